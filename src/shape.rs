@@ -1,0 +1,126 @@
+//! Shapes and their checked arithmetic: element counts, byte counts and strides.
+//!
+//! Owns the two memory orders. Knows no files and no dtypes: an item is a number of bytes.
+//!
+//! ```
+//! use tslice::shape::{Order, contiguous_strides, element_count};
+//! assert_eq!(element_count(&[2, 3, 4]), Some(24));
+//! assert_eq!(contiguous_strides(&[2, 3, 4], 8, Order::C), Some(vec![96, 32, 8]));
+//! assert_eq!(contiguous_strides(&[2, 3, 4], 8, Order::F), Some(vec![8, 16, 48]));
+//! ```
+
+use std::fmt;
+
+/// The memory order of a tensor's elements: C (last axis fastest) or Fortran (first axis fastest).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Row-major: the last axis varies fastest.
+    #[default]
+    C,
+    /// Column-major: the first axis varies fastest.
+    F,
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Order::C => "C",
+            Order::F => "F",
+        })
+    }
+}
+
+/// The most axes that a tensor may have, as in NumPy 2.
+pub const MAX_NDIM: usize = 64;
+
+/// The number of elements of a shape; `None` where it exceeds 2^63 - 1.
+///
+/// A shape with an axis of length 0 has none, however long the others are.
+pub fn element_count(shape: &[u64]) -> Option<u64> {
+    if shape.contains(&0) {
+        return Some(0);
+    }
+    let count = shape.iter().try_fold(1u64, |product, &len| product.checked_mul(len))?;
+    (count <= i64::MAX as u64).then_some(count)
+}
+
+/// The bytes that the elements of a shape take at `item_bits` bits each, rounded up to a whole
+/// byte; `None` where they exceed 2^63 - 1.
+pub fn byte_count(shape: &[u64], item_bits: u64) -> Option<u64> {
+    let bits = u128::from(element_count(shape)?) * u128::from(item_bits);
+    i64::try_from(bits.div_ceil(8)).ok().map(|bytes| bytes as u64)
+}
+
+/// The strides of a contiguous tensor, one an axis, in the unit of `item` (bytes or bits an item).
+///
+/// `None` where one exceeds 2^63 - 1. Axes of length 0 count as length 1, as NumPy does.
+pub fn contiguous_strides(shape: &[u64], item: u64, order: Order) -> Option<Vec<i64>> {
+    let mut strides = vec![0i64; shape.len()];
+    let mut stride = item;
+    for step in 0..shape.len() {
+        let axis = match order {
+            Order::C => shape.len() - 1 - step,
+            Order::F => step,
+        };
+        strides[axis] = i64::try_from(stride).ok()?;
+        if step + 1 < shape.len() {
+            stride = stride.checked_mul(shape[axis].max(1))?;
+        }
+    }
+    Some(strides)
+}
+
+/// A shape as NumPy prints it, a tuple: `()`, `(5,)`, `(5, 6)`.
+pub struct Tuple<'a>(pub &'a [u64]);
+
+impl fmt::Display for Tuple<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [only] => write!(f, "({only},)"),
+            shape => write!(f, "({})", join(shape)),
+        }
+    }
+}
+
+/// A shape as TensorFlow and safetensors print it, a list: `[]`, `[5]`, `[5, 6]`.
+pub struct List<'a>(pub &'a [u64]);
+
+impl fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}]", join(self.0))
+    }
+}
+
+fn join(shape: &[u64]) -> String {
+    shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_checked() {
+        assert_eq!(element_count(&[]), Some(1));
+        assert_eq!(element_count(&[u64::MAX, 0, u64::MAX]), Some(0));
+        assert_eq!(element_count(&[1 << 32, 1 << 31]), None);
+        assert_eq!(element_count(&[(1 << 63) - 1]), Some((1 << 63) - 1));
+        assert_eq!(byte_count(&[3], 4), Some(2));
+        assert_eq!(byte_count(&[1 << 62], 16), None);
+    }
+
+    #[test]
+    fn strides_skip_empty_axes() {
+        assert_eq!(contiguous_strides(&[2, 0, 3], 4, Order::C), Some(vec![12, 12, 4]));
+        assert_eq!(contiguous_strides(&[], 4, Order::C), Some(vec![]));
+        assert_eq!(contiguous_strides(&[4, 1 << 62], 8, Order::C), None);
+    }
+
+    #[test]
+    fn shapes_print_as_tuples_and_lists() {
+        assert_eq!(Tuple(&[]).to_string(), "()");
+        assert_eq!(Tuple(&[5]).to_string(), "(5,)");
+        assert_eq!(Tuple(&[5, 6]).to_string(), "(5, 6)");
+        assert_eq!(List(&[5, 6]).to_string(), "[5, 6]");
+    }
+}
