@@ -15,6 +15,7 @@
 pub mod numpy;
 pub mod resolve;
 pub mod strided_slice;
+mod text;
 
 /// One item of an index expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub struct Slice {
     pub start: Option<i64>,
     /// One past the last position, in the direction of the step.
     pub stop: Option<i64>,
-    /// Distance between positions; never 0. Absent means 1.
+    /// Distance between positions, from -(2^63-1) and never 0. Absent means 1.
     pub step: Option<i64>,
 }
 
@@ -60,4 +61,58 @@ pub struct Spelled {
     pub text: String,
     /// The byte range of each item of `expr` in `text`.
     pub spans: Vec<std::ops::Range<usize>>,
+}
+
+/// A rule of index expressions is broken, whatever the shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// A slice has step 0.
+    #[error("slice step cannot be zero")]
+    ZeroStep,
+    /// There are two ellipses.
+    #[error("an index can only have a single ellipsis ('...')")]
+    SecondEllipsis,
+    /// There are two lists.
+    #[error("only one item can be a list of integers; tuples of positions are a job for gather")]
+    SecondList,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use proptest::option;
+    use proptest::prelude::*;
+
+    use super::{IndexExpr, Item, Slice};
+
+    /// Integers near 0, near the ends of 64 bits, and anywhere.
+    pub(crate) fn integers() -> impl Strategy<Value = i64> {
+        let ends = prop_oneof![Just(i64::MIN), Just(-i64::MAX), Just(i64::MAX), Just(i64::MAX - 1)];
+        prop_oneof![8 => -7..8i64, 1 => ends, 1 => any::<i64>()]
+    }
+
+    pub(crate) fn slices() -> impl Strategy<Value = Slice> {
+        let step = integers().prop_map(|step| if step == 0 { 1 } else { step.max(-i64::MAX) });
+        (option::of(integers()), option::of(integers()), option::of(step))
+            .prop_map(|(start, stop, step)| Slice { start, stop, step })
+    }
+
+    /// Expressions that keep the rules, of up to 8 items.
+    pub(crate) fn expressions() -> impl Strategy<Value = IndexExpr> {
+        let item = prop_oneof![
+            integers().prop_map(Item::Integer),
+            slices().prop_map(Item::Slice),
+            Just(Item::NewAxis),
+            Just(Item::Ellipsis),
+            prop::collection::vec(integers(), 0..4).prop_map(Item::List),
+        ];
+        prop::collection::vec(item, 0..8).prop_map(|mut items| {
+            let (mut ellipsis, mut list) = (false, false);
+            items.retain(|item| match item {
+                Item::Ellipsis => !std::mem::replace(&mut ellipsis, true),
+                Item::List(_) => !std::mem::replace(&mut list, true),
+                _ => true,
+            });
+            IndexExpr { items }
+        })
+    }
 }

@@ -1,1 +1,410 @@
-//! (to be written)
+//! NumPy's way of writing an index: `1, 2:4, None, ..., :-3:-1, [0, 2]`, in and out.
+//!
+//! Knows the grammar and what no tensor could make right; shapes are [`resolve`](super::resolve)'s
+//! business. Parsing is one pass without recursion: an expression of 100,000 items is fine, and
+//! every item and every error keeps its place in the text, for carets.
+//!
+//! ```
+//! use tslice::index::numpy::{format, parse};
+//! let spelled = parse("-1, 2:4:, None, Ellipsis").unwrap();
+//! assert_eq!(spelled.spans[1], 4..8);
+//! assert_eq!(format(&spelled.expr).text, "[-1, 2:4, None, ...]");
+//! assert_eq!(parse("5, ::0").unwrap_err().to_string(), "slice step cannot be zero");
+//! ```
+
+use std::fmt;
+use std::ops::Range;
+
+use super::text::{Cursor, Literal, closing, enclosed, trim};
+pub use super::text::{ParseError, ParseErrorKind};
+use super::{IndexExpr, Item, Malformed, Slice, Spelled};
+
+/// Reads an index expression; an empty one selects everything.
+///
+/// The expression may stand in `[...]` or `(...)` and, being a tuple of Python, in `[(...)]`. A
+/// bracket that opens the text is such a wrapper only where its partner ends the text: `[0, 2]`
+/// holds two integers, `[[0, 2]]` and `[0, 2],` hold a list.
+///
+/// Errors: what is no index expression of any tensor. Bounds of slices past 64 bits become the
+/// nearest 64-bit value; an integer item or a list's entry past them is an error.
+pub fn parse(text: &str) -> Result<Spelled, ParseError> {
+    let mut parser = Parser { cursor: Cursor::new(text, unwrapped(text)) };
+    let (mut items, mut spans) = (Vec::new(), Vec::new());
+    let (mut has_ellipsis, mut has_list) = (false, false);
+    parser.cursor.skip_space();
+    while parser.cursor.peek().is_some() {
+        let start = parser.cursor.at;
+        let item = parser.item()?;
+        let span = trim(text, start..parser.cursor.at);
+        let repeated = match item {
+            Item::Ellipsis if std::mem::replace(&mut has_ellipsis, true) => {
+                Some(Malformed::SecondEllipsis)
+            }
+            Item::List(_) if std::mem::replace(&mut has_list, true) => Some(Malformed::SecondList),
+            _ => None,
+        };
+        if let Some(malformed) = repeated {
+            return Err(ParseErrorKind::Malformed(malformed).at(span));
+        }
+        items.push(item);
+        spans.push(span);
+        parser.comma()?;
+    }
+    Ok(Spelled { expr: IndexExpr { items }, text: text.to_owned(), spans })
+}
+
+/// Writes an index expression, in brackets: `[1, 2:4, None, ..., :-3:-1]`.
+///
+/// Parsing the text gives the same expression again.
+pub fn format(expr: &IndexExpr) -> Spelled {
+    let mut text = String::from("[");
+    let mut spans = Vec::with_capacity(expr.items.len());
+    for item in &expr.items {
+        if !spans.is_empty() {
+            text += ", ";
+        }
+        let start = text.len();
+        text += &item.to_string();
+        spans.push(start..text.len());
+    }
+    text += "]";
+    Spelled { expr: expr.clone(), text, spans }
+}
+
+impl fmt::Display for Item {
+    /// NumPy's spelling.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Item::Integer(index) => write!(f, "{index}"),
+            Item::Slice(slice) => write!(f, "{slice}"),
+            Item::Ellipsis => f.write_str("..."),
+            Item::NewAxis => f.write_str("None"),
+            // Debug of a list of integers is Python's notation.
+            Item::List(indices) => write!(f, "{indices:?}"),
+        }
+    }
+}
+
+impl fmt::Display for Slice {
+    /// NumPy's spelling.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let part = |bound: Option<i64>| bound.map_or_else(String::new, |bound| bound.to_string());
+        write!(f, "{}:{}", part(self.start), part(self.stop))?;
+        self.step.map_or(Ok(()), |step| write!(f, ":{step}"))
+    }
+}
+
+/// The part of the text inside its outer brackets.
+fn unwrapped(text: &str) -> Range<usize> {
+    let whole = 0..text.len();
+    match enclosed(text, whole.clone(), *b"[]") {
+        Some(inside) => enclosed(text, inside.clone(), *b"()").unwrap_or(inside),
+        None => enclosed(text, whole.clone(), *b"()").unwrap_or(whole),
+    }
+}
+
+/// What may stand alone or beside a colon.
+enum Term {
+    Integer(Literal),
+    None,
+    Ellipsis,
+}
+
+struct Parser<'a> {
+    cursor: Cursor<'a>,
+}
+
+impl Parser<'_> {
+    /// One item, and perhaps the white space after it.
+    fn item(&mut self) -> Result<Item, ParseError> {
+        if self.cursor.peek() == Some(b'[') {
+            return self.list().map(Item::List);
+        }
+        let start = self.cursor.at;
+        let first = self.term()?;
+        let span = start..self.cursor.at;
+        self.cursor.skip_space();
+        if self.cursor.peek() == Some(b':') {
+            return self.slice(first, span).map(Item::Slice);
+        }
+        match first {
+            Some(Term::Integer(literal)) => index(literal, span).map(Item::Integer),
+            Some(Term::None) => Ok(Item::NewAxis),
+            Some(Term::Ellipsis) => Ok(Item::Ellipsis),
+            None => Err(self.cursor.unexpected("an index")),
+        }
+    }
+
+    /// The rest of a slice, from its first colon; `first` stands before that.
+    fn slice(&mut self, first: Option<Term>, span: Range<usize>) -> Result<Slice, ParseError> {
+        let start = bound(first, span)?;
+        let (stop, _) = self.colon_and_bound()?;
+        let (step, span) = self.colon_and_bound()?;
+        match step {
+            Some(0) => Err(ParseErrorKind::Malformed(Malformed::ZeroStep).at(span)),
+            _ => Ok(Slice { start, stop, step: step.map(|step| step.max(-i64::MAX)) }),
+        }
+    }
+
+    /// A colon, if there is one, and the bound after it, if there is one.
+    fn colon_and_bound(&mut self) -> Result<(Option<i64>, Range<usize>), ParseError> {
+        if self.cursor.eat(":") {
+            self.cursor.skip_space();
+        } else if self.cursor.peek().is_some_and(|next| next != b',') {
+            return Err(self.cursor.unexpected("',' or ':'"));
+        } else {
+            return Ok((None, self.cursor.at..self.cursor.at));
+        }
+        let start = self.cursor.at;
+        let term = self.term()?;
+        let span = start..self.cursor.at;
+        self.cursor.skip_space();
+        Ok((bound(term, span.clone())?, span))
+    }
+
+    /// A term, unless something else is next.
+    fn term(&mut self) -> Result<Option<Term>, ParseError> {
+        let start = self.cursor.at;
+        match self.cursor.peek() {
+            Some(b'+' | b'-' | b'0'..=b'9') => {
+                let literal = self.cursor.integer()?;
+                if self.cursor.eat(".") {
+                    return Err(ParseErrorKind::NotAnIndex.at(start..self.cursor.at));
+                }
+                Ok(Some(Term::Integer(literal)))
+            }
+            Some(b'.') if self.cursor.eat("...") => Ok(Some(Term::Ellipsis)),
+            Some(b'a'..=b'z' | b'A'..=b'Z' | b'_') => self.name().map(Some),
+            Some(b'(') if closing(self.cursor.rest()).is_none() => {
+                Err(ParseErrorKind::NeverClosed('(').at(start..start + 1))
+            }
+            Some(b'(' | b'.' | b'\'' | b'"' | b'~') => {
+                Err(ParseErrorKind::NotAnIndex.at(start..start + 1))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// `None` and its other names, `Ellipsis`.
+    fn name(&mut self) -> Result<Term, ParseError> {
+        let start = self.cursor.at;
+        let term = match self.cursor.word() {
+            b"None" | b"newaxis" => Some(Term::None),
+            b"Ellipsis" => Some(Term::Ellipsis),
+            b"np" | b"tf" => {
+                self.cursor.skip_space();
+                let dotted = self.cursor.eat(".");
+                self.cursor.skip_space();
+                (dotted && self.cursor.word() == b"newaxis").then_some(Term::None)
+            }
+            _ => None,
+        };
+        term.ok_or_else(|| ParseErrorKind::NotAnIndex.at(start..self.cursor.at))
+    }
+
+    /// A list of integers in brackets.
+    fn list(&mut self) -> Result<Vec<i64>, ParseError> {
+        let start = self.cursor.at;
+        if closing(self.cursor.rest()).is_none() {
+            return Err(ParseErrorKind::NeverClosed('[').at(start..start + 1));
+        }
+        self.cursor.eat("[");
+        self.cursor.skip_space();
+        let mut indices = Vec::new();
+        while !self.cursor.eat("]") {
+            let start = self.cursor.at;
+            if self.cursor.peek() == Some(b'[') {
+                return Err(ParseErrorKind::NestedList.at(start..start + 1));
+            }
+            let literal = self.cursor.integer()?;
+            indices.push(index(literal, start..self.cursor.at)?);
+            self.cursor.skip_space();
+            if self.cursor.peek() != Some(b']') {
+                self.comma()?;
+            }
+        }
+        Ok(indices)
+    }
+
+    /// The comma before the next item, or the end.
+    fn comma(&mut self) -> Result<(), ParseError> {
+        self.cursor.skip_space();
+        if !self.cursor.eat(",") && self.cursor.peek().is_some() {
+            return Err(self.cursor.unexpected("','"));
+        }
+        self.cursor.skip_space();
+        Ok(())
+    }
+}
+
+/// An integer as an index, which must be exact.
+fn index(literal: Literal, span: Range<usize>) -> Result<i64, ParseError> {
+    literal.exact().ok_or_else(|| ParseErrorKind::TooLarge("integer index").at(span))
+}
+
+/// A term as a bound of a slice, which clamps.
+fn bound(term: Option<Term>, span: Range<usize>) -> Result<Option<i64>, ParseError> {
+    match term {
+        Some(Term::Integer(literal)) => Ok(Some(literal.saturated())),
+        Some(Term::None) | None => Ok(None),
+        Some(Term::Ellipsis) => Err(ParseErrorKind::NotABound.at(span)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn items(text: &str) -> Vec<Item> {
+        parse(text).unwrap().expr.items
+    }
+
+    fn kind(text: &str) -> ParseErrorKind {
+        parse(text).unwrap_err().kind
+    }
+
+    fn slice(start: Option<i64>, stop: Option<i64>, step: Option<i64>) -> Item {
+        Item::Slice(Slice { start, stop, step })
+    }
+
+    #[test]
+    fn every_kind_of_item() {
+        let spelled = parse("[1, 2:4, None, ..., :-3:-1, :, [0, -1,]]").unwrap();
+        let expected = [
+            Item::Integer(1),
+            slice(Some(2), Some(4), None),
+            Item::NewAxis,
+            Item::Ellipsis,
+            slice(None, Some(-3), Some(-1)),
+            slice(None, None, None),
+            Item::List(vec![0, -1]),
+        ];
+        assert_eq!(spelled.expr.items, expected);
+        let words: Vec<_> = spelled.spans.iter().map(|span| &spelled.text[span.clone()]).collect();
+        assert_eq!(words, ["1", "2:4", "None", "...", ":-3:-1", ":", "[0, -1,]"]);
+    }
+
+    #[test]
+    fn words_for_none_and_ellipsis() {
+        for text in ["None", "newaxis", "np.newaxis", "tf.newaxis", "np . newaxis,"] {
+            assert_eq!(items(text), [Item::NewAxis], "{text}");
+        }
+        assert_eq!(items("Ellipsis"), items("..."));
+        assert_eq!(items("None:2:None"), [slice(None, Some(2), None)]);
+        for text in [". . .", "..", "none", "numpy.newaxis", "np.", "np..newaxis", "np", "True"] {
+            assert_eq!(kind(text), ParseErrorKind::NotAnIndex, "{text}");
+        }
+    }
+
+    #[test]
+    fn outer_brackets_are_optional() {
+        for text in ["", " ", "[]", "()", "[()]", " [ ( ) ] ", "\n"] {
+            assert_eq!(items(text), [], "{text}");
+        }
+        let both = [Item::Integer(0), Item::Integer(2)];
+        for text in ["0,2", "[0, 2]", "(0, 2,)", "[(0, 2)]", " [0,2] ", "0\t,\r\n2 ,"] {
+            assert_eq!(items(text), both, "{text}");
+        }
+        for text in ["[[0, 2]]", "[0, 2],", "([0, 2])", "[[0, 2],]", "[([0, 2])]"] {
+            assert_eq!(items(text), [Item::List(vec![0, 2])], "{text}");
+        }
+        assert_eq!(items("[[]]"), [Item::List(vec![])]);
+        assert_eq!(items("[0], 1"), [Item::List(vec![0]), Item::Integer(1)]);
+    }
+
+    #[test]
+    fn brackets_must_match() {
+        assert_eq!(kind("[1, 2"), ParseErrorKind::NeverClosed('['));
+        assert_eq!(kind("(1:2"), ParseErrorKind::NeverClosed('('));
+        assert_eq!(kind("1, [2"), ParseErrorKind::NeverClosed('['));
+        assert_eq!(kind("1]"), ParseErrorKind::Unmatched(']'));
+        assert_eq!(kind("[1, 2)"), ParseErrorKind::Unmatched(')'));
+        assert_eq!(kind("(1), 2"), ParseErrorKind::NotAnIndex);
+        assert_eq!(kind("((1, 2))"), ParseErrorKind::NotAnIndex);
+        for deep in ["[".repeat(100_000), "(".repeat(100_000), "[(".repeat(50_000)] {
+            assert!(parse(&deep).is_err());
+        }
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(kind(&deep), ParseErrorKind::NestedList);
+    }
+
+    #[test]
+    fn only_one_list_and_one_ellipsis() {
+        let error = parse("[0], :, [1]").unwrap_err();
+        assert_eq!((error.span.clone(), error.kind), (8..11, Malformed::SecondList.into()));
+        assert_eq!(kind("[[0], [1]]"), Malformed::SecondList.into());
+        assert_eq!(kind("[[[0, 1]]]"), ParseErrorKind::NestedList);
+        let error = parse("..., 1, Ellipsis").unwrap_err();
+        assert_eq!(error.span, 8..16);
+        assert_eq!(error.to_string(), "an index can only have a single ellipsis ('...')");
+        assert!(Malformed::SecondList.to_string().contains("gather"));
+    }
+
+    #[test]
+    fn errors_have_their_place() {
+        for (text, span, message) in [
+            ("1,, 2", 2..3, "expected an index, found ','"),
+            (",", 0..1, "expected an index, found ','"),
+            ("1 2", 2..3, "expected ',', found '2'"),
+            ("1:2:3:4", 5..6, "expected ',', found ':'"),
+            ("1:2 3", 4..5, "expected ',' or ':', found '3'"),
+            ("1, 2::0_0", 6..9, "slice step cannot be zero"),
+            ("--1", 1..2, "expected an integer, found '-'"),
+            ("1, -", 4..4, "expected an integer at the end"),
+            ("1_", 0..2, "invalid decimal literal"),
+            ("[1, 007]", 4..7, "leading zeros in decimal integer literals are not permitted"),
+            ("9223372036854775808", 0..19, "integer index does not fit into 64 bits"),
+            ("[[0, -9223372036854775809]]", 5..25, "integer index does not fit into 64 bits"),
+            ("1:...", 2..5, "slice indices must be integers or None"),
+            ("...:2", 0..3, "slice indices must be integers or None"),
+            ("1, \u{ff11}", 3..6, "invalid character '\u{ff11}' (U+FF11)"),
+            ("1\u{a0}", 1..3, "invalid character '\\u{a0}' (U+00A0)"),
+            ("\0", 0..1, "invalid character '\\0' (U+0000)"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert_eq!((error.span.clone(), error.to_string().as_str()), (span, message), "{text}");
+        }
+        for text in ["1.5", "1.", "'a'", "~1", "[1:2], 3", "[0][1]", "[[None]]", "[0,,1],", "[,],"]
+        {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn bounds_saturate_at_any_size() {
+        let nines = "9".repeat(50_000);
+        assert_eq!(
+            items(&format!("{nines}:-{nines}:-{nines}")),
+            [slice(Some(i64::MAX), Some(i64::MIN), Some(-i64::MAX))]
+        );
+        assert_eq!(items("::-9223372036854775808"), [slice(None, None, Some(-i64::MAX))]);
+    }
+
+    #[test]
+    fn long_expressions_take_linear_time() {
+        let text = "1 : 2, ".repeat(100_000);
+        assert_eq!(items(&text).len(), 100_000);
+        assert_eq!(items(&format!("[[{}]]", "-1,".repeat(100_000))).len(), 1);
+        assert_eq!(items(&" ".repeat(1_000_000)).len(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn format_and_parse_are_inverse(expr in crate::index::tests::expressions()) {
+            let spelled = format(&expr);
+            prop_assert_eq!(parse(&spelled.text), Ok(spelled));
+        }
+
+        #[test]
+        fn any_text_gives_spans_inside_it(text in r"[\[\]():,.0-9a-zN_+ \-\u{ff11}]{0,24}") {
+            match parse(&text) {
+                Ok(spelled) => for span in spelled.spans {
+                    prop_assert!(text.get(span).is_some_and(|item| !item.is_empty()));
+                },
+                Err(error) => prop_assert!(text.get(error.span).is_some()),
+            }
+        }
+    }
+}
