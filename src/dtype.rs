@@ -2,6 +2,13 @@
 //!
 //! Owns what an element is; the spelling of a type inside a file belongs to the formats. Types
 //! that only `.npy` knows (structures, strings, datetimes) are carried as they are written there.
+//!
+//! ```
+//! use tslice::dtype::{DType, Endian, Scalar};
+//! let dtype = DType::Scalar(Scalar::C64, Endian::Big);
+//! assert_eq!((dtype.item_bits(), dtype.swap_width()), (64, 4));
+//! assert_eq!(dtype.to_string(), ">c8");
+//! ```
 
 use std::fmt;
 
@@ -61,23 +68,176 @@ pub enum Scalar {
     F4,
 }
 
+impl Scalar {
+    /// All of them, in the order of their declaration.
+    pub const ALL: [Scalar; 23] = [
+        Scalar::Bool,
+        Scalar::I8,
+        Scalar::I16,
+        Scalar::I32,
+        Scalar::I64,
+        Scalar::U8,
+        Scalar::U16,
+        Scalar::U32,
+        Scalar::U64,
+        Scalar::F16,
+        Scalar::F32,
+        Scalar::F64,
+        Scalar::C64,
+        Scalar::C128,
+        Scalar::BF16,
+        Scalar::F8E4M3,
+        Scalar::F8E5M2,
+        Scalar::F8E8M0,
+        Scalar::F8E4M3Fnuz,
+        Scalar::F8E5M2Fnuz,
+        Scalar::F6E2M3,
+        Scalar::F6E3M2,
+        Scalar::F4,
+    ];
+
+    /// Bits an element.
+    pub const fn bits(self) -> u64 {
+        match self {
+            Scalar::F4 => 4,
+            Scalar::F6E2M3 | Scalar::F6E3M2 => 6,
+            Scalar::Bool | Scalar::I8 | Scalar::U8 => 8,
+            Scalar::F8E4M3 | Scalar::F8E5M2 | Scalar::F8E8M0 => 8,
+            Scalar::F8E4M3Fnuz | Scalar::F8E5M2Fnuz => 8,
+            Scalar::I16 | Scalar::U16 | Scalar::F16 | Scalar::BF16 => 16,
+            Scalar::I32 | Scalar::U32 | Scalar::F32 => 32,
+            Scalar::I64 | Scalar::U64 | Scalar::F64 | Scalar::C64 => 64,
+            Scalar::C128 => 128,
+        }
+    }
+
+    /// The name NumPy has for it, or for those that NumPy lacks the `ml_dtypes` package.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scalar::Bool => "bool",
+            Scalar::I8 => "int8",
+            Scalar::I16 => "int16",
+            Scalar::I32 => "int32",
+            Scalar::I64 => "int64",
+            Scalar::U8 => "uint8",
+            Scalar::U16 => "uint16",
+            Scalar::U32 => "uint32",
+            Scalar::U64 => "uint64",
+            Scalar::F16 => "float16",
+            Scalar::F32 => "float32",
+            Scalar::F64 => "float64",
+            Scalar::C64 => "complex64",
+            Scalar::C128 => "complex128",
+            Scalar::BF16 => "bfloat16",
+            Scalar::F8E4M3 => "float8_e4m3fn",
+            Scalar::F8E5M2 => "float8_e5m2",
+            Scalar::F8E8M0 => "float8_e8m0fnu",
+            Scalar::F8E4M3Fnuz => "float8_e4m3fnuz",
+            Scalar::F8E5M2Fnuz => "float8_e5m2fnuz",
+            Scalar::F6E2M3 => "float6_e2m3fn",
+            Scalar::F6E3M2 => "float6_e3m2fn",
+            Scalar::F4 => "float4_e2m1fn",
+        }
+    }
+
+    /// Kind and size as in an array-interface type string (`f4`); `None` for those that NumPy
+    /// lacks.
+    pub const fn type_string(self) -> Option<&'static str> {
+        Some(match self {
+            Scalar::Bool => "b1",
+            Scalar::I8 => "i1",
+            Scalar::I16 => "i2",
+            Scalar::I32 => "i4",
+            Scalar::I64 => "i8",
+            Scalar::U8 => "u1",
+            Scalar::U16 => "u2",
+            Scalar::U32 => "u4",
+            Scalar::U64 => "u8",
+            Scalar::F16 => "f2",
+            Scalar::F32 => "f4",
+            Scalar::F64 => "f8",
+            Scalar::C64 => "c8",
+            Scalar::C128 => "c16",
+            _ => return None,
+        })
+    }
+
+    /// Whether its elements have a real and an imaginary part.
+    pub const fn is_complex(self) -> bool {
+        matches!(self, Scalar::C64 | Scalar::C128)
+    }
+}
+
 impl DType {
-    /// Bits an element: a multiple of 8 but for the 4- and 6-bit floats.
+    /// Bits an element: a multiple of 8 but for the 4- and 6-bit floats; 0 for `|S0` and its like.
     pub fn item_bits(&self) -> u64 {
-        let _ = self;
-        0
+        match self {
+            DType::Scalar(scalar, _) => scalar.bits(),
+            DType::Npy(npy) => npy.itemsize.saturating_mul(8),
+        }
     }
 
     /// Bytes that change places together when the byte order changes: the item of a real number,
     /// half the item of a complex one, 1 where there is no byte order.
     pub fn swap_width(&self) -> usize {
-        1
+        match self {
+            DType::Scalar(scalar, _) => {
+                let parts = if scalar.is_complex() { 2 } else { 1 };
+                (scalar.bits() / 8 / parts).max(1) as usize
+            }
+            DType::Npy(_) => 1,
+        }
     }
 }
 
 impl fmt::Display for DType {
-    /// NumPy's name: `float32`, `>i2`, `bfloat16`, `[('x', '<f4')]`.
-    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Ok(())
+    /// NumPy's name: `float32`, `>i2`, `bfloat16`, `|S5`, `[('x', '<f4')]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DType::Scalar(scalar, Endian::Big) if self.swap_width() > 1 => {
+                write!(f, ">{}", scalar.type_string().unwrap_or(scalar.name()))
+            }
+            DType::Scalar(scalar, _) => f.write_str(scalar.name()),
+            DType::Npy(NpyType { descr, .. }) => {
+                let bare = descr.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+                f.write_str(bare.unwrap_or(descr))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_print_as_numpy_names_them() {
+        let scalar = |scalar, endian| DType::Scalar(scalar, endian).to_string();
+        assert_eq!(scalar(Scalar::F32, Endian::Little), "float32");
+        assert_eq!(scalar(Scalar::F32, Endian::Big), ">f4");
+        assert_eq!(scalar(Scalar::C128, Endian::Big), ">c16");
+        assert_eq!(scalar(Scalar::U8, Endian::Big), "uint8");
+        assert_eq!(scalar(Scalar::BF16, Endian::Big), ">bfloat16");
+        let npy =
+            |descr: &str| DType::Npy(NpyType { descr: descr.into(), itemsize: 5 }).to_string();
+        assert_eq!(npy("'|S5'"), "|S5");
+        assert_eq!(npy("[('a', '|S5')]"), "[('a', '|S5')]");
+    }
+
+    #[test]
+    fn only_halves_of_complex_numbers_swap() {
+        let width = |scalar| DType::Scalar(scalar, Endian::Big).swap_width();
+        assert_eq!(width(Scalar::C128), 8);
+        assert_eq!(width(Scalar::F64), 8);
+        assert_eq!(width(Scalar::BF16), 2);
+        assert_eq!(width(Scalar::F4), 1);
+    }
+
+    #[test]
+    fn all_holds_every_scalar_once() {
+        for (position, scalar) in Scalar::ALL.into_iter().enumerate() {
+            assert_eq!(scalar as usize, position);
+        }
+        assert_eq!(Scalar::F4 as usize + 1, Scalar::ALL.len());
     }
 }

@@ -1,11 +1,29 @@
 //! Tensor files: what their headers say and how headers are written. Never element data.
 //!
-//! A format is recognised by its first bytes, not by a name.
+//! A format is recognised by its first bytes, not by a name. [`read_contents`] takes from a
+//! reader exactly the bytes of the header and not one more, so that a pipe stands at its data
+//! afterwards; what a header claims costs memory only as far as its bytes are really there.
+//! Knows no paths: the caller names the file in front of a [`FormatError`].
+//!
+//! ```
+//! use tslice::dtype::{DType, Endian, Scalar};
+//! use tslice::format::{npy, read_contents};
+//! use tslice::shape::Order;
+//!
+//! let dtype = DType::Scalar(Scalar::F32, Endian::Little);
+//! let mut file = npy::header(&dtype, &[2, 3], Order::C)?;
+//! file.extend([0; 24]);
+//! let contents = read_contents(&mut file.as_slice(), Some(file.len() as u64))?;
+//! assert_eq!(contents.tensors[0].shape, [2, 3]);
+//! # Ok::<(), tslice::format::FormatError>(())
+//! ```
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Read};
 
 use crate::dtype::DType;
-use crate::shape::Order;
+use crate::shape::{Order, byte_count};
 
 pub mod npy;
 pub mod safetensors;
@@ -45,4 +63,243 @@ pub struct Contents {
     pub tensors: Vec<Tensor>,
     /// `__metadata__` of a `.safetensors`; empty elsewhere.
     pub metadata: BTreeMap<String, String>,
+    /// Bytes before the data, which are those that were read.
+    pub header_len: u64,
+}
+
+/// Read the header of a tensor file, from the very first byte of `input` to its last, no further.
+///
+/// `file_len`, in bytes, is checked against what the header says; where it is not known (a pipe),
+/// the caller asks [`Contents::check_len`] when it is.
+///
+/// # Errors
+/// [`FormatError`]: no format that is known, a header that breaks its format's rules, a file that
+/// is shorter (or, in a `.safetensors`, longer) than its header says, a failing `input`.
+pub fn read_contents(input: &mut dyn Read, file_len: Option<u64>) -> Result<Contents, FormatError> {
+    let mut first = Vec::new();
+    Read::take(&mut *input, 8).read_to_end(&mut first)?;
+    let mut whole = first.as_slice().chain(input);
+    let contents = if npy::begins(&first) {
+        npy::read(&mut whole)?
+    } else if first.len() == 8 {
+        safetensors::read(&mut whole)?
+    } else {
+        return Err(unrecognised(&first));
+    };
+    match file_len {
+        Some(len) => contents.check_len(len).map(|()| contents),
+        None => Ok(contents),
+    }
+}
+
+impl Contents {
+    /// The length in bytes that the header gives the file.
+    pub fn expected_len(&self) -> u64 {
+        self.tensors.last().map_or(self.header_len, |last| last.offset + last.bytes)
+    }
+
+    /// Whether bytes after the data are none of our business, as np.load has it, or an error, as
+    /// the safetensors format has it.
+    pub fn allows_trailing_bytes(&self) -> bool {
+        self.format == Format::Npy
+    }
+
+    /// Compare the length of the file, in bytes, with what the header says.
+    ///
+    /// # Errors
+    /// [`FormatError::CutShort`], or [`FormatError::TrailingBytes`] where they are not allowed.
+    pub fn check_len(&self, len: u64) -> Result<(), FormatError> {
+        let expected = self.expected_len();
+        if len < expected {
+            Err(FormatError::CutShort { expected, found: len })
+        } else if len > expected && !self.allows_trailing_bytes() {
+            Err(FormatError::TrailingBytes { expected, found: len })
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Format {
+    /// The type, byte order included, in which the elements of a `dtype` stand in this format.
+    ///
+    /// `.npy` takes everything as it is; floats that NumPy lacks become the void types of
+    /// `ml_dtypes`. `.safetensors` is always little-endian: where the byte order differs from that
+    /// of `dtype`, the bytes are to be swapped.
+    ///
+    /// # Errors
+    /// [`FormatError::Unsupported`] where the format has no such type.
+    pub fn stored_dtype(self, dtype: &DType) -> Result<DType, FormatError> {
+        match self {
+            Format::Npy => npy::stored_dtype(dtype),
+            Format::Safetensors => safetensors::stored_dtype(dtype),
+        }
+        .ok_or_else(|| FormatError::Unsupported { dtype: dtype.to_string(), format: self })
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Npy => "npy",
+            Format::Safetensors => "safetensors",
+        })
+    }
+}
+
+/// Why a file's header cannot be read, or one cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum FormatError {
+    /// The reader failed.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// There is no first byte.
+    #[error("the file is empty")]
+    Empty,
+    /// The first bytes are of no format that can be read.
+    #[error("{0}not a .npy or .safetensors file")]
+    Unrecognised(&'static str),
+    /// The file ends before its header does. Lengths in bytes.
+    #[error(
+        "the file is cut short inside its header: {expected} bytes are needed, {found} are there"
+    )]
+    HeaderCutShort {
+        /// Bytes that the header takes, as far as is known.
+        expected: u64,
+        /// Bytes that there are.
+        found: u64,
+    },
+    /// The file ends before its data does. Lengths in bytes.
+    #[error("the file is cut short: its header asks for {expected} bytes, {found} are there")]
+    CutShort {
+        /// Length of the file as the header has it.
+        expected: u64,
+        /// Length of the file.
+        found: u64,
+    },
+    /// The file goes on after its data. Lengths in bytes.
+    #[error("{} bytes follow the data: the header asks for {expected} bytes, {found} are there",
+        .found - .expected)]
+    TrailingBytes {
+        /// Length of the file as the header has it.
+        expected: u64,
+        /// Length of the file.
+        found: u64,
+    },
+    /// A `.npy` header breaks the rules, or says what is not supported.
+    #[error("npy header: {0}")]
+    Npy(#[from] npy::NpyError),
+    /// A `.safetensors` header breaks the rules, or says what is not supported.
+    #[error("safetensors header: {0}")]
+    Safetensors(#[from] safetensors::SafetensorsError),
+    /// The format has no such type.
+    #[error("dtype {dtype} has no counterpart in the {format} format")]
+    Unsupported {
+        /// The type's name.
+        dtype: String,
+        /// The format it was meant for.
+        format: Format,
+    },
+}
+
+/// The error for first bytes of no known format, with their meaning where that is easy to tell.
+fn unrecognised(first: &[u8]) -> FormatError {
+    const OTHERS: [(&[u8], &str); 5] = [
+        (b"PK", "a zip archive (.npz?), "),
+        (b"\x89HDF\r\n\x1a\n", "an HDF5 file, "),
+        (b"\x1f\x8b", "a gzip file, "),
+        (b"GGUF", "a GGUF file, "),
+        (b"{", "a JSON text, "),
+    ];
+    if first.is_empty() {
+        return FormatError::Empty;
+    }
+    let known = OTHERS.iter().find(|(magic, _)| first.starts_with(magic));
+    FormatError::Unrecognised(known.map_or("", |(_, name)| name))
+}
+
+/// Append the next `len` bytes to `header`, which grows with what really comes.
+fn read_more(input: &mut dyn Read, header: &mut Vec<u8>, len: u64) -> Result<(), FormatError> {
+    let expected = header.len() as u64 + len;
+    input.take(len).read_to_end(header)?;
+    match header.len() as u64 {
+        found if found < expected => Err(FormatError::HeaderCutShort { expected, found }),
+        _ => Ok(()),
+    }
+}
+
+/// The bytes that a tensor takes, rounded up to a whole one; `None` where they exceed 2^63 - 1.
+///
+/// As in NumPy, axes of length 0 don't excuse the others: those alone have to fit too.
+fn data_bytes(shape: &[u64], item_bits: u64) -> Option<u64> {
+    let filled: Vec<u64> = shape.iter().copied().filter(|&len| len > 0).collect();
+    let bytes = byte_count(&filled, item_bits)?;
+    Some(if filled.len() < shape.len() { 0 } else { bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::{Endian, NpyType, Scalar};
+    use proptest::prelude::*;
+
+    fn little(scalar: Scalar) -> DType {
+        DType::Scalar(scalar, Endian::Little)
+    }
+
+    #[test]
+    fn other_files_are_named() {
+        let message = |bytes: &[u8]| read_contents(&mut &*bytes, None).unwrap_err().to_string();
+        assert_eq!(message(b""), "the file is empty");
+        assert_eq!(
+            message(b"PK\x03\x04xxxxxxxx"),
+            "a zip archive (.npz?), not a .npy or .safetensors file"
+        );
+        assert_eq!(message(b"hello"), "not a .npy or .safetensors file");
+        assert_eq!(message(&[0; 100]), "not a .npy or .safetensors file");
+        assert_eq!(
+            message(b"\x93NUM"),
+            "the file is cut short inside its header: 10 bytes are needed, 4 are there"
+        );
+    }
+
+    #[test]
+    fn stored_types_follow_the_format() {
+        let big = DType::Scalar(Scalar::F64, Endian::Big);
+        assert_eq!(Format::Npy.stored_dtype(&big).unwrap(), big);
+        assert_eq!(Format::Safetensors.stored_dtype(&big).unwrap(), little(Scalar::F64));
+        let stored = Format::Npy.stored_dtype(&little(Scalar::BF16)).unwrap();
+        assert_eq!(stored, DType::Npy(NpyType { descr: "'<V2'".into(), itemsize: 2 }));
+        let stored = Format::Npy.stored_dtype(&little(Scalar::F8E5M2)).unwrap();
+        assert_eq!(stored, DType::Npy(NpyType { descr: "'|V1'".into(), itemsize: 1 }));
+        assert_eq!(
+            Format::Npy.stored_dtype(&little(Scalar::F4)).unwrap_err().to_string(),
+            "dtype float4_e2m1fn has no counterpart in the npy format"
+        );
+        assert_eq!(
+            Format::Safetensors.stored_dtype(&little(Scalar::C128)).unwrap_err().to_string(),
+            "dtype complex128 has no counterpart in the safetensors format"
+        );
+    }
+
+    #[test]
+    fn empty_axes_do_not_excuse_the_others() {
+        assert_eq!(data_bytes(&[3, 0], 32), Some(0));
+        assert_eq!(data_bytes(&[1 << 62, 0], 32), None);
+        assert_eq!(data_bytes(&[1 << 62], 0), Some(0));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), which in 0..4) {
+            let mut file: Vec<u8> = match which {
+                0 => vec![],
+                1 => b"\x93NUMPY\x01\x00\x40\x00".to_vec(),
+                2 => b"\x93NUMPY\x03\x00\x40\x00\x00\x00".to_vec(),
+                _ => b"\x20\0\0\0\0\0\0\0{".to_vec(),
+            };
+            file.extend(bytes);
+            let _ = read_contents(&mut file.as_slice(), Some(file.len() as u64));
+        }
+    }
 }

@@ -1,1 +1,619 @@
-//! (to be written)
+//! Hugging Face's `.safetensors`: named tensors behind one JSON header.
+//!
+//! ```text
+//! length of the JSON (8 bytes, little-endian)
+//! {"__metadata__": {..}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..}
+//! data: the tensors without gap or overlap, little-endian, in C order
+//! ```
+//!
+//! The rules are those of the format's document; where they are stricter than the `safetensors`
+//! package (which lets the last of two tensors of one name win), the document is followed. That
+//! package names the dtypes, and the tests hold this reader and writer against it.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::io::{Read, Write};
+
+use ::safetensors::Dtype;
+use serde::de::value::StrDeserializer;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use super::{Contents, Format, FormatError, Tensor, data_bytes, read_more, unrecognised};
+use crate::dtype::{DType, Endian, Scalar};
+use crate::shape::{List, MAX_NDIM, Order};
+
+/// The longest JSON in bytes, as the format has it.
+const MAX_HEADER: u64 = 100_000_000;
+
+/// A header, its length included, is a multiple of this many bytes.
+const ALIGN: usize = 8;
+
+/// The one key that is no tensor.
+const METADATA: &str = "__metadata__";
+
+/// What is wrong with a `.safetensors` header.
+#[derive(Debug, thiserror::Error)]
+pub enum SafetensorsError {
+    /// Longer than the format allows.
+    #[error("{0} bytes long, {MAX_HEADER} are allowed")]
+    TooLong(u64),
+    /// JSON is UTF-8.
+    #[error("the text is not UTF-8, at byte {0}")]
+    Encoding(usize),
+    /// No JSON, or not of the form that the format asks for.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    /// A dtype that is none of the format's.
+    #[error("tensor '{tensor}' has the unknown dtype '{dtype}'")]
+    Dtype {
+        /// The tensor.
+        tensor: String,
+        /// What stands there.
+        dtype: String,
+    },
+    /// Two tensors have one name.
+    #[error("two tensors are named '{0}'")]
+    DuplicateName(String),
+    /// A name that is no tensor's.
+    #[error("no tensor can be named '{METADATA}'")]
+    ReservedName,
+    /// More than 64 axes.
+    #[error("tensor '{tensor}' has {ndim} axes, at most {MAX_NDIM} are possible")]
+    TooManyAxes {
+        /// The tensor.
+        tensor: String,
+        /// How many axes it has.
+        ndim: usize,
+    },
+    /// Its size does not fit 63 bits.
+    #[error("tensor '{tensor}' of shape {shape} is larger than 2^63 - 1 bytes")]
+    TooLarge {
+        /// The tensor.
+        tensor: String,
+        /// The shape, as a list.
+        shape: String,
+    },
+    /// A sub-byte tensor that ends inside a byte.
+    #[error("tensor '{tensor}' of dtype {dtype} and shape {shape} does not end at a whole byte")]
+    PartialByte {
+        /// The tensor.
+        tensor: String,
+        /// The type, as the format spells it.
+        dtype: Dtype,
+        /// The shape, as a list.
+        shape: String,
+    },
+    /// Shape and dtype make another number of bytes than the offsets.
+    #[error(
+        "tensor '{tensor}' of dtype {dtype} and shape {shape} takes {expected} bytes, \
+         its data_offsets [{begin}, {end}] do not give them"
+    )]
+    Size {
+        /// The tensor.
+        tensor: String,
+        /// The type, as the format spells it.
+        dtype: Dtype,
+        /// The shape, as a list.
+        shape: String,
+        /// Bytes by shape and dtype.
+        expected: u64,
+        /// First byte, from the beginning of the data.
+        begin: u64,
+        /// One past the last byte, from the beginning of the data.
+        end: u64,
+    },
+    /// Two tensors share bytes.
+    #[error("tensor '{tensor}' begins at byte {begin} of the data, inside tensor '{before}'")]
+    Overlap {
+        /// The tensor.
+        tensor: String,
+        /// The one it overlaps.
+        before: String,
+        /// First byte, from the beginning of the data.
+        begin: u64,
+    },
+    /// Bytes belong to no tensor.
+    #[error("bytes {0} to {1} of the data belong to no tensor, tensor '{2}' begins after them")]
+    Hole(u64, u64, String),
+}
+
+/// Read a header, its length included; `input` is left at the data.
+///
+/// # Errors
+/// [`FormatError`], where a rule of the format is broken or a limit passed.
+pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
+    let mut length = Vec::new();
+    read_more(input, &mut length, 8)?;
+    let json_len = length.iter().rev().fold(0, |len, &byte| len << 8 | u64::from(byte));
+    let mut json = Vec::new();
+    input.take(json_len.min(1)).read_to_end(&mut json)?;
+    match json.first() {
+        Some(b'{') if json_len > MAX_HEADER => {
+            return Err(SafetensorsError::TooLong(json_len).into());
+        }
+        Some(b'{') => {}
+        None if (1..=MAX_HEADER).contains(&json_len) => {
+            return Err(FormatError::HeaderCutShort { expected: 8 + json_len, found: 8 });
+        }
+        _ => return Err(unrecognised(&length)),
+    }
+    read_more(input, &mut json, json_len - 1).map_err(|error| match error {
+        FormatError::HeaderCutShort { expected, found } => {
+            FormatError::HeaderCutShort { expected: expected + 8, found: found + 8 }
+        }
+        other => other,
+    })?;
+    Ok(parse(&json)?)
+}
+
+/// What the JSON of a header says.
+fn parse(json: &[u8]) -> Result<Contents, SafetensorsError> {
+    let text = std::str::from_utf8(json)
+        .map_err(|error| SafetensorsError::Encoding(error.valid_up_to()))?;
+    let Header { metadata, tensors: mut entries } = serde_json::from_str(text)?;
+    refuse_duplicates(entries.iter().map(|(name, _)| name.as_str()))?;
+    // A stable sort: of tensors without bytes at one place, the first in the header comes first.
+    entries.sort_by_key(|(_, info)| info.data_offsets);
+
+    let header_len = 8 + json.len() as u64;
+    let mut tensors: Vec<Tensor> = Vec::with_capacity(entries.len());
+    let mut data_len = 0;
+    for (name, info) in entries {
+        let (begin, end) = info.data_offsets;
+        if begin > data_len {
+            return Err(SafetensorsError::Hole(data_len, begin, name));
+        }
+        let (scalar, bytes) = item_and_bytes(&name, &info)?;
+        if begin < data_len {
+            let before = tensors.pop().and_then(|tensor| tensor.name).unwrap_or_default();
+            return Err(SafetensorsError::Overlap { tensor: name, before, begin });
+        }
+        if begin + bytes > i64::MAX as u64 {
+            let shape = List(&info.shape).to_string();
+            return Err(SafetensorsError::TooLarge { tensor: name, shape });
+        }
+        data_len = end;
+        tensors.push(Tensor {
+            name: Some(name),
+            dtype: DType::Scalar(scalar, Endian::Little),
+            shape: info.shape,
+            order: Order::C,
+            offset: header_len + begin,
+            bytes,
+        });
+    }
+    Ok(Contents { format: Format::Safetensors, tensors, metadata, header_len })
+}
+
+fn refuse_duplicates<'a>(
+    names: impl ExactSizeIterator<Item = &'a str>,
+) -> Result<(), SafetensorsError> {
+    let mut seen = HashSet::with_capacity(names.len());
+    for name in names {
+        if !seen.insert(name) {
+            return Err(SafetensorsError::DuplicateName(name.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// The type of a tensor, and the bytes that shape and offsets agree on.
+fn item_and_bytes(name: &str, info: &Info<'_>) -> Result<(Scalar, u64), SafetensorsError> {
+    let tensor = || name.to_owned();
+    let shape = || List(&info.shape).to_string();
+    let Some((scalar, dtype)) = parse_dtype(&info.dtype) else {
+        let dtype = info.dtype.clone().into_owned();
+        return Err(SafetensorsError::Dtype { tensor: tensor(), dtype });
+    };
+    if info.shape.len() > MAX_NDIM {
+        return Err(SafetensorsError::TooManyAxes { tensor: tensor(), ndim: info.shape.len() });
+    }
+    let Some(bytes) = data_bytes(&info.shape, scalar.bits()) else {
+        return Err(SafetensorsError::TooLarge { tensor: tensor(), shape: shape() });
+    };
+    if !ends_at_byte(&info.shape, scalar.bits()) {
+        return Err(SafetensorsError::PartialByte { tensor: tensor(), dtype, shape: shape() });
+    }
+    let (begin, end) = info.data_offsets;
+    if end.checked_sub(begin) != Some(bytes) {
+        let (tensor, shape) = (tensor(), shape());
+        return Err(SafetensorsError::Size { tensor, dtype, shape, expected: bytes, begin, end });
+    }
+    Ok((scalar, bytes))
+}
+
+/// Whether the bits of a tensor are whole bytes.
+fn ends_at_byte(shape: &[u64], item_bits: u64) -> bool {
+    shape.iter().fold(item_bits % 8, |rest, &len| rest * (len % 8) % 8) == 0
+}
+
+/// The JSON of a header, names still in the order of the file.
+struct Header<'a> {
+    metadata: BTreeMap<String, String>,
+    tensors: Vec<(String, Info<'a>)>,
+}
+
+/// What a header says of one tensor.
+#[derive(Deserialize)]
+struct Info<'a> {
+    #[serde(borrow)]
+    dtype: Cow<'a, str>,
+    shape: Vec<u64>,
+    data_offsets: (u64, u64),
+}
+
+impl<'de> Deserialize<'de> for Header<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Header<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of tensors")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut metadata = None;
+                let mut tensors = Vec::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    if name != METADATA {
+                        let info = map.next_value().map_err(|error| {
+                            A::Error::custom(format_args!("tensor '{name}': {error}"))
+                        })?;
+                        tensors.push((name, info));
+                    } else if metadata.is_some() {
+                        return Err(A::Error::custom("'__metadata__' stands there twice"));
+                    } else {
+                        metadata = Some(map.next_value::<Option<Metadata>>().map_err(|error| {
+                            A::Error::custom(format_args!("'{METADATA}': {error}"))
+                        })?);
+                    }
+                }
+                let Metadata(metadata) = metadata.flatten().unwrap_or_default();
+                Ok(Header { metadata, tensors })
+            }
+        }
+
+        deserializer.deserialize_map(Entries)
+    }
+}
+
+/// A map from text to text, no key twice.
+#[derive(Default)]
+struct Metadata(BTreeMap<String, String>);
+
+impl<'de> Deserialize<'de> for Metadata {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Texts;
+
+        impl<'de> Visitor<'de> for Texts {
+            type Value = Metadata;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of strings")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut texts = BTreeMap::new();
+                while let Some((key, value)) = map.next_entry::<String, String>()? {
+                    if texts.contains_key(&key) {
+                        return Err(A::Error::custom(format_args!("'{key}' stands there twice")));
+                    }
+                    texts.insert(key, value);
+                }
+                Ok(Metadata(texts))
+            }
+        }
+
+        deserializer.deserialize_map(Texts)
+    }
+}
+
+/// The header of a file that holds these tensors, each a name, dtype, shape and number of bytes,
+/// one after the other in this order; the same bytes for the same arguments.
+///
+/// # Errors
+/// [`FormatError`]: a dtype that the format lacks or that is not little-endian (see
+/// [`Format::stored_dtype`]), a name that is reserved or given twice, a number of bytes that is
+/// not that of dtype and shape, a header longer than the format allows.
+pub fn header(
+    tensors: &[(&str, &DType, &[u64], u64)],
+    metadata: &BTreeMap<String, String>,
+) -> Result<Vec<u8>, FormatError> {
+    refuse_duplicates(tensors.iter().map(|(name, ..)| *name))?;
+    let mut header = vec![0; 8];
+    header.push(b'{');
+    if !metadata.is_empty() {
+        write_json(&mut header, METADATA)?;
+        header.push(b':');
+        write_json(&mut header, metadata)?;
+    }
+    let mut begin = 0u64;
+    for &(name, dtype, shape, bytes) in tensors {
+        let spelled = dtype_name(dtype).ok_or_else(|| FormatError::Unsupported {
+            dtype: dtype.to_string(),
+            format: Format::Safetensors,
+        })?;
+        if name == METADATA {
+            return Err(SafetensorsError::ReservedName.into());
+        }
+        let end = begin.saturating_add(bytes);
+        let info =
+            Info { dtype: spelled.into(), shape: shape.to_vec(), data_offsets: (begin, end) };
+        item_and_bytes(name, &info)?;
+        if header.len() > 9 {
+            header.push(b',');
+        }
+        write_json(&mut header, name)?;
+        write!(header, ":{{\"dtype\":\"{}\",\"shape\":[", info.dtype)?;
+        for (axis, len) in shape.iter().enumerate() {
+            write!(header, "{}{len}", if axis > 0 { "," } else { "" })?;
+        }
+        write!(header, "],\"data_offsets\":[{begin},{end}]}}")?;
+        begin = end;
+    }
+    header.push(b'}');
+    header.resize(header.len().next_multiple_of(ALIGN), b' ');
+    let json_len = header.len() as u64 - 8;
+    if json_len > MAX_HEADER {
+        return Err(SafetensorsError::TooLong(json_len).into());
+    }
+    header[..8].copy_from_slice(&json_len.to_le_bytes());
+    Ok(header)
+}
+
+fn write_json<T: Serialize + ?Sized>(
+    header: &mut Vec<u8>,
+    value: &T,
+) -> Result<(), SafetensorsError> {
+    Ok(serde_json::to_writer(header, value)?)
+}
+
+/// The name that the format has for a type: `F32`, `F8_E4M3`; `None` where it lacks the type or
+/// its byte order.
+pub fn dtype_name(dtype: &DType) -> Option<String> {
+    match dtype {
+        DType::Scalar(scalar, Endian::Little) => {
+            DTYPES.iter().find(|(known, _)| known == scalar).map(|(_, dtype)| dtype.to_string())
+        }
+        _ => None,
+    }
+}
+
+/// See [`Format::stored_dtype`].
+pub(super) fn stored_dtype(dtype: &DType) -> Option<DType> {
+    match dtype {
+        DType::Scalar(scalar, _) => {
+            let stored = DType::Scalar(*scalar, Endian::Little);
+            dtype_name(&stored).map(|_| stored)
+        }
+        DType::Npy(_) => None,
+    }
+}
+
+fn parse_dtype(name: &str) -> Option<(Scalar, Dtype)> {
+    let name = StrDeserializer::<serde::de::value::Error>::new(name);
+    let found = Dtype::deserialize(name).ok()?;
+    DTYPES.iter().copied().find(|(_, dtype)| *dtype == found)
+}
+
+/// The types of the format.
+const DTYPES: [(Scalar, Dtype); 22] = [
+    (Scalar::Bool, Dtype::BOOL),
+    (Scalar::I8, Dtype::I8),
+    (Scalar::I16, Dtype::I16),
+    (Scalar::I32, Dtype::I32),
+    (Scalar::I64, Dtype::I64),
+    (Scalar::U8, Dtype::U8),
+    (Scalar::U16, Dtype::U16),
+    (Scalar::U32, Dtype::U32),
+    (Scalar::U64, Dtype::U64),
+    (Scalar::F16, Dtype::F16),
+    (Scalar::F32, Dtype::F32),
+    (Scalar::F64, Dtype::F64),
+    (Scalar::C64, Dtype::C64),
+    (Scalar::BF16, Dtype::BF16),
+    (Scalar::F8E4M3, Dtype::F8_E4M3),
+    (Scalar::F8E5M2, Dtype::F8_E5M2),
+    (Scalar::F8E8M0, Dtype::F8_E8M0),
+    (Scalar::F8E4M3Fnuz, Dtype::F8_E4M3FNUZ),
+    (Scalar::F8E5M2Fnuz, Dtype::F8_E5M2FNUZ),
+    (Scalar::F6E2M3, Dtype::F6_E2M3),
+    (Scalar::F6E3M2, Dtype::F6_E3M2),
+    (Scalar::F4, Dtype::F4),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn file(json: &str, data_len: usize) -> Vec<u8> {
+        let mut file = (json.len() as u64).to_le_bytes().to_vec();
+        file.extend(json.as_bytes());
+        file.resize(file.len() + data_len, 0);
+        file
+    }
+
+    fn message(json: &str) -> String {
+        read(&mut file(json, 0).as_slice()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn tensors_come_in_the_order_of_their_bytes() {
+        let json = r#"{"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},
+            "z":{"dtype":"U8","shape":[0],"data_offsets":[4,4]},
+            "y":{"dtype":"U8","shape":[3,0],"data_offsets":[4,4]},
+            "a":{"dtype":"F4","shape":[2,4],"data_offsets":[0,4]},
+            "__metadata__":{"format":"pt"}}  "#;
+        let bytes = file(json, 12);
+        let mut rest = bytes.as_slice();
+        let contents = super::super::read_contents(&mut rest, Some(bytes.len() as u64)).unwrap();
+        assert_eq!(rest.len(), 12);
+        let names: Vec<_> = contents.tensors.iter().map(|t| t.name.as_deref().unwrap()).collect();
+        assert_eq!(names, ["a", "z", "y", "b"]);
+        assert_eq!(contents.tensors[3].offset, contents.header_len + 4);
+        assert_eq!(contents.metadata["format"], "pt");
+        assert_eq!(contents.expected_len(), bytes.len() as u64);
+        assert_eq!(
+            contents.check_len(bytes.len() as u64 + 3).unwrap_err().to_string(),
+            format!(
+                "3 bytes follow the data: the header asks for {} bytes, {} are there",
+                bytes.len(),
+                bytes.len() + 3
+            )
+        );
+        assert!(contents.check_len(bytes.len() as u64 - 1).is_err());
+    }
+
+    #[test]
+    fn errors_name_the_tensor() {
+        let entry = |name: &str, dtype: &str, shape: &str, offsets: &str| {
+            format!(r#""{name}":{{"dtype":"{dtype}","shape":{shape},"data_offsets":{offsets}}}"#)
+        };
+        let one =
+            |dtype, shape, offsets| message(&format!("{{{}}}", entry("a", dtype, shape, offsets)));
+        assert_eq!(
+            one("F128", "[1]", "[0,16]"),
+            "safetensors header: tensor 'a' has the unknown dtype 'F128'"
+        );
+        assert_eq!(
+            one("F32", "[2, 2]", "[0,12]"),
+            "safetensors header: tensor 'a' of dtype F32 and shape [2, 2] takes 16 bytes, \
+             its data_offsets [0, 12] do not give them"
+        );
+        assert_eq!(
+            one("F4", "[3]", "[0,2]"),
+            "safetensors header: tensor 'a' of dtype F4 and shape [3] does not end at a whole byte"
+        );
+        assert_eq!(
+            one("U8", "[4]", "[4,8]"),
+            "safetensors header: bytes 0 to 4 of the data belong to no tensor, \
+             tensor 'a' begins after them"
+        );
+        assert!(one("U8", "[-1]", "[0,0]").contains("tensor 'a': invalid value: integer `-1`"));
+        assert!(one("U8", "[1.5]", "[0,0]").contains("tensor 'a'"));
+        assert!(one("U8", "[9223372036854775807,3]", "[0,1]").contains("larger than 2^63 - 1"));
+        let two = |first, second, name| {
+            let (first, second) =
+                (entry("a", "U8", "[4]", first), entry(name, "U8", "[4]", second));
+            message(&format!("{{{first},{second}}}"))
+        };
+        assert_eq!(
+            two("[0,4]", "[2,6]", "b"),
+            "safetensors header: tensor 'b' begins at byte 2 of the data, inside tensor 'a'"
+        );
+        assert_eq!(two("[0,4]", "[4,8]", "a"), "safetensors header: two tensors are named 'a'");
+        assert!(message(r#"{"__metadata__":{},"__metadata__":{}}"#).contains("twice"));
+        assert!(message(r#"{"__metadata__":{"a":"b","a":"c"}}"#).contains("twice"));
+        assert!(message(r#"{"__metadata__":{"a":1}}"#).contains("__metadata__"));
+    }
+
+    #[test]
+    fn lengths_are_checked_before_anything_is_kept() {
+        let mut bytes = file("{}", 0);
+        bytes[..8].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert_eq!(
+            read(&mut bytes.as_slice()).unwrap_err().to_string(),
+            "safetensors header: 18446744073709551615 bytes long, 100000000 are allowed"
+        );
+        bytes[..8].copy_from_slice(&MAX_HEADER.to_le_bytes());
+        assert_eq!(
+            read(&mut bytes.as_slice()).unwrap_err().to_string(),
+            "the file is cut short inside its header: 100000008 bytes are needed, 10 are there"
+        );
+        assert!(read(&mut &bytes[..8]).unwrap_err().to_string().contains("8 are there"));
+        assert_eq!(message("[]"), "not a .npy or .safetensors file");
+    }
+
+    #[test]
+    fn writing_refuses_what_reading_would() {
+        let little = DType::Scalar(Scalar::F4, Endian::Little);
+        let big = DType::Scalar(Scalar::F32, Endian::Big);
+        let none = BTreeMap::new();
+        let refused = |tensors: &[(&str, &DType, &[u64], u64)]| {
+            header(tensors, &none).unwrap_err().to_string()
+        };
+        assert!(refused(&[("a", &little, &[3], 2)]).contains("whole byte"));
+        assert!(refused(&[("a", &little, &[2], 2)]).contains("takes 1 bytes"));
+        assert!(refused(&[("a", &big, &[2], 8)]).contains(">f4"));
+        assert!(refused(&[(METADATA, &little, &[2], 1)]).contains("__metadata__"));
+        assert!(refused(&[("a", &little, &[2], 1), ("a", &little, &[2], 1)]).contains("named 'a'"));
+        assert_eq!(header(&[], &none).unwrap(), b"\x08\0\0\0\0\0\0\0{}      ");
+    }
+
+    #[test]
+    fn all_dtypes_have_the_sizes_of_the_package() {
+        for (scalar, dtype) in DTYPES {
+            assert_eq!(scalar.bits(), dtype.bitsize() as u64);
+            assert_eq!(parse_dtype(&dtype.to_string()), Some((scalar, dtype)));
+        }
+    }
+
+    fn any_tensors() -> impl Strategy<Value = Vec<(String, DType, Vec<u64>, u64)>> {
+        let tensor = (
+            any::<String>(),
+            prop::sample::select(&DTYPES[..]),
+            prop::collection::vec(0u64..5, 0..4),
+        );
+        prop::collection::vec(tensor, 0..6).prop_map(|tensors| {
+            let mut names = HashSet::new();
+            tensors
+                .into_iter()
+                .filter(|(name, (scalar, _), shape)| {
+                    ends_at_byte(shape, scalar.bits()) && names.insert(name.clone())
+                })
+                .map(|(name, (scalar, _), shape)| {
+                    let bytes = data_bytes(&shape, scalar.bits()).unwrap();
+                    (name, DType::Scalar(scalar, Endian::Little), shape, bytes)
+                })
+                .collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn headers_are_read_back_by_us_and_by_the_package(
+            tensors in any_tensors(),
+            metadata in prop::collection::btree_map(any::<String>(), any::<String>(), 0..3),
+        ) {
+            let refs: Vec<_> =
+                tensors.iter().map(|(n, d, s, b)| (n.as_str(), d, s.as_slice(), *b)).collect();
+            let mut bytes = header(&refs, &metadata).unwrap();
+            prop_assert_eq!(bytes.len() % ALIGN, 0);
+            let contents = read(&mut bytes.as_slice()).unwrap();
+            bytes.resize(contents.expected_len() as usize, 0);
+            let theirs = ::safetensors::SafeTensors::deserialize(&bytes).unwrap();
+
+            prop_assert_eq!(&contents.metadata, &metadata);
+            prop_assert_eq!(contents.tensors.len(), tensors.len());
+            prop_assert_eq!(theirs.len(), tensors.len());
+            for (name, dtype, shape, bytes) in &tensors {
+                let ours = contents.tensors.iter().find(|t| t.name.as_ref() == Some(name)).unwrap();
+                prop_assert_eq!((&ours.dtype, &ours.shape, ours.bytes), (dtype, shape, *bytes));
+                let view = theirs.tensor(name).unwrap();
+                prop_assert_eq!(Some(view.dtype().to_string()), dtype_name(dtype));
+                prop_assert_eq!(view.data().len() as u64, *bytes);
+            }
+        }
+
+        /// Of offsets at random, no more are taken than the package takes.
+        #[test]
+        fn we_are_as_strict_as_the_package(
+            ends in prop::collection::vec((0u64..6, 0u64..6, 0u64..6), 1..4),
+        ) {
+            let entries: Vec<_> = ends.iter().enumerate().map(|(i, (begin, end, len))| {
+                format!(r#""{i}":{{"dtype":"U8","shape":[{len}],"data_offsets":[{begin},{end}]}}"#)
+            }).collect();
+            let mut bytes = file(&format!("{{{}}}", entries.join(",")), 0);
+            let ours = read(&mut bytes.as_slice());
+            let end = ends.iter().map(|(_, end, _)| *end).max().unwrap();
+            bytes.resize(bytes.len() + end as usize, 0);
+            let theirs = ::safetensors::SafeTensors::deserialize(&bytes);
+            prop_assert_eq!(ours.is_ok(), theirs.is_ok());
+        }
+    }
+}

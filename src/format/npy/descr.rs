@@ -1,0 +1,447 @@
+//! The `descr` entry of a `.npy` header: from Python literal to [`DType`] and back.
+//!
+//! Number types become scalars; every other fixed-size type keeps its literal, in the form that
+//! np.save would write after np.load: padding merged, sizes plain, names as `repr` spells them.
+//! The rules are those of `numpy.lib.format.descr_to_dtype` and `dtype_to_descr`.
+//!
+//! ```text
+//! 'f4'  =>  float32        [('x', '>i2'), ('', '|V2'), ('t', 'M8[1s]', 3)]
+//!                      =>  [('x', '>i2'), ('', '|V2'), ('t', '<M8[s]', (3,))]
+//! ```
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use super::literal::{Literal, write_str};
+use crate::dtype::{DType, Endian, NpyType, Scalar};
+use crate::shape::{MAX_NDIM, Tuple, byte_count};
+
+/// The largest item: NumPy keeps sizes of strings and structures in a C int.
+const MAX_ITEMSIZE: u64 = i32::MAX as u64;
+
+/// Why a `descr` is no element type that can be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DescrError {
+    /// The elements are pointers to Python objects; the data is a pickle.
+    #[error("arrays of Python objects (dtype {0}) are not read: their data is a pickle")]
+    Object(String),
+    /// No type string of NumPy.
+    #[error("{0} is not a dtype of NumPy")]
+    Unknown(String),
+    /// A structure that is not made as NumPy makes them.
+    #[error("the structured dtype is malformed: {0}")]
+    Structure(&'static str),
+    /// Two fields of one structure have one name, or a title is another's name.
+    #[error("the structured dtype has two fields named '{0}'")]
+    DuplicateField(String),
+    /// An item that NumPy could not hold.
+    #[error("an item of more than {MAX_ITEMSIZE} bytes")]
+    TooLarge,
+}
+
+/// The type that a `descr` stands for.
+pub(super) fn parse(descr: &Literal) -> Result<DType, DescrError> {
+    match descr {
+        Literal::Str(text) => parse_type_string(text),
+        Literal::List(_) => {
+            let mut spelled = String::new();
+            let Item { size, .. } = spell(descr, &mut spelled)?;
+            Ok(DType::Npy(NpyType { descr: spelled, itemsize: size }))
+        }
+        _ => Err(DescrError::Structure("neither a type string nor a list of fields")),
+    }
+}
+
+/// The literal of a type that `.npy` has; `None` for the floats that NumPy lacks.
+pub(super) fn literal(dtype: &DType) -> Option<String> {
+    match dtype {
+        DType::Scalar(scalar, endian) => {
+            let order = match endian {
+                _ if scalar.bits() == 8 => '|',
+                Endian::Little => '<',
+                Endian::Big => '>',
+            };
+            scalar.type_string().map(|kind| format!("'{order}{kind}'"))
+        }
+        DType::Npy(npy) => Some(npy.descr.clone()),
+    }
+}
+
+/// The type of a type string of NumPy's array interface: `<f4`, `=i8`, `?`, `U5`, `>M8[25s]`.
+fn parse_type_string(text: &str) -> Result<DType, DescrError> {
+    let unknown = || DescrError::Unknown(format!("'{text}'"));
+    let (endian, order, bare) = match text.split_at_checked(1) {
+        Some((">", bare)) => (Endian::Big, '>', bare),
+        Some(("<" | "=" | "|", bare)) => (Endian::Little, '<', bare),
+        _ => (Endian::Little, '<', text),
+    };
+    let bare = expand_type_code(bare);
+    if let Some(scalar) = Scalar::ALL.into_iter().find(|s| s.type_string() == Some(bare)) {
+        return Ok(DType::Scalar(scalar, if scalar.bits() == 8 { Endian::Little } else { endian }));
+    }
+    let (kind, size) = bare.split_at_checked(1).ok_or_else(unknown)?;
+    let (spelled, itemsize) = match kind {
+        "O" => return Err(DescrError::Object(format!("'{text}'"))),
+        "S" | "U" | "V" => {
+            let count = match size {
+                "" => 0,
+                _ => decimal(size).ok_or_else(unknown)?,
+            };
+            let itemsize = if kind == "U" { count.saturating_mul(4) } else { count };
+            if itemsize > MAX_ITEMSIZE {
+                return Err(DescrError::TooLarge);
+            }
+            // `<V2` is how files of bfloat16 are told from other items of two bytes: it stays.
+            let order = match kind {
+                "U" => order,
+                "V" if text.starts_with(['<', '>']) => order,
+                _ => '|',
+            };
+            (format!("{order}{kind}{count}"), itemsize)
+        }
+        "M" | "m" => {
+            let unit = size.strip_prefix('8').and_then(parse_unit).ok_or_else(unknown)?;
+            (format!("{order}{kind}8{unit}"), 8)
+        }
+        "f" if size == "16" => (format!("{order}f16"), 16),
+        "c" if size == "32" => (format!("{order}c32"), 32),
+        _ => return Err(unknown()),
+    };
+    Ok(DType::Npy(NpyType { descr: format!("'{spelled}'"), itemsize }))
+}
+
+/// NumPy's one-letter codes, on a platform where a C long has 8 bytes.
+fn expand_type_code(code: &str) -> &str {
+    match code {
+        "?" => "b1",
+        "b" => "i1",
+        "h" => "i2",
+        "i" => "i4",
+        "l" | "q" | "p" | "n" => "i8",
+        "B" => "u1",
+        "H" => "u2",
+        "I" => "u4",
+        "L" | "Q" | "P" | "N" => "u8",
+        "e" => "f2",
+        "f" => "f4",
+        "d" => "f8",
+        "g" => "f16",
+        "F" => "c8",
+        "D" => "c16",
+        "G" => "c32",
+        "c" => "S1",
+        "M" => "M8",
+        "m" => "m8",
+        _ => code,
+    }
+}
+
+fn decimal(digits: &str) -> Option<u64> {
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+}
+
+/// The unit of a datetime, `[25s]`, in plain form: without a factor of 1, and nothing for none.
+fn parse_unit(text: &str) -> Option<String> {
+    if text.is_empty() {
+        return Some(String::new());
+    }
+    let inside = text.strip_prefix('[')?.strip_suffix(']')?;
+    let digits = inside.bytes().take_while(u8::is_ascii_digit).count();
+    let (factor, unit) = inside.split_at(digits);
+    let factor = if factor.is_empty() { 1 } else { factor.parse::<i32>().ok()? };
+    match (factor, unit) {
+        (_, "generic") => Some(String::new()),
+        (1, "Y" | "M" | "W" | "D" | "h" | "m" | "s" | "ms" | "us" | "ns" | "ps" | "fs" | "as") => {
+            Some(format!("[{unit}]"))
+        }
+        (_, "Y" | "M" | "W" | "D" | "h" | "m" | "s" | "ms" | "us" | "ns" | "ps" | "fs" | "as") => {
+            Some(format!("[{factor}{unit}]"))
+        }
+        (1, "μs" | "µs") => Some("[us]".to_owned()),
+        (_, "μs" | "µs") => Some(format!("[{factor}us]")),
+        _ => None,
+    }
+}
+
+/// What the fields around it need to know of an item.
+struct Item {
+    /// Bytes.
+    size: u64,
+    /// Whether NumPy takes it for padding where it has no name: plain bytes, or any subarray.
+    pads: bool,
+}
+
+/// Append the literal of a type in its plain form.
+fn spell(descr: &Literal, out: &mut String) -> Result<Item, DescrError> {
+    match descr {
+        Literal::Str(text) => {
+            let dtype = parse_type_string(text)?;
+            let spelled = literal(&dtype).ok_or_else(|| DescrError::Unknown(text.clone()))?;
+            out.push_str(&spelled);
+            let pads = spelled.as_bytes().get(2) == Some(&b'V');
+            Ok(Item { size: dtype.item_bits() / 8, pads })
+        }
+        Literal::Tuple(parts) => match parts.as_slice() {
+            [base, shape] => {
+                let shape = subarray_shape(shape)?;
+                if shape.is_empty() {
+                    return spell(base, out);
+                }
+                out.push('(');
+                let item = spell_subarray(base, &shape, out)?;
+                out.push(')');
+                Ok(item)
+            }
+            _ => Err(DescrError::Structure("a subarray is not (base, shape)")),
+        },
+        Literal::List(fields) => spell_structure(fields, out),
+        _ => Err(DescrError::Structure("a field's type is no string, tuple or list")),
+    }
+}
+
+/// Append `base, shape`.
+fn spell_subarray(base: &Literal, shape: &[u64], out: &mut String) -> Result<Item, DescrError> {
+    let item = spell(base, out)?;
+    // Writing to a String cannot fail.
+    let _ = write!(out, ", {}", Tuple(shape));
+    let size = byte_count(shape, item.size * 8).filter(|&size| size <= MAX_ITEMSIZE);
+    Ok(Item { size: size.ok_or(DescrError::TooLarge)?, pads: true })
+}
+
+/// Append the list of fields, neighbouring paddings made one.
+fn spell_structure(fields: &[Literal], out: &mut String) -> Result<Item, DescrError> {
+    let mut names = HashSet::new();
+    let mut size = 0u64;
+    let mut padding = 0u64;
+    out.push('[');
+    let start = out.len();
+    for field in fields {
+        let (Literal::Tuple(parts) | Literal::List(parts)) = field else {
+            return Err(DescrError::Structure("a field is no tuple"));
+        };
+        let (name, base, shape) = match parts.as_slice() {
+            [name, base] => (name, base, Vec::new()),
+            [name, base, shape] => (name, base, subarray_shape(shape)?),
+            _ => return Err(DescrError::Structure("a field is not (name, type[, shape])")),
+        };
+        // A type that is itself (base, shape) is the same as one with a shape beside it.
+        let (base, shape) = flatten(base, shape)?;
+
+        let before = out.len();
+        let title_and_name = names_of(name)?;
+        write_padding(out, start, padding);
+        separate(out, start);
+        out.push('(');
+        write_names(out, title_and_name);
+        out.push_str(", ");
+        let item =
+            if shape.is_empty() { spell(base, out)? } else { spell_subarray(base, &shape, out)? };
+        out.push(')');
+
+        if matches!(title_and_name, (None, "")) && matches!(name, Literal::Str(_)) && item.pads {
+            out.truncate(before);
+            padding += item.size;
+        } else {
+            padding = 0;
+            let (title, name) = title_and_name;
+            for used in title.into_iter().chain([name]) {
+                if !names.insert(used) {
+                    return Err(DescrError::DuplicateField(used.to_owned()));
+                }
+            }
+        }
+        size = size.saturating_add(item.size);
+        if size > MAX_ITEMSIZE {
+            return Err(DescrError::TooLarge);
+        }
+    }
+    write_padding(out, start, padding);
+    out.push(']');
+    Ok(Item { size, pads: false })
+}
+
+fn flatten(base: &Literal, shape: Vec<u64>) -> Result<(&Literal, Vec<u64>), DescrError> {
+    let mut base = base;
+    let mut shape = shape;
+    while let (true, Literal::Tuple(parts)) = (shape.is_empty(), base) {
+        let [inner, inner_shape] = parts.as_slice() else {
+            return Err(DescrError::Structure("a subarray is not (base, shape)"));
+        };
+        (base, shape) = (inner, subarray_shape(inner_shape)?);
+    }
+    Ok((base, shape))
+}
+
+/// The title, where there is one, and the name of a field.
+fn names_of(name: &Literal) -> Result<(Option<&str>, &str), DescrError> {
+    match name {
+        Literal::Str(name) => Ok((None, name)),
+        Literal::Tuple(parts) => match parts.as_slice() {
+            [Literal::Str(title), Literal::Str(name)] => Ok((Some(title), name)),
+            [Literal::None, Literal::Str(name)] => Ok((None, name)),
+            _ => Err(DescrError::Structure("a field's names are not (title, name)")),
+        },
+        _ => Err(DescrError::Structure("a field's name is no string")),
+    }
+}
+
+fn write_names(out: &mut String, (title, name): (Option<&str>, &str)) {
+    match title {
+        None => write_str(out, name),
+        Some(title) => {
+            out.push('(');
+            write_str(out, title);
+            out.push_str(", ");
+            write_str(out, name);
+            out.push(')');
+        }
+    }
+}
+
+fn separate(out: &mut String, start: usize) {
+    if out.len() > start {
+        out.push_str(", ");
+    }
+}
+
+fn write_padding(out: &mut String, start: usize, bytes: u64) {
+    if bytes > 0 {
+        separate(out, start);
+        // Writing to a String cannot fail.
+        let _ = write!(out, "('', '|V{bytes}')");
+    }
+}
+
+/// The shape of a subarray: a tuple or list of lengths, or one length.
+fn subarray_shape(shape: &Literal) -> Result<Vec<u64>, DescrError> {
+    let length = |value: &Literal| match value {
+        Literal::Int(length) => {
+            u64::try_from(*length).ok().filter(|&length| length <= MAX_ITEMSIZE).ok_or(
+                DescrError::Structure("a length of a subarray is negative or beyond 2147483647"),
+            )
+        }
+        _ => Err(DescrError::Structure("a length of a subarray is no integer")),
+    };
+    match shape {
+        Literal::Tuple(lengths) | Literal::List(lengths) if lengths.len() > MAX_NDIM => {
+            Err(DescrError::Structure("a subarray has more than 64 axes"))
+        }
+        Literal::Tuple(lengths) | Literal::List(lengths) => lengths.iter().map(length).collect(),
+        _ => Ok(vec![length(shape)?]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::literal;
+    use super::*;
+
+    fn plain(descr: &str) -> Result<(String, u64), DescrError> {
+        let dtype = parse(&literal::parse(descr, false).unwrap())?;
+        Ok((super::literal(&dtype).unwrap(), dtype.item_bits() / 8))
+    }
+
+    /// Each line is what NumPy 2.4 prints for `dtype_to_descr(descr_to_dtype(descr))`.
+    #[test]
+    fn descriptions_become_those_of_np_save() {
+        for (descr, expected, itemsize) in [
+            ("'>b1'", "'|b1'", 1),
+            ("'=f4'", "'<f4'", 4),
+            ("'|i4'", "'<i4'", 4),
+            ("'?'", "'|b1'", 1),
+            ("'>l'", "'>i8'", 8),
+            ("'S05'", "'|S5'", 5),
+            ("'U'", "'<U0'", 0),
+            ("'>U3'", "'>U3'", 12),
+            ("'V'", "'|V0'", 0),
+            ("'c'", "'|S1'", 1),
+            ("'G'", "'<c32'", 32),
+            ("'M8'", "'<M8'", 8),
+            ("'M8[1s]'", "'<M8[s]'", 8),
+            ("'>m8[25s]'", "'>m8[25s]'", 8),
+            ("'M8[3generic]'", "'<M8'", 8),
+            ("'M8[μs]'", "'<M8[us]'", 8),
+            ("[]", "[]", 0),
+            ("[('', '|V0')]", "[]", 0),
+            (
+                "[('a', '<i4'), ('', '|V1'), ('', '|V2'), ('b', 'i1')]",
+                "[('a', '<i4'), ('', '|V3'), ('b', '|i1')]",
+                8,
+            ),
+            ("[('', '<f4')]", "[('', '<f4')]", 4),
+            ("[('', '<f4', (2,))]", "[('', '|V8')]", 8),
+            ("[('a', '<f4', ())]", "[('a', '<f4')]", 4),
+            ("[('a', '<f4', 1)]", "[('a', '<f4', (1,))]", 4),
+            ("[('a', ('<f4', (2,)))]", "[('a', '<f4', (2,))]", 8),
+            ("[('a', ('<f4', (2,)), (3,))]", "[('a', ('<f4', (2,)), (3,))]", 24),
+            ("[(('t', 'n'), '<f4')]", "[(('t', 'n'), '<f4')]", 4),
+            ("[((None, 'n'), '<f4')]", "[('n', '<f4')]", 4),
+            ("[(('t', ''), 'V4')]", "[(('t', ''), '|V4')]", 4),
+            (
+                "[('a', [('b', '|V2'), ('', 'V3')], (2,)), ('', '|V1')]",
+                "[('a', [('b', '|V2'), ('', '|V3')], (2,)), ('', '|V1')]",
+                11,
+            ),
+            ("[['a', 'S0'], ('b', 'U0')]", "[('a', '|S0'), ('b', '<U0')]", 0),
+        ] {
+            assert_eq!(plain(descr), Ok((expected.to_owned(), itemsize)), "{descr}");
+        }
+    }
+
+    #[test]
+    fn voids_keep_their_byte_order() {
+        assert_eq!(plain("'<V2'"), Ok(("'<V2'".to_owned(), 2)));
+        assert_eq!(plain("[('a', '<V2')]"), Ok(("[('a', '<V2')]".to_owned(), 2)));
+    }
+
+    #[test]
+    fn objects_are_refused_at_any_depth() {
+        for descr in ["'O'", "'|O'", "'O8'", "[('a', [('b', '|O', (2,))])]"] {
+            assert!(matches!(plain(descr), Err(DescrError::Object(_))), "{descr}");
+        }
+    }
+
+    /// NumPy 2.4 refuses each of them, but the last, which no array can have.
+    #[test]
+    fn what_numpy_refuses_is_refused() {
+        for descr in [
+            "'f3'",
+            "'i16'",
+            "''",
+            "'<'",
+            "' f4'",
+            "'f4 '",
+            "'?1'",
+            "'b2'",
+            "'M4'",
+            "'M8[]'",
+            "'M8[-1s]'",
+            "'M8[2147483648s]'",
+            "'M8[ns'",
+            "'M8[ns]x'",
+            "'S-1'",
+            "'S1_0'",
+            "'S2147483648'",
+            "'U536870912'",
+            "'f1'",
+            "'é'",
+            "3",
+            "None",
+            "[('a',)]",
+            "[('a', '<f4', (2,), 1)]",
+            "[(1, '<f4')]",
+            "['a']",
+            "[('a', '<f4'), ('a', '<f4')]",
+            "[(('n', 'n'), '<f4')]",
+            "[(('t', 'n'), '<f4'), ('t', '<f4')]",
+            "[('a', '<f4', (-1,))]",
+            "[('a', '<f4', (True,))]",
+            "[('a', '<f4', (2147483648,))]",
+            "[('a', 'V2147483647'), ('b', 'V5')]",
+            "[('a', '<f4', (536870912,))]",
+            "('<f4', (2,))",
+        ] {
+            assert!(plain(descr).is_err(), "{descr}");
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! NumPy's `.npy`: one array, its header a Python dictionary in text.
+//!
+//! ```text
+//! \x93NUMPY  major minor  length (2 or 4 bytes, little-endian)
+//! {'descr': '<f4', 'fortran_order': False, 'shape': (3,), }   spaces, \n  data
+//! ```
+//!
+//! The format is that of `numpy.lib.format`; headers are written byte for byte as np.save does.
+//! The reader is our own, as no package reads all that NumPy writes (latin-1 names, titles,
+//! `M8[25s]`, bare `M8`, `?`, `=f4`) while being safe from headers that lie about their length,
+//! overflow a product, or nest until the time runs out. The tests hold it against NumPy's files
+//! and our headers against the `npyz` package.
+
+use std::fmt::Write;
+use std::io::Read;
+
+mod descr;
+mod literal;
+
+use self::literal::Literal;
+use super::{Contents, Format, FormatError, Tensor, data_bytes, read_more};
+use crate::dtype::{DType, Endian, NpyType, Scalar};
+use crate::shape::{MAX_NDIM, Order, Tuple};
+pub use descr::DescrError;
+pub use literal::LiteralError;
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// The longest header text in bytes, though its version allows 4 GiB; np.load's limit is 10000.
+const MAX_HEADER: u64 = 16 << 20;
+
+/// A header, its prefix included, is a multiple of this many bytes.
+const ALIGN: usize = 64;
+
+/// The width that the length of the growing axis gets in a header.
+const GROWTH_DIGITS: usize = 21;
+
+/// What is wrong with a `.npy` header.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NpyError {
+    /// A version that NumPy does not know either.
+    #[error("version {0}.{1} of the format is unknown; 1.0, 2.0 and 3.0 are read")]
+    Version(u8, u8),
+    /// Longer than the limit.
+    #[error("{0} bytes long, {MAX_HEADER} are allowed")]
+    TooLong(u64),
+    /// Version 3.0 is UTF-8.
+    #[error("the text is not UTF-8")]
+    Encoding,
+    /// No Python literal.
+    #[error(transparent)]
+    Literal(#[from] LiteralError),
+    /// Something else than the dictionary of three entries.
+    #[error("not a dictionary of 'descr', 'fortran_order' and 'shape'")]
+    Keys,
+    /// Neither `True` nor `False`.
+    #[error("'fortran_order' is neither True nor False")]
+    FortranOrder,
+    /// Not a tuple of integers.
+    #[error("'shape' is not a tuple of integers")]
+    Shape,
+    /// A length no axis can have.
+    #[error("axis {axis} has a length of {len}; 0 to 9223372036854775807 are possible")]
+    AxisLength {
+        /// Which axis.
+        axis: usize,
+        /// Its length.
+        len: i128,
+    },
+    /// More than 64 axes.
+    #[error("{0} axes, at most {MAX_NDIM} are possible")]
+    TooManyAxes(usize),
+    /// Its size does not fit 63 bits.
+    #[error(
+        "an array of shape {shape} with {itemsize} bytes an item is larger than 2^63 - 1 bytes"
+    )]
+    TooLarge {
+        /// The shape, as a tuple.
+        shape: String,
+        /// Bytes an item.
+        itemsize: u64,
+    },
+    /// No element type that is read.
+    #[error(transparent)]
+    Descr(#[from] DescrError),
+}
+
+/// Whether a file that begins with these bytes, its first 8 or all it has, is to be a `.npy`.
+pub(super) fn begins(first: &[u8]) -> bool {
+    first.starts_with(MAGIC) || (!first.is_empty() && MAGIC.starts_with(first))
+}
+
+/// Read a header, its magic included; `input` is left at the data.
+///
+/// # Errors
+/// [`FormatError`], where NumPy refuses the header too, where the elements are Python objects, or
+/// where a limit is passed.
+pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
+    let mut header = Vec::new();
+    read_more(input, &mut header, 10)?;
+    if !header.starts_with(MAGIC) {
+        return Err(super::unrecognised(&header));
+    }
+    let (major, minor) = (header[6], header[7]);
+    match (major, minor) {
+        (1, 0) => {}
+        (2 | 3, 0) => read_more(input, &mut header, 2)?,
+        _ => return Err(NpyError::Version(major, minor).into()),
+    }
+    let start = header.len();
+    let text_len = header[8..].iter().rev().fold(0, |len, &byte| len << 8 | u64::from(byte));
+    if text_len > MAX_HEADER {
+        return Err(NpyError::TooLong(text_len).into());
+    }
+    read_more(input, &mut header, text_len)?;
+
+    let header_len = header.len() as u64;
+    let mut text = header.split_off(start);
+    if major < 3 && !text.is_ascii() {
+        text = text.iter().map(|&latin1| char::from(latin1)).collect::<String>().into_bytes();
+    }
+    let text = String::from_utf8(text).map_err(|_| NpyError::Encoding)?;
+    let tensor = parse(&text, major < 3, header_len)?;
+    Ok(Contents {
+        format: Format::Npy,
+        tensors: vec![tensor],
+        metadata: Default::default(),
+        header_len,
+    })
+}
+
+/// What the text of a header says.
+fn parse(text: &str, python2: bool, offset: u64) -> Result<Tensor, NpyError> {
+    let Literal::Dict(entries) = literal::parse(text, python2)? else { return Err(NpyError::Keys) };
+    let (mut descr, mut fortran_order, mut shape) = (None, None, None);
+    for (key, value) in &entries {
+        let Literal::Str(key) = key else { return Err(NpyError::Keys) };
+        let entry = match key.as_str() {
+            "descr" => &mut descr,
+            "fortran_order" => &mut fortran_order,
+            "shape" => &mut shape,
+            _ => return Err(NpyError::Keys),
+        };
+        if entry.replace(value).is_some() {
+            return Err(NpyError::Keys);
+        }
+    }
+    let (Some(descr), Some(fortran_order), Some(shape)) = (descr, fortran_order, shape) else {
+        return Err(NpyError::Keys);
+    };
+
+    let dtype = descr::parse(descr)?;
+    let order = match fortran_order {
+        Literal::Bool(true) => Order::F,
+        Literal::Bool(false) => Order::C,
+        _ => return Err(NpyError::FortranOrder),
+    };
+    let shape = parse_shape(shape)?;
+    let bytes = data_bytes(&shape, dtype.item_bits()).ok_or_else(|| NpyError::TooLarge {
+        shape: Tuple(&shape).to_string(),
+        itemsize: dtype.item_bits() / 8,
+    })?;
+    Ok(Tensor { name: None, dtype, shape, order, offset, bytes })
+}
+
+fn parse_shape(shape: &Literal) -> Result<Vec<u64>, NpyError> {
+    let Literal::Tuple(lengths) = shape else { return Err(NpyError::Shape) };
+    if lengths.len() > MAX_NDIM {
+        return Err(NpyError::TooManyAxes(lengths.len()));
+    }
+    let length = |(axis, length): (usize, &Literal)| match *length {
+        Literal::Int(len) => i64::try_from(len)
+            .and_then(u64::try_from)
+            .map_err(|_| NpyError::AxisLength { axis, len }),
+        _ => Err(NpyError::Shape),
+    };
+    lengths.iter().enumerate().map(length).collect()
+}
+
+/// The header that np.save writes for such an array, magic and padding included.
+///
+/// `fortran_order` becomes `True` only where the two orders differ, as NumPy has it.
+///
+/// # Errors
+/// [`FormatError::Unsupported`] for floats of less than a byte; [`NpyError::TooLong`] for a type
+/// with a literal that is longer than this module reads.
+pub fn header(dtype: &DType, shape: &[u64], order: Order) -> Result<Vec<u8>, FormatError> {
+    let stored = Format::Npy.stored_dtype(dtype)?;
+    let descr = descr::literal(&stored).ok_or_else(|| FormatError::Unsupported {
+        dtype: dtype.to_string(),
+        format: Format::Npy,
+    })?;
+    let fortran = order == Order::F && orders_differ(&stored, shape);
+    let (python_bool, growing) =
+        if fortran { ("True", shape.last()) } else { ("False", shape.first()) };
+    let mut text = format!(
+        "{{'descr': {descr}, 'fortran_order': {python_bool}, 'shape': {}, }}",
+        Tuple(shape)
+    );
+    if let Some(len) = growing {
+        // Room for the axis to grow in place. Writing to a String cannot fail.
+        let _ = write!(text, "{:1$}", "", GROWTH_DIGITS.saturating_sub(len.to_string().len()));
+    }
+
+    let latin1: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(c).ok()).collect();
+    let (utf8, text) = match latin1 {
+        Some(bytes) => (false, bytes),
+        None => (true, text.into_bytes()),
+    };
+    let mut header = MAGIC.to_vec();
+    let len = padded_len(text.len(), 2);
+    if let (false, Ok(len)) = (utf8, u16::try_from(len)) {
+        header.extend([1, 0]);
+        header.extend(len.to_le_bytes());
+    } else {
+        let len = padded_len(text.len(), 4);
+        let len = u32::try_from(len)
+            .ok()
+            .filter(|&len| u64::from(len) <= MAX_HEADER)
+            .ok_or(NpyError::TooLong(len as u64))?;
+        header.extend([if utf8 { 3 } else { 2 }, 0]);
+        header.extend(len.to_le_bytes());
+    }
+    header.extend(text);
+    header.resize(next_aligned(header.len() + 1) - 1, b' ');
+    header.push(b'\n');
+    Ok(header)
+}
+
+/// The length of a header's text with its padding, as its length field of `field` bytes says it.
+fn padded_len(text: usize, field: usize) -> usize {
+    let prefix = MAGIC.len() + 2 + field;
+    next_aligned(prefix + text + 1) - prefix
+}
+
+/// The next multiple of [`ALIGN`]: NumPy pads by as much again where nothing is to be padded.
+fn next_aligned(len: usize) -> usize {
+    (len / ALIGN + 1) * ALIGN
+}
+
+/// Whether an array in Fortran order is not also in C order: NumPy's contiguity flags.
+fn orders_differ(dtype: &DType, shape: &[u64]) -> bool {
+    dtype.item_bits() > 0 && !shape.contains(&0) && shape.iter().filter(|&&len| len > 1).count() > 1
+}
+
+/// See [`Format::stored_dtype`]: the void types are those that `ml_dtypes` arrays are saved as.
+pub(super) fn stored_dtype(dtype: &DType) -> Option<DType> {
+    let void =
+        |descr: &str, itemsize| Some(DType::Npy(NpyType { descr: descr.to_owned(), itemsize }));
+    match dtype {
+        DType::Scalar(Scalar::BF16, Endian::Little) => void("'<V2'", 2),
+        DType::Scalar(Scalar::BF16, Endian::Big) => void("'>V2'", 2),
+        DType::Scalar(scalar, _) => match (scalar.type_string(), scalar.bits()) {
+            (Some(_), _) => Some(dtype.clone()),
+            (None, 8) => void("'|V1'", 1),
+            (None, _) => None,
+        },
+        DType::Npy(_) => Some(dtype.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn file(version: u8, text: &[u8]) -> Vec<u8> {
+        let mut file = MAGIC.to_vec();
+        file.extend([version, 0]);
+        match version {
+            1 => file.extend((text.len() as u16).to_le_bytes()),
+            _ => file.extend((text.len() as u32).to_le_bytes()),
+        }
+        file.extend(text);
+        file
+    }
+
+    fn tensor(version: u8, text: &[u8]) -> Result<Tensor, FormatError> {
+        read(&mut file(version, text).as_slice()).map(|mut contents| contents.tensors.remove(0))
+    }
+
+    fn text(descr: &str, shape: &str) -> String {
+        format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n")
+    }
+
+    #[test]
+    fn nothing_is_read_past_the_header() {
+        let mut bytes = file(1, text("'<f4'", "(3,)").as_bytes());
+        bytes.extend(b"data");
+        let mut rest = bytes.as_slice();
+        let contents = super::super::read_contents(&mut rest, None).unwrap();
+        assert_eq!(rest, b"data");
+        assert_eq!(contents.header_len, bytes.len() as u64 - 4);
+        assert_eq!(contents.expected_len(), contents.header_len + 12);
+        assert!(contents.check_len(contents.expected_len() + 1).is_ok());
+        assert_eq!(
+            contents.check_len(5).unwrap_err().to_string(),
+            format!(
+                "the file is cut short: its header asks for {} bytes, 5 are there",
+                contents.expected_len()
+            )
+        );
+    }
+
+    #[test]
+    fn python_2_headers_are_read() {
+        let long = text("'<f8'", "(3L, 4L)");
+        assert_eq!(tensor(1, long.as_bytes()).unwrap().shape, [3, 4]);
+        assert!(tensor(3, long.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn names_are_latin_1_or_utf_8_by_version() {
+        let latin1 = text("[('\u{e9}', '<i4')]", "()");
+        let latin1: Vec<u8> = latin1.chars().map(|c| c as u8).collect();
+        let dtype = tensor(1, &latin1).unwrap().dtype;
+        assert_eq!(dtype.to_string(), "[('é', '<i4')]");
+        assert!(tensor(3, &latin1).is_err());
+        let utf8 = text("[('あ', '<i4')]", "()");
+        assert_eq!(tensor(3, utf8.as_bytes()).unwrap().dtype.to_string(), "[('あ', '<i4')]");
+        let header = header(&dtype, &[2], Order::C).unwrap();
+        assert_eq!(header[6], 1);
+    }
+
+    #[test]
+    fn bad_headers_are_told_apart() {
+        let message =
+            |descr, shape: &str| tensor(1, text(descr, shape).as_bytes()).unwrap_err().to_string();
+        assert_eq!(
+            message("'<f4'", "(3, -1)"),
+            "npy header: axis 1 has a length of -1; 0 to 9223372036854775807 are possible"
+        );
+        assert_eq!(message("'<f4'", "[3]"), "npy header: 'shape' is not a tuple of integers");
+        assert_eq!(message("'<f4'", "(True,)"), "npy header: 'shape' is not a tuple of integers");
+        assert_eq!(
+            message("'<f4'", "(4294967296, 4294967296)"),
+            "npy header: an array of shape (4294967296, 4294967296) with 4 bytes an item is larger \
+             than 2^63 - 1 bytes"
+        );
+        assert_eq!(
+            message("'|O'", "(3,)"),
+            "npy header: arrays of Python objects (dtype '|O') are not read: their data is a pickle"
+        );
+        assert_eq!(
+            message("'<f4'", &format!("({})", "1,".repeat(65))),
+            "npy header: 65 axes, at most 64 are possible"
+        );
+        assert_eq!(
+            tensor(4, b"").unwrap_err().to_string(),
+            "npy header: version 4.0 of the format is unknown; 1.0, 2.0 and 3.0 are read"
+        );
+    }
+
+    #[test]
+    fn lying_lengths_cost_nothing() {
+        let mut lie = MAGIC.to_vec();
+        lie.extend([2, 0, 0xff, 0xff, 0xff, 0xff]);
+        assert_eq!(
+            read(&mut lie.as_slice()).unwrap_err().to_string(),
+            "npy header: 4294967295 bytes long, 16777216 are allowed"
+        );
+        let mut lie = file(2, b"{");
+        lie[8..12].copy_from_slice(&0x00ff_ffff_u32.to_le_bytes());
+        assert_eq!(
+            read(&mut lie.as_slice()).unwrap_err().to_string(),
+            "the file is cut short inside its header: 16777227 bytes are needed, 13 are there"
+        );
+    }
+
+    fn any_dtype() -> impl Strategy<Value = DType> {
+        let scalar =
+            (prop::sample::select(&Scalar::ALL[..14]), any::<bool>()).prop_map(|(scalar, big)| {
+                let big = big && scalar.bits() > 8;
+                DType::Scalar(scalar, if big { Endian::Big } else { Endian::Little })
+            });
+        let names = prop::collection::hash_set(any::<String>(), 1..5);
+        let structure = names.prop_map(|names| {
+            let mut descr = String::new();
+            let count = names.len() as u64;
+            for name in names {
+                descr.push_str(if descr.is_empty() { "[(" } else { ", (" });
+                literal::write_str(&mut descr, &name);
+                descr.push_str(", '<i4')");
+            }
+            DType::Npy(NpyType { descr: descr + "]", itemsize: 4 * count })
+        });
+        prop_oneof![scalar, structure]
+    }
+
+    proptest! {
+        #[test]
+        fn headers_are_read_back(
+            dtype in any_dtype(),
+            shape in prop::collection::vec(0u64..1000, 0..6),
+            fortran in any::<bool>(),
+        ) {
+            let order = if fortran { Order::F } else { Order::C };
+            let bytes = header(&dtype, &shape, order).unwrap();
+            prop_assert_eq!(bytes.len() % ALIGN, 0);
+            let contents = read(&mut bytes.as_slice()).unwrap();
+            let tensor = &contents.tensors[0];
+            prop_assert_eq!(&tensor.dtype, &dtype);
+            prop_assert_eq!(&tensor.shape, &shape);
+            prop_assert_eq!(contents.header_len, bytes.len() as u64);
+            if orders_differ(&dtype, &shape) {
+                prop_assert_eq!(tensor.order, order);
+            }
+            // The written order is a fixed point.
+            prop_assert_eq!(header(&dtype, &shape, tensor.order).unwrap(), bytes);
+        }
+
+        #[test]
+        fn npyz_reads_our_headers(
+            scalar in prop::sample::select(&Scalar::ALL[..14]),
+            shape in prop::collection::vec(0u64..1000, 0..6),
+            fortran in any::<bool>(),
+        ) {
+            let dtype = DType::Scalar(scalar, Endian::Little);
+            let order = if fortran { Order::F } else { Order::C };
+            let bytes = header(&dtype, &shape, order).unwrap();
+            let theirs = npyz::NpyHeader::from_reader(&mut bytes.as_slice()).unwrap();
+            prop_assert_eq!(theirs.shape(), &shape[..]);
+            let fortran = theirs.order() == npyz::Order::Fortran;
+            prop_assert_eq!(fortran, order == Order::F && orders_differ(&dtype, &shape));
+            prop_assert_eq!(theirs.dtype().descr(), descr::literal(&dtype).unwrap());
+        }
+    }
+}
