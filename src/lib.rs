@@ -21,6 +21,7 @@ pub mod plan;
 
 pub mod execute;
 
+mod os;
 pub mod sink;
 pub mod source;
 

@@ -1,10 +1,37 @@
 //! The bytes of an input, wherever they come from.
 //!
 //! Two kinds: a [`Source`] gives any range at any time (a mapped file, a file read by position,
-//! a spooled pipe); a pipe as it comes can only go forward. This room opens inputs and knows
-//! nothing of tensors.
+//! a spooled pipe); a [`Stream`] is a pipe as it comes, and can only go forward. This room opens
+//! inputs and knows nothing of tensors.
+//!
+//! ```no_run
+//! use std::io::Read;
+//! use tslice::source::{Input, Io, Reader, open};
+//!
+//! let mut magic = [0; 6];
+//! match open("a.npy".as_ref(), Io::Auto)? {
+//!     Input::Random(source) => Reader::new(&*source).read_exact(&mut magic)?,
+//!     Input::Forward(mut stream) => stream.read_exact(&mut magic)?,
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+use std::io;
 use std::ops::Range;
+use std::path::PathBuf;
+
+mod mmap;
+mod open;
+mod read;
+mod reader;
+mod sigbus;
+mod stream;
+
+pub use mmap::Mapped;
+pub use open::{Input, Io, OpenError, open, open_stdin};
+pub use read::Positioned;
+pub use reader::Reader;
+pub use stream::{Stream, spool};
 
 /// Bytes that can be had in any order, by several threads at once.
 pub trait Source: Send + Sync {
@@ -18,6 +45,10 @@ pub trait Source: Send + Sync {
 
     /// The bytes of `range`, which must lie inside `0..len()`; mapped sources lend their own,
     /// others read into `scratch`.
+    ///
+    /// # Errors
+    /// [`SourceError::Outside`] for a range that lies elsewhere, [`SourceError::Shrunk`] where
+    /// the file ends too early, [`SourceError::Io`] otherwise.
     fn window<'a>(
         &'a self,
         range: Range<u64>,
@@ -31,7 +62,29 @@ pub trait Source: Send + Sync {
     /// Whether everything that was lent so far was really there: an input that another process
     /// cut short while it was mapped is found out here. To be asked after the last window, and
     /// before a result is put in place.
+    ///
+    /// # Errors
+    /// [`SourceError::Shrunk`], and [`SourceError::Io`] where a page could not be read.
     fn verify(&self) -> Result<(), SourceError>;
+
+    /// Say how `range` is going to be used. A hint: it changes no bytes and cannot fail.
+    fn advise(&self, range: Range<u64>, advice: Advice) {
+        let _ = (range, advice);
+    }
+}
+
+/// What can be said beforehand about the use of a range of a [`Source`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// From its beginning to its end: read ahead.
+    Sequential,
+    /// Here and there: don't read ahead.
+    Random,
+    /// Soon: begin to read it from the disk, and don't wait.
+    WillNeed,
+    /// At once, by this thread: map its pages in one call, waiting for the disk. Only a map does
+    /// something here.
+    Populate,
 }
 
 /// Why bytes of an input could not be had.
@@ -39,8 +92,52 @@ pub trait Source: Send + Sync {
 pub enum SourceError {
     /// The operating system refused.
     #[error("{0}")]
-    Io(#[from] std::io::Error),
+    Io(#[from] io::Error),
     /// The input became shorter while it was being read.
     #[error("the file was cut short while it was being read")]
     Shrunk,
+    /// A pipe ended before bytes that were to be skipped; the position in bytes where it ended.
+    #[error("the input ends after {0} bytes")]
+    Ended(u64),
+    /// A range in bytes that was asked for, where the source has only `len`.
+    #[error("bytes {start} to {end} were asked for, of {len}")]
+    Outside {
+        /// The first byte.
+        start: u64,
+        /// The byte after the last one.
+        end: u64,
+        /// How many there are.
+        len: u64,
+    },
+    /// The temporary file that keeps a pipe's bytes could not be written.
+    #[error("the input cannot be kept in {}: {error}", dir.display())]
+    Spool {
+        /// Where it was to be.
+        dir: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+impl From<SourceError> for io::Error {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Io(error) => error,
+            early @ (SourceError::Shrunk | SourceError::Ended(_)) => {
+                io::Error::new(io::ErrorKind::UnexpectedEof, early)
+            }
+            other => io::Error::other(other),
+        }
+    }
+}
+
+/// The length of `range` in bytes, where it lies inside `0..len`.
+fn inside(range: &Range<u64>, len: u64) -> Result<usize, SourceError> {
+    let Range { start, end } = *range;
+    if start <= end && end <= len {
+        // What doesn't fit into memory can't be lent as a slice.
+        usize::try_from(end - start).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory).into())
+    } else {
+        Err(SourceError::Outside { start, end, len })
+    }
 }

@@ -1,0 +1,234 @@
+//! A file that appears whole or not at all.
+//!
+//! 1. The path is followed to the name it stands for, in an open directory (`place`). A name
+//!    that is taken is refused, unless it is to be replaced.
+//! 2. A file without a name is opened in that directory (`O_TMPFILE`), its permissions those that
+//!    any new file gets, or those of the file that it replaces. However the process ends, it is gone.
+//! 3. Room is made for all bytes (`fallocate`), so that a full disk is found out at once.
+//! 4. Bytes are written by position, from any thread.
+//! 5. `commit` counts them. With `fsync`, and where the network would report errors late, it waits
+//!    for the disk.
+//! 6. The file gets its name by `linkat`, which refuses a name that was taken in the meantime.
+//! 7. To replace, it gets a name beginning with `.tslice-` and is renamed over the old one. For that
+//!    instant `litter` takes care of signals.
+//! 8. With `fsync`, the directory follows.
+//!
+//! Where files must have names, 2 makes one beginning with `.tslice-`, and 6 renames it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{
+    AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, fallocate, fchmod, fsync, ftruncate,
+    linkat, openat, renameat, renameat_with, statat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::litter::Litter;
+use super::place::{Entry, Place, resolve};
+use super::{Options, Sink, SinkError, WriteOrder, outlive_sigxfsz, retry};
+use crate::os;
+
+/// A regular file, on its way to its name.
+#[derive(Debug)]
+pub struct FileSink {
+    file: File,
+    /// Its name for the time being, where it must have one.
+    named: Option<Litter>,
+    entry: Entry,
+    options: Options,
+    /// How many bytes were written, and where the last one of them ends.
+    written: AtomicU64,
+    end: AtomicU64,
+}
+
+/// Whether a file that grows has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Naming {
+    /// None, where the file system allows that.
+    Unnamed,
+    /// One that begins with `.tslice-`.
+    Named,
+}
+
+impl FileSink {
+    /// Begin a file at `path`, steps 1 to 3.
+    ///
+    /// # Errors
+    /// [`SinkError::Exists`], [`SinkError::Directory`], [`SinkError::Os`]; the latter too where
+    /// `path` leads to something that is no regular file, which [`super::create`] can write.
+    pub fn create(path: &Path, options: Options) -> Result<Self, SinkError> {
+        Self::create_as(path, options, Naming::Unnamed)
+    }
+
+    /// As [`FileSink::create`] does where files must have names.
+    #[doc(hidden)]
+    pub fn create_named(path: &Path, options: Options) -> Result<Self, SinkError> {
+        Self::create_as(path, options, Naming::Named)
+    }
+
+    fn create_as(path: &Path, options: Options, naming: Naming) -> Result<Self, SinkError> {
+        match resolve(path)? {
+            Place::File(entry) => Self::at(entry, options, naming),
+            Place::Stdout | Place::Stream(_) => {
+                Err(SinkError::os("is no regular file")(Errno::INVAL))
+            }
+        }
+    }
+
+    pub(super) fn at(entry: Entry, options: Options, naming: Naming) -> Result<Self, SinkError> {
+        entry.may_be_written(options)?;
+        outlive_sigxfsz();
+        let failed = SinkError::os::<io::Error>("cannot be created");
+        // The mode of an old file is set below: the umask has no say in it. Until then the new
+        // one must not be open to more people than the old one was.
+        let mode = entry.old.unwrap_or(Mode::from_raw_mode(0o666));
+        let unnamed = match naming {
+            Naming::Unnamed => open_unnamed(&entry.dir, mode),
+            Naming::Named => None,
+        };
+        let (file, named) = match unnamed {
+            Some(file) => (file, None),
+            None => {
+                let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                let make = |name: &str| retry(|| openat(&entry.dir, name, flags, mode));
+                let (named, file) = Litter::create(&entry.dir, make).map_err(&failed)?;
+                (file, Some(named))
+            }
+        };
+        if let Some(old) = entry.old {
+            fchmod(&file, old).map_err(SinkError::os("cannot be given its permissions"))?;
+        }
+        if let Some(len) = options.len {
+            reserve(&file, len).map_err(SinkError::os("cannot be made room for"))?;
+        }
+        let (written, end) = Default::default();
+        Ok(Self { file: file.into(), named, entry, options, written, end })
+    }
+
+    /// Step 5: nothing is missing.
+    fn check_complete(&self) -> Result<(), SinkError> {
+        let written = self.written.load(Ordering::Acquire);
+        let len = self.options.len.unwrap_or(self.end.load(Ordering::Acquire));
+        if written == len { Ok(()) } else { Err(SinkError::Incomplete { written, len }) }
+    }
+}
+
+impl Sink for FileSink {
+    fn order(&self) -> WriteOrder {
+        WriteOrder::Any
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        let count = bytes.len() as u64;
+        let len = self.options.len.unwrap_or(i64::MAX as u64);
+        let end = offset.checked_add(count).filter(|&end| end <= len);
+        let end = end.ok_or(SinkError::Beyond { offset, count, len })?;
+        // Goes on after signals and short writes.
+        self.file.write_all_at(bytes, offset).map_err(SinkError::Io)?;
+        self.written.fetch_add(count, Ordering::AcqRel);
+        self.end.fetch_max(end, Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+        self.check_complete()?;
+        let Self { file, named, entry, options, .. } = *self;
+        let synced = SinkError::os("cannot be brought to the disk");
+        // A network file system may keep its errors for `close`, whose result nobody sees.
+        if options.fsync || os::is_network(&file) {
+            file.sync_all().map_err(&synced)?;
+        }
+        let placed = match named {
+            Some(named) => place_named(named, &entry, options),
+            None => place_unnamed(&file, &entry, options),
+        };
+        placed.map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::EXIST) if !options.force => SinkError::Exists,
+            _ => SinkError::os("cannot be put in place")(error),
+        })?;
+        if options.fsync {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            openat(&entry.dir, ".", flags, Mode::empty())
+                .and_then(fsync)
+                .map_err(|error| synced(error.into()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Step 2. `None` where the file system has no unnamed files, or no `/proc` to name them through;
+/// also on any other error, which making a named one will meet again and report.
+fn open_unnamed(dir: &OwnedFd, mode: Mode) -> Option<OwnedFd> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = retry(|| openat(dir, ".", flags, mode)).ok()?;
+    statat(CWD, by_descriptor(&file), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(file)
+}
+
+/// Step 3. File systems that cannot reserve get a file of the right length, full of holes.
+fn reserve(file: &OwnedFd, len: u64) -> rustix::io::Result<()> {
+    match len {
+        0 => Ok(()),
+        _ => match retry(|| fallocate(file, FallocateFlags::empty(), 0, len)) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => retry(|| ftruncate(file, len)),
+            result => result,
+        },
+    }
+}
+
+/// Steps 6 and 7.
+fn place_unnamed(file: &File, entry: &Entry, options: Options) -> io::Result<()> {
+    let source = by_descriptor(file);
+    let link = |name: &Path| linkat(CWD, &source, &entry.dir, name, AtFlags::SYMLINK_FOLLOW);
+    let name = Path::new(&entry.name);
+    if entry.old.is_none() {
+        match link(name) {
+            // It came after step 1, and is to be replaced like any other.
+            Err(Errno::EXIST) if options.force => {}
+            result => return Ok(result?),
+        }
+    }
+    let (litter, ()) = Litter::create(&entry.dir, |name| link(name.as_ref()))?;
+    litter.settle(|old| renameat(&entry.dir, old, &entry.dir, name))
+}
+
+/// Steps 6 and 7 for a file that has a name already.
+fn place_named(named: Litter, entry: &Entry, options: Options) -> io::Result<()> {
+    let Entry { dir, name, .. } = entry;
+    named.settle(|old| {
+        if options.force {
+            return renameat(dir, old, dir, name);
+        }
+        match renameat_with(dir, old, dir, name, RenameFlags::NOREPLACE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+            result => return result,
+        }
+        match linkat(dir, old, dir, name, AtFlags::empty()) {
+            Ok(()) => return unlinkat(dir, old, AtFlags::empty()),
+            Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+            Err(error) => return Err(error),
+        }
+        // A file system with neither leaves an instant in which another's file could be lost.
+        match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => renameat(dir, old, dir, name),
+            Ok(_) => Err(Errno::EXIST),
+            Err(error) => Err(error),
+        }
+    })
+}
+
+/// The name that every open file has.
+fn by_descriptor(file: &impl AsRawFd) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Entry").field("name", &self.name).field("old", &self.old).finish()
+    }
+}

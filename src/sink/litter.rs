@@ -1,0 +1,128 @@
+//! Temporary names, which a signal must not leave behind.
+//!
+//! While a [`Litter`] lives, SIGINT, SIGTERM and SIGHUP unlink its name before they end the
+//! process as they would have. Their handler is a thread that is started with the first name, so
+//! a process that makes none keeps its signals as they were. One lock is held over every change
+//! of a name, and by the thread until the process is dead: no name can slip through.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{AtFlags, unlinkat};
+use rustix::io::Errno;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+
+/// A temporary name in a directory; dropping it unlinks it.
+#[derive(Clone, Debug)]
+struct Name {
+    dir: Arc<OwnedFd>,
+    name: String,
+}
+
+impl Name {
+    fn unlink(&self) {
+        // Nothing could be done about a failure, and nobody be told.
+        let _ = unlinkat(&self.dir, &self.name, AtFlags::empty());
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.dir, &other.dir) && self.name == other.name
+    }
+}
+
+/// All names that exist now.
+static NAMES: Mutex<Vec<Name>> = Mutex::new(Vec::new());
+
+/// The owner of a temporary name.
+#[derive(Debug)]
+pub(super) struct Litter(Name);
+
+impl Litter {
+    /// Let `make` bring a name that nobody can guess into being in `dir`; with another one where
+    /// it says that the name exists.
+    pub(super) fn create<T>(
+        dir: &Arc<OwnedFd>,
+        make: impl Fn(&str) -> rustix::io::Result<T>,
+    ) -> io::Result<(Self, T)> {
+        watch()?;
+        let mut names = lock(&NAMES);
+        for _ in 0..1000 {
+            let name = Name { dir: Arc::clone(dir), name: unguessable() };
+            match make(&name.name) {
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+                Ok(made) => {
+                    names.push(name.clone());
+                    return Ok((Self(name), made));
+                }
+            }
+        }
+        Err(Errno::EXIST.into())
+    }
+
+    /// Let `place` move the name to where it belongs. Where that fails the name is unlinked.
+    pub(super) fn settle(
+        self,
+        place: impl FnOnce(&str) -> rustix::io::Result<()>,
+    ) -> io::Result<()> {
+        // Released before `self` is dropped, which locks again.
+        let mut names = lock(&NAMES);
+        place(&self.0.name)?;
+        names.retain(|name| !name.is(&self.0));
+        Ok(())
+    }
+}
+
+impl Drop for Litter {
+    fn drop(&mut self) {
+        let mut names = lock(&NAMES);
+        if let Some(at) = names.iter().position(|name| name.is(&self.0)) {
+            names.swap_remove(at).unlink();
+        }
+    }
+}
+
+/// Twelve digits out of the randomness that std draws for its hash maps.
+fn unguessable() -> String {
+    let random = RandomState::new().hash_one(std::process::id());
+    format!(".tslice-{:012x}", random >> 16)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Start the thread that waits for signals, once.
+fn watch() -> io::Result<()> {
+    static STARTED: Mutex<bool> = Mutex::new(false);
+    let mut started = lock(&STARTED);
+    if *started {
+        return Ok(());
+    }
+    let ignored = ignored();
+    let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|s| ignored >> (s - 1) & 1 == 0);
+    let mut signals = Signals::new(heeded)?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        for signal in signals.forever() {
+            let names = lock(&NAMES);
+            names.iter().for_each(Name::unlink);
+            // Does not come back, and so never lets go of the names.
+            let _ = emulate_default_handler(signal);
+        }
+    })?;
+    *started = true;
+    Ok(())
+}
+
+/// The signals that this process was told to ignore, bit n-1 for signal n: under nohup, or in
+/// the background of a script, they must not begin to kill.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}

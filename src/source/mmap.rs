@@ -1,0 +1,100 @@
+//! A regular file, mapped: its pages are lent, never copied.
+//!
+//! The one room with memmap2. What makes a map dangerous is that others may cut its file short;
+//! `sigbus` turns that from a death into a note, and [`Source::verify`] turns the note into an
+//! error. So a job on a map reads, verifies, and only then commits.
+
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+use memmap2::{Mmap, MmapOptions};
+
+use super::sigbus::Watch;
+use super::{Advice, Source, SourceError, inside};
+
+/// A mapped file, or its tail from some byte on.
+#[derive(Debug)]
+pub struct Mapped {
+    // Before the map, since fields are dropped in this order and a watch must not outlive it.
+    watch: Watch,
+    map: Mmap,
+    file: File,
+    /// The byte of the file that is byte 0 of the source.
+    base: u64,
+    len: u64,
+}
+
+impl Mapped {
+    /// Map `len` bytes of a regular file from byte `base` on. Where there can be no map (no bytes
+    /// at all, too many maps at a time), the file is given back, to be read by position.
+    ///
+    /// # Errors
+    /// The file, with the operating system's error where there was one.
+    pub fn new(file: File, base: u64, len: u64) -> Result<Self, (File, Option<io::Error>)> {
+        let end = base.checked_add(len).and_then(|end| usize::try_from(end).ok());
+        let Some(end) = end.filter(|_| len > 0) else {
+            return Err((file, None));
+        };
+        // SAFETY: the bytes may change under us, as the bytes of any file may: they are only
+        // ever copied, never trusted, and a file that becomes shorter is `Watch`'s concern.
+        let map = match unsafe { MmapOptions::new().len(end).map(&file) } {
+            Ok(map) => map,
+            Err(error) => return Err((file, Some(error))),
+        };
+        let addresses = map.as_ptr_range();
+        match Watch::new(addresses.start as usize..addresses.end as usize) {
+            Some(watch) => Ok(Self { watch, map, file, base, len }),
+            None => Err((file, None)),
+        }
+    }
+}
+
+impl Source for Mapped {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn window<'a>(
+        &'a self,
+        range: Range<u64>,
+        _scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], SourceError> {
+        let count = inside(&range, self.len)?;
+        // `base + len` is the length of the map, so that neither sum can wrap around.
+        let start = (self.base + range.start) as usize;
+        let window = self.map.get(start..start + count);
+        window.ok_or(SourceError::Outside { start: range.start, end: range.end, len: self.len })
+    }
+
+    fn window_limit(&self) -> Option<u64> {
+        None
+    }
+
+    fn verify(&self) -> Result<(), SourceError> {
+        if let Some(at) = self.watch.lost() {
+            // A cut and a bad disk look alike from here; reading tells which it was.
+            self.file.read_at(&mut [0], at as u64)?;
+            return Err(SourceError::Shrunk);
+        }
+        if self.file.metadata()?.len() < self.base + self.len {
+            return Err(SourceError::Shrunk);
+        }
+        Ok(())
+    }
+
+    fn advise(&self, range: Range<u64>, advice: Advice) {
+        let Ok(count) = inside(&range, self.len) else { return };
+        let advice = match advice {
+            Advice::Sequential => memmap2::Advice::Sequential,
+            Advice::Random => memmap2::Advice::Random,
+            Advice::WillNeed => memmap2::Advice::WillNeed,
+            Advice::Populate => memmap2::Advice::PopulateRead,
+        };
+        // A refusal changes nothing: the pages come when they are touched.
+        let _ = self.map.advise_range(advice, (self.base + range.start) as usize, count);
+    }
+}

@@ -1,0 +1,135 @@
+//! A pipe or a character device: bytes that come once, in order.
+//!
+//! A [`Stream`] counts its position and throws bytes away without looking at them; [`spool`]
+//! turns what is left of it into a [`Source`] through an unnamed temporary file, for jobs that
+//! need their input in another order than it comes.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
+
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::pipe::{SpliceFlags, splice};
+
+use super::open::random;
+use super::{Io, Source, SourceError};
+use crate::os;
+
+/// What is moved at a time, in bytes: what stays in the second-level cache.
+const PIECE: usize = 256 << 10;
+
+/// An input that can only go forward.
+#[derive(Debug)]
+pub struct Stream {
+    file: File,
+    position: u64,
+    /// Where the kernel throws a pipe's bytes; opened at the first skip.
+    void: Void,
+}
+
+#[derive(Debug)]
+enum Void {
+    Unopened,
+    Open(File),
+    /// Not a pipe, or no `/dev/null`: read and drop.
+    Unusable,
+}
+
+impl From<OwnedFd> for Stream {
+    fn from(fd: OwnedFd) -> Self {
+        os::enlarge_pipe(&fd);
+        Self { file: File::from(fd), position: 0, void: Void::Unopened }
+    }
+}
+
+impl From<File> for Stream {
+    fn from(file: File) -> Self {
+        OwnedFd::from(file).into()
+    }
+}
+
+impl Stream {
+    /// How many bytes have been read or skipped.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Throw `count` bytes away, without copying them where this is a pipe.
+    ///
+    /// # Errors
+    /// [`SourceError::Ended`] where there were fewer, and [`SourceError::Io`].
+    pub fn skip(&mut self, count: u64) -> Result<(), SourceError> {
+        let mut left = count;
+        while left > 0 {
+            match self.discard(left)? {
+                0 => return Err(SourceError::Ended(self.position)),
+                gone => left = left.saturating_sub(gone),
+            }
+        }
+        Ok(())
+    }
+
+    /// Throw away between 1 and `most` bytes; 0 only at the end.
+    fn discard(&mut self, most: u64) -> io::Result<u64> {
+        if let Void::Unopened = self.void {
+            let null = OpenOptions::new().write(true).open("/dev/null");
+            self.void = null.map_or(Void::Unusable, Void::Open);
+        }
+        if let Void::Open(null) = &self.void {
+            let most = usize::try_from(most).unwrap_or(usize::MAX).min(1 << 30);
+            match splice(&self.file, None, null, None, most, SpliceFlags::empty()) {
+                Ok(gone) => {
+                    self.position += gone as u64;
+                    return Ok(gone as u64);
+                }
+                // Nothing there yet, or a signal: this once, read.
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                // Whatever else is wrong with it, reading finds out, and says so.
+                Err(_) => self.void = Void::Unusable,
+            }
+        }
+        let mut lost = vec![0; most.min(PIECE as u64) as usize];
+        Ok(self.read(&mut lost)? as u64)
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.file.read(buf) {
+                Ok(count) => {
+                    self.position += count as u64;
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    os::wait(&self.file, PollFlags::IN)?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Write the rest of a stream to an unnamed file in `TMPDIR` and map it. Byte 0 of the source is
+/// the stream's next byte. The file is gone with the source, or with the process, however it ends.
+///
+/// # Errors
+/// [`SourceError::Io`] where the stream could not be read, [`SourceError::Spool`] where the
+/// file could not be written.
+pub fn spool(mut stream: Stream) -> Result<Box<dyn Source>, SourceError> {
+    let dir = std::env::temp_dir();
+    let spool = |error| SourceError::Spool { dir: dir.clone(), error };
+    let mut file = tempfile::tempfile_in(&dir).map_err(spool)?;
+    let mut piece = vec![0; PIECE];
+    let mut len = 0;
+    loop {
+        let count = stream.read(&mut piece)?;
+        if count == 0 {
+            return random(file, 0, len, Io::Auto).map_err(spool);
+        }
+        file.write_all(&piece[..count]).map_err(spool)?;
+        len += count as u64;
+    }
+}
