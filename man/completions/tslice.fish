@@ -1,0 +1,100 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_tslice_global_optspecs
+    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims t/tensor= io= o/output= to= f/force fsync order= name= j/threads= n/dry-run q/quiet h/help V/version
+end
+
+function __fish_tslice_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_tslice_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_tslice_using_subcommand
+    set -l cmd (__fish_tslice_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c tslice -n "__fish_tslice_needs_command" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l end -d 'One past the last positions, as long as --begin' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l strides -d 'Steps, as long as --begin; 1s when left out' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l begin-mask -d 'Bit i: ignore begin[i], take the fullest range (decimal, 0x.., 0b.., or 1<<4|1<<5)' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l end-mask -d 'Bit i: ignore end[i], take the fullest range' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
+complete -c tslice -n "__fish_tslice_needs_command" -s t -l tensor -d 'The tensor to take, in a file of several' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
+mmap\t'Map the file'
+read\t'Read the file by position, in large pieces'"
+complete -c tslice -n "__fish_tslice_needs_command" -s o -l output -d 'The file to write, its format by its name; standard output when left out or `-`' -r -F
+complete -c tslice -n "__fish_tslice_needs_command" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
+safetensors\t'.safetensors'"
+complete -c tslice -n "__fish_tslice_needs_command" -l order -d 'The order of the output\'s elements (.npy)' -r -f -a "C\t'Row-major'
+F\t'Column-major, Fortran\'s'"
+complete -c tslice -n "__fish_tslice_needs_command" -l name -d 'The name of the tensor in the output (.safetensors)' -r
+complete -c tslice -n "__fish_tslice_needs_command" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_needs_command" -s f -l force -d 'Replace the output if it exists'
+complete -c tslice -n "__fish_tslice_needs_command" -l fsync -d 'Wait until the disk has the output'
+complete -c tslice -n "__fish_tslice_needs_command" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
+complete -c tslice -n "__fish_tslice_needs_command" -s q -l quiet -d 'Show no progress'
+complete -c tslice -n "__fish_tslice_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tslice -n "__fish_tslice_needs_command" -s V -l version -d 'Print version'
+complete -c tslice -n "__fish_tslice_needs_command" -a "slice" -d 'Write the selected elements of a tensor to a new file (the default)'
+complete -c tslice -n "__fish_tslice_needs_command" -a "info" -d 'Show what is in files: names, dtypes, shapes'
+complete -c tslice -n "__fish_tslice_needs_command" -a "explain" -d 'Show what an index means, in NumPy\'s words and as StridedSlice\'s numbers'
+complete -c tslice -n "__fish_tslice_needs_command" -a "completions" -d 'Print a completion script for a shell'
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l end -d 'One past the last positions, as long as --begin' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l strides -d 'Steps, as long as --begin; 1s when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l begin-mask -d 'Bit i: ignore begin[i], take the fullest range (decimal, 0x.., 0b.., or 1<<4|1<<5)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l end-mask -d 'Bit i: ignore end[i], take the fullest range' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -s t -l tensor -d 'The tensor to take, in a file of several' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
+mmap\t'Map the file'
+read\t'Read the file by position, in large pieces'"
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -s o -l output -d 'The file to write, its format by its name; standard output when left out or `-`' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
+safetensors\t'.safetensors'"
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l order -d 'The order of the output\'s elements (.npy)' -r -f -a "C\t'Row-major'
+F\t'Column-major, Fortran\'s'"
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l name -d 'The name of the tensor in the output (.safetensors)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -s f -l force -d 'Replace the output if it exists'
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l fsync -d 'Wait until the disk has the output'
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -s q -l quiet -d 'Show no progress'
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tslice -n "__fish_tslice_using_subcommand info" -l json -d 'Print JSON'
+complete -c tslice -n "__fish_tslice_using_subcommand info" -s h -l help -d 'Print help'
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -l end -d 'One past the last positions, as long as --begin' -r
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -l strides -d 'Steps, as long as --begin; 1s when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -l begin-mask -d 'Bit i: ignore begin[i], take the fullest range (decimal, 0x.., 0b.., or 1<<4|1<<5)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -l end-mask -d 'Bit i: ignore end[i], take the fullest range' -r
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -l shape -d 'Explain against this shape, without a file' -r
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -s t -l tensor -d 'The tensor to take, in a file of several' -r
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
+mmap\t'Map the file'
+read\t'Read the file by position, in large pieces'"
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -l json -d 'Print JSON'
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tslice -n "__fish_tslice_using_subcommand completions" -s h -l help -d 'Print help'

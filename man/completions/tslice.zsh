@@ -1,0 +1,180 @@
+#compdef tslice
+
+autoload -U is-at-least
+
+_tslice() {
+    typeset -A opt_args
+    typeset -a _arguments_options
+    local ret=1
+
+    if is-at-least 5.2; then
+        _arguments_options=(-s -S -C)
+    else
+        _arguments_options=(-s -C)
+    fi
+
+    local context curcontext="$curcontext" state line
+    _arguments "${_arguments_options[@]}" : \
+'--begin=[First positions, a comma list; '\'''\'' is the empty list]:LIST:_default' \
+'--end=[One past the last positions, as long as --begin]:LIST:_default' \
+'--strides=[Steps, as long as --begin; 1s when left out]:LIST:_default' \
+'--begin-mask=[Bit i\: ignore begin\[i\], take the fullest range (decimal, 0x.., 0b.., or 1<<4|1<<5)]:MASK:_default' \
+'--end-mask=[Bit i\: ignore end\[i\], take the fullest range]:MASK:_default' \
+'--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
+'--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
+'--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
+'-t+[The tensor to take, in a file of several]:NAME:_default' \
+'--tensor=[The tensor to take, in a file of several]:NAME:_default' \
+'--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
+mmap\:"Map the file"
+read\:"Read the file by position, in large pieces"))' \
+'-o+[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
+'--output=[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
+'--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
+safetensors\:".safetensors"))' \
+'--order=[The order of the output'\''s elements (.npy)]:ORDER:((C\:"Row-major"
+F\:"Column-major, Fortran'\''s"))' \
+'--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
+'-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--keepdims[Keep the axes that integers index, with length 1]' \
+'-f[Replace the output if it exists]' \
+'--force[Replace the output if it exists]' \
+'--fsync[Wait until the disk has the output]' \
+'-n[Check everything, print what would be written, write nothing]' \
+'--dry-run[Check everything, print what would be written, write nothing]' \
+'-q[Show no progress]' \
+'--quiet[Show no progress]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'-V[Print version]' \
+'--version[Print version]' \
+':input -- The file to read; `-` is standard input:_files' \
+'::text -- What to select, as in NumPy\: '\''\[1, 2\:4, None, ..., \:\:-1\]'\''; everything when left out:_default' \
+":: :_tslice_commands" \
+"*::: :->tslice" \
+&& ret=0
+    case $state in
+    (tslice)
+        words=($line[3] "${words[@]}")
+        (( CURRENT += 1 ))
+        curcontext="${curcontext%:*:*}:tslice-command-$line[3]:"
+        case $line[3] in
+            (slice)
+_arguments "${_arguments_options[@]}" : \
+'--begin=[First positions, a comma list; '\'''\'' is the empty list]:LIST:_default' \
+'--end=[One past the last positions, as long as --begin]:LIST:_default' \
+'--strides=[Steps, as long as --begin; 1s when left out]:LIST:_default' \
+'--begin-mask=[Bit i\: ignore begin\[i\], take the fullest range (decimal, 0x.., 0b.., or 1<<4|1<<5)]:MASK:_default' \
+'--end-mask=[Bit i\: ignore end\[i\], take the fullest range]:MASK:_default' \
+'--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
+'--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
+'--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
+'-t+[The tensor to take, in a file of several]:NAME:_default' \
+'--tensor=[The tensor to take, in a file of several]:NAME:_default' \
+'--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
+mmap\:"Map the file"
+read\:"Read the file by position, in large pieces"))' \
+'-o+[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
+'--output=[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
+'--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
+safetensors\:".safetensors"))' \
+'--order=[The order of the output'\''s elements (.npy)]:ORDER:((C\:"Row-major"
+F\:"Column-major, Fortran'\''s"))' \
+'--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
+'-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--keepdims[Keep the axes that integers index, with length 1]' \
+'-f[Replace the output if it exists]' \
+'--force[Replace the output if it exists]' \
+'--fsync[Wait until the disk has the output]' \
+'-n[Check everything, print what would be written, write nothing]' \
+'--dry-run[Check everything, print what would be written, write nothing]' \
+'-q[Show no progress]' \
+'--quiet[Show no progress]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':input -- The file to read; `-` is standard input:_files' \
+'::text -- What to select, as in NumPy\: '\''\[1, 2\:4, None, ..., \:\:-1\]'\''; everything when left out:_default' \
+&& ret=0
+;;
+(info)
+_arguments "${_arguments_options[@]}" : \
+'--json[Print JSON]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'*::inputs -- The files to look at; `-` is standard input:_files' \
+&& ret=0
+;;
+(explain)
+_arguments "${_arguments_options[@]}" : \
+'--begin=[First positions, a comma list; '\'''\'' is the empty list]:LIST:_default' \
+'--end=[One past the last positions, as long as --begin]:LIST:_default' \
+'--strides=[Steps, as long as --begin; 1s when left out]:LIST:_default' \
+'--begin-mask=[Bit i\: ignore begin\[i\], take the fullest range (decimal, 0x.., 0b.., or 1<<4|1<<5)]:MASK:_default' \
+'--end-mask=[Bit i\: ignore end\[i\], take the fullest range]:MASK:_default' \
+'--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
+'--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
+'--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
+'--shape=[Explain against this shape, without a file]:LIST:_default' \
+'-t+[The tensor to take, in a file of several]:NAME:_default' \
+'--tensor=[The tensor to take, in a file of several]:NAME:_default' \
+'--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
+mmap\:"Map the file"
+read\:"Read the file by position, in large pieces"))' \
+'--keepdims[Keep the axes that integers index, with length 1]' \
+'--json[Print JSON]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'::input -- The file whose shape counts, or with --shape the index itself:_default' \
+'::text -- The index, as in NumPy; everything when left out:_default' \
+&& ret=0
+;;
+(completions)
+_arguments "${_arguments_options[@]}" : \
+'-h[Print help]' \
+'--help[Print help]' \
+':shell -- The shell:(bash elvish fish powershell zsh)' \
+&& ret=0
+;;
+        esac
+    ;;
+esac
+}
+
+(( $+functions[_tslice_commands] )) ||
+_tslice_commands() {
+    local commands; commands=(
+'slice:Write the selected elements of a tensor to a new file (the default)' \
+'info:Show what is in files\: names, dtypes, shapes' \
+'explain:Show what an index means, in NumPy'\''s words and as StridedSlice'\''s numbers' \
+'completions:Print a completion script for a shell' \
+    )
+    _describe -t commands 'tslice commands' commands "$@"
+}
+(( $+functions[_tslice__subcmd__completions_commands] )) ||
+_tslice__subcmd__completions_commands() {
+    local commands; commands=()
+    _describe -t commands 'tslice completions commands' commands "$@"
+}
+(( $+functions[_tslice__subcmd__explain_commands] )) ||
+_tslice__subcmd__explain_commands() {
+    local commands; commands=()
+    _describe -t commands 'tslice explain commands' commands "$@"
+}
+(( $+functions[_tslice__subcmd__info_commands] )) ||
+_tslice__subcmd__info_commands() {
+    local commands; commands=()
+    _describe -t commands 'tslice info commands' commands "$@"
+}
+(( $+functions[_tslice__subcmd__slice_commands] )) ||
+_tslice__subcmd__slice_commands() {
+    local commands; commands=()
+    _describe -t commands 'tslice slice commands' commands "$@"
+}
+
+if [ "$funcstack[1]" = "_tslice" ]; then
+    _tslice "$@"
+else
+    compdef _tslice tslice
+fi

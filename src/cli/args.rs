@@ -1,0 +1,299 @@
+//! What a user may type: all of clap, and nothing else of it anywhere.
+//!
+//! The main job has no subcommand of its own (`tslice data.npy '[::2]'`), and an index may begin
+//! with a minus sign. Both are settled before clap looks ([`normalize`]), so that clap itself is
+//! strict, and its suggestions for mistyped flags stay right.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+/// Cut pieces out of tensor files (.npy, .safetensors) of any size.
+///
+/// Takes a file and an index written as in NumPy, and writes the selected elements to a new file:
+/// in parallel, without loading the tensor.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tslice",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true,
+    max_term_width = 100,
+    override_usage = "tslice INPUT [INDEX] [-o OUTPUT]\n       tslice info INPUT...\n       \
+                      tslice explain INPUT [INDEX]\n       tslice explain INDEX --shape 5,6,7\n       \
+                      tslice completions SHELL",
+    after_help = EXAMPLES
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    slice: Option<SliceArgs>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tslice data.npy '[1, 2:4, None, ..., :-3:-1, :]' -o out.npy
+  tslice model.safetensors -t embed.weight '[:32000]' -o embed.npy
+  cat big.npy | tslice - '[::4]' | tslice - '[..., 0]' > out.npy";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Write the selected elements of a tensor to a new file (the default)
+    #[command(name = SLICE, hide = true, override_usage = "tslice INPUT [INDEX] [-o OUTPUT]")]
+    Slice(SliceArgs),
+    /// Show what is in files: names, dtypes, shapes
+    Info(InfoArgs),
+    /// Show what an index means, in NumPy's words and as StridedSlice's numbers
+    #[command(
+        override_usage = "tslice explain INPUT [INDEX]\n       tslice explain INDEX --shape 5,6,7"
+    )]
+    Explain(ExplainArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// The name under which [`normalize`] hands the main job to clap; nobody types it.
+const SLICE: &str = "slice";
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SliceArgs {
+    /// The file to read; `-` is standard input
+    pub(crate) input: PathBuf,
+    /// What to select, as in NumPy: '[1, 2:4, None, ..., ::-1]'; everything when left out
+    #[arg(value_name = "INDEX", conflicts_with = "begin")]
+    pub(crate) text: Option<String>,
+    #[command(flatten)]
+    pub(crate) index: IndexArgs,
+    #[command(flatten)]
+    pub(crate) from: InputArgs,
+    #[command(flatten)]
+    pub(crate) to: OutputArgs,
+}
+
+/// An index as StridedSlice's numbers, in place of NumPy's text; and how to take either.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct IndexArgs {
+    #[command(flatten)]
+    pub(crate) strided: StridedArgs,
+    /// Keep the axes that integers index, with length 1
+    #[arg(long)]
+    pub(crate) keepdims: bool,
+}
+
+/// The arguments of TensorFlow's and MindSpore's StridedSlice.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "StridedSlice (in place of INDEX)")]
+pub(crate) struct StridedArgs {
+    /// First positions, a comma list; '' is the empty list
+    #[arg(long, value_name = "LIST", requires = "end")]
+    pub(crate) begin: Option<String>,
+    /// One past the last positions, as long as --begin
+    #[arg(long, value_name = "LIST", requires = "begin")]
+    pub(crate) end: Option<String>,
+    /// Steps, as long as --begin; 1s when left out
+    #[arg(long, value_name = "LIST", requires = "begin")]
+    pub(crate) strides: Option<String>,
+    /// Bit i: ignore begin[i], take the fullest range (decimal, 0x.., 0b.., or 1<<4|1<<5)
+    #[arg(long, value_name = "MASK", requires = "begin")]
+    pub(crate) begin_mask: Option<String>,
+    /// Bit i: ignore end[i], take the fullest range
+    #[arg(long, value_name = "MASK", requires = "begin")]
+    pub(crate) end_mask: Option<String>,
+    /// Bit i: item i is an ellipsis
+    #[arg(long, value_name = "MASK", requires = "begin")]
+    pub(crate) ellipsis_mask: Option<String>,
+    /// Bit i: item i is a new axis of length 1
+    #[arg(long, value_name = "MASK", requires = "begin")]
+    pub(crate) new_axis_mask: Option<String>,
+    /// Bit i: item i is the integer begin[i], and its axis goes
+    #[arg(long, value_name = "MASK", requires = "begin")]
+    pub(crate) shrink_axis_mask: Option<String>,
+}
+
+/// How an input is read.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct InputArgs {
+    /// The tensor to take, in a file of several
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) tensor: Option<String>,
+    /// How to read: map local files, or read by position (for network file systems)
+    #[arg(long, value_enum, default_value_t, value_name = "HOW")]
+    pub(crate) io: Io,
+}
+
+/// Ways to read an input.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum Io {
+    /// Map local files, read those of network file systems
+    #[default]
+    Auto,
+    /// Map the file
+    Mmap,
+    /// Read the file by position, in large pieces
+    Read,
+}
+
+/// Where and how the output is written.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// The file to write, its format by its name; standard output when left out or `-`
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// The format of the output, whatever its name
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) to: Option<To>,
+    /// Replace the output if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+    /// Wait until the disk has the output
+    #[arg(long)]
+    pub(crate) fsync: bool,
+    /// The order of the output's elements (.npy)
+    #[arg(long, value_enum, value_name = "ORDER")]
+    pub(crate) order: Option<OrderArg>,
+    /// The name of the tensor in the output (.safetensors)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// How many threads work; as many as the machine has cores when left out
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// Check everything, print what would be written, write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Formats that an output may have.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum To {
+    /// NumPy's .npy
+    Npy,
+    /// .safetensors
+    Safetensors,
+}
+
+/// Memory orders.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum OrderArg {
+    /// Row-major
+    #[value(name = "C", alias = "c")]
+    C,
+    /// Column-major, Fortran's
+    #[value(name = "F", alias = "f")]
+    F,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct InfoArgs {
+    /// The files to look at; `-` is standard input
+    #[arg(required = true)]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ExplainArgs {
+    /// The file whose shape counts, or with --shape the index itself
+    pub(crate) input: Option<String>,
+    /// The index, as in NumPy; everything when left out
+    #[arg(value_name = "INDEX", conflicts_with = "begin")]
+    pub(crate) text: Option<String>,
+    #[command(flatten)]
+    pub(crate) index: IndexArgs,
+    /// Explain against this shape, without a file
+    #[arg(long, value_name = "LIST")]
+    pub(crate) shape: Option<String>,
+    #[command(flatten)]
+    pub(crate) from: InputArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Parse a command line, program name first.
+///
+/// # Errors
+///
+/// What is to be printed in place of work: a usage error, the help, the version.
+pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, clap::Error> {
+    let cli = Cli::try_parse_from(normalize(args))?;
+    cli.command.ok_or_else(|| {
+        Cli::command().error(clap::error::ErrorKind::MissingSubcommand, "an input is needed")
+    })
+}
+
+/// The definition, for help pages and completions.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Make the two liberties of the command line explicit: where the first argument is no
+/// subcommand, the main job's is put before it; an argument that begins with a minus sign and a
+/// digit is an index or a list of numbers, and gets the brackets that these may have.
+fn normalize(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = args.collect();
+    let command = Cli::command();
+    let top_level = |first: &str| {
+        matches!(first, "-h" | "--help" | "-V" | "--version")
+            || command.get_subcommands().any(|sub| sub.get_name() == first && first != SLICE)
+    };
+    if args.get(1).is_some_and(|first| !first.to_str().is_some_and(top_level)) {
+        args.insert(1, SLICE.into());
+    }
+    let flags_end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+    for arg in args[..flags_end].iter_mut().skip(1) {
+        if let Some(text) = arg.to_str()
+            && let [b'-', digit, ..] = text.as_bytes()
+            && digit.is_ascii_digit()
+        {
+            *arg = format!("[{text}]").into();
+        }
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_holds_together() {
+        Cli::command().debug_assert();
+    }
+
+    fn normalized(line: &str) -> String {
+        let args = line.split(' ').map(OsString::from);
+        normalize(args).join(" ".as_ref()).into_string().unwrap()
+    }
+
+    #[test]
+    fn the_main_job_needs_no_subcommand() {
+        assert_eq!(normalized("tslice a.npy :"), "tslice slice a.npy :");
+        assert_eq!(normalized("tslice -f a.npy"), "tslice slice -f a.npy");
+        assert_eq!(normalized("tslice slice"), "tslice slice slice");
+        assert_eq!(normalized("tslice info a.npy"), "tslice info a.npy");
+        assert_eq!(normalized("tslice --help"), "tslice --help");
+    }
+
+    #[test]
+    fn a_minus_sign_and_a_digit_begin_no_flag() {
+        assert_eq!(normalized("tslice a.npy -3:"), "tslice slice a.npy [-3:]");
+        assert_eq!(
+            normalized("tslice a.npy -o b.npy -- -3:"),
+            "tslice slice a.npy -o b.npy -- -3:"
+        );
+        assert_eq!(normalized("tslice a.npy --end -3,4"), "tslice slice a.npy --end [-3,4]");
+    }
+}

@@ -1,0 +1,94 @@
+//! `tslice info INPUT...`: what is in these files.
+
+use serde_json::{Value, json};
+use tslice::format::Tensor;
+use tslice::shape::Tuple;
+
+use super::args::{InfoArgs, Io};
+use super::exit::Exit;
+use super::input::Input;
+use super::print;
+use super::report::{Failure, human_bytes, shown};
+use super::table::{Align, table};
+
+/// Describe every file; one that cannot be read does not keep the others from being shown.
+pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
+    let mut failed = None;
+    let mut described = Vec::new();
+    for path in &args.inputs {
+        let input = match Input::open(path, Io::Auto) {
+            Ok(input) => input,
+            Err(failure) => {
+                if let Some(earlier) = failed.replace(failure) {
+                    Failure::print(&earlier);
+                }
+                continue;
+            }
+        };
+        if args.json {
+            described.push(as_json(&input));
+        } else {
+            print(&as_text(&input))?;
+        }
+    }
+    if args.json {
+        print(&format!("{}\n", Value::Array(described)))?;
+    }
+    failed.map_or(Ok(()), |failure| Err(Failure { exit: Exit::Failed, ..failure }))
+}
+
+fn as_text(input: &Input) -> String {
+    let contents = &input.contents;
+    let total: u64 = contents.tensors.iter().map(|tensor| tensor.bytes).sum();
+    let count = contents.tensors.len();
+    let mut text = format!(
+        "{}: {}, {count} tensor{}, {}\n",
+        shown(&input.path),
+        contents.format,
+        if count == 1 { "" } else { "s" },
+        human_bytes(total)
+    );
+    let heading = ["name", "dtype", "shape", "bytes", "order", "offset"].map(str::to_owned);
+    let rows: Vec<_> = std::iter::once(heading).chain(contents.tensors.iter().map(row)).collect();
+    let align = [Align::Left, Align::Left, Align::Left, Align::Right, Align::Left, Align::Right];
+    text.push_str(&table(&rows, align, 2));
+    for (key, value) in &contents.metadata {
+        text.push_str(&format!("  metadata {key:?}: {value:?}\n"));
+    }
+    text
+}
+
+fn row(tensor: &Tensor) -> [String; 6] {
+    [
+        tensor.name.clone().unwrap_or_else(|| "-".to_owned()),
+        tensor.dtype.to_string(),
+        Tuple(&tensor.shape).to_string(),
+        tensor.bytes.to_string(),
+        tensor.order.to_string(),
+        tensor.offset.to_string(),
+    ]
+}
+
+fn as_json(input: &Input) -> Value {
+    let contents = &input.contents;
+    let tensors: Vec<Value> = contents
+        .tensors
+        .iter()
+        .map(|tensor| {
+            json!({
+                "name": tensor.name,
+                "dtype": tensor.dtype.to_string(),
+                "shape": tensor.shape,
+                "bytes": tensor.bytes,
+                "order": tensor.order.to_string(),
+                "offset": tensor.offset,
+            })
+        })
+        .collect();
+    json!({
+        "file": input.path.display().to_string(),
+        "format": contents.format.to_string(),
+        "tensors": tensors,
+        "metadata": contents.metadata,
+    })
+}

@@ -1,0 +1,120 @@
+//! Opening an input: its bytes, its header, and the tensor that was asked for.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use tslice::format::{self, Contents, Tensor};
+use tslice::source::{self, OpenError, Source, SourceError, Stream};
+
+use super::args;
+use super::report::{Failure, shown};
+
+/// An input file whose header has been read.
+pub(crate) struct Input {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: source::Input,
+    pub(crate) contents: Contents,
+}
+
+impl Input {
+    /// Open a file, or standard input for `-`, and read its header.
+    pub(crate) fn open(path: &Path, io: args::Io) -> Result<Input, Failure> {
+        let io = match io {
+            args::Io::Auto => source::Io::Auto,
+            args::Io::Mmap => source::Io::Mmap,
+            args::Io::Read => source::Io::Read,
+        };
+        let opened =
+            if path == Path::new("-") { source::open_stdin(io) } else { source::open(path, io) };
+        let mut bytes = opened.map_err(|error| match error {
+            OpenError::Io(error) => Failure::io(path, &error),
+            error => Failure::file(path, error),
+        })?;
+        let contents = match &mut bytes {
+            source::Input::Random(source) => {
+                format::read_contents(&mut source::Reader::new(source.as_ref()), Some(source.len()))
+            }
+            source::Input::Forward(stream) => format::read_contents(stream, None),
+        };
+        let contents = contents.map_err(|error| Failure::file(path, error))?;
+        Ok(Input { path: path.to_owned(), bytes, contents })
+    }
+
+    /// The tensor of that name, or the only one.
+    pub(crate) fn tensor(&self, name: Option<&str>) -> Result<&Tensor, Failure> {
+        let tensors = &self.contents.tensors;
+        match (name, tensors.as_slice()) {
+            (None, [only]) => Ok(only),
+            (None, []) => Err(Failure::file(&self.path, "the file holds no tensors")),
+            (None, several) => {
+                let count = several.len();
+                let message = format!("the file holds {count} tensors, choose one with -t NAME");
+                Err(Failure::file(&self.path, message).hint(self.names()))
+            }
+            (Some(name), [Tensor { name: None, .. }]) => Err(Failure::usage(format_args!(
+                "-t {name}: the tensor of {} has no name",
+                shown(&self.path)
+            ))),
+            (Some(name), several) => several
+                .iter()
+                .find(|tensor| tensor.name.as_deref() == Some(name))
+                .ok_or_else(|| {
+                    let message = format!("no tensor is named {name:?}");
+                    Failure::file(&self.path, message).hint(self.names())
+                }),
+        }
+    }
+
+    /// The names of the tensors, as far as people read.
+    fn names(&self) -> String {
+        const MOST: usize = 20;
+        let tensors = &self.contents.tensors;
+        let names: Vec<&str> =
+            tensors.iter().take(MOST).map(|tensor| tensor.name.as_deref().unwrap_or("-")).collect();
+        match tensors.len() {
+            0 => "it holds no tensors".to_owned(),
+            count if count > MOST => {
+                format!("it holds {}, and {} more", names.join(", "), count - MOST)
+            }
+            _ => format!("it holds {}", names.join(", ")),
+        }
+    }
+}
+
+/// Read a pipe to the end of what its format promises, so that a short one is found out.
+pub(crate) fn finish(path: &Path, mut stream: Stream, contents: &Contents) -> Result<(), Failure> {
+    let rest = contents.expected_len().saturating_sub(stream.position());
+    stream.skip(rest).map_err(|error| failed_source(path, &error))?;
+    if !contents.allows_trailing_bytes()
+        && stream.read(&mut [0]).map_err(|error| Failure::io(path, &error))? > 0
+    {
+        // how many follow is known only to whoever reads them all
+        let there = stream.position();
+        return check_len(path, there, contents);
+    }
+    Ok(())
+}
+
+/// Keep the rest of a pipe in a temporary file; returns it and the number of bytes before it.
+pub(crate) fn spool(
+    path: &Path,
+    stream: Stream,
+    contents: &Contents,
+) -> Result<(Box<dyn Source>, u64), Failure> {
+    let gone = stream.position();
+    let source = source::spool(stream).map_err(|error| failed_source(path, &error))?;
+    check_len(path, gone + source.len(), contents)?;
+    Ok((source, gone))
+}
+
+fn check_len(path: &Path, len: u64, contents: &Contents) -> Result<(), Failure> {
+    contents.check_len(len).map_err(|error| Failure::file(path, error))
+}
+
+/// What is to be said when the bytes of an input could not be had.
+pub(crate) fn failed_source(path: &Path, error: &SourceError) -> Failure {
+    match error {
+        SourceError::Io(error) => Failure::io(path, error),
+        error => Failure::file(path, error),
+    }
+}

@@ -1,0 +1,81 @@
+//! The command line: what was typed, what it means, and what is said about it.
+//!
+//! Everything that knows flags, paths in messages and terminals lives here. Each subcommand has
+//! a file that reads as an outline of its job.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+
+use exit::Exit;
+use report::Failure;
+
+mod args;
+mod completions;
+mod exit;
+mod explain;
+mod index;
+mod info;
+mod input;
+#[cfg(test)]
+mod man;
+mod output;
+mod progress;
+mod report;
+mod slice;
+mod table;
+
+/// Run a command line, program name first.
+pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
+    let command = match args::parse(args) {
+        Ok(command) => command,
+        Err(error) => return not_parsed(&error),
+    };
+    let outcome = match command {
+        args::Command::Slice(args) => slice::run(&args),
+        args::Command::Info(args) => info::run(&args),
+        args::Command::Explain(args) => explain::run(&args),
+        args::Command::Completions { shell } => completions::run(shell),
+    };
+    match outcome {
+        Ok(()) => Exit::Done,
+        Err(failure) if failure.quiet => closed_pipe(failure.exit),
+        Err(failure) => {
+            failure.print();
+            failure.exit
+        }
+    }
+}
+
+/// Help and version go to standard output; what was not understood goes to standard error.
+fn not_parsed(error: &clap::Error) -> Exit {
+    let text = error.render().to_string();
+    if !error.use_stderr() {
+        return match print(&text) {
+            Ok(()) => Exit::Done,
+            Err(failure) if failure.quiet => closed_pipe(failure.exit),
+            Err(failure) => {
+                failure.print();
+                failure.exit
+            }
+        };
+    }
+    let _ = match text.strip_prefix("error: ") {
+        Some(text) => write!(io::stderr().lock(), "tslice: {text}"),
+        None => write!(io::stderr().lock(), "{text}"),
+    };
+    Exit::Usage
+}
+
+/// Print on standard output.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(|error| output::failed_stdout(&error))
+}
+
+/// End as a program does that writes to a pipe nobody reads, without a word: by the signal.
+fn closed_pipe(exit: Exit) -> Exit {
+    // where the signal is blocked, the status alone must tell
+    let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
+    exit
+}

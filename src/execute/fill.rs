@@ -1,0 +1,61 @@
+//! Filling a piece's buffer through windows on the input.
+//!
+//! A mapped input lends a piece's whole reach at once. One that is read by position is asked for
+//! windows of bounded length: a box that reaches further is divided along its outermost axis
+//! until each part fits, or is a single run.
+
+use super::pack::pack;
+use crate::plan::{GAP_BYTES, Piece};
+use crate::source::{Source, SourceError};
+use crate::view::{Axis, reach};
+
+/// Copy a piece to `out`, which it fills exactly; `scratch` is for what must be read.
+pub(super) fn fill(
+    piece: &Piece,
+    source: &dyn Source,
+    scratch: &mut Vec<u8>,
+    out: &mut [u8],
+) -> Result<(), SourceError> {
+    fill_box(&piece.axes, piece.run, piece.input as i64, source, scratch, out)
+}
+
+fn fill_box(
+    axes: &[Axis],
+    run: u64,
+    first: i64,
+    source: &dyn Source,
+    scratch: &mut Vec<u8>,
+    out: &mut [u8],
+) -> Result<(), SourceError> {
+    let Some(most) = source.window_limit().and_then(|limit| part_len(axes, run, limit)) else {
+        let span = reach(axes, run);
+        let range = (first + span.start) as u64..(first + span.end) as u64;
+        pack(axes, run, source.window(range, scratch)?, -span.start as usize, out);
+        return Ok(());
+    };
+    let (axis, inner) = (axes[0], &axes[1..]);
+    let item_bytes = out.len() / axis.len as usize;
+    let mut done = 0;
+    for part in out.chunks_mut(most as usize * item_bytes) {
+        let len = (part.len() / item_bytes) as u64;
+        let at = first + axis.stride * done;
+        if len == 1 {
+            fill_box(inner, run, at, source, scratch, part)?;
+        } else {
+            let part_axes = [&[Axis { len, ..axis }], inner].concat();
+            fill_box(&part_axes, run, at, source, scratch, part)?;
+        }
+        done += len as i64;
+    }
+    Ok(())
+}
+
+/// How many items of the outermost axis to take at once, or `None` for the whole box.
+fn part_len(axes: &[Axis], run: u64, limit: u64) -> Option<u64> {
+    let (axis, inner) = (axes.first()?, reach(&axes[1..], run));
+    let item = (inner.end - inner.start) as u64;
+    let stride = axis.stride.unsigned_abs();
+    let most =
+        if stride > item + GAP_BYTES { 1 } else { limit.saturating_sub(item) / stride.max(1) + 1 };
+    (axis.len == 1 || most < axis.len).then_some(most)
+}

@@ -1,0 +1,147 @@
+//! The pool: workers that take pieces by number from one counter until none is left.
+//!
+//! The only file that knows rayon. The counter keeps the workers near each other, so that the
+//! input is read and the output grows roughly from the beginning to the end. Where the sink
+//! takes bytes in order only, each worker waits for its piece's turn with the packed buffer in
+//! hand: memory stays at one buffer a worker, and packing overlaps writing.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::fill::fill;
+use super::pack::swap_bytes;
+use super::{Copy, ExecuteError, Progress};
+use crate::sink::{Sink, WriteOrder};
+
+/// Jobs below this are done by the calling thread: starting a pool takes longer.
+const POOL_BYTES: u64 = 2 << 20;
+
+/// Run every copy of a job, with at most `threads` workers.
+///
+/// # Errors
+///
+/// The first error that a worker met; then the output is not complete, and the sink is to be
+/// dropped. Where a sink takes bytes in order, copies must stand in the order of their places,
+/// without a gap.
+pub fn run(
+    copies: &[Copy<'_>],
+    sink: &dyn Sink,
+    threads: usize,
+    progress: &Progress,
+) -> Result<(), ExecuteError> {
+    let job = Job::new(copies, sink, progress);
+    let bytes: u64 = copies.iter().map(|copy| copy.plan.bytes()).sum();
+    let workers = threads.min(usize::try_from(job.pieces).unwrap_or(usize::MAX));
+    if workers <= 1 || bytes < POOL_BYTES {
+        job.work();
+    } else {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
+        let pool =
+            pool.map_err(|error| ExecuteError::Threads { threads, message: error.to_string() })?;
+        pool.broadcast(|_| job.work());
+    }
+    let outcome = job.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+    outcome.error.map_or(Ok(()), Err)
+}
+
+/// What the workers share.
+struct Job<'a> {
+    copies: &'a [Copy<'a>],
+    sink: &'a dyn Sink,
+    progress: &'a Progress,
+    /// The number of the first piece of each copy, and of all pieces.
+    starts: Vec<u64>,
+    pieces: u64,
+    next: AtomicU64,
+    outcome: Mutex<Outcome>,
+    turn: Condvar,
+}
+
+/// How far the output in order is, and the first error.
+#[derive(Default)]
+struct Outcome {
+    /// The number of the piece that is to be written next, where the order matters.
+    turn: u64,
+    error: Option<ExecuteError>,
+}
+
+impl<'a> Job<'a> {
+    fn new(copies: &'a [Copy<'a>], sink: &'a dyn Sink, progress: &'a Progress) -> Job<'a> {
+        let (mut pieces, mut starts) = (0, Vec::with_capacity(copies.len()));
+        for copy in copies {
+            starts.push(pieces);
+            pieces += copy.plan.pieces();
+        }
+        Job {
+            copies,
+            sink,
+            progress,
+            starts,
+            pieces,
+            next: AtomicU64::new(0),
+            outcome: Mutex::default(),
+            turn: Condvar::new(),
+        }
+    }
+
+    /// Take pieces until none is left or somebody met an error.
+    fn work(&self) {
+        let (mut buffer, mut scratch) = (Vec::new(), Vec::new());
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.pieces {
+                return;
+            }
+            if let Err(error) = self.piece(number, &mut buffer, &mut scratch) {
+                self.next.store(self.pieces, Ordering::Relaxed);
+                self.outcome().error.get_or_insert(error);
+                self.turn.notify_all();
+                return;
+            }
+        }
+    }
+
+    fn piece(
+        &self,
+        number: u64,
+        buffer: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), ExecuteError> {
+        let index = self.starts.partition_point(|&start| start <= number) - 1;
+        let copy = &self.copies[index];
+        let piece = copy.plan.piece(number - self.starts[index]);
+        if buffer.len() < piece.bytes as usize {
+            buffer.resize(piece.bytes as usize, 0);
+        }
+        let out = &mut buffer[..piece.bytes as usize];
+        fill(&piece, copy.source, scratch, out)
+            .map_err(|error| ExecuteError::Source { copy: index, error })?;
+        swap_bytes(out, copy.swap_width);
+        match self.sink.order() {
+            WriteOrder::Any => self.sink.write_at(copy.at + piece.output, out)?,
+            WriteOrder::Ascending => {
+                if !self.wait_for_turn(number) {
+                    return Ok(());
+                }
+                self.sink.write_at(copy.at + piece.output, out)?;
+                self.outcome().turn += 1;
+                self.turn.notify_all();
+            }
+        }
+        self.progress.add(piece.bytes);
+        Ok(())
+    }
+
+    /// Wait until all pieces before `number` are written; false where that will never be.
+    fn wait_for_turn(&self, number: u64) -> bool {
+        let mut outcome = self.outcome();
+        while outcome.turn != number && outcome.error.is_none() {
+            outcome = self.turn.wait(outcome).unwrap_or_else(PoisonError::into_inner);
+        }
+        outcome.error.is_none()
+    }
+
+    fn outcome(&self) -> MutexGuard<'_, Outcome> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,294 @@
+//! The laws of the engine, as properties on random tensors and expressions.
+//!
+//! The oracle is a loop over elements that knows nothing of views, plans or kernels: it walks the
+//! output's positions and computes each one's place in the input from the selection alone.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use proptest::prelude::*;
+use tslice::execute::{self, Copy, Progress};
+use tslice::index::resolve::{Pick, Selection, resolve};
+use tslice::index::strided_slice::StridedSlice;
+use tslice::index::{IndexExpr, Item, Slice, numpy};
+use tslice::plan::Plan;
+use tslice::shape::{Order, contiguous_strides};
+use tslice::sink::{Sink, SinkError, WriteOrder};
+use tslice::source::{Source, SourceError};
+use tslice::view::{Layout, View};
+
+/// An input in memory, lent whole or read in windows.
+struct Bytes {
+    data: Vec<u8>,
+    limit: Option<u64>,
+}
+
+impl Source for Bytes {
+    fn len(&self) -> u64 {
+        self.data.len() as u64
+    }
+
+    fn window<'a>(
+        &'a self,
+        range: Range<u64>,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], SourceError> {
+        let bytes = &self.data[range.start as usize..range.end as usize];
+        if self.limit.is_none() {
+            return Ok(bytes);
+        }
+        scratch.clear();
+        scratch.extend_from_slice(bytes);
+        Ok(scratch)
+    }
+
+    fn window_limit(&self) -> Option<u64> {
+        self.limit
+    }
+
+    fn verify(&self) -> Result<(), SourceError> {
+        Ok(())
+    }
+}
+
+/// An output in memory that notices a byte that is written twice or out of order.
+struct Memory {
+    order: WriteOrder,
+    bytes: Mutex<Vec<Option<u8>>>,
+    next: Mutex<u64>,
+}
+
+impl Memory {
+    fn new(len: u64, order: WriteOrder) -> Memory {
+        Memory { order, bytes: Mutex::new(vec![None; len as usize]), next: Mutex::new(0) }
+    }
+
+    fn into_bytes(self) -> Vec<u8> {
+        let bytes = self.bytes.into_inner().unwrap();
+        bytes.into_iter().map(|byte| byte.expect("every byte is written")).collect()
+    }
+}
+
+impl Sink for Memory {
+    fn order(&self) -> WriteOrder {
+        self.order
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        if self.order == WriteOrder::Ascending {
+            let mut next = self.next.lock().unwrap();
+            assert_eq!(*next, offset, "written in order");
+            *next += bytes.len() as u64;
+        }
+        let mut all = self.bytes.lock().unwrap();
+        for (place, &byte) in all[offset as usize..].iter_mut().zip(bytes) {
+            assert_eq!(place.replace(byte), None, "written once");
+        }
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+/// A tensor whose bytes lie behind `before` others.
+#[derive(Clone, Debug)]
+struct Tensor {
+    shape: Vec<u64>,
+    itemsize: u64,
+    order: Order,
+    before: u64,
+}
+
+impl Tensor {
+    fn layout(&self) -> Layout<'_> {
+        let Tensor { shape, itemsize, order, before } = self;
+        Layout { shape, item_bits: itemsize * 8, order: *order, offset: *before }
+    }
+
+    fn data(&self) -> Vec<u8> {
+        let count = self.shape.iter().product::<u64>() * self.itemsize + self.before;
+        (0..count).map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect()
+    }
+}
+
+/// The selected bytes, one element after the other.
+fn naive(tensor: &Tensor, selection: &Selection, order: Order) -> Vec<u8> {
+    let data = tensor.data();
+    let strides = contiguous_strides(&tensor.shape, tensor.itemsize, tensor.order).unwrap();
+    let mut axes = Vec::new();
+    let mut first = tensor.before as i64;
+    for pick in &selection.picks {
+        match *pick {
+            Pick::Index { axis, at } => first += at as i64 * strides[axis],
+            Pick::Range { axis, start, step, len } => {
+                axes.push((len, strides[axis] * step));
+                first += start as i64 * strides[axis];
+            }
+            Pick::NewAxis => axes.push((1, 0)),
+            Pick::List { .. } => unreachable!("no lists here"),
+        }
+    }
+    if order == Order::F {
+        axes.reverse();
+    }
+    let count: u64 = axes.iter().map(|axis| axis.0).product();
+    let mut out = Vec::new();
+    for number in 0..count {
+        let (mut at, mut rest) = (first, number);
+        for &(len, stride) in axes.iter().rev() {
+            at += (rest % len) as i64 * stride;
+            rest /= len;
+        }
+        out.extend_from_slice(&data[at as usize..][..tensor.itemsize as usize]);
+    }
+    out
+}
+
+/// How to run the engine.
+#[derive(Clone, Debug)]
+struct Way {
+    threads: usize,
+    piece_bytes: u64,
+    window: Option<u64>,
+    write: WriteOrder,
+}
+
+fn engine(tensor: &Tensor, selection: &Selection, order: Order, way: &Way) -> Vec<u8> {
+    let view = View::new(&tensor.layout(), selection).unwrap();
+    let view = if order == Order::F { view.transposed() } else { view };
+    let source = Bytes { data: tensor.data(), limit: way.window };
+    let sink = Memory::new(view.bytes(), way.write);
+    let plan = Plan::new(&view, 1, way.piece_bytes);
+    let copies = [Copy { source: &source, plan, swap_width: 1, at: 0 }];
+    execute::run(&copies, &sink, way.threads, &Progress::default()).unwrap();
+    sink.into_bytes()
+}
+
+fn order() -> impl Strategy<Value = Order> {
+    prop_oneof![Just(Order::C), Just(Order::F)]
+}
+
+fn tensor() -> impl Strategy<Value = Tensor> {
+    let shape = prop::collection::vec(prop_oneof![8 => 1u64..7, 1 => Just(0), 1 => 7u64..40], 0..6);
+    let itemsize = prop_oneof![Just(1), Just(2), Just(3), Just(4), Just(8), Just(12), Just(16)];
+    (shape, itemsize, order(), 0u64..9)
+        .prop_filter("small", |(shape, ..)| shape.iter().product::<u64>() < 20_000)
+        .prop_map(|(shape, itemsize, order, before)| Tensor { shape, itemsize, order, before })
+}
+
+fn slice(len: u64) -> impl Strategy<Value = Slice> {
+    let reach = len as i64 + 3;
+    let bound = move || prop::option::of(-reach..=reach);
+    let step = prop::option::of((-4i64..=4).prop_filter("no step of 0", |step| *step != 0));
+    (bound(), bound(), step).prop_map(|(start, stop, step)| Slice { start, stop, step })
+}
+
+/// An expression that fits a shape.
+fn expression(shape: &[u64]) -> impl Strategy<Value = IndexExpr> + use<> {
+    let items: Vec<_> = shape
+        .iter()
+        .map(|&len| {
+            let integer = if len == 0 { 0..0 } else { -(len as i64)..len as i64 };
+            let slices = slice(len).prop_map(Item::Slice).boxed();
+            let item = if len == 0 {
+                slices
+            } else {
+                prop_oneof![3 => slices, 1 => integer.prop_map(Item::Integer)].boxed()
+            };
+            (item, prop::bool::weighted(0.15))
+        })
+        .collect();
+    (items, prop::option::of((0..=shape.len(), 0..=shape.len()))).prop_map(|(items, ellipsis)| {
+        let mut all = Vec::new();
+        let skipped = ellipsis.map_or(0..0, |(a, b)| a.min(b)..a.max(b));
+        for (at, (item, new_axis)) in items.iter().enumerate() {
+            if ellipsis.is_some() && at == skipped.start {
+                all.push(Item::Ellipsis);
+            }
+            if *new_axis {
+                all.push(Item::NewAxis);
+            }
+            if !skipped.contains(&at) {
+                all.push(item.clone());
+            }
+        }
+        IndexExpr { items: all }
+    })
+}
+
+fn case() -> impl Strategy<Value = (Tensor, IndexExpr)> {
+    tensor().prop_flat_map(|tensor| {
+        let expr = expression(&tensor.shape);
+        (Just(tensor), expr)
+    })
+}
+
+fn way() -> impl Strategy<Value = Way> {
+    let piece_bytes = prop_oneof![1u64..100, 100u64..5000, Just(1 << 18)];
+    let window = prop::option::of(1u64..3000);
+    let write = prop_oneof![Just(WriteOrder::Any), Just(WriteOrder::Ascending)];
+    (1usize..4, piece_bytes, window, write).prop_map(|(threads, piece_bytes, window, write)| Way {
+        threads,
+        piece_bytes,
+        window,
+        write,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn the_engine_selects_what_a_loop_over_elements_does(
+        (tensor, expr) in case(), out_order in order(), way in way(),
+    ) {
+        let selection = resolve(&expr, &tensor.shape, false).unwrap();
+        let expected = naive(&tensor, &selection, out_order);
+        prop_assert_eq!(engine(&tensor, &selection, out_order, &way), expected);
+    }
+
+    #[test]
+    fn numpy_text_and_strided_slice_numbers_select_the_same((tensor, expr) in case()) {
+        let text = numpy::format(&expr).text;
+        let by_text = numpy::parse(&text).unwrap().expr;
+        let by_numbers = StridedSlice::from_expr(&expr).unwrap().to_expr().unwrap();
+        let selected = |expr| resolve(expr, &tensor.shape, false).unwrap();
+        prop_assert_eq!(selected(&by_text), selected(&expr));
+        prop_assert_eq!(selected(&by_numbers), selected(&expr));
+    }
+
+    #[test]
+    fn a_forward_plan_reads_ascending_windows((tensor, expr) in case(), window in 64u64..4000) {
+        let selection = resolve(&expr, &tensor.shape, false).unwrap();
+        let view = View::new(&tensor.layout(), &selection).unwrap();
+        let Some(plan) = Plan::forward(&view, 1, window) else { return Ok(()) };
+        let (mut input, mut output) = (0, 0);
+        for number in 0..plan.pieces() {
+            let piece = plan.piece(number);
+            let span = tslice::view::reach(&piece.axes, piece.run);
+            prop_assert!((span.end - span.start) as u64 <= window);
+            prop_assert!(piece.input as i64 + span.start >= input);
+            prop_assert_eq!(piece.output, output);
+            input = piece.input as i64 + span.end;
+            output += piece.bytes;
+        }
+        prop_assert_eq!(output, view.bytes());
+    }
+
+    #[test]
+    fn ascending_selections_of_c_order_tensors_are_forward((mut tensor, expr) in case()) {
+        tensor.order = Order::C;
+        let rising = |item: &Item| match item {
+            Item::Slice(slice) => slice.step.unwrap_or(1) > 0,
+            _ => true,
+        };
+        prop_assume!(expr.items.iter().all(rising));
+        let selection = resolve(&expr, &tensor.shape, false).unwrap();
+        let view = View::new(&tensor.layout(), &selection).unwrap();
+        prop_assert!(Plan::forward(&view, 1, 64).is_some());
+    }
+}
