@@ -163,7 +163,7 @@ fn engine(tensor: &Tensor, selection: &Selection, order: Order, way: &Way) -> Ve
     let source = Bytes { data: tensor.data(), limit: way.window };
     let sink = Memory::new(view.bytes(), way.write);
     let plan = Plan::new(&view, 1, way.piece_bytes);
-    let copies = [Copy { source: &source, plan, swap_width: 1, at: 0 }];
+    let copies = [Copy { source: &source, pieces: &plan, swap_width: 1, at: 0 }];
     execute::run(&copies, &sink, way.threads, &Progress::default()).unwrap();
     sink.into_bytes()
 }

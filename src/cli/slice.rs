@@ -1,6 +1,6 @@
 //! `tslice INPUT [INDEX]`: the main job.
 
-use tslice::execute::{self, Copy, ExecuteError, Progress, WINDOW_BYTES};
+use tslice::execute::{self, Copy, ExecuteError, FillError, Progress, WINDOW_BYTES};
 use tslice::format::Tensor;
 use tslice::index::resolve::Selection;
 use tslice::plan::{PIECE_BYTES, Plan};
@@ -61,7 +61,7 @@ fn write(
 ) -> Result<(), Failure> {
     let Input { path, bytes, contents } = input;
     let failed = |error| match error {
-        ExecuteError::Source { error, .. } => failed_source(&path, &error),
+        ExecuteError::Fill { error: FillError::Source(error), .. } => failed_source(&path, &error),
         ExecuteError::Sink(error) => output.failed(&error),
         error => Failure::new(error),
     };
@@ -79,7 +79,7 @@ fn write(
         }
     };
     let plan = Plan::new(&view.clone().after(gone), swap_width as u64, PIECE_BYTES);
-    let copies = [Copy { source: source.as_ref(), plan, swap_width, at }];
+    let copies = [Copy { source: source.as_ref(), pieces: &plan, swap_width, at }];
     execute::run(&copies, sink, threads, progress).map_err(failed)?;
     source.verify().map_err(|error| failed_source(&path, &error))
 }

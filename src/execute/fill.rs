@@ -5,18 +5,35 @@
 //! until each part fits, or is a single run.
 
 use super::pack::pack;
-use crate::plan::{GAP_BYTES, Piece};
+use super::{FillError, Pieces};
+use crate::plan::{GAP_BYTES, Place, Plan};
 use crate::source::{Source, SourceError};
 use crate::view::{Axis, reach};
 
-/// Copy a piece to `out`, which it fills exactly; `scratch` is for what must be read.
-pub(super) fn fill(
-    piece: &Piece,
-    source: &dyn Source,
-    scratch: &mut Vec<u8>,
-    out: &mut [u8],
-) -> Result<(), SourceError> {
-    fill_box(&piece.axes, piece.run, piece.input as i64, source, scratch, out)
+impl Pieces for Plan {
+    fn bytes(&self) -> u64 {
+        self.bytes()
+    }
+
+    fn count(&self) -> u64 {
+        self.pieces()
+    }
+
+    fn place(&self, number: u64) -> Place {
+        let piece = self.piece(number);
+        Place::range(piece.output, piece.bytes)
+    }
+
+    fn fill(
+        &self,
+        number: u64,
+        source: &dyn Source,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), FillError> {
+        let piece = self.piece(number);
+        Ok(fill_box(&piece.axes, piece.run, piece.input as i64, source, scratch, out)?)
+    }
 }
 
 fn fill_box(

@@ -36,7 +36,7 @@ pub fn run_forward(
         window.resize((span.end - span.start) as usize, 0);
         buffer.resize(piece.bytes as usize, 0);
         read_window(stream, start, &mut window)
-            .map_err(|error| ExecuteError::Source { copy: 0, error })?;
+            .map_err(|error| ExecuteError::Fill { copy: 0, error: error.into() })?;
         pack(&piece.axes, piece.run, &window, -span.start as usize, &mut buffer);
         swap_bytes(&mut buffer, swap_width);
         sink.write_at(at + piece.output, &buffer)?;

@@ -2,13 +2,17 @@
 //!
 //! There is one copy engine. A job is a list of [`Copy`]s (a source, what to take of it, a place
 //! in the output), run by a pool of workers over one counter of pieces, with one first error and
-//! one [`Progress`]. A pipe is read by [`run_forward`], in the order of the input.
+//! one [`Progress`]. What to take is anything that makes [`Pieces`]: a strided [`Plan`], or
+//! positions to gather. A pipe is read by [`run_forward`], in the order of the input.
 //!
 //! Every worker has a buffer of its own, and every piece bytes of its own in the output: the
-//! bytes written do not depend on the number of workers.
+//! bytes written do not depend on the number of workers. Nor does the error: of several, the one
+//! of the first piece is reported.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::plan::Place;
+#[cfg(doc)]
 use crate::plan::Plan;
 use crate::sink::SinkError;
 use crate::source::{Source, SourceError};
@@ -26,11 +30,45 @@ pub struct Copy<'a> {
     /// Where the bytes come from.
     pub source: &'a dyn Source,
     /// Which bytes, in which order.
-    pub plan: Plan,
+    pub pieces: &'a dyn Pieces,
     /// Bytes that change places on the way, to turn the byte order; 1 for none.
     pub swap_width: usize,
     /// Where the result begins in the output, in bytes.
     pub at: u64,
+}
+
+/// Something that fills an output piece by piece, each piece known by its number alone.
+pub trait Pieces: Sync {
+    /// Bytes of the whole output.
+    fn bytes(&self) -> u64;
+
+    /// The number of pieces.
+    fn count(&self) -> u64;
+
+    /// Where piece `number` of `0..count()` goes; pieces share no byte of the output. Where the
+    /// sink takes bytes in order, pieces must come in the order of the output.
+    fn place(&self, number: u64) -> Place;
+
+    /// Fill `out` with the bytes of a piece, row after row; `scratch` is for what must be read.
+    ///
+    /// # Errors
+    ///
+    /// What kept the bytes from being had.
+    fn fill(
+        &self,
+        number: u64,
+        source: &dyn Source,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), FillError>;
+}
+
+/// Why a piece could not be filled.
+#[derive(Debug, thiserror::Error)]
+pub enum FillError {
+    /// The input failed.
+    #[error(transparent)]
+    Source(#[from] SourceError),
 }
 
 /// How far a job is, for whoever watches it from another thread.
@@ -53,13 +91,13 @@ impl Progress {
 /// Why a job stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecuteError {
-    /// The input failed; `copy` tells which of the job's.
+    /// A piece could not be filled; `copy` tells whose.
     #[error("{error}")]
-    Source {
+    Fill {
         /// The number of the copy in the job.
         copy: usize,
         /// What went wrong.
-        error: SourceError,
+        error: FillError,
     },
     /// The output failed.
     #[error(transparent)]

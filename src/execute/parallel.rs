@@ -8,9 +8,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::fill::fill;
 use super::pack::swap_bytes;
 use super::{Copy, ExecuteError, Progress};
+use crate::plan::Place;
 use crate::sink::{Sink, WriteOrder};
 
 /// Jobs below this are done by the calling thread: starting a pool takes longer.
@@ -30,7 +30,7 @@ pub fn run(
     progress: &Progress,
 ) -> Result<(), ExecuteError> {
     let job = Job::new(copies, sink, progress);
-    let bytes: u64 = copies.iter().map(|copy| copy.plan.bytes()).sum();
+    let bytes: u64 = copies.iter().map(|copy| copy.pieces.bytes()).sum();
     let workers = threads.min(usize::try_from(job.pieces).unwrap_or(usize::MAX));
     if workers <= 1 || bytes < POOL_BYTES {
         job.work();
@@ -41,7 +41,7 @@ pub fn run(
         pool.broadcast(|_| job.work());
     }
     let outcome = job.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
-    outcome.error.map_or(Ok(()), Err)
+    outcome.error.map_or(Ok(()), |(_, error)| Err(error))
 }
 
 /// What the workers share.
@@ -57,12 +57,12 @@ struct Job<'a> {
     turn: Condvar,
 }
 
-/// How far the output in order is, and the first error.
+/// How far the output in order is, and the error of the first piece that met one.
 #[derive(Default)]
 struct Outcome {
     /// The number of the piece that is to be written next, where the order matters.
     turn: u64,
-    error: Option<ExecuteError>,
+    error: Option<(u64, ExecuteError)>,
 }
 
 impl<'a> Job<'a> {
@@ -70,7 +70,7 @@ impl<'a> Job<'a> {
         let (mut pieces, mut starts) = (0, Vec::with_capacity(copies.len()));
         for copy in copies {
             starts.push(pieces);
-            pieces += copy.plan.pieces();
+            pieces += copy.pieces.count();
         }
         Job {
             copies,
@@ -93,8 +93,13 @@ impl<'a> Job<'a> {
                 return;
             }
             if let Err(error) = self.piece(number, &mut buffer, &mut scratch) {
+                // pieces before this one have been taken already, and may yet report theirs
                 self.next.store(self.pieces, Ordering::Relaxed);
-                self.outcome().error.get_or_insert(error);
+                let mut outcome = self.outcome();
+                if outcome.error.as_ref().is_none_or(|(first, _)| number < *first) {
+                    outcome.error = Some((number, error));
+                }
+                drop(outcome);
                 self.turn.notify_all();
                 return;
             }
@@ -109,26 +114,35 @@ impl<'a> Job<'a> {
     ) -> Result<(), ExecuteError> {
         let index = self.starts.partition_point(|&start| start <= number) - 1;
         let copy = &self.copies[index];
-        let piece = copy.plan.piece(number - self.starts[index]);
-        if buffer.len() < piece.bytes as usize {
-            buffer.resize(piece.bytes as usize, 0);
+        let local = number - self.starts[index];
+        let place = copy.pieces.place(local);
+        let bytes = place.bytes() as usize;
+        if buffer.len() < bytes {
+            buffer.resize(bytes, 0);
         }
-        let out = &mut buffer[..piece.bytes as usize];
-        fill(&piece, copy.source, scratch, out)
-            .map_err(|error| ExecuteError::Source { copy: index, error })?;
+        let out = &mut buffer[..bytes];
+        copy.pieces
+            .fill(local, copy.source, scratch, out)
+            .map_err(|error| ExecuteError::Fill { copy: index, error })?;
         swap_bytes(out, copy.swap_width);
-        match self.sink.order() {
-            WriteOrder::Any => self.sink.write_at(copy.at + piece.output, out)?,
-            WriteOrder::Ascending => {
-                if !self.wait_for_turn(number) {
-                    return Ok(());
-                }
-                self.sink.write_at(copy.at + piece.output, out)?;
-                self.outcome().turn += 1;
-                self.turn.notify_all();
-            }
+        if self.sink.order() == WriteOrder::Any {
+            self.write(copy.at, &place, out)?;
+        } else if self.wait_for_turn(number) {
+            self.write(copy.at, &place, out)?;
+            self.outcome().turn += 1;
+            self.turn.notify_all();
         }
-        self.progress.add(piece.bytes);
+        Ok(())
+    }
+
+    /// Write the rows of a piece.
+    fn write(&self, at: u64, place: &Place, bytes: &[u8]) -> Result<(), ExecuteError> {
+        let mut offset = at + place.output;
+        for row in bytes.chunks_exact((place.row_bytes as usize).max(1)) {
+            self.sink.write_at(offset, row)?;
+            offset += place.row_stride;
+        }
+        self.progress.add(bytes.len() as u64);
         Ok(())
     }
 

@@ -54,6 +54,31 @@ pub struct Piece {
     pub bytes: u64,
 }
 
+/// Where a piece goes: `rows` ranges of `row_bytes` bytes, `row_stride` bytes apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where the first row begins, in bytes from the beginning of the output.
+    pub output: u64,
+    /// How many rows there are; 1 for a piece that is one range.
+    pub rows: u64,
+    /// Bytes a row.
+    pub row_bytes: u64,
+    /// Bytes from the beginning of a row to that of the next.
+    pub row_stride: u64,
+}
+
+impl Place {
+    /// One contiguous range.
+    pub fn range(output: u64, bytes: u64) -> Place {
+        Place { output, rows: 1, row_bytes: bytes, row_stride: bytes }
+    }
+
+    /// Bytes of all rows together.
+    pub fn bytes(&self) -> u64 {
+        self.rows * self.row_bytes
+    }
+}
+
 /// Neighbours further apart than this are read one by one rather than with the gap.
 pub const GAP_BYTES: u64 = 64 << 10;
 
