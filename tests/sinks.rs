@@ -17,8 +17,9 @@ const PLAIN: Options = Options { force: false, fsync: false, len: None };
 const FORCE: Options = Options { force: true, ..PLAIN };
 
 /// A file with no name until commit, and one that has a temporary name.
-const WAYS: [fn(&Path, Options) -> Result<FileSink, SinkError>; 2] =
-    [FileSink::create, FileSink::create_named];
+const WAYS: [Way; 2] = [FileSink::create, FileSink::create_named];
+
+type Way = fn(&Path, Options) -> Result<FileSink, SinkError>;
 
 fn names(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).unwrap();

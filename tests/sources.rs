@@ -1,6 +1,6 @@
 //! Inputs of every kind, and inputs that others spoil while they are read.
 
-#![allow(clippy::unwrap_used, unsafe_code)]
+#![allow(clippy::panic, clippy::unwrap_used, unsafe_code)]
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -256,6 +256,23 @@ fn a_spooled_pipe_is_its_rest() {
 }
 
 #[test]
+#[ignore = "needs a process of its own"]
+fn child_spool() {
+    if !is_child() {
+        return;
+    }
+    let Err(error) = spool(pipe(bytes(1_000_000))) else { panic!("it was kept") };
+    assert!(error.to_string().starts_with("the input cannot be kept in "), "{error}");
+    assert!(matches!(error, SourceError::Spool { .. }));
+}
+
+#[test]
+fn a_pipe_that_cannot_be_kept_says_where() {
+    let mut missing = child("child_spool");
+    assert!(missing.env("TMPDIR", "/nowhere").status().unwrap().success());
+}
+
+#[test]
 fn what_cannot_be_opened_says_why() {
     let dir = TempDir::new().unwrap();
     assert!(matches!(open(dir.path(), Io::Auto), Err(OpenError::Directory)));
@@ -392,7 +409,7 @@ fn a_header_costs_one_page() {
         assert_eq!(buf, source.all[at * 10..][..10]);
     }
     assert_eq!(reader.position(), 200);
-    assert_eq!(*source.asked.lock().unwrap(), [0..4096]);
+    assert_eq!(format!("{:?}", source.asked.lock().unwrap()), "[0..4096]");
 }
 
 #[test]

@@ -226,9 +226,3 @@ fn place_named(named: Litter, entry: &Entry, options: Options) -> io::Result<()>
 fn by_descriptor(file: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
-
-impl std::fmt::Debug for Entry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Entry").field("name", &self.name).field("old", &self.old).finish()
-    }
-}

@@ -47,9 +47,17 @@ pub trait Sink: Send + Sync {
 
     /// Write `bytes` at `offset`, counted from the beginning of the output. No byte is to be
     /// written twice.
+    ///
+    /// # Errors
+    /// [`SinkError::Io`], [`SinkError::Closed`]; [`SinkError::OutOfOrder`] and
+    /// [`SinkError::Beyond`] where the caller is mistaken.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError>;
 
     /// Put the output in place: every byte of it has been written.
+    ///
+    /// # Errors
+    /// [`SinkError::Exists`] where a file came to be there in the meantime,
+    /// [`SinkError::Incomplete`], [`SinkError::Os`]. What stood there before is still there then.
     fn commit(self: Box<Self>) -> Result<(), SinkError>;
 }
 
