@@ -190,7 +190,7 @@ pub fn header(dtype: &DType, shape: &[u64], order: Order) -> Result<Vec<u8>, For
         dtype: dtype.to_string(),
         format: Format::Npy,
     })?;
-    let fortran = order == Order::F && orders_differ(&stored, shape);
+    let fortran = order == Order::F && orders_differ(shape);
     let (python_bool, growing) =
         if fortran { ("True", shape.last()) } else { ("False", shape.first()) };
     let mut text = format!(
@@ -239,8 +239,8 @@ fn next_aligned(len: usize) -> usize {
 }
 
 /// Whether an array in Fortran order is not also in C order: NumPy's contiguity flags.
-fn orders_differ(dtype: &DType, shape: &[u64]) -> bool {
-    dtype.item_bits() > 0 && !shape.contains(&0) && shape.iter().filter(|&&len| len > 1).count() > 1
+fn orders_differ(shape: &[u64]) -> bool {
+    !shape.contains(&0) && shape.iter().filter(|&&len| len > 1).count() > 1
 }
 
 /// See [`Format::stored_dtype`]: the void types are those that `ml_dtypes` arrays are saved as.
@@ -402,7 +402,7 @@ mod tests {
             prop_assert_eq!(&tensor.dtype, &dtype);
             prop_assert_eq!(&tensor.shape, &shape);
             prop_assert_eq!(contents.header_len, bytes.len() as u64);
-            if orders_differ(&dtype, &shape) {
+            if orders_differ(&shape) {
                 prop_assert_eq!(tensor.order, order);
             }
             // The written order is a fixed point.
@@ -421,7 +421,7 @@ mod tests {
             let theirs = npyz::NpyHeader::from_reader(&mut bytes.as_slice()).unwrap();
             prop_assert_eq!(theirs.shape(), &shape[..]);
             let fortran = theirs.order() == npyz::Order::Fortran;
-            prop_assert_eq!(fortran, order == Order::F && orders_differ(&dtype, &shape));
+            prop_assert_eq!(fortran, order == Order::F && orders_differ(&shape));
             prop_assert_eq!(theirs.dtype().descr(), descr::literal(&dtype).unwrap());
         }
     }
