@@ -1,0 +1,937 @@
+#!/usr/bin/env python3
+"""Black-box checks of what tslice promises: whole or not at all, exit statuses, signals, memory.
+
+    python tests/promises.py --bin target/debug/tslice
+
+Each function named `check_...` is one promise; it gets an empty folder and fails by raising. A
+check that this machine cannot make (as root, without /dev/full, ...) is skipped with its reason.
+Needs Linux, Python 3.9 and NumPy.
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BAD = os.path.join(HERE, os.pardir, "fixtures", "bad")
+MIB = 1 << 20
+TIMEOUT = 60
+BIN = ""
+
+
+class Skip(Exception):
+    """Why this machine cannot make the check."""
+
+
+# ---------------------------------------------------------------- helpers
+
+
+def env(**more):
+    base = {k: v for k, v in os.environ.items() if k != "RUST_BACKTRACE"}
+    return dict(base, NO_COLOR="1", **more)
+
+
+def tslice(*args, **options):
+    """Runs the binary to its end; standard input is empty unless given."""
+    if "input" not in options:
+        options.setdefault("stdin", subprocess.DEVNULL)
+    for stream in ("stdout", "stderr"):
+        options.setdefault(stream, subprocess.PIPE)
+    options.setdefault("env", env())
+    return subprocess.run([BIN, *map(str, args)], timeout=TIMEOUT, **options)
+
+
+def start(*args, **options):
+    options.setdefault("stdin", subprocess.DEVNULL)
+    options.setdefault("stdout", subprocess.DEVNULL)
+    options.setdefault("stderr", subprocess.PIPE)
+    return subprocess.Popen([BIN, *map(str, args)], env=env(), **options)
+
+
+def shell(script, **more):
+    """A bash script, in which $tslice is the binary."""
+    return subprocess.run(["bash", "-c", script], env=env(tslice=BIN, **more), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT)
+
+
+def text(done):
+    return f"exit status {done.returncode}, stdout {done.stdout!r:.300}, stderr {done.stderr!r:.600}"
+
+
+def done_well(done):
+    assert done.returncode == 0, text(done)
+    assert not done.stderr, text(done)
+    return done
+
+
+def failed_well(done, status, *says):
+    """One `tslice: ` message, lower case, that holds the given words; nothing on standard output."""
+    assert done.returncode == status, f"expected exit status {status}: {text(done)}"
+    message = done.stderr.decode(errors="replace")
+    assert message.startswith("tslice: "), text(done)
+    first = message[len("tslice: "):len("tslice: ") + 1]
+    assert not first.isupper(), f"not lower case: {text(done)}"
+    assert "panicked" not in message, text(done)
+    assert not done.stdout, text(done)
+    for word in says:
+        assert word in message, f"the message does not say {word!r}: {text(done)}"
+    return message
+
+
+def same(path, array):
+    """The file is what np.save writes of this array."""
+    found = np.load(path)
+    assert found.shape == array.shape and found.dtype == array.dtype, f"{found.shape} {found.dtype}"
+    assert np.array_equal(found, array), f"{path} holds other values"
+
+
+def names(folder="."):
+    return sorted(os.listdir(folder))
+
+
+def cube(path="a.npy", shape=(5, 6, 7), dtype="<i4"):
+    array = np.arange(int(np.prod(shape)), dtype=dtype).reshape(shape)
+    np.save(path, array)
+    return array
+
+
+def big(path, mib):
+    """A sparse .npy of float32, rows of 4 KiB, that takes no room on the disk."""
+    rows = mib * MIB // 4096
+    with open(path, "wb") as file:
+        np.lib.format.write_array_header_1_0(
+            file, {"descr": "<f4", "fortran_order": False, "shape": (rows, 1024)})
+        file.truncate(file.tell() + rows * 4096)
+    return rows
+
+
+def safetensors(path, tensors, metadata=None):
+    """name -> (dtype, shape, bytes)."""
+    header, at = {} if metadata is None else {"__metadata__": metadata}, 0
+    for name, (dtype, shape, data) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    raw = json.dumps(header).encode()
+    raw += b" " * (-len(raw) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(raw)) + raw + b"".join(d for _, _, d in tensors.values()))
+
+
+def two_tensors(path="m.safetensors"):
+    f = np.arange(12, dtype="<f4").reshape(3, 4)
+    i = np.arange(6, dtype="<i8")
+    safetensors(path, {"weight": ("F32", f.shape, f.tobytes()), "steps": ("I64", i.shape, i.tobytes())},
+                {"format": "pt"})
+    return f, i
+
+
+def not_root():
+    if os.geteuid() == 0:
+        raise Skip("runs as root, whom permissions do not stop")
+
+
+def wait_until(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.002)
+    return False
+
+
+# ---------------------------------------------------------------- the command line
+
+
+def check_no_arguments_print_the_usage():
+    done = tslice()
+    assert done.returncode == 2 and not done.stdout, text(done)
+    assert b"usage" in done.stderr.lower() and b"tslice" in done.stderr, text(done)
+
+
+def check_help_and_version():
+    for flag in ("-h", "--help"):
+        done = done_well(tslice(flag))
+        assert b"tslice" in done.stdout and b"--output" in done.stdout, text(done)
+    for flag in ("-V", "--version"):
+        done = done_well(tslice(flag))
+        assert re.match(rb"tslice \d+\.\d+\.\d+", done.stdout), text(done)
+    for command in ("info", "explain", "completions"):
+        assert done_well(tslice(command, "--help")).stdout
+
+
+def check_the_first_example():
+    array = cube(shape=(3, 5, 2, 4, 3))
+    done_well(tslice("a.npy", "[1, 2:4, None, ..., :-3:-1, :]", "-o", "out.npy"))
+    same("out.npy", array[1, 2:4, None, ..., :-3:-1, :])
+
+
+def check_strided_slice_flags_of_the_text():
+    array = cube(shape=(3, 5, 2, 4, 3))
+    done_well(tslice("a.npy", "--begin", "1,2,0,0,0,0", "--end", "2,4,0,0,-3,0", "--strides", "1,1,1,1,-1,1",
+                     "--begin-mask", "48", "--end-mask", "1<<5", "--ellipsis-mask", "0x8",
+                     "--new-axis-mask", "0b100", "--shrink-axis-mask", "1", "-o", "out.npy"))
+    same("out.npy", array[1, 2:4, None, ..., :-3:-1, :])
+
+
+def check_strided_slice_flag_errors():
+    cube()
+    failed_well(tslice("a.npy", "--begin", "1,2", "--end", "3", "-o", "o.npy"), 2, "2", "1")
+    failed_well(tslice("a.npy", "--begin", "1", "-o", "o.npy"), 2, "--end")
+    failed_well(tslice("a.npy", "--end", "1", "-o", "o.npy"), 2, "--begin")
+    failed_well(tslice("a.npy", "[1]", "--begin", "1", "--end", "2", "-o", "o.npy"), 2)
+    failed_well(tslice("a.npy", "--begin", "1", "--end", "2", "--begin-mask=-1", "-o", "o.npy"), 2)
+    failed_well(tslice("a.npy", "--begin", "1", "--end", "2", "--begin-mask", "x", "-o", "o.npy"), 2)
+    failed_well(tslice("a.npy", "--begin", "1", "--end", "2", "--strides", "0", "-o", "o.npy"), 2)
+    failed_well(tslice("a.npy", "--begin", "1,1", "--end", "2,2", "--ellipsis-mask", "9", "-o", "o.npy"), 2)
+    failed_well(tslice("a.npy", "--begin", "9", "--end", "2", "--shrink-axis-mask", "1", "-o", "o.npy"), 1)
+    failed_well(tslice("a.npy", "--begin", "1", "--end", "2", "--strides=-1", "--shrink-axis-mask", "1",
+                       "-o", "o.npy"), 2)
+    assert names() == ["a.npy"], names()
+
+
+def check_empty_flag_lists_select_everything():
+    array = cube()
+    done_well(tslice("a.npy", "--begin", "", "--end", "", "-o", "o.npy"))
+    same("o.npy", array)
+
+
+def check_an_index_may_begin_like_a_flag():
+    array = cube()
+    for i, index in enumerate(["-1", ":-3:-1", "..., 0", "-2:", "-1, -1", "-0x1", ":", "-1:-3:-1, ..."]):
+        done_well(tslice("a.npy", index, "-o", f"{i}.npy"))
+        same(f"{i}.npy", eval(f"array[{index}]"))
+        done_well(tslice("-o", f"{i}b.npy", "a.npy", index))
+        same(f"{i}b.npy", eval(f"array[{index}]"))
+        done_well(tslice("-o", f"{i}c.npy", "--", "a.npy", index))
+        same(f"{i}c.npy", eval(f"array[{index}]"))
+
+
+def check_a_typo_in_a_flag_gets_a_suggestion():
+    cube()
+    done = tslice("a.npy", "[0]", "--outptu", "o.npy")
+    failed_well(done, 2, "--outptu", "--output")
+    failed_well(tslice("--outptu", "o.npy", "a.npy", "[0]"), 2, "--outptu", "--output")
+    failed_well(tslice("a.npy", "[0]", "-x"), 2, "-x")
+    assert names() == ["a.npy"], names()
+
+
+def check_exit_statuses():
+    cube()
+    failed_well(tslice("a.npy", "[0", "-o", "o.npy"), 2)
+    failed_well(tslice("a.npy", "[::0]", "-o", "o.npy"), 2, "zero")
+    failed_well(tslice("a.npy", "[..., ...]", "-o", "o.npy"), 2)
+    failed_well(tslice("a.npy", "[1, 9]", "-o", "o.npy"), 1,
+                "index 9 is out of bounds for axis 1 with size 6", "^")
+    failed_well(tslice("a.npy", "[0, 0, 0, 0]", "-o", "o.npy"), 1, "too many indices")
+    failed_well(tslice("missing.npy", "[0]", "-o", "o.npy"), 1, "missing.npy")
+    failed_well(tslice("a.npy", "[0]", "-o", "o.npy", "extra"), 2)
+    failed_well(tslice("a.npy", "[0]", "-o", "no/such/folder/o.npy"), 1, "no/such/folder")
+    failed_well(tslice(".", "[0]", "-o", "o.npy"), 1)
+    failed_well(tslice("a.npy", "[0]", "-j", "x", "-o", "o.npy"), 2)
+    failed_well(tslice("a.npy", "[0]", "--io", "magic", "-o", "o.npy"), 2)
+    failed_well(tslice("a.npy", "[0]", "--to", "npx", "-o", "o.npy"), 2)
+    failed_well(tslice("a.npy", "[[0, 1], [1, 0]]", "-o", "o.npy"), 2)
+    assert names() == ["a.npy"], names()
+
+
+def check_an_error_shows_a_caret_under_the_item():
+    cube()
+    message = failed_well(tslice("a.npy", "[1, 9, 0]", "-o", "o.npy"), 1)
+    lines = message.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.strip().startswith("^"))
+    assert "[1, 9, 0]" in lines[at - 1], message
+    assert lines[at - 1][lines[at].index("^")] == "9", message
+
+
+def check_the_format_of_an_output_comes_from_its_name():
+    array = cube()
+    done = tslice("a.npy", "[0]", "-o", "o.xyz")
+    assert done.returncode in (1, 2), text(done)
+    failed_well(done, done.returncode, "--to")
+    done = tslice("a.npy", "[0]", "-o", "o")
+    failed_well(done, done.returncode, "--to")
+    assert done.returncode in (1, 2) and names() == ["a.npy"], names()
+    done_well(tslice("a.npy", "[0]", "-o", "o.xyz", "--to", "npy"))
+    same("o.xyz", array[0])
+
+
+def check_the_format_of_an_input_comes_from_its_bytes():
+    array = cube("a.safetensors.npy")
+    os.rename("a.safetensors.npy", "a.safetensors")
+    done_well(tslice("a.safetensors", "[0]", "-o", "o.npy"))
+    same("o.npy", array[0])
+
+
+def check_a_file_named_like_a_subcommand():
+    array = cube("gather.npy")
+    os.rename("gather.npy", "info")
+    done_well(tslice("./info", "[0]", "-o", "o.npy"))
+    same("o.npy", array[0])
+
+
+def check_a_terminal_gets_no_binary():
+    cube()
+    leader, follower = os.openpty()
+    try:
+        done = tslice("a.npy", "[0]", stdout=follower)
+        assert done.returncode in (1, 2) and done.stderr.startswith(b"tslice: "), text(done)
+        assert b"-o" in done.stderr, text(done)
+    finally:
+        os.close(follower)
+        os.close(leader)
+
+
+def check_dry_run_writes_nothing():
+    cube()
+    for where in (["-o", "o.npy"], []):
+        for flag in ("-n", "--dry-run"):
+            done = done_well(tslice("a.npy", "[1:3, 0]", flag, *where))
+            for word in (b"(2, 7)", b"int32", b"56", b"npy"):
+                assert word in done.stdout, f"no {word!r}: {text(done)}"
+    failed_well(tslice("a.npy", "[9]", "-n", "-o", "o.npy"), 1, "out of bounds")
+    open("there.npy", "w").close()
+    failed_well(tslice("a.npy", "[0]", "-n", "-o", "there.npy"), 1, "there.npy")
+    assert names() == ["a.npy", "there.npy"], names()
+
+
+def check_info():
+    cube()
+    two_tensors()
+    done = done_well(tslice("info", "a.npy"))
+    for word in (b"(5, 6, 7)", b"int32"):
+        assert word in done.stdout, text(done)
+    done = done_well(tslice("info", "a.npy", "m.safetensors"))
+    for word in (b"a.npy", b"weight", b"steps", b"m.safetensors"):
+        assert word in done.stdout, text(done)
+    done = tslice("info", "a.npy", "missing.npy")
+    assert done.returncode == 1 and b"missing.npy" in done.stderr, text(done)
+    assert tslice("info").returncode == 2
+    with open("a.npy", "rb") as source:
+        assert b"(5, 6, 7)" in done_well(tslice("info", "-", stdin=source)).stdout
+
+
+def check_explain():
+    cube(shape=(3, 5, 2, 4, 3))
+    index = "[1, 2:4, None, ..., :-3:-1, :]"
+    for args in (["a.npy", index], [index, "--shape", "3,5,2,4,3"]):
+        done = done_well(tslice("explain", *args))
+        assert b"(2, 1, 2, 2, 3)" in done.stdout, text(done)
+        for word in (b"begin", b"strides", b"ellipsis"):
+            assert word in done.stdout, text(done)
+    done = done_well(tslice("explain", "--shape", "5,6", "--begin", "1,0", "--end", "2,4",
+                            "--shrink-axis-mask", "1"))
+    assert b"(4,)" in done.stdout, text(done)
+    failed_well(tslice("explain", "[9]", "--shape", "5,6"), 1, "out of bounds")
+    failed_well(tslice("explain", "[9", "--shape", "5,6"), 2)
+
+
+def check_completions():
+    for name in ("bash", "zsh", "fish"):
+        assert b"tslice" in done_well(tslice("completions", name)).stdout
+    failed_well(tslice("completions", "nonesuch"), 2)
+
+
+def check_tensor_names():
+    f, i = two_tensors()
+    done = tslice("m.safetensors", "[0]", "-o", "o.npy")
+    assert done.returncode in (1, 2), text(done)
+    failed_well(done, done.returncode, "weight", "steps")
+    done = tslice("m.safetensors", "[0]", "-t", "wieght", "-o", "o.npy")
+    assert done.returncode in (1, 2), text(done)
+    failed_well(done, done.returncode, "wieght", "weight", "steps")
+    done = tslice("m.safetensors", "-t", "weight", "-t", "steps", "-o", "o.npy")
+    assert done.returncode in (1, 2), text(done)
+    failed_well(done, done.returncode)
+    assert names() == ["m.safetensors"], names()
+    done_well(tslice("m.safetensors", "[:, 1]", "-t", "weight", "-o", "w.npy"))
+    same("w.npy", f[:, 1])
+    done_well(tslice("m.safetensors", "[::-1]", "-t", "st*", "-o", "s.npy"))
+    same("s.npy", i[::-1])
+
+
+def check_a_tensor_keeps_its_name():
+    cube("cube.npy")
+    done_well(tslice("cube.npy", "[0]", "-o", "a.safetensors"))
+    assert b"cube" in tslice("info", "a.safetensors").stdout
+    done_well(tslice("cube.npy", "[0]", "--name", "other", "-o", "b.safetensors"))
+    assert b"other" in tslice("info", "b.safetensors").stdout
+    with open("cube.npy", "rb") as source:
+        done_well(tslice("-", "[0]", "-o", "c.safetensors", stdin=source))
+    assert b"tensor" in tslice("info", "c.safetensors").stdout
+
+
+def check_contradictions_are_errors():
+    cube()
+    two_tensors()
+    cases = [["a.npy", "[0]", "-t", "x", "-o", "o.npy"],
+             ["a.npy", "[0]", "--order", "F", "-o", "o.safetensors"],
+             ["a.npy", "[0]", "--name", "x", "-o", "o.npy"],
+             ["a.npy", "[0]", "--strides", "2", "-o", "o.npy"],
+             ["a.npy", "[0]", "--shrink-axis-mask", "1", "-o", "o.npy"],
+             ["m.safetensors", "[0]", "-t", "weight", "--keep-rest", "-o", "o.npy"]]
+    for args in cases:
+        done = tslice(*args)
+        assert done.returncode in (1, 2), f"{args}: {text(done)}"
+        failed_well(done, done.returncode)
+    assert names() == ["a.npy", "m.safetensors"], names()
+
+
+# ---------------------------------------------------------------- whole or not at all
+
+
+def check_an_existing_output_is_refused():
+    array = cube()
+    with open("o.npy", "w") as file:
+        file.write("precious")
+    failed_well(tslice("a.npy", "[0]", "-o", "o.npy"), 1, "o.npy", "--force")
+    assert open("o.npy").read() == "precious" and names() == ["a.npy", "o.npy"]
+    for flag in ("-f", "--force"):
+        done_well(tslice("a.npy", "[0]", "-o", "o.npy", flag))
+        same("o.npy", array[0])
+    done_well(tslice("a.npy", "[1]", "-o", "new.npy", "--force", "--fsync"))
+    same("new.npy", array[1])
+    assert names() == ["a.npy", "new.npy", "o.npy"], names()
+
+
+def check_the_output_may_be_the_input():
+    array = cube(shape=(700, 30, 40))
+    failed_well(tslice("a.npy", "[::-1]", "-o", "a.npy"), 1)
+    same("a.npy", array)
+    for io in ("mmap", "read"):
+        done_well(tslice("a.npy", "[::-1]", "-o", "a.npy", "--force", "--io", io))
+        array = array[::-1]
+        same("a.npy", array)
+    assert names() == ["a.npy"], names()
+
+
+def check_an_error_leaves_what_stood_there():
+    cube()
+    with open("o.npy", "w") as file:
+        file.write("precious")
+    failed_well(tslice("a.npy", "[9]", "-o", "o.npy", "--force"), 1)
+    with open("a.npy", "r+b") as file:
+        file.truncate(500)
+    failed_well(tslice("a.npy", "[0]", "-o", "o.npy", "--force"), 1, "a.npy")
+    assert open("o.npy").read() == "precious" and names() == ["a.npy", "o.npy"]
+
+
+def check_symbolic_links():
+    array = cube()
+    os.mkdir("far")
+    os.symlink("a.npy", "in.npy")
+    os.symlink("far/real.npy", "out.npy")
+    with open("far/real.npy", "w") as file:
+        file.write("precious")
+    failed_well(tslice("in.npy", "[0]", "-o", "out.npy"), 1)
+    done_well(tslice("in.npy", "[0]", "-o", "out.npy", "--force"))
+    assert os.path.islink("out.npy"), "--force replaced the link in place of the file it points to"
+    same("far/real.npy", array[0])
+    assert names("far") == ["real.npy"], names("far")
+
+
+def check_modes_and_umask():
+    cube()
+    before = os.umask(0o027)
+    try:
+        done_well(tslice("a.npy", "[0]", "-o", "o.npy"))
+        assert stat.S_IMODE(os.stat("o.npy").st_mode) == 0o640, oct(os.stat("o.npy").st_mode)
+        os.umask(0o022)
+        done_well(tslice("a.npy", "[0]", "-o", "p.npy"))
+        assert stat.S_IMODE(os.stat("p.npy").st_mode) == 0o644, oct(os.stat("p.npy").st_mode)
+        os.chmod("p.npy", 0o600)
+        done_well(tslice("a.npy", "[1]", "-o", "p.npy", "--force"))
+        assert stat.S_IMODE(os.stat("p.npy").st_mode) == 0o600, oct(os.stat("p.npy").st_mode)
+    finally:
+        os.umask(before)
+
+
+def check_outputs_that_are_no_regular_files():
+    array = cube()
+    os.mkfifo("pipe.npy")
+    got = []
+    reader = threading.Thread(target=lambda: got.append(open("pipe.npy", "rb").read()), daemon=True)
+    reader.start()
+    done = tslice("a.npy", "[0]", "-o", "pipe.npy", "--force")
+    assert done.returncode == 0, text(done)
+    reader.join(10)
+    with open("o.npy", "wb") as file:
+        file.write(got[0])
+    same("o.npy", array[0])
+    assert stat.S_ISFIFO(os.stat("pipe.npy").st_mode), "the FIFO was replaced"
+    done_well(tslice("a.npy", "[0]", "-o", "/dev/null", "--to", "npy", "--force"))
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode), "/dev/null was replaced"
+    assert names() == ["a.npy", "o.npy", "pipe.npy"], names()
+
+
+def check_dev_stdout():
+    array = cube()
+    done = shell('"$tslice" a.npy "[0]" -o /dev/stdout --to npy | cat > o.npy; exit "${PIPESTATUS[0]}"')
+    assert done.returncode == 0, text(done)
+    same("o.npy", array[0])
+    done = shell('"$tslice" a.npy "[1]" -o - > p.npy')
+    assert done.returncode == 0, text(done)
+    same("p.npy", array[1])
+
+
+def check_appending_to_a_file():
+    array = cube(shape=(600, 40, 40))
+    done = shell('printf 0123456789 > o; "$tslice" a.npy "[::2]" >> o && "$tslice" a.npy "[0]" -j1 >> o')
+    assert done.returncode == 0, text(done)
+    raw = open("o", "rb").read()
+    assert raw[:10] == b"0123456789", raw[:20]
+    with open("rest", "wb") as file:
+        file.write(raw[10:])
+    with open("rest", "rb") as file:
+        assert np.array_equal(np.load(file), array[::2]), "the first part"
+        assert np.array_equal(np.load(file), array[0]), "the second part"
+
+
+def check_standard_output_that_is_not_at_its_start():
+    array = cube()
+    done = shell('{ printf 0123456789; "$tslice" a.npy "[::2]"; printf end; } > o')
+    assert done.returncode == 0, text(done)
+    raw = open("o", "rb").read()
+    assert raw[:10] == b"0123456789" and raw[-3:] == b"end", (raw[:20], raw[-10:])
+    with open("mid", "wb") as file:
+        file.write(raw[10:-3])
+    same("mid", array[::2])
+
+
+def check_standard_input_that_is_not_at_its_start():
+    array = cube()
+    open("both", "wb").write(b"0123456789" + open("a.npy", "rb").read())
+    done = shell('{ head -c 0; dd bs=10 count=1 of=/dev/null 2>/dev/null; "$tslice" - "[::2]"; } < both > o.npy')
+    assert done.returncode == 0, text(done)
+    same("o.npy", array[::2])
+
+
+def check_a_missing_folder():
+    cube()
+    failed_well(tslice("a.npy", "[0]", "-o", "nowhere/o.npy"), 1, "nowhere/o.npy")
+    assert names() == ["a.npy"], names()
+
+
+def check_a_folder_as_output():
+    cube()
+    os.mkdir("d.npy")
+    for more in ([], ["--force"]):
+        failed_well(tslice("a.npy", "[0]", "-o", "d.npy", *more), 1, "d.npy")
+    assert names() == ["a.npy", "d.npy"] and not names("d.npy")
+
+
+def check_a_read_only_folder():
+    not_root()
+    cube()
+    os.mkdir("locked", 0o555)
+    failed_well(tslice("a.npy", "[0]", "-o", "locked/o.npy"), 1, "locked")
+    assert not names("locked")
+
+
+def check_an_unreadable_input():
+    not_root()
+    cube()
+    os.chmod("a.npy", 0)
+    failed_well(tslice("a.npy", "[0]", "-o", "o.npy"), 1, "a.npy")
+
+
+def check_inputs_are_never_changed():
+    cube()
+    before, when = open("a.npy", "rb").read(), os.stat("a.npy").st_mtime_ns
+    os.chmod("a.npy", 0o444)
+    done_well(tslice("a.npy", "[::-1]", "-o", "o.npy"))
+    assert open("a.npy", "rb").read() == before and os.stat("a.npy").st_mtime_ns == when
+
+
+# ---------------------------------------------------------------- disks that fill up
+
+
+def limit_file_size():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+
+def check_a_full_disk():
+    cube(shape=(500, 30, 40))
+    with open("there.npy", "w") as file:
+        file.write("precious")
+    failed_well(tslice("a.npy", "[::2]", "-o", "o.npy", preexec_fn=limit_file_size), 1, "o.npy")
+    failed_well(tslice("a.npy", "[::2]", "-o", "there.npy", "-f", preexec_fn=limit_file_size), 1, "there.npy")
+    assert open("there.npy").read() == "precious" and names() == ["a.npy", "there.npy"], names()
+
+
+def check_dev_full():
+    if not os.path.exists("/dev/full"):
+        raise Skip("no /dev/full")
+    cube()
+    with open("/dev/full", "wb") as full:
+        done = tslice("a.npy", "[0]", stdout=full)
+    done.stdout = b""
+    failed_well(done, 1, "no space left")
+    for args in (["info", "a.npy"], ["explain", "a.npy", "[0]"], ["--help"]):
+        with open("/dev/full", "wb") as full:
+            done = tslice(*args, stdout=full)
+        assert done.returncode in (1, 0) and done.returncode >= 0 and b"panicked" not in done.stderr, text(done)
+
+
+# ---------------------------------------------------------------- pipes
+
+
+def check_a_closed_pipe_is_quiet():
+    cube(shape=(4000, 40, 40))
+    done = shell('"$tslice" a.npy "[::-1]" | head -c 10 > /dev/null; echo "${PIPESTATUS[0]}"')
+    assert not done.stderr, text(done)
+    assert done.stdout.strip() in (b"0", b"141"), text(done)
+    two_tensors()
+    done = shell('"$tslice" info a.npy m.safetensors | true; echo "${PIPESTATUS[0]}"')
+    assert not done.stderr and done.stdout.strip() in (b"0", b"141"), text(done)
+
+
+def check_a_standard_output_closed_from_the_start():
+    cube()
+    for command in ('a.npy "[0]"', "info a.npy", 'explain a.npy "[0]"'):
+        done = shell(f'"$tslice" {command} >&-')
+        assert done.returncode == 1 and done.stderr.startswith(b"tslice: "), f"{command}: {text(done)}"
+    done = shell('"$tslice" a.npy "[0]" -o o.npy >&-')
+    assert done.returncode == 0, text(done)
+
+
+def check_a_standard_input_closed_from_the_start():
+    array = cube()
+    done = shell('"$tslice" - "[0]" -o o.npy <&-')
+    failed_well(done, 1)
+    assert names() == ["a.npy"], names()
+    done = shell('"$tslice" a.npy "[0]" -o o.npy <&-')
+    assert done.returncode == 0, text(done)
+    same("o.npy", array[0])
+    failed_well(tslice("-", "[0]", "-o", "p.npy"), 1)  # an empty one
+
+
+def check_all_streams_closed():
+    array = cube()
+    done = shell('"$tslice" a.npy "[0]" -o o.npy <&- >&- 2>&-')
+    assert done.returncode == 0, text(done)
+    same("o.npy", array[0])
+    done = shell('"$tslice" a.npy "[9]" -o p.npy <&- >&- 2>&-')
+    assert done.returncode == 1, text(done)
+
+
+def check_a_pipeline_spools_nothing():
+    array = cube("big.npy", shape=(1200, 50, 60))
+    os.mkdir("watch")
+    script = """cat big.npy | "$tslice" - '[::4]' | "$tslice" - '[..., 0]' > out.npy"""
+    for tmp in ("/nonexistent-folder", os.path.abspath("watch")):
+        done = shell("set -o pipefail; " + script, TMPDIR=tmp)
+        assert done.returncode == 0 and not done.stderr, text(done)
+        same("out.npy", array[::4][..., 0])
+        assert not names("watch"), names("watch")
+    assert names() == ["big.npy", "out.npy", "watch"], names()
+
+
+def check_a_pipe_in_any_order():
+    array = cube("big.npy", shape=(1200, 50, 60))
+    for i, index in enumerate(["::-1", "..., ::-1", ":, 7, 1:3", "600:2:-7", "None, 5", "0:0"]):
+        done = shell(f"cat big.npy | \"$tslice\" - '{index}' -o {i}.npy")
+        assert done.returncode == 0 and not done.stderr, f"{index}: {text(done)}"
+        same(f"{i}.npy", eval(f"array[{index}]"))
+
+
+def check_a_pipe_that_is_cut_short():
+    cube(shape=(500, 30, 40))
+    for size in (3, 100, 5000, 2_000_000):
+        done = shell(f'head -c {size} a.npy | "$tslice" - "[0]" -o o.npy')
+        failed_well(done, 1)
+    assert names() == ["a.npy"], names()
+
+
+# ---------------------------------------------------------------- signals and kills
+
+
+def seconds_of(*args):
+    """How long an undisturbed run takes; its output is removed."""
+    begun = time.monotonic()
+    done_well(tslice(*args, "-o", "whole.npy"))
+    os.unlink("whole.npy")
+    return time.monotonic() - begun
+
+
+def signalled(number, output, *more):
+    """A long run that got a signal, or None where it was over before."""
+    for delay in (0.25, 0.1, 0.03):
+        process = start("big.npy", "[::-1, ::-1]", "-o", output, "-j", "1", *more)
+        time.sleep(delay)
+        if process.poll() is None:
+            process.send_signal(number)
+            begun = time.monotonic()
+            process.error = process.communicate(timeout=TIMEOUT)[1]
+            process.seconds = time.monotonic() - begun
+            return process
+        process.communicate()
+        os.unlink(output)
+    return None
+
+
+def check_signals_clean_up():
+    big("big.npy", 1536)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for output, more in (("o.npy", []), ("there.npy", ["--force"])):
+            with open("there.npy", "w") as file:
+                file.write("precious")
+            process = signalled(number, output, *more)
+            if process is None:
+                raise Skip("the run was over before the signal came")
+            assert process.returncode == -number, f"{number!r}: ended with {process.returncode}, {process.error!r}"
+            assert process.seconds < 5, "took more than 5 s to end"
+            assert b"panicked" not in process.error, process.error
+            assert names() == ["big.npy", "there.npy"], f"{number!r}: {names()}"
+            assert open("there.npy").read() == "precious"
+    done = shell('"$tslice" big.npy "[::-1, ::-1]" -o o.npy -j1 & sleep 0.1; kill -TERM $!; wait $!')
+    assert done.returncode == 143, text(done)
+
+
+def check_kills_leave_old_or_nothing():
+    rng = random.Random(9)
+    array = cube("a.npy", shape=(3000, 40, 50))  # 24 MB
+    expected = array[::-1, ::-1]
+    longest = seconds_of("a.npy", "[::-1, ::-1]", "-j", "2") * 1.2
+    finished = 0
+    for turn in range(20):
+        force = turn % 2
+        if force:
+            with open("o.npy", "w") as file:
+                file.write("precious")
+        process = start("a.npy", "[::-1, ::-1]", "-o", "o.npy", "-j", "2", *(["--force"] if force else []))
+        time.sleep(rng.random() * longest)
+        process.kill()
+        process.communicate()
+        left = [n for n in names() if n not in ("a.npy", "o.npy")]
+        assert all(force and n.startswith(".tslice-") for n in left), left
+        if os.path.exists("o.npy"):
+            with open("o.npy", "rb") as file:
+                old = file.read(9) == b"precious"
+            if old:
+                assert force
+            else:
+                same("o.npy", expected)
+                finished += 1
+            os.unlink("o.npy")
+        else:
+            assert not force, "the old file is gone"
+        for name in left:
+            os.unlink(name)
+    same("a.npy", array)
+    return f"{finished} of 20 runs were done before the kill"
+
+
+def check_an_input_that_shrinks():
+    """The elements are all 1, so that an output with anything else in it is a lie."""
+    rng = random.Random(5)
+    rows, longest, caught = 32768, 0.0, 0  # of 4 KiB
+    ones = np.ones((rows // 64, 1024), "<f4").tobytes()
+    for turn in range(18):
+        with open("big.npy", "wb") as file:
+            np.lib.format.write_array_header_1_0(
+                file, {"descr": "<f4", "fortran_order": False, "shape": (rows, 1024)})
+            for _ in range(64):
+                file.write(ones)
+        io, threads = ("mmap", "read", "auto")[turn % 3], str(1 + turn % 4)
+        args = ["big.npy", "[::-1, ::2]", "-j", threads, "--io", io]
+        longest = longest or seconds_of(*args)
+        process = start(*args, "-o", "o.npy")
+        time.sleep(rng.random() * longest)
+        os.truncate("big.npy", rng.choice([0, 100, 4096 * 7, 4096 * rows // 2, 4096 * (rows - 9) + 17]))
+        _, err = process.communicate(timeout=TIMEOUT)
+        assert process.returncode in (0, 1), f"--io {io}: ended with {process.returncode}, {err!r}"
+        assert b"panicked" not in err, err
+        if process.returncode == 1:
+            caught += 1
+            assert err.startswith(b"tslice: ") and b"big.npy" in err, err
+            assert names() == ["big.npy"], names()
+        else:
+            found = np.load("o.npy")
+            assert found.shape == (rows, 512) and (found == 1).all(), f"--io {io}: exit 0 with wrong bytes"
+            os.unlink("o.npy")
+        os.unlink("big.npy")
+    assert caught, "no run was caught by the cut: the check checked nothing"
+    return f"{caught} of 18 runs were caught by the cut"
+
+
+# ---------------------------------------------------------------- memory
+
+
+def peak_rss_anon(process):
+    """Bytes: the highest RssAnon seen until the process ends."""
+    peak = 0
+    while process.poll() is None:
+        try:
+            with open(f"/proc/{process.pid}/status") as file:
+                found = re.search(r"RssAnon:\s+(\d+) kB", file.read())
+            peak = max(peak, int(found[1]) * 1024 if found else 0)
+        except OSError:
+            pass
+        time.sleep(0.003)
+    return peak
+
+
+def check_memory_stays_small():
+    big("big.npy", 3072)
+    peaks = []
+    for threads in (1, 4):
+        limit = 64 * MIB + 4 * MIB * threads
+        for io in ("mmap", "read"):
+            for index in ("[::16]", "[:, ::64]", "[::-32, ::-1]"):
+                process = start("big.npy", index, "-o", "o.npy", "-j", str(threads), "--io", io)
+                peak = peak_rss_anon(process)
+                err = process.stderr.read()
+                assert process.returncode == 0, (process.returncode, err)
+                assert peak < limit, f"{index} --io {io} -j{threads}: {peak / MIB:.1f} MiB of {limit // MIB}"
+                peaks.append(peak)
+                os.unlink("o.npy")
+    return f"at most {max(peaks) / MIB:.1f} MiB"
+
+
+def check_memory_of_a_pipe_stays_small():
+    big("big.npy", 512)
+    limit = (64 + 16) * MIB
+    for index in ("[::16]", "[:, ::64]"):
+        with open("o.npy", "wb") as out:
+            cat = subprocess.Popen(["cat", "big.npy"], stdout=subprocess.PIPE)
+            process = start("-", index, "-j", "4", stdin=cat.stdout, stdout=out)
+            cat.stdout.close()
+            peak = peak_rss_anon(process)
+            cat.wait()
+        assert process.returncode == 0, process.stderr.read()
+        assert peak < limit, f"{index}: {peak / MIB:.1f} MiB of {limit // MIB}"
+
+
+def check_a_small_memory_is_enough():
+    """256 MiB of memory of its own (heap and stacks together) do for a file of 3 GiB."""
+    big("big.npy", 3072)
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_DATA, (256 * MIB, 256 * MIB))
+
+    done_well(tslice("big.npy", "[::64, ::-1]", "-o", "o.npy", "-j", "2", preexec_fn=limit))
+
+
+# ---------------------------------------------------------------- the bytes
+
+
+def check_threads_and_io_do_not_change_the_bytes():
+    cube(shape=(300, 70, 80))
+    for index in ("[::-1]", "[:, ::3, ::-2]", "[..., 5]", "[None, 1:-1]"):
+        seen = set()
+        for threads in ("1", "2", "3", "4"):
+            for io in ("mmap", "read"):
+                done_well(tslice("a.npy", index, "-o", "o.npy", "-f", "-j", threads, "--io", io))
+                seen.add(open("o.npy", "rb").read())
+        done = tslice("a.npy", index)
+        seen.add(done.stdout)
+        assert len(seen) == 1, f"{index}: {len(seen)} different outputs"
+
+
+def check_object_arrays_are_refused():
+    np.save("o.npy", np.array([1, "a"], dtype=object), allow_pickle=True)
+    failed_well(tslice("o.npy", "[0]", "-o", "out.npy"), 1, "o.npy", "object")
+
+
+def check_a_short_file_is_refused():
+    cube()
+    size = os.path.getsize("a.npy")
+    for cut in (size - 1, size - 100, 128, 127, 20, 10, 9, 6, 3, 1, 0):
+        os.truncate("a.npy", cut)
+        failed_well(tslice("a.npy", "[0, 0, 0]", "-o", "o.npy"), 1, "a.npy")
+        failed_well(tslice("info", "a.npy"), 1, "a.npy")
+    assert names() == ["a.npy"], names()
+
+
+def check_bytes_after_safetensors_data_are_an_error():
+    two_tensors()
+    with open("m.safetensors", "ab") as file:
+        file.write(b"x")
+    failed_well(tslice("m.safetensors", "[0]", "-t", "weight", "-o", "o.npy"), 1, "m.safetensors")
+
+
+def check_hostile_files():
+    if not os.path.isdir(BAD):
+        raise Skip("no fixtures/bad")
+    seen = 0
+    for folder, _, files in os.walk(BAD):
+        for name in sorted(files):
+            if name == "README.md":
+                continue
+            path, seen = os.path.join(folder, name), seen + 1
+            for args in ([path, "[0]", "-o", "out.npy"], [path, "-o", "out.safetensors"], ["info", path]):
+                begun = time.monotonic()
+                done = tslice(*args)
+                took = time.monotonic() - begun
+                try:
+                    failed_well(done, 1)
+                    assert took < 5, f"{took:.1f} s"
+                except AssertionError as error:
+                    raise AssertionError(f"{name} ({args[0] if args[0] == 'info' else 'slice'}): {error}") from None
+            with open(path, "rb") as source:
+                done = tslice("-", "[0]", stdin=source)
+            assert done.returncode == 1 and done.stderr.startswith(b"tslice: "), f"< {name}: {text(done)}"
+            assert not names(), names()
+    assert seen, "no file in fixtures/bad"
+    return f"{seen} files"
+
+
+# ---------------------------------------------------------------- the runner
+
+
+def main():
+    global BIN
+    parser = argparse.ArgumentParser(description="black-box checks of tslice's promises")
+    parser.add_argument("--bin", default="target/debug/tslice")
+    parser.add_argument("--only", help="run the checks whose name holds this")
+    options = parser.parse_args()
+    BIN = os.path.abspath(options.bin)
+    if not os.access(BIN, os.X_OK):
+        sys.exit(f"no program at {options.bin}")
+    home, passed, failed, skipped = os.getcwd(), 0, 0, 0
+    for name, check in list(globals().items()):
+        if not name.startswith("check_") or (options.only and options.only not in name):
+            continue
+        folder, begun = tempfile.mkdtemp(prefix="tslice-promises-"), time.monotonic()
+        os.chdir(folder)
+        title = name[len("check_"):].replace("_", " ")
+        try:
+            note = check()
+            passed += 1
+            print(f"ok       {title}{f': {note}' if note else ''} ({time.monotonic() - begun:.1f} s)", flush=True)
+        except Skip as reason:
+            skipped += 1
+            print(f"SKIPPED  {title}: {reason}", flush=True)
+        except Exception as error:
+            failed += 1
+            where = traceback.extract_tb(error.__traceback__)
+            line = next(f for f in where if f.name == name)
+            print(f"FAILED   {title}: line {line.lineno}: {line.line}\n         "
+                  f"{type(error).__name__}: {error}", flush=True)
+        finally:
+            os.chdir(home)
+            subprocess.run(["chmod", "-R", "u+rwX", folder], stderr=subprocess.DEVNULL)
+            shutil.rmtree(folder, ignore_errors=True)
+    print(f"promises: {skipped} skipped")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
