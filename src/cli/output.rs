@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tslice::dtype::DType;
 use tslice::format::{Format, Tensor, npy, safetensors};
@@ -156,7 +156,7 @@ impl Output {
 }
 
 /// The format that a file's name asks for; `.npy` for pipes and devices, which have no such name.
-fn by_name(path: &PathBuf) -> Result<Format, Failure> {
+fn by_name(path: &Path) -> Result<Format, Failure> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     match extension.as_deref() {
         Some("npy") => Ok(Format::Npy),
