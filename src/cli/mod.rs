@@ -16,6 +16,7 @@ mod explain;
 mod index;
 mod info;
 mod input;
+mod job;
 #[cfg(test)]
 mod man;
 mod output;
