@@ -218,6 +218,23 @@ fn unrecognised(first: &[u8]) -> FormatError {
     FormatError::Unrecognised(known.map_or("", |(_, name)| name))
 }
 
+/// Text of a file as it may stand in a message: one line, and not all of it where it is long.
+fn brief(text: &str) -> String {
+    const MOST: usize = 200;
+    let mut brief = String::new();
+    for char in text.chars().take(MOST) {
+        if char.is_control() {
+            brief.extend(char.escape_default());
+        } else {
+            brief.push(char);
+        }
+    }
+    if text.chars().nth(MOST).is_some() {
+        brief.push('…');
+    }
+    brief
+}
+
 /// Append the next `len` bytes to `header`, which grows with what really comes.
 fn read_more(input: &mut dyn Read, header: &mut Vec<u8>, len: u64) -> Result<(), FormatError> {
     let expected = header.len() as u64 + len;
@@ -280,6 +297,35 @@ mod tests {
             Format::Safetensors.stored_dtype(&little(Scalar::C128)).unwrap_err().to_string(),
             "dtype complex128 has no counterpart in the safetensors format"
         );
+    }
+
+    #[test]
+    fn messages_stay_short() {
+        let long = "\n".repeat(1_000_000);
+        assert_eq!(brief(&long), "\\n".repeat(200) + "…");
+        for json in [
+            format!(
+                r#"{{"{}":{{"dtype":"U8","shape":[],"data_offsets":[1,2]}}}}"#,
+                "x".repeat(5000)
+            ),
+            format!(
+                r#"{{"a":{{"dtype":"{}","shape":[],"data_offsets":[0,1]}}}}"#,
+                "x".repeat(5000)
+            ),
+            format!(r#"{{"a":{{"dtype":"U8","shape":"{}"}}}}"#, "x".repeat(5000)),
+            format!(r#"{{"__metadata__":"{}"}}"#, "\\n".repeat(5000)),
+        ] {
+            let mut file = (json.len() as u64).to_le_bytes().to_vec();
+            file.extend(json.bytes());
+            let message = read_contents(&mut file.as_slice(), None).unwrap_err().to_string();
+            assert!(message.len() < 600 && !message.contains('\n'), "{message}");
+        }
+        let text = format!("{{'descr':'{}','fortran_order':False,'shape':()}}", "x".repeat(5000));
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend((text.len() as u16).to_le_bytes());
+        file.extend(text.bytes());
+        let message = read_contents(&mut file.as_slice(), None).unwrap_err().to_string();
+        assert!(message.len() < 600, "{message}");
     }
 
     #[test]

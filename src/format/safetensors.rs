@@ -20,7 +20,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::{Contents, Format, FormatError, Tensor, data_bytes, read_more, unrecognised};
+use super::{Contents, Format, FormatError, Tensor, brief, data_bytes, read_more, unrecognised};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::shape::{List, MAX_NDIM, Order};
 
@@ -163,16 +163,17 @@ fn parse(json: &[u8]) -> Result<Contents, SafetensorsError> {
     for (name, info) in entries {
         let (begin, end) = info.data_offsets;
         if begin > data_len {
-            return Err(SafetensorsError::Hole(data_len, begin, name));
+            return Err(SafetensorsError::Hole(data_len, begin, brief(&name)));
         }
         let (scalar, bytes) = item_and_bytes(&name, &info)?;
         if begin < data_len {
             let before = tensors.pop().and_then(|tensor| tensor.name).unwrap_or_default();
-            return Err(SafetensorsError::Overlap { tensor: name, before, begin });
+            let (tensor, before) = (brief(&name), brief(&before));
+            return Err(SafetensorsError::Overlap { tensor, before, begin });
         }
         if begin + bytes > i64::MAX as u64 {
             let shape = List(&info.shape).to_string();
-            return Err(SafetensorsError::TooLarge { tensor: name, shape });
+            return Err(SafetensorsError::TooLarge { tensor: brief(&name), shape });
         }
         data_len = end;
         tensors.push(Tensor {
@@ -193,7 +194,7 @@ fn refuse_duplicates<'a>(
     let mut seen = HashSet::with_capacity(names.len());
     for name in names {
         if !seen.insert(name) {
-            return Err(SafetensorsError::DuplicateName(name.to_owned()));
+            return Err(SafetensorsError::DuplicateName(brief(name)));
         }
     }
     Ok(())
@@ -201,10 +202,10 @@ fn refuse_duplicates<'a>(
 
 /// The type of a tensor, and the bytes that shape and offsets agree on.
 fn item_and_bytes(name: &str, info: &Info<'_>) -> Result<(Scalar, u64), SafetensorsError> {
-    let tensor = || name.to_owned();
+    let tensor = || brief(name);
     let shape = || List(&info.shape).to_string();
     let Some((scalar, dtype)) = parse_dtype(&info.dtype) else {
-        let dtype = info.dtype.clone().into_owned();
+        let dtype = brief(&info.dtype);
         return Err(SafetensorsError::Dtype { tensor: tensor(), dtype });
     };
     if info.shape.len() > MAX_NDIM {
@@ -261,13 +262,15 @@ impl<'de> Deserialize<'de> for Header<'de> {
                 while let Some(name) = map.next_key::<String>()? {
                     if name != METADATA {
                         let info = map.next_value().map_err(|error| {
-                            A::Error::custom(format_args!("tensor '{name}': {error}"))
+                            let error = brief(&error.to_string());
+                            A::Error::custom(format_args!("tensor '{}': {error}", brief(&name)))
                         })?;
                         tensors.push((name, info));
                     } else if metadata.is_some() {
                         return Err(A::Error::custom("'__metadata__' stands there twice"));
                     } else {
                         metadata = Some(map.next_value::<Option<Metadata>>().map_err(|error| {
+                            let error = brief(&error.to_string());
                             A::Error::custom(format_args!("'{METADATA}': {error}"))
                         })?);
                     }
@@ -300,6 +303,7 @@ impl<'de> Deserialize<'de> for Metadata {
                 let mut texts = BTreeMap::new();
                 while let Some((key, value)) = map.next_entry::<String, String>()? {
                     if texts.contains_key(&key) {
+                        let key = brief(&key);
                         return Err(A::Error::custom(format_args!("'{key}' stands there twice")));
                     }
                     texts.insert(key, value);
