@@ -1,0 +1,131 @@
+//! The kernels: copy strided runs into a contiguous buffer.
+//!
+//! Everything here works on slices in memory and knows no files. Positions are bytes from the
+//! beginning of `input`; they were proven to lie inside when the view was made, and are checked
+//! again by the slices. [`pack`] chooses among three ways, once a piece:
+//!
+//! - runs of a cache line's order and more are copied one after the other;
+//! - short runs close together are collected by [`shuffle`]s, many in one instruction;
+//! - what is left, short runs far apart, is moved item by item.
+//!
+//! [`pack_plainly`] is the reference that the others are tested against.
+//!
+//! ```
+//! use tslice::execute::pack::pack;
+//! use tslice::view::Axis;
+//! let mut out = [0; 3];
+//! pack(&[Axis { len: 3, stride: -2 }], 1, b"abcdef", 5, &mut out);
+//! assert_eq!(&out, b"fdb");
+//! ```
+
+use crate::shape::MAX_NDIM;
+use crate::view::Axis;
+
+mod shuffle;
+
+/// Copy the runs of `run` bytes that lie along `axes` (outermost first), the first at position
+/// `first` of `input`, to `out`, which they fill exactly.
+pub fn pack(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8]) {
+    if let Some(shuffle) = shuffle::Shuffle::choose(axes, run) {
+        let (outer, row_bytes) = (&axes[..shuffle.axis()], shuffle.row_bytes());
+        return each_row(outer, row_bytes, first, out, |at, rest| shuffle.row(input, at, rest));
+    }
+    let (inner, outer) = match axes.split_last() {
+        Some((inner, outer)) => (*inner, outer),
+        None => (Axis { len: 1, stride: 0 }, axes),
+    };
+    let (run, stride) = (run as usize, inner.stride);
+    let row_bytes = inner.len as usize * run;
+    match run {
+        1 => each_row(outer, row_bytes, first, out, items::<1>(input, stride, row_bytes)),
+        2 => each_row(outer, row_bytes, first, out, items::<2>(input, stride, row_bytes)),
+        4 => each_row(outer, row_bytes, first, out, items::<4>(input, stride, row_bytes)),
+        8 => each_row(outer, row_bytes, first, out, items::<8>(input, stride, row_bytes)),
+        16 => each_row(outer, row_bytes, first, out, items::<16>(input, stride, row_bytes)),
+        _ => each_row(outer, row_bytes, first, out, |mut at, rest| {
+            for item in rest[..row_bytes].chunks_exact_mut(run) {
+                copy_run(item, &input[at as usize..at as usize + run]);
+                at += stride;
+            }
+        }),
+    }
+}
+
+/// The same as [`pack`], in the plainest way: the reference that the kernels are held against.
+pub fn pack_plainly(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8]) {
+    let run = run as usize;
+    each_row(axes, run, first, out, |at, rest| {
+        rest[..run].copy_from_slice(&input[at as usize..at as usize + run]);
+    });
+}
+
+/// Walk along `axes`: call `row` with the input position of each row of `row_bytes` bytes, and
+/// with the output from the beginning of the row to the end of all rows.
+fn each_row(
+    axes: &[Axis],
+    row_bytes: usize,
+    first: usize,
+    out: &mut [u8],
+    mut row: impl FnMut(i64, &mut [u8]),
+) {
+    let mut counters = [0u64; MAX_NDIM];
+    let counters = &mut counters[..axes.len()];
+    let (mut at, mut done) = (first as i64, 0);
+    while done < out.len() {
+        row(at, &mut out[done..]);
+        done += row_bytes;
+        for (counter, axis) in counters.iter_mut().zip(axes).rev() {
+            at += axis.stride;
+            *counter += 1;
+            if *counter < axis.len {
+                break;
+            }
+            at -= axis.stride * axis.len as i64;
+            *counter = 0;
+        }
+    }
+}
+
+/// A row of items whose size the compiler knows: moves instead of calls.
+fn items<const SIZE: usize>(
+    input: &[u8],
+    stride: i64,
+    row_bytes: usize,
+) -> impl FnMut(i64, &mut [u8]) {
+    move |mut at, rest| {
+        for item in rest[..row_bytes].as_chunks_mut::<SIZE>().0 {
+            item.copy_from_slice(&input[at as usize..at as usize + SIZE]);
+            at += stride;
+        }
+    }
+}
+
+/// Copy one run; those of some cache lines without a call, in blocks of 16 bytes of which the
+/// last may overlap the one before it.
+fn copy_run(to: &mut [u8], from: &[u8]) {
+    const BLOCK: usize = 16;
+    let len = to.len();
+    if !(BLOCK..=256).contains(&len) || from.len() != len {
+        return to.copy_from_slice(from);
+    }
+    for (to, from) in to.as_chunks_mut::<BLOCK>().0.iter_mut().zip(from.as_chunks::<BLOCK>().0) {
+        *to = *from;
+    }
+    if let (Some(to), Some(from)) = (to.last_chunk_mut::<BLOCK>(), from.last_chunk::<BLOCK>()) {
+        *to = *from;
+    }
+}
+
+/// Reverse each group of `width` bytes: the other byte order.
+pub fn swap_bytes(bytes: &mut [u8], width: usize) {
+    match width {
+        0 | 1 => {}
+        2 => bytes.as_chunks_mut::<2>().0.iter_mut().for_each(|item| item.reverse()),
+        4 => bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|item| item.reverse()),
+        8 => bytes.as_chunks_mut::<8>().0.iter_mut().for_each(|item| item.reverse()),
+        _ => bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse),
+    }
+}
+
+#[cfg(test)]
+mod tests;
