@@ -13,7 +13,7 @@ use tslice::execute::{self, Copy, Progress};
 use tslice::index::resolve::{Pick, Selection, resolve};
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{IndexExpr, Item, Slice, numpy};
-use tslice::plan::Plan;
+use tslice::plan::{Plan, Tiling};
 use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::{Sink, SinkError, WriteOrder};
 use tslice::source::{Source, SourceError};
@@ -162,7 +162,15 @@ fn engine(tensor: &Tensor, selection: &Selection, order: Order, way: &Way) -> Ve
     let view = if order == Order::F { view.transposed() } else { view };
     let source = Bytes { data: tensor.data(), limit: way.window };
     let sink = Memory::new(view.bytes(), way.write);
-    let plan = Plan::new(&view, 1, way.piece_bytes);
+    let plan = match way.write {
+        WriteOrder::Any => {
+            let Way { piece_bytes, .. } = *way;
+            let tiling =
+                Tiling { piece_bytes, box_bytes: piece_bytes * 3, width_bytes: piece_bytes / 9 };
+            Plan::tiled(&view, 1, tiling)
+        }
+        WriteOrder::Ascending => Plan::new(&view, 1, way.piece_bytes),
+    };
     let copies = [Copy { source: &source, pieces: &plan, swap_width: 1, at: 0 }];
     execute::run(&copies, &sink, way.threads, &Progress::default()).unwrap();
     sink.into_bytes()
@@ -272,9 +280,9 @@ proptest! {
             let span = tslice::view::reach(&piece.axes, piece.run);
             prop_assert!((span.end - span.start) as u64 <= window);
             prop_assert!(piece.input as i64 + span.start >= input);
-            prop_assert_eq!(piece.output, output);
+            prop_assert_eq!(piece.place.output, output);
             input = piece.input as i64 + span.end;
-            output += piece.bytes;
+            output += piece.place.bytes();
         }
         prop_assert_eq!(output, view.bytes());
     }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use tslice::execute::{self, Copy, ExecuteError, FillError, Progress, WINDOW_BYTES};
-use tslice::plan::{PIECE_BYTES, Plan};
-use tslice::sink::Sink;
+use tslice::plan::{PIECE_BYTES, Plan, Tiling};
+use tslice::sink::{Sink, WriteOrder};
 use tslice::source;
 use tslice::view::View;
 
@@ -74,7 +74,14 @@ impl<'a> Job<'a> {
                 spool(&path, stream, &contents)?
             }
         };
-        let plan = Plan::new(&view.clone().after(gone), swap_width as u64, PIECE_BYTES);
+        let (view, unit) = (view.clone().after(gone), swap_width as u64);
+        let plan = match self.sink.order() {
+            WriteOrder::Any if source.window_limit().is_some() => {
+                Plan::tiled(&view, unit, Tiling::READ)
+            }
+            WriteOrder::Any => Plan::tiled(&view, unit, Tiling::MAPPED),
+            WriteOrder::Ascending => Plan::new(&view, unit, PIECE_BYTES),
+        };
         let copy = Copy { source: source.as_ref(), pieces: &plan, swap_width, at };
         self.run(&[copy], &[&path])
     }

@@ -6,7 +6,7 @@
 
 use super::pack::pack;
 use super::{FillError, Pieces};
-use crate::plan::{GAP_BYTES, Place, Plan};
+use crate::plan::{GAP_BYTES, Place, Plan, transposed_axis};
 use crate::source::{Source, SourceError};
 use crate::view::{Axis, reach};
 
@@ -20,8 +20,7 @@ impl Pieces for Plan {
     }
 
     fn place(&self, number: u64) -> Place {
-        let piece = self.piece(number);
-        Place::range(piece.output, piece.bytes)
+        self.piece(number).place
     }
 
     fn fill(
@@ -44,6 +43,11 @@ fn fill_box(
     scratch: &mut Vec<u8>,
     out: &mut [u8],
 ) -> Result<(), SourceError> {
+    if let (Some(limit), Some(along)) = (source.window_limit(), transposed_axis(axes, run))
+        && span_bytes(axes, run) > limit
+    {
+        return fill_panel(axes, along, run, first, source, scratch, out);
+    }
     let Some(most) = source.window_limit().and_then(|limit| part_len(axes, run, limit)) else {
         let span = reach(axes, run);
         let range = (first + span.start) as u64..(first + span.end) as u64;
@@ -67,10 +71,41 @@ fn fill_box(
     Ok(())
 }
 
+/// Read the rows of the input that a relayout needs one after the other, each once, and
+/// transpose them from memory.
+fn fill_panel(
+    axes: &[Axis],
+    along: usize,
+    run: u64,
+    first: i64,
+    source: &dyn Source,
+    scratch: &mut Vec<u8>,
+    out: &mut [u8],
+) -> Result<(), SourceError> {
+    let mut others = axes.to_vec();
+    let Axis { len, stride } = others.remove(along);
+    let mut panel = vec![0; out.len()];
+    let lowest = stride.min(0) * (len as i64 - 1);
+    fill_box(&others, run * len, first + lowest, source, scratch, &mut panel)?;
+    let mut inner = run * len;
+    let mut dense = axes.to_vec();
+    for (_, axis) in dense.iter_mut().enumerate().rev().filter(|(at, _)| *at != along) {
+        axis.stride = inner as i64;
+        inner *= axis.len;
+    }
+    pack(&dense, run, &panel, -lowest as usize, out);
+    Ok(())
+}
+
+/// From the lowest byte of a box to the highest, in bytes.
+fn span_bytes(axes: &[Axis], run: u64) -> u64 {
+    let span = reach(axes, run);
+    (span.end - span.start) as u64
+}
+
 /// How many items of the outermost axis to take at once, or `None` for the whole box.
 fn part_len(axes: &[Axis], run: u64, limit: u64) -> Option<u64> {
-    let (axis, inner) = (axes.first()?, reach(&axes[1..], run));
-    let item = (inner.end - inner.start) as u64;
+    let (axis, item) = (axes.first()?, span_bytes(&axes[1..], run));
     let stride = axis.stride.unsigned_abs();
     let most =
         if stride > item + GAP_BYTES { 1 } else { limit.saturating_sub(item) / stride.max(1) + 1 };

@@ -34,13 +34,13 @@ pub fn run_forward(
         let span = reach(&piece.axes, piece.run);
         let start = (piece.input as i64 + span.start) as u64;
         window.resize((span.end - span.start) as usize, 0);
-        buffer.resize(piece.bytes as usize, 0);
+        buffer.resize(piece.place.bytes() as usize, 0);
         read_window(stream, start, &mut window)
             .map_err(|error| ExecuteError::Fill { copy: 0, error: error.into() })?;
         pack(&piece.axes, piece.run, &window, -span.start as usize, &mut buffer);
         swap_bytes(&mut buffer, swap_width);
-        sink.write_at(at + piece.output, &buffer)?;
-        progress.add(piece.bytes);
+        sink.write_at(at + piece.place.output, &buffer)?;
+        progress.add(piece.place.bytes());
     }
     Ok(())
 }

@@ -2,16 +2,25 @@
 //!
 //! Axes of length 1 are dropped and neighbours merged ([`coalesce`]), so that what is copied at
 //! once is as long as it can be. The *output* is cut into [`Piece`]s that fit a cache-sized
-//! buffer: each is one contiguous range of output bytes, so that workers never share a byte.
-//! A piece is computed from its number; a plan takes the same few bytes for any tensor.
+//! buffer, so that workers never share a byte. A piece is computed from its number; a plan takes
+//! the same few bytes for any tensor.
 //!
 //! ```text
 //!   output   |piece 0       |piece 1       |piece 2   |     contiguous, ascending
 //!             ││││││││││││││ ││││││││││││││
 //!   input   ··█·█·█·█·█·█·█···█·█·█·█·█·█·█···            runs, `stride` apart
 //! ```
+//!
+//! Where another axis than the last one is contiguous in the input (a relayout), pieces are
+//! [boxes](Plan::tiled) of several rows of the output instead, so that input and output both are
+//! used by whole cache lines.
 
 use crate::view::{Axis, View, coalesce, reach};
+
+mod cut;
+
+pub use cut::transposed_axis;
+use cut::{Boxes, Cut, Ranges};
 
 /// How to copy a view into a contiguous output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,34 +33,20 @@ pub struct Plan {
     run: u64,
     /// Bytes of the whole output.
     bytes: u64,
-    /// The axis that is cut (`axes.len()` for the run itself), and its length in a piece.
     cut: Cut,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cut {
-    axis: usize,
-    /// Items of the cut axis (bytes, of the run) in a piece.
-    chunk: u64,
-    /// Pieces along the cut axis.
-    chunks: u64,
-    /// Bytes of output an item of the cut axis.
-    inner: u64,
-}
-
-/// One piece of a plan: a contiguous range of the output, and where its bytes come from.
+/// One piece of a plan: where its bytes come from, and where they go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// Where its first run lies in the input, in bytes.
     pub input: u64,
-    /// Where its bytes go in the output, in bytes from the beginning of the view's output.
-    pub output: u64,
-    /// The axes inside the piece, outermost first, over runs of `run` bytes.
+    /// The axes inside the piece in the order of its bytes, outermost first.
     pub axes: Vec<Axis>,
-    /// Bytes that are contiguous in input and output.
+    /// Bytes of a run, which is contiguous in input and output.
     pub run: u64,
-    /// Bytes of the piece.
-    pub bytes: u64,
+    /// Where its bytes go.
+    pub place: Place,
 }
 
 /// Where a piece goes: `rows` ranges of `row_bytes` bytes, `row_stride` bytes apart.
@@ -85,14 +80,49 @@ pub const GAP_BYTES: u64 = 64 << 10;
 /// The bytes of a piece: half of them and the input's share fit in a level-2 cache.
 pub const PIECE_BYTES: u64 = 256 << 10;
 
+/// The sizes of the pieces of a [tiled](Plan::tiled) plan, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Tiling {
+    /// A piece that is one range of the output, at most.
+    pub piece_bytes: u64,
+    /// A piece of several rows, about; its share of the input is as large.
+    pub box_bytes: u64,
+    /// How much of the input's contiguous axis such a piece takes.
+    pub width_bytes: u64,
+}
+
+impl Tiling {
+    /// For inputs in memory: a few cache lines of the input, long rows of the output.
+    pub const MAPPED: Tiling =
+        Tiling { piece_bytes: PIECE_BYTES, box_bytes: 1 << 20, width_bytes: 256 };
+
+    /// For inputs that are read by position: fewer, longer reads.
+    pub const READ: Tiling = Tiling { width_bytes: 1024, ..Tiling::MAPPED };
+}
+
 impl Plan {
-    /// Plan the copy of a view, in pieces of at most `piece_bytes` bytes (at least 1).
+    /// Plan the copy of a view, in pieces of at most `piece_bytes` bytes (at least 1), each one
+    /// range of the output, in its order.
     ///
     /// `unit` is a number of bytes that no piece may divide, such as the item size where the
     /// byte order is changed on the way. A piece is as long as one unit at least.
     pub fn new(view: &View, unit: u64, piece_bytes: u64) -> Plan {
         let fits = |_: &[Axis], bytes: u64| bytes <= piece_bytes;
-        Plan::cut(view, |axes, run| Cut::choose(axes, run, unit.max(1), piece_bytes.max(1), fits))
+        Plan::cut(view, |axes, run| {
+            Cut::Ranges(Ranges::choose(axes, run, unit.max(1), piece_bytes.max(1), fits))
+        })
+    }
+
+    /// As [`new`](Plan::new), for outputs that take bytes in any order: where the axis that is
+    /// contiguous in the input is another than the output's last, pieces are boxes of both.
+    pub fn tiled(view: &View, unit: u64, tiling: Tiling) -> Plan {
+        let mut plan = Plan::new(view, unit, tiling.piece_bytes);
+        if plan.bytes > tiling.piece_bytes
+            && let Some(boxes) = Boxes::choose(&plan.axes, plan.run, tiling)
+        {
+            plan.cut = Cut::Boxes(boxes);
+        }
+        plan
     }
 
     /// Plan the copy of a view from an input that is read once, from its beginning to its end:
@@ -103,9 +133,10 @@ impl Plan {
             let reach = reach(axes, run);
             (reach.end - reach.start) as u64
         };
+        let mut cut_axis = 0;
         let plan = Plan::cut(view, |axes, run| {
             let fits = |inner: &[Axis], bytes: u64| bytes <= window && span(inner, run) <= window;
-            let mut cut = Cut::choose(axes, run, unit.max(1), window, fits);
+            let mut cut = Ranges::choose(axes, run, unit.max(1), window, fits);
             let one_window = cut.chunks == 1 && span(&axes[cut.axis..], run) <= window;
             if let (Some(axis), false) = (axes.get(cut.axis), one_window) {
                 let (item, stride) = (span(&axes[cut.axis + 1..], run), axis.stride.unsigned_abs());
@@ -114,24 +145,24 @@ impl Plan {
                 cut.chunk = cut.chunk.min(most);
                 cut.chunks = axis.len.div_ceil(cut.chunk);
             }
-            cut
+            cut_axis = cut.axis;
+            Cut::Ranges(cut)
         });
-        let outer = plan.axes.iter().enumerate().take(plan.cut.axis + 1);
-        let ascending = outer.map(|(at, axis)| {
+        let mut outer = plan.axes.iter().enumerate().take(cut_axis + 1);
+        let ascending = outer.all(|(at, axis)| {
             axis.stride >= 0 && axis.stride as u64 >= span(&plan.axes[at + 1..], plan.run)
         });
-        (plan.pieces() <= 1 || ascending.into_iter().all(|holds| holds)).then_some(plan)
+        (plan.pieces() <= 1 || ascending).then_some(plan)
     }
 
     fn cut(view: &View, choose: impl FnOnce(&[Axis], u64) -> Cut) -> Plan {
-        let bytes = view.bytes();
+        let (offset, bytes) = (view.offset(), view.bytes());
         if bytes == 0 {
-            let cut = Cut { axis: 0, chunk: 0, chunks: 0, inner: 0 };
-            return Plan { offset: view.offset(), axes: vec![], run: 0, bytes, cut };
+            return Plan { offset, axes: vec![], run: 0, bytes, cut: Cut::Nothing };
         }
         let (axes, run) = coalesce(view.axes(), view.itemsize());
         let cut = choose(&axes, run);
-        Plan { offset: view.offset(), axes, run, bytes, cut }
+        Plan { offset, axes, run, bytes, cut }
     }
 
     /// Bytes of the whole output.
@@ -151,60 +182,19 @@ impl Plan {
 
     /// The number of pieces.
     pub fn pieces(&self) -> u64 {
-        if self.bytes == 0 {
-            return 0;
+        match &self.cut {
+            Cut::Nothing => 0,
+            Cut::Ranges(ranges) => ranges.pieces(&self.axes),
+            Cut::Boxes(boxes) => boxes.pieces(&self.axes),
         }
-        self.axes.iter().take(self.cut.axis).map(|axis| axis.len).product::<u64>() * self.cut.chunks
     }
 
-    /// Piece `number` of `0..pieces()`, in the order of the output.
+    /// Piece `number` of `0..pieces()`.
     pub fn piece(&self, number: u64) -> Piece {
-        let Cut { axis: at, chunk, chunks, inner } = self.cut;
-        let whole = if at < self.axes.len() { self.axes[at].len } else { self.run };
-        let first = number % chunks * chunk;
-        let len = chunk.min(whole - first);
-        let mut rest = number / chunks;
-        let output = (rest * whole + first) * inner;
-        let mut input = self.offset as i64;
-        for axis in self.axes[..at.min(self.axes.len())].iter().rev() {
-            input += (rest % axis.len) as i64 * axis.stride;
-            rest /= axis.len;
+        match &self.cut {
+            Cut::Nothing => Piece { input: 0, axes: vec![], run: 0, place: Place::range(0, 0) },
+            Cut::Ranges(ranges) => ranges.piece(self.offset, &self.axes, self.run, number),
+            Cut::Boxes(boxes) => boxes.piece(self.offset, &self.axes, self.run, number),
         }
-        let (mut axes, mut run) = (Vec::new(), self.run);
-        if at < self.axes.len() {
-            input += first as i64 * self.axes[at].stride;
-            axes.extend_from_slice(&self.axes[at..]);
-            axes[0].len = len;
-        } else {
-            input += first as i64;
-            run = len;
-        }
-        Piece { input: input as u64, output, axes, run, bytes: len * inner }
-    }
-}
-
-impl Cut {
-    /// Cut the outermost axis one of whose items (its inner axes and their bytes) fits a piece.
-    fn choose(
-        axes: &[Axis],
-        run: u64,
-        unit: u64,
-        piece_bytes: u64,
-        fits: impl Fn(&[Axis], u64) -> bool,
-    ) -> Cut {
-        let mut inner = run;
-        let mut cut = None;
-        for (at, axis) in axes.iter().enumerate().rev() {
-            if !fits(&axes[at + 1..], inner) {
-                break;
-            }
-            cut = Some((at, axis.len, inner, 1));
-            inner = inner.saturating_mul(axis.len);
-        }
-        let (axis, len, inner, unit) = cut.unwrap_or((axes.len(), run, 1, unit));
-        let most = (piece_bytes / inner / unit * unit).max(unit);
-        // even pieces, of whole units
-        let chunk = len.div_ceil(len.div_ceil(most)).next_multiple_of(unit).min(len);
-        Cut { axis, chunk, chunks: len.div_ceil(chunk), inner }
     }
 }

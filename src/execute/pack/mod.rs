@@ -2,11 +2,11 @@
 //!
 //! Everything here works on slices in memory and knows no files. Positions are bytes from the
 //! beginning of `input`; they were proven to lie inside when the view was made, and are checked
-//! again by the slices. [`pack`] chooses among three ways, once a piece:
+//! again by the slices. [`pack`] chooses among the ways, once a piece:
 //!
-//! - runs of a cache line's order and more are copied one after the other;
-//! - short runs close together are collected by [`shuffle`]s, many in one instruction;
-//! - what is left, short runs far apart, is moved item by item.
+//! - short runs close together are collected by byte [`shuffle`]s, many in one instruction;
+//! - where another axis than the output's last is contiguous, matrices are [`transpose`]d;
+//! - what is left, long runs and short ones far apart, is copied one after the other.
 //!
 //! [`pack_plainly`] is the reference that the others are tested against.
 //!
@@ -18,10 +18,12 @@
 //! assert_eq!(&out, b"fdb");
 //! ```
 
+use crate::plan::transposed_axis;
 use crate::shape::MAX_NDIM;
 use crate::view::Axis;
 
 mod shuffle;
+mod transpose;
 
 /// Copy the runs of `run` bytes that lie along `axes` (outermost first), the first at position
 /// `first` of `input`, to `out`, which they fill exactly.
@@ -29,6 +31,9 @@ pub fn pack(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8])
     if let Some(shuffle) = shuffle::Shuffle::choose(axes, run) {
         let (outer, row_bytes) = (&axes[..shuffle.axis()], shuffle.row_bytes());
         return each_row(outer, row_bytes, first, out, |at, rest| shuffle.row(input, at, rest));
+    }
+    if let Some(along) = transposed_axis(axes, run) {
+        return transpose(axes, along, run, input, first, out);
     }
     let (inner, outer) = match axes.split_last() {
         Some((inner, outer)) => (*inner, outer),
@@ -51,6 +56,35 @@ pub fn pack(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8])
     }
 }
 
+/// Copy matrix by matrix, each of the last axis across and the axis `along`.
+fn transpose(axes: &[Axis], along: usize, run: u64, input: &[u8], first: usize, out: &mut [u8]) {
+    let bytes_from = |axis: usize| run * axes[axis..].iter().map(|axis| axis.len).product::<u64>();
+    let matrix = transpose::Matrix {
+        along: axes[along],
+        along_out: bytes_from(along + 1) as usize,
+        across: axes[axes.len() - 1],
+    };
+    // the axes before, and those between the two: matrices share no byte, but lie interleaved
+    let row_bytes = bytes_from(axes.len() - 1) as usize;
+    let whole = bytes_from(along) as usize;
+    let between = &axes[along + 1..axes.len() - 1];
+    let interleaved = between.iter().map(|axis| axis.len as usize).product::<usize>() * row_bytes;
+    each_row(&axes[..along], whole, first, out, |at, rest| {
+        let mut done = 0;
+        each_place(between, at, interleaved / row_bytes, |at| {
+            let out = &mut rest[done..whole];
+            match run {
+                1 => matrix.transpose::<1>(input, at, out),
+                2 => matrix.transpose::<2>(input, at, out),
+                4 => matrix.transpose::<4>(input, at, out),
+                8 => matrix.transpose::<8>(input, at, out),
+                _ => matrix.transpose::<16>(input, at, out),
+            }
+            done += row_bytes;
+        });
+    });
+}
+
 /// The same as [`pack`], in the plainest way: the reference that the kernels are held against.
 pub fn pack_plainly(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8]) {
     let run = run as usize;
@@ -68,12 +102,20 @@ fn each_row(
     out: &mut [u8],
     mut row: impl FnMut(i64, &mut [u8]),
 ) {
-    let mut counters = [0u64; MAX_NDIM];
-    let counters = &mut counters[..axes.len()];
-    let (mut at, mut done) = (first as i64, 0);
-    while done < out.len() {
+    let mut done = 0;
+    each_place(axes, first as i64, out.len() / row_bytes, |at| {
         row(at, &mut out[done..]);
         done += row_bytes;
+    });
+}
+
+/// Walk along `axes`, the last one fastest, from position `at`: call `place` with each of `count`
+/// positions.
+fn each_place(axes: &[Axis], mut at: i64, count: usize, mut place: impl FnMut(i64)) {
+    let mut counters = [0u64; MAX_NDIM];
+    let counters = &mut counters[..axes.len()];
+    for _ in 0..count {
+        place(at);
         for (counter, axis) in counters.iter_mut().zip(axes).rev() {
             at += axis.stride;
             *counter += 1;
