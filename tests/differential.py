@@ -12,6 +12,7 @@ struct and json alone.
 A case is a function of (seed, number): `--only NUMBER` runs one again, `--keep` leaves its files.
 The elements are compared as raw bytes: the tensor is indexed by NumPy as an array of void items,
 so that the padding of structured dtypes counts too. Needs Python 3.9 and NumPy 2.
+What the binary does not do yet is named with `--without`, so that it is left out in plain sight.
 """
 
 import argparse
@@ -37,6 +38,7 @@ MAX_NDIM = 64
 INT64 = (-(2**63), 2**63 - 1)
 TIMEOUT = 60
 POOL_BYTES = 9 << 20
+FEATURES = ("several", "keep-rest")
 pool = b""
 
 
@@ -132,7 +134,7 @@ def handmade_header(rng, shape, dtype, fortran):
     parts = ["'descr': " + descr, "'fortran_order': %r" % fortran, "'shape': " + text]
     if style in (2, 3):
         rng.shuffle(parts)
-    if style == 3:
+    if style == 3 and dtype.names is None:
         parts = [p.replace("'descr'", '"descr"').replace("'shape'", '"shape"') for p in parts]
     body = "{%s%s}" % ((" , " if style == 2 else ", ").join(parts), "," if style == 4 else "")
     body = body.encode("latin1")
@@ -310,7 +312,7 @@ BAD_ITEMS = ["1.5", "1e3", "a", "--1", "+-1", "1__0", "_1", "1_", "0x", "0b2", "
              "0 x1", "1:a", "1:...", "Ellipsis:2", "::1.0", "'1'", "1-1", "2*3", "newaxis newaxis", "1 :2 3",
              "::None:", "0b", "0x_", "1\u2003", "-", "+", "np.", "\U0001f600", "nan", "1/2", "…", "１:２"]
 BAD_WHOLES = ["[0", "0]", "(0]", "[0)", "0,,0", ",", "[,]", ",0", "[0]]", "[0][0]", "0, , 0", "()()", "[[", "]",
-              "(", "[0],", "[:] :", "0;", "[...,,]", "[ , ]"]
+              "(", "[:] :", "0;", "[...,,]", "[ , ]"]
 OVERFLOWS = [2**64, -(2**64), 2**65 + 1, -(10**20), 10**40]
 
 
@@ -344,7 +346,7 @@ def to_flags(rng, items):
             masks["new-axis"] |= bit
             sometimes("begin", "end", "shrink-axis")
         elif isinstance(item, int):
-            begin.append(item), end.append(rng.choice([item + 1, noise()]))
+            begin.append(item), end.append(rng.choice([min(item + 1, INT64[1]), noise()]))
             strides.append(rng.choice([1, 1, 1, 2, 9]))
             masks["shrink-axis"] |= bit
             sometimes("begin", "end")
@@ -503,8 +505,8 @@ def is_repeat(args, i):
 class Case:
     """One folder, one run, and what was found there afterwards."""
 
-    def __init__(self, rng, binary, number, seed):
-        self.rng, self.binary, self.number, self.seed = rng, binary, number, seed
+    def __init__(self, rng, binary, without):
+        self.rng, self.binary, self.without = rng, binary, without
         self.dir = tempfile.mkdtemp(prefix="tslice-diff-")
         os.mkdir(self.path("tmp"))
         self.story = []
@@ -642,7 +644,8 @@ def npy_case(case):
     if rng.random() < 0.1:
         blob += random_bytes(rng, rng.choice([1, 7, 64, 1000]))
     request = make_request(rng, shape)
-    if request.statuses == (0,) and data and rng.random() < 0.02:
+    cut_short = request.statuses == (0,) and data and rng.random() < 0.02
+    if cut_short:
         blob = blob[: len(header) + rng.randrange(len(data))]
         request.statuses = (1,)
         case.story.append(f"cut short to {len(blob)} bytes")
@@ -651,7 +654,7 @@ def npy_case(case):
     input_arg, ways, io_allowed = input_way(rng, name, blob)
     options, out_name, stdout = output_way(rng, "npy")
     out_order = "C"
-    if rng.random() < 0.2:
+    if rng.random() < 0.2 and dtype.itemsize:  # NumPy makes S1 of S0 where it copies
         out_order = rng.choice("CFF")
         options.append(["--order", out_order])
     args = arrange(rng, input_arg, request.args, options + common_options(rng, io_allowed))
@@ -660,7 +663,8 @@ def npy_case(case):
     if request.statuses != (0,):
         case.check_error(status, err, request.statuses, request.says)
         case.check_names(names)
-        compare(out, b"", "standard output after an error")
+        if not (cut_short and "pipe_in" in ways):  # there the first bytes may be gone before the cut is seen
+            compare(out, b"", "standard output after an error")
         return
     out_shape, raw = Tensor(data, shape, dtype.itemsize, "F" if fortran else "C").take(request.items)
     if status != 0:
@@ -789,7 +793,8 @@ def safetensors_case(case):
                       + f"; metadata {metadata}")
     in_name = rng.choice(["in.safetensors", "in.safetensors", "in.npy", "in"])
     case.write(in_name, blob)
-    kind = rng.choice(["npy", "npy", "one", "one", "one", "several", "rest", "unnamed"])
+    kind = rng.choice(["npy", "npy", "one", "one", "one", "several", "keep-rest", "unnamed"])
+    kind = "one" if kind in case.without else kind
     chosen = [rng.choice(names)]
     extension = "npy" if kind in ("npy", "unnamed") else "safetensors"
     options = []
@@ -804,7 +809,7 @@ def safetensors_case(case):
         # One index for all of them: nothing that depends on their shapes.
     if not options and not (kind == "unnamed" or (len(names) == 1 and rng.random() < 0.4)):
         options += [rng.choice([["-t", n], ["--tensor", n], ["--tensor=" + n]]) for n in chosen]
-    if kind == "rest":
+    if kind == "keep-rest":
         options.append(["--keep-rest"])
     first = tensors[chosen[0]]
     request = make_request(rng, first[1], wrong_rate=0.08)
@@ -812,6 +817,8 @@ def safetensors_case(case):
         request = Request()
         request.args, request.items = rng.choice([([], ()), (["..."], (Ellipsis,)), (["[None]"], (None,)),
                                                   (["[..., None]"], (Ellipsis, None))])
+        if max(len(tensors[n][1]) for n in chosen) == MAX_NDIM:
+            request.args, request.items = [], ()
     if kind == "unnamed":
         if len(names) > 1:
             request.statuses = (1, 2) if request.statuses == (0,) else tuple({1, 2, *request.statuses})
@@ -853,7 +860,7 @@ def safetensors_case(case):
         compare(out, bf16_npy(shape, dtype, data), "output")
         return
     found, found_metadata = read_safetensors(out)
-    expected = {n: results.get(n, t) for n, t in tensors.items() if n in results or kind == "rest"}
+    expected = {n: results.get(n, t) for n, t in tensors.items() if n in results or kind == "keep-rest"}
     if {n: t[:2] for n, t in found.items()} != {n: t[:2] for n, t in expected.items()}:
         raise Failure(f"tensors {[(n, t[:2]) for n, t in found.items()]}, "
                       f"expected {[(n, t[:2]) for n, t in expected.items()]}")
@@ -933,9 +940,9 @@ def start_worker():
 
 
 def run_case(job):
-    binary, seed, number, keep = job
+    binary, seed, number, keep, without = job
     rng = random.Random(f"{seed}/{number}")
-    case = Case(rng, binary, number, seed)
+    case = Case(rng, binary, without)
     kind = rng.choices([npy_case, safetensors_case, round_trip_case], [78, 14, 8])[0]
     try:
         kind(case)
@@ -960,6 +967,7 @@ def main():
     parser.add_argument("--only", type=int, help="run this case alone")
     parser.add_argument("--keep", action="store_true", help="leave the files of the cases")
     parser.add_argument("--jobs", type=int, default=max(2, os.cpu_count() or 2))
+    parser.add_argument("--without", default="", help="comma list of: " + ", ".join(FEATURES))
     parser.add_argument("--show", type=int, default=20, help="print at most this many failures")
     options = parser.parse_args()
     if int(np.__version__.split(".")[0]) < 2:
@@ -967,8 +975,11 @@ def main():
     binary = os.path.abspath(options.bin)
     if not os.access(binary, os.X_OK):
         sys.exit(f"no program at {options.bin}")
+    without = [name for name in options.without.split(",") if name]
+    if set(without) - set(FEATURES):
+        sys.exit(f"--without takes {', '.join(FEATURES)}")
     numbers = range(options.count) if options.only is None else [options.only]
-    jobs = [(binary, options.seed, n, options.keep) for n in numbers]
+    jobs = [(binary, options.seed, n, options.keep, without) for n in numbers]
     started, passed, failed = time.monotonic(), 0, 0
     method = multiprocessing.get_context("fork")
     with concurrent.futures.ProcessPoolExecutor(options.jobs, method, initializer=start_worker) as workers:
@@ -981,6 +992,8 @@ def main():
                 print(problem)
                 print(f"  again: python tests/differential.py --bin {shlex.quote(options.bin)} "
                       f"--seed {options.seed} --only {number} --keep", flush=True)
+    for name in without:
+        print(f"NOT TESTED: {name}")
     print(f"differential: seed {options.seed}, NumPy {np.__version__}, {time.monotonic() - started:.1f} s")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
