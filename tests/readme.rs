@@ -9,6 +9,8 @@
 //! would write standard output: ...          what it prints
 //! ```
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
