@@ -74,7 +74,7 @@ fn parse_type_string(text: &str) -> Result<DType, DescrError> {
     let (endian, order, bare) = match text.split_at_checked(1) {
         Some((">", bare)) => (Endian::Big, '>', bare),
         Some(("<" | "=" | "|", bare)) => (Endian::Little, '<', bare),
-        _ => (Endian::Little, '<', text),
+        _ => (Endian::Little, '<', expand_name(text)),
     };
     let bare = expand_type_code(bare);
     if let Some(scalar) = Scalar::ALL.into_iter().find(|s| s.type_string() == Some(bare)) {
@@ -112,6 +112,19 @@ fn parse_type_string(text: &str) -> Result<DType, DescrError> {
         _ => return Err(unknown()),
     };
     Ok(DType::Npy(NpyType { descr: format!("'{spelled}'"), itemsize }))
+}
+
+/// NumPy's names of number types, which stand without a byte order.
+fn expand_name(name: &str) -> &str {
+    match name {
+        "float128" => "f16",
+        "complex256" => "c32",
+        _ => Scalar::ALL
+            .into_iter()
+            .find(|scalar| scalar.name() == name)
+            .and_then(Scalar::type_string)
+            .unwrap_or(name),
+    }
 }
 
 /// NumPy's one-letter codes, on a platform where a C long has 8 bytes.
@@ -367,6 +380,9 @@ mod tests {
             ("'=f4'", "'<f4'", 4),
             ("'|i4'", "'<i4'", 4),
             ("'?'", "'|b1'", 1),
+            ("'uint8'", "'|u1'", 1),
+            ("'complex64'", "'<c8'", 8),
+            ("'float128'", "'<f16'", 16),
             ("'>l'", "'>i8'", 8),
             ("'S05'", "'|S5'", 5),
             ("'U'", "'<U0'", 0),
