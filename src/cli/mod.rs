@@ -8,6 +8,7 @@ use std::io::{self, Write};
 
 use exit::Exit;
 use report::Failure;
+use tslice::sink::{self, Target};
 
 mod args;
 mod completions;
@@ -69,6 +70,8 @@ fn not_parsed(error: &clap::Error) -> Exit {
 
 /// Print on standard output.
 fn print(text: &str) -> Result<(), Failure> {
+    // Rust's runtime opens `/dev/null` where it was closed, and writing would succeed
+    sink::check(&Target::Stdout, sink::Options::default()).map_err(Failure::new)?;
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|error| output::failed_stdout(&error))
