@@ -1,7 +1,7 @@
 //! Executing plans: pack each piece into a buffer and hand it to the sink at its position.
 //!
-//! There is one copy engine. A job is a list of [`Copy`]s (a source, what to take of it, a place
-//! in the output), run by a pool of workers over one counter of pieces, with one first error and
+//! There is one copy engine. A job is a list of [copies](struct@Copy) (a source, what to take of
+//! it, a place in the output), run by a pool of workers over one counter of pieces, with one first error and
 //! one [`Progress`]. What to take is anything that makes [`Pieces`]: a strided [`Plan`], or
 //! positions to gather. A pipe is read by [`run_forward`], in the order of the input.
 //!

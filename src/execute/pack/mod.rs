@@ -4,8 +4,8 @@
 //! beginning of `input`; they were proven to lie inside when the view was made, and are checked
 //! again by the slices. [`pack`] chooses among the ways, once a piece:
 //!
-//! - short runs close together are collected by byte [`shuffle`]s, many in one instruction;
-//! - where another axis than the output's last is contiguous, matrices are [`transpose`]d;
+//! - short runs close together are collected by byte shuffles (`shuffle.rs`), many at once;
+//! - where another axis than the output's last is contiguous, matrices are transposed (`transpose.rs`);
 //! - what is left, long runs and short ones far apart, is copied one after the other.
 //!
 //! [`pack_plainly`] is the reference that the others are tested against.

@@ -115,7 +115,7 @@ fn square<const SIZE: usize>(
 #[inline(always)]
 fn interleave<const SIZE: usize, const FROM: usize>(a: &[u8; 16], b: &[u8; 16]) -> [u8; 16] {
     std::array::from_fn(|at| {
-        let from = if at / SIZE % 2 == 0 { a } else { b };
+        let from = if (at / SIZE).is_multiple_of(2) { a } else { b };
         from[FROM + at / SIZE / 2 * SIZE + at % SIZE]
     })
 }
