@@ -5,7 +5,7 @@
 //! again by the slices. [`pack`] chooses among the ways, once a piece:
 //!
 //! - short runs close together are collected by byte shuffles (`shuffle.rs`), many at once;
-//! - where another axis than the output's last is contiguous, matrices are transposed (`transpose.rs`);
+//! - where another axis than the last is contiguous, matrices are transposed (`transpose.rs`);
 //! - what is left, long runs and short ones far apart, is copied one after the other.
 //!
 //! [`pack_plainly`] is the reference that the others are tested against.
