@@ -35,7 +35,7 @@ _tslice() {
 
     case "${cmd}" in
         tslice)
-            opts="-t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --output --to --force --fsync --order --name --threads --dry-run --quiet --help --version slice info explain completions"
+            opts="-t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --output --to --force --fsync --order --name --threads --dry-run --quiet --keep-rest --rename --help --version slice info explain completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -110,6 +110,10 @@ _tslice() {
                     return 0
                     ;;
                 -j)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rename)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -211,7 +215,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__slice)
-            opts="-t -o -f -j -n -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --output --to --force --fsync --order --name --threads --dry-run --quiet --help"
+            opts="-t -o -f -j -n -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --output --to --force --fsync --order --name --threads --dry-run --quiet --keep-rest --rename --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -286,6 +290,10 @@ _tslice() {
                     return 0
                     ;;
                 -j)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rename)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tslice_global_optspecs
-    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims t/tensor= io= o/output= to= f/force fsync order= name= j/threads= n/dry-run q/quiet h/help V/version
+    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims t/tensor= io= o/output= to= f/force fsync order= name= j/threads= n/dry-run q/quiet keep-rest rename= h/help V/version
 end
 
 function __fish_tslice_needs_command
@@ -32,7 +32,7 @@ complete -c tslice -n "__fish_tslice_needs_command" -l end-mask -d 'Bit i: ignor
 complete -c tslice -n "__fish_tslice_needs_command" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
-complete -c tslice -n "__fish_tslice_needs_command" -s t -l tensor -d 'The tensor to take, in a file of several' -r
+complete -c tslice -n "__fish_tslice_needs_command" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
 mmap\t'Map the file'
 read\t'Read the file by position, in large pieces'"
@@ -43,11 +43,13 @@ complete -c tslice -n "__fish_tslice_needs_command" -l order -d 'The order of th
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_needs_command" -l name -d 'The name of the tensor in the output (.safetensors)' -r
 complete -c tslice -n "__fish_tslice_needs_command" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l rename -d 'Give a tensor another name in the output; may be given again' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l keepdims -d 'Keep the axes that integers index, with length 1'
 complete -c tslice -n "__fish_tslice_needs_command" -s f -l force -d 'Replace the output if it exists'
 complete -c tslice -n "__fish_tslice_needs_command" -l fsync -d 'Wait until the disk has the output'
 complete -c tslice -n "__fish_tslice_needs_command" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
 complete -c tslice -n "__fish_tslice_needs_command" -s q -l quiet -d 'Show no progress'
+complete -c tslice -n "__fish_tslice_needs_command" -l keep-rest -d 'Copy the tensors that -t does not choose as they are (.safetensors, .npz)'
 complete -c tslice -n "__fish_tslice_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tslice -n "__fish_tslice_needs_command" -s V -l version -d 'Print version'
 complete -c tslice -n "__fish_tslice_needs_command" -a "slice" -d 'Write the selected elements of a tensor to a new file (the default)'
@@ -62,7 +64,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand slice" -l end-mask -d 'Bit
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
-complete -c tslice -n "__fish_tslice_using_subcommand slice" -s t -l tensor -d 'The tensor to take, in a file of several' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
 mmap\t'Map the file'
 read\t'Read the file by position, in large pieces'"
@@ -73,11 +75,13 @@ complete -c tslice -n "__fish_tslice_using_subcommand slice" -l order -d 'The or
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l name -d 'The name of the tensor in the output (.safetensors)' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l rename -d 'Give a tensor another name in the output; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l keepdims -d 'Keep the axes that integers index, with length 1'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s f -l force -d 'Replace the output if it exists'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l fsync -d 'Wait until the disk has the output'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s q -l quiet -d 'Show no progress'
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l keep-rest -d 'Copy the tensors that -t does not choose as they are (.safetensors, .npz)'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tslice -n "__fish_tslice_using_subcommand info" -l json -d 'Print JSON'
 complete -c tslice -n "__fish_tslice_using_subcommand info" -s h -l help -d 'Print help'
@@ -90,7 +94,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand explain" -l ellipsis-mask 
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l shape -d 'Explain against this shape, without a file' -r
-complete -c tslice -n "__fish_tslice_using_subcommand explain" -s t -l tensor -d 'The tensor to take, in a file of several' -r
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
 mmap\t'Map the file'
 read\t'Read the file by position, in large pieces'"

@@ -23,8 +23,8 @@ _tslice() {
 '--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
 '--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
 '--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
-'-t+[The tensor to take, in a file of several]:NAME:_default' \
-'--tensor=[The tensor to take, in a file of several]:NAME:_default' \
+'*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
 mmap\:"Map the file"
 read\:"Read the file by position, in large pieces"))' \
@@ -37,6 +37,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'*--rename=[Give a tensor another name in the output; may be given again]:OLD=NEW:_default' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
 '-f[Replace the output if it exists]' \
 '--force[Replace the output if it exists]' \
@@ -45,6 +46,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '--dry-run[Check everything, print what would be written, write nothing]' \
 '-q[Show no progress]' \
 '--quiet[Show no progress]' \
+'--keep-rest[Copy the tensors that -t does not choose as they are (.safetensors, .npz)]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '-V[Print version]' \
@@ -70,8 +72,8 @@ _arguments "${_arguments_options[@]}" : \
 '--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
 '--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
 '--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
-'-t+[The tensor to take, in a file of several]:NAME:_default' \
-'--tensor=[The tensor to take, in a file of several]:NAME:_default' \
+'*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
 mmap\:"Map the file"
 read\:"Read the file by position, in large pieces"))' \
@@ -84,6 +86,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'*--rename=[Give a tensor another name in the output; may be given again]:OLD=NEW:_default' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
 '-f[Replace the output if it exists]' \
 '--force[Replace the output if it exists]' \
@@ -92,6 +95,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '--dry-run[Check everything, print what would be written, write nothing]' \
 '-q[Show no progress]' \
 '--quiet[Show no progress]' \
+'--keep-rest[Copy the tensors that -t does not choose as they are (.safetensors, .npz)]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':input -- The file to read; `-` is standard input:_files' \
@@ -117,8 +121,8 @@ _arguments "${_arguments_options[@]}" : \
 '--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
 '--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
 '--shape=[Explain against this shape, without a file]:LIST:_default' \
-'-t+[The tensor to take, in a file of several]:NAME:_default' \
-'--tensor=[The tensor to take, in a file of several]:NAME:_default' \
+'*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
 mmap\:"Map the file"
 read\:"Read the file by position, in large pieces"))' \

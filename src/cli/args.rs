@@ -74,6 +74,12 @@ pub(crate) struct SliceArgs {
     pub(crate) from: InputArgs,
     #[command(flatten)]
     pub(crate) to: OutputArgs,
+    /// Copy the tensors that -t does not choose as they are (.safetensors, .npz)
+    #[arg(long, help_heading = "Output")]
+    pub(crate) keep_rest: bool,
+    /// Give a tensor another name in the output; may be given again
+    #[arg(long, value_name = "OLD=NEW", help_heading = "Output")]
+    pub(crate) rename: Vec<String>,
 }
 
 /// An index as StridedSlice's numbers, in place of NumPy's text; and how to take either.
@@ -120,9 +126,9 @@ pub(crate) struct StridedArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputArgs {
-    /// The tensor to take, in a file of several
+    /// The tensor to take, in a file of several: a name or a glob; may be given again
     #[arg(short, long, value_name = "NAME")]
-    pub(crate) tensor: Option<String>,
+    pub(crate) tensor: Vec<String>,
     /// How to read: map local files, or read by position (for network file systems)
     #[arg(long, value_enum, default_value_t, value_name = "HOW")]
     pub(crate) io: Io,

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
             if args.text.is_some() {
                 return Err(Failure::usage("with --shape there is no file: give INDEX alone"));
             }
-            if args.from.tensor.is_some() {
+            if !args.from.tensor.is_empty() {
                 return Err(Failure::usage("-t has no effect: with --shape there is no file"));
             }
             if args.input.is_some() && args.index.strided.begin.is_some() {
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
             };
             let index = Index::parse(args.text.as_deref(), &args.index)?;
             let input = Input::open(path.as_ref(), args.from.io)?;
-            let tensor = input.tensor(args.from.tensor.as_deref())?.clone();
+            let tensor = input.tensor(&args.from.tensor)?.clone();
             (index, tensor.shape.clone(), Some(tensor))
         }
     };

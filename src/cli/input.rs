@@ -7,6 +7,7 @@ use tslice::format::{self, Contents, Tensor};
 use tslice::source::{self, OpenError, Source, SourceError, Stream};
 
 use super::args;
+use super::choose::Pattern;
 use super::report::{Failure, shown};
 
 /// An input file whose header has been read.
@@ -40,28 +41,48 @@ impl Input {
         Ok(Input { path: path.to_owned(), bytes, contents })
     }
 
-    /// The tensor of that name, or the only one.
-    pub(crate) fn tensor(&self, name: Option<&str>) -> Result<&Tensor, Failure> {
+    /// The one tensor that is meant by `-t`, or the only one of the file.
+    pub(crate) fn tensor(&self, patterns: &[String]) -> Result<&Tensor, Failure> {
+        match self.find(patterns)?.as_slice() {
+            &[only] => Ok(&self.contents.tensors[only]),
+            several => Err(Failure::usage(format_args!(
+                "-t chooses {} tensors of {}, and one is needed",
+                several.len(),
+                shown(&self.path)
+            ))),
+        }
+    }
+
+    /// The numbers of the tensors that are meant by `-t`, ascending; without it, of the only one.
+    pub(crate) fn find(&self, patterns: &[String]) -> Result<Vec<usize>, Failure> {
         let tensors = &self.contents.tensors;
-        match (name, tensors.as_slice()) {
-            (None, [only]) => Ok(only),
-            (None, []) => Err(Failure::file(&self.path, "the file holds no tensors")),
-            (None, several) => {
+        match (patterns, tensors.as_slice()) {
+            ([], [_]) => Ok(vec![0]),
+            ([], []) => Err(Failure::file(&self.path, "the file holds no tensors")),
+            ([], several) => {
                 let count = several.len();
                 let message = format!("the file holds {count} tensors, choose one with -t NAME");
                 Err(Failure::file(&self.path, message).hint(self.names()))
             }
-            (Some(name), [Tensor { name: None, .. }]) => Err(Failure::usage(format_args!(
-                "-t {name}: the tensor of {} has no name",
+            ([first, ..], [Tensor { name: None, .. }]) => Err(Failure::usage(format_args!(
+                "-t {first}: the tensor of {} has no name",
                 shown(&self.path)
             ))),
-            (Some(name), several) => several
-                .iter()
-                .find(|tensor| tensor.name.as_deref() == Some(name))
-                .ok_or_else(|| {
-                    let message = format!("no tensor is named {name:?}");
-                    Failure::file(&self.path, message).hint(self.names())
-                }),
+            (patterns, _) => {
+                let names = tensors.iter().map(|tensor| tensor.name.as_deref().unwrap_or_default());
+                let mut found = Vec::new();
+                for pattern in patterns {
+                    let numbers = Pattern::new(pattern).find(names.clone())?;
+                    if numbers.is_empty() {
+                        let message = format!("no tensor is named {pattern:?}");
+                        return Err(Failure::file(&self.path, message).hint(self.names()));
+                    }
+                    found.extend(numbers);
+                }
+                found.sort_unstable();
+                found.dedup();
+                Ok(found)
+            }
         }
     }
 

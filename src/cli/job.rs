@@ -5,12 +5,12 @@ use std::path::Path;
 use tslice::execute::{self, Copy, ExecuteError, FillError, Progress, WINDOW_BYTES};
 use tslice::plan::{PIECE_BYTES, Plan, Tiling};
 use tslice::sink::{Sink, WriteOrder};
-use tslice::source;
+use tslice::source::{self, Source, Stream};
 use tslice::view::View;
 
 use super::args::OutputArgs;
 use super::input::{Input, failed_source, finish, spool};
-use super::output::Output;
+use super::output::{Output, Prepared};
 use super::progress;
 use super::report::Failure;
 
@@ -25,65 +25,90 @@ pub(crate) struct Job<'a> {
     bytes: u64,
 }
 
+/// A view of an input, on its way to its place in the output.
+pub(crate) struct Cut {
+    pub(crate) view: View,
+    /// Bytes that change places on the way; 1 for none.
+    pub(crate) swap_width: usize,
+    /// Where it goes in the output, in bytes.
+    pub(crate) at: u64,
+}
+
+impl Cut {
+    /// The bytes that must not be parted.
+    fn unit(&self) -> u64 {
+        self.swap_width as u64
+    }
+}
+
 impl<'a> Job<'a> {
-    /// Create the output, and write its header; `bytes` of elements are to follow.
+    /// Create the output, and write all of it that is not elements.
     pub(crate) fn begin(
         output: &'a Output,
-        header: &[u8],
-        bytes: u64,
+        prepared: &Prepared,
         args: &OutputArgs,
     ) -> Result<Job<'a>, Failure> {
-        let sink = output.create(header.len() as u64 + bytes)?;
-        sink.write_at(0, header).map_err(|error| output.failed(&error))?;
+        let sink = output.create(prepared)?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = args.threads.map_or_else(cores, usize::from);
-        Ok(Job { output, sink, progress: Progress::default(), threads, quiet: args.quiet, bytes })
+        let (progress, bytes) = (Progress::default(), prepared.bytes);
+        Ok(Job { output, sink, progress, threads, quiet: args.quiet, bytes })
     }
 
-    /// Write what a view takes of an input to the place `at` of the output, and make sure that
-    /// all of the input was there.
-    pub(crate) fn copy(
-        &self,
-        input: Input,
-        view: &View,
-        swap_width: usize,
-        at: u64,
-    ) -> Result<(), Failure> {
-        progress::watch(&self.progress, self.bytes, self.quiet, || {
-            self.copy_now(input, view, swap_width, at)
-        })
+    /// Write what the views take of an input, and make sure that all of the input was there. The
+    /// views stand in the order of the output; those of a pipe in the order of the pipe too.
+    pub(crate) fn copy(&self, input: Input, cuts: &[Cut]) -> Result<(), Failure> {
+        progress::watch(&self.progress, self.bytes, self.quiet, || self.copy_now(input, cuts))
     }
 
-    fn copy_now(
-        &self,
-        input: Input,
-        view: &View,
-        swap_width: usize,
-        at: u64,
-    ) -> Result<(), Failure> {
+    fn copy_now(&self, input: Input, cuts: &[Cut]) -> Result<(), Failure> {
         let Input { path, bytes, contents } = input;
         let (source, gone) = match bytes {
             source::Input::Random(source) => (source, 0),
             source::Input::Forward(mut stream) => {
-                if let Some(plan) = Plan::forward(view, swap_width as u64, WINDOW_BYTES) {
-                    let (sink, progress) = (self.sink.as_ref(), &self.progress);
-                    execute::run_forward(&mut stream, &plan, swap_width, sink, at, progress)
-                        .map_err(|error| self.failed(&[&path], error))?;
+                let plan = |cut: &Cut| Plan::forward(&cut.view, cut.unit(), WINDOW_BYTES);
+                if let Some(plans) = cuts.iter().map(plan).collect::<Option<Vec<_>>>() {
+                    self.forward(&mut stream, &path, cuts, &plans)?;
                     return finish(&path, stream, &contents);
                 }
                 spool(&path, stream, &contents)?
             }
         };
-        let (view, unit) = (view.clone().after(gone), swap_width as u64);
-        let plan = match self.sink.order() {
-            WriteOrder::Any if source.window_limit().is_some() => {
-                Plan::tiled(&view, unit, Tiling::READ)
-            }
-            WriteOrder::Any => Plan::tiled(&view, unit, Tiling::MAPPED),
-            WriteOrder::Ascending => Plan::new(&view, unit, PIECE_BYTES),
-        };
-        let copy = Copy { source: source.as_ref(), pieces: &plan, swap_width, at };
-        self.run(&[copy], &[&path])
+        let plan = |cut: &Cut| self.plan(&cut.view.clone().after(gone), cut.unit(), &*source);
+        let plans: Vec<Plan> = cuts.iter().map(plan).collect();
+        let copies = cuts.iter().zip(&plans).map(|(cut, plan)| Copy {
+            source: source.as_ref(),
+            pieces: plan,
+            swap_width: cut.swap_width,
+            at: cut.at,
+        });
+        let copies: Vec<Copy<'_>> = copies.collect();
+        self.run(&copies, &vec![path.as_path(); copies.len()])
+    }
+
+    /// Cut a view as it suits both ends.
+    fn plan(&self, view: &View, unit: u64, source: &dyn Source) -> Plan {
+        match (self.sink.order(), source.window_limit()) {
+            (WriteOrder::Ascending, _) => Plan::new(view, unit, PIECE_BYTES),
+            (WriteOrder::Any, None) => Plan::tiled(view, unit, Tiling::MAPPED),
+            (WriteOrder::Any, Some(_)) => Plan::tiled(view, unit, Tiling::READ),
+        }
+    }
+
+    /// Run copies from a stream, in one pass.
+    fn forward(
+        &self,
+        stream: &mut Stream,
+        path: &Path,
+        cuts: &[Cut],
+        plans: &[Plan],
+    ) -> Result<(), Failure> {
+        for (cut, plan) in cuts.iter().zip(plans) {
+            let (sink, progress) = (self.sink.as_ref(), &self.progress);
+            execute::run_forward(stream, plan, cut.swap_width, sink, cut.at, progress)
+                .map_err(|error| self.failed(&[path], error))?;
+        }
+        Ok(())
     }
 
     /// Run copies, each from the file whose path stands at its place, and make sure that all of
@@ -91,8 +116,14 @@ impl<'a> Job<'a> {
     pub(crate) fn run(&self, copies: &[Copy<'_>], paths: &[&Path]) -> Result<(), Failure> {
         let outcome = execute::run(copies, self.sink.as_ref(), self.threads, &self.progress);
         // an input that was cut short is the reason for whatever else went wrong
+        let mut verified: Option<&dyn Source> = None;
         for (copy, path) in copies.iter().zip(paths) {
-            copy.source.verify().map_err(|error| failed_source(path, &error))?;
+            if !verified
+                .replace(copy.source)
+                .is_some_and(|last| std::ptr::addr_eq(last, copy.source))
+            {
+                copy.source.verify().map_err(|error| failed_source(path, &error))?;
+            }
         }
         outcome.map_err(|error| self.failed(paths, error))
     }

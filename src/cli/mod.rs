@@ -11,6 +11,7 @@ use report::Failure;
 use tslice::sink::{self, Target};
 
 mod args;
+mod choose;
 mod completions;
 mod exit;
 mod explain;

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use tslice::dtype::DType;
-use tslice::format::{Format, Tensor, npy, safetensors};
+use tslice::format::{Format, FormatError, Tensor, npy, safetensors};
 use tslice::shape::{self, Order};
 use tslice::sink::{self, Sink, SinkError, Target};
 
@@ -23,17 +23,35 @@ pub(crate) struct Output {
     fsync: bool,
 }
 
-/// One tensor on its way into an output: the header before it and what has to be done to it.
-pub(crate) struct Prepared {
-    /// All bytes before the elements.
-    pub(crate) header: Vec<u8>,
-    /// The dtype that the output has, which may differ in byte order.
-    pub(crate) dtype: DType,
+/// A tensor that is to be written: its name, where names count, and what it is.
+pub(crate) struct Item<'a> {
+    pub(crate) name: &'a str,
+    /// The dtype that its bytes have now.
+    pub(crate) dtype: &'a DType,
     pub(crate) shape: Vec<u64>,
-    /// Bytes of the elements.
+}
+
+/// An output whose every byte has its place.
+pub(crate) struct Prepared {
+    /// The tensors, in the order in which they were given.
+    pub(crate) tensors: Vec<Placed>,
+    /// All bytes before the elements.
+    header: Vec<u8>,
+    /// Bytes of the elements of all tensors.
     pub(crate) bytes: u64,
+}
+
+/// A tensor in its place.
+pub(crate) struct Placed {
+    /// The dtype that the output has, which may differ in byte order.
+    dtype: DType,
+    shape: Vec<u64>,
+    /// Bytes of its elements.
+    bytes: u64,
     /// Bytes that change places on the way; 1 for none.
     pub(crate) swap_width: usize,
+    /// Where its elements begin in the output, in bytes.
+    pub(crate) at: u64,
 }
 
 impl Output {
@@ -66,65 +84,101 @@ impl Output {
         })
     }
 
-    /// Fit a tensor of that dtype and shape, taken from `from` in the file `input`, to the output.
+    /// Give tensors their places in the output, one after the other.
     pub(crate) fn prepare(
         &self,
-        from: &Tensor,
-        input: &Path,
-        shape: Vec<u64>,
+        items: &[Item<'_>],
         metadata: &BTreeMap<String, String>,
     ) -> Result<Prepared, Failure> {
-        let dtype = self.format.stored_dtype(&from.dtype).map_err(Failure::new)?;
-        let bytes = shape::byte_count(&shape, dtype.item_bits())
-            .ok_or_else(|| Failure::new("the output would have 2^63 bytes or more"))?;
-        let header = match self.format {
-            Format::Npy => npy::header(&dtype, &shape, self.order),
-            Format::Safetensors => {
-                let name = self.tensor_name(from, input);
-                safetensors::header(&[(&name, &dtype, &shape, bytes)], metadata)
-            }
-        };
-        let swap_width = match (&from.dtype, &dtype) {
+        let mut tensors = Vec::with_capacity(items.len());
+        let mut bytes = 0u64;
+        for item in items {
+            let placed = self.place(item, bytes).map_err(|failure| match items {
+                [_] => failure,
+                _ => failure.of_tensor(item.name),
+            })?;
+            bytes = bytes.checked_add(placed.bytes).ok_or_else(too_large)?;
+            tensors.push(placed);
+        }
+        if i64::try_from(bytes).is_err() {
+            return Err(too_large());
+        }
+        let header = self.header(items, &tensors, metadata).map_err(Failure::new)?;
+        for tensor in &mut tensors {
+            tensor.at += header.len() as u64;
+        }
+        Ok(Prepared { tensors, header, bytes })
+    }
+
+    fn place(&self, item: &Item<'_>, at: u64) -> Result<Placed, Failure> {
+        let dtype = self.format.stored_dtype(item.dtype).map_err(Failure::new)?;
+        let shape = item.shape.clone();
+        let bytes = shape::byte_count(&shape, dtype.item_bits()).ok_or_else(too_large)?;
+        let swap_width = match (item.dtype, &dtype) {
             (DType::Scalar(_, ours), DType::Scalar(_, theirs)) if ours != theirs => {
                 dtype.swap_width()
             }
             _ => 1,
         };
-        Ok(Prepared { header: header.map_err(Failure::new)?, dtype, shape, bytes, swap_width })
+        Ok(Placed { dtype, shape, bytes, swap_width, at })
     }
 
-    /// `--name`, or the name that the tensor had, or the stem of the input file.
-    fn tensor_name(&self, from: &Tensor, input: &Path) -> String {
+    fn header(
+        &self,
+        items: &[Item<'_>],
+        tensors: &[Placed],
+        metadata: &BTreeMap<String, String>,
+    ) -> Result<Vec<u8>, FormatError> {
+        match (self.format, tensors) {
+            (Format::Npy, [only, ..]) => npy::header(&only.dtype, &only.shape, self.order),
+            (Format::Npy, []) => Ok(Vec::new()),
+            (Format::Safetensors, _) => {
+                let entries: Vec<_> = items
+                    .iter()
+                    .zip(tensors)
+                    .map(|(item, to)| (item.name, &to.dtype, to.shape.as_slice(), to.bytes))
+                    .collect();
+                safetensors::header(&entries, metadata)
+            }
+        }
+    }
+
+    /// `--name` for a tensor that is `sliced`, or the name that it had, or the stem of the input.
+    pub(crate) fn tensor_name(&self, from: &Tensor, input: &Path, sliced: bool) -> String {
         let stem = || match input.file_stem() {
             Some(stem) if input != Path::new("-") => stem.to_string_lossy().into_owned(),
             _ => "tensor".to_owned(),
         };
-        self.name.clone().or_else(|| from.name.clone()).unwrap_or_else(stem)
+        let given = self.name.clone().filter(|_| sliced);
+        given.or_else(|| from.name.clone()).unwrap_or_else(stem)
     }
 
     /// Make all the checks that `create` would fail at, and say what would be written.
     pub(crate) fn describe(&self, prepared: &Prepared) -> Result<String, Failure> {
         sink::check(&self.target, self.options(None)).map_err(|error| self.failed(&error))?;
+        let what = match prepared.tensors.as_slice() {
+            [only] => format!("shape {}, dtype {}", shape::Tuple(&only.shape), only.dtype),
+            several => format!("{} tensors", several.len()),
+        };
         Ok(format!(
-            "would write {}: shape {}, dtype {}, {} bytes of elements ({} with the header), \
-             format {}\n",
+            "would write {}: {what}, {} bytes of elements ({} with the header), format {}\n",
             self.shown(),
-            shape::Tuple(&prepared.shape),
-            prepared.dtype,
             prepared.bytes,
-            human_bytes(prepared.bytes + prepared.header.len() as u64),
+            human_bytes(prepared.len()),
             self.format,
         ))
     }
 
-    /// Begin to write an output of `len` bytes.
-    pub(crate) fn create(&self, len: u64) -> Result<Box<dyn Sink>, Failure> {
+    /// Begin to write an output.
+    pub(crate) fn create(&self, prepared: &Prepared) -> Result<Box<dyn Sink>, Failure> {
         if matches!(self.target, Target::Stdout) && io::stdout().is_terminal() {
             return Err(Failure::new("standard output is a terminal, and the output is binary")
                 .hint("name a file with -o FILE, or pipe the output to another program"));
         }
-        let sink = sink::create(&self.target, self.options(Some(len)));
-        sink.map_err(|error| self.failed(&error))
+        let sink = sink::create(&self.target, self.options(Some(prepared.len())))
+            .map_err(|error| self.failed(&error))?;
+        sink.write_at(0, &prepared.header).map_err(|error| self.failed(&error))?;
+        Ok(sink)
     }
 
     fn options(&self, len: Option<u64>) -> sink::Options {
@@ -153,6 +207,17 @@ impl Output {
             Target::Path(path) => path.display().to_string(),
         }
     }
+}
+
+impl Prepared {
+    /// Bytes of the whole output.
+    fn len(&self) -> u64 {
+        self.header.len() as u64 + self.bytes
+    }
+}
+
+fn too_large() -> Failure {
+    Failure::new("the output would have 2^63 bytes or more")
 }
 
 /// The format that a file's name asks for; `.npy` for pipes and devices, which have no such name.

@@ -55,6 +55,12 @@ impl Failure {
         self
     }
 
+    /// Say which tensor of several it is about.
+    pub(crate) fn of_tensor(mut self, name: &str) -> Failure {
+        self.message = format!("tensor {name:?}: {}", self.message);
+        self
+    }
+
     /// Say it on standard error.
     pub(crate) fn print(&self) {
         if !self.quiet {

@@ -1,15 +1,16 @@
 //! `tslice INPUT [INDEX]`: the main job.
 
-use tslice::format::Tensor;
-use tslice::index::resolve::Selection;
+use tslice::index::IndexExpr;
+use tslice::index::resolve::resolve;
 use tslice::shape::Order;
 use tslice::view::{Layout, View};
 
 use super::args::SliceArgs;
+use super::choose::{Chosen, choose};
 use super::index::Index;
 use super::input::Input;
-use super::job::Job;
-use super::output::Output;
+use super::job::{Cut, Job};
+use super::output::{Item, Output};
 use super::print;
 use super::report::Failure;
 
@@ -18,27 +19,60 @@ pub(crate) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let output = Output::new(&args.to)?;
     let input = Input::open(&args.input, args.from.io)?;
-    let tensor = input.tensor(args.from.tensor.as_deref())?;
-    let selection = index.resolve(&tensor.shape)?;
-    let view = view(tensor, &selection, output.order)?;
-    let metadata = &input.contents.metadata;
-    let prepared = output.prepare(tensor, &input.path, selection.shape(), metadata)?;
+    let chosen = choose(&input, args, &output)?;
+    let picked = pick_all(&chosen, &index, output.order)?;
+    let items: Vec<Item<'_>> = chosen.iter().zip(&picked).map(item).collect();
+    let prepared = output.prepare(&items, &input.contents.metadata)?;
     if args.to.dry_run {
         return print(&output.describe(&prepared)?);
     }
-    let job = Job::begin(&output, &prepared.header, prepared.bytes, &args.to)?;
-    job.copy(input, &view, prepared.swap_width, prepared.header.len() as u64)?;
+    let job = Job::begin(&output, &prepared, &args.to)?;
+    let cuts = picked.into_iter().zip(&prepared.tensors).map(|(picked, placed)| Cut {
+        view: picked.view,
+        swap_width: placed.swap_width,
+        at: placed.at,
+    });
+    job.copy(input, &cuts.collect::<Vec<_>>())?;
     job.commit()
 }
 
-/// The bytes that a selection of a tensor takes, in the order of the output.
-fn view(tensor: &Tensor, selection: &Selection, order: Order) -> Result<View, Failure> {
+/// What is taken of a tensor.
+struct Picked {
+    /// The shape of the result.
+    shape: Vec<u64>,
+    /// Its bytes, in the order of the output.
+    view: View,
+}
+
+/// Apply the index to every tensor that is not only kept.
+fn pick_all(chosen: &[Chosen<'_>], index: &Index, order: Order) -> Result<Vec<Picked>, Failure> {
+    let several = chosen.iter().filter(|chosen| chosen.sliced).count() > 1;
+    let pick = |chosen: &Chosen<'_>| {
+        pick(chosen, index, order).map_err(|failure| match &chosen.tensor.name {
+            Some(name) if several => failure.of_tensor(name),
+            _ => failure,
+        })
+    };
+    chosen.iter().map(pick).collect()
+}
+
+fn pick(chosen: &Chosen<'_>, index: &Index, order: Order) -> Result<Picked, Failure> {
+    let tensor = chosen.tensor;
+    let selection = match chosen.sliced {
+        true => index.resolve(&tensor.shape)?,
+        false => resolve(&IndexExpr::default(), &tensor.shape, false).map_err(Failure::new)?,
+    };
     let layout = Layout {
         shape: &tensor.shape,
         item_bits: tensor.dtype.item_bits(),
         order: tensor.order,
         offset: tensor.offset,
     };
-    let view = View::new(&layout, selection).map_err(Failure::new)?;
-    Ok(if order == Order::F { view.transposed() } else { view })
+    let view = View::new(&layout, &selection).map_err(Failure::new)?;
+    let view = if order == Order::F { view.transposed() } else { view };
+    Ok(Picked { shape: selection.shape(), view })
+}
+
+fn item<'a>((chosen, picked): (&'a Chosen<'_>, &Picked)) -> Item<'a> {
+    Item { name: &chosen.name, dtype: &chosen.tensor.dtype, shape: picked.shape.clone() }
 }

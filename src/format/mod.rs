@@ -121,6 +121,14 @@ impl Contents {
 }
 
 impl Format {
+    /// Whether a file of this format may hold more tensors than one, each with a name.
+    pub fn holds_several(self) -> bool {
+        match self {
+            Format::Npy => false,
+            Format::Safetensors => true,
+        }
+    }
+
     /// The type, byte order included, in which the elements of a `dtype` stand in this format.
     ///
     /// `.npy` takes everything as it is; floats that NumPy lacks become the void types of
