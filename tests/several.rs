@@ -1,5 +1,7 @@
 //! Files of several tensors, through the program: `-t`, `--keep-rest`, `--rename`.
 
+#![allow(clippy::unwrap_used)]
+
 use assert_cmd::Command;
 use std::fs;
 use std::path::Path;
