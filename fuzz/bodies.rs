@@ -1,0 +1,409 @@
+//! What the fuzzers run: one function a target, from any bytes to laws that must hold.
+//!
+//! Shared by the targets of cargo-fuzz and by `tests/fuzz_corpus.rs`, which runs them over the
+//! seeds and findings that are kept in `fuzz/corpus`. A law that is broken is a panic.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use tslice::dtype::DType;
+use tslice::execute::{self, Copy, Progress};
+use tslice::format::{Contents, Format, FormatError, npy, read_contents, safetensors};
+use tslice::index::resolve::{Pick, Selection, resolve};
+use tslice::index::strided_slice::{StridedSlice, parse_list, parse_mask};
+use tslice::index::{IndexExpr, Item, Slice, numpy};
+use tslice::plan::Plan;
+use tslice::shape::{Order, contiguous_strides};
+use tslice::sink::{Sink, SinkError, WriteOrder};
+use tslice::source::{Source, SourceError};
+use tslice::view::{Layout, View};
+
+/// A target's body.
+pub(crate) type Body = fn(&[u8]);
+
+/// All targets by name; `fuzz/corpus` has a folder for each.
+pub(crate) const TARGETS: [(&str, Body); 5] = [
+    ("index_text", index_text),
+    ("strided_slice", strided_slice),
+    ("npy_header", npy_header),
+    ("safetensors_header", safetensors_header),
+    ("engine", engine),
+];
+
+/// Shapes that an expression is tried on: none, small, empty, huge, of many axes.
+const SHAPES: [&[u64]; 7] =
+    [&[], &[5], &[3, 0, 4], &[2, 3, 4, 5], &[i64::MAX as u64], &[1 << 31, 1 << 31], &[1; 64]];
+
+/// NumPy's text: what parses is printed and parsed again to the same, selects inside the shape,
+/// and selects the same in StridedSlice's words; what does not parse has its fault in the text.
+pub(crate) fn index_text(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let spelled = match numpy::parse(text) {
+        Ok(spelled) => spelled,
+        Err(error) => {
+            assert!(text.get(error.span.clone()).is_some(), "{:?} in {text:?}", error.span);
+            return assert_one_short_line(&error.to_string());
+        }
+    };
+    assert_eq!(spelled.spans.len(), spelled.expr.items.len());
+    for span in &spelled.spans {
+        assert!(text.get(span.clone()).is_some_and(|item| !item.is_empty()), "{span:?}");
+    }
+    let printed = numpy::format(&spelled.expr).text;
+    assert_eq!(numpy::parse(&printed).expect("printed text parses").expr, spelled.expr);
+    assert_selects(&spelled.expr);
+    // `None` where the words are lacking: a list, too many items
+    if let Ok(numbers) = StridedSlice::from_expr(&spelled.expr) {
+        assert_same_selections(&spelled.expr, &numbers.to_expr().expect("its own numbers"));
+    }
+}
+
+/// Eight lines: begin, end, strides and the five masks, as on the command line.
+pub(crate) fn strided_slice(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut lines = text.split('\n');
+    let mut list = || {
+        let line = lines.next().unwrap_or_default();
+        parse_list(line).map_err(|error| {
+            assert!(line.get(error.span.clone()).is_some(), "{:?} in {line:?}", error.span);
+            assert_one_short_line(&error.to_string());
+        })
+    };
+    let (Ok(begin), Ok(end), Ok(strides)) = (list(), list(), list()) else { return };
+    let mut mask = || {
+        let line = lines.next().unwrap_or("0");
+        parse_mask(line).map_err(|error| {
+            assert!(line.get(error.span.clone()).is_some(), "{:?} in {line:?}", error.span);
+            assert_one_short_line(&error.to_string());
+        })
+    };
+    let (Ok(begin_mask), Ok(end_mask), Ok(ellipsis_mask), Ok(new_axis_mask), Ok(shrink_axis_mask)) =
+        (mask(), mask(), mask(), mask(), mask())
+    else {
+        return;
+    };
+    let numbers = StridedSlice {
+        begin,
+        end,
+        strides,
+        begin_mask,
+        end_mask,
+        ellipsis_mask,
+        new_axis_mask,
+        shrink_axis_mask,
+    };
+    let expr = match numbers.to_expr() {
+        Ok(expr) => expr,
+        Err(error) => return assert_one_short_line(&error.to_string()),
+    };
+    assert_eq!(expr.items.len(), numbers.begin.len());
+    assert_selects(&expr);
+    let text = numpy::format(&expr).text;
+    assert_same_selections(&expr, &numpy::parse(&text).expect("printed text parses").expr);
+}
+
+/// A header of any bytes: see [`header`]. What is read of a `.npy` is written and read again.
+pub(crate) fn npy_header(data: &[u8]) {
+    let Some(contents) = header(data) else { return };
+    if contents.format != Format::Npy {
+        return;
+    }
+    let [tensor] = contents.tensors.as_slice() else { panic!("a .npy holds one tensor") };
+    let written = match npy::header(&tensor.dtype, &tensor.shape, tensor.order) {
+        Ok(written) => written,
+        Err(error) => return assert_one_short_line(&error.to_string()),
+    };
+    assert_eq!(written.len() % 64, 0);
+    let again = read_contents(&mut written.as_slice(), None).expect("a header of our own");
+    let [copy] = again.tensors.as_slice() else { panic!("a .npy holds one tensor") };
+    assert_eq!((&copy.dtype, &copy.shape), (&tensor.dtype, &tensor.shape));
+    assert_eq!((copy.bytes, again.header_len), (tensor.bytes, written.len() as u64));
+}
+
+/// A header of any bytes: see [`header`]. What is read of a `.safetensors` is written and read
+/// again, and the reference implementation agrees with what is accepted.
+pub(crate) fn safetensors_header(data: &[u8]) {
+    let Some(contents) = header(data) else { return };
+    if contents.format != Format::Safetensors {
+        return;
+    }
+    let tensors: Vec<(&str, &DType, &[u64], u64)> = contents
+        .tensors
+        .iter()
+        .map(|t| (t.name.as_deref().expect("a name"), &t.dtype, t.shape.as_slice(), t.bytes))
+        .collect();
+    let written = safetensors::header(&tensors, &contents.metadata).expect("what was read");
+    assert_eq!(written.len() % 8, 0);
+    let again = read_contents(&mut written.as_slice(), None).expect("a header of our own");
+    assert_eq!(again.metadata, contents.metadata);
+    let all = |contents: &Contents| -> Vec<_> {
+        let tensors = contents.tensors.iter();
+        tensors.map(|t| (t.name.clone(), t.dtype.clone(), t.shape.clone(), t.bytes)).collect()
+    };
+    assert_eq!(all(&again), all(&contents));
+    if contents.expected_len() == data.len() as u64 {
+        ::safetensors::SafeTensors::read_metadata(data).expect("the reference accepts it");
+    }
+}
+
+/// Read a header as a pipe and as a file: no more is read than there is, the two agree, tensors
+/// lie inside the file. `None` where the pipe's header was refused.
+fn header(data: &[u8]) -> Option<Contents> {
+    let mut rest = data;
+    let piped = read_contents(&mut rest, None);
+    let mapped = read_contents(&mut &*data, Some(data.len() as u64));
+    let contents = match piped {
+        Ok(contents) => contents,
+        Err(error) => {
+            assert_one_short_line(&error.to_string());
+            assert!(mapped.is_err(), "a file is read that a pipe is not");
+            return None;
+        }
+    };
+    assert_eq!((data.len() - rest.len()) as u64, contents.header_len);
+    for pair in contents.tensors.windows(2) {
+        assert!(pair[0].offset + pair[0].bytes <= pair[1].offset, "{pair:?} overlap");
+    }
+    for tensor in &contents.tensors {
+        assert!(tensor.offset >= contents.header_len);
+        assert!(tensor.offset + tensor.bytes <= contents.expected_len());
+        assert!(tensor.shape.len() <= 64);
+    }
+    match mapped {
+        Ok(mapped) => {
+            assert_eq!(mapped, contents);
+            assert!(contents.expected_len() <= data.len() as u64);
+        }
+        Err(FormatError::CutShort { .. } | FormatError::TrailingBytes { .. }) => {}
+        Err(error) => panic!("a pipe is read that a file is not: {error}"),
+    }
+    Some(contents)
+}
+
+/// A message as people can read it, whatever is in the file.
+fn assert_one_short_line(message: &str) {
+    assert!(!message.contains(|c: char| c.is_control()), "{message:?}");
+    assert!(message.len() < 2000, "{} bytes of message", message.len());
+}
+
+/// What an expression takes of any shape lies inside it.
+fn assert_selects(expr: &IndexExpr) {
+    for (shape, keepdims) in SHAPES.into_iter().flat_map(|shape| [(shape, false), (shape, true)]) {
+        let selection = match resolve(expr, shape, keepdims) {
+            Ok(selection) => selection,
+            Err(error) => {
+                assert!(error.item < expr.items.len().max(1));
+                assert_one_short_line(&error.to_string());
+                continue;
+            }
+        };
+        for pick in &selection.picks {
+            match pick {
+                Pick::Index { axis, at } => assert!(at < &shape[*axis]),
+                Pick::Range { axis, start, step, len } => {
+                    assert!(*step != 0 && *len <= shape[*axis]);
+                    let last =
+                        i128::from(*start) + i128::from(*step) * i128::from(len.saturating_sub(1));
+                    let inside = 0..i128::from(shape[*axis]);
+                    assert!(*len == 0 || inside.contains(&i128::from(*start)), "{pick:?}");
+                    assert!(*len == 0 || inside.contains(&last), "{pick:?}");
+                }
+                Pick::List { axis, positions } => {
+                    assert!(positions.iter().all(|at| at < &shape[*axis]));
+                }
+                Pick::NewAxis => {}
+            }
+        }
+        let layout = Layout { shape, item_bits: 8, order: Order::C, offset: 80 };
+        let Ok(view) = View::new(&layout, &selection) else { continue };
+        let _ = (Plan::new(&view, 1, 1000).pieces(), Plan::forward(&view, 1, 1000));
+    }
+}
+
+fn assert_same_selections(one: &IndexExpr, other: &IndexExpr) {
+    for shape in SHAPES {
+        let (one, other) = (resolve(one, shape, false), resolve(other, shape, false));
+        assert_eq!(one.is_ok(), other.is_ok(), "{one:?}, {other:?}");
+        assert_eq!(one.ok(), other.ok());
+    }
+}
+
+/// The whole engine against a loop over elements: a tensor, an expression and a way to run it are
+/// made out of the bytes.
+pub(crate) fn engine(data: &[u8]) {
+    let mut dice = Dice(data);
+    let ndim = dice.below(6);
+    let shape: Vec<u64> = (0..ndim).map(|_| dice.below(9)).collect();
+    if shape.iter().product::<u64>() > 2000 {
+        return;
+    }
+    let order = dice.order();
+    let itemsize = [1, 2, 3, 4, 8, 12, 16, 31][dice.below(8) as usize];
+    let offset = dice.below(17);
+    let expr = dice.expression();
+    let Ok(selection) = resolve(&expr, &shape, dice.below(2) == 1) else { return };
+    if selection.picks.iter().any(|pick| matches!(pick, Pick::List { .. })) {
+        return;
+    }
+    let out_order = dice.order();
+    let piece_bytes = [1, 7, 64, 1000, 1 << 18][dice.below(5) as usize];
+    let limit = [None, Some(1), Some(40), Some(1000)][dice.below(4) as usize];
+    let write = [WriteOrder::Any, WriteOrder::Ascending][dice.below(2) as usize];
+
+    let layout = Layout { shape: &shape, item_bits: itemsize * 8, order, offset };
+    let len = shape.iter().product::<u64>() * itemsize + offset;
+    let data = (0..len).map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect();
+    let source = Bytes { data, limit };
+    let view = View::new(&layout, &selection).expect("a small tensor");
+    let view = if out_order == Order::F { view.transposed() } else { view };
+    let plan = Plan::new(&view, 1, piece_bytes);
+    let sink = Memory { write, bytes: Mutex::new((vec![None; view.bytes() as usize], 0)) };
+    let copies = [Copy { source: &source, pieces: &plan, swap_width: 1, at: 0 }];
+    execute::run(&copies, &sink, 2, &Progress::default()).expect("memory does not fail");
+    let (bytes, _) = sink.bytes.into_inner().expect("no worker panicked");
+    let found: Vec<u8> = bytes.into_iter().map(|byte| byte.expect("every byte")).collect();
+    assert_eq!(found, naive(&layout, &source.data, &selection, out_order));
+}
+
+/// The selected bytes, one element after the other.
+fn naive(layout: &Layout<'_>, data: &[u8], selection: &Selection, order: Order) -> Vec<u8> {
+    let itemsize = layout.item_bits / 8;
+    let strides = contiguous_strides(layout.shape, itemsize, layout.order).expect("small");
+    let (mut first, mut axes) = (layout.offset as i64, Vec::new());
+    for pick in &selection.picks {
+        match *pick {
+            Pick::Index { axis, at } => first += at as i64 * strides[axis],
+            Pick::Range { axis, start, step, len } => {
+                first += start as i64 * strides[axis];
+                axes.push((len, step * strides[axis]));
+            }
+            Pick::NewAxis | Pick::List { .. } => axes.push((1, 0)),
+        }
+    }
+    if order == Order::F {
+        axes.reverse();
+    }
+    let mut out = Vec::new();
+    for number in 0..axes.iter().map(|axis| axis.0).product() {
+        let (mut at, mut rest): (i64, u64) = (first, number);
+        for &(len, stride) in axes.iter().rev() {
+            at += (rest % len) as i64 * stride;
+            rest /= len;
+        }
+        out.extend_from_slice(&data[at as usize..][..itemsize as usize]);
+    }
+    out
+}
+
+/// Choices out of the fuzzer's bytes; zeroes when they are spent.
+struct Dice<'a>(&'a [u8]);
+
+impl Dice<'_> {
+    fn byte(&mut self) -> u8 {
+        let (first, rest) = self.0.split_first().unwrap_or((&0, &[]));
+        self.0 = rest;
+        *first
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        u64::from(self.byte()) % end
+    }
+
+    fn order(&mut self) -> Order {
+        if self.below(2) == 1 { Order::F } else { Order::C }
+    }
+
+    /// Any integer, mostly a small one.
+    fn integer(&mut self) -> i64 {
+        match self.byte() {
+            0x7f => i64::MAX,
+            0x80 => i64::MIN,
+            byte => i64::from(byte as i8) % 12,
+        }
+    }
+
+    fn bound(&mut self) -> Option<i64> {
+        (self.below(3) > 0).then(|| self.integer())
+    }
+
+    fn expression(&mut self) -> IndexExpr {
+        let mut items: Vec<Item> = Vec::new();
+        for _ in 0..self.below(8) {
+            items.push(match self.below(8) {
+                0 => Item::Integer(self.integer()),
+                1 => Item::NewAxis,
+                2 if !items.contains(&Item::Ellipsis) => Item::Ellipsis,
+                _ => {
+                    let (start, stop, step) = (self.bound(), self.bound(), self.bound());
+                    let step = step.filter(|&step| step != 0).map(|step| step.max(-i64::MAX));
+                    Item::Slice(Slice { start, stop, step })
+                }
+            });
+        }
+        IndexExpr { items }
+    }
+}
+
+/// An input in memory, lent whole or read in windows.
+struct Bytes {
+    data: Vec<u8>,
+    limit: Option<u64>,
+}
+
+impl Source for Bytes {
+    fn len(&self) -> u64 {
+        self.data.len() as u64
+    }
+
+    fn window<'a>(
+        &'a self,
+        range: Range<u64>,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], SourceError> {
+        let bytes = &self.data[range.start as usize..range.end as usize];
+        if self.limit.is_none() {
+            return Ok(bytes);
+        }
+        scratch.clear();
+        scratch.extend_from_slice(bytes);
+        Ok(scratch)
+    }
+
+    fn window_limit(&self) -> Option<u64> {
+        self.limit
+    }
+
+    fn verify(&self) -> Result<(), SourceError> {
+        Ok(())
+    }
+}
+
+/// An output in memory that notices a byte that is written twice, and one out of order.
+struct Memory {
+    write: WriteOrder,
+    /// The bytes, and where the next one goes where they come in order.
+    bytes: Mutex<(Vec<Option<u8>>, u64)>,
+}
+
+impl Sink for Memory {
+    fn order(&self) -> WriteOrder {
+        self.write
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        let mut guard = self.bytes.lock().expect("no worker panicked");
+        let (all, next) = &mut *guard;
+        if self.write == WriteOrder::Ascending {
+            assert_eq!(*next, offset, "out of order");
+            *next += bytes.len() as u64;
+        }
+        for (place, &byte) in all[offset as usize..][..bytes.len()].iter_mut().zip(bytes) {
+            assert_eq!(place.replace(byte), None, "written twice");
+        }
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
