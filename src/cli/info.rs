@@ -8,7 +8,7 @@ use super::args::{InfoArgs, Io};
 use super::exit::Exit;
 use super::input::Input;
 use super::print;
-use super::report::{Failure, human_bytes, shown};
+use super::report::{Failure, human_bytes, printable, shown};
 use super::table::{Align, table};
 
 /// Describe every file; one that cannot be read does not keep the others from being shown.
@@ -43,7 +43,7 @@ fn as_text(input: &Input) -> String {
     let count = contents.tensors.len();
     let mut text = format!(
         "{}: {}, {count} tensor{}, {}\n",
-        shown(&input.path),
+        printable(&shown(&input.path)),
         contents.format,
         if count == 1 { "" } else { "s" },
         human_bytes(total)
@@ -60,7 +60,7 @@ fn as_text(input: &Input) -> String {
 
 fn row(tensor: &Tensor) -> [String; 6] {
     [
-        tensor.name.clone().unwrap_or_else(|| "-".to_owned()),
+        tensor.name.as_deref().map_or_else(|| "-".to_owned(), printable),
         tensor.dtype.to_string(),
         Tuple(&tensor.shape).to_string(),
         tensor.bytes.to_string(),

@@ -33,7 +33,11 @@ impl Input {
         })?;
         let contents = match &mut bytes {
             source::Input::Random(source) => {
-                format::read_contents(&mut source::Reader::new(source.as_ref()), Some(source.len()))
+                let mut reader = source::Reader::new(source.as_ref());
+                let contents = format::read_contents(&mut reader, Some(source.len()));
+                // a file cut short in the meantime is the reason for whatever its header seems to say
+                source.verify().map_err(|error| failed_source(path, &error))?;
+                contents
             }
             source::Input::Forward(stream) => format::read_contents(stream, None),
         };

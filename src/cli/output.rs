@@ -191,8 +191,7 @@ impl Output {
             SinkError::Closed => {
                 return Failure { quiet: true, ..Failure::new("the pipe was closed") };
             }
-            SinkError::Io(error) => plain(error),
-            error => error.to_string(),
+            error => plain(error),
         };
         let failure = Failure::new(format_args!("{}: {words}", self.shown()));
         match error {

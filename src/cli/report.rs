@@ -35,12 +35,12 @@ impl Failure {
 
     /// It could not be done because of a file.
     pub(crate) fn file(path: &Path, error: impl fmt::Display) -> Failure {
-        Failure::new(format_args!("{}: {error}", shown(path)))
+        Failure::new(format_args!("{}: {}", shown(path), plain(error)))
     }
 
     /// The operating system refused something to do with a file.
     pub(crate) fn io(path: &Path, error: &io::Error) -> Failure {
-        Failure::file(path, plain(error))
+        Failure::file(path, error)
     }
 
     /// Show where in an expression the fault is.
@@ -72,12 +72,12 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "tslice: {}", self.message)?;
+        writeln!(f, "tslice: {}", printable(&self.message))?;
         if let Some((text, span)) = &self.caret {
             caret(f, text, span)?;
         }
         match &self.hint {
-            Some(hint) => writeln!(f, "hint: {hint}"),
+            Some(hint) => writeln!(f, "hint: {}", printable(hint)),
             None => Ok(()),
         }
     }
@@ -121,13 +121,22 @@ fn floor_char(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// An error of the operating system in its own words, without the number.
-pub(crate) fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.find(" (os error ") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
+/// An error, where it is one of the operating system in its own words, without the number.
+pub(crate) fn plain(error: impl fmt::Display) -> String {
+    let mut text = error.to_string();
+    let number = text.rfind(" (os error ").filter(|_| text.ends_with(')'));
+    text.truncate(number.unwrap_or(text.len()));
+    text
+}
+
+/// A text with names in it, on one line: a control character is shown as its escape, so that no
+/// name of a file or a tensor breaks a message up or speaks to the terminal.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
+    shown
 }
 
 /// A path as messages show it.
@@ -163,6 +172,15 @@ mod tests {
         let lines: Vec<&str> = shown.lines().collect();
         assert_eq!(lines[1].find('9'), lines[2].find('^'));
         assert!(lines[1].len() < 80);
+    }
+
+    #[test]
+    fn a_message_is_one_line() {
+        let failure = Failure::new("a\nb\u{1b}[31m: no").hint("é\u{85}\t'");
+        assert_eq!(failure.to_string(), "tslice: a\\nb\\u{1b}[31m: no\nhint: é\\u{85}\\t'\n");
+        let error = io::Error::from_raw_os_error(libc::EIO);
+        assert_eq!(plain(format_args!("cannot: {error}")), "cannot: Input/output error");
+        assert_eq!(plain("(os error 5) or so"), "(os error 5) or so");
     }
 
     #[test]
