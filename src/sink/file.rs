@@ -11,7 +11,8 @@
 //! 6. The file gets its name by `linkat`, which refuses a name that was taken in the meantime.
 //! 7. To replace, it gets a name beginning with `.tslice-` and is renamed over the old one. For that
 //!    instant `litter` takes care of signals.
-//! 8. With `fsync`, the directory follows.
+//! 8. With `fsync`, the directory follows. It is opened before 6; if it then fails, the output stays
+//!    and the error says so.
 //!
 //! Where files must have names, 2 makes one beginning with `.tslice-`, and 6 renames it.
 
@@ -139,6 +140,9 @@ impl Sink for FileSink {
         self.check_complete()?;
         let Self { file, named, entry, options, .. } = *self;
         let synced = SinkError::os("cannot be brought to the disk");
+        // Opened before anything is put in place, so that a folder that may not be read is no
+        // reason to fail afterwards.
+        let dir = options.fsync.then(|| open_dir(&entry)).transpose().map_err(&synced)?;
         // A network file system may keep its errors for `close`, whose result nobody sees.
         if options.fsync || os::is_network(&file) {
             file.sync_all().map_err(&synced)?;
@@ -151,13 +155,22 @@ impl Sink for FileSink {
             Some(Errno::EXIST) if !options.force => SinkError::Exists,
             _ => SinkError::os("cannot be put in place")(error),
         })?;
-        if options.fsync {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            openat(&entry.dir, ".", flags, Mode::empty())
-                .and_then(fsync)
-                .map_err(|error| synced(error.into()))?;
-        }
-        Ok(())
+        dir.map_or(Ok(()), sync_dir)
+            .map_err(SinkError::os("is in place, but its name cannot be brought to the disk"))
+    }
+}
+
+/// The directory, for step 8: its own descriptor is only good for finding names.
+fn open_dir(entry: &Entry) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(retry(|| openat(&entry.dir, ".", flags, Mode::empty()))?)
+}
+
+/// Step 8. Some network file systems cannot, and bring names to the disk by themselves.
+fn sync_dir(dir: OwnedFd) -> rustix::io::Result<()> {
+    match retry(|| fsync(&dir)) {
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
+        result => result,
     }
 }
 

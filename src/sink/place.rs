@@ -15,7 +15,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::{Options, SinkError};
+use super::{Options, SinkError, retry};
 
 /// How many links are followed, as in the kernel.
 const LINKS: usize = 40;
@@ -99,7 +99,7 @@ fn step(from: impl AsFd, path: &Path) -> Result<(OwnedFd, OsString), SinkError> 
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     // Not opened for reading, which is a right of its own that a drop-box doesn't grant.
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = openat(from, parent, flags, Mode::empty()).map_err(failed)?;
+    let dir = retry(|| openat(&from, parent, flags, Mode::empty())).map_err(failed)?;
     Ok((dir, name.to_owned()))
 }
 
