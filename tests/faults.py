@@ -1,0 +1,521 @@
+#!/usr/bin/env python3
+"""Every system call of a run goes wrong in turn: what stood there stands, and nothing is left.
+
+    python tests/faults.py --bin target/debug/tslice [--only WORD] [--quick]
+
+Each `Scene` is one run of the binary in a folder of its own. After an undisturbed run, whose
+output NumPy judges, the scene is repeated once for each of its system calls and each misfortune:
+
+    fail    the call fails, with each errno of a list; or transfers only half
+    signal  SIGKILL, SIGTERM or SIGINT comes just before the call
+    shrink  another process cuts the input short just before the call
+    rival   another process creates the output just before the call
+    switch  another process puts a symbolic link in the output's place, or in its folder's
+    world   a whole run without some feature of the kernel or the file system: it must succeed
+
+A run must end with exit status 0 and the whole output, or with 1, one message, and the folder as
+it was; only its own signal may end it otherwise. Needs NumPy and what `supervise` asks for.
+"""
+
+import argparse
+import errno
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import struct
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+import supervise
+
+BIN, QUICK = "", False
+OLD = b"precious"
+O_TMPFILE, SETPIPE_SZ, MAP_STACK = 0o20200000, 1031, 0x20000
+ENV = dict({k: v for k, v in os.environ.items() if k != "RUST_BACKTRACE"}, NO_COLOR="1")
+
+# What a call can say of itself; EINTR only where signals interrupt, since others never give it.
+INTERRUPTED = {"read", "write", "pread64", "pwrite64", "openat", "fallocate", "ftruncate", "splice", "poll", "fstatfs"}
+ERRNOS = {
+    "openat": ["EACCES", "EMFILE", "ENOSPC", "ENOMEM"], "mmap": ["ENOMEM", "ENODEV", "EAGAIN"],
+    "brk": ["ENOMEM"], "mprotect": ["ENOMEM"], "mremap": ["ENOMEM"], "clone": ["EAGAIN"], "clone3": ["EAGAIN"],
+    "read": ["EIO", "EISDIR"], "pread64": ["EIO", "ESTALE"], "write": ["EIO", "ENOSPC"],
+    "pwrite64": ["EIO", "ENOSPC", "EDQUOT", "EFBIG"], "fallocate": ["EIO", "ENOSPC", "EFBIG", "EOPNOTSUPP"],
+    "ftruncate": ["EIO", "EFBIG"], "fsync": ["EIO", "ENOSPC"], "linkat": ["EIO", "ENOSPC", "EPERM", "EXDEV", "EMLINK"],
+    "renameat": ["EIO", "ENOSPC", "EACCES", "EXDEV"], "renameat2": ["EIO", "ENOSPC", "EINVAL"],
+    "fchmod": ["EPERM", "EIO"], "socketpair": ["EMFILE"], "pipe2": ["EMFILE"], "rt_sigaction": ["EINVAL"],
+    "splice": ["EINVAL", "EIO"], "poll": ["ENOMEM"], "sigaltstack": ["ENOMEM"], "getrandom": ["ENOSYS"],
+}
+OTHERS = ["EIO", "ENOMEM"]
+
+
+class Wrong(Exception):
+    """What a run should not have done."""
+
+
+# ---------------------------------------------------------------- scenes
+
+
+class Scene:
+    """A run: how its folder is made, its arguments, and what it puts where."""
+
+    def __init__(self, name, args, expected, output="o.npy", stdin=None, to_stdout=None, old=None, inputs=("a.npy",),
+                 world=lambda call: None):
+        self.name, self.args, self.expected, self.output, self.old = name, args, expected, output, old
+        self.stdin, self.to_stdout, self.inputs, self.world = stdin, to_stdout, inputs, world
+        # whether SIGKILL may leave a name that begins with .tslice-
+        self.litters = "--force" in args or world is no_unnamed_files
+
+    def prepare(self, folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(os.path.join(folder, "spool"))
+        for name in self.inputs:
+            shutil.copy(os.path.join(HOME, name), os.path.join(folder, name))
+        if self.old is not None and self.output not in self.inputs:
+            with open(os.path.join(folder, self.output), "wb") as file:
+                file.write(self.old)
+
+    def run(self, folder, decide=lambda call: None):
+        """The run, with what it wrote to standard output and standard error."""
+        stdin, feeder, opened = os.open(os.devnull, os.O_RDONLY), None, []
+        if self.stdin:
+            os.close(stdin)
+            stdin, feeder = feed(os.path.join(HOME, self.stdin))
+        opened.append(stdin)
+        stderr = os.memfd_create("stderr")
+        if self.to_stdout == "pipe":
+            drain, stdout = os.pipe()
+            fcntl.fcntl(stdout, SETPIPE_SZ, 1 << 20)  # it all fits
+            os.set_blocking(drain, False)
+            opened.append(drain)
+        else:
+            stdout = os.memfd_create("stdout")
+        opened += [stderr, stdout]
+        env = dict(ENV, TMPDIR=os.path.join(folder, "spool"))
+
+        def judged(call):
+            answer = self.world(call)
+            return decide(call) if answer is None else answer
+
+        run = supervise.Run([BIN, *self.args], judged, stdin, stdout, stderr, folder, env)
+        try:
+            run.go(30)
+            run.err = os.pread(stderr, 1 << 20, 0)
+            if self.to_stdout == "pipe":
+                os.close(stdout)
+                opened.remove(stdout)
+                run.out = b""
+                while piece := os.read(drain, 1 << 20):
+                    run.out += piece
+            else:
+                run.out = os.pread(stdout, 1 << 24, 0)
+        finally:
+            for fd in opened:
+                os.close(fd)
+            if feeder:
+                os.waitpid(feeder, 0)
+        return run
+
+    def original(self, name):
+        """What a file of the folder was before the run; None if it was not."""
+        if name in self.inputs:
+            with open(os.path.join(HOME, name), "rb") as file:
+                return file.read()
+        return self.old if name == self.output else None
+
+    def state(self, folder, litter=False, ignore=()):
+        """'old', 'new' or 'both' (where the output is none of the files); raises on anything else."""
+        for name in os.listdir(os.path.join(folder, "spool")):
+            raise Wrong(f"spool/{name} is left")
+        found = "old" if not self.to_stdout and self.old is None else "both"
+        for name in sorted(os.listdir(folder)):
+            path = os.path.join(folder, name)
+            if name == "spool" or name in ignore or os.path.isdir(path):
+                continue
+            if litter and name.startswith(".tslice-"):
+                continue
+            with open(path, "rb") as file:
+                data = file.read()
+            if name == self.output and not self.to_stdout:
+                if data == self.new:
+                    found = "new"
+                elif data == self.original(name):
+                    found = "old"
+                else:
+                    raise Wrong(f"{name} holds {len(data)} bytes that are neither the old ones nor the new ones")
+            elif self.original(name) is None:
+                raise Wrong(f"{name} is left")
+            elif data != self.original(name):
+                raise Wrong(f"{name} was changed")
+        for name in self.inputs:
+            if name not in ignore and not os.path.exists(os.path.join(folder, name)):
+                raise Wrong(f"{name} is gone")
+        if self.old is not None and not self.to_stdout and not os.path.exists(os.path.join(folder, self.output)):
+            raise Wrong("what stood there is gone")
+        return found
+
+    def rehearse(self):
+        """An undisturbed run: its output, and the list of its calls."""
+        folder, calls = os.path.join(HOME, "work"), []
+        self.prepare(folder)
+        run = self.run(folder, lambda call: calls.append((call.name, call.path(), call.args[0])))
+        if run.status != 0 or run.err:
+            raise Wrong(f"the undisturbed run ends with {run.status}: {run.err!r}")
+        if self.to_stdout:
+            self.new = run.out
+        else:
+            with open(os.path.join(folder, self.output), "rb") as file:
+                self.new = file.read()
+        self.expected(self.new)
+        self.state(folder)
+        return calls
+
+
+def feed(path):
+    """A pipe that a process of its own fills from a file: its end to read, and the process."""
+    reader, writer = os.pipe()
+    feeder = os.fork()
+    if feeder == 0:
+        try:
+            os.close(reader)
+            with open(path, "rb") as file, open(writer, "wb") as pipe:
+                shutil.copyfileobj(file, pipe)
+        finally:
+            os._exit(0)
+    os.close(writer)
+    return reader, feeder
+
+
+def no_unnamed_files(call):
+    """File systems without O_TMPFILE."""
+    return errno.EOPNOTSUPP if call.name == "openat" and call.args[2] & O_TMPFILE == O_TMPFILE else None
+
+
+def an_array(array):
+    def check(raw):
+        with open(os.path.join(HOME, "judged.npy"), "wb") as file:
+            file.write(raw)
+        found = np.load(os.path.join(HOME, "judged.npy"))
+        if found.dtype != array.dtype or not np.array_equal(found, array):
+            raise Wrong("the undisturbed run writes other values than NumPy")
+    return check
+
+
+def a_safetensors(array):
+    def check(raw):
+        n, = struct.unpack("<Q", raw[:8])
+        (info,) = [v for k, v in json.loads(raw[8:8 + n]).items() if k != "__metadata__"]
+        if info["shape"] != list(array.shape) or raw[8 + n:] != np.ascontiguousarray(array).tobytes():
+            raise Wrong("the undisturbed run writes other values than NumPy")
+    return check
+
+
+def text_with(*words):
+    def check(raw):
+        for word in words:
+            if word not in raw:
+                raise Wrong(f"the undisturbed run does not print {word!r}")
+    return check
+
+
+def scenes():
+    a = np.arange(60 * 30 * 40, dtype="<i4").reshape(60, 30, 40)  # 288 kB
+    np.save(os.path.join(HOME, "a.npy"), a)
+    big = np.arange(6 << 20, dtype="u4").astype("u1").reshape(6, 1024, 1024)
+    np.save(os.path.join(HOME, "big.npy"), big)
+    header = json.dumps({"w": {"dtype": "I32", "shape": [60, 30, 40], "data_offsets": [0, a.nbytes]}}).encode()
+    with open(os.path.join(HOME, "m.safetensors"), "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header + a.tobytes())
+    back, every = "[::-1, ::-2]", "[::2]"
+    yield Scene("slice to a new file", ["a.npy", back, "-o", "o.npy"], an_array(a[::-1, ::-2]))
+    yield Scene("slice over an old file", ["a.npy", back, "-o", "o.npy", "--force"], an_array(a[::-1, ::-2]), old=OLD)
+    yield Scene("slice over the input", ["a.npy", back, "-o", "a.npy", "--force"], an_array(a[::-1, ::-2]),
+                output="a.npy", old=OLD)
+    yield Scene("slice with --fsync", ["a.npy", every, "-o", "o.npy", "--fsync"], an_array(a[::2]))
+    yield Scene("slice over an old file with --fsync", ["a.npy", every, "-o", "o.npy", "--force", "--fsync"],
+                an_array(a[::2]), old=OLD)
+    yield Scene("slice by reading", ["a.npy", back, "-o", "o.npy", "--io", "read"], an_array(a[::-1, ::-2]))
+    yield Scene("slice in two threads", ["big.npy", back, "-o", "o.npy", "-j", "2"], an_array(big[::-1, ::-2]),
+                inputs=("big.npy",))
+    yield Scene("slice out of a checkpoint", ["m.safetensors", back, "-t", "w", "-o", "o.npy"],
+                an_array(a[::-1, ::-2]), inputs=("m.safetensors",))
+    yield Scene("slice to a checkpoint", ["a.npy", back, "-o", "o.safetensors"], a_safetensors(a[::-1, ::-2]),
+                output="o.safetensors")
+    yield Scene("slice to a pipe", ["a.npy", back], an_array(a[::-1, ::-2]), to_stdout="pipe")
+    yield Scene("slice to a redirected file", ["a.npy", back], an_array(a[::-1, ::-2]), to_stdout="file")
+    yield Scene("slice of a pipe as it comes", ["-", "[::2, 3:5]", "-o", "o.npy"], an_array(a[::2, 3:5]), stdin="a.npy",
+                inputs=())
+    yield Scene("slice of a pipe that is spooled", ["-", back, "-o", "o.npy"], an_array(big[::-1, ::-2]), stdin="big.npy",
+                inputs=())
+    yield Scene("pipe to pipe", ["-", "[3:9]"], an_array(a[3:9]), stdin="a.npy", inputs=(), to_stdout="pipe")
+    for force in ([], ["--force"]):
+        yield Scene(f"slice without unnamed files {' '.join(force)}", ["a.npy", every, "-o", "o.npy", *force],
+                    an_array(a[::2]), old=OLD if force else None, world=no_unnamed_files)
+    yield Scene("info", ["info", "a.npy"], text_with(b"(60, 30, 40)", b"int32"), to_stdout="file")
+
+
+# ---------------------------------------------------------------- judging
+
+
+def judge(scene, run, folder, by=None, litter=False, ignore=(), silent=False, names=None):
+    """By the promises; `by` is the signal that was sent, if one was.
+
+    Two things are let pass. A folder that cannot be brought to the disk, with the output in it, is
+    an error that says so. And Rust's runtime aborts where memory ends just as it gives a new thread
+    its signal stack.
+    """
+    state = scene.state(folder, litter, ignore)
+    if by is not None and run.status == -by:
+        return
+    if run.status == 0:
+        if state == "old":
+            raise Wrong("exit status 0, and no output")
+        if scene.to_stdout and run.out != scene.new:
+            raise Wrong(f"exit status 0, and {len(run.out)} of {len(scene.new)} bytes on standard output")
+        return
+    if run.status != 1:
+        raise Wrong(f"ends with {run.status}: {run.err!r:.300}")
+    if state == "new" and b"is in place, but" not in run.err:
+        raise Wrong(f"exit status 1, and the output stands there: {run.err!r:.300}")
+    if not silent:
+        message = run.err.decode(errors="replace")
+        if not re.match(r"tslice: [^A-Z\n][^\n]*\n(hint: [^\n]*\n)?$", message) or "panicked" in message:
+            raise Wrong(f"the message is not one line: {message!r:.400}")
+        if names and names not in message:
+            raise Wrong(f"the message does not name {names}: {message!r:.300}")
+
+
+class Once:
+    """A decision for one call, by number; what it was is kept."""
+
+    def __init__(self, number, act):
+        self.number, self.act, self.call = number, act, None
+
+    def __call__(self, call):
+        if call.number != self.number:
+            return None
+        self.call = (call.name, call.path(), call.args[0])
+        return self.act(call)
+
+
+def turn(scene, folder, number, act, **how):
+    """One run with one misfortune; the call that it met, or None where the run had fewer calls."""
+    scene.prepare(folder)
+    once = Once(number, act)
+    try:
+        run = scene.run(folder, once)
+        if run.status == -signal.SIGABRT and b"alternative stack" in run.err:
+            scene.state(folder, litter=True)
+        elif once.call:
+            judge(scene, run, folder, silent=once.call[0] == "write" and once.call[2] == 2, **how)
+        return once.call, run
+    except Wrong as wrong:
+        name, path, _ = once.call or ("?", b"", 0)
+        raise Wrong(f"call {number}, {name} {path.decode(errors='replace')}: {wrong}") from None
+
+
+# ---------------------------------------------------------------- misfortunes
+
+
+def errnos(name):
+    return ERRNOS.get(name, OTHERS) + (["EINTR"] if name in INTERRUPTED else [])
+
+
+def fail(scene, calls, folder):
+    for number, (name, _, _) in enumerate(calls, 1):
+        for word in errnos(name)[:1] if QUICK else errnos(name):
+            def act(call):
+                # with threads, another call may have come to this place
+                return getattr(errno, word) if word in errnos(call.name) else None
+            yield f"{word} from", lambda: (must_succeed if word == "EINTR" else turn)(scene, folder, number, act)
+        if name in ("read", "write", "pread64", "pwrite64"):
+            def halve(call):
+                done = call.half()
+                return None if done is None else ("value", done)
+            yield "half of", lambda: must_succeed(scene, folder, number, halve)
+
+
+def must_succeed(scene, folder, number, act):
+    call, run = turn(scene, folder, number, act)
+    if call and run.status != 0:
+        raise Wrong(f"call {number}, {call[0]}: ends with {run.status}: {run.err!r:.300}")
+
+
+def signals(scene, calls, folder):
+    for number in range(1, len(calls) + 1):
+        for which in (signal.SIGKILL,) if QUICK else (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
+            def act(call):
+                os.kill(call.run.pid, which)
+            litter = which == signal.SIGKILL and scene.litters
+            yield which.name, lambda: turn(scene, folder, number, act, by=which, litter=litter)
+
+
+def shrink(scene, calls, folder):
+    if not scene.inputs:
+        return
+    name = scene.inputs[0]
+    size = os.path.getsize(os.path.join(HOME, name))
+    for number in range(1, len(calls) + 1):
+        for cut in (50, 5000) if QUICK else (0, 50, 130, 5000, size // 2, size - 1):
+            def act(call):
+                # not after it was replaced by the output
+                if os.stat(os.path.join(folder, name)).st_size == size:
+                    os.truncate(os.path.join(folder, name), cut)
+            yield f"cut to {cut}", lambda: turn(scene, folder, number, act, ignore=(name,), names=name)
+
+
+def rival(scene, calls, folder):
+    if scene.to_stdout or scene.old is not None:
+        return
+    path = os.path.join(folder, scene.output)
+    for number in range(1, len(calls) + 1):
+        first = []
+
+        def act(call):
+            try:
+                with open(path, "xb") as file:
+                    file.write(b"rival")
+                first.append(True)
+            except FileExistsError:
+                pass
+
+        def one():
+            first.clear()
+            try:
+                call, run = turn(scene, folder, number, act, ignore=(scene.output,))
+            except Wrong as wrong:
+                if "no output" not in str(wrong):  # it was not looked at
+                    raise
+                call, run = ("?",), None
+            with open(path, "rb") as file:
+                data = file.read()
+            if first and (data != b"rival" or run is None or run.status != 1):
+                raise Wrong(f"call {number}: the rival was first, and lost")
+            if not first and data != scene.new:
+                raise Wrong(f"call {number}: the rival came late, and won")
+        yield "a rival before", one
+
+
+def switch(scene, calls, folder):
+    if scene.to_stdout or scene.output in scene.inputs:
+        return
+    seen = [n for n, (name, path, _) in enumerate(calls, 1) if name == "newfstatat" and path == scene.output.encode()]
+    path, victim = os.path.join(folder, scene.output), os.path.join(folder, "spool", "victim")
+    for number in range(seen[0] + 1, len(calls) + 1):
+        def act(call):
+            with open(victim, "w") as file:
+                file.write("victim")
+            if os.path.lexists(path):
+                os.unlink(path)
+            os.symlink("spool/victim", path)
+
+        def one():
+            scene.prepare(folder)
+            once = Once(number, act)
+            run = scene.run(folder, once)
+            if once.call and open(victim).read() != "victim":
+                raise Wrong(f"call {number}, {once.call[0]}: a link that came later was followed")
+            if run.status not in (0, 1):
+                raise Wrong(f"call {number}: ends with {run.status}: {run.err!r:.300}")
+        yield "a link before", one
+
+
+def worlds(scene, calls, folder):
+    def lacks(**kinds):
+        def decide(call):
+            for name, (word, holds) in kinds.items():
+                if call.name == name and holds(call):
+                    return getattr(errno, word)
+        return decide
+
+    def always(call):
+        return True
+
+    def in_proc(call):
+        return call.path().startswith(b"/proc")
+
+    def unnamed(call):
+        return call.args[2] & O_TMPFILE == O_TMPFILE
+
+    no_proc = {name: ("ENOENT", in_proc) for name in ("openat", "newfstatat", "readlinkat", "statx")}
+    kinds = {
+        "no unnamed files": dict(openat=("EOPNOTSUPP", unnamed)),
+        "no unnamed files, no renameat2": dict(openat=("EOPNOTSUPP", unnamed), renameat2=("EINVAL", always)),
+        "no unnamed files, no renameat2, no links": dict(
+            openat=("EOPNOTSUPP", unnamed), renameat2=("EINVAL", always), linkat=("EPERM", always)),
+        "no /proc": no_proc,
+        "no fallocate": dict(fallocate=("EOPNOTSUPP", always)),
+        "no links": dict(linkat=("EPERM", always)),
+        "no maps of files": dict(mmap=("ENODEV", lambda call: call.args[4] < 1 << 31)),
+        "no advice": dict(madvise=("EINVAL", always), fadvise64=("EINVAL", always)),
+        "no splice": dict(splice=("EINVAL", always)),
+        "no statx": dict(statx=("ENOSYS", always)),
+        "no copy_file_range": dict(copy_file_range=("ENOSYS", always)),
+        "no enlarged pipes": dict(fcntl=("EPERM", lambda call: call.args[1] == SETPIPE_SZ)),
+        "no randomness": dict(getrandom=("ENOSYS", always)),
+        "no fstatfs": dict(fstatfs=("ENOSYS", always)),
+        "no threads": dict(clone3=("EAGAIN", always), clone=("EAGAIN", always)),
+    }
+    for name, lacking in kinds.items():
+        def one(name=name, lacking=lacking):
+            scene.prepare(folder)
+            run = scene.run(folder, lacks(**lacking))
+            judge(scene, run, folder)
+            if run.status != 0 and name not in FORGIVEN:
+                raise Wrong(f"{name}: ends with {run.status}: {run.err!r:.300}")
+        yield f"{name},", one
+
+
+# Without threads there is no pool, and an unnamed file that cannot be linked stays unnamed: said, and no more.
+FORGIVEN = {"no threads", "no links"}
+
+
+# ---------------------------------------------------------------- the runner
+
+
+def main():
+    global BIN, HOME, QUICK
+    parser = argparse.ArgumentParser(description="every system call of a run goes wrong in turn")
+    parser.add_argument("--bin", default="target/debug/tslice")
+    parser.add_argument("--only", default="", help="the scenes, or misfortunes, whose name holds this")
+    parser.add_argument("--quick", action="store_true", help="one errno a call, SIGKILL alone")
+    options = parser.parse_args()
+    BIN, QUICK = os.path.abspath(options.bin), options.quick
+    if not os.access(BIN, os.X_OK):
+        sys.exit(f"no program at {options.bin}")
+    if reason := supervise.unavailable():
+        print(f"SKIPPED  everything: {reason}\n0 passed, 0 failed")
+        return 0
+    HOME = tempfile.mkdtemp(prefix="tslice-faults-")
+    misfortunes = (fail, signals, shrink, rival, switch, worlds)
+    passed = failed = 0
+    try:
+        for scene in scenes():
+            wanted = [m for m in misfortunes if options.only in f"{scene.name}: {m.__name__}"]
+            if not wanted:
+                continue
+            begun, before, count = time.monotonic(), (passed, failed), 0
+            calls = scene.rehearse()
+            for misfortune in wanted:
+                for title, one in misfortune(scene, calls, os.path.join(HOME, "work")):
+                    try:
+                        one()
+                        passed += 1
+                    except (Wrong, TimeoutError) as wrong:
+                        failed += 1
+                        print(f"FAILED   {scene.name}: {title} {wrong}", flush=True)
+            print(f"{'ok' if failed == before[1] else 'FAILED':8} {scene.name}: {len(calls)} calls, "
+                  f"{passed - before[0]} misfortunes borne ({time.monotonic() - begun:.1f} s)", flush=True)
+    finally:
+        shutil.rmtree(HOME, ignore_errors=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
