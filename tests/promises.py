@@ -32,6 +32,7 @@ BAD = os.path.join(HERE, os.pardir, "fixtures", "bad")
 MIB = 1 << 20
 TIMEOUT = 60
 BIN = ""
+KILLS = 20
 
 
 class Skip(Exception):
@@ -669,11 +670,11 @@ def check_a_pipe_that_is_cut_short():
 # ---------------------------------------------------------------- signals and kills
 
 
-def seconds_of(*args):
+def seconds_of(*args, output="whole.npy"):
     """How long an undisturbed run takes; its output is removed."""
     begun = time.monotonic()
-    done_well(tslice(*args, "-o", "whole.npy"))
-    os.unlink("whole.npy")
+    done_well(tslice(*args, "-o", output))
+    os.unlink(output)
     return time.monotonic() - begun
 
 
@@ -711,38 +712,51 @@ def check_signals_clean_up():
     assert done.returncode == 143, text(done)
 
 
-def check_kills_leave_old_or_nothing():
-    rng = random.Random(9)
+def killable():
+    """Runs to be killed: arguments, the output, a check of a whole one, whether a kill may leave litter."""
     array = cube("a.npy", shape=(3000, 40, 50))  # 24 MB
-    expected = array[::-1, ::-1]
-    longest = seconds_of("a.npy", "[::-1, ::-1]", "-j", "2") * 1.2
-    finished = 0
-    for turn in range(20):
-        force = turn % 2
-        if force:
-            with open("o.npy", "w") as file:
-                file.write("precious")
-        process = start("a.npy", "[::-1, ::-1]", "-o", "o.npy", "-j", "2", *(["--force"] if force else []))
-        time.sleep(rng.random() * longest)
-        process.kill()
-        process.communicate()
-        left = [n for n in names() if n not in ("a.npy", "o.npy")]
-        assert all(force and n.startswith(".tslice-") for n in left), left
-        if os.path.exists("o.npy"):
-            with open("o.npy", "rb") as file:
-                old = file.read(9) == b"precious"
-            if old:
-                assert force
+    cut = array[::-1, ::-1]
+
+    def in_checkpoint(path):
+        with open(path, "rb") as file:
+            n, = struct.unpack("<Q", file.read(8))
+            assert json.loads(file.read(n))["a"]["shape"] == list(cut.shape)
+            assert file.read() == cut.tobytes(), f"{path} holds other values"
+
+    yield ["a.npy", "[::-1, ::-1]", "-o", "o.npy"], "o.npy", lambda path: same(path, cut)
+    yield ["a.npy", "[::-1, ::-1]", "-o", "o.safetensors"], "o.safetensors", in_checkpoint
+
+
+def check_kills_leave_old_or_nothing():
+    rng, done, litter = random.Random(9), 0, 0
+    jobs = list(killable())
+    for args, output, whole in jobs:
+        longest = 1.2 * seconds_of(*args[:2], *args[4:], output=output)
+        for turn in range(-(-KILLS // len(jobs))):
+            force, by = turn % 2, (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[turn // 2 % 3]
+            if force:
+                with open(output, "w") as file:
+                    file.write("precious")
+            process = start(*args, "-j", "2", *(["--force"] if force else []))
+            time.sleep(rng.random() * longest)
+            process.send_signal(by)
+            process.communicate()
+            left = [n for n in names() if n not in ("a.npy", output)]
+            assert all(force and by == signal.SIGKILL and n.startswith(".tslice-") for n in left), left
+            litter += len(left)
+            if os.path.exists(output):
+                with open(output, "rb") as file:
+                    old = file.read(9) == b"precious"
+                assert force or not old
+                if not old:
+                    whole(output)
+                    done += 1
+                os.unlink(output)
             else:
-                same("o.npy", expected)
-                finished += 1
-            os.unlink("o.npy")
-        else:
-            assert not force, "the old file is gone"
-        for name in left:
-            os.unlink(name)
-    same("a.npy", array)
-    return f"{finished} of 20 runs were done before the kill"
+                assert not force, "the old file is gone"
+            for name in left:
+                os.unlink(name)
+    return f"{done} of {KILLS} runs were done before the signal, {litter} left a name that begins with .tslice-"
 
 
 def check_an_input_that_shrinks():
@@ -903,43 +917,45 @@ def check_hostile_files():
 # ---------------------------------------------------------------- the runner
 
 
-def main():
-    global BIN
-    parser = argparse.ArgumentParser(description="black-box checks of tslice's promises")
+def main(checks, title, description):
+    """Runs every function of `checks` that is named so; the exit status."""
+    global BIN, KILLS
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--bin", default="target/debug/tslice")
     parser.add_argument("--only", help="run the checks whose name holds this")
+    parser.add_argument("--kills", type=int, default=KILLS, help="how many runs are killed (%(default)s)")
     options = parser.parse_args()
-    BIN = os.path.abspath(options.bin)
+    BIN, KILLS = os.path.abspath(options.bin), options.kills
     if not os.access(BIN, os.X_OK):
         sys.exit(f"no program at {options.bin}")
     home, passed, failed, skipped = os.getcwd(), 0, 0, 0
-    for name, check in list(globals().items()):
+    for name, check in list(checks.items()):
         if not name.startswith("check_") or (options.only and options.only not in name):
             continue
-        folder, begun = tempfile.mkdtemp(prefix="tslice-promises-"), time.monotonic()
+        folder, begun = tempfile.mkdtemp(prefix=f"tslice-{title}-"), time.monotonic()
         os.chdir(folder)
-        title = name[len("check_"):].replace("_", " ")
+        words = name[len("check_"):].replace("_", " ")
         try:
             note = check()
             passed += 1
-            print(f"ok       {title}{f': {note}' if note else ''} ({time.monotonic() - begun:.1f} s)", flush=True)
+            print(f"ok       {words}{f': {note}' if note else ''} ({time.monotonic() - begun:.1f} s)", flush=True)
         except Skip as reason:
             skipped += 1
-            print(f"SKIPPED  {title}: {reason}", flush=True)
+            print(f"SKIPPED  {words}: {reason}", flush=True)
         except Exception as error:
             failed += 1
             where = traceback.extract_tb(error.__traceback__)
             line = next(f for f in where if f.name == name)
-            print(f"FAILED   {title}: line {line.lineno}: {line.line}\n         "
+            print(f"FAILED   {words}: line {line.lineno}: {line.line}\n         "
                   f"{type(error).__name__}: {error}", flush=True)
         finally:
             os.chdir(home)
             subprocess.run(["chmod", "-R", "u+rwX", folder], stderr=subprocess.DEVNULL)
             shutil.rmtree(folder, ignore_errors=True)
-    print(f"promises: {skipped} skipped")
+    print(f"{title}: {skipped} skipped")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(globals(), "promises", "black-box checks of tslice's promises"))

@@ -1,0 +1,382 @@
+#!/usr/bin/env python3
+"""Black-box checks at the edges: ranks, sizes and headers as large as they come, many runs at one
+time, races for a name, links and folders that change under a run.
+
+    python tests/limits.py --bin target/debug/tslice [--only WORD]
+
+Written and run as `promises.py` is. Memory is checked with generous bounds, time never.
+"""
+
+import fcntl
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+import promises
+from promises import (MIB, Skip, big, cube, done_well, failed_well, names, peak_rss_anon, same, start, text, tslice,
+                      wait_until)
+
+
+def npy(path, descr, shape, bytes_of_data, version=1, padding=0):
+    """A header with any claims, and a hole of data."""
+    header = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header += b" " * padding + b"\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(header)))
+        file.write(header)
+        file.truncate(file.tell() + bytes_of_data)
+
+
+def within(limit, *args, **options):
+    """Runs with less memory of its own, in bytes, at any time; the result and the peak."""
+    process = start(*args, **options)
+    peak = peak_rss_anon(process)
+    process.err = process.stderr.read()
+    assert peak < limit, f"{args}: {peak / MIB:.0f} MiB of {limit / MIB:.0f}"
+    return process, peak
+
+
+def started(count, *args, **options):
+    """Runs that wait for the data of their standard input, after its header: `go(i)` sends it."""
+    with open("a.npy", "rb") as file:
+        raw = file.read()
+    runs = []
+    for i in range(count):
+        run = start("-", *(str(a).replace("{i}", str(i)) for a in args), stdin=subprocess.PIPE, **options)
+        run.stdin.write(raw[:-1])
+        run.stdin.flush()
+        runs.append(run)
+    assert wait_until(lambda: all(asleep(run) for run in runs)), "the runs do not wait for their input"
+    return runs, raw[-1:]
+
+
+def asleep(run):
+    with open(f"/proc/{run.pid}/stat") as file:
+        return file.read().rsplit(")", 1)[1].split()[0] == "S"
+
+
+def ended(run):
+    _, err = run.communicate(timeout=promises.TIMEOUT)
+    run.err = err
+    return run
+
+
+# ---------------------------------------------------------------- sizes
+
+
+def check_64_axes():
+    array = np.arange(4, dtype="<u2").reshape((1,) * 62 + (2, 2))
+    np.save("a.npy", array)
+    for i, index in enumerate(["...", "..., ::-1, 1", "0, " * 62 + "1, 0", ", ".join([":"] * 64), "::-1, " * 63 + ":"]):
+        done_well(tslice("a.npy", index, "-o", f"{i}.npy"))
+        same(f"{i}.npy", eval(f"array[{index}]"))
+    failed_well(tslice("a.npy", "None", "-o", "o.npy"), 1, "64")
+    done_well(tslice("a.npy", "None, 0", "-o", "o.npy"))
+    same("o.npy", array[None, 0])
+    npy("b.npy", "<u2", (1,) * 65, 2)
+    failed_well(tslice("b.npy", "0", "-o", "p.npy"), 1, "b.npy", "65")
+
+
+def check_axes_of_2_to_the_63():
+    longest = 2 ** 63 - 1
+    npy("a.npy", "|V0", f"({longest},)", 0)
+    for i, (index, length) in enumerate([("...", longest), ("::-1", longest), (f"{longest - 1}:", 1),
+                                         (f"::{longest - 1}", 2), (f"-{longest}:-1", longest - 1), ("5:5", 0)]):
+        done = done_well(tslice("a.npy", index, "-n", "-o", f"{i}.npy"))
+        assert f"({length},)".encode() in done.stdout, text(done)
+        done_well(tslice("a.npy", index, "-o", f"{i}.npy"))
+    failed_well(tslice("a.npy", str(longest), "-o", "o.npy"), 1, "out of bounds")
+    npy("b.npy", "|u1", f"(0, {longest})", 0)
+    done_well(tslice("b.npy", "..., 9223372036854775806", "-o", "b0.npy"))
+    assert np.load("b0.npy").shape == (0,)
+    for shape in ((longest, 2), (2 ** 62, 2), (2 ** 32, 2 ** 32), (0, longest, 2)):
+        npy("c.npy", "|u1", shape, 0)
+        failed_well(tslice("c.npy", "0:0", "-o", "o.npy"), 1, "c.npy", "2^63")
+    npy("c.npy", "|u1", f"({longest},)", 0)
+    failed_well(tslice("c.npy", "0", "-o", "o.npy"), 1, "c.npy", "cut short")
+
+
+def check_a_sparse_tebibyte():
+    npy("a.npy", "<f4", (1 << 28, 1024), 1 << 40)
+    with open("a.npy", "r+b") as file:
+        file.seek(-4, os.SEEK_END)
+        file.write(struct.pack("<f", 7))
+    peaks = []
+    for io in ("mmap", "read"):
+        for i, index in enumerate(["-1, -1", "-1", "::-50000, -1", "1:3, ::-1", "::100_000_000, ::1000", "-3:0:-100000000, 5"]):
+            process, peak = within(64 * MIB + 8 * MIB, "a.npy", index, "-o", "o.npy", "-f", "-j", "2", "--io", io)
+            assert process.returncode == 0, process.err
+            peaks.append(peak)
+            found = np.load("o.npy")
+            expected = {0: (), 1: (1024,), 2: (5369,), 3: (2, 1024), 4: (3, 2), 5: (3,)}[i]
+            assert found.shape == expected and found.sum() == (7 if i < 3 else 0), f"{index}: {found.shape}"
+    done_well(tslice("info", "a.npy"))
+    return f"at most {max(peaks) / MIB:.1f} MiB"
+
+
+def check_long_index_texts():
+    """As long as the kernel allows one argument to be."""
+    array = cube(shape=(10, 3))
+    longest = 131_000 // 2
+    begun = tslice("a.npy", "0," * longest, "-o", "o.npy")
+    message = failed_well(begun, 1, "too many indices")
+    assert len(message) < 1000, f"{len(message)} bytes of message"
+    for bad in ("(" * longest, "[" * longest, "1" * longest * 2, ":" * longest, "1" + "-" * longest, "None," * (longest // 3),
+                "0," * longest + "x", "é" * longest):
+        done = tslice("a.npy", bad, "-o", "o.npy")
+        message = failed_well(done, done.returncode)
+        assert done.returncode in (1, 2) and len(message) < 1000, f"{bad[:9]}: {len(message)} bytes of message"
+    for flag in ("--begin=" + "1," * longest, "--begin=" + "9" * longest * 2):
+        done = tslice("a.npy", flag, "--end", "1", "-o", "o.npy")
+        assert len(failed_well(done, 2)) < 1000
+    done_well(tslice("a.npy", " " * longest + "5" + "\t" * longest, "-o", "o.npy"))
+    same("o.npy", array[5])
+
+
+def check_headers_of_100_megabytes():
+    sizes = 100_000_000 - 200
+    npy("a.npy", "<f4", "(2,)", 8, version=2, padding=sizes)
+    process, npy_peak = within(900 * MIB, "a.npy", "1", "-o", "o.npy")
+    assert process.returncode in (0, 1) and b"panicked" not in process.err, process.err
+    count = 1_100_000
+    parts = ",".join(f'"layer.{i:08}.w":{{"dtype":"I8","shape":[1],"data_offsets":[{i},{i + 1}]}}' for i in range(count))
+    header = f"{{{parts}}}".encode()
+    assert 80_000_000 < len(header) <= 100_000_000
+    with open("m.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header + bytes(i % 251 for i in range(count)))
+    process, peak = within(8 * len(header) + 64 * MIB, "m.safetensors", "-t", "layer.00000777.w", "-o", "p.npy")
+    assert process.returncode == 0, process.err
+    same("p.npy", np.array([777 % 251], "i1"))
+    message = failed_well(tslice("m.safetensors", "-o", "q.npy"), 1, "-t")
+    assert len(message) < 2000, f"{len(message)} bytes of message"
+    header = b'{"__metadata__":{"note":"' + b"x" * 90_000_000 + b'"},"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}'
+    with open("n.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header + b"z")
+    process, _ = within(8 * len(header), "n.safetensors", "-o", "r.npy")
+    assert process.returncode == 0, process.err
+    return f"npy {npy_peak / MIB:.0f} MiB, safetensors {peak / MIB:.0f} MiB"
+
+
+def check_names_that_are_no_line():
+    """Names of files and tensors break no message up, and say nothing to the terminal."""
+    evil = "a\nb\x1b[31m\x07.npy"
+    array = cube()
+    os.rename("a.npy", evil)
+    for done in (tslice(evil, "[9]", "-o", "o.npy"), tslice(evil + "x", "[0]", "-o", "o.npy"),
+                 tslice(evil, "[0]", "-o", evil), tslice(evil, "[0]", "-o", "no\n/o.npy"),
+                 tslice(evil, "[0]", "-o", "o.x\ny")):
+        message = failed_well(done, done.returncode)
+        assert not any(c < " " and c != "\n" for c in message), repr(message)
+        lines = message.splitlines()
+        assert all(line.startswith(("  ", "hint: ")) for line in lines[1:]), repr(message)
+    promises.safetensors("m.safetensors", {evil: ("U8", (1,), b"x"), "c\n": ("U8", (1,), b"y")})
+    for done in (tslice("m.safetensors", "-o", "o.npy"), tslice("m.safetensors", "-t", "\x1b", "-o", "o.npy"),
+                 tslice("info", "m.safetensors", evil)):
+        assert b"\x1b" not in done.stdout + done.stderr and b"\x07" not in done.stdout + done.stderr, text(done)
+    assert tslice("info", "m.safetensors").stdout.count(b"\n") == 4, text(tslice("info", "m.safetensors"))
+    done_well(tslice("m.safetensors", "-t", evil, "-o", "o.npy"))
+    done_well(tslice(evil, "[1]", "-o", "new\n.npy"))
+    same("new\n.npy", array[1])
+
+
+# ---------------------------------------------------------------- many at one time
+
+
+def check_many_runs_on_one_input():
+    array = cube("a.npy", shape=(200, 90, 50))
+    jobs = [(f"{i}.npy", f"::-{i % 3 + 1}, {i}::7") for i in range(24)]
+    runs = [start("a.npy", index, "-o", name, "-j", "2") for name, index in jobs]
+    for run, (name, index) in zip(runs, jobs):
+        assert ended(run).returncode == 0, run.err
+        same(name, eval(f"array[{index}]"))
+
+
+def check_a_race_for_a_name():
+    array = cube(shape=(30, 40, 50))
+    for turn in range(4):
+        runs, last = started(12, f"[{turn}]", "-o", "o.npy")
+        for run in runs:
+            run.stdin.write(last)
+            run.stdin.close()
+            run.stdin = None
+        results = [ended(run).returncode for run in runs]
+        assert sorted(results) == [0] + [1] * 11, results
+        for run in runs:
+            assert run.returncode == 0 or (b"o.npy" in run.err and b"exists" in run.err), run.err
+        same("o.npy", array[turn])
+        assert names() == ["a.npy", "o.npy"], names()
+        os.unlink("o.npy")
+
+
+def check_a_race_with_force():
+    array = cube(shape=(30, 40, 50))
+    for turn in range(4):
+        runs, last = started(12, "[{i}]", "-o", "o.npy", "--force")
+        for run in runs:
+            run.stdin.write(last)
+            run.stdin.close()
+            run.stdin = None
+        results = [ended(run).returncode for run in runs]
+        assert results == [0] * 12, results
+        found = np.load("o.npy")
+        assert any(np.array_equal(found, array[i]) for i in range(12)), "the output is none of the twelve"
+        assert names() == ["a.npy", "o.npy"], names()
+
+
+def check_a_reader_never_sees_half_a_file():
+    array = cube(shape=(30, 400, 50))
+    done_well(tslice("a.npy", "[0]", "-o", "o.npy"))
+    looks = 0
+    for turn in range(30):
+        run = start("a.npy", f"[{turn}]", "-o", "o.npy", "--force")
+        while run.poll() is None:
+            found = np.load("o.npy")
+            assert np.array_equal(found, array[turn]) or turn == 0 or np.array_equal(found, array[turn - 1])
+            looks += 1
+        assert ended(run).returncode == 0, run.err
+    return f"{looks} looks"
+
+
+def check_1_to_64_threads():
+    array = cube("a.npy", shape=(64, 128, 250))  # 8 MB, so that there is a pool
+    expected = {"[::-1]": array[::-1], "[..., ::2]": array[..., ::2]}
+    for index, values in expected.items():
+        for threads in (*range(1, 10), 16, 31, 64):
+            done_well(tslice("a.npy", index, "-o", "o.npy", "-f", "-j", threads))
+            same("o.npy", values)
+            with open("p.npy", "wb") as out:
+                assert tslice("a.npy", index, "-j", threads, stdout=out).returncode == 0
+            assert open("o.npy", "rb").read() == open("p.npy", "rb").read(), f"{threads} threads"
+
+
+# ---------------------------------------------------------------- folders and links
+
+
+def check_a_link_that_comes_during_the_run():
+    array = cube(shape=(30, 40, 50))
+    with open("victim", "w") as file:
+        file.write("victim")
+    for force in ([], ["--force"]):
+        if force:
+            with open("o.npy", "w") as file:
+                file.write("old")
+        (run,), last = started(1, "[3]", "-o", "o.npy", *force)
+        if force:
+            os.unlink("o.npy")
+        os.symlink("victim", "o.npy")
+        run.stdin.write(last)
+        run.stdin.close()
+        run.stdin = None
+        assert ended(run).returncode == (0 if force else 1), run.err
+        assert open("victim").read() == "victim", "a link that came later was followed"
+        if force:
+            assert not os.path.islink("o.npy")
+            same("o.npy", array[3])
+        os.unlink("o.npy")
+
+
+def check_a_folder_that_is_moved_during_the_run():
+    array = cube(shape=(30, 40, 50))
+    os.mkdir("d")
+    os.mkdir("other")
+    (run,), last = started(1, "[3]", "-o", "d/o.npy")
+    os.rename("d", "moved")
+    os.symlink("other", "d")
+    run.stdin.write(last)
+    run.stdin.close()
+    run.stdin = None
+    assert ended(run).returncode == 0, run.err
+    assert not names("other"), "the output went where a later link leads"
+    same("moved/o.npy", array[3])
+
+
+def check_a_folder_that_is_removed_during_the_run():
+    cube(shape=(30, 40, 50))
+    os.mkdir("d")
+    (run,), last = started(1, "[3]", "-o", "d/o.npy")
+    os.rmdir("d")
+    run.stdin.write(last)
+    run.stdin.close()
+    run.stdin = None
+    assert ended(run).returncode == 1 and b"d/o.npy" in run.err, run.err
+
+
+def check_folders_without_all_rights():
+    """As an ordinary user, in a folder where nothing can be listed, and one where nothing can be made."""
+    cube()
+    options = {}
+    if os.geteuid() == 0:
+        os.chmod(".", 0o755)
+        subprocess.run(["cp", promises.BIN, "program"], check=True)
+        os.chmod("program", 0o755)
+        options = dict(preexec_fn=lambda: (os.setgid(65534), os.setuid(65534)))
+    program, promises.BIN = promises.BIN, os.path.abspath("program") if options else promises.BIN
+    try:
+        for mode, status in ((0o300, 0), (0o500, 1), (0o600, 1)):
+            os.mkdir("d", 0o700)
+            if options:
+                os.chown("d", 65534, 65534)
+            os.chmod("d", mode)
+            for more in ([], ["--force"]):
+                done = tslice("a.npy", "[0]", "-o", "d/o.npy", *more, **options)
+                assert done.returncode == status, f"{mode:o}: {text(done)}"
+            if status == 0:  # the folder cannot be opened to wait for it, so nothing is begun
+                failed_well(tslice("a.npy", "[1]", "-o", "d/p.npy", "--fsync", **options), 1, "d/p.npy")
+            os.chmod("d", 0o700)
+            assert names("d") == (["o.npy"] if status == 0 else []), f"{mode:o}: {names('d')}"
+            subprocess.run(["rm", "-r", "d"], check=True)
+    finally:
+        promises.BIN = program
+
+
+def check_a_standard_output_that_does_not_block():
+    array = cube(shape=(300, 40, 50))
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    run = start("a.npy", "[::-1]", stdout=writer, stdin=subprocess.DEVNULL)
+    os.close(writer)
+    with open("o.npy", "wb") as out:
+        while piece := os.read(reader, 65536):
+            out.write(piece)
+            time.sleep(0.001)
+    os.close(reader)
+    assert ended(run).returncode == 0, run.err
+    same("o.npy", array[::-1])
+
+
+def check_a_standard_input_that_does_not_block():
+    array = cube(shape=(300, 40, 50))
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    run = start("-", "[::2]", "-o", "o.npy", stdin=reader)
+    os.close(reader)
+    with open("a.npy", "rb") as file, open(writer, "wb", buffering=0) as pipe:
+        while piece := file.read(100_000):
+            pipe.write(piece)
+            time.sleep(0.002)
+    assert ended(run).returncode == 0, run.err
+    same("o.npy", array[::2])
+
+
+def check_few_descriptors():
+    import resource
+    array = cube()
+    for most in range(5, 12):
+        done = tslice("a.npy", "[0]", "-o", "o.npy", "-f",
+                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
+        if done.returncode == 0:
+            same("o.npy", array[0])
+            return f"{most} do"
+        if done.returncode != 127:  # the loader's own
+            failed_well(done, 1)
+        assert names() == ["a.npy"], names()
+    raise AssertionError("11 descriptors are not enough")
+
+
+if __name__ == "__main__":
+    sys.exit(promises.main(globals(), "limits", "black-box checks of tslice at the edges"))
