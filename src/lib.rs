@@ -14,6 +14,7 @@
 pub mod index;
 
 pub mod dtype;
+pub mod gather;
 pub mod shape;
 pub mod view;
 

@@ -153,6 +153,11 @@ impl View {
         Ok(View { offset: offset.ok_or(ViewError::TooLarge)?, itemsize, axes: bytes })
     }
 
+    /// A view of items whose place among other bytes is the caller's to know.
+    pub(crate) fn of_bytes(offset: u64, itemsize: u64, axes: Vec<Axis>) -> View {
+        View { offset, itemsize, axes }
+    }
+
     /// Where the first item lies, in bytes from the beginning of the file.
     pub fn offset(&self) -> u64 {
         self.offset
@@ -229,6 +234,6 @@ pub fn reach(axes: &[Axis], run: u64) -> Range<i64> {
     })
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
+pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

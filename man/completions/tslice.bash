@@ -22,6 +22,9 @@ _tslice() {
             tslice,explain)
                 cmd="tslice__subcmd__explain"
                 ;;
+            tslice,gather)
+                cmd="tslice__subcmd__gather"
+                ;;
             tslice,info)
                 cmd="tslice__subcmd__info"
                 ;;
@@ -35,7 +38,7 @@ _tslice() {
 
     case "${cmd}" in
         tslice)
-            opts="-t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --output --to --force --fsync --order --name --threads --dry-run --quiet --keep-rest --rename --help --version slice info explain completions"
+            opts="-t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --output --to --force --fsync --order --name --threads --dry-run --quiet --keep-rest --rename --help --version slice gather info explain completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -191,6 +194,80 @@ _tslice() {
                     ;;
                 --io)
                     COMPREPLY=($(compgen -W "auto mmap read" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tslice__subcmd__gather)
+            opts="-t -o -f -j -n -q -h --indices --axis --batch-dims --out-of-range --tensor --indices-tensor --io --output --to --force --fsync --order --name --threads --dry-run --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --indices)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --axis)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --batch-dims)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out-of-range)
+                    COMPREPLY=($(compgen -W "error zero clip wrap" -- "${cur}"))
+                    return 0
+                    ;;
+                --tensor)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --indices-tensor)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --io)
+                    COMPREPLY=($(compgen -W "auto mmap read" -- "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -W "npy safetensors" -- "${cur}"))
+                    return 0
+                    ;;
+                --order)
+                    COMPREPLY=($(compgen -W "C F" -- "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -j)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

@@ -53,6 +53,7 @@ complete -c tslice -n "__fish_tslice_needs_command" -l keep-rest -d 'Copy the te
 complete -c tslice -n "__fish_tslice_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tslice -n "__fish_tslice_needs_command" -s V -l version -d 'Print version'
 complete -c tslice -n "__fish_tslice_needs_command" -a "slice" -d 'Write the selected elements of a tensor to a new file (the default)'
+complete -c tslice -n "__fish_tslice_needs_command" -a "gather" -d 'Take the slices that an index tensor names (gather_nd; with --axis gather)'
 complete -c tslice -n "__fish_tslice_needs_command" -a "info" -d 'Show what is in files: names, dtypes, shapes'
 complete -c tslice -n "__fish_tslice_needs_command" -a "explain" -d 'Show what an index means, in NumPy\'s words and as StridedSlice\'s numbers'
 complete -c tslice -n "__fish_tslice_needs_command" -a "completions" -d 'Print a completion script for a shell'
@@ -83,6 +84,30 @@ complete -c tslice -n "__fish_tslice_using_subcommand slice" -s n -l dry-run -d 
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s q -l quiet -d 'Show no progress'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l keep-rest -d 'Copy the tensors that -t does not choose as they are (.safetensors, .npz)'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l indices -d 'The positions: a file of integers, `-` for standard input, or a list: \'[[0, 1], [2, 3]]\'' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l axis -d 'Gather along this axis, each index by itself; negative values count from the end' -r
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l batch-dims -d 'The first axes of params and indices go together, so many of them' -r
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l out-of-range -d 'What becomes of indices out of range, negative ones included' -r -f -a "error\t'It is an error that names the first one'
+zero\t'Its slice is zeros (TensorFlow on GPU)'
+clip\t'It is the nearest position, 0 for a negative one (NumPy\'s mode)'
+wrap\t'It counts on from the other end (NumPy\'s mode)'"
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -s t -l tensor -d 'The tensor to gather from, in a file of several' -r
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l indices-tensor -d 'The tensor of the indices, in a file of several' -r
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
+mmap\t'Map the file'
+read\t'Read the file by position, in large pieces'"
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -s o -l output -d 'The file to write, its format by its name; standard output when left out or `-`' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
+safetensors\t'.safetensors'"
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l order -d 'The order of the output\'s elements (.npy)' -r -f -a "C\t'Row-major'
+F\t'Column-major, Fortran\'s'"
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l name -d 'The name of the tensor in the output (.safetensors)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -s f -l force -d 'Replace the output if it exists'
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l fsync -d 'Wait until the disk has the output'
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -s q -l quiet -d 'Show no progress'
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tslice -n "__fish_tslice_using_subcommand info" -l json -d 'Print JSON'
 complete -c tslice -n "__fish_tslice_using_subcommand info" -s h -l help -d 'Print help'
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r

@@ -102,6 +102,42 @@ F\:"Column-major, Fortran'\''s"))' \
 '::text -- What to select, as in NumPy\: '\''\[1, 2\:4, None, ..., \:\:-1\]'\''; everything when left out:_default' \
 && ret=0
 ;;
+(gather)
+_arguments "${_arguments_options[@]}" : \
+'--indices=[The positions\: a file of integers, \`-\` for standard input, or a list\: '\''\[\[0, 1\], \[2, 3\]\]'\'']:FILE:_files' \
+'--axis=[Gather along this axis, each index by itself; negative values count from the end]:AXIS:_default' \
+'--batch-dims=[The first axes of params and indices go together, so many of them]:N:_default' \
+'--out-of-range=[What becomes of indices out of range, negative ones included]:WHAT:((error\:"It is an error that names the first one"
+zero\:"Its slice is zeros (TensorFlow on GPU)"
+clip\:"It is the nearest position, 0 for a negative one (NumPy'\''s mode)"
+wrap\:"It counts on from the other end (NumPy'\''s mode)"))' \
+'-t+[The tensor to gather from, in a file of several]:NAME:_default' \
+'--tensor=[The tensor to gather from, in a file of several]:NAME:_default' \
+'--indices-tensor=[The tensor of the indices, in a file of several]:NAME:_default' \
+'--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
+mmap\:"Map the file"
+read\:"Read the file by position, in large pieces"))' \
+'-o+[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
+'--output=[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
+'--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
+safetensors\:".safetensors"))' \
+'--order=[The order of the output'\''s elements (.npy)]:ORDER:((C\:"Row-major"
+F\:"Column-major, Fortran'\''s"))' \
+'--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
+'-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'-f[Replace the output if it exists]' \
+'--force[Replace the output if it exists]' \
+'--fsync[Wait until the disk has the output]' \
+'-n[Check everything, print what would be written, write nothing]' \
+'--dry-run[Check everything, print what would be written, write nothing]' \
+'-q[Show no progress]' \
+'--quiet[Show no progress]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'::params -- The file to gather from; standard input when left out or `-`:_files' \
+&& ret=0
+;;
 (info)
 _arguments "${_arguments_options[@]}" : \
 '--json[Print JSON]' \
@@ -150,6 +186,7 @@ esac
 _tslice_commands() {
     local commands; commands=(
 'slice:Write the selected elements of a tensor to a new file (the default)' \
+'gather:Take the slices that an index tensor names (gather_nd; with --axis gather)' \
 'info:Show what is in files\: names, dtypes, shapes' \
 'explain:Show what an index means, in NumPy'\''s words and as StridedSlice'\''s numbers' \
 'completions:Print a completion script for a shell' \
@@ -165,6 +202,11 @@ _tslice__subcmd__completions_commands() {
 _tslice__subcmd__explain_commands() {
     local commands; commands=()
     _describe -t commands 'tslice explain commands' commands "$@"
+}
+(( $+functions[_tslice__subcmd__gather_commands] )) ||
+_tslice__subcmd__gather_commands() {
+    local commands; commands=()
+    _describe -t commands 'tslice gather commands' commands "$@"
 }
 (( $+functions[_tslice__subcmd__info_commands] )) ||
 _tslice__subcmd__info_commands() {

@@ -21,7 +21,9 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
     subcommand_negates_reqs = true,
     disable_help_subcommand = true,
     max_term_width = 100,
-    override_usage = "tslice INPUT [INDEX] [-o OUTPUT]\n       tslice info INPUT...\n       \
+    override_usage = "tslice INPUT [INDEX] [-o OUTPUT]\n       \
+                      tslice gather [PARAMS] --indices FILE [-o OUTPUT]\n       \
+                      tslice info INPUT...\n       \
                       tslice explain INPUT [INDEX]\n       tslice explain INDEX --shape 5,6,7\n       \
                       tslice completions SHELL",
     after_help = EXAMPLES
@@ -37,6 +39,7 @@ const EXAMPLES: &str = "\
 Examples:
   tslice data.npy '[1, 2:4, None, ..., :-3:-1, :]' -o out.npy
   tslice model.safetensors -t embed.weight '[:32000]' -o embed.npy
+  tslice gather params.npy --indices rows.npy -o rows-of-params.npy
   cat big.npy | tslice - '[::4]' | tslice - '[..., 0]' > out.npy";
 
 #[derive(Debug, Subcommand)]
@@ -44,6 +47,12 @@ pub(crate) enum Command {
     /// Write the selected elements of a tensor to a new file (the default)
     #[command(name = SLICE, hide = true, override_usage = "tslice INPUT [INDEX] [-o OUTPUT]")]
     Slice(SliceArgs),
+    /// Take the slices that an index tensor names (gather_nd; with --axis gather)
+    #[command(
+        override_usage = "tslice gather [PARAMS] --indices FILE [-o OUTPUT]",
+        after_help = GATHER_HELP
+    )]
+    Gather(GatherArgs),
     /// Show what is in files: names, dtypes, shapes
     Info(InfoArgs),
     /// Show what an index means, in NumPy's words and as StridedSlice's numbers
@@ -57,6 +66,16 @@ pub(crate) enum Command {
         shell: clap_complete::Shell,
     },
 }
+
+const GATHER_HELP: &str = "\
+With indices of shape (..., N) the output has shape indices.shape[:-1] + params.shape[N:]; with
+--axis A, params.shape[:A] + indices.shape + params.shape[A+1:].
+
+Examples:
+  tslice gather params.npy --indices positions.npy -o slices.npy
+  tslice gather embed.safetensors --axis 0 --indices tokens.npy -o vectors.safetensors
+  tslice gather params.npy --indices '[[0, 1], [2, 3]]' -o pair.npy
+  tslice a.npy '[::2]' | tslice gather --indices idx.npy > b.npy";
 
 /// The name under which [`normalize`] hands the main job to clap; nobody types it.
 const SLICE: &str = "slice";
@@ -197,6 +216,55 @@ pub(crate) enum OrderArg {
     /// Column-major, Fortran's
     #[value(name = "F", alias = "f")]
     F,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct GatherArgs {
+    /// The file to gather from; standard input when left out or `-`
+    pub(crate) params: Option<PathBuf>,
+    /// The positions: a file of integers, `-` for standard input, or a list: '[[0, 1], [2, 3]]'
+    #[arg(long, value_name = "FILE")]
+    pub(crate) indices: PathBuf,
+    /// Gather along this axis, each index by itself; negative values count from the end
+    #[arg(long, value_name = "AXIS", value_parser = integer)]
+    pub(crate) axis: Option<i64>,
+    /// The first axes of params and indices go together, so many of them
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) batch_dims: u8,
+    /// What becomes of indices out of range, negative ones included
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub(crate) out_of_range: Outside,
+    /// The tensor to gather from, in a file of several
+    #[arg(short, long, value_name = "NAME", help_heading = "Input")]
+    pub(crate) tensor: Option<String>,
+    /// The tensor of the indices, in a file of several
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub(crate) indices_tensor: Option<String>,
+    /// How to read: map local files, or read by position (for network file systems)
+    #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Input")]
+    pub(crate) io: Io,
+    #[command(flatten)]
+    pub(crate) to: OutputArgs,
+}
+
+/// What becomes of an index out of range.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum Outside {
+    /// It is an error that names the first one
+    #[default]
+    Error,
+    /// Its slice is zeros (TensorFlow on GPU)
+    Zero,
+    /// It is the nearest position, 0 for a negative one (NumPy's mode)
+    Clip,
+    /// It counts on from the other end (NumPy's mode)
+    Wrap,
+}
+
+/// An integer, in the brackets that [`normalize`] may have put around it.
+fn integer(text: &str) -> Result<i64, String> {
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    bare.parse().map_err(|error| format!("{bare}: {error}"))
 }
 
 #[derive(Args, Clone, Debug)]

@@ -47,10 +47,15 @@ impl Input {
 
     /// The one tensor that is meant by `-t`, or the only one of the file.
     pub(crate) fn tensor(&self, patterns: &[String]) -> Result<&Tensor, Failure> {
-        match self.find(patterns)?.as_slice() {
+        self.tensor_by("-t", patterns)
+    }
+
+    /// The same, chosen by another flag.
+    pub(crate) fn tensor_by(&self, flag: &str, patterns: &[String]) -> Result<&Tensor, Failure> {
+        match self.find_by(flag, patterns)?.as_slice() {
             &[only] => Ok(&self.contents.tensors[only]),
             several => Err(Failure::usage(format_args!(
-                "-t chooses {} tensors of {}, and one is needed",
+                "{flag} chooses {} tensors of {}, and one is needed",
                 several.len(),
                 shown(&self.path)
             ))),
@@ -59,17 +64,22 @@ impl Input {
 
     /// The numbers of the tensors that are meant by `-t`, ascending; without it, of the only one.
     pub(crate) fn find(&self, patterns: &[String]) -> Result<Vec<usize>, Failure> {
+        self.find_by("-t", patterns)
+    }
+
+    fn find_by(&self, flag: &str, patterns: &[String]) -> Result<Vec<usize>, Failure> {
         let tensors = &self.contents.tensors;
         match (patterns, tensors.as_slice()) {
             ([], [_]) => Ok(vec![0]),
             ([], []) => Err(Failure::file(&self.path, "the file holds no tensors")),
             ([], several) => {
                 let count = several.len();
-                let message = format!("the file holds {count} tensors, choose one with -t NAME");
+                let message =
+                    format!("the file holds {count} tensors, choose one with {flag} NAME");
                 Err(Failure::file(&self.path, message).hint(self.names()))
             }
             ([first, ..], [Tensor { name: None, .. }]) => Err(Failure::usage(format_args!(
-                "-t {first}: the tensor of {} has no name",
+                "{flag} {first}: the tensor of {} has no name",
                 shown(&self.path)
             ))),
             (patterns, _) => {
@@ -88,6 +98,23 @@ impl Input {
                 Ok(found)
             }
         }
+    }
+
+    /// The bytes of a pipe that were read already, and will not be in its source.
+    pub(crate) fn gone(&self) -> u64 {
+        match &self.bytes {
+            source::Input::Random(_) => 0,
+            source::Input::Forward(stream) => stream.position(),
+        }
+    }
+
+    /// Its bytes in any order: what is left of a pipe is kept in a temporary file.
+    pub(crate) fn into_source(self) -> Result<(PathBuf, Box<dyn Source>), Failure> {
+        let source = match self.bytes {
+            source::Input::Random(source) => source,
+            source::Input::Forward(stream) => spool(&self.path, stream, &self.contents)?.0,
+        };
+        Ok((self.path, source))
     }
 
     /// The names of the tensors, as far as people read.

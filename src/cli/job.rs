@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use tslice::execute::{self, Copy, ExecuteError, FillError, Progress, WINDOW_BYTES};
+use tslice::execute::{self, Copy, ExecuteError, FillError, Pieces, Progress, WINDOW_BYTES};
+use tslice::gather::{Gather, Gathering};
 use tslice::plan::{PIECE_BYTES, Plan, Tiling};
 use tslice::sink::{Sink, WriteOrder};
-use tslice::source::{self, Source, Stream};
+use tslice::source::{self, Memory, Source, Stream};
 use tslice::view::View;
 
 use super::args::OutputArgs;
@@ -25,9 +26,17 @@ pub(crate) struct Job<'a> {
     bytes: u64,
 }
 
-/// A view of an input, on its way to its place in the output.
+/// What is taken of a tensor of an input.
+pub(crate) enum Taken {
+    /// Ranges of positions.
+    View(View),
+    /// Those of a list, along some axis.
+    List(Box<(Gather, Memory)>),
+}
+
+/// What is taken of an input, on its way to its place in the output.
 pub(crate) struct Cut {
-    pub(crate) view: View,
+    pub(crate) taken: Taken,
     /// Bytes that change places on the way; 1 for none.
     pub(crate) swap_width: usize,
     /// Where it goes in the output, in bytes.
@@ -48,10 +57,19 @@ impl<'a> Job<'a> {
         prepared: &Prepared,
         args: &OutputArgs,
     ) -> Result<Job<'a>, Failure> {
-        let sink = output.create(prepared)?;
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = args.threads.map_or_else(cores, usize::from);
-        let (progress, bytes) = (Progress::default(), prepared.bytes);
+        Job::begin_checked(output, prepared, args, |_| Ok(()))
+    }
+
+    /// The same; `check` is asked before the first byte is written, and told in which order the
+    /// output takes them: what is written in order cannot be taken back.
+    pub(crate) fn begin_checked(
+        output: &'a Output,
+        prepared: &Prepared,
+        args: &OutputArgs,
+        check: impl FnOnce(WriteOrder) -> Result<(), Failure>,
+    ) -> Result<Job<'a>, Failure> {
+        let sink = output.create(prepared, check)?;
+        let (progress, bytes, threads) = (Progress::default(), prepared.bytes, threads(args));
         Ok(Job { output, sink, progress, threads, quiet: args.quiet, bytes })
     }
 
@@ -66,7 +84,10 @@ impl<'a> Job<'a> {
         let (source, gone) = match bytes {
             source::Input::Random(source) => (source, 0),
             source::Input::Forward(mut stream) => {
-                let plan = |cut: &Cut| Plan::forward(&cut.view, cut.unit(), WINDOW_BYTES);
+                let plan = |cut: &Cut| match &cut.taken {
+                    Taken::View(view) => Plan::forward(view, cut.unit(), WINDOW_BYTES),
+                    Taken::List(_) => None,
+                };
                 if let Some(plans) = cuts.iter().map(plan).collect::<Option<Vec<_>>>() {
                     self.forward(&mut stream, &path, cuts, &plans)?;
                     return finish(&path, stream, &contents);
@@ -74,16 +95,33 @@ impl<'a> Job<'a> {
                 spool(&path, stream, &contents)?
             }
         };
-        let plan = |cut: &Cut| self.plan(&cut.view.clone().after(gone), cut.unit(), &*source);
-        let plans: Vec<Plan> = cuts.iter().map(plan).collect();
-        let copies = cuts.iter().zip(&plans).map(|(cut, plan)| Copy {
+        let pieces = |cut| self.pieces(cut, gone, source.as_ref());
+        let pieces: Vec<Box<dyn Pieces + '_>> =
+            cuts.iter().map(pieces).collect::<Result<_, _>>()?;
+        let copies = cuts.iter().zip(&pieces).map(|(cut, pieces)| Copy {
             source: source.as_ref(),
-            pieces: plan,
+            pieces: pieces.as_ref(),
             swap_width: cut.swap_width,
             at: cut.at,
         });
         let copies: Vec<Copy<'_>> = copies.collect();
         self.run(&copies, &vec![path.as_path(); copies.len()])
+    }
+
+    /// What a cut is to the executor; the source lacks the input's first `gone` bytes.
+    fn pieces<'c>(
+        &self,
+        cut: &'c Cut,
+        gone: u64,
+        source: &dyn Source,
+    ) -> Result<Box<dyn Pieces + 'c>, Failure> {
+        Ok(match &cut.taken {
+            Taken::View(view) => Box::new(self.plan(&view.clone().after(gone), cut.unit(), source)),
+            Taken::List(list) => {
+                let (gather, indices) = list.as_ref();
+                Box::new(gather.clone().after(gone).with(indices).map_err(Failure::new)?)
+            }
+        })
     }
 
     /// Cut a view as it suits both ends.
@@ -109,6 +147,30 @@ impl<'a> Job<'a> {
                 .map_err(|error| self.failed(&[path], error))?;
         }
         Ok(())
+    }
+
+    /// Write what is gathered to the place `at` of the output, and make sure that all of both
+    /// inputs was there, each named by its path.
+    pub(crate) fn gather(
+        &self,
+        gathering: &Gathering<'_>,
+        params: (&Path, &dyn Source),
+        indices: (&Path, &dyn Source),
+        (swap_width, at): (usize, u64),
+    ) -> Result<(), Failure> {
+        let copies = [Copy { source: params.1, pieces: gathering, swap_width, at }];
+        let outcome = progress::watch(&self.progress, self.bytes, self.quiet, || {
+            execute::run(&copies, self.sink.as_ref(), self.threads, &self.progress)
+        });
+        for (path, source) in [params, indices] {
+            source.verify().map_err(|error| failed_source(path, &error))?;
+        }
+        outcome.map_err(|error| match error {
+            ExecuteError::Fill { error: FillError::Indices(error), .. } => {
+                failed_source(indices.0, &error)
+            }
+            error => self.failed(&[params.0], error),
+        })
     }
 
     /// Run copies, each from the file whose path stands at its place, and make sure that all of
@@ -142,4 +204,10 @@ impl<'a> Job<'a> {
     pub(crate) fn commit(self) -> Result<(), Failure> {
         self.sink.commit().map_err(|error| self.output.failed(&error))
     }
+}
+
+/// How many threads are to work.
+pub(crate) fn threads(args: &OutputArgs) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    args.threads.map_or_else(cores, usize::from)
 }

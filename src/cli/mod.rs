@@ -15,6 +15,7 @@ mod choose;
 mod completions;
 mod exit;
 mod explain;
+mod gather;
 mod index;
 mod info;
 mod input;
@@ -35,6 +36,7 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
     };
     let outcome = match command {
         args::Command::Slice(args) => slice::run(&args),
+        args::Command::Gather(args) => gather::run(&args),
         args::Command::Info(args) => info::run(&args),
         args::Command::Explain(args) => explain::run(&args),
         args::Command::Completions { shell } => completions::run(shell),

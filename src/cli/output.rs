@@ -7,7 +7,7 @@ use std::path::Path;
 use tslice::dtype::DType;
 use tslice::format::{Format, FormatError, Tensor, npy, safetensors};
 use tslice::shape::{self, Order};
-use tslice::sink::{self, Sink, SinkError, Target};
+use tslice::sink::{self, Sink, SinkError, Target, WriteOrder};
 
 use super::args::{OrderArg, OutputArgs, To};
 use super::exit::Exit;
@@ -169,14 +169,19 @@ impl Output {
         ))
     }
 
-    /// Begin to write an output.
-    pub(crate) fn create(&self, prepared: &Prepared) -> Result<Box<dyn Sink>, Failure> {
+    /// Begin to write an output; `check` is asked before the first byte, and told their order.
+    pub(crate) fn create(
+        &self,
+        prepared: &Prepared,
+        check: impl FnOnce(WriteOrder) -> Result<(), Failure>,
+    ) -> Result<Box<dyn Sink>, Failure> {
         if matches!(self.target, Target::Stdout) && io::stdout().is_terminal() {
             return Err(Failure::new("standard output is a terminal, and the output is binary")
                 .hint("name a file with -o FILE, or pipe the output to another program"));
         }
         let sink = sink::create(&self.target, self.options(Some(prepared.len())))
             .map_err(|error| self.failed(&error))?;
+        check(sink.order())?;
         sink.write_at(0, &prepared.header).map_err(|error| self.failed(&error))?;
         Ok(sink)
     }

@@ -1,7 +1,8 @@
 //! `tslice INPUT [INDEX]`: the main job.
 
+use tslice::gather::{Gather, Options};
 use tslice::index::IndexExpr;
-use tslice::index::resolve::resolve;
+use tslice::index::resolve::{Selection, resolve};
 use tslice::shape::Order;
 use tslice::view::{Layout, View};
 
@@ -9,7 +10,7 @@ use super::args::SliceArgs;
 use super::choose::{Chosen, choose};
 use super::index::Index;
 use super::input::Input;
-use super::job::{Cut, Job};
+use super::job::{Cut, Job, Taken};
 use super::output::{Item, Output};
 use super::print;
 use super::report::Failure;
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<(), Failure> {
     }
     let job = Job::begin(&output, &prepared, &args.to)?;
     let cuts = picked.into_iter().zip(&prepared.tensors).map(|(picked, placed)| Cut {
-        view: picked.view,
+        taken: picked.taken,
         swap_width: placed.swap_width,
         at: placed.at,
     });
@@ -41,7 +42,7 @@ struct Picked {
     /// The shape of the result.
     shape: Vec<u64>,
     /// Its bytes, in the order of the output.
-    view: View,
+    taken: Taken,
 }
 
 /// Apply the index to every tensor that is not only kept.
@@ -62,15 +63,29 @@ fn pick(chosen: &Chosen<'_>, index: &Index, order: Order) -> Result<Picked, Fail
         true => index.resolve(&tensor.shape)?,
         false => resolve(&IndexExpr::default(), &tensor.shape, false).map_err(Failure::new)?,
     };
+    let unit = tensor.dtype.swap_width() as u64;
     let layout = Layout {
         shape: &tensor.shape,
         item_bits: tensor.dtype.item_bits(),
         order: tensor.order,
         offset: tensor.offset,
     };
-    let view = View::new(&layout, &selection).map_err(Failure::new)?;
-    let view = if order == Order::F { view.transposed() } else { view };
-    Ok(Picked { shape: selection.shape(), view })
+    Ok(Picked { shape: selection.shape(), taken: take(&layout, &selection, order, unit)? })
+}
+
+/// The bytes of a selection, in the order of the output; `unit` bytes are not to be parted.
+fn take(
+    layout: &Layout<'_>,
+    selection: &Selection,
+    order: Order,
+    unit: u64,
+) -> Result<Taken, Failure> {
+    let options = Options { order, unit, ..Options::default() };
+    if let Some(list) = Gather::list(layout, selection, &options).map_err(Failure::new)? {
+        return Ok(Taken::List(Box::new(list)));
+    }
+    let view = View::new(layout, selection).map_err(Failure::new)?;
+    Ok(Taken::View(if order == Order::F { view.transposed() } else { view }))
 }
 
 fn item<'a>((chosen, picked): (&'a Chosen<'_>, &Picked)) -> Item<'a> {

@@ -35,7 +35,8 @@ impl Pieces for Plan {
     }
 }
 
-fn fill_box(
+/// Fill `out` with the runs of `run` bytes along `axes`, the first at byte `first` of the source.
+pub(crate) fn fill_box(
     axes: &[Axis],
     run: u64,
     first: i64,

@@ -11,6 +11,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::gather::BadPosition;
 use crate::plan::Place;
 #[cfg(doc)]
 use crate::plan::Plan;
@@ -22,6 +23,7 @@ mod forward;
 pub mod pack;
 mod parallel;
 
+pub(crate) use fill::fill_box;
 pub use forward::{WINDOW_BYTES, run_forward};
 pub use parallel::run;
 
@@ -69,6 +71,12 @@ pub enum FillError {
     /// The input failed.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// The input that holds indices failed.
+    #[error(transparent)]
+    Indices(SourceError),
+    /// An index is no position of its axis.
+    #[error(transparent)]
+    Position(#[from] BadPosition),
 }
 
 /// How far a job is, for whoever watches it from another thread.

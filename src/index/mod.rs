@@ -12,6 +12,7 @@
 //! assert_eq!(selection.shape(), [5, 3]);
 //! ```
 
+pub mod nested;
 pub mod numpy;
 pub mod resolve;
 pub mod strided_slice;

@@ -69,11 +69,14 @@ pub enum ParseErrorKind {
     /// A list inside a list.
     #[error("a list of indices has one dimension only; more are a job for gather")]
     NestedList,
+    /// Lists of different lengths or depths.
+    #[error("all lists of one depth must have one length")]
+    Ragged,
     /// A mask below 0.
     #[error("a mask cannot be negative")]
     NegativeMask,
-    /// More open parentheses than anyone writes.
-    #[error("too many nested parentheses")]
+    /// More open brackets than anyone writes.
+    #[error("too many nested brackets")]
     TooDeep,
     /// A rule of index expressions is broken.
     #[error(transparent)]

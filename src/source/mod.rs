@@ -20,6 +20,7 @@ use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 
+mod memory;
 mod mmap;
 mod open;
 mod read;
@@ -27,6 +28,7 @@ mod reader;
 mod sigbus;
 mod stream;
 
+pub use memory::Memory;
 pub use mmap::Mapped;
 pub use open::{Input, Io, OpenError, open, open_stdin};
 pub use read::Positioned;

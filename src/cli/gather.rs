@@ -1,0 +1,171 @@
+//! `tslice gather [PARAMS] --indices FILE`: gather_nd, and with --axis gather.
+
+use std::path::{Path, PathBuf};
+
+use tslice::dtype::{DType, Endian, Scalar};
+use tslice::execute::{ExecuteError, FillError};
+use tslice::format::Tensor;
+use tslice::gather::{Gather, GatherError, Indices, Options, OutOfRange};
+use tslice::index::nested;
+use tslice::shape::Order;
+use tslice::sink::WriteOrder;
+use tslice::source::{Memory, Source};
+use tslice::view::Layout;
+
+use super::args::{GatherArgs, Outside};
+use super::input::{Input, failed_source};
+use super::job::{Job, threads};
+use super::output::{Item, Output};
+use super::print;
+use super::report::Failure;
+
+/// Write the slabs at the positions that the indices name to the output.
+pub(crate) fn run(args: &GatherArgs) -> Result<(), Failure> {
+    let path = args.params.as_deref().unwrap_or(Path::new("-"));
+    if path == Path::new("-") && args.indices == path {
+        return Err(Failure::usage("PARAMS and --indices cannot both be standard input"));
+    }
+    let typed = typed(args)?;
+    let output = Output::new(&args.to)?;
+    let params = Input::open(path, args.io)?;
+    let tensor = params.tensor(args.tensor.as_slice())?.clone();
+    let numbers = typed.map_or_else(|| Numbers::open(args), Ok)?;
+    let gather = gather(args, &tensor, params.gone(), &numbers, output.order)?;
+    let name = output.tensor_name(&tensor, path, true);
+    let item = Item { name: &name, dtype: &tensor.dtype, shape: gather.shape().to_vec() };
+    let prepared = output.prepare(&[item], &params.contents.metadata)?;
+
+    let (indices_path, indices) = numbers.into_source()?;
+    let indices = (indices_path.as_path(), indices.as_ref());
+    let failed = |error| failed_indices(indices, error);
+    let gathering = gather.with(indices.1).map_err(failed)?;
+    let check = || {
+        gathering.check(threads(&args.to)).map_err(|error| match error {
+            ExecuteError::Fill { error, .. } => failed(error),
+            error => Failure::new(error),
+        })
+    };
+    if args.to.dry_run {
+        check()?;
+        return print(&output.describe(&prepared)?);
+    }
+    let (_, source) = params.into_source()?;
+    let job = Job::begin_checked(&output, &prepared, &args.to, |order| match order {
+        WriteOrder::Any if gathering.checks_itself() => Ok(()),
+        _ => check(),
+    })?;
+    for placed in &prepared.tensors {
+        let params = (path, source.as_ref());
+        job.gather(&gathering, params, indices, (placed.swap_width, placed.at))?;
+    }
+    job.commit()
+}
+
+/// What the arguments ask for, of a tensor whose file has lost its first `gone` bytes.
+fn gather(
+    args: &GatherArgs,
+    tensor: &Tensor,
+    gone: u64,
+    numbers: &Numbers,
+    order: Order,
+) -> Result<Gather, Failure> {
+    let params = Layout {
+        shape: &tensor.shape,
+        item_bits: tensor.dtype.item_bits(),
+        order: tensor.order,
+        offset: tensor.offset - gone,
+    };
+    let indices = numbers.indices();
+    let out_of_range = match args.out_of_range {
+        Outside::Error => OutOfRange::Error,
+        Outside::Zero => OutOfRange::Nowhere,
+        Outside::Clip => OutOfRange::Clip,
+        Outside::Wrap => OutOfRange::Wrap,
+    };
+    let options = Options {
+        batch_dims: args.batch_dims.into(),
+        out_of_range,
+        order,
+        unit: tensor.dtype.swap_width() as u64,
+        ..Options::default()
+    };
+    match args.axis {
+        None => Gather::nd(&params, &indices, &options),
+        Some(axis) => Gather::along(&params, &indices, axis, &options),
+    }
+    .map_err(|error| match error {
+        GatherError::NotIntegers(_) => Failure::file(&args.indices, error),
+        error => Failure::new(error),
+    })
+}
+
+/// An index tensor, in a file or typed on the command line.
+struct Numbers {
+    tensor: Tensor,
+    /// The bytes before the source's first.
+    gone: u64,
+    from: From,
+}
+
+enum From {
+    File(Box<Input>),
+    Typed(Memory),
+}
+
+impl Numbers {
+    fn open(args: &GatherArgs) -> Result<Numbers, Failure> {
+        let input = Input::open(&args.indices, args.io)?;
+        let name = args.indices_tensor.as_slice();
+        let tensor = input.tensor_by("--indices-tensor", name)?.clone();
+        Ok(Numbers { tensor, gone: input.gone(), from: From::File(Box::new(input)) })
+    }
+
+    fn indices(&self) -> Indices<'_> {
+        let Tensor { dtype, shape, order, offset, .. } = &self.tensor;
+        Indices { dtype, shape, order: *order, offset: offset - self.gone }
+    }
+
+    fn into_source(self) -> Result<(PathBuf, Box<dyn Source>), Failure> {
+        match self.from {
+            From::File(input) => input.into_source(),
+            From::Typed(bytes) => Ok((PathBuf::new(), Box::new(bytes))),
+        }
+    }
+}
+
+/// The indices, where they were typed.
+fn typed(args: &GatherArgs) -> Result<Option<Numbers>, Failure> {
+    let Some(text) = args.indices.to_str().filter(|text| text.starts_with('[')) else {
+        return Ok(None);
+    };
+    let numbers = nested::parse(text).map_err(|error| {
+        Failure::usage(format_args!("--indices: {error}"))
+            .at(text, error.span.clone())
+            .hint("a file whose name begins with a bracket is reached as ./[...")
+    })?;
+    if let Some(name) = &args.indices_tensor {
+        let message = format!("--indices-tensor {name} has no effect: the indices are a list");
+        return Err(Failure::usage(message));
+    }
+    let bytes: Vec<u8> = numbers.numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    let tensor = Tensor {
+        name: None,
+        dtype: DType::Scalar(Scalar::I64, Endian::Little),
+        shape: numbers.shape,
+        order: Order::C,
+        offset: 0,
+        bytes: bytes.len() as u64,
+    };
+    Ok(Some(Numbers { tensor, gone: 0, from: From::Typed(Memory(bytes)) }))
+}
+
+/// What is to be said of indices that are bad, or could not be read.
+fn failed_indices((path, source): (&Path, &dyn Source), error: FillError) -> Failure {
+    match (source.verify(), error) {
+        // a file that was cut short is the reason for whatever else is wrong with it
+        (Err(error), _) | (Ok(()), FillError::Indices(error) | FillError::Source(error)) => {
+            failed_source(path, &error)
+        }
+        (Ok(()), error) => Failure::new(error),
+    }
+}

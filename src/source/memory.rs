@@ -1,0 +1,33 @@
+//! Bytes in memory, for inputs that were typed.
+
+use std::ops::Range;
+
+use super::{Source, SourceError, inside};
+
+/// A source that lends bytes it owns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory(pub Vec<u8>);
+
+impl Source for Memory {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn window<'a>(
+        &'a self,
+        range: Range<u64>,
+        _scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], SourceError> {
+        let count = inside(&range, self.len())?;
+        let start = range.start as usize;
+        Ok(&self.0[start..start + count])
+    }
+
+    fn window_limit(&self) -> Option<u64> {
+        None
+    }
+
+    fn verify(&self) -> Result<(), SourceError> {
+        Ok(())
+    }
+}
