@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tslice_global_optspecs
-    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims t/tensor= io= o/output= to= f/force fsync order= name= j/threads= n/dry-run q/quiet keep-rest rename= h/help V/version
+    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims t/tensor= io= dtype= shape= offset= input-order= o/output= to= f/force fsync order= name= j/threads= n/dry-run q/quiet keep-rest rename= h/help V/version
 end
 
 function __fish_tslice_needs_command
@@ -36,10 +36,16 @@ complete -c tslice -n "__fish_tslice_needs_command" -s t -l tensor -d 'The tenso
 complete -c tslice -n "__fish_tslice_needs_command" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
 mmap\t'Map the file'
 read\t'Read the file by position, in large pieces'"
+complete -c tslice -n "__fish_tslice_needs_command" -l dtype -d 'The dtype of raw bytes, or of a file\'s void type: float32, \'>i2\', bfloat16, ...' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l shape -d 'The shape of raw bytes; one length may be -1; one axis when left out' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l offset -d 'Where the elements of raw bytes begin, in bytes' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l input-order -d 'The order of the elements of raw bytes' -r -f -a "C\t'Row-major'
+F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_needs_command" -s o -l output -d 'The file to write, its format by its name; standard output when left out or `-`' -r -F
 complete -c tslice -n "__fish_tslice_needs_command" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
-safetensors\t'.safetensors'"
-complete -c tslice -n "__fish_tslice_needs_command" -l order -d 'The order of the output\'s elements (.npy)' -r -f -a "C\t'Row-major'
+safetensors\t'.safetensors'
+raw\t'The bytes of the elements alone (.bin, .raw)'"
+complete -c tslice -n "__fish_tslice_needs_command" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_needs_command" -l name -d 'The name of the tensor in the output (.safetensors)' -r
 complete -c tslice -n "__fish_tslice_needs_command" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
@@ -69,10 +75,16 @@ complete -c tslice -n "__fish_tslice_using_subcommand slice" -s t -l tensor -d '
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
 mmap\t'Map the file'
 read\t'Read the file by position, in large pieces'"
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l dtype -d 'The dtype of raw bytes, or of a file\'s void type: float32, \'>i2\', bfloat16, ...' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l shape -d 'The shape of raw bytes; one length may be -1; one axis when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l offset -d 'Where the elements of raw bytes begin, in bytes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l input-order -d 'The order of the elements of raw bytes' -r -f -a "C\t'Row-major'
+F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s o -l output -d 'The file to write, its format by its name; standard output when left out or `-`' -r -F
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
-safetensors\t'.safetensors'"
-complete -c tslice -n "__fish_tslice_using_subcommand slice" -l order -d 'The order of the output\'s elements (.npy)' -r -f -a "C\t'Row-major'
+safetensors\t'.safetensors'
+raw\t'The bytes of the elements alone (.bin, .raw)'"
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l name -d 'The name of the tensor in the output (.safetensors)' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r

@@ -28,11 +28,17 @@ _tslice() {
 '--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
 mmap\:"Map the file"
 read\:"Read the file by position, in large pieces"))' \
+'--dtype=[The dtype of raw bytes, or of a file'\''s void type\: float32, '\''>i2'\'', bfloat16, ...]:DTYPE:_default' \
+'--shape=[The shape of raw bytes; one length may be -1; one axis when left out]:LIST:_default' \
+'--offset=[Where the elements of raw bytes begin, in bytes]:BYTES:_default' \
+'--input-order=[The order of the elements of raw bytes]:ORDER:((C\:"Row-major"
+F\:"Column-major, Fortran'\''s"))' \
 '-o+[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
 '--output=[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
 '--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
-safetensors\:".safetensors"))' \
-'--order=[The order of the output'\''s elements (.npy)]:ORDER:((C\:"Row-major"
+safetensors\:".safetensors"
+raw\:"The bytes of the elements alone (.bin, .raw)"))' \
+'--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
@@ -77,11 +83,17 @@ _arguments "${_arguments_options[@]}" : \
 '--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
 mmap\:"Map the file"
 read\:"Read the file by position, in large pieces"))' \
+'--dtype=[The dtype of raw bytes, or of a file'\''s void type\: float32, '\''>i2'\'', bfloat16, ...]:DTYPE:_default' \
+'--shape=[The shape of raw bytes; one length may be -1; one axis when left out]:LIST:_default' \
+'--offset=[Where the elements of raw bytes begin, in bytes]:BYTES:_default' \
+'--input-order=[The order of the elements of raw bytes]:ORDER:((C\:"Row-major"
+F\:"Column-major, Fortran'\''s"))' \
 '-o+[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
 '--output=[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
 '--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
-safetensors\:".safetensors"))' \
-'--order=[The order of the output'\''s elements (.npy)]:ORDER:((C\:"Row-major"
+safetensors\:".safetensors"
+raw\:"The bytes of the elements alone (.bin, .raw)"))' \
+'--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use tslice::shape::Order;
 
 /// Cut pieces out of tensor files (.npy, .safetensors) of any size.
 ///
@@ -92,6 +93,8 @@ pub(crate) struct SliceArgs {
     #[command(flatten)]
     pub(crate) from: InputArgs,
     #[command(flatten)]
+    pub(crate) raw: RawArgs,
+    #[command(flatten)]
     pub(crate) to: OutputArgs,
     /// Copy the tensors that -t does not choose as they are (.safetensors, .npz)
     #[arg(long, help_heading = "Output")]
@@ -153,6 +156,24 @@ pub(crate) struct InputArgs {
     pub(crate) io: Io,
 }
 
+/// What there is to say of an input that does not say it itself.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Raw bytes")]
+pub(crate) struct RawArgs {
+    /// The dtype of raw bytes, or of a file's void type: float32, '>i2', bfloat16, ...
+    #[arg(long, value_name = "DTYPE")]
+    pub(crate) dtype: Option<String>,
+    /// The shape of raw bytes; one length may be -1; one axis when left out
+    #[arg(long, value_name = "LIST", requires = "dtype")]
+    pub(crate) shape: Option<String>,
+    /// Where the elements of raw bytes begin, in bytes
+    #[arg(long, value_name = "BYTES", requires = "dtype")]
+    pub(crate) offset: Option<u64>,
+    /// The order of the elements of raw bytes
+    #[arg(long, value_enum, value_name = "ORDER", requires = "dtype")]
+    pub(crate) input_order: Option<OrderArg>,
+}
+
 /// Ways to read an input.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum Io {
@@ -181,7 +202,7 @@ pub(crate) struct OutputArgs {
     /// Wait until the disk has the output
     #[arg(long)]
     pub(crate) fsync: bool,
-    /// The order of the output's elements (.npy)
+    /// The order of the output's elements (.npy, raw)
     #[arg(long, value_enum, value_name = "ORDER")]
     pub(crate) order: Option<OrderArg>,
     /// The name of the tensor in the output (.safetensors)
@@ -205,6 +226,8 @@ pub(crate) enum To {
     Npy,
     /// .safetensors
     Safetensors,
+    /// The bytes of the elements alone (.bin, .raw)
+    Raw,
 }
 
 /// Memory orders.
@@ -216,6 +239,15 @@ pub(crate) enum OrderArg {
     /// Column-major, Fortran's
     #[value(name = "F", alias = "f")]
     F,
+}
+
+impl OrderArg {
+    pub(crate) fn order(self) -> Order {
+        match self {
+            OrderArg::C => Order::C,
+            OrderArg::F => Order::F,
+        }
+    }
 }
 
 #[derive(Args, Clone, Debug)]

@@ -1,36 +1,60 @@
 //! Opening an input: its bytes, its header, and the tensor that was asked for.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use tslice::format::{self, Contents, Tensor};
+use tslice::dtype::DType;
+use tslice::format::{self, Contents, FormatError, MAGIC_LEN, Tensor};
 use tslice::source::{self, OpenError, Source, SourceError, Stream};
 
 use super::args;
 use super::choose::Pattern;
+use super::declared::Declared;
 use super::report::{Failure, shown};
 
-/// An input file whose header has been read.
+/// An input whose header has been read.
 pub(crate) struct Input {
     pub(crate) path: PathBuf,
-    pub(crate) bytes: source::Input,
     pub(crate) contents: Contents,
+    /// Where the bytes of the tensors are.
+    pub(crate) bytes: source::Input,
+}
+
+/// What is wanted of an input, as far as that makes a difference to how it is opened.
+pub(crate) struct Wanted<'a> {
+    pub(crate) io: args::Io,
+    /// The values of `-t`.
+    pub(crate) patterns: &'a [String],
+    pub(crate) declared: Declared,
 }
 
 impl Input {
-    /// Open a file, or standard input for `-`, and read its header.
+    /// Open a file that tells all about itself, or standard input for `-`, and read its header.
     pub(crate) fn open(path: &Path, io: args::Io) -> Result<Input, Failure> {
-        let io = match io {
-            args::Io::Auto => source::Io::Auto,
-            args::Io::Mmap => source::Io::Mmap,
-            args::Io::Read => source::Io::Read,
-        };
-        let opened =
-            if path == Path::new("-") { source::open_stdin(io) } else { source::open(path, io) };
-        let mut bytes = opened.map_err(|error| match error {
-            OpenError::Io(error) => Failure::io(path, &error),
-            error => Failure::file(path, error),
-        })?;
+        Input::open_wanted(path, &Wanted { io, patterns: &[], declared: Declared::default() })
+    }
+
+    /// Open what is wanted of a file, or of standard input for `-`.
+    pub(crate) fn open_wanted(path: &Path, wanted: &Wanted<'_>) -> Result<Input, Failure> {
+        let mut bytes = open_bytes(path, wanted.io)?;
+        let first = first_bytes(&mut bytes).map_err(|error| Failure::io(path, &error))?;
+        let kind = format::recognise(&first);
+        if let Some(dtype) = wanted.declared.raw(kind) {
+            return Input::raw(path, bytes, dtype, &wanted.declared);
+        }
+        let mut input = Input::with_header(path, bytes)?;
+        let at_fault = |failure: Failure| failure.in_file(path);
+        wanted.declared.refuse_layout(input.contents.format).map_err(at_fault)?;
+        if wanted.declared.says_dtype() {
+            for number in input.find(wanted.patterns)? {
+                wanted.declared.apply(&mut input.contents.tensors[number]).map_err(at_fault)?;
+            }
+        }
+        Ok(input)
+    }
+
+    /// A file whose first bytes tell all.
+    fn with_header(path: &Path, mut bytes: source::Input) -> Result<Input, Failure> {
         let contents = match &mut bytes {
             source::Input::Random(source) => {
                 let mut reader = source::Reader::new(source.as_ref());
@@ -41,8 +65,45 @@ impl Input {
             }
             source::Input::Forward(stream) => format::read_contents(stream, None),
         };
-        let contents = contents.map_err(|error| Failure::file(path, error))?;
-        Ok(Input { path: path.to_owned(), bytes, contents })
+        let contents = contents.map_err(|error| {
+            let failure = Failure::file(path, &error);
+            match error {
+                FormatError::Unrecognised(_) => {
+                    failure.hint("--dtype, with --shape and --offset, reads raw bytes")
+                }
+                _ => failure,
+            }
+        })?;
+        Ok(Input { path: path.to_owned(), contents, bytes })
+    }
+
+    /// Bytes of which the command line tells all.
+    fn raw(
+        path: &Path,
+        mut bytes: source::Input,
+        dtype: &DType,
+        declared: &Declared,
+    ) -> Result<Input, Failure> {
+        if let source::Input::Forward(stream) = bytes {
+            bytes = match declared.needs_len() {
+                true => source::Input::Random(
+                    source::spool(stream).map_err(|error| failed_source(path, &error))?,
+                ),
+                false => source::Input::Forward(stream),
+            };
+        }
+        let len = match &bytes {
+            source::Input::Random(source) => Some(source.len()),
+            source::Input::Forward(_) => None,
+        };
+        let contents = declared.contents(dtype, len).map_err(|failure| failure.in_file(path))?;
+        if let Some(len) = len.filter(|&len| len < contents.expected_len()) {
+            let asked = contents.expected_len();
+            let message =
+                format!("{asked} bytes are asked for by --shape and --offset, {len} are there");
+            return Err(Failure::file(path, message));
+        }
+        Ok(Input { path: path.to_owned(), contents, bytes })
     }
 
     /// The one tensor that is meant by `-t`, or the only one of the file.
@@ -129,6 +190,33 @@ impl Input {
                 format!("it holds {}, and {} more", names.join(", "), count - MOST)
             }
             _ => format!("it holds {}", names.join(", ")),
+        }
+    }
+}
+
+fn open_bytes(path: &Path, io: args::Io) -> Result<source::Input, Failure> {
+    let io = match io {
+        args::Io::Auto => source::Io::Auto,
+        args::Io::Mmap => source::Io::Mmap,
+        args::Io::Read => source::Io::Read,
+    };
+    let opened =
+        if path == Path::new("-") { source::open_stdin(io) } else { source::open(path, io) };
+    opened.map_err(|error| match error {
+        OpenError::Io(error) => Failure::io(path, &error),
+        error => Failure::file(path, error),
+    })
+}
+
+/// The bytes by which a format is recognised; a pipe has them still to come.
+fn first_bytes(bytes: &mut source::Input) -> io::Result<Vec<u8>> {
+    match bytes {
+        source::Input::Forward(stream) => stream.peek(MAGIC_LEN),
+        source::Input::Random(source) => {
+            let mut first = Vec::new();
+            let reader = source::Reader::new(source.as_ref());
+            reader.take(MAGIC_LEN as u64).read_to_end(&mut first)?;
+            Ok(first)
         }
     }
 }

@@ -13,6 +13,7 @@ use tslice::sink::{self, Target};
 mod args;
 mod choose;
 mod completions;
+mod declared;
 mod exit;
 mod explain;
 mod gather;

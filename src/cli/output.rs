@@ -62,22 +62,25 @@ impl Output {
             _ => Target::Stdout,
         };
         let format = match (args.to, &target) {
-            (Some(To::Npy), _) | (None, Target::Stdout) => Format::Npy,
-            (Some(To::Safetensors), _) => Format::Safetensors,
+            (Some(to), _) => by_flag(to),
+            (None, Target::Stdout) => Format::Npy,
             (None, Target::Path(path)) => by_name(path)?,
         };
-        if format == Format::Npy && args.name.is_some() {
-            return Err(Failure::usage("--name has no effect: a .npy file names no tensor"));
+        if args.name.is_some() && !format.names_tensors() {
+            return Err(Failure::usage(format_args!(
+                "--name has no effect: an output of format {format} names no tensor"
+            )));
         }
-        if format == Format::Safetensors && matches!(args.order, Some(OrderArg::F)) {
-            return Err(Failure::usage(
-                "--order F has no effect: a .safetensors file is always in C order",
-            ));
+        let order = args.order.map_or(Order::C, OrderArg::order);
+        if order == Order::F && !format.has_orders() {
+            return Err(Failure::usage(format_args!(
+                "--order F has no effect: an output of format {format} is always in C order"
+            )));
         }
         Ok(Output {
             target,
             format,
-            order: if matches!(args.order, Some(OrderArg::F)) { Order::F } else { Order::C },
+            order,
             name: args.name.clone(),
             force: args.force,
             fsync: args.fsync,
@@ -131,7 +134,7 @@ impl Output {
     ) -> Result<Vec<u8>, FormatError> {
         match (self.format, tensors) {
             (Format::Npy, [only, ..]) => npy::header(&only.dtype, &only.shape, self.order),
-            (Format::Npy, []) => Ok(Vec::new()),
+            (Format::Raw, _) | (Format::Npy, []) => Ok(Vec::new()),
             (Format::Safetensors, _) => {
                 let entries: Vec<_> = items
                     .iter()
@@ -224,12 +227,21 @@ fn too_large() -> Failure {
     Failure::new("the output would have 2^63 bytes or more")
 }
 
+fn by_flag(to: To) -> Format {
+    match to {
+        To::Npy => Format::Npy,
+        To::Safetensors => Format::Safetensors,
+        To::Raw => Format::Raw,
+    }
+}
+
 /// The format that a file's name asks for; `.npy` for pipes and devices, which have no such name.
 fn by_name(path: &Path) -> Result<Format, Failure> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     match extension.as_deref() {
         Some("npy") => Ok(Format::Npy),
         Some("safetensors") => Ok(Format::Safetensors),
+        Some("bin" | "raw") => Ok(Format::Raw),
         _ if path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) => Ok(Format::Npy),
         Some(other) => Err(Failure::usage(format_args!(
             "{}: the extension .{other} names no format that can be written",
@@ -240,7 +252,7 @@ fn by_name(path: &Path) -> Result<Format, Failure> {
             path.display()
         ))),
     }
-    .map_err(|failure| failure.hint("use .npy or .safetensors, or --to FORMAT"))
+    .map_err(|failure| failure.hint("use .npy, .safetensors or .bin, or --to FORMAT"))
 }
 
 /// What is to be said when text could not be printed.

@@ -55,6 +55,12 @@ impl Failure {
         self
     }
 
+    /// Say which file it is about.
+    pub(crate) fn in_file(mut self, path: &Path) -> Failure {
+        self.message = format!("{}: {}", shown(path), self.message);
+        self
+    }
+
     /// Say which tensor of several it is about.
     pub(crate) fn of_tensor(mut self, name: &str) -> Failure {
         self.message = format!("tensor {name:?}: {}", self.message);

@@ -8,8 +8,9 @@ use tslice::view::{Layout, View};
 
 use super::args::SliceArgs;
 use super::choose::{Chosen, choose};
+use super::declared::Declared;
 use super::index::Index;
-use super::input::Input;
+use super::input::{Input, Wanted};
 use super::job::{Cut, Job, Taken};
 use super::output::{Item, Output};
 use super::print;
@@ -19,7 +20,9 @@ use super::report::Failure;
 pub(crate) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let output = Output::new(&args.to)?;
-    let input = Input::open(&args.input, args.from.io)?;
+    let declared = Declared::parse(&args.raw)?;
+    let wanted = Wanted { io: args.from.io, patterns: &args.from.tensor, declared };
+    let input = Input::open_wanted(&args.input, &wanted)?;
     let chosen = choose(&input, args, &output)?;
     let picked = pick_all(&chosen, &index, output.order)?;
     let items: Vec<Item<'_>> = chosen.iter().zip(&picked).map(item).collect();

@@ -39,7 +39,10 @@ pub struct Tensor {
     pub shape: Vec<u64>,
     /// The order of its elements in the file.
     pub order: Order,
-    /// Where its bytes begin, in bytes from the beginning of the file.
+    /// The part of the input that holds its bytes: a shard, a compressed member; 0 where all of it
+    /// is one file.
+    pub part: usize,
+    /// Where its bytes begin, in bytes from the beginning of that part.
     pub offset: u64,
     /// How many bytes its elements take: the product of shape and item size, checked.
     pub bytes: u64,
@@ -52,6 +55,8 @@ pub enum Format {
     Npy,
     /// Hugging Face's `.safetensors`.
     Safetensors,
+    /// Bytes without a header.
+    Raw,
 }
 
 /// All that a file's header says.
@@ -65,6 +70,35 @@ pub struct Contents {
     pub metadata: BTreeMap<String, String>,
     /// Bytes before the data, which are those that were read.
     pub header_len: u64,
+}
+
+/// How many first bytes [`recognise`] wants to see.
+pub const MAGIC_LEN: usize = 9;
+
+/// What a file seems to be, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A `.npy`, for [`read_contents`].
+    Npy,
+    /// A `.safetensors`, for [`read_contents`].
+    Safetensors,
+    /// A zip archive.
+    Zip,
+    /// A JSON object.
+    Json,
+}
+
+/// What a file seems to be, by its first [`MAGIC_LEN`] bytes, or all it has.
+pub fn recognise(first: &[u8]) -> Option<Kind> {
+    if npy::begins(first) {
+        Some(Kind::Npy)
+    } else if [b"PK\x03\x04", b"PK\x05\x06"].iter().any(|magic| first.starts_with(*magic)) {
+        Some(Kind::Zip)
+    } else if let [b'{', b'"' | b'}' | b' ' | b'\n' | b'\r' | b'\t', ..] = first {
+        Some(Kind::Json)
+    } else {
+        safetensors::begins(first).then_some(Kind::Safetensors)
+    }
 }
 
 /// Read the header of a tensor file, from the very first byte of `input` to its last, no further.
@@ -101,7 +135,7 @@ impl Contents {
     /// Whether bytes after the data are none of our business, as np.load has it, or an error, as
     /// the safetensors format has it.
     pub fn allows_trailing_bytes(&self) -> bool {
-        self.format == Format::Npy
+        self.format != Format::Safetensors
     }
 
     /// Compare the length of the file, in bytes, with what the header says.
@@ -124,9 +158,19 @@ impl Format {
     /// Whether a file of this format may hold more tensors than one, each with a name.
     pub fn holds_several(self) -> bool {
         match self {
-            Format::Npy => false,
+            Format::Npy | Format::Raw => false,
             Format::Safetensors => true,
         }
+    }
+
+    /// Whether a file of this format tells the names of its tensors.
+    pub fn names_tensors(self) -> bool {
+        self.holds_several()
+    }
+
+    /// Whether a file of this format may hold elements in Fortran order.
+    pub fn has_orders(self) -> bool {
+        matches!(self, Format::Npy | Format::Raw)
     }
 
     /// The type, byte order included, in which the elements of a `dtype` stand in this format.
@@ -141,6 +185,7 @@ impl Format {
         match self {
             Format::Npy => npy::stored_dtype(dtype),
             Format::Safetensors => safetensors::stored_dtype(dtype),
+            Format::Raw => Some(dtype.clone()),
         }
         .ok_or_else(|| FormatError::Unsupported { dtype: dtype.to_string(), format: self })
     }
@@ -151,6 +196,7 @@ impl fmt::Display for Format {
         f.write_str(match self {
             Format::Npy => "npy",
             Format::Safetensors => "safetensors",
+            Format::Raw => "raw",
         })
     }
 }

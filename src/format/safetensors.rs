@@ -119,6 +119,12 @@ pub enum SafetensorsError {
     Hole(u64, u64, String),
 }
 
+/// Whether a file that begins with these bytes can be a `.safetensors`.
+pub(super) fn begins(first: &[u8]) -> bool {
+    let Some((length, rest)) = first.split_first_chunk::<8>() else { return false };
+    (2..=MAX_HEADER).contains(&u64::from_le_bytes(*length)) && rest.first() == Some(&b'{')
+}
+
 /// Read a header, its length included; `input` is left at the data.
 ///
 /// # Errors
@@ -181,6 +187,7 @@ fn parse(json: &[u8]) -> Result<Contents, SafetensorsError> {
             dtype: DType::Scalar(scalar, Endian::Little),
             shape: info.shape,
             order: Order::C,
+            part: 0,
             offset: header_len + begin,
             bytes,
         });

@@ -24,6 +24,8 @@ const PIECE: usize = 256 << 10;
 pub struct Stream {
     file: File,
     position: u64,
+    /// Bytes that were looked at and not yet read, last one first.
+    ahead: Vec<u8>,
     /// Where the kernel throws a pipe's bytes; opened at the first skip.
     void: Void,
 }
@@ -39,7 +41,7 @@ enum Void {
 impl From<OwnedFd> for Stream {
     fn from(fd: OwnedFd) -> Self {
         os::enlarge_pipe(&fd);
-        Self { file: File::from(fd), position: 0, void: Void::Unopened }
+        Self { file: File::from(fd), position: 0, ahead: Vec::new(), void: Void::Unopened }
     }
 }
 
@@ -53,6 +55,18 @@ impl Stream {
     /// How many bytes have been read or skipped.
     pub fn position(&self) -> u64 {
         self.position
+    }
+
+    /// The next `count` bytes, or all there are, which are still to be read afterwards.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn peek(&mut self, count: usize) -> io::Result<Vec<u8>> {
+        let (mut first, position) = (Vec::new(), self.position);
+        Read::take(&mut *self, count as u64).read_to_end(&mut first)?;
+        self.ahead.extend(first.iter().rev());
+        self.position = position;
+        Ok(first)
     }
 
     /// Throw `count` bytes away, without copying them where this is a pipe.
@@ -76,7 +90,7 @@ impl Stream {
             let null = OpenOptions::new().write(true).open("/dev/null");
             self.void = null.map_or(Void::Unusable, Void::Open);
         }
-        if let Void::Open(null) = &self.void {
+        if let (Void::Open(null), true) = (&self.void, self.ahead.is_empty()) {
             let most = usize::try_from(most).unwrap_or(usize::MAX).min(1 << 30);
             match splice(&self.file, None, null, None, most, SpliceFlags::empty()) {
                 Ok(gone) => {
@@ -96,6 +110,16 @@ impl Stream {
 
 impl Read for Stream {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if !self.ahead.is_empty() {
+            let count = buf.len().min(self.ahead.len());
+            for (byte, ahead) in
+                buf.iter_mut().zip(self.ahead.drain(self.ahead.len() - count..).rev())
+            {
+                *byte = ahead;
+            }
+            self.position += count as u64;
+            return Ok(count);
+        }
         loop {
             match self.file.read(buf) {
                 Ok(count) => {

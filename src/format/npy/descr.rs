@@ -9,6 +9,7 @@
 //!                      =>  [('x', '>i2'), ('', '|V2'), ('t', '<M8[s]', (3,))]
 //! ```
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write;
 
@@ -68,15 +69,17 @@ pub(super) fn literal(dtype: &DType) -> Option<String> {
     }
 }
 
-/// The type of a type string of NumPy's array interface: `<f4`, `=i8`, `?`, `U5`, `>M8[25s]`.
-fn parse_type_string(text: &str) -> Result<DType, DescrError> {
+/// The type of a type string of NumPy's array interface: `<f4`, `=i8`, `?`, `U5`, `>M8[25s]`; or of
+/// a type's name: `float64`, `double`, `datetime64[s]`.
+pub(super) fn parse_type_string(text: &str) -> Result<DType, DescrError> {
     let unknown = || DescrError::Unknown(format!("'{}'", brief(text)));
     let (endian, order, bare) = match text.split_at_checked(1) {
         Some((">", bare)) => (Endian::Big, '>', bare),
         Some(("<" | "=" | "|", bare)) => (Endian::Little, '<', bare),
-        _ => (Endian::Little, '<', expand_name(text)),
+        _ => (Endian::Little, '<', text),
     };
-    let bare = expand_type_code(bare);
+    let bare = if bare.len() == text.len() { expand_type_name(bare) } else { bare.into() };
+    let bare = expand_type_code(&bare);
     if let Some(scalar) = Scalar::ALL.into_iter().find(|s| s.type_string() == Some(bare)) {
         return Ok(DType::Scalar(scalar, if scalar.bits() == 8 { Endian::Little } else { endian }));
     }
@@ -114,17 +117,39 @@ fn parse_type_string(text: &str) -> Result<DType, DescrError> {
     Ok(DType::Npy(NpyType { descr: format!("'{spelled}'"), itemsize }))
 }
 
-/// NumPy's names of number types, which stand without a byte order.
-fn expand_name(name: &str) -> &str {
-    match name {
-        "float128" => "f16",
-        "complex256" => "c32",
-        _ => Scalar::ALL
-            .into_iter()
-            .find(|scalar| scalar.name() == name)
-            .and_then(Scalar::type_string)
-            .unwrap_or(name),
+/// NumPy's names of types, on a platform where a C long has 8 bytes; other text as it is.
+fn expand_type_name(name: &str) -> Cow<'_, str> {
+    if let Some(unit) = name.strip_prefix("datetime64") {
+        return format!("M8{unit}").into();
     }
+    if let Some(unit) = name.strip_prefix("timedelta64") {
+        return format!("m8{unit}").into();
+    }
+    let known = Scalar::ALL.into_iter().find(|scalar| scalar.name() == name);
+    let code = match name {
+        "bool_" => "b1",
+        "byte" => "i1",
+        "short" => "i2",
+        "intc" => "i4",
+        "int" | "int_" | "long" | "longlong" | "intp" => "i8",
+        "ubyte" => "u1",
+        "ushort" => "u2",
+        "uintc" => "u4",
+        "uint" | "ulong" | "ulonglong" | "uintp" => "u8",
+        "half" => "f2",
+        "single" => "f4",
+        "double" | "float" => "f8",
+        "longdouble" | "float128" => "f16",
+        "csingle" => "c8",
+        "cdouble" | "complex" => "c16",
+        "clongdouble" | "complex256" => "c32",
+        "str" | "str_" | "unicode" => "U",
+        "bytes" | "bytes_" => "S",
+        "void" => "V",
+        "object" | "object_" => "O",
+        _ => known.and_then(Scalar::type_string).unwrap_or(name),
+    };
+    code.into()
 }
 
 /// NumPy's one-letter codes, on a platform where a C long has 8 bytes.

@@ -160,7 +160,7 @@ fn parse(text: &str, python2: bool, offset: u64) -> Result<Tensor, NpyError> {
         shape: Tuple(&shape).to_string(),
         itemsize: dtype.item_bits() / 8,
     })?;
-    Ok(Tensor { name: None, dtype, shape, order, offset, bytes })
+    Ok(Tensor { name: None, dtype, shape, order, part: 0, offset, bytes })
 }
 
 fn parse_shape(shape: &Literal) -> Result<Vec<u64>, NpyError> {
@@ -241,6 +241,19 @@ fn next_aligned(len: usize) -> usize {
 /// Whether an array in Fortran order is not also in C order: NumPy's contiguity flags.
 fn orders_differ(shape: &[u64]) -> bool {
     !shape.contains(&0) && shape.iter().filter(|&&len| len > 1).count() > 1
+}
+
+/// The type that people mean by a text: a name or type string of NumPy (`float32`, `>i2`, `U5`), or
+/// a name of the `ml_dtypes` package (`bfloat16`, `float8_e4m3fn`), little-endian.
+///
+/// # Errors
+/// [`DescrError`] where it is neither, or means Python objects.
+pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
+    let lacking = |scalar: &Scalar| scalar.type_string().is_none() && scalar.name() == text;
+    match Scalar::ALL.into_iter().find(lacking) {
+        Some(scalar) => Ok(DType::Scalar(scalar, Endian::Little)),
+        None => descr::parse_type_string(text),
+    }
 }
 
 /// See [`Format::stored_dtype`]: the void types are those that `ml_dtypes` arrays are saved as.
