@@ -15,6 +15,7 @@ pub mod index;
 
 pub mod dtype;
 pub mod gather;
+pub mod number;
 pub mod shape;
 pub mod view;
 

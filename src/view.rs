@@ -188,6 +188,46 @@ impl View {
         self
     }
 
+    /// The same items stretched to axes of the lengths `lens`, as NumPy broadcasts the value of an
+    /// assignment: axes are matched from the last one on, those of length 1 repeat, missing ones
+    /// too; leading axes of length 1 beyond `lens` are dropped. `None` where they do not match.
+    #[must_use]
+    pub fn broadcast(mut self, lens: &[u64]) -> Option<View> {
+        let surplus = self.axes.len().saturating_sub(lens.len());
+        if self.axes.drain(..surplus).any(|axis| axis.len != 1) {
+            return None;
+        }
+        let missing = lens.len() - self.axes.len();
+        self.axes.splice(..0, std::iter::repeat_n(Axis { len: 1, stride: 0 }, missing));
+        for (axis, &len) in self.axes.iter_mut().zip(lens) {
+            match axis.len {
+                own if own == len => {}
+                1 => *axis = Axis { len, stride: 0 },
+                _ => return None,
+            }
+        }
+        Some(self)
+    }
+
+    /// One item, at `offset`, in place of every item of this view.
+    #[must_use]
+    pub fn repeating(&self, offset: u64) -> View {
+        let axes = self.axes.iter().map(|axis| Axis { stride: 0, ..*axis }).collect();
+        View { offset, itemsize: self.itemsize, axes }
+    }
+
+    /// As many items as this view has, with its lengths, one after the other from `offset` on.
+    #[must_use]
+    pub fn dense(&self, offset: u64) -> View {
+        let mut axes = self.axes.clone();
+        let mut stride = self.itemsize as i64;
+        for axis in axes.iter_mut().rev() {
+            axis.stride = stride;
+            stride = stride.saturating_mul(axis.len.max(1) as i64);
+        }
+        View { offset, itemsize: self.itemsize, axes }
+    }
+
     /// The same view of a file whose first `bytes` bytes are gone.
     #[must_use]
     pub fn after(mut self, bytes: u64) -> View {

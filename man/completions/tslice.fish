@@ -60,6 +60,7 @@ complete -c tslice -n "__fish_tslice_needs_command" -s h -l help -d 'Print help 
 complete -c tslice -n "__fish_tslice_needs_command" -s V -l version -d 'Print version'
 complete -c tslice -n "__fish_tslice_needs_command" -a "slice" -d 'Write the selected elements of a tensor to a new file (the default)'
 complete -c tslice -n "__fish_tslice_needs_command" -a "gather" -d 'Take the slices that an index tensor names (gather_nd; with --axis gather)'
+complete -c tslice -n "__fish_tslice_needs_command" -a "assign" -d 'Write a value into a slice of a tensor: TARGET[INDEX] = VALUE'
 complete -c tslice -n "__fish_tslice_needs_command" -a "info" -d 'Show what is in files: names, dtypes, shapes'
 complete -c tslice -n "__fish_tslice_needs_command" -a "explain" -d 'Show what an index means, in NumPy\'s words and as StridedSlice\'s numbers'
 complete -c tslice -n "__fish_tslice_needs_command" -a "completions" -d 'Print a completion script for a shell'
@@ -120,6 +121,31 @@ complete -c tslice -n "__fish_tslice_using_subcommand gather" -l fsync -d 'Wait 
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s q -l quiet -d 'Show no progress'
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l value -d 'The file whose elements are written, of the slice\'s shape; `-` is standard input' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l fill -d 'A number that is written everywhere: -1, 0x10, 1.5e-3, nan, -inf, 1+2j, true' -r
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l value-tensor -d 'The tensor to take, in a value file of several' -r
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l end -d 'One past the last positions, as long as --begin' -r
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l strides -d 'Steps, as long as --begin; 1s when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l begin-mask -d 'Bit i: ignore begin[i], take the fullest range (decimal, 0x.., 0b.., or 1<<4|1<<5)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l end-mask -d 'Bit i: ignore end[i], take the fullest range' -r
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
+mmap\t'Map the file'
+read\t'Read the file by position, in large pieces'"
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -s o -l output -d 'The file to write, a copy of TARGET with the change in it' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l broadcast -d 'Stretch the value to the slice\'s shape, as NumPy does'
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l in-place -d 'Change TARGET itself'
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -s f -l force -d 'Replace the output if it exists'
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l fsync -d 'Wait until the disk has the output'
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -s q -l quiet -d 'Show no progress'
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tslice -n "__fish_tslice_using_subcommand info" -l json -d 'Print JSON'
 complete -c tslice -n "__fish_tslice_using_subcommand info" -s h -l help -d 'Print help'
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r

@@ -150,6 +150,44 @@ F\:"Column-major, Fortran'\''s"))' \
 '::params -- The file to gather from; standard input when left out or `-`:_files' \
 && ret=0
 ;;
+(assign)
+_arguments "${_arguments_options[@]}" : \
+'--value=[The file whose elements are written, of the slice'\''s shape; \`-\` is standard input]:FILE:_files' \
+'--fill=[A number that is written everywhere\: -1, 0x10, 1.5e-3, nan, -inf, 1+2j, true]:NUMBER:_default' \
+'--value-tensor=[The tensor to take, in a value file of several]:NAME:_default' \
+'--begin=[First positions, a comma list; '\'''\'' is the empty list]:LIST:_default' \
+'--end=[One past the last positions, as long as --begin]:LIST:_default' \
+'--strides=[Steps, as long as --begin; 1s when left out]:LIST:_default' \
+'--begin-mask=[Bit i\: ignore begin\[i\], take the fullest range (decimal, 0x.., 0b.., or 1<<4|1<<5)]:MASK:_default' \
+'--end-mask=[Bit i\: ignore end\[i\], take the fullest range]:MASK:_default' \
+'--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
+'--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
+'--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
+'*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
+mmap\:"Map the file"
+read\:"Read the file by position, in large pieces"))' \
+'-o+[The file to write, a copy of TARGET with the change in it]:FILE:_files' \
+'--output=[The file to write, a copy of TARGET with the change in it]:FILE:_files' \
+'-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--broadcast[Stretch the value to the slice'\''s shape, as NumPy does]' \
+'--keepdims[Keep the axes that integers index, with length 1]' \
+'--in-place[Change TARGET itself]' \
+'-f[Replace the output if it exists]' \
+'--force[Replace the output if it exists]' \
+'--fsync[Wait until the disk has the output]' \
+'-n[Check everything, print what would be written, write nothing]' \
+'--dry-run[Check everything, print what would be written, write nothing]' \
+'-q[Show no progress]' \
+'--quiet[Show no progress]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':target -- The file to change:_files' \
+'::text -- Where to write, as in NumPy\: '\''\[1, 2\:4, ..., \:\:-1\]'\''; everywhere when left out:_default' \
+&& ret=0
+;;
 (info)
 _arguments "${_arguments_options[@]}" : \
 '--json[Print JSON]' \
@@ -199,11 +237,17 @@ _tslice_commands() {
     local commands; commands=(
 'slice:Write the selected elements of a tensor to a new file (the default)' \
 'gather:Take the slices that an index tensor names (gather_nd; with --axis gather)' \
+'assign:Write a value into a slice of a tensor\: TARGET\[INDEX\] = VALUE' \
 'info:Show what is in files\: names, dtypes, shapes' \
 'explain:Show what an index means, in NumPy'\''s words and as StridedSlice'\''s numbers' \
 'completions:Print a completion script for a shell' \
     )
     _describe -t commands 'tslice commands' commands "$@"
+}
+(( $+functions[_tslice__subcmd__assign_commands] )) ||
+_tslice__subcmd__assign_commands() {
+    local commands; commands=()
+    _describe -t commands 'tslice assign commands' commands "$@"
 }
 (( $+functions[_tslice__subcmd__completions_commands] )) ||
 _tslice__subcmd__completions_commands() {

@@ -24,6 +24,7 @@ use tslice::shape::Order;
     max_term_width = 100,
     override_usage = "tslice INPUT [INDEX] [-o OUTPUT]\n       \
                       tslice gather [PARAMS] --indices FILE [-o OUTPUT]\n       \
+                      tslice assign TARGET [INDEX] --value FILE [-o OUTPUT | --in-place]\n       \
                       tslice info INPUT...\n       \
                       tslice explain INPUT [INDEX]\n       tslice explain INDEX --shape 5,6,7\n       \
                       tslice completions SHELL",
@@ -54,6 +55,9 @@ pub(crate) enum Command {
         after_help = GATHER_HELP
     )]
     Gather(GatherArgs),
+    /// Write a value into a slice of a tensor: TARGET[INDEX] = VALUE
+    #[command(after_help = ASSIGN_HELP)]
+    Assign(AssignArgs),
     /// Show what is in files: names, dtypes, shapes
     Info(InfoArgs),
     /// Show what an index means, in NumPy's words and as StridedSlice's numbers
@@ -77,6 +81,16 @@ Examples:
   tslice gather embed.safetensors --axis 0 --indices tokens.npy -o vectors.safetensors
   tslice gather params.npy --indices '[[0, 1], [2, 3]]' -o pair.npy
   tslice a.npy '[::2]' | tslice gather --indices idx.npy > b.npy";
+
+const ASSIGN_HELP: &str = "\
+With -o the output is TARGET, all its bytes, but for the slice; it appears when it is complete.
+With --in-place the bytes of the slice are written where they stand, after all checks, and no
+others are touched: processes may write disjoint slices of one file at a time. A run that was
+killed is completed by running it again.
+
+Examples:
+  tslice assign volume.npy '[10:20, ..., 0]' --value crop.npy --in-place
+  tslice assign model.safetensors -t bias '[:8]' --fill 0 -o patched.safetensors";
 
 /// The name under which [`normalize`] hands the main job to clap; nobody types it.
 const SLICE: &str = "slice";
@@ -297,6 +311,76 @@ pub(crate) enum Outside {
 fn integer(text: &str) -> Result<i64, String> {
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     bare.parse().map_err(|error| format!("{bare}: {error}"))
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AssignArgs {
+    /// The file to change
+    pub(crate) target: PathBuf,
+    /// Where to write, as in NumPy: '[1, 2:4, ..., ::-1]'; everywhere when left out
+    #[arg(value_name = "INDEX", conflicts_with = "begin")]
+    pub(crate) text: Option<String>,
+    #[command(flatten)]
+    pub(crate) what: WhatArgs,
+    /// The tensor to take, in a value file of several
+    #[arg(long, value_name = "NAME", requires = "value")]
+    pub(crate) value_tensor: Option<String>,
+    /// Stretch the value to the slice's shape, as NumPy does
+    #[arg(long, requires = "value")]
+    pub(crate) broadcast: bool,
+    #[command(flatten)]
+    pub(crate) index: IndexArgs,
+    #[command(flatten)]
+    pub(crate) from: InputArgs,
+    #[command(flatten)]
+    pub(crate) to: EditArgs,
+}
+
+/// What is assigned.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct WhatArgs {
+    /// The file whose elements are written, of the slice's shape; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) value: Option<PathBuf>,
+    /// A number that is written everywhere: -1, 0x10, 1.5e-3, nan, -inf, 1+2j, true
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub(crate) fill: Option<String>,
+}
+
+/// Where and how a file is changed.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct EditArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// Replace the output if it exists
+    #[arg(short, long, requires = "output")]
+    pub(crate) force: bool,
+    /// Wait until the disk has the output
+    #[arg(long)]
+    pub(crate) fsync: bool,
+    /// How many threads work; as many as the machine has cores when left out
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// Check everything, print what would be written, write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// A changed copy, or the file itself.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct PlaceArgs {
+    /// The file to write, a copy of TARGET with the change in it
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Change TARGET itself
+    #[arg(long)]
+    pub(crate) in_place: bool,
 }
 
 #[derive(Args, Clone, Debug)]

@@ -153,6 +153,7 @@ fn typed(args: &GatherArgs) -> Result<Option<Numbers>, Failure> {
         dtype: DType::Scalar(Scalar::I64, Endian::Little),
         shape: numbers.shape,
         order: Order::C,
+        part: 0,
         offset: 0,
         bytes: bytes.len() as u64,
     };

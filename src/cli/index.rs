@@ -1,9 +1,9 @@
 //! From the index arguments to a selection, with carets under what does not fit.
 
-use tslice::index::Spelled;
 use tslice::index::numpy;
 use tslice::index::resolve::{ResolveError, Selection, resolve};
 use tslice::index::strided_slice::{self, StridedSlice};
+use tslice::index::{Item, Spelled};
 
 use super::args::{IndexArgs, StridedArgs};
 use super::report::Failure;
@@ -26,6 +26,17 @@ impl Index {
             (None, None) => numpy::format(&Default::default()),
         };
         Ok(Index { spelled, keepdims: args.keepdims })
+    }
+
+    /// Refuse a list of positions, for jobs that take ranges only.
+    pub(crate) fn refuse_list(&self) -> Result<(), Failure> {
+        let list = |item: &Item| matches!(item, Item::List(_));
+        match self.spelled.expr.items.iter().position(list) {
+            Some(item) => Err(Failure::usage("a list of integers cannot be assigned to")
+                .at(&self.spelled.text, self.spelled.spans[item].clone())
+                .hint("`tslice scatter` writes at listed positions")),
+            None => Ok(()),
+        }
     }
 
     /// Apply it to a shape.

@@ -11,9 +11,11 @@ use report::Failure;
 use tslice::sink::{self, Target};
 
 mod args;
+mod assign;
 mod choose;
 mod completions;
 mod declared;
+mod edit;
 mod exit;
 mod explain;
 mod gather;
@@ -38,6 +40,7 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
     let outcome = match command {
         args::Command::Slice(args) => slice::run(&args),
         args::Command::Gather(args) => gather::run(&args),
+        args::Command::Assign(args) => assign::run(&args),
         args::Command::Info(args) => info::run(&args),
         args::Command::Explain(args) => explain::run(&args),
         args::Command::Completions { shell } => completions::run(shell),

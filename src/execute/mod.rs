@@ -18,11 +18,14 @@ use crate::plan::Plan;
 use crate::sink::SinkError;
 use crate::source::{Source, SourceError};
 
+mod assign;
 mod fill;
 mod forward;
 pub mod pack;
 mod parallel;
+pub mod unpack;
 
+pub use assign::{Assignment, Spread};
 pub(crate) use fill::fill_box;
 pub use forward::{WINDOW_BYTES, run_forward};
 pub use parallel::run;

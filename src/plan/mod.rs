@@ -18,9 +18,11 @@
 use crate::view::{Axis, View, coalesce, reach};
 
 mod cut;
+mod strided;
 
 pub use cut::transposed_axis;
 use cut::{Boxes, Cut, Ranges};
+pub use strided::{Part, Strided};
 
 /// How to copy a view into a contiguous output.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -29,7 +29,9 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::duplicate::duplicate;
 use super::litter::Litter;
+use super::patch::Patch;
 use super::place::{Entry, Place, resolve};
 use super::{Options, Sink, SinkError, WriteOrder, outlive_sigxfsz, retry};
 use crate::os;
@@ -109,6 +111,15 @@ impl FileSink {
         }
         let (written, end) = Default::default();
         Ok(Self { file: file.into(), named, entry, options, written, end })
+    }
+
+    /// Steps 3 and 4 at once: all bytes are those of `original`. What is to differ is written
+    /// through the patch that is returned; the count of the bytes stays as it is.
+    pub(super) fn fill_from(&mut self, original: &File) -> Result<Patch, SinkError> {
+        let len = duplicate(original, &self.file).map_err(SinkError::Copy)?;
+        self.options.len = Some(len);
+        (self.written, self.end) = (len.into(), len.into());
+        Ok(Patch::new(self.file.try_clone().map_err(SinkError::Io)?))
     }
 
     /// Step 5: nothing is missing.

@@ -13,6 +13,7 @@
 //! # Ok::<(), tslice::sink::SinkError>(())
 //! ```
 
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
@@ -24,12 +25,15 @@ use self::place::Place;
 use crate::os::stdio::{Standard, closed_at_start};
 
 mod direct;
+mod duplicate;
 mod file;
 mod litter;
+mod patch;
 mod place;
 
 pub use direct::DirectSink;
 pub use file::FileSink;
+pub use patch::Patch;
 
 /// In which order a sink takes its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +103,28 @@ pub fn create(target: &Target, options: Options) -> Result<Box<dyn Sink>, SinkEr
     }
 }
 
+/// Begin an output that is a copy of `original` but for what is then written through the
+/// [`Patch`], which is to be done with before `commit`.
+///
+/// # Errors
+/// Those of [`create`], [`SinkError::NotAFile`], and [`SinkError::Copy`] where `original` could
+/// not be read or there is no room for it.
+pub fn create_copy(
+    target: &Target,
+    options: Options,
+    original: &File,
+) -> Result<(Box<FileSink>, Patch), SinkError> {
+    let Target::Path(path) = target else { return Err(SinkError::NotAFile) };
+    match place::resolve(path)? {
+        Place::Stdout | Place::Stream(_) => Err(SinkError::NotAFile),
+        Place::File(entry) => {
+            let mut sink = FileSink::at(entry, options, file::Naming::Unnamed)?;
+            let patch = sink.fill_from(original)?;
+            Ok((Box::new(sink), patch))
+        }
+    }
+}
+
 /// What [`create`] would find wrong, without creating anything (`--dry-run`).
 ///
 /// # Errors
@@ -132,6 +158,12 @@ pub enum SinkError {
     /// The output is a directory, or its name ends with a slash.
     #[error("is a directory")]
     Directory,
+    /// Only a file can be written at any position.
+    #[error("not a regular file, which alone can be written at any position")]
+    NotAFile,
+    /// The file that was to be copied could not be, or not to this place.
+    #[error("cannot be copied: {0}")]
+    Copy(io::Error),
     /// Standard output was closed when the program began.
     #[error("standard output is closed")]
     StdoutClosed,

@@ -6,6 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 
 use rustix::event::PollFlags;
@@ -156,4 +157,24 @@ pub fn spool(mut stream: Stream) -> Result<Box<dyn Source>, SourceError> {
         file.write_all(&piece[..count]).map_err(spool)?;
         len += count as u64;
     }
+}
+
+/// Copy a range of a source, in bytes, to an unnamed file in `TMPDIR`, for a source that is going
+/// to change. Byte 0 of the result is the first of the range.
+///
+/// # Errors
+/// Those of [`Source::window`], and [`SourceError::Spool`].
+pub fn keep(source: &dyn Source, range: Range<u64>) -> Result<Box<dyn Source>, SourceError> {
+    let dir = std::env::temp_dir();
+    let spool = |error| SourceError::Spool { dir: dir.clone(), error };
+    let mut file = tempfile::tempfile_in(&dir).map_err(spool)?;
+    let mut scratch = Vec::new();
+    let mut at = range.start;
+    while at < range.end {
+        let end = range.end.min(at + PIECE as u64);
+        file.write_all(source.window(at..end, &mut scratch)?).map_err(spool)?;
+        at = end;
+    }
+    source.verify()?;
+    random(file, 0, range.end - range.start, Io::Auto).map_err(spool)
 }

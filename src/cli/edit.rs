@@ -1,0 +1,209 @@
+//! A file that is to be changed: itself, or a copy of it.
+//!
+//! Everything is checked while the file is only read. [`Target::begin`] is the moment from which
+//! on bytes are written.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use tslice::execute::{self, Copy, ExecuteError, FillError, Progress};
+use tslice::format::{self, Format, Tensor};
+use tslice::shape::Tuple;
+use tslice::sink::{self, FileSink, Patch, Sink, SinkError};
+use tslice::source::{self, Positioned, Reader};
+
+use super::args::EditArgs;
+use super::input::{Input, failed_source};
+use super::progress;
+use super::report::{Failure, human_bytes, plain};
+
+/// The file that is to be changed, its header read.
+pub(crate) struct Target<'a> {
+    /// As an input, to choose a tensor from.
+    pub(crate) input: Input,
+    file: File,
+    /// The file itself, opened for writing, where it is to be changed in place.
+    patch: Option<Patch>,
+    args: &'a EditArgs,
+}
+
+impl<'a> Target<'a> {
+    /// Open the file, as is needed for what is to be done with it.
+    pub(crate) fn open(path: &Path, args: &'a EditArgs) -> Result<Target<'a>, Failure> {
+        if path == Path::new("-") {
+            return Err(Failure::usage("TARGET must be a file, not standard input"));
+        }
+        if args.place.output.as_deref() == Some(Path::new("-")) {
+            return Err(Failure::usage("the output must be a file, not standard output")
+                .hint("the copy is written by position: -o FILE"));
+        }
+        let failed = |error: &_| Failure::io(path, error);
+        let patch = match args.place.in_place {
+            true => Some(Patch::open(path).map_err(|error| failed_sink(path, &error))?),
+            false => None,
+        };
+        let file = match &patch {
+            Some(patch) => patch.file().try_clone(),
+            // not to wait for the other end of a FIFO
+            None => OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path),
+        };
+        let file = file.map_err(|error| failed(&error))?;
+        let metadata = file.metadata().map_err(|error| failed(&error))?;
+        if metadata.is_dir() {
+            return Err(Failure::file(path, "is a directory"));
+        }
+        if !metadata.is_file() {
+            return Err(Failure::file(path, "only a regular file can be changed"));
+        }
+        let again = file.try_clone().map_err(|error| failed(&error))?;
+        let source = Positioned::new(again, 0, metadata.len());
+        let contents = format::read_contents(&mut Reader::new(&source), Some(metadata.len()));
+        let contents = contents.map_err(|error| Failure::file(path, error))?;
+        let bytes = source::Input::Random(Box::new(source));
+        let target =
+            Target { input: Input { path: path.to_owned(), bytes, contents }, file, patch, args };
+        target.check_name()?;
+        Ok(target)
+    }
+
+    /// A copy has the format of what it is a copy of, and its name must not say another one.
+    fn check_name(&self) -> Result<(), Failure> {
+        let Some(output) = &self.args.place.output else { return Ok(()) };
+        let format = self.input.contents.format;
+        let extension = output.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        let expected = match format {
+            Format::Npy => "npy",
+            Format::Safetensors => "safetensors",
+        };
+        if extension == expected {
+            return Ok(());
+        }
+        Err(Failure::usage(format_args!(
+            "{}: the output is a copy of {}, in the {format} format",
+            output.display(),
+            self.input.path.display()
+        ))
+        .hint(format_args!("give it a name that ends in .{expected}")))
+    }
+
+    /// Whether a file that is read is the very file that will be written.
+    pub(crate) fn is_written_by(&self, path: &Path) -> bool {
+        let Ok(ours) = self.file.metadata() else { return false };
+        let theirs = match path.to_str() {
+            Some("-") => fs::metadata("/dev/stdin"),
+            _ => fs::metadata(path),
+        };
+        let same = theirs.is_ok_and(|it| (it.dev(), it.ino()) == (ours.dev(), ours.ino()));
+        self.patch.is_some() && same
+    }
+
+    /// Make the checks that only writing would make, and say what would be written.
+    pub(crate) fn describe(
+        &self,
+        tensor: &Tensor,
+        shape: &[u64],
+        bytes: u64,
+    ) -> Result<String, Failure> {
+        let place = match &self.args.place.output {
+            None => format!("{}, in place", self.input.path.display()),
+            Some(output) => {
+                let target = sink::Target::Path(output.clone());
+                sink::check(&target, self.options())
+                    .map_err(|error| failed_sink(output, &error))?;
+                format!("{}, a copy of {}", output.display(), self.input.path.display())
+            }
+        };
+        Ok(format!(
+            "would write into {place}: shape {}, dtype {}, {bytes} bytes of elements ({}), \
+             format {}\n",
+            Tuple(shape),
+            tensor.dtype,
+            human_bytes(bytes),
+            self.input.contents.format,
+        ))
+    }
+
+    /// Begin to write.
+    pub(crate) fn begin(self) -> Result<Edit, Failure> {
+        let options = self.options();
+        let Target { input, file, patch, args } = self;
+        let (copy, patch, path) = match (&args.place.output, patch) {
+            (None, Some(patch)) => (None, patch, input.path.clone()),
+            (output, _) => {
+                let path = output.clone().unwrap_or_default();
+                let target = sink::Target::Path(path.clone());
+                let (copy, patch) = sink::create_copy(&target, options, &file)
+                    .map_err(|error| failed_sink(&path, &error))?;
+                (Some(copy), patch, path)
+            }
+        };
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = args.threads.map_or_else(cores, usize::from);
+        Ok(Edit { path, patch, copy, threads, quiet: args.quiet, fsync: args.fsync })
+    }
+
+    fn options(&self) -> sink::Options {
+        sink::Options { force: self.args.force, fsync: self.args.fsync, len: None }
+    }
+}
+
+/// A file that is being changed. Dropping it leaves what stood there before, but in place.
+pub(crate) struct Edit {
+    path: PathBuf,
+    pub(crate) patch: Patch,
+    copy: Option<Box<FileSink>>,
+    threads: usize,
+    quiet: bool,
+    fsync: bool,
+}
+
+impl Edit {
+    /// Run one copy from the input at `path` into a sink that writes through the patch.
+    pub(crate) fn run(&self, copy: Copy<'_>, sink: &dyn Sink, path: &Path) -> Result<(), Failure> {
+        let progress = Progress::default();
+        let source = copy.source;
+        let outcome = progress::watch(&progress, copy.pieces.bytes(), self.quiet, || {
+            execute::run(&[copy], sink, self.threads, &progress)
+        });
+        // an input that was cut short is the reason for whatever else went wrong
+        source.verify().map_err(|error| failed_source(path, &error))?;
+        outcome.map_err(|error| match error {
+            ExecuteError::Fill { error: FillError::Source(error), .. } => {
+                failed_source(path, &error)
+            }
+            ExecuteError::Sink(error) => failed_sink(&self.path, &error),
+            error => Failure::new(error),
+        })
+    }
+
+    /// All is written.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        let Edit { path, patch, copy, fsync, .. } = self;
+        match copy {
+            None => patch.finish(fsync),
+            Some(copy) => {
+                drop(patch);
+                copy.commit()
+            }
+        }
+        .map_err(|error| failed_sink(&path, &error))
+    }
+}
+
+/// What is to be said when a file could not be changed.
+fn failed_sink(path: &Path, error: &SinkError) -> Failure {
+    match error {
+        SinkError::Io(error) => Failure::io(path, error),
+        SinkError::Copy(error) | SinkError::Os { error, .. }
+            if error.kind() == std::io::ErrorKind::StorageFull =>
+        {
+            Failure::io(path, error)
+        }
+        SinkError::Copy(error) => {
+            Failure::file(path, format!("cannot be copied: {}", plain(error)))
+        }
+        SinkError::Exists => Failure::file(path, error).hint("--force replaces it"),
+        error => Failure::file(path, error),
+    }
+}

@@ -1,0 +1,94 @@
+//! An assignment: a dense value on its way into the runs of a target.
+//!
+//! The pieces are ranges of the dense bytes. Filling one packs it from the value's side; the sink
+//! that stands at the other end of the engine, [`Spread`], unpacks it into the target. A basic
+//! index takes no element twice, so pieces share no byte of the target either.
+
+use super::fill::fill_box;
+use super::unpack::each_run;
+use super::{FillError, Pieces};
+use crate::plan::{Place, Strided};
+use crate::sink::{Patch, Sink, SinkError, WriteOrder};
+use crate::source::Source;
+
+/// What is written: the value's side of an assignment.
+pub struct Assignment {
+    value: Strided,
+    piece: u64,
+}
+
+impl Assignment {
+    /// Read `value` in pieces that suit `target`, of the same number of bytes; `unit` bytes are
+    /// never divided.
+    pub fn new(target: &Strided, value: Strided, unit: u64) -> Assignment {
+        Assignment { value, piece: target.piece_bytes(unit) }
+    }
+}
+
+impl Pieces for Assignment {
+    fn bytes(&self) -> u64 {
+        self.value.bytes()
+    }
+
+    fn count(&self) -> u64 {
+        self.bytes().div_ceil(self.piece)
+    }
+
+    fn place(&self, number: u64) -> Place {
+        let start = number * self.piece;
+        Place::range(start, self.piece.min(self.bytes() - start))
+    }
+
+    fn fill(
+        &self,
+        number: u64,
+        source: &dyn Source,
+        scratch: &mut Vec<u8>,
+        mut out: &mut [u8],
+    ) -> Result<(), FillError> {
+        let Place { output, row_bytes, .. } = self.place(number);
+        self.value.parts(output..output + row_bytes, &mut |part| {
+            let (now, later) = std::mem::take(&mut out).split_at_mut(part.bytes() as usize);
+            out = later;
+            fill_box(&part.axes, part.run, part.first, source, scratch, now)
+        })?;
+        // what is written in place cannot be taken back: no zeros for bytes that were lost
+        source.verify()?;
+        Ok(())
+    }
+}
+
+/// A sink that takes the dense bytes, in any order, and lays them out in a target.
+pub struct Spread<'a> {
+    patch: &'a Patch,
+    target: &'a Strided,
+}
+
+impl<'a> Spread<'a> {
+    /// Write to the runs of `target` in the file of `patch`.
+    pub fn new(patch: &'a Patch, target: &'a Strided) -> Spread<'a> {
+        Spread { patch, target }
+    }
+}
+
+impl Sink for Spread<'_> {
+    fn order(&self) -> WriteOrder {
+        WriteOrder::Any
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        let mut bytes = bytes;
+        self.target.parts(offset..offset + bytes.len() as u64, &mut |part| {
+            let (now, later) = bytes.split_at(part.bytes() as usize);
+            bytes = later;
+            each_run(&part.axes, part.run, now, part.first, |at, run| {
+                self.patch.write_at(at as u64, run)
+            })
+        })
+    }
+
+    /// The file is not this one's to put in place.
+    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+        Ok(())
+    }
+}

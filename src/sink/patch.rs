@@ -1,0 +1,68 @@
+//! A file whose bytes are replaced where they stand: nothing else of it is read or written.
+//!
+//! Several processes may patch one file at a time where their bytes are disjoint, so no byte next
+//! to those that were given is ever written back. There is nothing to commit: what was written
+//! stays, and a run that was killed is completed by repeating it. The other user of this room is
+//! a copy that has not got its name yet ([`super::create_copy`]).
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use super::{SinkError, outlive_sigxfsz};
+use crate::os;
+
+/// An open file that is written by position.
+#[derive(Debug)]
+pub struct Patch {
+    file: File,
+}
+
+impl Patch {
+    /// Open an existing regular file for patching, links followed.
+    ///
+    /// # Errors
+    /// [`SinkError::Directory`], [`SinkError::NotAFile`], [`SinkError::Io`].
+    pub fn open(path: &Path) -> Result<Patch, SinkError> {
+        // not to wait for the other end of a FIFO, nor to take over a terminal
+        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+        let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
+        let file = opened.map_err(|error| match error.kind() {
+            std::io::ErrorKind::IsADirectory => SinkError::Directory,
+            _ => SinkError::Io(error),
+        })?;
+        if !file.metadata().map_err(SinkError::Io)?.is_file() {
+            return Err(SinkError::NotAFile);
+        }
+        Ok(Patch::new(file))
+    }
+
+    pub(super) fn new(file: File) -> Patch {
+        outlive_sigxfsz();
+        Patch { file }
+    }
+
+    /// The file, to read its header from.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Replace the bytes from `offset` on.
+    ///
+    /// # Errors
+    /// [`SinkError::Io`].
+    pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        self.file.write_all_at(bytes, offset).map_err(SinkError::Io)
+    }
+
+    /// Done: with `fsync`, and where the network would report errors late, wait for the disk.
+    ///
+    /// # Errors
+    /// [`SinkError::Os`].
+    pub fn finish(self, fsync: bool) -> Result<(), SinkError> {
+        if fsync || os::is_network(&self.file) {
+            self.file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;
+        }
+        Ok(())
+    }
+}
