@@ -182,10 +182,8 @@ impl Edit {
         let Edit { path, patch, copy, fsync, .. } = self;
         match copy {
             None => patch.finish(fsync),
-            Some(copy) => {
-                drop(patch);
-                copy.commit()
-            }
+            // the copy waits for the disk by itself
+            Some(copy) => patch.finish(false).and_then(|()| copy.commit()),
         }
         .map_err(|error| failed_sink(&path, &error))
     }

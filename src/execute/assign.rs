@@ -5,11 +5,15 @@
 //! index takes no element twice, so pieces share no byte of the target either.
 
 use super::fill::fill_box;
-use super::unpack::each_run;
+use super::unpack::{each_run, positions, unpack};
 use super::{FillError, Pieces};
-use crate::plan::{Place, Strided};
-use crate::sink::{Patch, Sink, SinkError, WriteOrder};
+use crate::plan::{Part, Place, Strided};
+use crate::sink::{Patch, Shared, Sink, SinkError, WriteOrder};
 use crate::source::Source;
+use crate::view::reach;
+
+/// Runs further apart than this, in bytes, lie on pages of their own.
+const PAGE: u64 = 4096;
 
 /// What is written: the value's side of an assignment.
 pub struct Assignment {
@@ -81,6 +85,9 @@ impl Sink for Spread<'_> {
         self.target.parts(offset..offset + bytes.len() as u64, &mut |part| {
             let (now, later) = bytes.split_at(part.bytes() as usize);
             bytes = later;
+            if self.patch.shared(part.run).is_some_and(|shared| in_memory(shared, &part, now)) {
+                return Ok(());
+            }
             each_run(&part.axes, part.run, now, part.first, |at, run| {
                 self.patch.write_at(at as u64, run)
             })
@@ -91,4 +98,26 @@ impl Sink for Spread<'_> {
     fn commit(self: Box<Self>) -> Result<(), SinkError> {
         Ok(())
     }
+}
+
+/// Lay a part out in the mapped target; false, and nothing done, where its pages are not to be had.
+fn in_memory(shared: &Shared, part: &Part, bytes: &[u8]) -> bool {
+    let span = reach(&part.axes, part.run);
+    let first = part.first + span.start;
+    let Some(cells) = shared.cells(first as u64..(part.first + span.end) as u64) else {
+        return false;
+    };
+    // rows whose runs lie closer than pages are brought in whole
+    let (axes, row) = match part.axes.split_last() {
+        Some((inner, outer)) if inner.stride.unsigned_abs() <= PAGE => {
+            (outer, reach(&[*inner], part.run))
+        }
+        _ => (&part.axes[..], 0..part.run as i64),
+    };
+    let rows = positions(axes, part.first);
+    let ready = shared.populate(rows.map(|at| (at + row.start) as u64..(at + row.end) as u64));
+    if ready {
+        unpack(&part.axes, part.run, bytes, cells, -span.start as usize);
+    }
+    ready
 }

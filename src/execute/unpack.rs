@@ -45,13 +45,19 @@ pub fn each_run<E>(
     first: i64,
     mut write: impl FnMut(i64, &[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
+    let runs = input.chunks_exact(run as usize);
+    positions(axes, first).zip(runs).try_for_each(|(at, bytes)| write(at, bytes))
+}
+
+/// The position of each item along `axes` (outermost first), the first at `first`.
+pub fn positions(axes: &[Axis], first: i64) -> impl Iterator<Item = i64> {
     let mut counters = vec![0; axes.len()];
-    let mut at = first;
-    for bytes in input.chunks_exact(run as usize) {
-        write(at, bytes)?;
-        at += step(&mut counters, axes);
-    }
-    Ok(())
+    let count = axes.iter().fold(1, |count, axis| count * axis.len);
+    (0..count).scan(first, move |next, _| {
+        let at = *next;
+        *next += step(&mut counters, axes);
+        Some(at)
+    })
 }
 
 /// Count one item further along `axes`; returns the way to it, in bytes.

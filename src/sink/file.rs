@@ -119,7 +119,7 @@ impl FileSink {
         let len = duplicate(original, &self.file).map_err(SinkError::Copy)?;
         self.options.len = Some(len);
         (self.written, self.end) = (len.into(), len.into());
-        Ok(Patch::new(self.file.try_clone().map_err(SinkError::Io)?))
+        Patch::new(self.file.try_clone().map_err(SinkError::Io)?)
     }
 
     /// Step 5: nothing is missing.

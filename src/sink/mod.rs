@@ -30,10 +30,12 @@ mod file;
 mod litter;
 mod patch;
 mod place;
+mod shared;
 
 pub use direct::DirectSink;
 pub use file::FileSink;
 pub use patch::Patch;
+pub use shared::Shared;
 
 /// In which order a sink takes its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +163,9 @@ pub enum SinkError {
     /// Only a file can be written at any position.
     #[error("not a regular file, which alone can be written at any position")]
     NotAFile,
+    /// The file that is written in place became shorter.
+    #[error("the file was cut short while it was being written")]
+    Shrunk,
     /// The file that was to be copied could not be, or not to this place.
     #[error("cannot be copied: {0}")]
     Copy(io::Error),

@@ -9,13 +9,19 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use super::{SinkError, outlive_sigxfsz};
+use super::{Shared, SinkError, outlive_sigxfsz};
 use crate::os;
+
+/// From this length on, in bytes, a run is worth a system call.
+const LONG: u64 = 64 << 10;
 
 /// An open file that is written by position.
 #[derive(Debug)]
 pub struct Patch {
     file: File,
+    /// How long the file was in the beginning, in bytes.
+    len: u64,
+    map: Option<Shared>,
 }
 
 impl Patch {
@@ -34,12 +40,14 @@ impl Patch {
         if !file.metadata().map_err(SinkError::Io)?.is_file() {
             return Err(SinkError::NotAFile);
         }
-        Ok(Patch::new(file))
+        Patch::new(file)
     }
 
-    pub(super) fn new(file: File) -> Patch {
+    pub(super) fn new(file: File) -> Result<Patch, SinkError> {
         outlive_sigxfsz();
-        Patch { file }
+        let len = file.metadata().map_err(SinkError::Io)?.len();
+        let map = if os::is_network(&file) { None } else { Shared::new(&file, len) };
+        Ok(Patch { file, len, map })
     }
 
     /// The file, to read its header from.
@@ -47,19 +55,32 @@ impl Patch {
         &self.file
     }
 
+    /// The file in memory, where runs of `run` bytes are better written there.
+    pub fn shared(&self, run: u64) -> Option<&Shared> {
+        self.map.as_ref().filter(|_| run < LONG)
+    }
+
     /// Replace the bytes from `offset` on.
     ///
     /// # Errors
-    /// [`SinkError::Io`].
+    /// [`SinkError::Io`], [`SinkError::Shrunk`].
     pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        // behind the end of a file that was cut, it would begin to grow again
+        let len = self.file.metadata().map_err(SinkError::Io)?.len();
+        if len < self.len {
+            return Err(SinkError::Shrunk);
+        }
         self.file.write_all_at(bytes, offset).map_err(SinkError::Io)
     }
 
     /// Done: with `fsync`, and where the network would report errors late, wait for the disk.
     ///
     /// # Errors
-    /// [`SinkError::Os`].
+    /// [`SinkError::Os`], [`SinkError::Shrunk`].
     pub fn finish(self, fsync: bool) -> Result<(), SinkError> {
+        if let Some(map) = &self.map {
+            map.verify()?;
+        }
         if fsync || os::is_network(&self.file) {
             self.file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;
         }

@@ -33,6 +33,7 @@ pub use mmap::Mapped;
 pub use open::{Input, Io, OpenError, open, open_stdin};
 pub use read::Positioned;
 pub use reader::Reader;
+pub(crate) use sigbus::Watch;
 pub use stream::{Stream, keep, spool};
 
 /// Bytes that can be had in any order, by several threads at once.

@@ -27,6 +27,8 @@ struct Slot {
     /// 0 while the slot is empty or being filled; written last and erased first.
     end: AtomicUsize,
     lost: AtomicUsize,
+    /// Whether the map is written to, and what replaces its pages must be too.
+    writable: AtomicBool,
 }
 
 static REGISTRY: [Slot; SLOTS] = [const {
@@ -35,6 +37,7 @@ static REGISTRY: [Slot; SLOTS] = [const {
         start: AtomicUsize::new(0),
         end: AtomicUsize::new(0),
         lost: AtomicUsize::new(NOTHING),
+        writable: AtomicBool::new(false),
     }
 }; SLOTS];
 
@@ -46,7 +49,7 @@ static PREVIOUS: OnceLock<Option<libc::sigaction>> = OnceLock::new();
 
 /// The watch over one map. To be dropped before the map is.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     slot: &'static Slot,
 }
 
@@ -65,16 +68,26 @@ impl Watch {
     /// Watch over a map at these addresses, which must be the caller's own mapping. `None` where
     /// there is no slot left, or no handler to be had: such a map must not be used.
     pub(super) fn new(addresses: Range<usize>) -> Option<Self> {
+        Self::over(addresses, false)
+    }
+
+    /// The same for a map that is written to. What is written to lost pages is lost as well.
+    pub(crate) fn writable(addresses: Range<usize>) -> Option<Self> {
+        Self::over(addresses, true)
+    }
+
+    fn over(addresses: Range<usize>, writable: bool) -> Option<Self> {
         install()?;
         let slot = REGISTRY.iter().find(|slot| !slot.taken.swap(true, Ordering::Acquire))?;
         slot.lost.store(NOTHING, Ordering::Relaxed);
+        slot.writable.store(writable, Ordering::Relaxed);
         slot.start.store(addresses.start, Ordering::Release);
         slot.end.store(addresses.end, Ordering::Release);
         Some(Self { slot })
     }
 
     /// How far into the map the first page was that turned out to be lost, in bytes.
-    pub(super) fn lost(&self) -> Option<usize> {
+    pub(crate) fn lost(&self) -> Option<usize> {
         match self.slot.lost.load(Ordering::Acquire) {
             NOTHING => None,
             address => address.checked_sub(self.slot.start.load(Ordering::Relaxed)),
@@ -148,14 +161,15 @@ fn mend(address: usize) -> bool {
             continue;
         }
         let page = address & !(PAGE.load(Ordering::Relaxed) - 1);
+        let write = if slot.writable.load(Ordering::Relaxed) { libc::PROT_WRITE } else { 0 };
         // SAFETY: page..end lies inside a mapping that its owner has registered and, while one
-        // of its threads is reading it, cannot drop. It was readable and is read-only before and
-        // after; only the bytes behind it become zeroes. `mmap` is a bare system call on Linux.
+        // of its threads is using it, cannot drop. What may be done with it is the same before
+        // and after; only the bytes behind it become zeroes. `mmap` is a bare system call on Linux.
         let zeroes = unsafe {
             libc::mmap(
                 page as *mut libc::c_void,
                 end - page,
-                libc::PROT_READ,
+                libc::PROT_READ | write,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE,
                 -1,
                 0,
