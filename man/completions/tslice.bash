@@ -41,7 +41,7 @@ _tslice() {
 
     case "${cmd}" in
         tslice)
-            opts="-t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --output --to --force --fsync --order --name --threads --dry-run --quiet --keep-rest --rename --help --version slice gather assign info explain completions"
+            opts="-t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --order --name --threads --dry-run --quiet --keep-rest --rename --help --version slice gather assign info explain completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -91,6 +91,22 @@ _tslice() {
                     COMPREPLY=($(compgen -W "auto mmap read" -- "${cur}"))
                     return 0
                     ;;
+                --dtype)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --shape)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input-order)
+                    COMPREPLY=($(compgen -W "C F" -- "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -100,7 +116,7 @@ _tslice() {
                     return 0
                     ;;
                 --to)
-                    COMPREPLY=($(compgen -W "npy safetensors" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "npy safetensors raw" -- "${cur}"))
                     return 0
                     ;;
                 --order)
@@ -340,7 +356,7 @@ _tslice() {
                     return 0
                     ;;
                 --to)
-                    COMPREPLY=($(compgen -W "npy safetensors" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "npy safetensors raw" -- "${cur}"))
                     return 0
                     ;;
                 --order)
@@ -381,7 +397,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__slice)
-            opts="-t -o -f -j -n -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --output --to --force --fsync --order --name --threads --dry-run --quiet --keep-rest --rename --help"
+            opts="-t -o -f -j -n -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --order --name --threads --dry-run --quiet --keep-rest --rename --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -431,6 +447,22 @@ _tslice() {
                     COMPREPLY=($(compgen -W "auto mmap read" -- "${cur}"))
                     return 0
                     ;;
+                --dtype)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --shape)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input-order)
+                    COMPREPLY=($(compgen -W "C F" -- "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -440,7 +472,7 @@ _tslice() {
                     return 0
                     ;;
                 --to)
-                    COMPREPLY=($(compgen -W "npy safetensors" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "npy safetensors raw" -- "${cur}"))
                     return 0
                     ;;
                 --order)

@@ -111,8 +111,9 @@ mmap\t'Map the file'
 read\t'Read the file by position, in large pieces'"
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s o -l output -d 'The file to write, its format by its name; standard output when left out or `-`' -r -F
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
-safetensors\t'.safetensors'"
-complete -c tslice -n "__fish_tslice_using_subcommand gather" -l order -d 'The order of the output\'s elements (.npy)' -r -f -a "C\t'Row-major'
+safetensors\t'.safetensors'
+raw\t'The bytes of the elements alone (.bin, .raw)'"
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l name -d 'The name of the tensor in the output (.safetensors)' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r

@@ -132,8 +132,9 @@ read\:"Read the file by position, in large pieces"))' \
 '-o+[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
 '--output=[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
 '--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
-safetensors\:".safetensors"))' \
-'--order=[The order of the output'\''s elements (.npy)]:ORDER:((C\:"Row-major"
+safetensors\:".safetensors"
+raw\:"The bytes of the elements alone (.bin, .raw)"))' \
+'--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \

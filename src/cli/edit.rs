@@ -75,6 +75,7 @@ impl<'a> Target<'a> {
         let expected = match format {
             Format::Npy => "npy",
             Format::Safetensors => "safetensors",
+            Format::Raw => "bin",
         };
         if extension == expected {
             return Ok(());
