@@ -71,7 +71,7 @@ struct Value<S> {
 /// Where the elements come from, as long as nothing is written.
 enum Origin {
     Number(Memory),
-    File(Input, Tensor),
+    File(Box<Input>, Tensor),
 }
 
 impl Value<Origin> {
@@ -106,7 +106,7 @@ impl Value<Origin> {
             Failure::file(&path, format!("the value has dtype {ours}, the target has {theirs}"))
         })?;
         let view = fit(&path, &tensor, slice, shape, args.broadcast)?;
-        Ok(Value { source: Origin::File(input, tensor), path, view, swap_width })
+        Ok(Value { source: Origin::File(Box::new(input), tensor), path, view, swap_width })
     }
 
     /// Make sure that all of it is there and stays as it is while the target is written: a pipe
@@ -117,24 +117,27 @@ impl Value<Origin> {
         tensor: &Tensor,
     ) -> Result<Value<Box<dyn Source>>, Failure> {
         let Value { source, path, view, swap_width } = self;
-        let (source, view): (Box<dyn Source>, _) = match source {
-            Origin::Number(element) => (Box::new(element), view),
-            Origin::File(Input { bytes, contents, .. }, value) => match bytes {
-                source::Input::Forward(stream) => {
-                    let (source, gone) = spool(&path, stream, &contents)?;
-                    (source, view.after(gone))
-                }
-                source::Input::Random(source)
-                    if target.is_written_by(&path)
-                        && (path == Path::new("-") || overlap(&value, tensor)) =>
-                {
-                    let range = value.offset..value.offset + value.bytes;
-                    let kept = source::keep(source.as_ref(), range)
-                        .map_err(|error| failed_source(&path, &error))?;
-                    (kept, view.after(value.offset))
-                }
-                source::Input::Random(source) => (source, view),
-            },
+        let (input, value) = match source {
+            Origin::Number(element) => {
+                return Ok(Value { source: Box::new(element), path, view, swap_width });
+            }
+            Origin::File(input, value) => (*input, value),
+        };
+        let (source, view) = match input.bytes {
+            source::Input::Forward(stream) => {
+                let (source, gone) = spool(&path, stream, &input.contents)?;
+                (source, view.after(gone))
+            }
+            source::Input::Random(source)
+                if target.is_written_by(&path)
+                    && (path == Path::new("-") || overlap(&value, tensor)) =>
+            {
+                let range = value.offset..value.offset + value.bytes;
+                let kept = source::keep(source.as_ref(), range)
+                    .map_err(|error| failed_source(&path, &error))?;
+                (kept, view.after(value.offset))
+            }
+            source::Input::Random(source) => (source, view),
         };
         Ok(Value { source, path, view, swap_width })
     }
