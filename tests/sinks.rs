@@ -347,7 +347,6 @@ fn child_stdout() {
         }
     };
     assert!(checked);
-    assert_eq!(sink.order(), WriteOrder::Ascending);
     sink.write_at(0, b"<one").unwrap();
     sink.write_at(4, b"2>").unwrap();
     sink.commit().unwrap();
@@ -355,7 +354,7 @@ fn child_stdout() {
 }
 
 #[test]
-fn standard_output_is_written_in_order_whatever_it_is() {
+fn standard_output_is_written_from_where_it_stands_whatever_it_is() {
     for out in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
         for (redirection, code) in [
             ("| cat > \"$TSLICE_TEST_FILE\"", 0),

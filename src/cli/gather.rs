@@ -8,7 +8,6 @@ use tslice::format::Tensor;
 use tslice::gather::{Gather, GatherError, Indices, Options, OutOfRange};
 use tslice::index::nested;
 use tslice::shape::Order;
-use tslice::sink::WriteOrder;
 use tslice::source::{Memory, Source};
 use tslice::view::Layout;
 
@@ -50,9 +49,8 @@ pub(crate) fn run(args: &GatherArgs) -> Result<(), Failure> {
         return print(&output.describe(&prepared)?);
     }
     let (_, source) = params.into_source()?;
-    let job = Job::begin_checked(&output, &prepared, &args.to, |order| match order {
-        WriteOrder::Any if gathering.checks_itself() => Ok(()),
-        _ => check(),
+    let job = Job::begin_checked(&output, &prepared, &args.to, |is_atomic| {
+        if is_atomic && gathering.checks_itself() { Ok(()) } else { check() }
     })?;
     for placed in &prepared.tensors {
         let params = (path, source.as_ref());

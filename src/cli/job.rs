@@ -66,7 +66,7 @@ impl<'a> Job<'a> {
         output: &'a Output,
         prepared: &Prepared,
         args: &OutputArgs,
-        check: impl FnOnce(WriteOrder) -> Result<(), Failure>,
+        check: impl FnOnce(bool) -> Result<(), Failure>,
     ) -> Result<Job<'a>, Failure> {
         let sink = output.create(prepared, check)?;
         let (progress, bytes, threads) = (Progress::default(), prepared.bytes, threads(args));

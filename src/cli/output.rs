@@ -7,7 +7,7 @@ use std::path::Path;
 use tslice::dtype::DType;
 use tslice::format::{Format, FormatError, Tensor, npy, safetensors};
 use tslice::shape::{self, Order};
-use tslice::sink::{self, Sink, SinkError, Target, WriteOrder};
+use tslice::sink::{self, Sink, SinkError, Target};
 
 use super::args::{OrderArg, OutputArgs, To};
 use super::exit::Exit;
@@ -172,11 +172,12 @@ impl Output {
         ))
     }
 
-    /// Begin to write an output; `check` is asked before the first byte, and told their order.
+    /// Begin to write an output; `check` is asked before the first byte, and told whether
+    /// nothing is seen before the commit.
     pub(crate) fn create(
         &self,
         prepared: &Prepared,
-        check: impl FnOnce(WriteOrder) -> Result<(), Failure>,
+        check: impl FnOnce(bool) -> Result<(), Failure>,
     ) -> Result<Box<dyn Sink>, Failure> {
         if matches!(self.target, Target::Stdout) && io::stdout().is_terminal() {
             return Err(Failure::new("standard output is a terminal, and the output is binary")
@@ -184,7 +185,7 @@ impl Output {
         }
         let sink = sink::create(&self.target, self.options(Some(prepared.len())))
             .map_err(|error| self.failed(&error))?;
-        check(sink.order())?;
+        check(sink.is_atomic())?;
         sink.write_at(0, &prepared.header).map_err(|error| self.failed(&error))?;
         Ok(sink)
     }

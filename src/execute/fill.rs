@@ -4,10 +4,10 @@
 //! windows of bounded length: a box that reaches further is divided along its outermost axis
 //! until each part fits, or is a single run.
 
-use super::pack::pack;
+use super::pack::{each_place, pack};
 use super::{FillError, Pieces};
-use crate::plan::{GAP_BYTES, Place, Plan, transposed_axis};
-use crate::source::{Source, SourceError};
+use crate::plan::{Ahead, GAP_BYTES, Place, Plan, transposed_axis};
+use crate::source::{Advice, Source, SourceError};
 use crate::view::{Axis, reach};
 
 impl Pieces for Plan {
@@ -30,9 +30,28 @@ impl Pieces for Plan {
         scratch: &mut Vec<u8>,
         out: &mut [u8],
     ) -> Result<(), FillError> {
+        if number == 0 {
+            ask(self.at_first(), source);
+        }
+        ask(self.ahead(number), source);
         let piece = self.piece(number);
         Ok(fill_box(&piece.axes, piece.run, piece.input as i64, source, scratch, out)?)
     }
+}
+
+/// The most stretches to ask for one by one.
+const STRETCHES: u64 = 1 << 14;
+
+/// Let the disk begin to bring what is not in memory yet.
+fn ask(ahead: Option<Ahead>, source: &dyn Source) {
+    let Some(Ahead { input, axes, run }) = ahead else { return };
+    let stretches: u64 = axes.iter().map(|axis| axis.len).product();
+    if stretches > STRETCHES || source.is_cached(input) {
+        return;
+    }
+    each_place(&axes, input as i64, stretches as usize, |at| {
+        source.advise(at as u64..at as u64 + run, Advice::WillNeed);
+    });
 }
 
 /// Fill `out` with the runs of `run` bytes along `axes`, the first at byte `first` of the source.

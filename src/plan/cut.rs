@@ -2,6 +2,7 @@
 //!
 //! Both know a piece by its number alone, and divide lengths evenly, so that no piece is tiny.
 
+use super::ahead::PANEL_BYTES;
 use super::{Piece, Place, Tiling};
 use crate::view::Axis;
 
@@ -124,6 +125,24 @@ impl Boxes {
         self.outer(axes).map(|(_, axis)| axis.len).product::<u64>()
             * axes[self.across].len.div_ceil(self.chunk)
             * axes[self.along].len.div_ceil(self.rows)
+    }
+
+    /// Where a panel begins with piece `number`: the number of its pieces, and the axes of all
+    /// that they need. A panel is all of the axis along, and as many items across as fit.
+    pub(super) fn panel(&self, axes: &[Axis], run: u64, number: u64) -> Option<(u64, Vec<Axis>)> {
+        let (along, across) = (axes[self.along], axes[self.across]);
+        let inner = &axes[self.across + 1..];
+        let item = run * along.len * inner.iter().map(|axis| axis.len).product::<u64>();
+        let chunks = (PANEL_BYTES / item.saturating_mul(self.chunk)).max(1);
+        let (beside, below) = (along.len.div_ceil(self.rows), across.len.div_ceil(self.chunk));
+        let first = number / beside % below;
+        if !number.is_multiple_of(beside) || !first.is_multiple_of(chunks) {
+            return None;
+        }
+        let chunks = chunks.min(below - first);
+        let len = (chunks * self.chunk).min(across.len - first * self.chunk);
+        let axes = [&[along, Axis { len, ..across }], inner].concat();
+        Some((beside * chunks, axes))
     }
 
     pub(super) fn piece(&self, offset: u64, axes: &[Axis], run: u64, number: u64) -> Piece {

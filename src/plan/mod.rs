@@ -17,9 +17,11 @@
 
 use crate::view::{Axis, View, coalesce, reach};
 
+mod ahead;
 mod cut;
 mod strided;
 
+pub use ahead::Ahead;
 pub use cut::transposed_axis;
 use cut::{Boxes, Cut, Ranges};
 pub use strided::{Part, Strided};

@@ -1,16 +1,18 @@
 //! Standard output, and FIFOs and devices that exist: bytes leave as they are written.
 //!
 //! Nothing can be taken back here, so there is no "whole or not at all"; `commit` still refuses
-//! an output with bytes missing. A regular file on standard output is written in order too: the
-//! shell may have opened it with `>>`, where positions are ignored.
+//! an output with bytes missing. A regular file on standard output (`> out.npy`) is written by
+//! position from where it stands, unless the shell opened it with `>>`, where positions are
+//! ignored; everything else is written in order.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 
 use rustix::event::PollFlags;
-use rustix::fs::{FileType, Mode, OFlags, openat, statat};
+use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, openat, statat};
 
 use super::place::Stream;
 use super::{Options, Sink, SinkError, WriteOrder, outlive_sigxfsz, retry};
@@ -24,6 +26,8 @@ pub struct DirectSink {
     options: Options,
     /// How many bytes were written.
     position: Mutex<u64>,
+    /// The position of byte 0, where the bytes may come in any order.
+    start: Option<u64>,
 }
 
 impl DirectSink {
@@ -56,7 +60,17 @@ impl DirectSink {
     fn new(fd: OwnedFd, options: Options) -> Self {
         outlive_sigxfsz();
         os::enlarge_pipe(&fd);
-        Self { file: fd.into(), options, position: Mutex::new(0) }
+        let file = File::from(fd);
+        let start = positional(&file);
+        Self { file, options, position: Mutex::new(0), start }
+    }
+
+    /// Write all of `bytes` by position, and count them.
+    fn write_all_at(&self, start: u64, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let at = start.checked_add(offset).ok_or(ErrorKind::FileTooLarge)?;
+        self.file.write_all_at(bytes, at)?;
+        *self.position.lock().unwrap_or_else(PoisonError::into_inner) += bytes.len() as u64;
+        Ok(())
     }
 
     /// Write all of `bytes`, counting what could be written.
@@ -79,21 +93,35 @@ impl DirectSink {
     }
 }
 
+/// Where a file stands that can be written by position.
+fn positional(mut file: &File) -> Option<u64> {
+    let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
+    let appends = fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::APPEND));
+    if regular && !appends { file.stream_position().ok() } else { None }
+}
+
 impl Sink for DirectSink {
     fn order(&self) -> WriteOrder {
-        WriteOrder::Ascending
+        if self.start.is_some() { WriteOrder::Any } else { WriteOrder::Ascending }
+    }
+
+    fn is_atomic(&self) -> bool {
+        false
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
-        if offset != *position {
-            return Err(SinkError::OutOfOrder { expected: *position, offset });
-        }
         let count = bytes.len() as u64;
         if let Some(len) = self.options.len
             && count > len.saturating_sub(offset)
         {
             return Err(SinkError::Beyond { offset, count, len });
+        }
+        if let Some(start) = self.start {
+            return self.write_all_at(start, offset, bytes).map_err(SinkError::Io);
+        }
+        let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        if offset != *position {
+            return Err(SinkError::OutOfOrder { expected: *position, offset });
         }
         self.write_all(bytes, &mut position).map_err(|error| match error.kind() {
             ErrorKind::BrokenPipe => SinkError::Closed,
@@ -107,6 +135,10 @@ impl Sink for DirectSink {
             && written != len
         {
             return Err(SinkError::Incomplete { written, len });
+        }
+        if let Some(start) = self.start {
+            // whoever writes next to the same redirection goes on behind
+            (&self.file).seek(SeekFrom::Start(start + written)).map_err(SinkError::Io)?;
         }
         // Only a file has a disk to wait for. One on the network is waited for in any case, since
         // it may keep its errors for `close`, whose result nobody sees.

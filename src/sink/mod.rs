@@ -51,6 +51,11 @@ pub trait Sink: Send + Sync {
     /// In which order `write_at` may be called.
     fn order(&self) -> WriteOrder;
 
+    /// Whether nothing is seen of the output before `commit`: a stream cannot take back.
+    fn is_atomic(&self) -> bool {
+        true
+    }
+
     /// Write `bytes` at `offset`, counted from the beginning of the output. No byte is to be
     /// written twice.
     ///

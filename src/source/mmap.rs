@@ -86,6 +86,20 @@ impl Source for Mapped {
         Ok(())
     }
 
+    fn is_cached(&self, at: u64) -> bool {
+        const PAGE: usize = 4096;
+        let start = (self.base + at) as usize / PAGE * PAGE;
+        let mut resident = 0u8;
+        match self.map.get(start) {
+            // SAFETY: the page is one of this map's, and its state is one byte.
+            Some(page) => unsafe {
+                let page = std::ptr::from_ref(page).cast_mut().cast();
+                libc::mincore(page, 1, &raw mut resident) != 0 || resident & 1 == 1
+            },
+            None => true,
+        }
+    }
+
     fn advise(&self, range: Range<u64>, advice: Advice) {
         let Ok(count) = inside(&range, self.len) else { return };
         let advice = match advice {

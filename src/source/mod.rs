@@ -70,6 +70,12 @@ pub trait Source: Send + Sync {
     /// [`SourceError::Shrunk`], and [`SourceError::Io`] where a page could not be read.
     fn verify(&self) -> Result<(), SourceError>;
 
+    /// Whether byte `at` can be had without waiting for a disk; where that cannot be told, yes.
+    fn is_cached(&self, at: u64) -> bool {
+        let _ = at;
+        true
+    }
+
     /// Say how `range` is going to be used. A hint: it changes no bytes and cannot fail.
     fn advise(&self, range: Range<u64>, advice: Advice) {
         let _ = (range, advice);

@@ -4,11 +4,12 @@
 //! for what cannot be mapped. Windows are read into the caller's scratch, best in large pieces.
 
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IoSliceMut};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{Advice as Fadvise, fadvise};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use super::{Advice, Source, SourceError, inside};
 
@@ -63,6 +64,14 @@ impl Source for Positioned {
     fn verify(&self) -> Result<(), SourceError> {
         // Whatever was not there was noticed by the read itself.
         Ok(())
+    }
+
+    fn is_cached(&self, at: u64) -> bool {
+        let mut byte = [0];
+        let mut buffers = [IoSliceMut::new(&mut byte)];
+        let flags = ReadWriteFlags::NOWAIT;
+        let read = preadv2(&self.file, &mut buffers, self.base.saturating_add(at), flags);
+        !matches!(read, Err(Errno::AGAIN))
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) {

@@ -111,7 +111,7 @@ fn each_row(
 
 /// Walk along `axes`, the last one fastest, from position `at`: call `place` with each of `count`
 /// positions.
-fn each_place(axes: &[Axis], mut at: i64, count: usize, mut place: impl FnMut(i64)) {
+pub(super) fn each_place(axes: &[Axis], mut at: i64, count: usize, mut place: impl FnMut(i64)) {
     let mut counters = [0u64; MAX_NDIM];
     let counters = &mut counters[..axes.len()];
     for _ in 0..count {
