@@ -42,11 +42,25 @@ impl Pieces for Plan {
 /// The most stretches to ask for one by one.
 const STRETCHES: u64 = 1 << 14;
 
+/// In how many places of what is asked for to look whether it is in memory already.
+const SAMPLES: u64 = 16;
+
 /// Let the disk begin to bring what is not in memory yet.
 fn ask(ahead: Option<Ahead>, source: &dyn Source) {
     let Some(Ahead { input, axes, run }) = ahead else { return };
     let stretches: u64 = axes.iter().map(|axis| axis.len).product();
-    if stretches > STRETCHES || source.is_cached(input) {
+    if stretches > STRETCHES {
+        return;
+    }
+    let (mut number, mut is_cached) = (0, true);
+    each_place(&axes, input as i64, stretches as usize, |at| {
+        number += 1;
+        if number % (stretches / SAMPLES + 1) == 0 || number == stretches {
+            // its last byte tells, since what was read before may reach into its first ones
+            is_cached = is_cached && source.is_cached(at as u64 + run - 1);
+        }
+    });
+    if is_cached {
         return;
     }
     each_place(&axes, input as i64, stretches as usize, |at| {
