@@ -4,6 +4,8 @@
 //! windows of bounded length: a box that reaches further is divided along its outermost axis
 //! until each part fits, or is a single run.
 
+use std::ops::Range;
+
 use super::pack::{each_place, pack};
 use super::{FillError, Pieces};
 use crate::plan::{Ahead, GAP_BYTES, Place, Plan, transposed_axis};
@@ -36,6 +38,10 @@ impl Pieces for Plan {
         ask(self.ahead(number), source);
         let piece = self.piece(number);
         Ok(fill_box(&piece.axes, piece.run, piece.input as i64, source, scratch, out)?)
+    }
+
+    fn scattered(&self) -> Option<Range<u64>> {
+        self.scattered()
     }
 }
 

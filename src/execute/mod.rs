@@ -9,6 +9,7 @@
 //! bytes written do not depend on the number of workers. Nor does the error: of several, the one
 //! of the first piece is reported.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::gather::BadPosition;
@@ -66,6 +67,12 @@ pub trait Pieces: Sync {
         scratch: &mut Vec<u8>,
         out: &mut [u8],
     ) -> Result<(), FillError>;
+
+    /// The bytes of the input that are only visited here and there, where that is so: to read
+    /// ahead in them would fetch what nobody asked for.
+    fn scattered(&self) -> Option<Range<u64>> {
+        None
+    }
 }
 
 /// Why a piece could not be filled.

@@ -12,6 +12,7 @@ use super::pack::swap_bytes;
 use super::{Copy, ExecuteError, Progress};
 use crate::plan::Place;
 use crate::sink::{Sink, WriteOrder};
+use crate::source::Advice;
 
 /// Jobs below this are done by the calling thread: starting a pool takes longer.
 const POOL_BYTES: u64 = 2 << 20;
@@ -29,6 +30,11 @@ pub fn run(
     threads: usize,
     progress: &Progress,
 ) -> Result<(), ExecuteError> {
+    for copy in copies {
+        if let Some(range) = copy.pieces.scattered() {
+            copy.source.advise(range, Advice::Random);
+        }
+    }
     let job = Job::new(copies, sink, progress);
     let bytes: u64 = copies.iter().map(|copy| copy.pieces.bytes()).sum();
     let workers = threads.min(usize::try_from(job.pieces).unwrap_or(usize::MAX));

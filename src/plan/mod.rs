@@ -15,6 +15,8 @@
 //! [boxes](Plan::tiled) of several rows of the output instead, so that input and output both are
 //! used by whole cache lines.
 
+use std::ops::Range;
+
 use crate::view::{Axis, View, coalesce, reach};
 
 mod ahead;
@@ -80,6 +82,10 @@ impl Place {
 
 /// Neighbours further apart than this are read one by one rather than with the gap.
 pub const GAP_BYTES: u64 = 64 << 10;
+
+/// Between islands that are further apart than this, nothing is read ahead: more than what
+/// kernels commonly do by themselves.
+const OCEAN_BYTES: u64 = 1 << 20;
 
 /// The bytes of a piece: half of them and the input's share fit in a level-2 cache.
 pub const PIECE_BYTES: u64 = 256 << 10;
@@ -182,6 +188,37 @@ impl Plan {
     /// Bytes that are contiguous in input and output.
     pub fn run(&self) -> u64 {
         self.run
+    }
+
+    /// The bytes of the input from the first that is read to the last, where those that are read
+    /// are small islands, far apart.
+    ///
+    /// ```
+    /// use tslice::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};
+    /// let shape = [1 << 20, 1024];
+    /// let layout = Layout { shape: &shape, item_bits: 32, order: Order::C, offset: 128 };
+    /// let scattered = |index| {
+    ///     let selection = resolve(&numpy::parse(index).unwrap().expr, &shape, false).unwrap();
+    ///     Plan::new(&View::new(&layout, &selection).unwrap(), 1, 1 << 18).scattered()
+    /// };
+    /// assert_eq!(scattered("1000::-1000, :9"), Some(128..128 + 1000 * 4096 + 36));
+    /// assert_eq!(scattered("::100, ::9"), None); // 400 kB apart: reading ahead is faster
+    /// assert_eq!(scattered("5"), None);
+    /// ```
+    pub fn scattered(&self) -> Option<Range<u64>> {
+        let mut axes = self.axes.clone();
+        axes.sort_unstable_by_key(|axis| axis.stride.unsigned_abs());
+        let mut island = self.run;
+        let next = axes.iter().position(|axis| {
+            let stride = axis.stride.unsigned_abs();
+            let apart = stride > island + OCEAN_BYTES;
+            island += if apart { 0 } else { stride * (axis.len - 1) };
+            apart
+        });
+        next.filter(|_| island <= GAP_BYTES)?;
+        let span = reach(&self.axes, self.run);
+        let first = self.offset as i64;
+        Some((first + span.start) as u64..(first + span.end) as u64)
     }
 
     /// The number of pieces.
