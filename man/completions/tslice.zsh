@@ -207,7 +207,7 @@ _arguments "${_arguments_options[@]}" : \
 '--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
 '--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
 '--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
-'--shape=[Explain against this shape, without a file]:LIST:_default' \
+'(--io)--shape=[Explain against this shape, without a file]:LIST:_default' \
 '*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"

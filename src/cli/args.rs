@@ -1,4 +1,4 @@
-//! What a user may type: all of clap, and nothing else of it anywhere.
+//! What a user may type: all of clap, but for its errors (`misuse.rs`).
 //!
 //! The main job has no subcommand of its own (`tslice data.npy '[::2]'`), and an index may begin
 //! with a minus sign. Both are settled before clap looks ([`normalize`]), so that clap itself is
@@ -223,7 +223,7 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// How many threads work; as many as the machine has cores when left out
-    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<u16>,
     /// Check everything, print what would be written, write nothing
     #[arg(short = 'n', long)]
@@ -307,10 +307,9 @@ pub(crate) enum Outside {
     Wrap,
 }
 
-/// An integer, in the brackets that [`normalize`] may have put around it.
-fn integer(text: &str) -> Result<i64, String> {
-    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    bare.parse().map_err(|error| format!("{bare}: {error}"))
+/// An integer.
+fn integer(text: &str) -> Result<i64, &'static str> {
+    text.parse().map_err(|_| "an integer is needed")
 }
 
 #[derive(Args, Clone, Debug)]
@@ -386,7 +385,7 @@ pub(crate) struct PlaceArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct InfoArgs {
     /// The files to look at; `-` is standard input
-    #[arg(required = true)]
+    #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Print JSON
     #[arg(long)]
@@ -403,7 +402,7 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) index: IndexArgs,
     /// Explain against this shape, without a file
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", conflicts_with = "io")]
     pub(crate) shape: Option<String>,
     #[command(flatten)]
     pub(crate) from: InputArgs,
@@ -424,6 +423,12 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, cla
     })
 }
 
+/// A number of threads.
+fn threads(text: &str) -> Result<u16, &'static str> {
+    let number = text.parse().ok().filter(|&number| number > 0);
+    number.ok_or("a number from 1 to 65535 is needed")
+}
+
 /// The definition, for help pages and completions.
 pub(crate) fn command() -> clap::Command {
     Cli::command()
@@ -431,7 +436,8 @@ pub(crate) fn command() -> clap::Command {
 
 /// Make the two liberties of the command line explicit: where the first argument is no
 /// subcommand, the main job's is put before it; an argument that begins with a minus sign and a
-/// digit is an index or a list of numbers, and gets the brackets that these may have.
+/// digit is no flag, but the value of the flag before it (`--end -3` becomes `--end=-3`) or else
+/// an index, and goes behind a `--`, with whatever else is no flag from there on.
 fn normalize(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.collect();
     let command = Cli::command();
@@ -442,16 +448,41 @@ fn normalize(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     if args.get(1).is_some_and(|first| !first.to_str().is_some_and(top_level)) {
         args.insert(1, SLICE.into());
     }
-    let flags_end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
-    for arg in args[..flags_end].iter_mut().skip(1) {
-        if let Some(text) = arg.to_str()
-            && let [b'-', digit, ..] = text.as_bytes()
-            && digit.is_ascii_digit()
-        {
-            *arg = format!("[{text}]").into();
+    let Some(subcommand) = args.get(1).and_then(|name| command.find_subcommand(name)) else {
+        return args;
+    };
+    let takes_value = |flag: &OsString| {
+        let is_flag = |arg: &clap::Arg| match flag.as_encoded_bytes() {
+            [b'-', b'-', long @ ..] => arg.get_long().is_some_and(|name| name.as_bytes() == long),
+            [b'-', short] => arg.get_short() == Some(char::from(*short)),
+            _ => false,
+        };
+        subcommand.get_arguments().any(|arg| arg.get_action().takes_values() && is_flag(arg))
+    };
+    let (mut flags, mut behind) = (Vec::<OsString>::new(), Vec::new());
+    let mut args = args.into_iter();
+    while let Some(arg) = args.next() {
+        let negative =
+            matches!(arg.as_encoded_bytes(), [b'-', digit, ..] if digit.is_ascii_digit());
+        let is_flag = arg.as_encoded_bytes().starts_with(b"-") && arg != "-" && !negative;
+        match flags.last_mut() {
+            _ if arg == "--" => behind.extend(args.by_ref()),
+            Some(flag) if negative && takes_value(flag) => {
+                if flag.as_encoded_bytes().starts_with(b"--") {
+                    flag.push("=");
+                }
+                flag.push(arg);
+            }
+            Some(flag) if !behind.is_empty() && !is_flag && !takes_value(flag) => behind.push(arg),
+            _ if negative => behind.push(arg),
+            _ => flags.push(arg),
         }
     }
-    args
+    if !behind.is_empty() {
+        flags.push("--".into());
+        flags.extend(behind);
+    }
+    flags
 }
 
 #[cfg(test)]
@@ -479,11 +510,22 @@ mod tests {
 
     #[test]
     fn a_minus_sign_and_a_digit_begin_no_flag() {
-        assert_eq!(normalized("tslice a.npy -3:"), "tslice slice a.npy [-3:]");
+        for (typed, meant) in [
+            ("a.npy -3:", "a.npy -- -3:"),
+            ("a.npy -3: -o b.npy -f", "a.npy -o b.npy -f -- -3:"),
+            ("a.npy -3 4 -j 2 -5", "a.npy -j 2 -- -3 4 -5"),
+            ("a.npy -o b.npy -- -3: -f", "a.npy -o b.npy -- -3: -f"),
+            ("a.npy --begin 1 --end -3,4", "a.npy --begin 1 --end=-3,4"),
+            ("a.npy --end=-3 -1", "a.npy --end=-3 -- -1"),
+            ("a.npy -o -3.npy --name -1", "a.npy -o-3.npy --name=-1"),
+            ("a.npy --begin --end 3", "a.npy --begin --end 3"),
+            ("- -1 -", "- -- -1 -"),
+        ] {
+            assert_eq!(normalized(&format!("tslice {typed}")), format!("tslice slice {meant}"));
+        }
         assert_eq!(
-            normalized("tslice a.npy -o b.npy -- -3:"),
-            "tslice slice a.npy -o b.npy -- -3:"
+            normalized("tslice explain -1 --shape -5,6"),
+            "tslice explain --shape=-5,6 -- -1"
         );
-        assert_eq!(normalized("tslice a.npy --end -3,4"), "tslice slice a.npy --end [-3,4]");
     }
 }

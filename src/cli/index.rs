@@ -1,5 +1,7 @@
 //! From the index arguments to a selection, with carets under what does not fit.
 
+use std::path::Path;
+
 use tslice::index::numpy;
 use tslice::index::resolve::{ResolveError, Selection, resolve};
 use tslice::index::strided_slice::{self, StridedSlice};
@@ -18,8 +20,13 @@ impl Index {
     /// Understand the arguments; `text` is INDEX.
     pub(crate) fn parse(text: Option<&str>, args: &IndexArgs) -> Result<Index, Failure> {
         let spelled = match (text, &args.strided.begin) {
-            (Some(text), _) => numpy::parse(text)
-                .map_err(|error| Failure::usage(&error).at(text, error.span.clone()))?,
+            (Some(text), _) => numpy::parse(text).map_err(|error| {
+                let failure = Failure::usage(&error).at(text, error.span.clone());
+                match Path::new(text).exists() {
+                    true => failure.hint("that is a file, where an index is expected"),
+                    false => failure,
+                }
+            })?,
             (None, Some(begin)) => {
                 numpy::format(&strided(begin, &args.strided)?.to_expr().map_err(Failure::usage)?)
             }

@@ -25,6 +25,7 @@ mod input;
 mod job;
 #[cfg(test)]
 mod man;
+mod misuse;
 mod output;
 mod progress;
 mod report;
@@ -57,9 +58,8 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
 
 /// Help and version go to standard output; what was not understood goes to standard error.
 fn not_parsed(error: &clap::Error) -> Exit {
-    let text = error.render().to_string();
     if !error.use_stderr() {
-        return match print(&text) {
+        return match print(&error.render().to_string()) {
             Ok(()) => Exit::Done,
             Err(failure) if failure.quiet => closed_pipe(failure.exit),
             Err(failure) => {
@@ -68,10 +68,7 @@ fn not_parsed(error: &clap::Error) -> Exit {
             }
         };
     }
-    let _ = match text.strip_prefix("error: ") {
-        Some(text) => write!(io::stderr().lock(), "tslice: {text}"),
-        None => write!(io::stderr().lock(), "{text}"),
-    };
+    misuse::failure(error).print();
     Exit::Usage
 }
 

@@ -238,12 +238,15 @@ fn by_flag(to: To) -> Format {
 
 /// The format that a file's name asks for; `.npy` for pipes and devices, which have no such name.
 fn by_name(path: &Path) -> Result<Format, Failure> {
+    if path.is_dir() {
+        return Err(Failure::file(path, SinkError::Directory));
+    }
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     match extension.as_deref() {
         Some("npy") => Ok(Format::Npy),
         Some("safetensors") => Ok(Format::Safetensors),
         Some("bin" | "raw") => Ok(Format::Raw),
-        _ if path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) => Ok(Format::Npy),
+        _ if path.metadata().is_ok_and(|meta| !meta.is_file()) => Ok(Format::Npy),
         Some(other) => Err(Failure::usage(format_args!(
             "{}: the extension .{other} names no format that can be written",
             path.display()

@@ -17,6 +17,8 @@ pub(crate) struct Failure {
     /// An expression, and the byte range in it that is at fault.
     pub(crate) caret: Option<(String, Range<usize>)>,
     pub(crate) hint: Option<String>,
+    /// How the command is used, where that was not known.
+    pub(crate) usage: Option<String>,
     /// The reader of the output went away: nothing is said.
     pub(crate) quiet: bool,
 }
@@ -30,7 +32,8 @@ impl Failure {
     /// It could not be done.
     pub(crate) fn new(message: impl fmt::Display) -> Failure {
         let message = message.to_string();
-        Failure { exit: Exit::Failed, message, caret: None, hint: None, quiet: false }
+        let (caret, hint, usage) = (None, None, None);
+        Failure { exit: Exit::Failed, message, caret, hint, usage, quiet: false }
     }
 
     /// It could not be done because of a file.
@@ -61,6 +64,12 @@ impl Failure {
         self
     }
 
+    /// Show how the command is used.
+    pub(crate) fn usage_lines(mut self, usage: &str) -> Failure {
+        self.usage = Some(usage.trim_end().to_owned());
+        self
+    }
+
     /// Say which tensor of several it is about.
     pub(crate) fn of_tensor(mut self, name: &str) -> Failure {
         self.message = format!("tensor {name:?}: {}", self.message);
@@ -82,10 +91,10 @@ impl fmt::Display for Failure {
         if let Some((text, span)) = &self.caret {
             caret(f, text, span)?;
         }
-        match &self.hint {
-            Some(hint) => writeln!(f, "hint: {}", printable(hint)),
-            None => Ok(()),
+        if let Some(hint) = &self.hint {
+            writeln!(f, "hint: {}", printable(hint))?;
         }
+        self.usage.iter().try_for_each(|usage| writeln!(f, "{usage}"))
     }
 }
 
