@@ -77,9 +77,8 @@ enum Origin {
 impl Value<Origin> {
     /// One number, everywhere.
     fn fill(text: &str, target: &Tensor, slice: &View) -> Result<Value<Origin>, Failure> {
-        let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-        let element = number::element(bare, &target.dtype).map_err(|error| {
-            let failure = Failure::new(format_args!("--fill {bare}: {error}"));
+        let element = number::element(text, &target.dtype).map_err(|error| {
+            let failure = Failure::new(format_args!("--fill {text}: {error}"));
             match error {
                 NumberError::NotANumber(_) => Failure { exit: Exit::Usage, ..failure },
                 _ => failure,

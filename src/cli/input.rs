@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tslice::dtype::DType;
-use tslice::format::{self, Contents, FormatError, MAGIC_LEN, Tensor};
+use tslice::format::{self, Contents, Format, FormatError, MAGIC_LEN, Tensor};
 use tslice::source::{self, OpenError, Source, SourceError, Stream};
 
 use super::args;
@@ -204,6 +204,7 @@ fn open_bytes(path: &Path, io: args::Io) -> Result<source::Input, Failure> {
         if path == Path::new("-") { source::open_stdin(io) } else { source::open(path, io) };
     opened.map_err(|error| match error {
         OpenError::Io(error) => Failure::io(path, &error),
+        OpenError::StdinClosed => Failure::new(OpenError::StdinClosed),
         error => Failure::file(path, error),
     })
 }
@@ -224,7 +225,7 @@ fn first_bytes(bytes: &mut source::Input) -> io::Result<Vec<u8>> {
 /// Read a pipe to the end of what its format promises, so that a short one is found out.
 pub(crate) fn finish(path: &Path, mut stream: Stream, contents: &Contents) -> Result<(), Failure> {
     let rest = contents.expected_len().saturating_sub(stream.position());
-    stream.skip(rest).map_err(|error| failed_source(path, &error))?;
+    stream.skip(rest).map_err(|error| failed_stream(path, &stream, contents, &error))?;
     if !contents.allows_trailing_bytes()
         && stream.read(&mut [0]).map_err(|error| Failure::io(path, &error))? > 0
     {
@@ -249,6 +250,21 @@ pub(crate) fn spool(
 
 fn check_len(path: &Path, len: u64, contents: &Contents) -> Result<(), Failure> {
     contents.check_len(len).map_err(|error| Failure::file(path, error))
+}
+
+/// What is to be said when the bytes of a pipe could not be had: where it ended too early, the
+/// same as of a file that is cut short.
+pub(crate) fn failed_stream(
+    path: &Path,
+    stream: &Stream,
+    contents: &Contents,
+    error: &SourceError,
+) -> Failure {
+    let ended = matches!(error, SourceError::Ended(_) | SourceError::Shrunk);
+    match check_len(path, stream.position(), contents) {
+        Err(short) if ended && contents.format != Format::Raw => short,
+        _ => failed_source(path, error),
+    }
 }
 
 /// What is to be said when the bytes of an input could not be had.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tslice::execute::{self, Copy, ExecuteError, FillError, Pieces, Progress, WINDOW_BYTES};
+use tslice::format::Contents;
 use tslice::gather::{Gather, Gathering};
 use tslice::plan::{PIECE_BYTES, Plan, Tiling};
 use tslice::sink::{Sink, WriteOrder};
@@ -10,7 +11,7 @@ use tslice::source::{self, Memory, Source, Stream};
 use tslice::view::View;
 
 use super::args::OutputArgs;
-use super::input::{Input, failed_source, finish, spool};
+use super::input::{Input, failed_source, failed_stream, finish, spool};
 use super::output::{Output, Prepared};
 use super::progress;
 use super::report::Failure;
@@ -89,7 +90,7 @@ impl<'a> Job<'a> {
                     Taken::List(_) => None,
                 };
                 if let Some(plans) = cuts.iter().map(plan).collect::<Option<Vec<_>>>() {
-                    self.forward(&mut stream, &path, cuts, &plans)?;
+                    self.forward(&mut stream, &path, &contents, cuts, &plans)?;
                     return finish(&path, stream, &contents);
                 }
                 spool(&path, stream, &contents)?
@@ -138,13 +139,20 @@ impl<'a> Job<'a> {
         &self,
         stream: &mut Stream,
         path: &Path,
+        contents: &Contents,
         cuts: &[Cut],
         plans: &[Plan],
     ) -> Result<(), Failure> {
         for (cut, plan) in cuts.iter().zip(plans) {
             let (sink, progress) = (self.sink.as_ref(), &self.progress);
-            execute::run_forward(stream, plan, cut.swap_width, sink, cut.at, progress)
-                .map_err(|error| self.failed(&[path], error))?;
+            execute::run_forward(stream, plan, cut.swap_width, sink, cut.at, progress).map_err(
+                |error| match error {
+                    ExecuteError::Fill { error: FillError::Source(error), .. } => {
+                        failed_stream(path, stream, contents, &error)
+                    }
+                    error => self.failed(&[path], error),
+                },
+            )?;
         }
         Ok(())
     }

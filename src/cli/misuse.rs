@@ -36,6 +36,7 @@ pub(crate) fn failure(error: &clap::Error) -> Failure {
                 }
             }
         }
+        ErrorKind::TooManyValues => Failure::usage(format_args!("{arg} takes no value")),
         _ => {
             let report = error.render().to_string();
             let line = report.lines().next().unwrap_or_default();
@@ -68,13 +69,15 @@ fn texts(value: &ContextValue) -> Vec<String> {
     }
 }
 
-/// Arguments as people say them: `--output` for `--output <FILE>`, `INPUT` for `<INPUT>`. clap
-/// names the missing ones in the order in which they were asked for; here they are sorted.
+/// Arguments as people say them: `--output` for `--output <FILE>`, `INPUT` for `<INPUT>`, and
+/// `--output or --in-place` for a group of which one is needed. clap names the missing ones in
+/// the order in which they were asked for; here they are sorted.
 fn shown(args: &[String]) -> Vec<String> {
-    let shown = |arg: &String| {
+    let bare = |arg: &str| {
         let word = arg.split(' ').next().unwrap_or_default();
         word.trim_matches(['<', '>', '[', ']', '.']).to_owned()
     };
+    let shown = |arg: &String| arg.split('|').map(bare).collect::<Vec<_>>().join(" or ");
     let mut shown: Vec<String> = args.iter().map(shown).collect();
     shown.sort();
     shown

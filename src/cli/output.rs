@@ -200,6 +200,7 @@ impl Output {
             SinkError::Closed => {
                 return Failure { quiet: true, ..Failure::new("the pipe was closed") };
             }
+            SinkError::StdoutClosed => return Failure::new(error),
             error => plain(error),
         };
         let failure = Failure::new(format_args!("{}: {words}", self.shown()));
