@@ -82,6 +82,8 @@ fn every_message_is_as_written() {
             .unwrap();
         let said = String::from_utf8_lossy(&run.stderr);
         let said = format!("{said}[{}]", run.status.code().unwrap_or(-1));
+        let message = said.strip_prefix("tslice: ").unwrap_or("No prefix");
+        assert!(!message.starts_with(char::is_uppercase), "$ {command}\n{said}");
         if said != expected[..end] {
             wrong += &format!("$ {command}\n{said}\n\n");
         }

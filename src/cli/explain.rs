@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
                 return Err(Failure::usage("-t has no effect: with --shape there is no file"));
             }
             if args.input.is_some() && args.index.strided.begin.is_some() {
-                return Err(Failure::usage("INDEX cannot be used with --begin"));
+                return Err(Failure::usage("the argument INDEX cannot be used with --begin"));
             }
             (Index::parse(args.input.as_deref(), &args.index)?, parse_shape(shape)?, None)
         }

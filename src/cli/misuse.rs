@@ -13,7 +13,11 @@ use super::report::Failure;
 pub(crate) fn failure(error: &clap::Error) -> Failure {
     let texts = |kind| error.get(kind).map(texts).unwrap_or_default();
     let args = shown(&texts(ContextKind::InvalidArg));
-    let arg = args.join(" and ");
+    let arg = match args.join(" and ") {
+        // a message begins with a small letter
+        arg if arg.starts_with(char::is_uppercase) => format!("the argument {arg}"),
+        arg => arg,
+    };
     let failure = match error.kind() {
         ErrorKind::UnknownArgument => {
             let typed = texts(ContextKind::InvalidArg).concat();
@@ -23,9 +27,12 @@ pub(crate) fn failure(error: &clap::Error) -> Failure {
             let be = if args.len() == 1 { "is" } else { "are" };
             Failure::usage(format_args!("{arg} {be} missing"))
         }
-        ErrorKind::ArgumentConflict => match shown(&texts(ContextKind::PriorArg)).join(" and ") {
-            prior if prior == arg => Failure::usage(format_args!("{arg} is given twice")),
-            prior => Failure::usage(format_args!("{arg} cannot be used with {prior}")),
+        ErrorKind::ArgumentConflict => match shown(&texts(ContextKind::PriorArg)) {
+            prior if prior == args => Failure::usage(format_args!("{arg} is given twice")),
+            prior => {
+                let prior = prior.join(" and ");
+                Failure::usage(format_args!("{arg} cannot be used with {prior}"))
+            }
         },
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             match texts(ContextKind::InvalidValue).concat() {
