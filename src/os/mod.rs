@@ -1,13 +1,15 @@
 //! What `source` and `sink` both ask of Linux and the standard library doesn't offer.
 //!
-//! Small questions about a file descriptor: is it on a network, was it there when the process
-//! began, can its pipe be longer. Nothing here opens a file or knows a path of the user's.
+//! Small questions about a file descriptor (is it on a network, was it there when the process
+//! began, can its pipe be longer), and outliving the loss of mapped pages. Nothing here opens a
+//! file or knows a path of the user's.
 
 use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+pub(crate) mod sigbus;
 pub(crate) mod stdio;
 
 /// What pipes are enlarged to, in bytes: the most that an ordinary user is allowed. The default

@@ -15,7 +15,7 @@ use std::ops::Range;
 use memmap2::{Advice, MmapOptions, MmapRaw};
 
 use super::SinkError;
-use crate::source::Watch;
+use crate::os::sigbus::Watch;
 
 /// What is brought in with a run, in bytes; pages of other sizes are multiples of it.
 const PAGE: u64 = 4096;

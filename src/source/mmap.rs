@@ -1,6 +1,6 @@
 //! A regular file, mapped: its pages are lent, never copied.
 //!
-//! The one room with memmap2. What makes a map dangerous is that others may cut its file short;
+//! The room of memmap2 for inputs. What makes a map dangerous is that others may cut its file short;
 //! `sigbus` turns that from a death into a note, and [`Source::verify`] turns the note into an
 //! error. So a job on a map reads, verifies, and only then commits.
 
@@ -13,8 +13,8 @@ use std::os::unix::fs::FileExt;
 
 use memmap2::{Mmap, MmapOptions};
 
-use super::sigbus::Watch;
 use super::{Advice, Source, SourceError, inside};
+use crate::os::sigbus::Watch;
 
 /// A mapped file, or its tail from some byte on.
 #[derive(Debug)]

@@ -25,7 +25,6 @@ mod mmap;
 mod open;
 mod read;
 mod reader;
-mod sigbus;
 mod stream;
 
 pub use memory::Memory;
@@ -33,7 +32,6 @@ pub use mmap::Mapped;
 pub use open::{Input, Io, OpenError, open, open_stdin};
 pub use read::Positioned;
 pub use reader::Reader;
-pub(crate) use sigbus::Watch;
 pub use stream::{Stream, keep, spool};
 
 /// Bytes that can be had in any order, by several threads at once.

@@ -67,7 +67,7 @@ impl std::fmt::Debug for Slot {
 impl Watch {
     /// Watch over a map at these addresses, which must be the caller's own mapping. `None` where
     /// there is no slot left, or no handler to be had: such a map must not be used.
-    pub(super) fn new(addresses: Range<usize>) -> Option<Self> {
+    pub(crate) fn new(addresses: Range<usize>) -> Option<Self> {
         Self::over(addresses, false)
     }
 
