@@ -191,7 +191,7 @@ impl Plan {
     }
 
     /// The bytes of the input from the first that is read to the last, where those that are read
-    /// are small islands, far apart.
+    /// are small islands, far apart; or where whole panels are [asked for](Plan::ahead).
     ///
     /// ```
     /// use tslice::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};
@@ -206,6 +206,12 @@ impl Plan {
     /// assert_eq!(scattered("5"), None);
     /// ```
     pub fn scattered(&self) -> Option<Range<u64>> {
+        let span = reach(&self.axes, self.run);
+        let first = self.offset as i64;
+        let range = (first + span.start) as u64..(first + span.end) as u64;
+        if matches!(self.cut, Cut::Boxes(_)) {
+            return Some(range);
+        }
         let mut axes = self.axes.clone();
         axes.sort_unstable_by_key(|axis| axis.stride.unsigned_abs());
         let mut island = self.run;
@@ -215,10 +221,7 @@ impl Plan {
             island += if apart { 0 } else { stride * (axis.len - 1) };
             apart
         });
-        next.filter(|_| island <= GAP_BYTES)?;
-        let span = reach(&self.axes, self.run);
-        let first = self.offset as i64;
-        Some((first + span.start) as u64..(first + span.end) as u64)
+        next.filter(|_| island <= GAP_BYTES).map(|_| range)
     }
 
     /// The number of pieces.
