@@ -61,8 +61,7 @@ impl<'a> Target<'a> {
         let contents = format::read_contents(&mut Reader::new(&source), Some(metadata.len()));
         let contents = contents.map_err(|error| Failure::file(path, error))?;
         let bytes = source::Input::Random(Box::new(source));
-        let target =
-            Target { input: Input { path: path.to_owned(), bytes, contents }, file, patch, args };
+        let target = Target { input: Input::of_file(path, bytes, contents), file, patch, args };
         target.check_name()?;
         Ok(target)
     }
@@ -75,7 +74,7 @@ impl<'a> Target<'a> {
         let expected = match format {
             Format::Npy => "npy",
             Format::Safetensors => "safetensors",
-            Format::Raw => "bin",
+            _ => "bin",
         };
         if extension == expected {
             return Ok(());

@@ -1,10 +1,11 @@
 //! Opening an input: its bytes, its header, and the tensor that was asked for.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tslice::dtype::DType;
-use tslice::format::{self, Contents, Format, FormatError, MAGIC_LEN, Tensor};
+use tslice::format::{self, Contents, Format, FormatError, Kind, MAGIC_LEN, Tensor, shards};
 use tslice::source::{self, OpenError, Source, SourceError, Stream};
 
 use super::args;
@@ -18,6 +19,16 @@ pub(crate) struct Input {
     pub(crate) contents: Contents,
     /// Where the bytes of the tensors are.
     pub(crate) bytes: source::Input,
+    /// What there is to know of a sharded checkpoint besides.
+    pub(crate) checkpoint: Option<Box<Checkpoint>>,
+}
+
+/// The index of a sharded checkpoint, and the `__metadata__` of each of its files.
+pub(crate) struct Checkpoint {
+    /// The name of the index file.
+    pub(crate) name: String,
+    pub(crate) index: shards::Index,
+    pub(crate) metadata: Vec<BTreeMap<String, String>>,
 }
 
 /// What is wanted of an input, as far as that makes a difference to how it is opened.
@@ -25,13 +36,23 @@ pub(crate) struct Wanted<'a> {
     pub(crate) io: args::Io,
     /// The values of `-t`.
     pub(crate) patterns: &'a [String],
+    /// Whether the other tensors are wanted too.
+    pub(crate) rest: bool,
     pub(crate) declared: Declared,
 }
 
 impl Input {
     /// Open a file that tells all about itself, or standard input for `-`, and read its header.
     pub(crate) fn open(path: &Path, io: args::Io) -> Result<Input, Failure> {
-        Input::open_wanted(path, &Wanted { io, patterns: &[], declared: Declared::default() })
+        Input::open_wanted(
+            path,
+            &Wanted { io, patterns: &[], rest: true, declared: Declared::default() },
+        )
+    }
+
+    /// A file that was opened, and what its header says.
+    pub(crate) fn of_file(path: &Path, bytes: source::Input, contents: Contents) -> Input {
+        Input { path: path.to_owned(), contents, bytes, checkpoint: None }
     }
 
     /// Open what is wanted of a file, or of standard input for `-`.
@@ -42,7 +63,10 @@ impl Input {
         if let Some(dtype) = wanted.declared.raw(kind) {
             return Input::raw(path, bytes, dtype, &wanted.declared);
         }
-        let mut input = Input::with_header(path, bytes)?;
+        let mut input = match kind {
+            Some(Kind::Json) => super::shards::open(path, bytes, wanted)?,
+            _ => Input::with_header(path, bytes)?,
+        };
         let at_fault = |failure: Failure| failure.in_file(path);
         wanted.declared.refuse_layout(input.contents.format).map_err(at_fault)?;
         if wanted.declared.says_dtype() {
@@ -74,7 +98,7 @@ impl Input {
                 _ => failure,
             }
         })?;
-        Ok(Input { path: path.to_owned(), contents, bytes })
+        Ok(Input::of_file(path, bytes, contents))
     }
 
     /// Bytes of which the command line tells all.
@@ -103,7 +127,7 @@ impl Input {
                 format!("{asked} bytes are asked for by --shape and --offset, {len} are there");
             return Err(Failure::file(path, message));
         }
-        Ok(Input { path: path.to_owned(), contents, bytes })
+        Ok(Input::of_file(path, bytes, contents))
     }
 
     /// The one tensor that is meant by `-t`, or the only one of the file.
@@ -149,8 +173,7 @@ impl Input {
                 for pattern in patterns {
                     let numbers = Pattern::new(pattern).find(names.clone())?;
                     if numbers.is_empty() {
-                        let message = format!("no tensor is named {pattern:?}");
-                        return Err(Failure::file(&self.path, message).hint(self.names()));
+                        return Err(unnamed(&self.path, pattern).hint(self.names()));
                     }
                     found.extend(numbers);
                 }
@@ -178,20 +201,27 @@ impl Input {
         Ok((self.path, source))
     }
 
-    /// The names of the tensors, as far as people read.
     fn names(&self) -> String {
-        const MOST: usize = 20;
-        let tensors = &self.contents.tensors;
-        let names: Vec<&str> =
-            tensors.iter().take(MOST).map(|tensor| tensor.name.as_deref().unwrap_or("-")).collect();
-        match tensors.len() {
-            0 => "it holds no tensors".to_owned(),
-            count if count > MOST => {
-                format!("it holds {}, and {} more", names.join(", "), count - MOST)
-            }
-            _ => format!("it holds {}", names.join(", ")),
-        }
+        names(self.contents.tensors.iter().map(|tensor| tensor.name.as_deref().unwrap_or("-")))
     }
+}
+
+/// The names of a file's tensors, as far as people read.
+pub(crate) fn names<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
+    const MOST: usize = 20;
+    let first: Vec<&str> = names.clone().take(MOST).collect();
+    match names.count() {
+        0 => "it holds no tensors".to_owned(),
+        count if count > MOST => {
+            format!("it holds {}, and {} more", first.join(", "), count - MOST)
+        }
+        _ => format!("it holds {}", first.join(", ")),
+    }
+}
+
+/// What is to be said where a pattern is nobody's name.
+pub(crate) fn unnamed(path: &Path, pattern: &str) -> Failure {
+    Failure::file(path, format_args!("no tensor is named {pattern:?}"))
 }
 
 fn open_bytes(path: &Path, io: args::Io) -> Result<source::Input, Failure> {

@@ -81,7 +81,7 @@ impl<'a> Job<'a> {
     }
 
     fn copy_now(&self, input: Input, cuts: &[Cut]) -> Result<(), Failure> {
-        let Input { path, bytes, contents } = input;
+        let Input { path, bytes, contents, .. } = input;
         let (source, gone) = match bytes {
             source::Input::Random(source) => (source, 0),
             source::Input::Forward(mut stream) => {

@@ -18,6 +18,7 @@ mod declared;
 mod edit;
 mod exit;
 mod explain;
+mod folder;
 mod gather;
 mod index;
 mod info;
@@ -29,6 +30,7 @@ mod misuse;
 mod output;
 mod progress;
 mod report;
+mod shards;
 mod slice;
 mod table;
 

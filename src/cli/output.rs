@@ -7,10 +7,11 @@ use std::path::Path;
 use tslice::dtype::DType;
 use tslice::format::{Format, FormatError, Tensor, npy, safetensors};
 use tslice::shape::{self, Order};
-use tslice::sink::{self, Sink, SinkError, Target};
+use tslice::sink::{self, FolderSink, Sink, SinkError, Target};
 
 use super::args::{OrderArg, OutputArgs, To};
 use super::exit::Exit;
+use super::folder::FolderFile;
 use super::report::{Failure, human_bytes, plain};
 
 /// Where an output goes, and in what form.
@@ -35,19 +36,27 @@ pub(crate) struct Item<'a> {
 pub(crate) struct Prepared {
     /// The tensors, in the order in which they were given.
     pub(crate) tensors: Vec<Placed>,
-    /// All bytes before the elements.
-    header: Vec<u8>,
+    /// All that is not elements.
+    pub(crate) frame: Frame,
     /// Bytes of the elements of all tensors.
     pub(crate) bytes: u64,
+}
+
+/// What stands around the elements of an output.
+pub(crate) enum Frame {
+    /// All bytes before the elements.
+    Header(Vec<u8>),
+    /// Files one after the other, as they are to lie in one folder.
+    Folder(Vec<FolderFile>),
 }
 
 /// A tensor in its place.
 pub(crate) struct Placed {
     /// The dtype that the output has, which may differ in byte order.
-    dtype: DType,
-    shape: Vec<u64>,
+    pub(crate) dtype: DType,
+    pub(crate) shape: Vec<u64>,
     /// Bytes of its elements.
-    bytes: u64,
+    pub(crate) bytes: u64,
     /// Bytes that change places on the way; 1 for none.
     pub(crate) swap_width: usize,
     /// Where its elements begin in the output, in bytes.
@@ -87,12 +96,23 @@ impl Output {
         })
     }
 
+    /// Refuse a folder where the input is no sharded checkpoint.
+    pub(crate) fn refuse_folder(&self) -> Result<(), Failure> {
+        match self.format {
+            Format::Sharded => Err(self
+                .failed(&SinkError::Directory)
+                .hint("only a sharded checkpoint is written to a folder")),
+            _ => Ok(()),
+        }
+    }
+
     /// Give tensors their places in the output, one after the other.
     pub(crate) fn prepare(
         &self,
         items: &[Item<'_>],
         metadata: &BTreeMap<String, String>,
     ) -> Result<Prepared, Failure> {
+        self.refuse_folder()?;
         let mut tensors = Vec::with_capacity(items.len());
         let mut bytes = 0u64;
         for item in items {
@@ -110,10 +130,11 @@ impl Output {
         for tensor in &mut tensors {
             tensor.at += header.len() as u64;
         }
-        Ok(Prepared { tensors, header, bytes })
+        Ok(Prepared { tensors, frame: Frame::Header(header), bytes })
     }
 
-    fn place(&self, item: &Item<'_>, at: u64) -> Result<Placed, Failure> {
+    /// Fit a tensor to the output, its first byte `at` bytes from the first of all elements.
+    pub(crate) fn place(&self, item: &Item<'_>, at: u64) -> Result<Placed, Failure> {
         let dtype = self.format.stored_dtype(item.dtype).map_err(Failure::new)?;
         let shape = item.shape.clone();
         let bytes = shape::byte_count(&shape, dtype.item_bits()).ok_or_else(too_large)?;
@@ -134,13 +155,10 @@ impl Output {
     ) -> Result<Vec<u8>, FormatError> {
         match (self.format, tensors) {
             (Format::Npy, [only, ..]) => npy::header(&only.dtype, &only.shape, self.order),
-            (Format::Raw, _) | (Format::Npy, []) => Ok(Vec::new()),
+            (Format::Raw | Format::Sharded, _) | (Format::Npy, []) => Ok(Vec::new()),
             (Format::Safetensors, _) => {
-                let entries: Vec<_> = items
-                    .iter()
-                    .zip(tensors)
-                    .map(|(item, to)| (item.name, &to.dtype, to.shape.as_slice(), to.bytes))
-                    .collect();
+                let entries: Vec<_> =
+                    items.iter().zip(tensors).map(|(item, to)| to.described(item.name)).collect();
                 safetensors::header(&entries, metadata)
             }
         }
@@ -158,7 +176,11 @@ impl Output {
 
     /// Make all the checks that `create` would fail at, and say what would be written.
     pub(crate) fn describe(&self, prepared: &Prepared) -> Result<String, Failure> {
-        sink::check(&self.target, self.options(None)).map_err(|error| self.failed(&error))?;
+        match (&prepared.frame, &self.target) {
+            (Frame::Folder(_), Target::Path(path)) => FolderSink::check(path, self.options(None)),
+            _ => sink::check(&self.target, self.options(None)),
+        }
+        .map_err(|error| self.failed(&error))?;
         let what = match prepared.tensors.as_slice() {
             [only] => format!("shape {}, dtype {}", shape::Tuple(&only.shape), only.dtype),
             several => format!("{} tensors", several.len()),
@@ -183,11 +205,21 @@ impl Output {
             return Err(Failure::new("standard output is a terminal, and the output is binary")
                 .hint("name a file with -o FILE, or pipe the output to another program"));
         }
-        let sink = sink::create(&self.target, self.options(Some(prepared.len())))
-            .map_err(|error| self.failed(&error))?;
+        let sink = self.begin(prepared).map_err(|error| self.failed(&error))?;
         check(sink.is_atomic())?;
-        sink.write_at(0, &prepared.header).map_err(|error| self.failed(&error))?;
+        prepared.write_headers(sink.as_ref()).map_err(|error| self.failed(&error))?;
         Ok(sink)
+    }
+
+    fn begin(&self, prepared: &Prepared) -> Result<Box<dyn Sink>, SinkError> {
+        match (&prepared.frame, &self.target) {
+            (Frame::Header(_), _) => sink::create(&self.target, self.options(Some(prepared.len()))),
+            (Frame::Folder(files), Target::Path(path)) => {
+                let lens: Vec<_> = files.iter().map(|file| (&*file.name, file.len())).collect();
+                Ok(Box::new(FolderSink::create(path, &lens, self.options(None))?))
+            }
+            (Frame::Folder(_), Target::Stdout) => Err(SinkError::Directory),
+        }
     }
 
     fn options(&self, len: Option<u64>) -> sink::Options {
@@ -206,6 +238,7 @@ impl Output {
         let failure = Failure::new(format_args!("{}: {words}", self.shown()));
         match error {
             SinkError::Exists => failure.hint("--force replaces it"),
+            SinkError::FolderExists => failure.hint("--force replaces the files of the same names"),
             _ => failure,
         }
     }
@@ -221,11 +254,38 @@ impl Output {
 impl Prepared {
     /// Bytes of the whole output.
     fn len(&self) -> u64 {
-        self.header.len() as u64 + self.bytes
+        match &self.frame {
+            Frame::Header(header) => header.len() as u64 + self.bytes,
+            Frame::Folder(files) => files.iter().map(FolderFile::len).sum(),
+        }
     }
 }
 
-fn too_large() -> Failure {
+impl Prepared {
+    /// Write all that is known before the first element is.
+    fn write_headers(&self, sink: &dyn Sink) -> Result<(), SinkError> {
+        match &self.frame {
+            Frame::Header(header) => sink.write_at(0, header),
+            Frame::Folder(files) => {
+                let mut start = 0;
+                files.iter().try_for_each(|file| {
+                    let at = start;
+                    start += file.len();
+                    sink.write_at(at, &file.header)
+                })
+            }
+        }
+    }
+}
+
+impl Placed {
+    /// The tensor as headers speak of it: name, dtype, shape and number of bytes.
+    pub(crate) fn described<'a>(&'a self, name: &'a str) -> (&'a str, &'a DType, &'a [u64], u64) {
+        (name, &self.dtype, &self.shape, self.bytes)
+    }
+}
+
+pub(crate) fn too_large() -> Failure {
     Failure::new("the output would have 2^63 bytes or more")
 }
 
@@ -239,8 +299,8 @@ fn by_flag(to: To) -> Format {
 
 /// The format that a file's name asks for; `.npy` for pipes and devices, which have no such name.
 fn by_name(path: &Path) -> Result<Format, Failure> {
-    if path.is_dir() {
-        return Err(Failure::file(path, SinkError::Directory));
+    if is_folder(path) {
+        return Ok(Format::Sharded);
     }
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     match extension.as_deref() {
@@ -258,6 +318,11 @@ fn by_name(path: &Path) -> Result<Format, Failure> {
         ))),
     }
     .map_err(|failure| failure.hint("use .npy, .safetensors or .bin, or --to FORMAT"))
+}
+
+/// Whether a path is that of a folder, by what is there or by its last character.
+fn is_folder(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir()
 }
 
 /// What is to be said when text could not be printed.

@@ -1,5 +1,6 @@
 //! `tslice INPUT [INDEX]`: the main job.
 
+use tslice::format::Format;
 use tslice::gather::{Gather, Options};
 use tslice::index::IndexExpr;
 use tslice::index::resolve::{Selection, resolve};
@@ -9,6 +10,7 @@ use tslice::view::{Layout, View};
 use super::args::SliceArgs;
 use super::choose::{Chosen, choose};
 use super::declared::Declared;
+use super::folder;
 use super::index::Index;
 use super::input::{Input, Wanted};
 use super::job::{Cut, Job, Taken};
@@ -21,12 +23,19 @@ pub(crate) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let output = Output::new(&args.to)?;
     let declared = Declared::parse(&args.raw)?;
-    let wanted = Wanted { io: args.from.io, patterns: &args.from.tensor, declared };
+    let wanted =
+        Wanted { io: args.from.io, patterns: &args.from.tensor, rest: args.keep_rest, declared };
     let input = Input::open_wanted(&args.input, &wanted)?;
     let chosen = choose(&input, args, &output)?;
     let picked = pick_all(&chosen, &index, output.order)?;
     let items: Vec<Item<'_>> = chosen.iter().zip(&picked).map(item).collect();
-    let prepared = output.prepare(&items, &input.contents.metadata)?;
+    let prepared = match (&input.checkpoint, output.format) {
+        (Some(checkpoint), Format::Sharded) => {
+            let shards: Vec<usize> = chosen.iter().map(|chosen| chosen.tensor.part).collect();
+            folder::prepare(&output, &items, &shards, checkpoint)?
+        }
+        _ => output.prepare(&items, &input.contents.metadata)?,
+    };
     if args.to.dry_run {
         return print(&output.describe(&prepared)?);
     }

@@ -27,6 +27,7 @@ use crate::shape::{Order, byte_count};
 
 pub mod npy;
 pub mod safetensors;
+pub mod shards;
 
 /// One tensor of a file: what it is, and where in the file its bytes lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub enum Format {
     Npy,
     /// Hugging Face's `.safetensors`.
     Safetensors,
+    /// A checkpoint of several `.safetensors` and an index.
+    Sharded,
     /// Bytes without a header.
     Raw,
 }
@@ -159,7 +162,7 @@ impl Format {
     pub fn holds_several(self) -> bool {
         match self {
             Format::Npy | Format::Raw => false,
-            Format::Safetensors => true,
+            Format::Safetensors | Format::Sharded => true,
         }
     }
 
@@ -184,7 +187,7 @@ impl Format {
     pub fn stored_dtype(self, dtype: &DType) -> Result<DType, FormatError> {
         match self {
             Format::Npy => npy::stored_dtype(dtype),
-            Format::Safetensors => safetensors::stored_dtype(dtype),
+            Format::Safetensors | Format::Sharded => safetensors::stored_dtype(dtype),
             Format::Raw => Some(dtype.clone()),
         }
         .ok_or_else(|| FormatError::Unsupported { dtype: dtype.to_string(), format: self })
@@ -196,6 +199,7 @@ impl fmt::Display for Format {
         f.write_str(match self {
             Format::Npy => "npy",
             Format::Safetensors => "safetensors",
+            Format::Sharded => "sharded safetensors",
             Format::Raw => "raw",
         })
     }
@@ -246,6 +250,9 @@ pub enum FormatError {
     /// A `.safetensors` header breaks the rules, or says what is not supported.
     #[error("safetensors header: {0}")]
     Safetensors(#[from] safetensors::SafetensorsError),
+    /// The index of a sharded checkpoint breaks the rules.
+    #[error("checkpoint index: {0}")]
+    Shards(#[from] shards::ShardsError),
     /// The format has no such type.
     #[error("dtype {dtype} has no counterpart in the {format} format")]
     Unsupported {

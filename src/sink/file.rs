@@ -122,8 +122,32 @@ impl FileSink {
         Patch::new(self.file.try_clone().map_err(SinkError::Io)?)
     }
 
+    /// Steps 5 to 8, under another name on the same file system than the one it began with.
+    pub(super) fn commit_as(self, entry: &Entry) -> Result<(), SinkError> {
+        self.check_complete()?;
+        let Self { file, named, options, .. } = self;
+        let synced = SinkError::os("cannot be brought to the disk");
+        // Opened before anything is put in place, so that a folder that may not be read is no
+        // reason to fail afterwards.
+        let dir = options.fsync.then(|| open_dir(entry)).transpose().map_err(&synced)?;
+        // A network file system may keep its errors for `close`, whose result nobody sees.
+        if options.fsync || os::is_network(&file) {
+            file.sync_all().map_err(&synced)?;
+        }
+        let placed = match named {
+            Some(named) => place_named(named, entry, options),
+            None => place_unnamed(&file, entry, options),
+        };
+        placed.map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::EXIST) if !options.force => SinkError::Exists,
+            _ => SinkError::os("cannot be put in place")(error),
+        })?;
+        dir.map_or(Ok(()), sync_dir)
+            .map_err(SinkError::os("is in place, but its name cannot be brought to the disk"))
+    }
+
     /// Step 5: nothing is missing.
-    fn check_complete(&self) -> Result<(), SinkError> {
+    pub(super) fn check_complete(&self) -> Result<(), SinkError> {
         let written = self.written.load(Ordering::Acquire);
         let len = self.options.len.unwrap_or(self.end.load(Ordering::Acquire));
         if written == len { Ok(()) } else { Err(SinkError::Incomplete { written, len }) }
@@ -148,26 +172,8 @@ impl Sink for FileSink {
     }
 
     fn commit(self: Box<Self>) -> Result<(), SinkError> {
-        self.check_complete()?;
-        let Self { file, named, entry, options, .. } = *self;
-        let synced = SinkError::os("cannot be brought to the disk");
-        // Opened before anything is put in place, so that a folder that may not be read is no
-        // reason to fail afterwards.
-        let dir = options.fsync.then(|| open_dir(&entry)).transpose().map_err(&synced)?;
-        // A network file system may keep its errors for `close`, whose result nobody sees.
-        if options.fsync || os::is_network(&file) {
-            file.sync_all().map_err(&synced)?;
-        }
-        let placed = match named {
-            Some(named) => place_named(named, &entry, options),
-            None => place_unnamed(&file, &entry, options),
-        };
-        placed.map_err(|error| match Errno::from_io_error(&error) {
-            Some(Errno::EXIST) if !options.force => SinkError::Exists,
-            _ => SinkError::os("cannot be put in place")(error),
-        })?;
-        dir.map_or(Ok(()), sync_dir)
-            .map_err(SinkError::os("is in place, but its name cannot be brought to the disk"))
+        let entry = self.entry.clone();
+        self.commit_as(&entry)
     }
 }
 
@@ -178,7 +184,7 @@ fn open_dir(entry: &Entry) -> io::Result<OwnedFd> {
 }
 
 /// Step 8. Some network file systems cannot, and bring names to the disk by themselves.
-fn sync_dir(dir: OwnedFd) -> rustix::io::Result<()> {
+pub(super) fn sync_dir(dir: OwnedFd) -> rustix::io::Result<()> {
     match retry(|| fsync(&dir)) {
         Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
         result => result,
@@ -224,22 +230,22 @@ fn place_unnamed(file: &File, entry: &Entry, options: Options) -> io::Result<()>
 /// Steps 6 and 7 for a file that has a name already.
 fn place_named(named: Litter, entry: &Entry, options: Options) -> io::Result<()> {
     let Entry { dir, name, .. } = entry;
-    named.settle(|old| {
+    named.settle_from(|from, old| {
         if options.force {
-            return renameat(dir, old, dir, name);
+            return renameat(from, old, dir, name);
         }
-        match renameat_with(dir, old, dir, name, RenameFlags::NOREPLACE) {
+        match renameat_with(from, old, dir, name, RenameFlags::NOREPLACE) {
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
             result => return result,
         }
-        match linkat(dir, old, dir, name, AtFlags::empty()) {
-            Ok(()) => return unlinkat(dir, old, AtFlags::empty()),
+        match linkat(from, old, dir, name, AtFlags::empty()) {
+            Ok(()) => return unlinkat(from, old, AtFlags::empty()),
             Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP) => {}
             Err(error) => return Err(error),
         }
         // A file system with neither leaves an instant in which another's file could be lost.
         match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => renameat(dir, old, dir, name),
+            Err(Errno::NOENT) => renameat(from, old, dir, name),
             Ok(_) => Err(Errno::EXIST),
             Err(error) => Err(error),
         }

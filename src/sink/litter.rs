@@ -22,12 +22,18 @@ use signal_hook::low_level::emulate_default_handler;
 struct Name {
     dir: Arc<OwnedFd>,
     name: String,
+    /// The names of the files in it, where it is a folder.
+    files: Option<Vec<String>>,
 }
 
 impl Name {
     fn unlink(&self) {
         // Nothing could be done about a failure, and nobody be told.
-        let _ = unlinkat(&self.dir, &self.name, AtFlags::empty());
+        for file in self.files.iter().flatten() {
+            let _ = unlinkat(&self.dir, format!("{}/{file}", self.name), AtFlags::empty());
+        }
+        let kind = if self.files.is_some() { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        let _ = unlinkat(&self.dir, &self.name, kind);
     }
 
     fn is(&self, other: &Self) -> bool {
@@ -49,10 +55,27 @@ impl Litter {
         dir: &Arc<OwnedFd>,
         make: impl Fn(&str) -> rustix::io::Result<T>,
     ) -> io::Result<(Self, T)> {
+        Self::create_as(dir, None, make)
+    }
+
+    /// As [`Litter::create`] does, for a folder that is to hold files of these names.
+    pub(super) fn create_folder(
+        dir: &Arc<OwnedFd>,
+        files: Vec<String>,
+        make: impl Fn(&str) -> rustix::io::Result<()>,
+    ) -> io::Result<Self> {
+        Self::create_as(dir, Some(files), make).map(|(litter, ())| litter)
+    }
+
+    fn create_as<T>(
+        dir: &Arc<OwnedFd>,
+        files: Option<Vec<String>>,
+        make: impl Fn(&str) -> rustix::io::Result<T>,
+    ) -> io::Result<(Self, T)> {
         watch()?;
         let mut names = lock(&NAMES);
         for _ in 0..1000 {
-            let name = Name { dir: Arc::clone(dir), name: unguessable() };
+            let name = Name { dir: Arc::clone(dir), name: unguessable(), files: files.clone() };
             match make(&name.name) {
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
@@ -65,14 +88,27 @@ impl Litter {
         Err(Errno::EXIST.into())
     }
 
+    /// The name for the time being.
+    pub(super) fn name(&self) -> &str {
+        &self.0.name
+    }
+
     /// Let `place` move the name to where it belongs. Where that fails the name is unlinked.
     pub(super) fn settle(
         self,
         place: impl FnOnce(&str) -> rustix::io::Result<()>,
     ) -> io::Result<()> {
+        self.settle_from(|_, name| place(name))
+    }
+
+    /// As [`Litter::settle`], to another directory than the one that it lies in.
+    pub(super) fn settle_from(
+        self,
+        place: impl FnOnce(&OwnedFd, &str) -> rustix::io::Result<()>,
+    ) -> io::Result<()> {
         // Released before `self` is dropped, which locks again.
         let mut names = lock(&NAMES);
-        place(&self.0.name)?;
+        place(&self.0.dir, &self.0.name)?;
         names.retain(|name| !name.is(&self.0));
         Ok(())
     }

@@ -27,6 +27,7 @@ use crate::os::stdio::{Standard, closed_at_start};
 mod direct;
 mod duplicate;
 mod file;
+mod folder;
 mod litter;
 mod patch;
 mod place;
@@ -34,6 +35,7 @@ mod shared;
 
 pub use direct::DirectSink;
 pub use file::FileSink;
+pub use folder::FolderSink;
 pub use patch::Patch;
 pub use shared::Shared;
 
@@ -162,6 +164,9 @@ pub enum SinkError {
     /// The output exists, and was not to be replaced.
     #[error("the file exists")]
     Exists,
+    /// The output is a folder that holds files, which were not to be replaced.
+    #[error("the folder exists and is not empty")]
+    FolderExists,
     /// The output is a directory, or its name ends with a slash.
     #[error("is a directory")]
     Directory,

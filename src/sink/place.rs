@@ -37,7 +37,7 @@ pub(super) struct Stream {
 }
 
 /// A name in a directory, for a regular file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) dir: Arc<OwnedFd>,
     pub(super) name: OsString,

@@ -20,6 +20,7 @@ use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 
+mod joined;
 mod memory;
 mod mmap;
 mod open;
@@ -27,6 +28,7 @@ mod read;
 mod reader;
 mod stream;
 
+pub use joined::Joined;
 pub use memory::Memory;
 pub use mmap::Mapped;
 pub use open::{Input, Io, OpenError, open, open_stdin};
@@ -115,6 +117,14 @@ pub enum SourceError {
         end: u64,
         /// How many there are.
         len: u64,
+    },
+    /// One of several files failed.
+    #[error("{name}: {error}")]
+    Of {
+        /// Its name.
+        name: String,
+        /// Why.
+        error: Box<SourceError>,
     },
     /// The temporary file that keeps a pipe's bytes could not be written.
     #[error("the input cannot be kept in {}: {error}", dir.display())]
