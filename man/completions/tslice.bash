@@ -116,7 +116,7 @@ _tslice() {
                     return 0
                     ;;
                 --to)
-                    COMPREPLY=($(compgen -W "npy safetensors raw" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "npy npz safetensors raw" -- "${cur}"))
                     return 0
                     ;;
                 --order)
@@ -356,7 +356,7 @@ _tslice() {
                     return 0
                     ;;
                 --to)
-                    COMPREPLY=($(compgen -W "npy safetensors raw" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "npy npz safetensors raw" -- "${cur}"))
                     return 0
                     ;;
                 --order)
@@ -472,7 +472,7 @@ _tslice() {
                     return 0
                     ;;
                 --to)
-                    COMPREPLY=($(compgen -W "npy safetensors raw" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "npy npz safetensors raw" -- "${cur}"))
                     return 0
                     ;;
                 --order)

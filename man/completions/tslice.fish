@@ -43,6 +43,7 @@ complete -c tslice -n "__fish_tslice_needs_command" -l input-order -d 'The order
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_needs_command" -s o -l output -d 'The file to write, its format by its name; standard output when left out or `-`' -r -F
 complete -c tslice -n "__fish_tslice_needs_command" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
+npz\t'NumPy\'s .npz'
 safetensors\t'.safetensors'
 raw\t'The bytes of the elements alone (.bin, .raw)'"
 complete -c tslice -n "__fish_tslice_needs_command" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
@@ -83,6 +84,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand slice" -l input-order -d '
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s o -l output -d 'The file to write, its format by its name; standard output when left out or `-`' -r -F
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
+npz\t'NumPy\'s .npz'
 safetensors\t'.safetensors'
 raw\t'The bytes of the elements alone (.bin, .raw)'"
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
@@ -111,6 +113,7 @@ mmap\t'Map the file'
 read\t'Read the file by position, in large pieces'"
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s o -l output -d 'The file to write, its format by its name; standard output when left out or `-`' -r -F
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
+npz\t'NumPy\'s .npz'
 safetensors\t'.safetensors'
 raw\t'The bytes of the elements alone (.bin, .raw)'"
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'

@@ -36,6 +36,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '-o+[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
 '--output=[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
 '--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
+npz\:"NumPy'\''s .npz"
 safetensors\:".safetensors"
 raw\:"The bytes of the elements alone (.bin, .raw)"))' \
 '--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
@@ -91,6 +92,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '-o+[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
 '--output=[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
 '--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
+npz\:"NumPy'\''s .npz"
 safetensors\:".safetensors"
 raw\:"The bytes of the elements alone (.bin, .raw)"))' \
 '--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
@@ -132,6 +134,7 @@ read\:"Read the file by position, in large pieces"))' \
 '-o+[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
 '--output=[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
 '--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
+npz\:"NumPy'\''s .npz"
 safetensors\:".safetensors"
 raw\:"The bytes of the elements alone (.bin, .raw)"))' \
 '--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"

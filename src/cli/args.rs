@@ -238,6 +238,8 @@ pub(crate) struct OutputArgs {
 pub(crate) enum To {
     /// NumPy's .npy
     Npy,
+    /// NumPy's .npz
+    Npz,
     /// .safetensors
     Safetensors,
     /// The bytes of the elements alone (.bin, .raw)

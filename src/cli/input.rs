@@ -8,6 +8,7 @@ use tslice::dtype::DType;
 use tslice::format::{self, Contents, Format, FormatError, Kind, MAGIC_LEN, Tensor, shards};
 use tslice::source::{self, OpenError, Source, SourceError, Stream};
 
+use super::archive::Packed;
 use super::args;
 use super::choose::Pattern;
 use super::declared::Declared;
@@ -21,6 +22,8 @@ pub(crate) struct Input {
     pub(crate) bytes: source::Input,
     /// What there is to know of a sharded checkpoint besides.
     pub(crate) checkpoint: Option<Box<Checkpoint>>,
+    /// The deflated members of an archive: tensors of part n are in number n - 1.
+    pub(crate) packed: Vec<Packed>,
 }
 
 /// The index of a sharded checkpoint, and the `__metadata__` of each of its files.
@@ -52,7 +55,7 @@ impl Input {
 
     /// A file that was opened, and what its header says.
     pub(crate) fn of_file(path: &Path, bytes: source::Input, contents: Contents) -> Input {
-        Input { path: path.to_owned(), contents, bytes, checkpoint: None }
+        Input { path: path.to_owned(), contents, bytes, checkpoint: None, packed: Vec::new() }
     }
 
     /// Open what is wanted of a file, or of standard input for `-`.
@@ -65,6 +68,7 @@ impl Input {
         }
         let mut input = match kind {
             Some(Kind::Json) => super::shards::open(path, bytes, wanted)?,
+            Some(Kind::Zip) => super::archive::open(path, bytes)?,
             _ => Input::with_header(path, bytes)?,
         };
         let at_fault = |failure: Failure| failure.in_file(path);

@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use tslice::execute::{self, Copy, ExecuteError, FillError, Pieces, Progress, WINDOW_BYTES};
-use tslice::format::Contents;
 use tslice::gather::{Gather, Gathering};
 use tslice::plan::{PIECE_BYTES, Plan, Tiling};
 use tslice::sink::{Sink, WriteOrder};
-use tslice::source::{self, Memory, Source, Stream};
+use tslice::source::{self, Forward, Memory, Source};
 use tslice::view::View;
 
 use super::args::OutputArgs;
@@ -37,6 +36,8 @@ pub(crate) enum Taken {
 
 /// What is taken of an input, on its way to its place in the output.
 pub(crate) struct Cut {
+    /// The part of the input that it is taken of.
+    pub(crate) part: usize,
     pub(crate) taken: Taken,
     /// Bytes that change places on the way; 1 for none.
     pub(crate) swap_width: usize,
@@ -48,6 +49,16 @@ impl Cut {
     /// The bytes that must not be parted.
     fn unit(&self) -> u64 {
         self.swap_width as u64
+    }
+
+    /// How it is had in one pass of what begins at byte `start` of the input, if it can be.
+    fn forward(&self, start: u64) -> Option<Plan> {
+        match &self.taken {
+            Taken::View(view) => {
+                Plan::forward(&view.clone().after(start), self.unit(), WINDOW_BYTES)
+            }
+            Taken::List(_) => None,
+        }
     }
 }
 
@@ -81,32 +92,65 @@ impl<'a> Job<'a> {
     }
 
     fn copy_now(&self, input: Input, cuts: &[Cut]) -> Result<(), Failure> {
-        let Input { path, bytes, contents, .. } = input;
+        let Input { path, bytes, contents, packed, .. } = input;
         let (source, gone) = match bytes {
             source::Input::Random(source) => (source, 0),
             source::Input::Forward(mut stream) => {
-                let plan = |cut: &Cut| match &cut.taken {
-                    Taken::View(view) => Plan::forward(view, cut.unit(), WINDOW_BYTES),
-                    Taken::List(_) => None,
-                };
-                if let Some(plans) = cuts.iter().map(plan).collect::<Option<Vec<_>>>() {
-                    self.forward(&mut stream, &path, &contents, cuts, &plans)?;
+                let plans: Option<Vec<Plan>> = cuts.iter().map(|cut| cut.forward(0)).collect();
+                if let Some(plans) = plans {
+                    let cuts: Vec<&Cut> = cuts.iter().collect();
+                    self.forward(&mut stream, &cuts, &plans).map_err(|error| match error {
+                        ExecuteError::Fill { error: FillError::Source(error), .. } => {
+                            failed_stream(&path, &stream, &contents, &error)
+                        }
+                        error => self.failed(&[&path], error),
+                    })?;
                     return finish(&path, stream, &contents);
                 }
                 spool(&path, stream, &contents)?
             }
         };
-        let pieces = |cut| self.pieces(cut, gone, source.as_ref());
+        // what is deflated and can be had in one pass is had so; the rest in runs as long as may be
+        let streamed = |cut: &Cut| {
+            let packed = packed.get(cut.part.checked_sub(1)?)?;
+            Some((packed, cut.forward(packed.start)?))
+        };
+        let mut rest = cuts;
+        while let Some((first, others)) = rest.split_first() {
+            if let Some((packed, plan)) = streamed(first) {
+                let mut stream = packed.member.stream();
+                self.forward(&mut stream, &[first], &[plan])
+                    .map_err(|error| self.failed(&[&path], error))?;
+                stream.finish().map_err(|error| failed_source(&path, &error))?;
+                rest = others;
+                continue;
+            }
+            let count = rest.iter().take_while(|cut| streamed(cut).is_none()).count();
+            self.random(&path, source.as_ref(), gone, &rest[..count])?;
+            rest = &rest[count..];
+        }
+        Ok(())
+    }
+
+    /// Run copies from a source that has bytes in any order, but for the first `gone`.
+    fn random(
+        &self,
+        path: &Path,
+        source: &dyn Source,
+        gone: u64,
+        cuts: &[Cut],
+    ) -> Result<(), Failure> {
+        let pieces = |cut| self.pieces(cut, gone, source);
         let pieces: Vec<Box<dyn Pieces + '_>> =
             cuts.iter().map(pieces).collect::<Result<_, _>>()?;
         let copies = cuts.iter().zip(&pieces).map(|(cut, pieces)| Copy {
-            source: source.as_ref(),
+            source,
             pieces: pieces.as_ref(),
             swap_width: cut.swap_width,
             at: cut.at,
         });
         let copies: Vec<Copy<'_>> = copies.collect();
-        self.run(&copies, &vec![path.as_path(); copies.len()])
+        self.run(&copies, &vec![path; copies.len()])
     }
 
     /// What a cut is to the executor; the source lacks the input's first `gone` bytes.
@@ -137,24 +181,14 @@ impl<'a> Job<'a> {
     /// Run copies from a stream, in one pass.
     fn forward(
         &self,
-        stream: &mut Stream,
-        path: &Path,
-        contents: &Contents,
-        cuts: &[Cut],
+        stream: &mut dyn Forward,
+        cuts: &[&Cut],
         plans: &[Plan],
-    ) -> Result<(), Failure> {
-        for (cut, plan) in cuts.iter().zip(plans) {
+    ) -> Result<(), ExecuteError> {
+        cuts.iter().zip(plans).try_for_each(|(cut, plan)| {
             let (sink, progress) = (self.sink.as_ref(), &self.progress);
-            execute::run_forward(stream, plan, cut.swap_width, sink, cut.at, progress).map_err(
-                |error| match error {
-                    ExecuteError::Fill { error: FillError::Source(error), .. } => {
-                        failed_stream(path, stream, contents, &error)
-                    }
-                    error => self.failed(&[path], error),
-                },
-            )?;
-        }
-        Ok(())
+            execute::run_forward(stream, plan, cut.swap_width, sink, cut.at, progress)
+        })
     }
 
     /// Write what is gathered to the place `at` of the output, and make sure that all of both

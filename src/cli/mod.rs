@@ -10,6 +10,7 @@ use exit::Exit;
 use report::Failure;
 use tslice::sink::{self, Target};
 
+mod archive;
 mod args;
 mod assign;
 mod choose;

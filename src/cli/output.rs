@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use tslice::dtype::DType;
-use tslice::format::{Format, FormatError, Tensor, npy, safetensors};
+use tslice::format::{Format, FormatError, Tensor, npy, npz, safetensors};
 use tslice::shape::{self, Order};
-use tslice::sink::{self, FolderSink, Sink, SinkError, Target};
+use tslice::sink::{self, FolderSink, Sink, SinkError, Target, ZipLayout, ZipMember, ZipSink};
 
 use super::args::{OrderArg, OutputArgs, To};
 use super::exit::Exit;
@@ -46,6 +46,8 @@ pub(crate) struct Prepared {
 pub(crate) enum Frame {
     /// All bytes before the elements.
     Header(Vec<u8>),
+    /// A zip archive, a member each tensor.
+    Archive(ZipLayout),
     /// Files one after the other, as they are to lie in one folder.
     Folder(Vec<FolderFile>),
 }
@@ -126,11 +128,47 @@ impl Output {
         if i64::try_from(bytes).is_err() {
             return Err(too_large());
         }
+        if self.format == Format::Npz {
+            return self.prepare_archive(items, tensors, bytes);
+        }
         let header = self.header(items, &tensors, metadata).map_err(Failure::new)?;
         for tensor in &mut tensors {
             tensor.at += header.len() as u64;
         }
         Ok(Prepared { tensors, frame: Frame::Header(header), bytes })
+    }
+
+    /// The same for an archive, whose members know their own places.
+    fn prepare_archive(
+        &self,
+        items: &[Item<'_>],
+        mut tensors: Vec<Placed>,
+        bytes: u64,
+    ) -> Result<Prepared, Failure> {
+        let mut members = Vec::with_capacity(items.len());
+        for (item, tensor) in items.iter().zip(&tensors) {
+            let name = format!("{}.npy", item.name);
+            npz::check_name(&name).map_err(Failure::new)?;
+            let head = npy::header(&tensor.dtype, &tensor.shape, self.order);
+            let head = head.map_err(Failure::new)?;
+            members.push(ZipMember { name, head, data_len: tensor.bytes });
+        }
+        let layout = self.layout(members)?;
+        for (tensor, at) in tensors.iter_mut().zip(layout.data()) {
+            tensor.at = at;
+        }
+        Ok(Prepared { tensors, frame: Frame::Archive(layout), bytes })
+    }
+
+    fn layout(&self, members: Vec<ZipMember>) -> Result<ZipLayout, Failure> {
+        // a device is taken to go forward only, whatever it may be
+        let forward = match &self.target {
+            Target::Stdout => true,
+            Target::Path(path) => {
+                path.starts_with("/dev") || path.metadata().is_ok_and(|meta| !meta.is_file())
+            }
+        };
+        ZipLayout::new(members, forward).ok_or_else(too_large)
     }
 
     /// Fit a tensor to the output, its first byte `at` bytes from the first of all elements.
@@ -155,7 +193,7 @@ impl Output {
     ) -> Result<Vec<u8>, FormatError> {
         match (self.format, tensors) {
             (Format::Npy, [only, ..]) => npy::header(&only.dtype, &only.shape, self.order),
-            (Format::Raw | Format::Sharded, _) | (Format::Npy, []) => Ok(Vec::new()),
+            (Format::Raw | Format::Sharded | Format::Npz, _) | (Format::Npy, []) => Ok(Vec::new()),
             (Format::Safetensors, _) => {
                 let entries: Vec<_> =
                     items.iter().zip(tensors).map(|(item, to)| to.described(item.name)).collect();
@@ -214,6 +252,11 @@ impl Output {
     fn begin(&self, prepared: &Prepared) -> Result<Box<dyn Sink>, SinkError> {
         match (&prepared.frame, &self.target) {
             (Frame::Header(_), _) => sink::create(&self.target, self.options(Some(prepared.len()))),
+            (Frame::Archive(layout), _) => {
+                let options = self.options(Some(layout.len()));
+                let sink = sink::create(&self.target, options)?;
+                Ok(Box::new(ZipSink::new(sink, layout.clone())?))
+            }
             (Frame::Folder(files), Target::Path(path)) => {
                 let lens: Vec<_> = files.iter().map(|file| (&*file.name, file.len())).collect();
                 Ok(Box::new(FolderSink::create(path, &lens, self.options(None))?))
@@ -256,6 +299,7 @@ impl Prepared {
     fn len(&self) -> u64 {
         match &self.frame {
             Frame::Header(header) => header.len() as u64 + self.bytes,
+            Frame::Archive(layout) => layout.len(),
             Frame::Folder(files) => files.iter().map(FolderFile::len).sum(),
         }
     }
@@ -266,6 +310,7 @@ impl Prepared {
     fn write_headers(&self, sink: &dyn Sink) -> Result<(), SinkError> {
         match &self.frame {
             Frame::Header(header) => sink.write_at(0, header),
+            Frame::Archive(_) => Ok(()),
             Frame::Folder(files) => {
                 let mut start = 0;
                 files.iter().try_for_each(|file| {
@@ -292,6 +337,7 @@ pub(crate) fn too_large() -> Failure {
 fn by_flag(to: To) -> Format {
     match to {
         To::Npy => Format::Npy,
+        To::Npz => Format::Npz,
         To::Safetensors => Format::Safetensors,
         To::Raw => Format::Raw,
     }
@@ -305,6 +351,7 @@ fn by_name(path: &Path) -> Result<Format, Failure> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     match extension.as_deref() {
         Some("npy") => Ok(Format::Npy),
+        Some("npz") => Ok(Format::Npz),
         Some("safetensors") => Ok(Format::Safetensors),
         Some("bin" | "raw") => Ok(Format::Raw),
         _ if path.metadata().is_ok_and(|meta| !meta.is_file()) => Ok(Format::Npy),
@@ -317,7 +364,7 @@ fn by_name(path: &Path) -> Result<Format, Failure> {
             path.display()
         ))),
     }
-    .map_err(|failure| failure.hint("use .npy, .safetensors or .bin, or --to FORMAT"))
+    .map_err(|failure| failure.hint("use .npy, .npz, .safetensors or .bin, or --to FORMAT"))
 }
 
 /// Whether a path is that of a folder, by what is there or by its last character.

@@ -59,7 +59,8 @@ pub(crate) fn open(
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let checkpoint = Checkpoint { name, index, metadata };
     let bytes = source::Input::Random(Box::new(joined));
-    Ok(Input { path: path.to_owned(), contents, bytes, checkpoint: Some(Box::new(checkpoint)) })
+    let checkpoint = Some(Box::new(checkpoint));
+    Ok(Input { checkpoint, ..Input::of_file(path, bytes, contents) })
 }
 
 fn read_index(path: &Path, bytes: &mut source::Input) -> Result<Index, Failure> {

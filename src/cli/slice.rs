@@ -40,12 +40,12 @@ pub(crate) fn run(args: &SliceArgs) -> Result<(), Failure> {
         return print(&output.describe(&prepared)?);
     }
     let job = Job::begin(&output, &prepared, &args.to)?;
-    let cuts = picked.into_iter().zip(&prepared.tensors).map(|(picked, placed)| Cut {
-        taken: picked.taken,
-        swap_width: placed.swap_width,
-        at: placed.at,
+    let taken = picked.into_iter().map(|picked| picked.taken);
+    let cuts = chosen.iter().zip(taken).zip(&prepared.tensors).map(|((chosen, taken), placed)| {
+        Cut { part: chosen.tensor.part, taken, swap_width: placed.swap_width, at: placed.at }
     });
-    job.copy(input, &cuts.collect::<Vec<_>>())?;
+    let cuts: Vec<Cut> = cuts.collect();
+    job.copy(input, &cuts)?;
     job.commit()
 }
 

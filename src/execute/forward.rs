@@ -3,13 +3,11 @@
 //! The pieces of a [forward plan](crate::plan::Plan::forward) lie one after the other in the
 //! input. The bytes between them are skipped, unread where the operating system can.
 
-use std::io::Read;
-
 use super::pack::{pack, swap_bytes};
 use super::{ExecuteError, Progress};
 use crate::plan::Plan;
 use crate::sink::Sink;
-use crate::source::{SourceError, Stream};
+use crate::source::{Forward, SourceError};
 use crate::view::reach;
 
 /// The most bytes of a pipe that are kept at a time: the window of plans for pipes.
@@ -21,7 +19,7 @@ pub const WINDOW_BYTES: u64 = 4 << 20;
 ///
 /// As [`run`](super::run); an input that ends too early is [`SourceError::Shrunk`].
 pub fn run_forward(
-    stream: &mut Stream,
+    stream: &mut dyn Forward,
     plan: &Plan,
     swap_width: usize,
     sink: &dyn Sink,
@@ -46,7 +44,7 @@ pub fn run_forward(
 }
 
 /// Read the bytes from position `start` on, which lies at or after the stream's own.
-fn read_window(stream: &mut Stream, start: u64, window: &mut [u8]) -> Result<(), SourceError> {
+fn read_window(stream: &mut dyn Forward, start: u64, window: &mut [u8]) -> Result<(), SourceError> {
     stream.skip(start.saturating_sub(stream.position()))?;
     stream.read_exact(window).map_err(|error| match error.kind() {
         std::io::ErrorKind::UnexpectedEof => SourceError::Shrunk,

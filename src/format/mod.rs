@@ -26,6 +26,7 @@ use crate::dtype::DType;
 use crate::shape::{Order, byte_count};
 
 pub mod npy;
+pub mod npz;
 pub mod safetensors;
 pub mod shards;
 
@@ -54,6 +55,8 @@ pub struct Tensor {
 pub enum Format {
     /// NumPy's `.npy`.
     Npy,
+    /// NumPy's `.npz`.
+    Npz,
     /// Hugging Face's `.safetensors`.
     Safetensors,
     /// A checkpoint of several `.safetensors` and an index.
@@ -162,7 +165,7 @@ impl Format {
     pub fn holds_several(self) -> bool {
         match self {
             Format::Npy | Format::Raw => false,
-            Format::Safetensors | Format::Sharded => true,
+            Format::Npz | Format::Safetensors | Format::Sharded => true,
         }
     }
 
@@ -173,7 +176,7 @@ impl Format {
 
     /// Whether a file of this format may hold elements in Fortran order.
     pub fn has_orders(self) -> bool {
-        matches!(self, Format::Npy | Format::Raw)
+        matches!(self, Format::Npy | Format::Npz | Format::Raw)
     }
 
     /// The type, byte order included, in which the elements of a `dtype` stand in this format.
@@ -186,7 +189,7 @@ impl Format {
     /// [`FormatError::Unsupported`] where the format has no such type.
     pub fn stored_dtype(self, dtype: &DType) -> Result<DType, FormatError> {
         match self {
-            Format::Npy => npy::stored_dtype(dtype),
+            Format::Npy | Format::Npz => npy::stored_dtype(dtype),
             Format::Safetensors | Format::Sharded => safetensors::stored_dtype(dtype),
             Format::Raw => Some(dtype.clone()),
         }
@@ -198,6 +201,7 @@ impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Format::Npy => "npy",
+            Format::Npz => "npz",
             Format::Safetensors => "safetensors",
             Format::Sharded => "sharded safetensors",
             Format::Raw => "raw",
@@ -250,6 +254,9 @@ pub enum FormatError {
     /// A `.safetensors` header breaks the rules, or says what is not supported.
     #[error("safetensors header: {0}")]
     Safetensors(#[from] safetensors::SafetensorsError),
+    /// A `.npz` is no archive that can be read.
+    #[error("npz: {0}")]
+    Npz(#[from] npz::NpzError),
     /// The index of a sharded checkpoint breaks the rules.
     #[error("checkpoint index: {0}")]
     Shards(#[from] shards::ShardsError),

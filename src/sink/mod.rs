@@ -32,12 +32,14 @@ mod litter;
 mod patch;
 mod place;
 mod shared;
+mod zip;
 
 pub use direct::DirectSink;
 pub use file::FileSink;
 pub use folder::FolderSink;
 pub use patch::Patch;
 pub use shared::Shared;
+pub use zip::{ZipLayout, ZipMember, ZipSink};
 
 /// In which order a sink takes its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,10 +16,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+mod inflate;
 mod joined;
 mod memory;
 mod mmap;
@@ -28,6 +30,7 @@ mod read;
 mod reader;
 mod stream;
 
+pub use inflate::{Deflated, Inflated, Unpacked};
 pub use joined::Joined;
 pub use memory::Memory;
 pub use mmap::Mapped;
@@ -79,6 +82,54 @@ pub trait Source: Send + Sync {
     /// Say how `range` is going to be used. A hint: it changes no bytes and cannot fail.
     fn advise(&self, range: Range<u64>, advice: Advice) {
         let _ = (range, advice);
+    }
+}
+
+impl Source for Arc<dyn Source> {
+    fn len(&self) -> u64 {
+        self.as_ref().len()
+    }
+
+    fn window<'a>(
+        &'a self,
+        range: Range<u64>,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], SourceError> {
+        self.as_ref().window(range, scratch)
+    }
+
+    fn window_limit(&self) -> Option<u64> {
+        self.as_ref().window_limit()
+    }
+
+    fn verify(&self) -> Result<(), SourceError> {
+        self.as_ref().verify()
+    }
+
+    fn advise(&self, range: Range<u64>, advice: Advice) {
+        self.as_ref().advise(range, advice);
+    }
+}
+
+/// Bytes that come once, in order.
+pub trait Forward: Read {
+    /// How many bytes have been read or skipped.
+    fn position(&self) -> u64;
+
+    /// Throw `count` bytes away.
+    ///
+    /// # Errors
+    /// [`SourceError::Ended`] where there were fewer, and [`SourceError::Io`].
+    fn skip(&mut self, count: u64) -> Result<(), SourceError>;
+}
+
+impl Forward for Stream {
+    fn position(&self) -> u64 {
+        Stream::position(self)
+    }
+
+    fn skip(&mut self, count: u64) -> Result<(), SourceError> {
+        Stream::skip(self, count)
     }
 }
 

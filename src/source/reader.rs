@@ -29,6 +29,11 @@ impl<'s> Reader<'s> {
         Self { source, position: 0, held: Vec::new(), at: 0, scratch: Vec::new() }
     }
 
+    /// Stand at the byte `position` of `source`.
+    pub fn at(source: &'s dyn Source, position: u64) -> Self {
+        Self { position, ..Self::new(source) }
+    }
+
     /// How many bytes were read so far: the offset in bytes of the next one.
     pub fn position(&self) -> u64 {
         self.position

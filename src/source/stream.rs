@@ -143,7 +143,7 @@ impl Read for Stream {
 /// # Errors
 /// [`SourceError::Io`] where the stream could not be read, [`SourceError::Spool`] where the
 /// file could not be written.
-pub fn spool(mut stream: Stream) -> Result<Box<dyn Source>, SourceError> {
+pub fn spool(mut stream: impl Read) -> Result<Box<dyn Source>, SourceError> {
     let dir = std::env::temp_dir();
     let spool = |error| SourceError::Spool { dir: dir.clone(), error };
     let mut file = tempfile::tempfile_in(&dir).map_err(spool)?;

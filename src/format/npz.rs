@@ -1,0 +1,331 @@
+//! NumPy's `.npz`: a zip archive of `.npy` files, one a tensor.
+//!
+//! ```text
+//! local header, a.npy │ local header, b.npy │ .. │ central directory │ its end
+//! ```
+//!
+//! What there is stands in the central directory, which is read from the end of the archive; only
+//! as much of zip as NumPy writes and reads is known here (APPNOTE.TXT 6.3.10, with zip64), and
+//! nothing in it is believed before it was compared with the length of the file. Stored members
+//! are tensors of the archive itself, deflated ones have to be inflated first.
+
+use std::collections::HashSet;
+use std::io::{self, Read};
+use std::ops::Range;
+
+use super::{FormatError, read_more};
+use crate::source::{Reader, Source};
+
+/// What is wrong with an archive.
+#[derive(Debug, thiserror::Error)]
+pub enum NpzError {
+    /// No end of a central directory.
+    #[error("the archive is cut short or damaged: it has no end of a central directory")]
+    NoEnd,
+    /// Over several disks.
+    #[error("archives of several parts are not read")]
+    Parts,
+    /// A structure that is not where it is said to be, or is not whole.
+    #[error("the archive is damaged: {0}")]
+    Damaged(&'static str),
+    /// Something wrong with one member.
+    #[error("member {name:?}: {fault}")]
+    Member {
+        /// Its name.
+        name: String,
+        /// What.
+        fault: MemberFault,
+    },
+}
+
+/// What is wrong with a member of an archive.
+#[derive(Debug, thiserror::Error)]
+pub enum MemberFault {
+    /// Needs a password.
+    #[error("encrypted members are not read")]
+    Encrypted,
+    /// Neither stored nor deflated.
+    #[error("compression method {0} is not read, only stored (0) and deflated (8)")]
+    Method(u16),
+    /// A name that looks like a path out of here.
+    #[error("the name leads out of the archive")]
+    Path,
+    /// Two members have one name.
+    #[error("the name stands there twice")]
+    Twice,
+    /// Two members share bytes.
+    #[error("its bytes are those of another member too")]
+    Overlap,
+    /// Not where it is said to be, or another one there.
+    #[error("its local header is not where the central directory says")]
+    LocalHeader,
+    /// A stored member of two sizes.
+    #[error("it is stored in {stored} bytes and said to have {size}")]
+    Size {
+        /// Bytes in the archive.
+        stored: u64,
+        /// Bytes it is said to have.
+        size: u64,
+    },
+    /// The array needs another number of bytes than the member has.
+    #[error("the array in it takes {array} bytes with its header, the member has {size}")]
+    Array {
+        /// Bytes by the array's header.
+        array: u64,
+        /// Bytes of the member.
+        size: u64,
+    },
+}
+
+/// A member of an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its name, with `.npy`.
+    pub name: String,
+    /// Where its bytes are in the archive, compressed or not.
+    pub data: Range<u64>,
+    /// How many bytes they are, or stand for.
+    pub len: u64,
+    /// Their CRC-32.
+    pub crc: u32,
+    /// Whether they are compressed.
+    pub deflated: bool,
+}
+
+/// The members that are arrays, in the order of their bytes in the archive.
+///
+/// # Errors
+/// [`NpzError`], and [`FormatError::Io`].
+pub fn members(archive: &dyn Source) -> Result<Vec<Member>, FormatError> {
+    let directory = find_directory(archive)?;
+    let mut reader = Reader::at(archive, directory.range.start).take(directory.len());
+    let mut seen = HashSet::new();
+    let mut members = Vec::new();
+    let mut held: Vec<(Range<u64>, String)> = Vec::new();
+    for _ in 0..directory.count {
+        let entry = Entry::read(&mut reader)?;
+        if !seen.insert(entry.name.clone()) {
+            return Err(entry.fault(MemberFault::Twice));
+        }
+        let data = entry.locate(archive, directory.range.start)?;
+        held.push((entry.offset..data.end, entry.name.clone()));
+        if entry.name.ends_with(".npy") {
+            members.push(entry.member(data)?);
+        }
+    }
+    held.sort_by_key(|(range, _)| (range.start, range.end));
+    for pair in held.windows(2) {
+        if pair[1].0.start < pair[0].0.end {
+            let name = pair[1].1.clone();
+            return Err(NpzError::Member { name, fault: MemberFault::Overlap }.into());
+        }
+    }
+    members.sort_by_key(|member| member.data.start);
+    Ok(members)
+}
+
+/// Refuse the name of a member that is or looks like a path out of where an archive is unpacked.
+///
+/// # Errors
+/// [`MemberFault::Path`].
+pub fn check_name(name: &str) -> Result<(), FormatError> {
+    let climbs = name.split(['/', '\\']).any(|part| part == "..");
+    if climbs || name.starts_with(['/', '\\']) || name.contains('\0') {
+        return Err(NpzError::Member { name: name.to_owned(), fault: MemberFault::Path }.into());
+    }
+    Ok(())
+}
+
+/// Where the central directory is.
+struct Directory {
+    range: Range<u64>,
+    count: u64,
+}
+
+impl Directory {
+    fn len(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+}
+
+const END: u64 = 22;
+const LOCATOR: u64 = 20;
+const END64: u64 = 56;
+const LOCAL: u64 = 30;
+
+fn find_directory(archive: &dyn Source) -> Result<Directory, FormatError> {
+    let len = archive.len();
+    let tail_start = len.saturating_sub(END + 0xffff);
+    let tail = read_at(archive, tail_start, len - tail_start)?;
+    // a comment may follow, so it is searched for from its end
+    let at = (0..=tail.len().saturating_sub(END as usize)).rev().find(|&at| {
+        let end = &tail[at..];
+        end.starts_with(b"PK\x05\x06")
+            && end.len() >= END as usize
+            && usize::from(u16_at(end, 20)) == end.len() - END as usize
+    });
+    let Some(at) = at else { return Err(NpzError::NoEnd.into()) };
+    let (end, end_at) = (&tail[at..], tail_start + at as u64);
+    let (mut count, mut size, mut start) =
+        (u64::from(u16_at(end, 10)), u64::from(u32_at(end, 12)), u64::from(u32_at(end, 16)));
+    let mut parts = (u32::from(u16_at(end, 4)), u32::from(u16_at(end, 6)));
+    let mut after = end_at;
+    if let Some(locator_at) = end_at.checked_sub(LOCATOR) {
+        let locator = read_at(archive, locator_at, LOCATOR)?;
+        if locator.starts_with(b"PK\x06\x07") {
+            after = u64_at(&locator, 8);
+            let inside = after.checked_add(END64).is_some_and(|end| end <= locator_at);
+            let end = if inside { read_at(archive, after, END64)? } else { Vec::new() };
+            if !end.starts_with(b"PK\x06\x06") {
+                return Err(damaged(
+                    "the end of its zip64 directory is not where it is said to be",
+                ));
+            }
+            parts = (u32_at(&end, 16), u32_at(&end, 20));
+            (count, size, start) = (u64_at(&end, 32), u64_at(&end, 40), u64_at(&end, 48));
+        }
+    }
+    if parts != (0, 0) {
+        return Err(NpzError::Parts.into());
+    }
+    match start.checked_add(size) {
+        Some(end) if end == after => Ok(Directory { range: start..end, count }),
+        _ => Err(damaged("the central directory is not where it is said to be")),
+    }
+}
+
+/// An entry of the central directory.
+struct Entry {
+    name: String,
+    flags: u16,
+    method: u16,
+    crc: u32,
+    /// Bytes in the archive.
+    stored: u64,
+    size: u64,
+    /// Where its local header is.
+    offset: u64,
+}
+
+impl Entry {
+    fn read(reader: &mut dyn Read) -> Result<Entry, FormatError> {
+        let mut more = |len: u64| {
+            let mut bytes = Vec::new();
+            read_more(reader, &mut bytes, len).map_err(|error| match error {
+                FormatError::HeaderCutShort { .. } => damaged("its central directory is too short"),
+                other => other,
+            })?;
+            Ok::<_, FormatError>(bytes)
+        };
+        let fixed = more(46)?;
+        if !fixed.starts_with(b"PK\x01\x02") {
+            return Err(damaged("an entry of its central directory is none"));
+        }
+        let name = more(u16_at(&fixed, 28).into())?;
+        let extra = more(u16_at(&fixed, 30).into())?;
+        more(u16_at(&fixed, 32).into())?;
+        let mut entry = Entry {
+            name: String::from_utf8(name).map_err(|_| damaged("a name is not UTF-8"))?,
+            flags: u16_at(&fixed, 8),
+            method: u16_at(&fixed, 10),
+            crc: u32_at(&fixed, 16),
+            stored: u32_at(&fixed, 20).into(),
+            size: u32_at(&fixed, 24).into(),
+            offset: u32_at(&fixed, 42).into(),
+        };
+        entry.widen(&extra)?;
+        check_name(&entry.name)?;
+        match (entry.flags & 1, entry.method) {
+            (1, _) => Err(entry.fault(MemberFault::Encrypted)),
+            (_, 0) if entry.stored != entry.size => {
+                let (stored, size) = (entry.stored, entry.size);
+                Err(entry.fault(MemberFault::Size { stored, size }))
+            }
+            (_, 0 | 8) => Ok(entry),
+            (_, method) => Err(entry.fault(MemberFault::Method(method))),
+        }
+    }
+
+    /// Take from the zip64 field what 32 bits could not hold.
+    fn widen(&mut self, mut extra: &[u8]) -> Result<(), FormatError> {
+        const FULL: u64 = u32::MAX as u64;
+        while let Some((head, rest)) = extra.split_at_checked(4) {
+            let len = usize::from(u16_at(head, 2));
+            let Some((mut field, rest)) = rest.split_at_checked(len) else { break };
+            extra = rest;
+            if u16_at(head, 0) != 1 {
+                continue;
+            }
+            for value in [&mut self.size, &mut self.stored, &mut self.offset] {
+                if *value == FULL {
+                    let Some((wide, rest)) = field.split_at_checked(8) else {
+                        return Err(damaged("a zip64 field is too short"));
+                    };
+                    (*value, field) = (u64_at(wide, 0), rest);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where its bytes are, all of them before `end`.
+    fn locate(&self, archive: &dyn Source, end: u64) -> Result<Range<u64>, FormatError> {
+        let misplaced = || self.fault(MemberFault::LocalHeader);
+        let after = self.offset.checked_add(LOCAL).filter(|&after| after <= end);
+        let after = after.ok_or_else(misplaced)?;
+        let local = read_at(archive, self.offset, LOCAL)?;
+        let (name_len, extra_len) = (u64::from(u16_at(&local, 26)), u64::from(u16_at(&local, 28)));
+        let start = after + name_len + extra_len;
+        let stop = start.checked_add(self.stored).filter(|&stop| stop <= end);
+        let stop = stop.ok_or_else(misplaced)?;
+        let same = local.starts_with(b"PK\x03\x04")
+            && u16_at(&local, 8) == self.method
+            && read_at(archive, after, name_len)? == self.name.as_bytes();
+        if same { Ok(start..stop) } else { Err(misplaced()) }
+    }
+
+    fn member(self, data: Range<u64>) -> Result<Member, FormatError> {
+        let Entry { name, crc, size: len, method, .. } = self;
+        Ok(Member { name, data, len, crc, deflated: method == 8 })
+    }
+
+    fn fault(&self, fault: MemberFault) -> FormatError {
+        NpzError::Member { name: self.name.clone(), fault }.into()
+    }
+}
+
+impl Member {
+    /// Compare its size with that of the array in it, in bytes with its header.
+    ///
+    /// # Errors
+    /// [`MemberFault::Array`].
+    pub fn check_array(&self, array: u64) -> Result<(), FormatError> {
+        if array == self.len {
+            return Ok(());
+        }
+        let fault = MemberFault::Array { array, size: self.len };
+        Err(NpzError::Member { name: self.name.clone(), fault }.into())
+    }
+}
+
+fn damaged(what: &'static str) -> FormatError {
+    NpzError::Damaged(what).into()
+}
+
+fn read_at(archive: &dyn Source, start: u64, len: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    Reader::at(archive, start).take(len).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == len { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from(u16_at(bytes, at)) | u32::from(u16_at(bytes, at + 2)) << 16
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
+}
