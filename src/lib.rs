@@ -23,6 +23,8 @@ pub mod plan;
 
 pub mod execute;
 
+pub mod scatter;
+
 mod os;
 pub mod sink;
 pub mod source;

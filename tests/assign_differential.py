@@ -208,6 +208,100 @@ def assign_case(case):
     check_both(case, "assign", target, request.args, options, ways, files, statuses, says, expected)
 
 
+def naive_scatter(elements, tuples, values, skip):
+    """Writes values[k] at elements[tuples[k]], in order; the number of the first bad tuple, or None."""
+    n = tuples.shape[-1]
+    for k in np.ndindex(tuples.shape[:-1]):
+        where = tuple(int(i) for i in tuples[k])
+        if not all(0 <= i < size for i, size in zip(where, elements.shape[:n])):
+            if not skip:
+                return k, where
+        elif elements.itemsize:
+            elements[where + (Ellipsis,)] = values[k]
+    return None
+
+
+INTEGERS = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"]
+
+
+def scatter_case(case):
+    rng = case.rng
+    target = Target(rng)
+    while target.dtype.itemsize == 0:
+        target = Target(rng)
+    dtype, size, shape = target.dtype, target.dtype.itemsize, target.shape
+    case.story.append(f"target: shape {shape} dtype {dtype.str} {target.extension} {target.order}")
+    n = rng.choice([rng.randrange(len(shape) + 1), min(1, len(shape)), len(shape)])
+    rows = rng.choice([(), (3,), (5,), (0,), (2, 3), (1,), (40,), (2, 1, 2)])
+    slab = int(np.prod(shape[n:], dtype=object)) if shape[n:] else 1
+    if slab * size * int(np.prod(rows, dtype=object)) > 2_000_000:
+        rows = (1,)
+    kind = np.dtype(rng.choice("<>") + rng.choice(INTEGERS))
+    limits = np.iinfo(kind)
+    wild = rng.random() < 0.25
+    tuples = np.zeros(rows + (n,), kind)
+    for k in np.ndindex(tuples.shape):
+        axis = shape[k[-1]]
+        low, high = (-2, axis + 2) if wild and rng.random() < 0.2 else (0, max(axis - 1, 0))
+        tuples[k] = min(max(rng.randint(low, high), limits.min), limits.max)
+        if wild and rng.random() < 0.02:
+            tuples[k] = rng.choice([limits.min, limits.max])
+    options, files, statuses, says = [], {}, (0,), None
+    in_name = "idx.npy"
+    order = rng.choice("CCF")
+    header, fortran = npy_header(tuples.shape, kind, order)
+    files[in_name] = header + tuples.tobytes("F" if fortran else "C")
+    code = base.FROM_CODE.get(kind.str[1:])
+    if code and kind.str[0] != ">" and rng.random() < 0.2:
+        in_name = "idx.safetensors"
+        files = {in_name: base.safetensors_file({"a": (code, tuples.shape, tuples.tobytes()), "b": ("U8", (1,), b"x")}, None)}
+        options += ["--indices-tensor", "a"]
+    typed = rows and n and rng.random() < 0.15 and tuples.size
+    if typed:
+        files, options = {}, []
+        options += ["--indices", str(tuples.tolist())]
+    else:
+        options += ["--indices", in_name]
+    value_dtype = swapped(rng, dtype)
+    value_shape = rows + shape[n:]
+    if rng.random() < 0.06:
+        value_shape = rng.choice([value_shape + (1,), (2,) + value_shape, value_shape[1:] + (7,)])
+        if value_shape != rows + shape[n:]:
+            statuses, says = (1,), "the values have shape"
+    count = int(np.prod(value_shape, dtype=object)) if value_shape else 1
+    raw = random_bytes(rng, count * size)
+    values = written = np.ndarray(value_shape, "V%d" % size, buffer=raw)
+    if value_dtype != dtype:
+        width = size // 2 if dtype.kind == "c" else size
+        flat = np.frombuffer(raw, "u%d" % width).byteswap() if width > 1 else np.frombuffer(raw, "u1")
+        written = np.ndarray(value_shape, "V%d" % size, buffer=flat.tobytes())
+    name, blob, more = save(rng, values, value_dtype, "values")
+    files[name] = blob
+    arg, ways, io_allowed = base.input_way(rng, name, blob)
+    options += [o.replace("--value-tensor", "--values-tensor") for o in more] + ["--values", arg]
+    if io_allowed and rng.random() < 0.4:
+        options += ["--io", rng.choice(["auto", "mmap", "read"])]
+    skip = rng.random() < 0.3
+    if skip:
+        options += ["--out-of-range", "skip"]
+    after = bytearray(target.data)
+    if statuses == (0,):
+        if 0 in rows or n == 0:
+            bad = None
+            if n == 0 and 0 not in rows:
+                naive_scatter(target.elements(after), tuples, written, skip)
+        else:
+            bad = naive_scatter(target.elements(after), tuples, written, skip)
+        if bad is not None:
+            k, where = bad
+            statuses, after = (1,), bytearray(target.data)
+            place = "[%s]" % ",".join(map(str, k)) if k else ""
+            says = "indices%s = [%s] does not index into target of shape [%s]" % (
+                place, ", ".join(map(str, where)), ", ".join(map(str, shape)))
+    expected = target.with_data(after) if statuses == (0,) else target.blob
+    check_both(case, "scatter", target, [], options, ways, files, statuses, says, expected)
+
+
 def check_both(case, command, target, index_args, options, ways, files, statuses, says, expected):
     """Run a command with -o and with --in-place, and look at every byte."""
     rng = case.rng
@@ -251,6 +345,36 @@ def check_both(case, command, target, index_args, options, ways, files, statuses
                 compare(file.read(), blob, f"{name} after --in-place, {again} times repeated")
 
 
+def judge_the_loop(count, seed):
+    """Hold naive_scatter, the oracle of the scatter cases, against TensorFlow."""
+    import tensorflow as tf
+
+    rng = random.Random(seed)
+    for number in range(count):
+        shape = tuple(rng.randrange(1, 5) for _ in range(rng.randrange(1, 5)))
+        n = rng.randrange(1, len(shape) + 1)
+        rows = rng.choice([(), (3,), (20,), (2, 3), (0,)])
+        tuples = np.zeros(rows + (n,), rng.choice(["i4", "i8"]))
+        for k in np.ndindex(tuples.shape):
+            tuples[k] = rng.randrange(shape[k[-1]]) if rng.random() < 0.99 else rng.choice([-1, shape[k[-1]]])
+        target = np.arange(int(np.prod(shape)), dtype="i4").reshape(shape)
+        values = -1 - np.arange(int(np.prod(rows + shape[n:])), dtype="i4").reshape(rows + shape[n:])
+        ours = target.copy()
+        bad = naive_scatter(ours, tuples, values, False)
+        try:
+            theirs = tf.tensor_scatter_nd_update(target, tuples, values).numpy()
+        except tf.errors.InvalidArgumentError as error:
+            k, where = bad
+            if "indices[%s] = [%s] does not index" % (",".join(map(str, k)), ", ".join(map(str, where))) not in str(error):
+                # TensorFlow names a scalar's place otherwise, and so only the tuple is compared
+                if "[%s]" % ", ".join(map(str, where)) not in str(error):
+                    raise SystemExit(f"the loop names {bad}, TensorFlow says {error}")
+            continue
+        if bad is not None or not np.array_equal(ours, theirs):
+            raise SystemExit(f"case {number} of the loop: {ours!r}, TensorFlow has {theirs!r}")
+    print(f"the loop agrees with TensorFlow {tf.__version__} in {count} cases")
+
+
 # ---------------------------------------------------------------- the runner
 
 
@@ -258,7 +382,7 @@ def run_case(job):
     binary, seed, number, keep = job
     rng = random.Random(f"assign {seed}/{number}")
     case = Case(rng, binary, frozenset())
-    kind = rng.choices([assign_case], [1])[0]
+    kind = rng.choices([assign_case, scatter_case], [65, 35])[0]
     try:
         kind(case)
         return number, None
@@ -282,7 +406,10 @@ def main():
     parser.add_argument("--keep", action="store_true", help="leave the files of the cases")
     parser.add_argument("--jobs", type=int, default=max(2, os.cpu_count() or 2))
     parser.add_argument("--show", type=int, default=20, help="print at most this many failures")
+    parser.add_argument("--tensorflow", type=int, default=0, help="hold the oracle of scatter against TensorFlow first")
     options = parser.parse_args()
+    if options.tensorflow:
+        judge_the_loop(options.tensorflow, options.seed)
     binary = os.path.abspath(options.bin)
     if not os.access(binary, os.X_OK):
         sys.exit(f"no program at {options.bin}")

@@ -31,6 +31,9 @@ _tslice() {
             tslice,info)
                 cmd="tslice__subcmd__info"
                 ;;
+            tslice,scatter)
+                cmd="tslice__subcmd__scatter"
+                ;;
             tslice,slice)
                 cmd="tslice__subcmd__slice"
                 ;;
@@ -41,7 +44,7 @@ _tslice() {
 
     case "${cmd}" in
         tslice)
-            opts="-t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --order --name --threads --dry-run --quiet --keep-rest --rename --help --version slice gather assign info explain completions"
+            opts="-t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --order --name --threads --dry-run --quiet --keep-rest --rename --help --version slice gather assign scatter info explain completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -389,6 +392,68 @@ _tslice() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tslice__subcmd__scatter)
+            opts="-t -o -f -j -n -q -h --indices --values --out-of-range --indices-tensor --values-tensor --tensor --io --output --in-place --force --fsync --threads --dry-run --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --indices)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --values)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --out-of-range)
+                    COMPREPLY=($(compgen -W "error skip" -- "${cur}"))
+                    return 0
+                    ;;
+                --indices-tensor)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --values-tensor)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tensor)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --io)
+                    COMPREPLY=($(compgen -W "auto mmap read" -- "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -j)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -62,6 +62,7 @@ complete -c tslice -n "__fish_tslice_needs_command" -s V -l version -d 'Print ve
 complete -c tslice -n "__fish_tslice_needs_command" -a "slice" -d 'Write the selected elements of a tensor to a new file (the default)'
 complete -c tslice -n "__fish_tslice_needs_command" -a "gather" -d 'Take the slices that an index tensor names (gather_nd; with --axis gather)'
 complete -c tslice -n "__fish_tslice_needs_command" -a "assign" -d 'Write a value into a slice of a tensor: TARGET[INDEX] = VALUE'
+complete -c tslice -n "__fish_tslice_needs_command" -a "scatter" -d 'Write slices at the positions that an index tensor names (TensorScatterUpdate)'
 complete -c tslice -n "__fish_tslice_needs_command" -a "info" -d 'Show what is in files: names, dtypes, shapes'
 complete -c tslice -n "__fish_tslice_needs_command" -a "explain" -d 'Show what an index means, in NumPy\'s words and as StridedSlice\'s numbers'
 complete -c tslice -n "__fish_tslice_needs_command" -a "completions" -d 'Print a completion script for a shell'
@@ -150,6 +151,24 @@ complete -c tslice -n "__fish_tslice_using_subcommand assign" -l fsync -d 'Wait 
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -s q -l quiet -d 'Show no progress'
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l indices -d 'The positions: a file of integers, `-` for standard input, or a list: \'[[0, 1], [2, 3]]\'' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l values -d 'The file whose slices are written; `-` is standard input' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l out-of-range -d 'What becomes of positions out of range, negative ones included' -r -f -a "error\t'It is an error that names the first one'
+skip\t'Nothing is written there'"
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l indices-tensor -d 'The tensor of the indices, in a file of several' -r
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l values-tensor -d 'The tensor of the values, in a file of several' -r
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
+mmap\t'Map the file'
+read\t'Read the file by position, in large pieces'"
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s o -l output -d 'The file to write, a copy of TARGET with the change in it' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l in-place -d 'Change TARGET itself'
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s f -l force -d 'Replace the output if it exists'
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l fsync -d 'Wait until the disk has the output'
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s q -l quiet -d 'Show no progress'
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tslice -n "__fish_tslice_using_subcommand info" -l json -d 'Print JSON'
 complete -c tslice -n "__fish_tslice_using_subcommand info" -s h -l help -d 'Print help'
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r

@@ -192,6 +192,36 @@ read\:"Read the file by position, in large pieces"))' \
 '::text -- Where to write, as in NumPy\: '\''\[1, 2\:4, ..., \:\:-1\]'\''; everywhere when left out:_default' \
 && ret=0
 ;;
+(scatter)
+_arguments "${_arguments_options[@]}" : \
+'--indices=[The positions\: a file of integers, \`-\` for standard input, or a list\: '\''\[\[0, 1\], \[2, 3\]\]'\'']:FILE:_files' \
+'--values=[The file whose slices are written; \`-\` is standard input]:FILE:_files' \
+'--out-of-range=[What becomes of positions out of range, negative ones included]:WHAT:((error\:"It is an error that names the first one"
+skip\:"Nothing is written there"))' \
+'--indices-tensor=[The tensor of the indices, in a file of several]:NAME:_default' \
+'--values-tensor=[The tensor of the values, in a file of several]:NAME:_default' \
+'*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
+mmap\:"Map the file"
+read\:"Read the file by position, in large pieces"))' \
+'-o+[The file to write, a copy of TARGET with the change in it]:FILE:_files' \
+'--output=[The file to write, a copy of TARGET with the change in it]:FILE:_files' \
+'-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--in-place[Change TARGET itself]' \
+'-f[Replace the output if it exists]' \
+'--force[Replace the output if it exists]' \
+'--fsync[Wait until the disk has the output]' \
+'-n[Check everything, print what would be written, write nothing]' \
+'--dry-run[Check everything, print what would be written, write nothing]' \
+'-q[Show no progress]' \
+'--quiet[Show no progress]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':target -- The file to change:_files' \
+&& ret=0
+;;
 (info)
 _arguments "${_arguments_options[@]}" : \
 '--json[Print JSON]' \
@@ -242,6 +272,7 @@ _tslice_commands() {
 'slice:Write the selected elements of a tensor to a new file (the default)' \
 'gather:Take the slices that an index tensor names (gather_nd; with --axis gather)' \
 'assign:Write a value into a slice of a tensor\: TARGET\[INDEX\] = VALUE' \
+'scatter:Write slices at the positions that an index tensor names (TensorScatterUpdate)' \
 'info:Show what is in files\: names, dtypes, shapes' \
 'explain:Show what an index means, in NumPy'\''s words and as StridedSlice'\''s numbers' \
 'completions:Print a completion script for a shell' \
@@ -272,6 +303,11 @@ _tslice__subcmd__gather_commands() {
 _tslice__subcmd__info_commands() {
     local commands; commands=()
     _describe -t commands 'tslice info commands' commands "$@"
+}
+(( $+functions[_tslice__subcmd__scatter_commands] )) ||
+_tslice__subcmd__scatter_commands() {
+    local commands; commands=()
+    _describe -t commands 'tslice scatter commands' commands "$@"
 }
 (( $+functions[_tslice__subcmd__slice_commands] )) ||
 _tslice__subcmd__slice_commands() {

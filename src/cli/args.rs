@@ -25,6 +25,7 @@ use tslice::shape::Order;
     override_usage = "tslice INPUT [INDEX] [-o OUTPUT]\n       \
                       tslice gather [PARAMS] --indices FILE [-o OUTPUT]\n       \
                       tslice assign TARGET [INDEX] --value FILE [-o OUTPUT | --in-place]\n       \
+                      tslice scatter TARGET --indices FILE --values FILE [-o OUTPUT | --in-place]\n       \
                       tslice info INPUT...\n       \
                       tslice explain INPUT [INDEX]\n       tslice explain INDEX --shape 5,6,7\n       \
                       tslice completions SHELL",
@@ -58,6 +59,9 @@ pub(crate) enum Command {
     /// Write a value into a slice of a tensor: TARGET[INDEX] = VALUE
     #[command(after_help = ASSIGN_HELP)]
     Assign(AssignArgs),
+    /// Write slices at the positions that an index tensor names (TensorScatterUpdate)
+    #[command(after_help = SCATTER_HELP)]
+    Scatter(ScatterArgs),
     /// Show what is in files: names, dtypes, shapes
     Info(InfoArgs),
     /// Show what an index means, in NumPy's words and as StridedSlice's numbers
@@ -91,6 +95,14 @@ killed is completed by running it again.
 Examples:
   tslice assign volume.npy '[10:20, ..., 0]' --value crop.npy --in-place
   tslice assign model.safetensors -t bias '[:8]' --fill 0 -o patched.safetensors";
+
+const SCATTER_HELP: &str = "\
+With indices of shape (..., N) the values have shape indices.shape[:-1] + target.shape[N:]. With a
+position given twice the last one wins. All positions are checked before the first byte is written.
+
+Examples:
+  tslice scatter table.npy --indices rows.npy --values new-rows.npy --in-place
+  tslice scatter table.npy --indices '[[7], [0]]' --values two-rows.npy -o changed.npy";
 
 /// The name under which [`normalize`] hands the main job to clap; nobody types it.
 const SLICE: &str = "slice";
@@ -335,6 +347,41 @@ pub(crate) struct AssignArgs {
     pub(crate) from: InputArgs,
     #[command(flatten)]
     pub(crate) to: EditArgs,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ScatterArgs {
+    /// The file to change
+    pub(crate) target: PathBuf,
+    /// The positions: a file of integers, `-` for standard input, or a list: '[[0, 1], [2, 3]]'
+    #[arg(long, value_name = "FILE")]
+    pub(crate) indices: PathBuf,
+    /// The file whose slices are written; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) values: PathBuf,
+    /// What becomes of positions out of range, negative ones included
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub(crate) out_of_range: Beyond,
+    /// The tensor of the indices, in a file of several
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub(crate) indices_tensor: Option<String>,
+    /// The tensor of the values, in a file of several
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub(crate) values_tensor: Option<String>,
+    #[command(flatten)]
+    pub(crate) from: InputArgs,
+    #[command(flatten)]
+    pub(crate) to: EditArgs,
+}
+
+/// What becomes of a position out of range that is to be written to.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum Beyond {
+    /// It is an error that names the first one
+    #[default]
+    Error,
+    /// Nothing is written there
+    Skip,
 }
 
 /// What is assigned.

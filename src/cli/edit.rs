@@ -138,13 +138,20 @@ impl<'a> Target<'a> {
                 (Some(copy), patch, path)
             }
         };
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = args.threads.map_or_else(cores, usize::from);
+        let threads = args.workers();
         Ok(Edit { path, patch, copy, threads, quiet: args.quiet, fsync: args.fsync })
     }
 
     fn options(&self) -> sink::Options {
         sink::Options { force: self.args.force, fsync: self.args.fsync, len: None }
+    }
+}
+
+impl EditArgs {
+    /// How many threads are to work.
+    pub(crate) fn workers(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.map_or_else(cores, usize::from)
     }
 }
 

@@ -11,12 +11,14 @@ use tslice::shape::Order;
 use tslice::source::{Memory, Source};
 use tslice::view::Layout;
 
-use super::args::{GatherArgs, Outside};
+use super::args::{self, GatherArgs, Outside};
+use super::edit::Target;
 use super::input::{Input, failed_source};
 use super::job::{Job, threads};
 use super::output::{Item, Output};
 use super::print;
 use super::report::Failure;
+use super::value::{Kept, keep};
 
 /// Write the slabs at the positions that the indices name to the output.
 pub(crate) fn run(args: &GatherArgs) -> Result<(), Failure> {
@@ -24,11 +26,12 @@ pub(crate) fn run(args: &GatherArgs) -> Result<(), Failure> {
     if path == Path::new("-") && args.indices == path {
         return Err(Failure::usage("PARAMS and --indices cannot both be standard input"));
     }
-    let typed = typed(args)?;
+    let indices = (args.indices.as_path(), args.indices_tensor.as_ref());
+    let typed = typed(indices)?;
     let output = Output::new(&args.to)?;
     let params = Input::open(path, args.io)?;
     let tensor = params.tensor(args.tensor.as_slice())?.clone();
-    let numbers = typed.map_or_else(|| Numbers::open(args), Ok)?;
+    let numbers = typed.map_or_else(|| Numbers::open(indices, args.io), Ok)?;
     let gather = gather(args, &tensor, params.gone(), &numbers, output.order)?;
     let name = output.tensor_name(&tensor, path, true);
     let item = Item { name: &name, dtype: &tensor.dtype, shape: gather.shape().to_vec() };
@@ -98,8 +101,8 @@ fn gather(
 }
 
 /// An index tensor, in a file or typed on the command line.
-struct Numbers {
-    tensor: Tensor,
+pub(crate) struct Numbers {
+    pub(crate) tensor: Tensor,
     /// The bytes before the source's first.
     gone: u64,
     from: From,
@@ -108,32 +111,50 @@ struct Numbers {
 enum From {
     File(Box<Input>),
     Typed(Memory),
+    Kept(Box<dyn Source>),
 }
 
 impl Numbers {
-    fn open(args: &GatherArgs) -> Result<Numbers, Failure> {
-        let input = Input::open(&args.indices, args.io)?;
-        let name = args.indices_tensor.as_slice();
+    /// Open the file, and choose the tensor of that name.
+    pub(crate) fn open(
+        (path, name): (&Path, Option<&String>),
+        io: args::Io,
+    ) -> Result<Numbers, Failure> {
+        let input = Input::open(path, io)?;
+        let name = name.map_or(&[][..], std::slice::from_ref);
         let tensor = input.tensor_by("--indices-tensor", name)?.clone();
         Ok(Numbers { tensor, gone: input.gone(), from: From::File(Box::new(input)) })
     }
 
-    fn indices(&self) -> Indices<'_> {
+    pub(crate) fn indices(&self) -> Indices<'_> {
         let Tensor { dtype, shape, order, offset, .. } = &self.tensor;
         Indices { dtype, shape, order: *order, offset: offset - self.gone }
     }
 
-    fn into_source(self) -> Result<(PathBuf, Box<dyn Source>), Failure> {
+    /// Let them stay as they are while the target is written.
+    pub(crate) fn kept(self, target: &Target<'_>, written: &Tensor) -> Result<Numbers, Failure> {
+        let Numbers { tensor, from, gone } = self;
+        match from {
+            From::File(input) => {
+                let Kept { source, gone } = keep(*input, &tensor, target, written)?;
+                Ok(Numbers { tensor, gone, from: From::Kept(source) })
+            }
+            from => Ok(Numbers { tensor, gone, from }),
+        }
+    }
+
+    pub(crate) fn into_source(self) -> Result<(PathBuf, Box<dyn Source>), Failure> {
         match self.from {
             From::File(input) => input.into_source(),
+            From::Kept(source) => Ok((PathBuf::new(), source)),
             From::Typed(bytes) => Ok((PathBuf::new(), Box::new(bytes))),
         }
     }
 }
 
 /// The indices, where they were typed.
-fn typed(args: &GatherArgs) -> Result<Option<Numbers>, Failure> {
-    let Some(text) = args.indices.to_str().filter(|text| text.starts_with('[')) else {
+pub(crate) fn typed((path, name): (&Path, Option<&String>)) -> Result<Option<Numbers>, Failure> {
+    let Some(text) = path.to_str().filter(|text| text.starts_with('[')) else {
         return Ok(None);
     };
     let numbers = nested::parse(text).map_err(|error| {
@@ -141,7 +162,7 @@ fn typed(args: &GatherArgs) -> Result<Option<Numbers>, Failure> {
             .at(text, error.span.clone())
             .hint("a file whose name begins with a bracket is reached as ./[...")
     })?;
-    if let Some(name) = &args.indices_tensor {
+    if let Some(name) = name {
         let message = format!("--indices-tensor {name} has no effect: the indices are a list");
         return Err(Failure::usage(message));
     }
@@ -159,7 +180,7 @@ fn typed(args: &GatherArgs) -> Result<Option<Numbers>, Failure> {
 }
 
 /// What is to be said of indices that are bad, or could not be read.
-fn failed_indices((path, source): (&Path, &dyn Source), error: FillError) -> Failure {
+pub(crate) fn failed_indices((path, source): (&Path, &dyn Source), error: FillError) -> Failure {
     match (source.verify(), error) {
         // a file that was cut short is the reason for whatever else is wrong with it
         (Err(error), _) | (Ok(()), FillError::Indices(error) | FillError::Source(error)) => {

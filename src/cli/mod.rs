@@ -32,8 +32,10 @@ mod output;
 mod progress;
 mod report;
 mod shards;
+mod scatter;
 mod slice;
 mod table;
+mod value;
 
 /// Run a command line, program name first.
 pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
@@ -44,6 +46,7 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
     let outcome = match command {
         args::Command::Slice(args) => slice::run(&args),
         args::Command::Gather(args) => gather::run(&args),
+        args::Command::Scatter(args) => scatter::run(&args),
         args::Command::Assign(args) => assign::run(&args),
         args::Command::Info(args) => info::run(&args),
         args::Command::Explain(args) => explain::run(&args),

@@ -25,7 +25,12 @@ impl Assignment {
     /// Read `value` in pieces that suit `target`, of the same number of bytes; `unit` bytes are
     /// never divided.
     pub fn new(target: &Strided, value: Strided, unit: u64) -> Assignment {
-        Assignment { value, piece: target.piece_bytes(unit) }
+        Assignment::in_pieces(value, target.piece_bytes(unit))
+    }
+
+    /// Read `value` in pieces of so many bytes, more than 0.
+    pub(crate) fn in_pieces(value: Strided, piece: u64) -> Assignment {
+        Assignment { value, piece }
     }
 }
 
@@ -85,12 +90,7 @@ impl Sink for Spread<'_> {
         self.target.parts(offset..offset + bytes.len() as u64, &mut |part| {
             let (now, later) = bytes.split_at(part.bytes() as usize);
             bytes = later;
-            if self.patch.shared(part.run).is_some_and(|shared| in_memory(shared, &part, now)) {
-                return Ok(());
-            }
-            each_run(&part.axes, part.run, now, part.first, |at, run| {
-                self.patch.write_at(at as u64, run)
-            })
+            write_part(self.patch, &part, now)
         })
     }
 
@@ -98,6 +98,14 @@ impl Sink for Spread<'_> {
     fn commit(self: Box<Self>) -> Result<(), SinkError> {
         Ok(())
     }
+}
+
+/// Lay a part out in the target, the way that suits its runs.
+pub(crate) fn write_part(patch: &Patch, part: &Part, bytes: &[u8]) -> Result<(), SinkError> {
+    if patch.shared(part.run).is_some_and(|shared| in_memory(shared, part, bytes)) {
+        return Ok(());
+    }
+    each_run(&part.axes, part.run, bytes, part.first, |at, run| patch.write_at(at as u64, run))
 }
 
 /// Lay a part out in the mapped target; false, and nothing done, where its pages are not to be had.

@@ -26,6 +26,7 @@ pub mod pack;
 mod parallel;
 pub mod unpack;
 
+pub(crate) use assign::write_part;
 pub use assign::{Assignment, Spread};
 pub(crate) use fill::fill_box;
 pub use forward::{WINDOW_BYTES, run_forward};

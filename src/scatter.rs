@@ -1,0 +1,248 @@
+//! Scattering: slabs of a value tensor written at the positions that an index tensor names.
+//!
+//! Owns the shapes and rules of TensorFlow's TensorScatterUpdate. The positions are those that
+//! gather_nd would read ([`Positions`]). The dense bytes are the slabs in the order of the
+//! indices, and the sink takes them in that order only: of two slabs for one position the later
+//! one stands, whatever the number of workers that pack them.
+//!
+//! ```text
+//!   indices (3, 1)   values (3, 4)              target (5, 4)
+//!   [[3], [0], [3]]  ────────────  row 0, lost  ──────────── 0   row 1
+//!                    ────────────  row 1        ──────────── 3   row 2
+//!                    ────────────  row 2
+//! ```
+
+use crate::execute::{Assignment, FillError, unpack::unpack, write_part};
+use crate::gather::{GatherError, Indices, NOWHERE, OutOfRange, Positions};
+use crate::plan::{PIECE_BYTES, Part, Strided};
+use crate::shape::{List, contiguous_strides};
+use crate::sink::{Patch, Shared, Sink, SinkError, WriteOrder};
+use crate::source::Source;
+use crate::view::{Axis, Layout, View, ViewError, gcd, reach};
+
+/// Rows whose positions are read at a time.
+const BLOCK: u64 = 4096;
+
+/// What to write where: everything but the bytes.
+#[derive(Clone, Debug)]
+pub struct Scatter {
+    positions: Positions,
+    /// Where the target's first element lies in its file, in bytes.
+    target: u64,
+    /// A slab of the target, from the byte that its position names.
+    slab: Strided,
+    /// The values, slab after slab, each in the order of the target's bytes.
+    values: Strided,
+    piece: u64,
+}
+
+/// Why a scatter cannot be.
+#[derive(Debug, thiserror::Error)]
+pub enum ScatterError {
+    /// The indices do not fit the target.
+    #[error(transparent)]
+    Indices(#[from] GatherError),
+    /// The values are not of the shape that the others ask for.
+    #[error(
+        "the values have shape {}, but indices of shape {} into a target of shape {} ask for {}",
+        List(values),
+        List(indices),
+        List(target),
+        List(expected)
+    )]
+    Values {
+        /// The shape of the values.
+        values: Vec<u64>,
+        /// The shape of the indices.
+        indices: Vec<u64>,
+        /// The shape of the target.
+        target: Vec<u64>,
+        /// What the values' shape should be.
+        expected: Vec<u64>,
+    },
+}
+
+impl Scatter {
+    /// Write slabs of `values`, of the target's dtype, at the tuples on the last axis of
+    /// `indices`; `unit` bytes of a value are never divided.
+    ///
+    /// # Errors
+    /// [`ScatterError`]. Source: TensorFlow's TensorScatterUpdate; the values have the shape
+    /// `indices.shape[:-1] + target.shape[N:]` for tuples of N numbers.
+    pub fn new(
+        target: &Layout<'_>,
+        indices: &Indices<'_>,
+        values: &Layout<'_>,
+        out_of_range: OutOfRange,
+        unit: u64,
+    ) -> Result<Scatter, ScatterError> {
+        let positions = Positions::nd(target, indices, 0, out_of_range)?;
+        let rows = positions.shape().len();
+        let numbers = indices.shape.last().map_or(0, |&numbers| numbers as usize);
+        let slab_shape = &target.shape[numbers..];
+        let expected = [positions.shape(), slab_shape].concat();
+        if values.shape != expected {
+            return Err(ScatterError::Values {
+                values: values.shape.to_vec(),
+                indices: indices.shape.to_vec(),
+                target: target.shape.to_vec(),
+                expected,
+            });
+        }
+        let axes = |layout: &Layout<'_>| byte_axes(layout).map_err(GatherError::View);
+        let (slab, values) = if values.shape.contains(&0) {
+            let nothing = Strided::from_axes(0, &[Axis { len: 0, stride: 0 }], 1);
+            (nothing.clone(), nothing)
+        } else if target.item_bits.is_multiple_of(8) {
+            let item = target.item_bits / 8;
+            let (mut row_axes, ours) = (axes(values)?, axes(target)?);
+            let slab_axes = row_axes.split_off(rows);
+            let slab = View::of_bytes(0, item, ours[numbers..].to_vec());
+            let from = View::of_bytes(0, item, slab_axes);
+            let (slab, from) = Strided::pair(&slab, &from);
+            let from = from.whole();
+            row_axes.extend(from.axes);
+            (slab, Strided::from_axes(values.offset, &row_axes, from.run))
+        } else {
+            // elements smaller than a byte are in C order on both sides, so that slabs are runs
+            let bits = slab_shape.iter().product::<u64>() * target.item_bits;
+            if !bits.is_multiple_of(8) {
+                let (item_bits, multiple) = (target.item_bits, 8 / gcd(target.item_bits, 8));
+                return Err(GatherError::View(ViewError::CutsByte { item_bits, multiple }).into());
+            }
+            let run = bits / 8;
+            let all = Axis { len: positions.count(), stride: run as i64 };
+            (Strided::from_axes(0, &[], run), Strided::from_axes(values.offset, &[all], run))
+        };
+        let piece = match slab.bytes() {
+            bytes if bytes > 0 && bytes <= PIECE_BYTES => PIECE_BYTES / bytes * bytes,
+            _ => slab.piece_bytes(unit),
+        };
+        Ok(Scatter { positions, target: target.offset, slab, values, piece })
+    }
+
+    /// The positions, all of which are to be checked before anything is written.
+    pub fn positions(&self) -> &Positions {
+        &self.positions
+    }
+
+    /// Bytes of all slabs.
+    pub fn bytes(&self) -> u64 {
+        self.values.bytes()
+    }
+
+    /// The values' side, for the executor.
+    pub fn pieces(&self) -> Assignment {
+        Assignment::in_pieces(self.values.clone(), self.piece)
+    }
+
+    /// The target's side, for the executor.
+    pub fn into_target<'a>(&'a self, patch: &'a Patch, indices: &'a dyn Source) -> Scattering<'a> {
+        Scattering { scatter: self, patch, indices }
+    }
+}
+
+/// A sink that takes the slabs in order, and lays each out at its position.
+pub struct Scattering<'a> {
+    scatter: &'a Scatter,
+    patch: &'a Patch,
+    indices: &'a dyn Source,
+}
+
+impl Sink for Scattering<'_> {
+    fn order(&self) -> WriteOrder {
+        WriteOrder::Ascending
+    }
+
+    fn write_at(&self, offset: u64, mut bytes: &[u8]) -> Result<(), SinkError> {
+        let slab = self.scatter.slab.bytes();
+        let (mut row, mut within) = (offset / slab, offset % slab);
+        let mut offsets = Vec::new();
+        while !bytes.is_empty() {
+            let left = within + bytes.len() as u64;
+            offsets.resize(left.div_ceil(slab).min(BLOCK) as usize, 0);
+            self.scatter.positions.read(row, self.indices, &mut offsets).map_err(no_positions)?;
+            let count = (offsets.len() as u64 * slab - within).min(bytes.len() as u64);
+            let (now, later) = bytes.split_at(count as usize);
+            self.write_rows(&offsets, within, now)?;
+            row += offsets.len() as u64;
+            (bytes, within) = (later, 0);
+        }
+        Ok(())
+    }
+
+    /// The file is not this one's to put in place.
+    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+impl Scattering<'_> {
+    /// Write slabs to their offsets; the first `within` bytes of the first one are left out.
+    fn write_rows(
+        &self,
+        offsets: &[u64],
+        mut within: u64,
+        mut bytes: &[u8],
+    ) -> Result<(), SinkError> {
+        let Scatter { slab, target, .. } = self.scatter;
+        let whole = slab.whole();
+        if within == 0
+            && bytes.len() as u64 == offsets.len() as u64 * slab.bytes()
+            && let Some(shared) = self.patch.shared(slab.bytes())
+            && in_memory(shared, offsets, *target, &whole, bytes)
+        {
+            return Ok(());
+        }
+        for &offset in offsets {
+            let count = (slab.bytes() - within).min(bytes.len() as u64);
+            let (mut now, later) = bytes.split_at(count as usize);
+            if offset != NOWHERE {
+                slab.parts(within..within + count, &mut |part| {
+                    let (run, rest) = now.split_at(part.bytes() as usize);
+                    now = rest;
+                    let first = part.first + (target + offset) as i64;
+                    write_part(self.patch, &Part { first, ..part }, run)
+                })?;
+            }
+            (bytes, within) = (later, 0);
+        }
+        Ok(())
+    }
+}
+
+/// Lay small slabs out in the mapped target; false, and nothing done, where its pages are not to
+/// be had.
+fn in_memory(shared: &Shared, offsets: &[u64], target: u64, slab: &Part, bytes: &[u8]) -> bool {
+    let span = reach(&slab.axes, slab.run);
+    let place = |offset: u64| {
+        let first = (target + offset) as i64 + slab.first;
+        (first + span.start) as u64..(first + span.end) as u64
+    };
+    if span.end - span.start > PIECE_BYTES as i64 {
+        return false;
+    }
+    let mut ascending: Vec<u64> = offsets.iter().copied().filter(|&at| at != NOWHERE).collect();
+    ascending.sort_unstable();
+    if !shared.populate(ascending.into_iter().map(place)) {
+        return false;
+    }
+    let rows = bytes.chunks_exact(slab.bytes() as usize);
+    for (row, &offset) in rows.zip(offsets).filter(|&(_, &offset)| offset != NOWHERE) {
+        let Some(cells) = shared.cells(place(offset)) else { return false };
+        unpack(&slab.axes, slab.run, row, cells, -span.start as usize);
+    }
+    true
+}
+
+/// The axes of a layout of whole bytes, in bytes.
+fn byte_axes(layout: &Layout<'_>) -> Result<Vec<Axis>, ViewError> {
+    let strides = contiguous_strides(layout.shape, layout.item_bits / 8, layout.order);
+    let strides = strides.ok_or(ViewError::TooLarge)?;
+    Ok(layout.shape.iter().zip(strides).map(|(&len, stride)| Axis { len, stride }).collect())
+}
+
+/// The indices were read once already, when they were checked: only a change since can fail here.
+fn no_positions(error: FillError) -> SinkError {
+    SinkError::Io(std::io::Error::other(error.to_string()))
+}
