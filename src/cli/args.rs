@@ -57,10 +57,17 @@ pub(crate) enum Command {
     )]
     Gather(GatherArgs),
     /// Write a value into a slice of a tensor: TARGET[INDEX] = VALUE
-    #[command(after_help = ASSIGN_HELP)]
+    #[command(
+        override_usage = "tslice assign TARGET [INDEX] --value FILE [-o OUTPUT | --in-place]\n       \
+                          tslice assign TARGET [INDEX] --fill NUMBER [-o OUTPUT | --in-place]",
+        after_help = ASSIGN_HELP
+    )]
     Assign(AssignArgs),
     /// Write slices at the positions that an index tensor names (TensorScatterUpdate)
-    #[command(after_help = SCATTER_HELP)]
+    #[command(
+        override_usage = "tslice scatter TARGET --indices FILE --values FILE [-o OUTPUT | --in-place]",
+        after_help = SCATTER_HELP
+    )]
     Scatter(ScatterArgs),
     /// Show what is in files: names, dtypes, shapes
     Info(InfoArgs),

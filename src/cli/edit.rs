@@ -4,13 +4,14 @@
 //! on bytes are written.
 
 use std::fs::{self, File, OpenOptions};
+use std::io::{self, IsTerminal};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use tslice::execute::{self, Copy, ExecuteError, FillError, Progress};
 use tslice::format::{self, Format, Tensor};
 use tslice::shape::Tuple;
-use tslice::sink::{self, FileSink, Patch, Sink, SinkError};
+use tslice::sink::{self, Patch, Sink, SinkError};
 use tslice::source::{self, Positioned, Reader};
 
 use super::args::EditArgs;
@@ -34,9 +35,9 @@ impl<'a> Target<'a> {
         if path == Path::new("-") {
             return Err(Failure::usage("TARGET must be a file, not standard input"));
         }
-        if args.place.output.as_deref() == Some(Path::new("-")) {
-            return Err(Failure::usage("the output must be a file, not standard output")
-                .hint("the copy is written by position: -o FILE"));
+        let to_stdout = args.place.output.as_deref() == Some(Path::new("-"));
+        if to_stdout && !args.dry_run && io::stdout().is_terminal() {
+            return Err(Failure::terminal());
         }
         let failed = |error: &_| Failure::io(path, error);
         let patch = match args.place.in_place {
@@ -76,7 +77,8 @@ impl<'a> Target<'a> {
             Format::Safetensors => "safetensors",
             _ => "bin",
         };
-        if extension == expected {
+        let is_stream = || output.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
+        if extension == expected || output == Path::new("-") || is_stream() {
             return Ok(());
         }
         Err(Failure::usage(format_args!(
@@ -108,10 +110,10 @@ impl<'a> Target<'a> {
         let place = match &self.args.place.output {
             None => format!("{}, in place", self.input.path.display()),
             Some(output) => {
-                let target = sink::Target::Path(output.clone());
+                let target = as_target(output);
                 sink::check(&target, self.options())
                     .map_err(|error| failed_sink(output, &error))?;
-                format!("{}, a copy of {}", output.display(), self.input.path.display())
+                format!("{}, a copy of {}", named(output).display(), self.input.path.display())
             }
         };
         Ok(format!(
@@ -132,7 +134,7 @@ impl<'a> Target<'a> {
             (None, Some(patch)) => (None, patch, input.path.clone()),
             (output, _) => {
                 let path = output.clone().unwrap_or_default();
-                let target = sink::Target::Path(path.clone());
+                let target = as_target(&path);
                 let (copy, patch) = sink::create_copy(&target, options, &file)
                     .map_err(|error| failed_sink(&path, &error))?;
                 (Some(copy), patch, path)
@@ -159,7 +161,7 @@ impl EditArgs {
 pub(crate) struct Edit {
     path: PathBuf,
     pub(crate) patch: Patch,
-    copy: Option<Box<FileSink>>,
+    copy: Option<Box<dyn Sink>>,
     threads: usize,
     quiet: bool,
     fsync: bool,
@@ -196,9 +198,23 @@ impl Edit {
     }
 }
 
+/// An output as messages show it.
+fn named(output: &Path) -> &Path {
+    if output == Path::new("-") { Path::new("standard output") } else { output }
+}
+
+fn as_target(output: &Path) -> sink::Target {
+    match output {
+        output if output == Path::new("-") => sink::Target::Stdout,
+        output => sink::Target::Path(output.to_owned()),
+    }
+}
+
 /// What is to be said when a file could not be changed.
 fn failed_sink(path: &Path, error: &SinkError) -> Failure {
+    let path = named(path);
     match error {
+        SinkError::Closed => Failure { quiet: true, ..Failure::new("the pipe was closed") },
         SinkError::Io(error) => Failure::io(path, error),
         SinkError::Copy(error) | SinkError::Os { error, .. }
             if error.kind() == std::io::ErrorKind::StorageFull =>

@@ -240,8 +240,7 @@ impl Output {
         check: impl FnOnce(bool) -> Result<(), Failure>,
     ) -> Result<Box<dyn Sink>, Failure> {
         if matches!(self.target, Target::Stdout) && io::stdout().is_terminal() {
-            return Err(Failure::new("standard output is a terminal, and the output is binary")
-                .hint("name a file with -o FILE, or pipe the output to another program"));
+            return Err(Failure::terminal());
         }
         let sink = self.begin(prepared).map_err(|error| self.failed(&error))?;
         check(sink.is_atomic())?;

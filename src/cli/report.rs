@@ -46,6 +46,12 @@ impl Failure {
         Failure::file(path, error)
     }
 
+    /// Elements were to be written to a terminal.
+    pub(crate) fn terminal() -> Failure {
+        Failure::new("standard output is a terminal, and the output is binary")
+            .hint("name a file with -o FILE, or pipe the output to another program")
+    }
+
     /// Show where in an expression the fault is.
     pub(crate) fn at(mut self, text: &str, span: Range<usize>) -> Failure {
         self.caret = Some((text.to_owned(), span));

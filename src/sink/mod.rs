@@ -22,6 +22,7 @@ use rustix::fs::{Access, AtFlags, accessat};
 use rustix::io::Errno;
 
 use self::place::Place;
+use self::spooled::SpooledSink;
 use crate::os::stdio::{Standard, closed_at_start};
 
 mod direct;
@@ -32,6 +33,7 @@ mod litter;
 mod patch;
 mod place;
 mod shared;
+mod spooled;
 mod zip;
 
 pub use direct::DirectSink;
@@ -115,25 +117,32 @@ pub fn create(target: &Target, options: Options) -> Result<Box<dyn Sink>, SinkEr
 }
 
 /// Begin an output that is a copy of `original` but for what is then written through the
-/// [`Patch`], which is to be done with before `commit`.
+/// [`Patch`], which is to be done with before `commit`. For a pipe the copy is made in a temporary
+/// file, and sent by `commit`.
 ///
 /// # Errors
-/// Those of [`create`], [`SinkError::NotAFile`], and [`SinkError::Copy`] where `original` could
-/// not be read or there is no room for it.
+/// Those of [`create`], and [`SinkError::Copy`] where `original` could not be read or there is no
+/// room for it.
 pub fn create_copy(
     target: &Target,
     options: Options,
     original: &File,
-) -> Result<(Box<FileSink>, Patch), SinkError> {
-    let Target::Path(path) = target else { return Err(SinkError::NotAFile) };
-    match place::resolve(path)? {
-        Place::Stdout | Place::Stream(_) => Err(SinkError::NotAFile),
+) -> Result<(Box<dyn Sink>, Patch), SinkError> {
+    let place = match target {
+        Target::Stdout => Place::Stdout,
+        Target::Path(path) => place::resolve(path)?,
+    };
+    let pipe = match place {
         Place::File(entry) => {
             let mut sink = FileSink::at(entry, options, file::Naming::Unnamed)?;
             let patch = sink.fill_from(original)?;
-            Ok((Box::new(sink), patch))
+            return Ok((Box::new(sink), patch));
         }
-    }
+        Place::Stdout => DirectSink::stdout(options)?,
+        Place::Stream(stream) => DirectSink::open(&stream, options)?,
+    };
+    let (sink, patch) = SpooledSink::copy_of(original, pipe)?;
+    Ok((Box::new(sink), patch))
 }
 
 /// What [`create`] would find wrong, without creating anything (`--dry-run`).
