@@ -158,7 +158,7 @@ F\:"Column-major, Fortran'\''s"))' \
 _arguments "${_arguments_options[@]}" : \
 '--value=[The file whose elements are written, of the slice'\''s shape; \`-\` is standard input]:FILE:_files' \
 '--fill=[A number that is written everywhere\: -1, 0x10, 1.5e-3, nan, -inf, 1+2j, true]:NUMBER:_default' \
-'--value-tensor=[The tensor to take, in a value file of several]:NAME:_default' \
+'(--fill)--value-tensor=[The tensor to take, in a value file of several]:NAME:_default' \
 '--begin=[First positions, a comma list; '\'''\'' is the empty list]:LIST:_default' \
 '--end=[One past the last positions, as long as --begin]:LIST:_default' \
 '--strides=[Steps, as long as --begin; 1s when left out]:LIST:_default' \
@@ -176,11 +176,11 @@ read\:"Read the file by position, in large pieces"))' \
 '--output=[The file to write, a copy of TARGET with the change in it]:FILE:_files' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
-'--broadcast[Stretch the value to the slice'\''s shape, as NumPy does]' \
+'(--fill)--broadcast[Stretch the value to the slice'\''s shape, as NumPy does]' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
 '--in-place[Change TARGET itself]' \
-'-f[Replace the output if it exists]' \
-'--force[Replace the output if it exists]' \
+'(--in-place)-f[Replace the output if it exists]' \
+'(--in-place)--force[Replace the output if it exists]' \
 '--fsync[Wait until the disk has the output]' \
 '-n[Check everything, print what would be written, write nothing]' \
 '--dry-run[Check everything, print what would be written, write nothing]' \
@@ -210,8 +210,8 @@ read\:"Read the file by position, in large pieces"))' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--in-place[Change TARGET itself]' \
-'-f[Replace the output if it exists]' \
-'--force[Replace the output if it exists]' \
+'(--in-place)-f[Replace the output if it exists]' \
+'(--in-place)--force[Replace the output if it exists]' \
 '--fsync[Wait until the disk has the output]' \
 '-n[Check everything, print what would be written, write nothing]' \
 '--dry-run[Check everything, print what would be written, write nothing]' \

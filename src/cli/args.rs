@@ -343,10 +343,10 @@ pub(crate) struct AssignArgs {
     #[command(flatten)]
     pub(crate) what: WhatArgs,
     /// The tensor to take, in a value file of several
-    #[arg(long, value_name = "NAME", requires = "value")]
+    #[arg(long, value_name = "NAME", conflicts_with = "fill")]
     pub(crate) value_tensor: Option<String>,
     /// Stretch the value to the slice's shape, as NumPy does
-    #[arg(long, requires = "value")]
+    #[arg(long, conflicts_with = "fill")]
     pub(crate) broadcast: bool,
     #[command(flatten)]
     pub(crate) index: IndexArgs,
@@ -410,7 +410,7 @@ pub(crate) struct EditArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
     /// Replace the output if it exists
-    #[arg(short, long, requires = "output")]
+    #[arg(short, long, conflicts_with = "in_place")]
     pub(crate) force: bool,
     /// Wait until the disk has the output
     #[arg(long)]
