@@ -58,7 +58,7 @@ pub(crate) fn keep(
     target: &Target<'_>,
     written: &Tensor,
 ) -> Result<Kept, Failure> {
-    let Input { path, bytes, contents } = input;
+    let Input { path, bytes, contents, .. } = input;
     match bytes {
         source::Input::Forward(stream) => {
             let (source, gone) = spool(&path, stream, &contents)?;
