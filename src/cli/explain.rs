@@ -4,13 +4,15 @@ use serde_json::{Value, json};
 use tslice::format::Tensor;
 use tslice::index::resolve::{Pick, Selection};
 use tslice::index::strided_slice::{StridedSlice, parse_list};
+use tslice::plan::{Plan, Tiling};
 use tslice::shape::{self, Tuple};
+use tslice::view::{Layout, View};
 
 use super::args::ExplainArgs;
 use super::index::Index;
 use super::input::Input;
 use super::print;
-use super::report::Failure;
+use super::report::{Failure, human_bytes};
 use super::table::{Align, table};
 
 /// Explain an index against the shape of a file's tensor or a bare one.
@@ -80,6 +82,11 @@ impl Explained {
         let result = self.selection.shape();
         row("input", self.described(&self.shape));
         row("output", self.described(&result));
+        if let Some(plan) = self.plan() {
+            let (pattern, pieces) = (plan.pattern(), plan.pieces());
+            let (reads, writes) = (human_bytes(plan.reads()), human_bytes(plan.bytes()));
+            row("plan", format!("{pattern}, pieces {pieces}, reads {reads}, writes {writes}"));
+        }
         let mut text = table(&rows, [Align::Left; 2], 0);
         let meanings = self.meanings();
         if !meanings.is_empty() {
@@ -87,6 +94,22 @@ impl Explained {
             text.push_str(&table(&meanings, [Align::Left; 2], 0));
         }
         text
+    }
+
+    /// How a mapped file would be copied to a new one; lists are gathered instead.
+    fn plan(&self) -> Option<Plan> {
+        let tensor = self.tensor.as_ref()?;
+        let layout = Layout {
+            shape: &tensor.shape,
+            item_bits: tensor.dtype.item_bits(),
+            order: tensor.order,
+            offset: tensor.offset,
+        };
+        if self.selection.list_output_axis().is_some() {
+            return None;
+        }
+        let view = View::new(&layout, &self.selection).ok()?;
+        Some(Plan::tiled(&view, 1, Tiling::MAPPED))
     }
 
     /// A shape, with dtype and bytes where they are known.
@@ -135,6 +158,15 @@ impl Explained {
                 value[side]["dtype"] = tensor.dtype.to_string().into();
                 value[side]["bytes"] = shape::byte_count(shape, tensor.dtype.item_bits()).into();
             }
+        }
+        if let Some(plan) = self.plan() {
+            value["plan"] = json!({
+                "pattern": plan.pattern().to_string(),
+                "pieces": plan.pieces(),
+                "run": plan.run(),
+                "reads": plan.reads(),
+                "writes": plan.bytes(),
+            });
         }
         if let Ok(strided) = StridedSlice::from_expr(&self.index.spelled.expr) {
             value["begin"] = json!(strided.begin);

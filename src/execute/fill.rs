@@ -40,6 +40,10 @@ impl Pieces for Plan {
         Ok(fill_box(&piece.axes, piece.run, piece.input as i64, source, scratch, out)?)
     }
 
+    fn work(&self) -> u64 {
+        self.bytes().max(self.reads())
+    }
+
     fn scattered(&self) -> Option<Range<u64>> {
         self.scattered()
     }

@@ -69,6 +69,11 @@ pub trait Pieces: Sync {
         out: &mut [u8],
     ) -> Result<(), FillError>;
 
+    /// About how many bytes are moved, read or written: what tells whether workers pay.
+    fn work(&self) -> u64 {
+        self.bytes()
+    }
+
     /// The bytes of the input that are only visited here and there, where that is so: to read
     /// ahead in them would fetch what nobody asked for.
     fn scattered(&self) -> Option<Range<u64>> {

@@ -36,9 +36,9 @@ pub fn run(
         }
     }
     let job = Job::new(copies, sink, progress);
-    let bytes: u64 = copies.iter().map(|copy| copy.pieces.bytes()).sum();
+    let work: u64 = copies.iter().map(|copy| copy.pieces.work()).sum();
     let workers = threads.min(usize::try_from(job.pieces).unwrap_or(usize::MAX));
-    if workers <= 1 || bytes < POOL_BYTES {
+    if workers <= 1 || work < POOL_BYTES {
         job.work();
     } else {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();

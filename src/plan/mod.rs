@@ -20,10 +20,12 @@ use std::ops::Range;
 use crate::view::{Axis, View, coalesce, reach};
 
 mod ahead;
+mod cost;
 mod cut;
 mod strided;
 
 pub use ahead::Ahead;
+pub use cost::Pattern;
 pub use cut::transposed_axis;
 use cut::{Boxes, Cut, Ranges};
 pub use strided::{Part, Strided};

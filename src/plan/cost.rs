@@ -1,0 +1,79 @@
+//! What a plan costs, by arithmetic: what it reads, what it writes, and in which pattern.
+
+use std::fmt;
+
+use super::Plan;
+use super::cut::Cut;
+
+/// How a plan goes over its input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// There are no bytes.
+    Nothing,
+    /// One run of bytes.
+    Contiguous,
+    /// Runs that follow each other in the input as in the output, with gaps or backwards.
+    Strided,
+    /// Another axis is contiguous in the input than in the output.
+    Transposed,
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Pattern::Nothing => "nothing",
+            Pattern::Contiguous => "contiguous",
+            Pattern::Strided => "strided",
+            Pattern::Transposed => "transposed",
+        })
+    }
+}
+
+/// A cache line, in bytes: what memory gives at a time.
+const LINE_BYTES: u64 = 64;
+
+impl Plan {
+    /// How the input is gone over.
+    pub fn pattern(&self) -> Pattern {
+        match &self.cut {
+            Cut::Nothing => Pattern::Nothing,
+            Cut::Boxes(_) => Pattern::Transposed,
+            Cut::Ranges(_) if self.axes.is_empty() => Pattern::Contiguous,
+            Cut::Ranges(_) => Pattern::Strided,
+        }
+    }
+
+    /// About how many bytes of the input must be brought, in whole cache lines.
+    ///
+    /// ```
+    /// use tslice::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};
+    /// let layout = Layout { shape: &[1000, 1024], item_bits: 32, order: Order::C, offset: 128 };
+    /// let reads = |index| {
+    ///     let expr = numpy::parse(index).unwrap().expr;
+    ///     let selection = resolve(&expr, layout.shape, false).unwrap();
+    ///     Plan::new(&View::new(&layout, &selection).unwrap(), 1, 1 << 18).reads()
+    /// };
+    /// assert_eq!(reads(":"), 1000 * 4096);
+    /// assert_eq!(reads(":, ::2"), 1000 * 4096);
+    /// assert_eq!(reads(":, 5"), 1000 * 64);
+    /// assert_eq!(reads("7, 5"), 64);
+    /// assert_eq!(reads("7:7"), 0);
+    /// ```
+    pub fn reads(&self) -> u64 {
+        if self.bytes == 0 {
+            return 0;
+        }
+        let mut axes = self.axes.clone();
+        axes.sort_unstable_by_key(|axis| axis.stride.unsigned_abs());
+        let (mut island, mut islands) = (self.run, 1u64);
+        for axis in axes {
+            let stride = axis.stride.unsigned_abs();
+            if islands == 1 && stride <= island.next_multiple_of(LINE_BYTES) {
+                island = island.max(stride * (axis.len - 1) + island);
+            } else {
+                islands = islands.saturating_mul(axis.len);
+            }
+        }
+        islands.saturating_mul(island.next_multiple_of(LINE_BYTES))
+    }
+}
