@@ -256,7 +256,8 @@ fn case(wild: bool) -> impl Strategy<Value = Case> {
         .prop_map(move |((params, own, batch, which, along), files, mut options, seed)| {
             let (order, index_order, before, index_before, itemsize, scalar, endian) = files;
             let axis = (along && !params.is_empty()).then(|| which.index(params.len()));
-            let batch = batch.index(axis.unwrap_or(params.len()) + 1);
+            let most = axis.unwrap_or(params.len().saturating_sub(1));
+            let batch = batch.index(most + 1);
             options.batch_dims = batch;
             let mut shape = [&params[..batch], &own].concat();
             let columns = match axis {

@@ -233,7 +233,7 @@ impl Gather {
         if batch_dims > axis {
             return Err(GatherError::BatchAxis { batch_dims, axis });
         }
-        check_batch(params.shape, indices.shape, batch_dims, indices.shape.len())?;
+        check_batch(params.shape, indices.shape, batch_dims, 0)?;
         let strides = element_strides(params)?;
         let positions = Positions::along(params, indices, axis, options.out_of_range)?;
         let whole = |axis: usize| OutputAxis::of(params, &strides, axis);
@@ -460,14 +460,15 @@ fn element_strides(layout: &Layout<'_>) -> Result<Vec<i64>, ViewError> {
     contiguous_strides(layout.shape, 1, layout.order).ok_or(ViewError::TooLarge)
 }
 
-/// The rules of batch dimensions; `most` is how many the indices have axes for.
+/// The rules of batch dimensions: the last axis of params, and of indices `own` axes, are not theirs.
 fn check_batch(
     params: &[u64],
     indices: &[u64],
     batch_dims: usize,
-    most: usize,
+    own: usize,
 ) -> Result<(), GatherError> {
-    for (what, shape, most) in [("indices", indices, most), ("params", params, params.len())] {
+    for (what, shape, own) in [("indices", indices, own), ("params", params, 1)] {
+        let most = shape.len().saturating_sub(own);
         if batch_dims > most {
             let shape = shape.to_vec();
             return Err(GatherError::BatchDims { batch_dims, most, what, shape });

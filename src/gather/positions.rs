@@ -96,7 +96,7 @@ impl Positions {
         let Some((&count, shape)) = indices.shape.split_last() else {
             return Err(GatherError::NoTuples);
         };
-        check_batch(params.shape, indices.shape, batch_dims, shape.len())?;
+        check_batch(params.shape, indices.shape, batch_dims, 1)?;
         let left = params.shape.len() - batch_dims;
         let count = usize::try_from(count).ok().filter(|&count| count <= left);
         let count = count.ok_or_else(|| GatherError::LongTuples {
