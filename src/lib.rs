@@ -30,3 +30,4 @@ pub mod sink;
 pub mod source;
 
 pub mod format;
+pub mod text;

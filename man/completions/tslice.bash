@@ -119,7 +119,7 @@ _tslice() {
                     return 0
                     ;;
                 --to)
-                    COMPREPLY=($(compgen -W "npy npz safetensors raw" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "npy npz safetensors raw csv txt json" -- "${cur}"))
                     return 0
                     ;;
                 --order)
@@ -359,7 +359,7 @@ _tslice() {
                     return 0
                     ;;
                 --to)
-                    COMPREPLY=($(compgen -W "npy npz safetensors raw" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "npy npz safetensors raw csv txt json" -- "${cur}"))
                     return 0
                     ;;
                 --order)
@@ -537,7 +537,7 @@ _tslice() {
                     return 0
                     ;;
                 --to)
-                    COMPREPLY=($(compgen -W "npy npz safetensors raw" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "npy npz safetensors raw csv txt json" -- "${cur}"))
                     return 0
                     ;;
                 --order)

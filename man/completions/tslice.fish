@@ -45,7 +45,10 @@ complete -c tslice -n "__fish_tslice_needs_command" -s o -l output -d 'The file 
 complete -c tslice -n "__fish_tslice_needs_command" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
 npz\t'NumPy\'s .npz'
 safetensors\t'.safetensors'
-raw\t'The bytes of the elements alone (.bin, .raw)'"
+raw\t'The bytes of the elements alone (.bin, .raw)'
+csv\t'Text, columns parted by commas'
+txt\t'Text, columns parted by spaces'
+json\t'Text, nested lists'"
 complete -c tslice -n "__fish_tslice_needs_command" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_needs_command" -l name -d 'The name of the tensor in the output (.safetensors)' -r
@@ -87,7 +90,10 @@ complete -c tslice -n "__fish_tslice_using_subcommand slice" -s o -l output -d '
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
 npz\t'NumPy\'s .npz'
 safetensors\t'.safetensors'
-raw\t'The bytes of the elements alone (.bin, .raw)'"
+raw\t'The bytes of the elements alone (.bin, .raw)'
+csv\t'Text, columns parted by commas'
+txt\t'Text, columns parted by spaces'
+json\t'Text, nested lists'"
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l name -d 'The name of the tensor in the output (.safetensors)' -r
@@ -116,7 +122,10 @@ complete -c tslice -n "__fish_tslice_using_subcommand gather" -s o -l output -d 
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
 npz\t'NumPy\'s .npz'
 safetensors\t'.safetensors'
-raw\t'The bytes of the elements alone (.bin, .raw)'"
+raw\t'The bytes of the elements alone (.bin, .raw)'
+csv\t'Text, columns parted by commas'
+txt\t'Text, columns parted by spaces'
+json\t'Text, nested lists'"
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l name -d 'The name of the tensor in the output (.safetensors)' -r

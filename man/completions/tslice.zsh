@@ -38,7 +38,10 @@ F\:"Column-major, Fortran'\''s"))' \
 '--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
 npz\:"NumPy'\''s .npz"
 safetensors\:".safetensors"
-raw\:"The bytes of the elements alone (.bin, .raw)"))' \
+raw\:"The bytes of the elements alone (.bin, .raw)"
+csv\:"Text, columns parted by commas"
+txt\:"Text, columns parted by spaces"
+json\:"Text, nested lists"))' \
 '--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
@@ -94,7 +97,10 @@ F\:"Column-major, Fortran'\''s"))' \
 '--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
 npz\:"NumPy'\''s .npz"
 safetensors\:".safetensors"
-raw\:"The bytes of the elements alone (.bin, .raw)"))' \
+raw\:"The bytes of the elements alone (.bin, .raw)"
+csv\:"Text, columns parted by commas"
+txt\:"Text, columns parted by spaces"
+json\:"Text, nested lists"))' \
 '--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
@@ -136,7 +142,10 @@ read\:"Read the file by position, in large pieces"))' \
 '--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
 npz\:"NumPy'\''s .npz"
 safetensors\:".safetensors"
-raw\:"The bytes of the elements alone (.bin, .raw)"))' \
+raw\:"The bytes of the elements alone (.bin, .raw)"
+csv\:"Text, columns parted by commas"
+txt\:"Text, columns parted by spaces"
+json\:"Text, nested lists"))' \
 '--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \

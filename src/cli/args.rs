@@ -263,6 +263,12 @@ pub(crate) enum To {
     Safetensors,
     /// The bytes of the elements alone (.bin, .raw)
     Raw,
+    /// Text, columns parted by commas
+    Csv,
+    /// Text, columns parted by spaces
+    Txt,
+    /// Text, nested lists
+    Json,
 }
 
 /// Memory orders.

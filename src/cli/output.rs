@@ -8,6 +8,7 @@ use tslice::dtype::DType;
 use tslice::format::{Format, FormatError, Tensor, npy, npz, safetensors};
 use tslice::shape::{self, Order};
 use tslice::sink::{self, FolderSink, Sink, SinkError, Target, ZipLayout, ZipMember, ZipSink};
+use tslice::text::{Form, TextSink};
 
 use super::args::{OrderArg, OutputArgs, To};
 use super::exit::Exit;
@@ -46,6 +47,8 @@ pub(crate) struct Prepared {
 pub(crate) enum Frame {
     /// All bytes before the elements.
     Header(Vec<u8>),
+    /// Text, which the elements become on the way.
+    Text(Form),
     /// A zip archive, a member each tensor.
     Archive(ZipLayout),
     /// Files one after the other, as they are to lie in one folder.
@@ -131,6 +134,16 @@ impl Output {
         if self.format == Format::Npz {
             return self.prepare_archive(items, tensors, bytes);
         }
+        if let (Format::Text(form), [only]) = (self.format, tensors.as_slice()) {
+            let (ndim, most) = (only.shape.len(), form.max_ndim());
+            if ndim > most {
+                return Err(Failure::new(format_args!(
+                    "an output of format {} has at most {most} axes, and the result has {ndim}",
+                    self.format
+                )));
+            }
+            return Ok(Prepared { tensors, frame: Frame::Text(form), bytes });
+        }
         let header = self.header(items, &tensors, metadata).map_err(Failure::new)?;
         for tensor in &mut tensors {
             tensor.at += header.len() as u64;
@@ -193,7 +206,8 @@ impl Output {
     ) -> Result<Vec<u8>, FormatError> {
         match (self.format, tensors) {
             (Format::Npy, [only, ..]) => npy::header(&only.dtype, &only.shape, self.order),
-            (Format::Raw | Format::Sharded | Format::Npz, _) | (Format::Npy, []) => Ok(Vec::new()),
+            (Format::Raw | Format::Sharded | Format::Npz | Format::Text(_), _)
+            | (Format::Npy, []) => Ok(Vec::new()),
             (Format::Safetensors, _) => {
                 let entries: Vec<_> =
                     items.iter().zip(tensors).map(|(item, to)| to.described(item.name)).collect();
@@ -223,11 +237,14 @@ impl Output {
             [only] => format!("shape {}, dtype {}", shape::Tuple(&only.shape), only.dtype),
             several => format!("{} tensors", several.len()),
         };
+        let whole = match &prepared.frame {
+            Frame::Text(_) => "before they become text".to_owned(),
+            _ => format!("{} with the header", human_bytes(prepared.len())),
+        };
         Ok(format!(
-            "would write {}: {what}, {} bytes of elements ({} with the header), format {}\n",
+            "would write {}: {what}, {} bytes of elements ({whole}), format {}\n",
             self.shown(),
             prepared.bytes,
-            human_bytes(prepared.len()),
             self.format,
         ))
     }
@@ -239,7 +256,8 @@ impl Output {
         prepared: &Prepared,
         check: impl FnOnce(bool) -> Result<(), Failure>,
     ) -> Result<Box<dyn Sink>, Failure> {
-        if matches!(self.target, Target::Stdout) && io::stdout().is_terminal() {
+        let binary = !matches!(prepared.frame, Frame::Text(_));
+        if binary && matches!(self.target, Target::Stdout) && io::stdout().is_terminal() {
             return Err(Failure::terminal());
         }
         let sink = self.begin(prepared).map_err(|error| self.failed(&error))?;
@@ -255,6 +273,13 @@ impl Output {
                 let options = self.options(Some(layout.len()));
                 let sink = sink::create(&self.target, options)?;
                 Ok(Box::new(ZipSink::new(sink, layout.clone())?))
+            }
+            (Frame::Text(form), _) => {
+                let sink = sink::create(&self.target, self.options(None))?;
+                let unfit = || SinkError::Io(io::ErrorKind::InvalidInput.into());
+                let only = prepared.tensors.first().ok_or_else(unfit)?;
+                let text = TextSink::new(sink, *form, &only.dtype, &only.shape);
+                Ok(Box::new(text.ok_or_else(unfit)?))
             }
             (Frame::Folder(files), Target::Path(path)) => {
                 let lens: Vec<_> = files.iter().map(|file| (&*file.name, file.len())).collect();
@@ -299,6 +324,7 @@ impl Prepared {
         match &self.frame {
             Frame::Header(header) => header.len() as u64 + self.bytes,
             Frame::Archive(layout) => layout.len(),
+            Frame::Text(_) => self.bytes,
             Frame::Folder(files) => files.iter().map(FolderFile::len).sum(),
         }
     }
@@ -309,7 +335,7 @@ impl Prepared {
     fn write_headers(&self, sink: &dyn Sink) -> Result<(), SinkError> {
         match &self.frame {
             Frame::Header(header) => sink.write_at(0, header),
-            Frame::Archive(_) => Ok(()),
+            Frame::Archive(_) | Frame::Text(_) => Ok(()),
             Frame::Folder(files) => {
                 let mut start = 0;
                 files.iter().try_for_each(|file| {
@@ -339,6 +365,9 @@ fn by_flag(to: To) -> Format {
         To::Npz => Format::Npz,
         To::Safetensors => Format::Safetensors,
         To::Raw => Format::Raw,
+        To::Csv => Format::Text(Form::Csv),
+        To::Txt => Format::Text(Form::Txt),
+        To::Json => Format::Text(Form::Json),
     }
 }
 
@@ -353,6 +382,9 @@ fn by_name(path: &Path) -> Result<Format, Failure> {
         Some("npz") => Ok(Format::Npz),
         Some("safetensors") => Ok(Format::Safetensors),
         Some("bin" | "raw") => Ok(Format::Raw),
+        Some("csv") => Ok(Format::Text(Form::Csv)),
+        Some("txt") => Ok(Format::Text(Form::Txt)),
+        Some("json") => Ok(Format::Text(Form::Json)),
         _ if path.metadata().is_ok_and(|meta| !meta.is_file()) => Ok(Format::Npy),
         Some(other) => Err(Failure::usage(format_args!(
             "{}: the extension .{other} names no format that can be written",
@@ -363,7 +395,9 @@ fn by_name(path: &Path) -> Result<Format, Failure> {
             path.display()
         ))),
     }
-    .map_err(|failure| failure.hint("use .npy, .npz, .safetensors or .bin, or --to FORMAT"))
+    .map_err(|failure| {
+        failure.hint("use .npy, .npz, .safetensors, .bin, .csv, .txt or .json, or --to FORMAT")
+    })
 }
 
 /// Whether a path is that of a folder, by what is there or by its last character.

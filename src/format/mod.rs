@@ -24,6 +24,7 @@ use std::io::{self, Read};
 
 use crate::dtype::DType;
 use crate::shape::{Order, byte_count};
+use crate::text::{self, Form};
 
 pub mod npy;
 pub mod npz;
@@ -63,6 +64,8 @@ pub enum Format {
     Sharded,
     /// Bytes without a header.
     Raw,
+    /// Text, which is written and not read.
+    Text(Form),
 }
 
 /// All that a file's header says.
@@ -164,7 +167,7 @@ impl Format {
     /// Whether a file of this format may hold more tensors than one, each with a name.
     pub fn holds_several(self) -> bool {
         match self {
-            Format::Npy | Format::Raw => false,
+            Format::Npy | Format::Raw | Format::Text(_) => false,
             Format::Npz | Format::Safetensors | Format::Sharded => true,
         }
     }
@@ -192,6 +195,7 @@ impl Format {
             Format::Npy | Format::Npz => npy::stored_dtype(dtype),
             Format::Safetensors | Format::Sharded => safetensors::stored_dtype(dtype),
             Format::Raw => Some(dtype.clone()),
+            Format::Text(_) => text::stored_dtype(dtype),
         }
         .ok_or_else(|| FormatError::Unsupported { dtype: dtype.to_string(), format: self })
     }
@@ -205,6 +209,9 @@ impl fmt::Display for Format {
             Format::Safetensors => "safetensors",
             Format::Sharded => "sharded safetensors",
             Format::Raw => "raw",
+            Format::Text(Form::Csv) => "csv",
+            Format::Text(Form::Txt) => "txt",
+            Format::Text(Form::Json) => "json",
         })
     }
 }

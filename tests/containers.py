@@ -1,0 +1,357 @@
+#!/usr/bin/env python3
+"""The formats against each other, and against NumPy and the safetensors package.
+
+    python tests/containers.py --bin target/debug/tslice
+
+Every pair of an input and an output format is tried with every dtype; a dtype that a format lacks
+must be refused. Then archives and checkpoints that lie. Needs NumPy; safetensors and ml_dtypes are
+used where they are there. The last line is `N passed, M failed`.
+"""
+
+import argparse
+import csv
+import io
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import warnings
+import zipfile
+
+import numpy as np
+
+try:
+    from safetensors.numpy import load_file
+except ImportError:
+    load_file = None
+
+passed = failed = 0
+DTYPES = ["?", "i1", "u1", "<i2", ">i2", "<u2", "<i4", ">u4", "<i8", ">u8", "<f2", ">f2", "<f4", ">f4", "<f8", ">f8",
+          "<c8", ">c16", "S3", "<U2", ">U2", "V5", "<M8[s]", [("x", "<i2"), ("y", "<f4")]]
+NAMES = {"b": "BOOL", "i1": "I8", "u1": "U8", "i2": "I16", "u2": "U16", "i4": "I32", "u4": "U32", "i8": "I64",
+         "u8": "U64", "f2": "F16", "f4": "F32", "f8": "F64", "c8": "C64"}
+
+
+def check(name, good, why=""):
+    global passed, failed
+    if good:
+        passed += 1
+    else:
+        failed += 1
+        print(f"FAILED {name}: {why}", flush=True)
+
+
+def run(*args, stdin=None):
+    done = subprocess.run([binary, *args], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+def little(array):
+    return array.astype(array.dtype.newbyteorder("<")) if array.dtype.names is None else array
+
+
+def safetensors_name(dtype):
+    return NAMES.get("b" if dtype.kind == "b" else dtype.str[1:]) if dtype.names is None else None
+
+
+def write_safetensors(path, array, extra=()):
+    header, at, data = {}, 0, b""
+    for name, item in (("w", array), *extra):
+        raw = little(item).tobytes()
+        header[name] = {"dtype": safetensors_name(item.dtype), "shape": list(item.shape),
+                        "data_offsets": [at, at + len(raw)]}
+        at, data = at + len(raw), data + raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def read_safetensors(path):
+    with open(path, "rb") as file:
+        blob = file.read()
+    (length,) = struct.unpack("<Q", blob[:8])
+    header = json.loads(blob[8 : 8 + length])
+    header.pop("__metadata__", None)
+    kinds = {v: k for k, v in NAMES.items()}
+    out = {}
+    for name, info in header.items():
+        begin, end = info["data_offsets"]
+        kind = kinds[info["dtype"]]
+        dtype = np.dtype("?" if kind == "b" else "<" + kind)
+        out[name] = np.frombuffer(blob[8 + length + begin : 8 + length + end], dtype).reshape(info["shape"])
+    return out
+
+
+def write_input(kind, path, array):
+    """Writes the array as one tensor named w; false where the format lacks the dtype."""
+    if kind == "npy":
+        with open(path, "wb") as file:
+            np.save(file, array)
+    elif kind in ("npz", "npz-deflated"):
+        with open(path, "wb") as file:
+            (np.savez if kind == "npz" else np.savez_compressed)(file, other=np.arange(3), w=array)
+    elif kind == "raw":
+        with open(path, "wb") as file:
+            file.write(b"skipped" + array.tobytes())
+    elif safetensors_name(array.dtype) is None:
+        return False
+    elif kind == "safetensors":
+        write_safetensors(path, array, [("other", np.arange(3))])
+    else:
+        folder = os.path.dirname(path)
+        write_safetensors(os.path.join(folder, "1.safetensors"), array)
+        write_safetensors(os.path.join(folder, "2.safetensors"), np.zeros(2, "u1"))
+        with open(path, "w") as file:
+            json.dump({"weight_map": {"w": "1.safetensors"}}, file)
+    return True
+
+
+def text_values(array):
+    """What a text of the array must read as, element by element."""
+    if array.dtype.kind == "S":
+        return [x.decode() for x in array.ravel()]
+    return array.ravel().tolist()
+
+
+def same_text(found, array):
+    """Compares numbers as texts of their own type: parsed back, they are the same bits."""
+    if array.dtype.kind in "SU":
+        return found == text_values(array)
+    kind = array.dtype.newbyteorder("<")
+    if kind.kind == "c":
+        again = np.array([complex(x) for x in found], kind)
+    elif kind.kind == "f":
+        again = np.array([float(x) for x in found]).astype(kind)
+    else:
+        again = np.array([int(x) for x in found], kind)
+    return np.array_equal(again, little(array).ravel(), equal_nan=kind.kind in "fc")
+
+
+def from_json(value, array):
+    def flat(value, depth):
+        return [value] if depth == 0 else [x for item in value for x in flat(item, depth - 1)]
+
+    values = flat(value, array.ndim)
+    number = lambda x: float(x.replace("Infinity", "inf")) if isinstance(x, str) else x
+    if array.dtype.kind == "c":
+        return [complex(number(re), number(im)) for re, im in values]
+    return [number(x) for x in values] if array.dtype.kind == "f" else values
+
+
+def has_text(dtype):
+    return dtype.names is None and dtype.kind in "?biufcSU"
+
+
+def sample(dtype, rng):
+    shape = (4, 6)
+    raw = rng.integers(0, 256, 24 * dtype.itemsize, np.uint8).tobytes()
+    if dtype.kind == "b":
+        return (np.frombuffer(raw, "u1") > 127).reshape(shape)
+    if dtype.kind == "S":
+        return np.array([b"a", b'b"', b"c d", b"", b"#", b"x,y"] * 4, dtype).reshape(shape)
+    if dtype.kind == "U":
+        return np.array(["a", 'b"', "c ", "", "é", ",y"] * 4, dtype).reshape(shape)
+    return np.frombuffer(raw, dtype).reshape(shape)
+
+
+def pairs(folder, rng):
+    kinds_in = ["npy", "npz", "npz-deflated", "raw", "safetensors", "sharded"]
+    kinds_out = ["npy", "npz", "safetensors", "raw", "csv", "txt", "json"]
+    for source in kinds_in:
+        for target in kinds_out:
+            count = 0
+            for code in DTYPES:
+                dtype = np.dtype(code)
+                array = sample(dtype, rng)
+                name = f"{source} to {target}, {dtype}"
+                path = os.path.join(folder, "in.json" if source == "sharded" else "in")
+                if not write_input(source, path, array):
+                    continue
+                flags = ["-t", "w"] if source != "npy" and source != "raw" else []
+                if source == "raw":
+                    if dtype.names is not None:
+                        continue
+                    flags = ["--dtype", dtype.str, "--shape", "4,6", "--offset", "7"]
+                out = os.path.join(folder, "out." + ("bin" if target == "raw" else target))
+                code_, _, err = run(path, "1:, ::-2", *flags, "-f", "-o", out)
+                expected = array[1:, ::-2]
+                lacking = (target == "safetensors" and safetensors_name(dtype) is None
+                           or target in ("csv", "txt", "json") and not has_text(dtype))
+                if lacking:
+                    check(name, code_ == 1 and "no counterpart" in err, f"status {code_}, {err!r}")
+                    continue
+                if code_ != 0 or err:
+                    check(name, False, f"status {code_}, {err!r}")
+                    continue
+                count += 1
+                try:
+                    compare(name, source, target, out, expected)
+                except Exception as error:  # an output that cannot be read
+                    check(name, False, repr(error))
+            print(f"{source:>13} to {target:<12} {count:2} dtypes")
+
+
+def compare(name, source, target, out, expected):
+    if target == "npy":
+        found = np.load(out)
+        same = found.dtype == expected.dtype or source in ("safetensors", "sharded")
+        check(name, same and found.tobytes() == (little(expected) if source in ("safetensors", "sharded")
+                                                 else expected).tobytes(), "other values")
+    elif target == "npz":
+        archive = np.load(out)
+        check(name, zipfile.ZipFile(out).testzip() is None and len(archive.files) == 1, "not a good archive")
+        found = archive[archive.files[0]]
+        check(name, little(found).tobytes() == little(expected).tobytes(), "other values")
+    elif target == "safetensors":
+        (found,) = (load_file(out) if load_file and expected.dtype.kind != "c" else read_safetensors(out)).values()
+        check(name, found.tobytes() == little(expected).tobytes(), "other values")
+    elif target == "raw":
+        with open(out, "rb") as file:
+            raw = file.read()
+        wanted = little(expected) if source in ("safetensors", "sharded") else expected
+        check(name, raw == wanted.tobytes(), "other bytes")
+    elif target == "json":
+        with open(out) as file:
+            value = json.load(file)
+        check(name, len(value) == 3 and len(value[0]) == 3 and same_text(from_json(value, expected), expected), "json")
+    else:
+        with open(out, newline="") as file:
+            rows = list(csv.reader(file, delimiter="," if target == "csv" else " "))
+        values = [x for row in rows for x in row]
+        check(name, len(rows) == 3 and same_text(values, expected), f"{rows}")
+        if target == "txt" and expected.dtype.kind in "biufc":
+            loaded = np.loadtxt(out, dtype=expected.dtype.newbyteorder("="))
+            check(name, np.array_equal(loaded, expected, equal_nan=expected.dtype.kind in "fc"), "loadtxt")
+
+
+def texts(folder):
+    path = os.path.join(folder, "t.npy")
+
+    def text(array, form, expected):
+        np.save(path, array)
+        status, out, err = run(path, "--to", form)
+        check(f"{form} of {array!r}", (status, out.decode()) == (0, expected), f"{status} {out!r} {err!r}")
+
+    text(np.array(1.5), "csv", "1.5\n")
+    text(np.array([0.1, 1e300, -0.0, np.nan, np.inf], "f8"), "txt", "0.1\n1e300\n-0.0\nnan\ninf\n")
+    text(np.array([0.1, 65504, 6e-8], "f2"), "csv", "0.1\n65500.0\n6e-8\n")
+    text(np.array([[True, False]]), "csv", "1,0\n")
+    text(np.array([[True, False]]), "json", "[[true, false]]\n")
+    text(np.array([np.nan, np.inf, -np.inf, 1]), "json", '["NaN", "Infinity", "-Infinity", 1.0]\n')
+    text(np.array([1 + 2j], "c8"), "json", "[[1.0, 2.0]]\n")
+    text(np.array([1 - 2j], "c8"), "txt", "1.0-2.0j\n")
+    text(np.zeros((2, 2, 1), "i1"), "json", "[[[0],\n[0]],\n[[0],\n[0]]]\n")
+    text(np.zeros((2, 0), "i1"), "json", "[[], []]\n")
+    text(np.zeros((2, 0), "i1"), "csv", "\n\n")
+    text(np.zeros((0, 2), "i1"), "csv", "")
+    text(np.array(["a,b", 'c"', ""]), "csv", '"a,b"\n"c"""\n\n')
+    text(np.array(7, "u8"), "json", "7\n")
+    np.save(path, np.zeros((1, 1, 1)))
+    status, out, err = run(path, "--to", "csv")
+    check("3-d csv", status == 1 and not out and "at most 2 axes" in err, err)
+
+
+def npy(array):
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
+
+
+def archive(members, method=zipfile.ZIP_STORED):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as file:
+        for name, data in members:
+            file.writestr(zipfile.ZipInfo(name), data, method)
+    return bytearray(out.getvalue())
+
+
+def hostile(folder):
+    path = os.path.join(folder, "bad.npz")
+    good = npy(np.arange(1000))
+
+    def refused(name, blob, says, args=("-t", "w")):
+        with open(path, "wb") as file:
+            file.write(blob)
+        status, out, err = run(path, *args, "--to", "raw")
+        check(f"hostile: {name}", status == 1 and out == b"" and says in err and err.startswith("tslice: "),
+              f"status {status}, {len(out)} bytes, {err!r}")
+
+    deflated = zipfile.ZIP_DEFLATED
+    refused("cut", archive([("w.npy", good)])[:-30], "end of a central directory")
+    refused("name", archive([("../w.npy", good)]), "leads out of the archive")
+    refused("absolute", archive([("/w.npy", good)]), "leads out of the archive")
+    refused("method", archive([("w.npy", good)], zipfile.ZIP_BZIP2), "compression method 12")
+    refused("no npy", archive([("w.npy", b"hello world")]), "not a .npy")
+    refused("short", archive([("w.npy", good[:-8])]), "takes 8128 bytes")
+    refused("long", archive([("w.npy", good + b"12345678")], deflated), "takes 8128 bytes")
+    refused("object", archive([("w.npy", npy(np.array([{}], object)))]), "pickle")
+
+    blob = archive([("w.npy", good)])
+    blob[blob.rindex(b"PK\x01\x02") + 8] |= 1
+    refused("encrypted", blob, "encrypted")
+
+    blob = archive([("w.npy", good)], deflated)
+    at = blob.rindex(b"PK\x01\x02") + 16
+    blob[at : at + 4] = struct.pack("<I", 1)
+    refused("crc", blob, "CRC-32", ("-t", "w", "-o", os.path.join(folder, "x.bin")))
+    check("hostile: crc leaves nothing", not os.path.exists(os.path.join(folder, "x.bin")))
+    refused("crc, backwards", blob, "CRC-32", ("-t", "w", "::-1", "-o", os.path.join(folder, "x.bin")))
+
+    # the header asks for 8 bytes an item of 1000, the stream has a gigabyte of zeros
+    bomb = npy(np.zeros(0, "u1")) + bytes(1 << 26)
+    blob = archive([("w.npy", bomb)], deflated)
+    refused("bomb, honest", blob, "takes 128 bytes")
+    at = blob.rindex(b"PK\x01\x02") + 24
+    blob[at : at + 4] = struct.pack("<I", 128)
+    refused("bomb, lying", blob, "more than the 128 bytes", ("-t", "w", "-o", os.path.join(folder, "x.bin")))
+
+    blob = archive([("w.npy", good), ("v.npy", good)])
+    at = blob.rindex(b"PK\x01\x02") + 42
+    blob[at : at + 4] = struct.pack("<I", 0)
+    refused("overlap", blob, "local header")
+    blob = archive([("w.npy", good), ("w.npy", good)])
+    refused("twice", blob, "twice")
+    blob = archive([("w.npy", good)])
+    at = blob.rindex(b"PK\x05\x06")
+    for field, name in ((10, "count"), (12, "size"), (16, "start")):
+        for value in (0xFF, 0xFFFF, 0xFFFE):
+            lie = bytearray(blob)
+            lie[at + field : at + field + 2] = struct.pack("<H", value)
+            refused(f"{name} {value:#x}", lie, "damaged")
+    rng = np.random.default_rng(7)
+    crashes = []
+    for method in (zipfile.ZIP_STORED, deflated):
+        blob = archive([("w.npy", npy(np.arange(20))), ("v.npy", npy(np.ones(3)))], method)
+        for _ in range(150):
+            broken = bytearray(blob)
+            for at in rng.integers(0, len(broken), rng.integers(1, 4)):
+                broken[at] = rng.integers(0, 256)
+            with open(path, "wb") as file:
+                file.write(broken[: rng.integers(len(broken) // 2, len(broken) + 1)])
+            for args in (["info", path], [path, "-t", "w", "::-1"]):
+                status, _, err = run(*args)
+                if status not in (0, 1) or "panicked" in err:
+                    crashes.append((status, err))
+    check("hostile: bytes changed at random", not crashes, str(crashes[:2]))
+
+
+def main():
+    global binary
+    parser = argparse.ArgumentParser(description="formats against each other, NumPy and safetensors")
+    parser.add_argument("--bin", default="target/debug/tslice")
+    binary = os.path.abspath(parser.parse_args().bin)
+    np.seterr(all="ignore")
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory(prefix="tslice-containers-") as folder:
+        pairs(folder, np.random.default_rng(1))
+        texts(folder)
+        hostile(folder)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
