@@ -1,6 +1,5 @@
 //! A folder of shards as output: each tensor stays in the file that it came from.
 
-use serde_json::Map;
 use tslice::format::{safetensors, shards};
 use tslice::shape;
 
@@ -58,7 +57,7 @@ pub(crate) fn prepare(
     let total = tensors.iter().map(|tensor| tensor.bytes).sum();
     let elements = tensors.iter().filter_map(|tensor| shape::element_count(&tensor.shape)).sum();
     let entries: Vec<_> = entries.iter().map(|(tensor, file)| (*tensor, file.as_str())).collect();
-    let metadata: Map<_, _> = checkpoint.index.metadata.clone();
+    let metadata = checkpoint.index.metadata.clone();
     let json = shards::index_json(&entries, metadata, total, elements).map_err(Failure::new)?;
     files.push(FolderFile { name: checkpoint.name.clone(), header: json, bytes: 0 });
     Ok(Prepared { tensors, frame: Frame::Folder(files), bytes: total })
