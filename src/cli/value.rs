@@ -58,23 +58,38 @@ pub(crate) fn keep(
     target: &Target<'_>,
     written: &Tensor,
 ) -> Result<Kept, Failure> {
-    let Input { path, bytes, contents, .. } = input;
+    let Input { path, bytes, contents, checkpoint, packed } = input;
+    // in a sharded checkpoint the bytes lie in a file beside the one that was named
+    let shard = checkpoint.and_then(|checkpoint| {
+        let file = checkpoint.index.files.get(tensor.part)?;
+        Some(path.parent()?.join(file))
+    });
+    // the place of standard input in its file is not known here, nor that of a shard's tensor
+    let placed = path != Path::new("-") && shard.is_none();
     match bytes {
         source::Input::Forward(stream) => {
             let (source, gone) = spool(&path, stream, &contents)?;
             Ok(Kept { source, gone })
         }
         source::Input::Random(source)
-            if target.is_written_by(&path)
-                // the place of standard input in its file is not known here
-                && (path == Path::new("-") || overlap(tensor, written)) =>
+            if target.is_written_by(shard.as_deref().unwrap_or(&path))
+                && (!placed || overlap(tensor, written)) =>
         {
             let range = tensor.offset..tensor.offset + tensor.bytes;
             let source = source::keep(source.as_ref(), range);
             let source = source.map_err(|error| failed_source(&path, &error))?;
             Ok(Kept { source, gone: tensor.offset })
         }
-        source::Input::Random(source) => Ok(Kept { source, gone: 0 }),
+        source::Input::Random(source) => {
+            if tensor.part > 0 && !packed.is_empty() && tensor.bytes > 0 {
+                // inflated whole by the first byte that is asked for, its checksum included
+                let first = tensor.offset..tensor.offset + 1;
+                source
+                    .window(first, &mut Vec::new())
+                    .map_err(|error| failed_source(&path, &error))?;
+            }
+            Ok(Kept { source, gone: 0 })
+        }
     }
 }
 
