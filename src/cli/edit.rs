@@ -4,15 +4,15 @@
 //! on bytes are written.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use tslice::execute::{self, Copy, ExecuteError, FillError, Progress};
-use tslice::format::{self, Format, Tensor};
+use tslice::format::{self, Contents, Format, Kind, MAGIC_LEN, Tensor};
 use tslice::shape::Tuple;
 use tslice::sink::{self, Patch, Sink, SinkError};
-use tslice::source::{self, Positioned, Reader};
+use tslice::source::{self, Positioned, Reader, Source};
 
 use super::args::EditArgs;
 use super::input::{Input, failed_source};
@@ -59,8 +59,7 @@ impl<'a> Target<'a> {
         }
         let again = file.try_clone().map_err(|error| failed(&error))?;
         let source = Positioned::new(again, 0, metadata.len());
-        let contents = format::read_contents(&mut Reader::new(&source), Some(metadata.len()));
-        let contents = contents.map_err(|error| Failure::file(path, error))?;
+        let contents = read_contents(path, &source)?;
         let bytes = source::Input::Random(Box::new(source));
         let target = Target { input: Input::of_file(path, bytes, contents), file, patch, args };
         target.check_name()?;
@@ -146,6 +145,28 @@ impl<'a> Target<'a> {
 
     fn options(&self) -> sink::Options {
         sink::Options { force: self.args.force, fsync: self.args.fsync, len: None }
+    }
+}
+
+/// The header of a file that can be changed.
+fn read_contents(path: &Path, source: &Positioned) -> Result<Contents, Failure> {
+    let mut first = Vec::new();
+    Reader::new(source)
+        .take(MAGIC_LEN as u64)
+        .read_to_end(&mut first)
+        .map_err(|error| Failure::io(path, &error))?;
+    let refused = |what, hint| Err(Failure::file(path, what).hint(hint));
+    match format::recognise(&first) {
+        Some(Kind::Zip) => refused(
+            "a .npz archive cannot be changed",
+            "take the array out with `tslice FILE -t NAME -o NAME.npy`, and change that",
+        ),
+        Some(Kind::Json) => refused(
+            "a sharded checkpoint cannot be changed as a whole",
+            "name the shard that holds the tensor",
+        ),
+        _ => format::read_contents(&mut Reader::new(source), Some(source.len()))
+            .map_err(|error| Failure::file(path, error)),
     }
 }
 
