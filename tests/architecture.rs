@@ -24,7 +24,6 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("text", &["dtype", "shape", "sink"]),
     ("format", &["dtype", "shape", "source", "text"]),
     ("execute", &["plan", "shape", "sink", "source", "view"]),
-    ("scatter", &["execute", "gather", "plan", "shape", "sink", "source", "view"]),
     ("gather", &["dtype", "execute", "index", "plan", "shape", "sink", "source", "view"]),
     ("scatter", &["dtype", "execute", "gather", "plan", "shape", "sink", "source", "view"]),
 ];
