@@ -24,6 +24,8 @@ pub(crate) struct Target<'a> {
     /// As an input, to choose a tensor from.
     pub(crate) input: Input,
     file: File,
+    /// How long it was when its header was read, in bytes.
+    len: u64,
     /// The file itself, opened for writing, where it is to be changed in place.
     patch: Option<Patch>,
     args: &'a EditArgs,
@@ -61,7 +63,8 @@ impl<'a> Target<'a> {
         let source = Positioned::new(again, 0, metadata.len());
         let contents = read_contents(path, &source)?;
         let bytes = source::Input::Random(Box::new(source));
-        let target = Target { input: Input::of_file(path, bytes, contents), file, patch, args };
+        let (input, len) = (Input::of_file(path, bytes, contents), metadata.len());
+        let target = Target { input, file, len, patch, args };
         target.check_name()?;
         Ok(target)
     }
@@ -128,14 +131,18 @@ impl<'a> Target<'a> {
     /// Begin to write.
     pub(crate) fn begin(self) -> Result<Edit, Failure> {
         let options = self.options();
-        let Target { input, file, patch, args } = self;
+        let Target { input, file, len, patch, args } = self;
         let (copy, patch, path) = match (&args.place.output, patch) {
             (None, Some(patch)) => (None, patch, input.path.clone()),
             (output, _) => {
                 let path = output.clone().unwrap_or_default();
                 let target = as_target(&path);
-                let (copy, patch) = sink::create_copy(&target, options, &file)
-                    .map_err(|error| failed_sink(&path, &error))?;
+                let (copy, patch) = sink::create_copy(&target, options, (&file, len)).map_err(
+                    |error| match error {
+                        SinkError::OriginalShrunk => Failure::file(&input.path, error),
+                        error => failed_sink(&path, &error),
+                    },
+                )?;
                 (Some(copy), patch, path)
             }
         };

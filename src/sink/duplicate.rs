@@ -10,7 +10,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::retry;
+use super::{SinkError, retry};
 
 /// What is moved at a time where the kernel does not copy by itself, in bytes.
 const PIECE: usize = 256 << 10;
@@ -18,13 +18,24 @@ const PIECE: usize = 256 << 10;
 /// The most bytes to ask the kernel for in one call, so that a signal is heeded in between.
 const STRETCH: u64 = 64 << 20;
 
-/// Make the empty file `to` a copy of `from`; returns its length in bytes.
-pub(super) fn duplicate(from: &File, to: &File) -> io::Result<u64> {
-    let len = from.metadata()?.len();
-    if ioctl_ficlone(to, from).is_ok() && to.metadata()?.len() == len {
-        return Ok(len);
+/// Make the empty file `to` a copy of the first `len` bytes of `from`.
+///
+/// # Errors
+/// [`SinkError::OriginalShrunk`], since what was cut off looks like a hole; [`SinkError::Copy`].
+pub(super) fn duplicate(from: &File, to: &File, len: u64) -> Result<(), SinkError> {
+    let outcome = copy_all(from, to, len);
+    // whatever a file that was cut short did to the copy, that is the reason
+    if from.metadata().map_err(SinkError::Copy)?.len() < len {
+        return Err(SinkError::OriginalShrunk);
     }
-    ftruncate(to, len)?;
+    outcome.map_err(SinkError::Copy)
+}
+
+fn copy_all(from: &File, to: &File, len: u64) -> io::Result<()> {
+    if ioctl_ficlone(to, from).is_ok() && to.metadata()?.len() == len {
+        return Ok(());
+    }
+    retry(|| ftruncate(to, len))?;
     let mut end = 0;
     while let Some(start) = next_data(from, end, len)? {
         end = match retry(|| seek(from, SeekFrom::Hole(start))) {
@@ -38,7 +49,7 @@ pub(super) fn duplicate(from: &File, to: &File) -> io::Result<u64> {
         }
         stretch(from, to, start, end)?;
     }
-    Ok(len)
+    Ok(())
 }
 
 /// Where the next bytes that are no hole begin; `None` where only a hole is left.

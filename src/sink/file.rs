@@ -115,8 +115,8 @@ impl FileSink {
 
     /// Steps 3 and 4 at once: all bytes are those of `original`. What is to differ is written
     /// through the patch that is returned; the count of the bytes stays as it is.
-    pub(super) fn fill_from(&mut self, original: &File) -> Result<Patch, SinkError> {
-        let len = duplicate(original, &self.file).map_err(SinkError::Copy)?;
+    pub(super) fn fill_from(&mut self, original: &File, len: u64) -> Result<Patch, SinkError> {
+        duplicate(original, &self.file, len)?;
         self.options.len = Some(len);
         (self.written, self.end) = (len.into(), len.into());
         Patch::new(self.file.try_clone().map_err(SinkError::Io)?)

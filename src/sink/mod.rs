@@ -116,17 +116,17 @@ pub fn create(target: &Target, options: Options) -> Result<Box<dyn Sink>, SinkEr
     }
 }
 
-/// Begin an output that is a copy of `original` but for what is then written through the
-/// [`Patch`], which is to be done with before `commit`. For a pipe the copy is made in a temporary
-/// file, and sent by `commit`.
+/// Begin an output that is a copy of `original`, of as many bytes as it had when its header was
+/// read, but for what is then written through the [`Patch`], which is to be done with before
+/// `commit`. For a pipe the copy is made in a temporary file, and sent by `commit`.
 ///
 /// # Errors
-/// Those of [`create`], and [`SinkError::Copy`] where `original` could not be read or there is no
+/// Those of [`create`], [`SinkError::OriginalShrunk`], and [`SinkError::Copy`] where `original` could not be read or there is no
 /// room for it.
 pub fn create_copy(
     target: &Target,
     options: Options,
-    original: &File,
+    (original, len): (&File, u64),
 ) -> Result<(Box<dyn Sink>, Patch), SinkError> {
     let place = match target {
         Target::Stdout => Place::Stdout,
@@ -135,13 +135,13 @@ pub fn create_copy(
     let pipe = match place {
         Place::File(entry) => {
             let mut sink = FileSink::at(entry, options, file::Naming::Unnamed)?;
-            let patch = sink.fill_from(original)?;
+            let patch = sink.fill_from(original, len)?;
             return Ok((Box::new(sink), patch));
         }
         Place::Stdout => DirectSink::stdout(options)?,
         Place::Stream(stream) => DirectSink::open(&stream, options)?,
     };
-    let (sink, patch) = SpooledSink::copy_of(original, pipe)?;
+    let (sink, patch) = SpooledSink::copy_of(original, len, pipe)?;
     Ok((Box::new(sink), patch))
 }
 
@@ -187,6 +187,9 @@ pub enum SinkError {
     /// The file that is written in place became shorter.
     #[error("the file was cut short while it was being written")]
     Shrunk,
+    /// The file that was to be copied became shorter.
+    #[error("the file was cut short while it was being copied")]
+    OriginalShrunk,
     /// The file that was to be copied could not be, or not to this place.
     #[error("cannot be copied: {0}")]
     Copy(io::Error),

@@ -22,10 +22,15 @@ pub(super) struct SpooledSink {
 }
 
 impl SpooledSink {
-    /// Make a copy of `original`, to be changed through the patch and then sent to `pipe`.
-    pub(super) fn copy_of(original: &File, pipe: DirectSink) -> Result<(Self, Patch), SinkError> {
+    /// Make a copy of `original`, of `len` bytes, to be changed through the patch and then sent
+    /// to `pipe`.
+    pub(super) fn copy_of(
+        original: &File,
+        len: u64,
+        pipe: DirectSink,
+    ) -> Result<(Self, Patch), SinkError> {
         let file = tempfile::tempfile().map_err(SinkError::Copy)?;
-        let len = duplicate(original, &file).map_err(SinkError::Copy)?;
+        duplicate(original, &file, len)?;
         let patch = Patch::new(file.try_clone().map_err(SinkError::Io)?)?;
         Ok((Self { file, len, pipe }, patch))
     }
