@@ -20,6 +20,7 @@ it was; only its own signal may end it otherwise. Needs NumPy and what `supervis
 import argparse
 import errno
 import fcntl
+import itertools
 import json
 import os
 import re
@@ -43,7 +44,8 @@ ENV = dict({k: v for k, v in os.environ.items() if k != "RUST_BACKTRACE"}, NO_CO
 INTERRUPTED = {"read", "write", "pread64", "pwrite64", "openat", "fallocate", "ftruncate", "splice", "poll", "fstatfs"}
 ERRNOS = {
     "openat": ["EACCES", "EMFILE", "ENOSPC", "ENOMEM"], "mmap": ["ENOMEM", "ENODEV", "EAGAIN"],
-    "brk": ["ENOMEM"], "mprotect": ["ENOMEM"], "mremap": ["ENOMEM"], "clone": ["EAGAIN"], "clone3": ["EAGAIN"],
+    "mprotect": ["ENOMEM"], "mremap": ["ENOMEM"], "clone": ["EAGAIN"], "clone3": ["EAGAIN"],
+    "brk": [],  # has no errno: it answers with where the heap ends
     "read": ["EIO", "EISDIR"], "pread64": ["EIO", "ESTALE"], "write": ["EIO", "ENOSPC"],
     "pwrite64": ["EIO", "ENOSPC", "EDQUOT", "EFBIG"], "fallocate": ["EIO", "ENOSPC", "EFBIG", "EOPNOTSUPP"],
     "ftruncate": ["EIO", "EFBIG"], "fsync": ["EIO", "ENOSPC"], "linkat": ["EIO", "ENOSPC", "EPERM", "EXDEV", "EMLINK"],
@@ -176,6 +178,38 @@ class Scene:
         return calls
 
 
+class InPlace(Scene):
+    """A run that changes its first input. What it leaves undone, another run completes."""
+
+    def __init__(self, name, args, expected, inputs=("a.npy",)):
+        super().__init__(name, args, expected, output=inputs[0], inputs=inputs)
+
+    def state(self, folder, litter=False, ignore=()):
+        with open(os.path.join(folder, self.output), "rb") as file:
+            data = file.read()
+        old = self.original(self.output)
+        if self.output in ignore:
+            return "both"
+        if len(data) != len(old):
+            raise Wrong(f"{self.output} has another length")
+        now, before, after = (np.frombuffer(b, "u1") for b in (data, old, self.new))
+        if not np.all((now == before) | (now == after)):
+            raise Wrong(f"{self.output} holds bytes that are neither the old ones nor the new ones")
+        for name in sorted(os.listdir(folder)):
+            if name not in ("spool", self.output) and name not in ignore:
+                with open(os.path.join(folder, name), "rb") as file:
+                    if file.read() != self.original(name):
+                        raise Wrong(f"{name} was changed, or is left")
+        if not ignore and data != self.new:
+            if self.run(folder).status != 0:
+                raise Wrong("another run does not complete it")
+            with open(os.path.join(folder, self.output), "rb") as file:
+                if file.read() != self.new:
+                    raise Wrong("another run does not complete it")
+            return "part"
+        return "both"
+
+
 def feed(path):
     """A pipe that a process of its own fills from a file: its end to read, and the process."""
     reader, writer = os.pipe()
@@ -211,6 +245,13 @@ def a_safetensors(array):
         n, = struct.unpack("<Q", raw[:8])
         (info,) = [v for k, v in json.loads(raw[8:8 + n]).items() if k != "__metadata__"]
         if info["shape"] != list(array.shape) or raw[8 + n:] != np.ascontiguousarray(array).tobytes():
+            raise Wrong("the undisturbed run writes other values than NumPy")
+    return check
+
+
+def bytes_of(array):
+    def check(raw):
+        if raw != np.ascontiguousarray(array).tobytes():
             raise Wrong("the undisturbed run writes other values than NumPy")
     return check
 
@@ -256,6 +297,39 @@ def scenes():
     for force in ([], ["--force"]):
         yield Scene(f"slice without unnamed files {' '.join(force)}", ["a.npy", every, "-o", "o.npy", *force],
                     an_array(a[::2]), old=OLD if force else None, world=no_unnamed_files)
+    one = ["-o", "o.npy"]
+    where = np.array([[5, 3], [0, 29], [59, 0]] * 200, "<i8")
+    np.save(os.path.join(HOME, "i.npy"), where)
+    value = -np.arange(30 * 30 * 40, dtype="<i4").reshape(30, 30, 40)
+    np.save(os.path.join(HOME, "v.npy"), value)
+    changed, filled = a.copy(), a.copy()
+    changed[::2], filled[:, :, 3] = value, 7
+    gathered, both = an_array(a[where[:, 0], where[:, 1]]), ("a.npy", "i.npy")
+    yield Scene("gather", ["gather", "a.npy", "--indices", "i.npy", *one], gathered, inputs=both)
+    yield Scene("gather by reading", ["gather", "a.npy", "--indices", "i.npy", "--io", "read", *one], gathered,
+                inputs=both)
+    yield Scene("gather to a pipe", ["gather", "a.npy", "--indices", "i.npy"], gathered, inputs=both, to_stdout="pipe")
+    yield Scene("gather with indices from a pipe", ["gather", "a.npy", "--indices", "-", *one], gathered,
+                stdin="i.npy")
+    yield Scene("gather along an axis, over an old file",
+                ["gather", "a.npy", "--indices", "[[3, 1], [0, 29]]", "--axis", "1", *one, "--force"],
+                an_array(a[:, [[3, 1], [0, 29]]]), old=OLD)
+    yield Scene("slice with a list", ["a.npy", "[:, [0, 2, -1]]", *one], an_array(a[:, [0, 2, -1]]))
+    yield Scene("cut one tensor, keep the rest", ["m.safetensors", "[::2]", "-t", "w", "--keep-rest",
+                                                 "-o", "o.safetensors"], a_safetensors(a[::2]),
+                output="o.safetensors", inputs=("m.safetensors",))
+    yield Scene("slice to raw bytes", ["a.npy", every, "-o", "o.bin"], bytes_of(a[::2]), output="o.bin")
+    put = ["assign", "a.npy", every, "--value", "v.npy"]
+    yield Scene("assign to a copy", [*put, *one], an_array(changed), inputs=("a.npy", "v.npy"))
+    yield Scene("assign to a copy over an old file", [*put, *one, "--force"], an_array(changed),
+                inputs=("a.npy", "v.npy"), old=OLD)
+    yield Scene("assign to a copy over itself", [*put, "-o", "a.npy", "--force"], an_array(changed),
+                inputs=("a.npy", "v.npy"), output="a.npy", old=OLD)
+    yield Scene("assign from a pipe", ["assign", "a.npy", every, "--value", "-", *one], an_array(changed),
+                stdin="v.npy")
+    yield InPlace("assign in place", [*put, "--in-place"], an_array(changed), inputs=("a.npy", "v.npy"))
+    yield InPlace("fill in place, with --fsync", ["assign", "a.npy", "..., 3", "--fill", "7", "--in-place", "--fsync"],
+                  an_array(filled))
     yield Scene("info", ["info", "a.npy"], text_with(b"(60, 30, 40)", b"int32"), to_stdout="file")
 
 
@@ -273,7 +347,7 @@ def judge(scene, run, folder, by=None, litter=False, ignore=(), silent=False, na
     if by is not None and run.status == -by:
         return
     if run.status == 0:
-        if state == "old":
+        if state in ("old", "part"):
             raise Wrong("exit status 0, and no output")
         if scene.to_stdout and run.out != scene.new:
             raise Wrong(f"exit status 0, and {len(run.out)} of {len(scene.new)} bytes on standard output")
@@ -356,21 +430,19 @@ def signals(scene, calls, folder):
 
 
 def shrink(scene, calls, folder):
-    if not scene.inputs:
-        return
-    name = scene.inputs[0]
-    size = os.path.getsize(os.path.join(HOME, name))
-    for number in range(1, len(calls) + 1):
+    for name, number in itertools.product(scene.inputs, range(1, len(calls) + 1)):
+        size = os.path.getsize(os.path.join(HOME, name))
         for cut in (50, 5000) if QUICK else (0, 50, 130, 5000, size // 2, size - 1):
             def act(call):
                 # not after it was replaced by the output
                 if os.stat(os.path.join(folder, name)).st_size == size:
                     os.truncate(os.path.join(folder, name), cut)
-            yield f"cut to {cut}", lambda: turn(scene, folder, number, act, ignore=(name,), names=name)
+            # cut before the run has begun to look at it, it is just a short file
+            yield f"{name} cut to {cut},", lambda: turn(scene, folder, number, act, ignore=(name,), names=name)
 
 
 def rival(scene, calls, folder):
-    if scene.to_stdout or scene.old is not None:
+    if scene.to_stdout or scene.old is not None or isinstance(scene, InPlace):
         return
     path = os.path.join(folder, scene.output)
     for number in range(1, len(calls) + 1):
