@@ -6,12 +6,14 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
-use tslice::dtype::DType;
+use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::{self, Copy, Progress};
 use tslice::format::{Contents, Format, FormatError, npy, read_contents, safetensors};
+use tslice::index::nested::{self, Nested};
 use tslice::index::resolve::{Pick, Selection, resolve};
 use tslice::index::strided_slice::{StridedSlice, parse_list, parse_mask};
 use tslice::index::{IndexExpr, Item, Slice, numpy};
+use tslice::number::element;
 use tslice::plan::Plan;
 use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::{Sink, SinkError, WriteOrder};
@@ -22,9 +24,10 @@ use tslice::view::{Layout, View};
 pub(crate) type Body = fn(&[u8]);
 
 /// All targets by name; `fuzz/corpus` has a folder for each.
-pub(crate) const TARGETS: [(&str, Body); 5] = [
+pub(crate) const TARGETS: [(&str, Body); 6] = [
     ("index_text", index_text),
     ("strided_slice", strided_slice),
+    ("typed_numbers", typed_numbers),
     ("npy_header", npy_header),
     ("safetensors_header", safetensors_header),
     ("engine", engine),
@@ -100,6 +103,43 @@ pub(crate) fn strided_slice(data: &[u8]) {
     assert_selects(&expr);
     let text = numpy::format(&expr).text;
     assert_same_selections(&expr, &numpy::parse(&text).expect("printed text parses").expr);
+}
+
+/// Nested lists of integers have as many as their shape says; one number becomes one element of
+/// any dtype, the second byte order the first one backwards.
+pub(crate) fn typed_numbers(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match nested::parse(text) {
+        Ok(Nested { shape, numbers }) => {
+            assert_eq!(shape.iter().product::<u64>(), numbers.len() as u64);
+            assert!(!shape.is_empty() && shape.len() <= 64);
+        }
+        Err(error) => {
+            assert!(text.get(error.span.clone()).is_some(), "{:?} in {text:?}", error.span);
+            assert_one_short_line(&error.to_string());
+        }
+    }
+    for scalar in Scalar::ALL {
+        let little = element(text, &DType::Scalar(scalar, Endian::Little));
+        let big = element(text, &DType::Scalar(scalar, Endian::Big));
+        assert_eq!(little.is_ok(), big.is_ok());
+        if let (Ok(mut little), Ok(big)) = (little, big) {
+            assert_eq!(little.len() as u64 * 8, scalar.bits());
+            let width = DType::Scalar(scalar, Endian::Big).swap_width();
+            little.chunks_exact_mut(width.max(1)).for_each(<[u8]>::reverse);
+            assert_eq!(little, big, "{scalar:?}");
+        }
+    }
+    // what Rust's own parser reads too is the same to the bit
+    if let Ok(value) = text.parse::<f64>()
+        && let Ok(bytes) = element(text, &DType::Scalar(Scalar::F64, Endian::Little))
+    {
+        let ours = f64::from_le_bytes(bytes.try_into().expect("8 bytes"));
+        assert!(
+            ours.to_bits() == value.to_bits() || ours.is_nan() && value.is_nan(),
+            "{ours} {value}"
+        );
+    }
 }
 
 /// A header of any bytes: see [`header`]. What is read of a `.npy` is written and read again.

@@ -555,7 +555,7 @@ def main():
     parser = argparse.ArgumentParser(description="every system call of a run goes wrong in turn")
     parser.add_argument("--bin", default="target/debug/tslice")
     parser.add_argument("--only", default="", help="the scenes, or misfortunes, whose name holds this")
-    parser.add_argument("--quick", action="store_true", help="one errno a call, SIGKILL alone")
+    parser.add_argument("--quick", action="store_true", help="one errno a call, SIGKILL alone, and a third of that")
     options = parser.parse_args()
     BIN, QUICK = os.path.abspath(options.bin), options.quick
     if not os.access(BIN, os.X_OK):
@@ -567,14 +567,16 @@ def main():
     misfortunes = (fail, signals, shrink, rival, switch, worlds)
     passed = failed = 0
     try:
-        for scene in scenes():
+        for index, scene in enumerate(scenes()):
             wanted = [m for m in misfortunes if options.only in f"{scene.name}: {m.__name__}"]
             if not wanted:
                 continue
             begun, before, count = time.monotonic(), (passed, failed), 0
             calls = scene.rehearse()
             for misfortune in wanted:
-                for title, one in misfortune(scene, calls, os.path.join(HOME, "work")):
+                for number, (title, one) in enumerate(misfortune(scene, calls, os.path.join(HOME, "work"))):
+                    if QUICK and number % 3 != index % 3:
+                        continue
                     try:
                         one()
                         passed += 1
