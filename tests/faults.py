@@ -210,6 +210,47 @@ class InPlace(Scene):
         return "both"
 
 
+class Folder(Scene):
+    """A run that makes a folder of shards, where there was none."""
+
+    def prepare(self, folder):
+        super().prepare(folder)
+        with open(os.path.join(folder, "m.safetensors.index.json"), "w") as file:
+            json.dump({"metadata": {}, "weight_map": {"w": "m.safetensors"}}, file)
+
+    def original(self, name):
+        with open(os.path.join(HOME, "m.safetensors"), "rb") as file:
+            return file.read() if name == "m.safetensors" else None
+
+    def state(self, folder, litter=False, ignore=()):
+        for name in os.listdir(folder):
+            if name not in ("spool", "out", "m.safetensors", "m.safetensors.index.json"):
+                if not (litter and name.startswith(".tslice-")):
+                    raise Wrong(f"{name} is left")
+        if "m.safetensors" not in ignore:
+            with open(os.path.join(folder, "m.safetensors"), "rb") as file:
+                if file.read() != self.original("m.safetensors"):
+                    raise Wrong("the shard was changed")
+        out = os.path.join(folder, "out")
+        if not os.path.exists(out):
+            return "old"
+        found = {name: open(os.path.join(out, name), "rb").read() for name in os.listdir(out)}
+        if found != self.new:
+            raise Wrong(f"the folder is not whole: it holds {sorted(found)}")
+        return "new"
+
+    def rehearse(self):
+        folder, calls = os.path.join(HOME, "work"), []
+        self.prepare(folder)
+        run = self.run(folder, lambda call: calls.append((call.name, call.path(), call.args[0])))
+        if run.status != 0 or run.err:
+            raise Wrong(f"the undisturbed run ends with {run.status}: {run.err!r}")
+        out = os.path.join(folder, "out")
+        self.new = {name: open(os.path.join(out, name), "rb").read() for name in os.listdir(out)}
+        self.expected(self.new["m.safetensors"])
+        return calls
+
+
 def feed(path):
     """A pipe that a process of its own fills from a file: its end to read, and the process."""
     reader, writer = os.pipe()
@@ -318,6 +359,9 @@ def scenes():
     yield Scene("cut one tensor, keep the rest", ["m.safetensors", "[::2]", "-t", "w", "--keep-rest",
                                                  "-o", "o.safetensors"], a_safetensors(a[::2]),
                 output="o.safetensors", inputs=("m.safetensors",))
+    yield Folder("cut one tensor of a sharded checkpoint", ["m.safetensors.index.json", "[::2]", "-t", "w",
+                                                            "--keep-rest", "-o", "out"], a_safetensors(a[::2]),
+                 output="out", inputs=("m.safetensors",))
     yield Scene("slice to raw bytes", ["a.npy", every, "-o", "o.bin"], bytes_of(a[::2]), output="o.bin")
     put = ["assign", "a.npy", every, "--value", "v.npy"]
     yield Scene("assign to a copy", [*put, *one], an_array(changed), inputs=("a.npy", "v.npy"))
@@ -425,7 +469,7 @@ def signals(scene, calls, folder):
         for which in (signal.SIGKILL,) if QUICK else (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
             def act(call):
                 os.kill(call.run.pid, which)
-            litter = which == signal.SIGKILL and scene.litters
+            litter = which == signal.SIGKILL and (scene.litters or isinstance(scene, Folder))
             yield which.name, lambda: turn(scene, folder, number, act, by=which, litter=litter)
 
 
@@ -442,7 +486,7 @@ def shrink(scene, calls, folder):
 
 
 def rival(scene, calls, folder):
-    if scene.to_stdout or scene.old is not None or isinstance(scene, InPlace):
+    if scene.to_stdout or scene.old is not None or isinstance(scene, (InPlace, Folder)):
         return
     path = os.path.join(folder, scene.output)
     for number in range(1, len(calls) + 1):
@@ -474,7 +518,7 @@ def rival(scene, calls, folder):
 
 
 def switch(scene, calls, folder):
-    if scene.to_stdout or scene.output in scene.inputs:
+    if scene.to_stdout or scene.output in scene.inputs or isinstance(scene, Folder):
         return
     seen = [n for n, (name, path, _) in enumerate(calls, 1) if name == "newfstatat" and path == scene.output.encode()]
     path, victim = os.path.join(folder, scene.output), os.path.join(folder, "spool", "victim")
