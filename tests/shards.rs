@@ -122,6 +122,9 @@ fn an_index_is_not_believed() {
     );
     fails(r#"{"a": "1.safetensors", "a": "1.safetensors"}"#, "two tensors are named 'a'");
 
+    index(dir.path(), r#"{"a": "model.safetensors.index.json"}"#);
+    tslice(dir.path(), &["-t", "a"]).assert().code(1).stdout("");
+
     fs::rename(dir.path().join("in/1.safetensors"), dir.path().join("1.safetensors")).unwrap();
     symlink("../1.safetensors", dir.path().join("in/1.safetensors")).unwrap();
     index(dir.path(), r#"{"a": "1.safetensors", "b": "1.safetensors"}"#);

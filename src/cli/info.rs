@@ -48,9 +48,13 @@ fn as_text(input: &Input) -> String {
         if count == 1 { "" } else { "s" },
         human_bytes(total)
     );
-    let heading = ["name", "dtype", "shape", "bytes", "order", "offset"].map(str::to_owned);
-    let rows: Vec<_> = std::iter::once(heading).chain(contents.tensors.iter().map(row)).collect();
-    let align = [Align::Left, Align::Left, Align::Left, Align::Right, Align::Left, Align::Right];
+    // the last column is for the files of a sharded checkpoint
+    let file = if input.checkpoint.is_some() { "file" } else { "" };
+    let heading = ["name", "dtype", "shape", "bytes", "order", "offset", file].map(str::to_owned);
+    let rows = contents.tensors.iter().map(|tensor| row(input, tensor));
+    let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();
+    let (left, right) = (Align::Left, Align::Right);
+    let align = [left, left, left, right, left, right, left];
     text.push_str(&table(&rows, align, 2));
     for (key, value) in &contents.metadata {
         text.push_str(&format!("  metadata {key:?}: {value:?}\n"));
@@ -58,14 +62,16 @@ fn as_text(input: &Input) -> String {
     text
 }
 
-fn row(tensor: &Tensor) -> [String; 6] {
+fn row(input: &Input, tensor: &Tensor) -> [String; 7] {
+    let (file, offset) = input.whereabouts(tensor);
     [
         tensor.name.as_deref().map_or_else(|| "-".to_owned(), printable),
         tensor.dtype.to_string(),
         Tuple(&tensor.shape).to_string(),
         tensor.bytes.to_string(),
         tensor.order.to_string(),
-        tensor.offset.to_string(),
+        offset.map_or_else(|| "deflated".to_owned(), |offset| offset.to_string()),
+        file.map_or_else(String::new, printable),
     ]
 }
 
@@ -75,14 +81,19 @@ fn as_json(input: &Input) -> Value {
         .tensors
         .iter()
         .map(|tensor| {
-            json!({
+            let (file, offset) = input.whereabouts(tensor);
+            let mut entry = json!({
                 "name": tensor.name,
                 "dtype": tensor.dtype.to_string(),
                 "shape": tensor.shape,
                 "bytes": tensor.bytes,
                 "order": tensor.order.to_string(),
-                "offset": tensor.offset,
-            })
+                "offset": offset,
+            });
+            if let Some(file) = file {
+                entry["file"] = file.into();
+            }
+            entry
         })
         .collect();
     json!({

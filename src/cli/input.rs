@@ -32,6 +32,8 @@ pub(crate) struct Checkpoint {
     pub(crate) name: String,
     pub(crate) index: shards::Index,
     pub(crate) metadata: Vec<BTreeMap<String, String>>,
+    /// Where each of the files begins in the bytes of the input.
+    pub(crate) starts: Vec<u64>,
 }
 
 /// What is wanted of an input, as far as that makes a difference to how it is opened.
@@ -79,6 +81,25 @@ impl Input {
             }
         }
         Ok(input)
+    }
+
+    /// Open a file whose first bytes tell all: no archive, no index.
+    pub(crate) fn open_with_header(path: &Path, io: args::Io) -> Result<Input, Failure> {
+        Input::with_header(path, open_bytes(path, io)?)
+    }
+
+    /// The file that holds a tensor, where there are several, and where in it the tensor begins;
+    /// nowhere where it is compressed.
+    pub(crate) fn whereabouts(&self, tensor: &Tensor) -> (Option<&str>, Option<u64>) {
+        match &self.checkpoint {
+            Some(checkpoint) => {
+                let file = checkpoint.index.files.get(tensor.part).map(String::as_str);
+                let start = checkpoint.starts.get(tensor.part).copied().unwrap_or(0);
+                (file, tensor.offset.checked_sub(start))
+            }
+            None if tensor.part > 0 => (None, None),
+            None => (None, Some(tensor.offset)),
+        }
     }
 
     /// A file whose first bytes tell all.

@@ -31,13 +31,16 @@ pub(crate) fn open(
     let mut joined = Joined::default();
     let mut tensors = Vec::new();
     let mut metadata = Vec::new();
+    let mut starts = Vec::new();
     for (number, file) in index.files.iter().enumerate() {
         metadata.push(Default::default());
+        starts.push(0);
         if !files.contains(&number) {
             continue;
         }
         let shard_path = locate(path, file, &folders)?;
-        let shard = Input::open(&shard_path, wanted.io)?;
+        // never an index again, which could name itself
+        let shard = Input::open_with_header(&shard_path, wanted.io)?;
         if shard.contents.format != Format::Safetensors {
             return Err(Failure::file(&shard_path, "a shard has to be a .safetensors file"));
         }
@@ -52,12 +55,12 @@ pub(crate) fn open(
             tensor.offset += base;
             tensor
         }));
-        metadata[number] = shard.contents.metadata;
+        (metadata[number], starts[number]) = (shard.contents.metadata, base);
     }
     let all = metadata.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
     let contents = Contents { format: Format::Sharded, tensors, metadata: all, header_len: 0 };
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let checkpoint = Checkpoint { name, index, metadata };
+    let checkpoint = Checkpoint { name, index, metadata, starts };
     let bytes = source::Input::Random(Box::new(joined));
     let checkpoint = Some(Box::new(checkpoint));
     Ok(Input { checkpoint, ..Input::of_file(path, bytes, contents) })
