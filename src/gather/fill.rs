@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::ahead::{AHEAD, Ahead};
 use super::copy::{copy_rows, read_rows};
 use super::{Cut, Gather, NOWHERE};
 use crate::execute::{FillError, Pieces, fill_box};
@@ -14,7 +15,7 @@ use crate::shape::Order;
 use crate::source::Source;
 
 /// Rows whose offsets are worked out at a time: they stay in a level-1 cache.
-const BLOCK: usize = 4096;
+const BLOCK: usize = 2048;
 
 /// How many times more tuples are worth holding where they are used again and again.
 const REUSE: u64 = 16;
@@ -25,6 +26,7 @@ pub struct Gathering<'a> {
     pub(super) indices: &'a dyn Source,
     /// The offsets of all tuples, where there are few.
     held: Option<Vec<u64>>,
+    pub(super) ahead: Ahead,
 }
 
 impl Gather {
@@ -38,7 +40,7 @@ impl Gather {
         let most = if repeated { self.hold.saturating_mul(REUSE) } else { self.hold };
         let hold = self.bytes > 0 && count <= most;
         let held = if hold { Some(self.hold(indices)?) } else { None };
-        Ok(Gathering { gather: self, indices, held })
+        Ok(Gathering { gather: self, indices, held, ahead: Ahead::default() })
     }
 
     /// The offsets of all tuples.
@@ -96,8 +98,9 @@ impl Pieces for Gathering<'_> {
             Cut::Nothing => Ok(()),
             Cut::Rows(most) => self.fill_rows(self.rows(number, *most), source, scratch, out),
             Cut::Slab { plan, bias } => {
+                let row = number / plan.pieces();
                 let mut offset = [0];
-                self.offsets(number / plan.pieces(), &mut offset)?;
+                self.offsets(row, &mut offset)?;
                 if offset[0] == NOWHERE {
                     out.fill(0);
                     return Ok(());
@@ -128,9 +131,12 @@ impl Gathering<'_> {
         let slab_bytes = self.gather.slab_bytes() as usize;
         let mut offsets = vec![0; BLOCK.min((rows.end - rows.start) as usize)];
         let mut row = rows.start;
+        // the rows of a short piece are asked for by those before it
+        self.prepare(source, row, row == 0 || rows.end - rows.start > AHEAD);
         for part in out.chunks_mut(BLOCK * slab_bytes) {
             let offsets = &mut offsets[..part.len() / slab_bytes];
             self.offsets(row, offsets)?;
+            self.look_ahead(source, row, offsets.len() as u64);
             if source.window_limit().is_some() {
                 read_rows(source, offsets, slab, *run, scratch, part)?;
             } else {
@@ -144,7 +150,7 @@ impl Gathering<'_> {
 
     /// Where the slabs of the rows from `row` on lie in the params' file, in bytes, or
     /// [`NOWHERE`]; as many as `out` holds.
-    fn offsets(&self, mut row: u64, out: &mut [u64]) -> Result<(), FillError> {
+    pub(super) fn offsets(&self, mut row: u64, out: &mut [u64]) -> Result<(), FillError> {
         let Gather { rows, together, first, positions, .. } = &self.gather;
         let mut left = out;
         while !left.is_empty() {

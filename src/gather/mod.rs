@@ -24,6 +24,7 @@ use crate::shape::{self, List, MAX_NDIM, Order, contiguous_strides};
 use crate::source::Memory;
 use crate::view::{Axis, Layout, View, ViewError, coalesce, gcd, reach};
 
+mod ahead;
 mod check;
 mod copy;
 mod fill;

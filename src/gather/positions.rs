@@ -69,6 +69,8 @@ pub struct Positions {
     merged: Vec<Axis>,
     /// The axis of the numbers in a tuple.
     tuple: Axis,
+    /// Whether all tuples lie one after the other.
+    contiguous: bool,
     words: Words,
 }
 
@@ -152,7 +154,7 @@ impl Positions {
             Some(&stride) => Axis { len: columns.len() as u64, stride },
             None => Axis { len: 1, stride: integers.width as i64 },
         };
-        Ok(Positions {
+        let mut positions = Positions {
             integers,
             merge: integers.merge(columns.len()),
             columns,
@@ -161,11 +163,21 @@ impl Positions {
             order: Order::C,
             count,
             offset: indices.offset,
-            merged: merged(&axes),
+            merged: Vec::new(),
             axes,
             tuple,
+            contiguous: false,
             words,
-        })
+        };
+        positions.merge_axes();
+        Ok(positions)
+    }
+
+    fn merge_axes(&mut self) {
+        self.merged = merged(&self.axes);
+        let mut all = self.merged.clone();
+        all.push(self.tuple);
+        self.contiguous = coalesce(&all, self.integers.width as u64).0.is_empty();
     }
 
     /// The same positions, numbered in another order of their axes.
@@ -173,7 +185,7 @@ impl Positions {
     pub fn numbered(mut self, order: Order) -> Positions {
         if order != self.order {
             self.axes.reverse();
-            self.merged = merged(&self.axes);
+            self.merge_axes();
             self.order = order;
         }
         self
@@ -226,9 +238,7 @@ impl Positions {
     ) -> Result<&'a [u8], SourceError> {
         let tuple_bytes = self.tuple_bytes();
         let item = self.integers.width as u64;
-        let mut all = self.merged.clone();
-        all.push(self.tuple);
-        if coalesce(&all, item).0.is_empty() {
+        if self.contiguous {
             let start = self.offset + range.start * tuple_bytes as u64;
             let end = self.offset + range.end * tuple_bytes as u64;
             return source.window(start..end, scratch);

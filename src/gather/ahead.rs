@@ -1,0 +1,136 @@
+//! Having the pages that rows lie on before they are copied.
+//!
+//! Random rows of a file that is not in the page cache cost a turn of the disk each, unless they
+//! are asked for some hundreds ahead. Where the file is in the cache and its rows lie densely,
+//! faults are the cost, and mapping all its pages at once is cheaper. Which of the two it is, if
+//! any, a sample of the rows tells. Nothing here can fail or change a byte.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Gathering, NOWHERE};
+use crate::source::{Advice, Source};
+use crate::view::reach;
+
+/// Rows that are asked for ahead of those that are copied.
+pub(super) const AHEAD: u64 = 1024;
+
+/// The sample: so many rows at each of so many places.
+const NEIGHBOURS: usize = 16;
+const PLACES: u64 = 16;
+
+/// Rows asked for in one call may have gaps between them, in bytes.
+const GAP: u64 = 4096;
+
+/// A fault maps about as much of a cached file at once, in bytes.
+const AROUND: u64 = 64 << 10;
+
+/// What is mapped in one call, in bytes.
+const CHUNK: u64 = 16 << 20;
+
+/// What was found out about the params' pages.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    state: OnceLock<State>,
+    /// How many chunks of the params were mapped.
+    mapped: AtomicU64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// All the sample is in memory.
+    Cached,
+    /// The same, and the rows lie densely in a map.
+    Dense,
+    /// The disk has to be waited for.
+    Cold,
+}
+
+impl Gathering<'_> {
+    /// Before the rows from row `first` on are copied; `fresh` where nobody has asked for them.
+    pub(super) fn prepare(&self, source: &dyn Source, first: u64, fresh: bool) {
+        match *self.ahead.state.get_or_init(|| self.sample(source)) {
+            State::Cached => {}
+            State::Dense => self.map(source),
+            State::Cold if fresh => self.ask(source, first, AHEAD),
+            State::Cold => {}
+        }
+    }
+
+    /// Ask for `count` rows that lie [`AHEAD`] of row `first`.
+    pub(super) fn look_ahead(&self, source: &dyn Source, first: u64, count: u64) {
+        if self.ahead.state.get() == Some(&State::Cold) {
+            self.ask(source, first.saturating_add(AHEAD), count);
+        }
+    }
+
+    fn sample(&self, source: &dyn Source) -> State {
+        let gather = &self.gather;
+        let rows = gather.row_count();
+        let slab = reach(&gather.slab, gather.run);
+        // a slab with long gaps in it is left to the kernel: it would be mostly gaps
+        let gaps = (slab.end - slab.start) as u64 > 4 * gather.slab_bytes();
+        let mut offsets = [NOWHERE; NEIGHBOURS];
+        for place in 0..PLACES {
+            let first = (u128::from(rows) * u128::from(place) / u128::from(PLACES)) as u64;
+            let count = (rows - first).min(NEIGHBOURS as u64) as usize;
+            // a bad position is reported in its turn
+            if self.offsets(first, &mut offsets[..count]).is_err() {
+                continue;
+            }
+            for offset in offsets[..count].iter().filter(|&&offset| offset != NOWHERE) {
+                if !gaps && !source.is_cached(offset.wrapping_add_signed(slab.start)) {
+                    if source.window_limit().is_none() {
+                        source.advise(gather.params.clone(), Advice::Random);
+                    }
+                    return State::Cold;
+                }
+            }
+        }
+        let size = gather.params.end - gather.params.start;
+        let dense = source.window_limit().is_none() && rows >= (size / AROUND).max(64);
+        if dense { State::Dense } else { State::Cached }
+    }
+
+    /// Map the pages of the params, together with whoever else comes here.
+    fn map(&self, source: &dyn Source) {
+        let params = &self.gather.params;
+        loop {
+            let chunk = self.ahead.mapped.fetch_add(1, Ordering::Relaxed);
+            let start = params.start.saturating_add(chunk.saturating_mul(CHUNK));
+            if start >= params.end {
+                // so that the count cannot come around
+                self.ahead.mapped.fetch_sub(1, Ordering::Relaxed);
+                return;
+            }
+            source.advise(start..params.end.min(start + CHUNK), Advice::Populate);
+        }
+    }
+
+    /// Begin to read `count` rows from row `first` on.
+    fn ask(&self, source: &dyn Source, first: u64, count: u64) {
+        let gather = &self.gather;
+        let count = count.min(gather.row_count().saturating_sub(first));
+        let slab = reach(&gather.slab, gather.run);
+        let mut offsets = vec![0; count as usize];
+        if self.offsets(first, &mut offsets).is_err() {
+            return;
+        }
+        let mut range = 0..0;
+        for offset in offsets.into_iter().filter(|&offset| offset != NOWHERE) {
+            let start = offset.wrapping_add_signed(slab.start);
+            let end = offset.wrapping_add_signed(slab.end);
+            if start >= range.start && start <= range.end + GAP {
+                range.end = range.end.max(end);
+            } else {
+                if !range.is_empty() {
+                    source.advise(range, Advice::WillNeed);
+                }
+                range = start..end;
+            }
+        }
+        if !range.is_empty() {
+            source.advise(range, Advice::WillNeed);
+        }
+    }
+}
