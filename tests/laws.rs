@@ -171,8 +171,14 @@ fn way() -> impl Strategy<Value = Way> {
     })
 }
 
+/// How many cases each law is tried on: 2000, or what `PROPTEST_CASES` says.
+fn cases() -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig::with_cases(asked.unwrap_or(2000))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(cases())]
 
     #[test]
     fn the_engine_selects_what_a_loop_over_elements_does(
