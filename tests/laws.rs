@@ -174,7 +174,8 @@ fn way() -> impl Strategy<Value = Way> {
 /// How many cases each law is tried on: 2000, or what `PROPTEST_CASES` says.
 fn cases() -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig::with_cases(asked.unwrap_or(2000))
+    let cases = asked.unwrap_or(2000);
+    ProptestConfig { cases, max_global_rejects: cases.saturating_mul(20), ..Default::default() }
 }
 
 proptest! {
