@@ -13,6 +13,7 @@ use std::os::unix::fs::FileExt;
 
 use memmap2::{Mmap, MmapOptions};
 
+use super::read::is_cached;
 use super::{Advice, Source, SourceError, inside};
 use crate::os::sigbus::Watch;
 
@@ -87,17 +88,8 @@ impl Source for Mapped {
     }
 
     fn is_cached(&self, at: u64) -> bool {
-        const PAGE: usize = 4096;
-        let start = (self.base + at) as usize / PAGE * PAGE;
-        let mut resident = 0u8;
-        match self.map.get(start) {
-            // SAFETY: the page is one of this map's, and its state is one byte.
-            Some(page) => unsafe {
-                let page = std::ptr::from_ref(page).cast_mut().cast();
-                libc::mincore(page, 1, &raw mut resident) != 0 || resident & 1 == 1
-            },
-            None => true,
-        }
+        // the map itself cannot tell of a file that is not ours
+        is_cached(&self.file, self.base.saturating_add(at))
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) {

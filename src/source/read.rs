@@ -67,11 +67,7 @@ impl Source for Positioned {
     }
 
     fn is_cached(&self, at: u64) -> bool {
-        let mut byte = [0];
-        let mut buffers = [IoSliceMut::new(&mut byte)];
-        let flags = ReadWriteFlags::NOWAIT;
-        let read = preadv2(&self.file, &mut buffers, self.base.saturating_add(at), flags);
-        !matches!(read, Err(Errno::AGAIN))
+        is_cached(&self.file, self.base.saturating_add(at))
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) {
@@ -88,4 +84,12 @@ impl Source for Positioned {
             let _ = fadvise(&self.file, start, Some(count), advice);
         }
     }
+}
+
+/// Whether byte `at` of a file can be read without waiting for a disk.
+pub(super) fn is_cached(file: &File, at: u64) -> bool {
+    let mut byte = [0];
+    let mut buffers = [IoSliceMut::new(&mut byte)];
+    let read = preadv2(file, &mut buffers, at, ReadWriteFlags::NOWAIT);
+    !matches!(read, Err(Errno::AGAIN))
 }
