@@ -23,6 +23,9 @@ use crate::view::{Axis, Layout, View, ViewError, gcd, reach};
 /// Rows whose positions are read at a time.
 const BLOCK: u64 = 4096;
 
+/// Slabs of this length in bytes have pages of their own.
+const PAGE: u64 = 4096;
+
 /// What to write where: everything but the bytes.
 #[derive(Clone, Debug)]
 pub struct Scatter {
@@ -192,7 +195,7 @@ impl Scattering<'_> {
             && let Some(shared) = self.patch.shared(slab.bytes())
             && in_memory(shared, offsets, *target, &whole, bytes)
         {
-            return Ok(());
+            return self.patch.check();
         }
         for &offset in offsets {
             let count = (slab.bytes() - within).min(bytes.len() as u64);
@@ -219,13 +222,17 @@ fn in_memory(shared: &Shared, offsets: &[u64], target: u64, slab: &Part, bytes: 
         let first = (target + offset) as i64 + slab.first;
         (first + span.start) as u64..(first + span.end) as u64
     };
-    if span.end - span.start > PIECE_BYTES as i64 {
+    let span_bytes = (span.end - span.start) as u64;
+    if span_bytes > PIECE_BYTES {
         return false;
     }
-    let mut ascending: Vec<u64> = offsets.iter().copied().filter(|&at| at != NOWHERE).collect();
-    ascending.sort_unstable();
-    if !shared.populate(ascending.into_iter().map(place)) {
-        return false;
+    // a call for each of many scattered elements takes longer than the faults that it spares
+    if span_bytes >= PAGE {
+        let mut ascending: Vec<u64> = offsets.iter().copied().filter(|&at| at != NOWHERE).collect();
+        ascending.sort_unstable();
+        if !shared.populate(ascending.into_iter().map(place)) {
+            return false;
+        }
     }
     let rows = bytes.chunks_exact(slab.bytes() as usize);
     for (row, &offset) in rows.zip(offsets).filter(|&(_, &offset)| offset != NOWHERE) {

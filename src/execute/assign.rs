@@ -56,6 +56,11 @@ impl Pieces for Assignment {
         mut out: &mut [u8],
     ) -> Result<(), FillError> {
         let Place { output, row_bytes, .. } = self.place(number);
+        if let Some(run) = self.value.repeated().filter(|run| run.end - run.start <= PAGE) {
+            let phase = output % (run.end - run.start);
+            repeat(source.window(run, scratch)?, phase as usize, out);
+            return Ok(source.verify()?);
+        }
         self.value.parts(output..output + row_bytes, &mut |part| {
             let (now, later) = std::mem::take(&mut out).split_at_mut(part.bytes() as usize);
             out = later;
@@ -64,6 +69,19 @@ impl Pieces for Assignment {
         // what is written in place cannot be taken back: no zeros for bytes that were lost
         source.verify()?;
         Ok(())
+    }
+}
+
+/// Fill `out` with copies of a run, from byte `phase` of it on.
+fn repeat(run: &[u8], phase: usize, out: &mut [u8]) {
+    let mut done = run.len().min(out.len());
+    for (byte, &of_run) in out.iter_mut().zip(run.iter().cycle().skip(phase)).take(done) {
+        *byte = of_run;
+    }
+    while done < out.len() {
+        let next = done.min(out.len() - done);
+        out.copy_within(..next, done);
+        done += next;
     }
 }
 
@@ -103,7 +121,7 @@ impl Sink for Spread<'_> {
 /// Lay a part out in the target, the way that suits its runs.
 pub(crate) fn write_part(patch: &Patch, part: &Part, bytes: &[u8]) -> Result<(), SinkError> {
     if patch.shared(part.run).is_some_and(|shared| in_memory(shared, part, bytes)) {
-        return Ok(());
+        return patch.check();
     }
     each_run(&part.axes, part.run, bytes, part.first, |at, run| patch.write_at(at as u64, run))
 }

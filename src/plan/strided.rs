@@ -20,7 +20,6 @@
 //! ```
 
 use std::cmp::Reverse;
-use std::convert::Infallible;
 use std::ops::Range;
 
 use super::PIECE_BYTES;
@@ -128,17 +127,12 @@ impl Strided {
         Part { first: self.first, axes: self.axes.clone(), run: self.run }
     }
 
-    /// The range of the file that a range of the dense bytes reaches over.
-    pub fn reach(&self, range: Range<u64>) -> Range<u64> {
-        let mut reach: Option<Range<i64>> = None;
-        let Ok(()) = self.parts(range, &mut |part| {
-            let span = crate::view::reach(&part.axes, part.run);
-            let (start, end) = (part.first + span.start, part.first + span.end);
-            let known = reach.get_or_insert(start..end);
-            *known = known.start.min(start)..known.end.max(end);
-            Ok::<(), Infallible>(())
-        });
-        reach.map_or(0..0, |reach| reach.start as u64..reach.end as u64)
+    /// The range of the file that holds the one run which is repeated all over; `None` where there
+    /// is more than one.
+    pub fn repeated(&self) -> Option<Range<u64>> {
+        let repeated = !self.axes.is_empty() && self.axes.iter().all(|axis| axis.stride == 0);
+        let first = self.first as u64;
+        repeated.then_some(first..first + self.run)
     }
 }
 

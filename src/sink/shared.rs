@@ -14,11 +14,10 @@ use std::ops::Range;
 
 use memmap2::{Advice, MmapOptions, MmapRaw};
 
-use super::SinkError;
 use crate::os::sigbus::Watch;
 
 /// What is brought in with a run, in bytes; pages of other sizes are multiples of it.
-const PAGE: u64 = 4096;
+pub(super) const PAGE: u64 = 4096;
 
 /// A whole file in memory, written to by any thread.
 #[derive(Debug)]
@@ -79,11 +78,8 @@ impl Shared {
         })
     }
 
-    /// Whether all that was written is in the file.
-    ///
-    /// # Errors
-    /// [`SinkError::Shrunk`] where the file became shorter in the meantime.
-    pub(super) fn verify(&self) -> Result<(), SinkError> {
-        self.watch.lost().map_or(Ok(()), |_| Err(SinkError::Shrunk))
+    /// The first byte that was found lost, where one was: what was written from there on is too.
+    pub(super) fn lost(&self) -> Option<u64> {
+        self.watch.lost().map(|at| at as u64)
     }
 }
