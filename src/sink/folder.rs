@@ -11,6 +11,7 @@
 //!    that is killed leaves an old index, never a new one that names files that are not there.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use rustix::io::Errno;
 use super::file::{FileSink, Naming, sync_dir};
 use super::litter::Litter;
 use super::place::Entry;
-use super::{Options, Sink, SinkError, WriteOrder};
+use super::{Options, Sink, SinkError, WriteOrder, retry};
 
 /// A folder, on its way to its name.
 #[derive(Debug)]
@@ -99,7 +100,8 @@ impl Place {
                     None => Place::new(&real),
                 }
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Place::new(path),
+            Err(error) if error.kind() == ErrorKind::NotFound => Place::new(path),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Place::find(path, options),
             Err(error) => Err(failed(error)),
         }
     }
@@ -118,7 +120,7 @@ impl Place {
 
 fn open(dir: &Path) -> Result<Arc<OwnedFd>, SinkError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = openat(CWD, dir, flags, Mode::empty());
+    let dir = retry(|| openat(CWD, dir, flags, Mode::empty()));
     dir.map(Arc::new).map_err(SinkError::os("cannot be created"))
 }
 
@@ -157,7 +159,7 @@ fn place_new(
     let make = |name: &str| mkdirat(dir, name, Mode::from_raw_mode(0o777));
     let litter = Litter::create_folder(dir, names, make).map_err(&failed)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder = openat(dir, litter.name(), flags, Mode::empty());
+    let folder = retry(|| openat(dir, litter.name(), flags, Mode::empty()));
     let folder = Arc::new(folder.map_err(|error| failed(error.into()))?);
     for Part { sink, name, .. } in files {
         let entry = Entry { dir: Arc::clone(&folder), name: name.into(), old: None };

@@ -29,11 +29,20 @@ struct Name {
 impl Name {
     fn unlink(&self) {
         // Nothing could be done about a failure, and nobody be told.
-        for file in self.files.iter().flatten() {
-            let _ = unlinkat(&self.dir, format!("{}/{file}", self.name), AtFlags::empty());
+        let Some(files) = &self.files else {
+            let _ = unlinkat(&self.dir, &self.name, AtFlags::empty());
+            return;
+        };
+        // Where a signal asks for it, another thread may still be putting files into the folder.
+        for _ in 0..1000 {
+            for file in files {
+                let _ = unlinkat(&self.dir, format!("{}/{file}", self.name), AtFlags::empty());
+            }
+            match unlinkat(&self.dir, &self.name, AtFlags::REMOVEDIR) {
+                Err(Errno::NOTEMPTY | Errno::EXIST) => {}
+                _ => return,
+            }
         }
-        let kind = if self.files.is_some() { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-        let _ = unlinkat(&self.dir, &self.name, kind);
     }
 
     fn is(&self, other: &Self) -> bool {
