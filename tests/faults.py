@@ -360,7 +360,7 @@ def scenes():
                                                  "-o", "o.safetensors"], a_safetensors(a[::2]),
                 output="o.safetensors", inputs=("m.safetensors",))
     yield Folder("cut one tensor of a sharded checkpoint", ["m.safetensors.index.json", "[::2]", "-t", "w",
-                                                            "--keep-rest", "-o", "out"], a_safetensors(a[::2]),
+                                                            "--keep-rest", "-o", "out/"], a_safetensors(a[::2]),
                  output="out", inputs=("m.safetensors",))
     yield Scene("slice to raw bytes", ["a.npy", every, "-o", "o.bin"], bytes_of(a[::2]), output="o.bin")
     put = ["assign", "a.npy", every, "--value", "v.npy"]
