@@ -38,8 +38,8 @@ const EXCEPTIONS: &[(&str, &str)] = &[
 const PACKAGES: &[(&str, &[&str])] = &[
     ("clap", &["cli/args.rs", "cli/misuse.rs", "cli/mod.rs", "cli/man.rs"]),
     ("clap_complete", &["cli/args.rs", "cli/completions.rs", "cli/man.rs"]),
-    ("crc32fast", &["source/inflate.rs", "sink/zip.rs"]),
-    ("flate2", &["source/inflate.rs"]),
+    ("crc32fast", &["source/inflate.rs", "sink/deflate.rs", "sink/zip.rs"]),
+    ("flate2", &["source/inflate.rs", "sink/deflate.rs"]),
     ("globset", &["cli/choose.rs"]),
     ("half", &["text.rs"]),
     ("indicatif", &["cli/progress.rs"]),

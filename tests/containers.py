@@ -254,6 +254,49 @@ def texts(folder):
     check("3-d csv", status == 1 and not out and "at most 2 axes" in err, err)
 
 
+def deflated(folder):
+    """Archives of --deflate, to a file and into a pipe, against what NumPy has in memory."""
+    rng = np.random.default_rng(2)
+    source, out = os.path.join(folder, "d.npz"), os.path.join(folder, "deflated.npz")
+    arrays = {
+        "noise": rng.integers(0, 256, 1 << 20, "u1"),
+        "runs": np.repeat(np.arange(300, dtype="i8"), 1000).reshape(300, 1000),
+        "none": np.zeros((0, 3), "f4"),
+        "one": np.array(2.5),
+        "\u00fc": np.arange(24, dtype=">i2").reshape(2, 3, 4),
+    }
+    np.savez(source, **arrays)
+
+    def same(name, blob, index):
+        archive = io.BytesIO(blob)
+        with zipfile.ZipFile(archive) as zipped:
+            methods = {info.compress_type for info in zipped.infolist()}
+            check(f"{name}: zip", zipped.testzip() is None and methods == {zipfile.ZIP_DEFLATED}, str(methods))
+        loaded = np.load(io.BytesIO(blob))
+        check(f"{name}: names", loaded.files == list(arrays), str(loaded.files))
+        for key, array in arrays.items():
+            found, expected = loaded[key], array[index]
+            equal = found.dtype == expected.dtype and found.shape == expected.shape
+            check(f"{name}: {key}", equal and found.tobytes() == expected.tobytes(), f"{found!r}")
+
+    for text, index in (("...", ...), ("..., ::-1", None)):
+        if index is None:
+            del arrays["one"]
+            index = (..., slice(None, None, -1))
+        choice = [flag for key in arrays for flag in ("-t", key)]
+        status, _, err = run(source, text, *choice, "--deflate", "-f", "-o", out)
+        check(f"deflate {text}", (status, err) == (0, ""), err)
+        with open(out, "rb") as file:
+            blob = file.read()
+        same(f"deflate {text}", blob, index)
+        status, piped, err = run(source, text, *choice, "--deflate", "--to", "npz")
+        check(f"deflate {text} into a pipe", (status, err) == (0, ""), err)
+        same(f"deflate {text} into a pipe", piped, index)
+    mine = os.path.getsize(out)
+    np.savez_compressed(source, **{key: array[..., ::-1] for key, array in arrays.items()})
+    check("deflate: as small as NumPy's", mine < 1.05 * os.path.getsize(source), f"{mine} bytes")
+
+
 def npy(array):
     out = io.BytesIO()
     np.save(out, array)
@@ -348,6 +391,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tslice-containers-") as folder:
         pairs(folder, np.random.default_rng(1))
         texts(folder)
+        deflated(folder)
         hostile(folder)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0

@@ -44,7 +44,7 @@ _tslice() {
 
     case "${cmd}" in
         tslice)
-            opts="-t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --order --name --threads --dry-run --quiet --keep-rest --rename --help --version slice gather assign scatter info explain completions"
+            opts="-t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --rename --help --version slice gather assign scatter info explain completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -312,7 +312,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__gather)
-            opts="-t -o -f -j -n -q -h --indices --axis --batch-dims --out-of-range --tensor --indices-tensor --io --output --to --force --fsync --order --name --threads --dry-run --quiet --help"
+            opts="-t -o -f -j -n -q -h --indices --axis --batch-dims --out-of-range --tensor --indices-tensor --io --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -462,7 +462,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__slice)
-            opts="-t -o -f -j -n -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --order --name --threads --dry-run --quiet --keep-rest --rename --help"
+            opts="-t -o -f -j -n -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --rename --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

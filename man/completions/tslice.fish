@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tslice_global_optspecs
-    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims t/tensor= io= dtype= shape= offset= input-order= o/output= to= f/force fsync order= name= j/threads= n/dry-run q/quiet keep-rest rename= h/help V/version
+    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims t/tensor= io= dtype= shape= offset= input-order= o/output= to= f/force fsync deflate order= name= j/threads= n/dry-run q/quiet keep-rest rename= h/help V/version
 end
 
 function __fish_tslice_needs_command
@@ -57,6 +57,7 @@ complete -c tslice -n "__fish_tslice_needs_command" -l rename -d 'Give a tensor 
 complete -c tslice -n "__fish_tslice_needs_command" -l keepdims -d 'Keep the axes that integers index, with length 1'
 complete -c tslice -n "__fish_tslice_needs_command" -s f -l force -d 'Replace the output if it exists'
 complete -c tslice -n "__fish_tslice_needs_command" -l fsync -d 'Wait until the disk has the output'
+complete -c tslice -n "__fish_tslice_needs_command" -l deflate -d 'Compress the arrays of the output, as np.savez_compressed does (.npz)'
 complete -c tslice -n "__fish_tslice_needs_command" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
 complete -c tslice -n "__fish_tslice_needs_command" -s q -l quiet -d 'Show no progress'
 complete -c tslice -n "__fish_tslice_needs_command" -l keep-rest -d 'Copy the tensors that -t does not choose as they are (.safetensors, .npz)'
@@ -102,6 +103,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand slice" -l rename -d 'Give 
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l keepdims -d 'Keep the axes that integers index, with length 1'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s f -l force -d 'Replace the output if it exists'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l fsync -d 'Wait until the disk has the output'
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l deflate -d 'Compress the arrays of the output, as np.savez_compressed does (.npz)'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s q -l quiet -d 'Show no progress'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l keep-rest -d 'Copy the tensors that -t does not choose as they are (.safetensors, .npz)'
@@ -132,6 +134,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand gather" -l name -d 'The na
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s f -l force -d 'Replace the output if it exists'
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l fsync -d 'Wait until the disk has the output'
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l deflate -d 'Compress the arrays of the output, as np.savez_compressed does (.npz)'
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s q -l quiet -d 'Show no progress'
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -52,6 +52,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '-f[Replace the output if it exists]' \
 '--force[Replace the output if it exists]' \
 '--fsync[Wait until the disk has the output]' \
+'--deflate[Compress the arrays of the output, as np.savez_compressed does (.npz)]' \
 '-n[Check everything, print what would be written, write nothing]' \
 '--dry-run[Check everything, print what would be written, write nothing]' \
 '-q[Show no progress]' \
@@ -111,6 +112,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '-f[Replace the output if it exists]' \
 '--force[Replace the output if it exists]' \
 '--fsync[Wait until the disk has the output]' \
+'--deflate[Compress the arrays of the output, as np.savez_compressed does (.npz)]' \
 '-n[Check everything, print what would be written, write nothing]' \
 '--dry-run[Check everything, print what would be written, write nothing]' \
 '-q[Show no progress]' \
@@ -154,6 +156,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '-f[Replace the output if it exists]' \
 '--force[Replace the output if it exists]' \
 '--fsync[Wait until the disk has the output]' \
+'--deflate[Compress the arrays of the output, as np.savez_compressed does (.npz)]' \
 '-n[Check everything, print what would be written, write nothing]' \
 '--dry-run[Check everything, print what would be written, write nothing]' \
 '-q[Show no progress]' \

@@ -235,6 +235,9 @@ pub(crate) struct OutputArgs {
     /// Wait until the disk has the output
     #[arg(long)]
     pub(crate) fsync: bool,
+    /// Compress the arrays of the output, as np.savez_compressed does (.npz)
+    #[arg(long)]
+    pub(crate) deflate: bool,
     /// The order of the output's elements (.npy, raw)
     #[arg(long, value_enum, value_name = "ORDER")]
     pub(crate) order: Option<OrderArg>,

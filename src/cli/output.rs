@@ -7,7 +7,9 @@ use std::path::Path;
 use tslice::dtype::DType;
 use tslice::format::{Format, FormatError, Tensor, npy, npz, safetensors};
 use tslice::shape::{self, Order};
-use tslice::sink::{self, FolderSink, Sink, SinkError, Target, ZipLayout, ZipMember, ZipSink};
+use tslice::sink::{
+    self, DeflateSink, FolderSink, Sink, SinkError, Target, ZipLayout, ZipMember, ZipSink,
+};
 use tslice::text::{Form, TextSink};
 
 use super::args::{OrderArg, OutputArgs, To};
@@ -23,6 +25,7 @@ pub(crate) struct Output {
     name: Option<String>,
     force: bool,
     fsync: bool,
+    deflate: bool,
 }
 
 /// A tensor that is to be written: its name, where names count, and what it is.
@@ -85,6 +88,12 @@ impl Output {
                 "--name has no effect: an output of format {format} names no tensor"
             )));
         }
+        if args.deflate && format != Format::Npz {
+            return Err(Failure::usage(format_args!(
+                "--deflate has no effect: an output of format {format} is never compressed"
+            ))
+            .hint("use it with .npz, or --to npz"));
+        }
         let order = args.order.map_or(Order::C, OrderArg::order);
         if order == Order::F && !format.has_orders() {
             return Err(Failure::usage(format_args!(
@@ -98,6 +107,7 @@ impl Output {
             name: args.name.clone(),
             force: args.force,
             fsync: args.fsync,
+            deflate: args.deflate,
         })
     }
 
@@ -239,6 +249,7 @@ impl Output {
         };
         let whole = match &prepared.frame {
             Frame::Text(_) => "before they become text".to_owned(),
+            Frame::Archive(_) if self.deflate => "before they are deflated".to_owned(),
             _ => format!("{} with the header", human_bytes(prepared.len())),
         };
         Ok(format!(
@@ -269,6 +280,10 @@ impl Output {
     fn begin(&self, prepared: &Prepared) -> Result<Box<dyn Sink>, SinkError> {
         match (&prepared.frame, &self.target) {
             (Frame::Header(_), _) => sink::create(&self.target, self.options(Some(prepared.len()))),
+            (Frame::Archive(layout), _) if self.deflate => {
+                let sink = sink::create(&self.target, self.options(None))?;
+                Ok(Box::new(DeflateSink::new(sink, layout.clone())?))
+            }
             (Frame::Archive(layout), _) => {
                 let options = self.options(Some(layout.len()));
                 let sink = sink::create(&self.target, options)?;

@@ -25,6 +25,7 @@ use self::place::Place;
 use self::spooled::SpooledSink;
 use crate::os::stdio::{Standard, closed_at_start};
 
+mod deflate;
 mod direct;
 mod duplicate;
 mod file;
@@ -32,10 +33,12 @@ mod folder;
 mod litter;
 mod patch;
 mod place;
+mod record;
 mod shared;
 mod spooled;
 mod zip;
 
+pub use deflate::DeflateSink;
 pub use direct::DirectSink;
 pub use file::FileSink;
 pub use folder::FolderSink;

@@ -17,6 +17,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crc32fast::Hasher;
 
+use super::record::{DESCRIPTOR, ENDS, ENTRY, LOCAL, Method, Record, directory};
 use super::{Sink, SinkError, WriteOrder};
 
 /// A member that is to be: its name, its first bytes, and how many follow.
@@ -33,32 +34,23 @@ pub struct ZipMember {
 /// Where everything in an archive goes.
 #[derive(Clone, Debug)]
 pub struct ZipLayout {
-    members: Vec<Placed>,
+    pub(super) members: Vec<Placed>,
     /// Whether each member's CRC follows its data.
-    forward: bool,
+    pub(super) forward: bool,
     directory: u64,
     len: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Placed {
-    member: ZipMember,
+pub(super) struct Placed {
+    pub(super) member: ZipMember,
     /// Where its local header begins.
     start: u64,
     /// Where its data begin.
-    data: u64,
+    pub(super) data: u64,
 }
 
 const ALIGN: u64 = 64;
-/// A local header without its name: 30 bytes, 20 of sizes in 64 bits, and 4 to 67 that align.
-const LOCAL: u64 = 30 + 20 + 4;
-const DESCRIPTOR: u64 = 24;
-/// An entry of the directory without its name: 46 bytes, and 28 of sizes and place in 64 bits.
-const ENTRY: u64 = 46 + 28;
-/// The end in 64 bits, its locator, and the end.
-const ENDS: u64 = 56 + 20 + 22;
-/// The first day that a zip archive can name.
-const DATE: u16 = 1 << 5 | 1;
 
 impl ZipLayout {
     /// Lay the members out, one after the other; `forward` for an output that goes forward only.
@@ -124,99 +116,30 @@ impl ZipSink {
         Ok(ZipSink { inner, layout, crcs, begun: Mutex::new(0) })
     }
 
+    /// What the archive says of a member, whose CRC is right once its bytes are written.
+    fn record(&self, number: usize) -> Record<'_> {
+        let Placed { member, start, .. } = &self.layout.members[number];
+        Record {
+            name: &member.name,
+            method: Method::Stored,
+            forward: self.layout.forward,
+            crc: self.crc(number),
+            size: member.len(),
+            stored: member.len(),
+            start: *start,
+        }
+    }
+
     /// The bytes before a member's data.
     fn before(&self, number: usize) -> Vec<u8> {
         let Placed { member, start, data } = &self.layout.members[number];
-        let size = member.len();
-        let crc = if self.layout.forward { 0 } else { self.crc(number) };
-        let mut bytes = Vec::new();
-        bytes.extend(b"PK\x03\x04");
-        self.describe(&mut bytes, member, crc);
-        let padding = data - start - member.head.len() as u64 - LOCAL - member.name.len() as u64;
-        put16(&mut bytes, (20 + 4 + padding) as u16);
-        bytes.extend(member.name.as_bytes());
-        // sizes in 64 bits: the uncompressed, then the compressed one
-        put16(&mut bytes, 1);
-        put16(&mut bytes, 16);
-        put64(&mut bytes, size);
-        put64(&mut bytes, size);
-        // a field that means nothing, and is as long as is needed
-        put16(&mut bytes, 0xa11e);
-        put16(&mut bytes, padding as u16);
-        bytes.resize(bytes.len() + padding as usize, 0);
-        bytes.extend(&member.head);
-        bytes
-    }
-
-    /// The fields that a local header and an entry of the directory share, up to the name's length.
-    fn describe(&self, bytes: &mut Vec<u8>, member: &ZipMember, crc: u32) {
-        let names_are_utf8 = if member.name.is_ascii() { 0 } else { 1 << 11 };
-        let crc_follows = if self.layout.forward { 1 << 3 } else { 0 };
-        put16(bytes, 45);
-        put16(bytes, names_are_utf8 | crc_follows);
-        put16(bytes, 0);
-        put16(bytes, 0);
-        put16(bytes, DATE);
-        put32(bytes, crc);
-        put32(bytes, u32::MAX);
-        put32(bytes, u32::MAX);
-        put16(bytes, member.name.len() as u16);
-    }
-
-    /// The bytes after a member's data.
-    fn after(&self, number: usize) -> Vec<u8> {
-        let mut bytes = Vec::new();
+        let mut record = self.record(number);
         if self.layout.forward {
-            let size = self.layout.members[number].member.len();
-            bytes.extend(b"PK\x07\x08");
-            put32(&mut bytes, self.crc(number));
-            put64(&mut bytes, size);
-            put64(&mut bytes, size);
+            record.crc = 0;
         }
-        bytes
-    }
-
-    /// The central directory and its end.
-    fn directory(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for (number, Placed { member, start, .. }) in self.layout.members.iter().enumerate() {
-            bytes.extend(b"PK\x01\x02");
-            put16(&mut bytes, 3 << 8 | 45);
-            self.describe(&mut bytes, member, self.crc(number));
-            put16(&mut bytes, 28);
-            bytes.extend([0; 6]);
-            put32(&mut bytes, 0o100_644 << 16);
-            put32(&mut bytes, u32::MAX);
-            bytes.extend(member.name.as_bytes());
-            put16(&mut bytes, 1);
-            put16(&mut bytes, 24);
-            put64(&mut bytes, member.len());
-            put64(&mut bytes, member.len());
-            put64(&mut bytes, *start);
-        }
-        let (count, start, size) =
-            (self.layout.members.len() as u64, self.layout.directory, bytes.len() as u64);
-        bytes.extend(b"PK\x06\x06");
-        put64(&mut bytes, 44);
-        put16(&mut bytes, 3 << 8 | 45);
-        put16(&mut bytes, 45);
-        put64(&mut bytes, 0);
-        for value in [count, count, size, start] {
-            put64(&mut bytes, value);
-        }
-        bytes.extend(b"PK\x06\x07");
-        put32(&mut bytes, 0);
-        put64(&mut bytes, start + size);
-        put32(&mut bytes, 1);
-        bytes.extend(b"PK\x05\x06");
-        bytes.extend([0; 4]);
-        for value in [count, count] {
-            put16(&mut bytes, value.min(0xffff) as u16);
-        }
-        for value in [size, start] {
-            put32(&mut bytes, value.min(0xffff_ffff) as u32);
-        }
-        put16(&mut bytes, 0);
+        let padding = data - start - member.head.len() as u64 - LOCAL - member.name.len() as u64;
+        let mut bytes = record.local(padding as u16);
+        bytes.extend(&member.head);
         bytes
     }
 
@@ -230,7 +153,7 @@ impl ZipSink {
         while *begun <= number {
             if let Some(last) = begun.checked_sub(1) {
                 let Placed { member, data, .. } = &self.layout.members[last];
-                self.inner.write_at(data + member.data_len, &self.after(last))?;
+                self.inner.write_at(data + member.data_len, &self.record(last).descriptor())?;
             }
             if *begun < self.layout.members.len() {
                 let start = self.layout.members[*begun].start;
@@ -276,14 +199,15 @@ impl Sink for ZipSink {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         self.advance(&mut begun, self.layout.members.len())?;
         drop(begun);
-        self.inner.write_at(self.layout.directory, &self.directory())?;
+        let records = (0..self.layout.members.len()).map(|number| self.record(number));
+        self.inner.write_at(self.layout.directory, &directory(records, self.layout.directory))?;
         self.inner.commit()
     }
 }
 
 impl ZipMember {
     /// Bytes of the whole member.
-    fn len(&self) -> u64 {
+    pub(super) fn len(&self) -> u64 {
         self.head.len() as u64 + self.data_len
     }
 }
@@ -293,18 +217,6 @@ fn shifted(crc: u32, follow: u64) -> u32 {
     let mut hasher = Hasher::new_with_initial_len(crc, 0);
     hasher.combine(&Hasher::new_with_initial_len(0, follow));
     hasher.finalize()
-}
-
-fn put16(bytes: &mut Vec<u8>, value: u16) {
-    bytes.extend(value.to_le_bytes());
-}
-
-fn put32(bytes: &mut Vec<u8>, value: u32) {
-    bytes.extend(value.to_le_bytes());
-}
-
-fn put64(bytes: &mut Vec<u8>, value: u64) {
-    bytes.extend(value.to_le_bytes());
 }
 
 #[cfg(test)]
