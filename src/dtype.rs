@@ -30,6 +30,27 @@ pub struct NpyType {
     pub itemsize: u64,
 }
 
+impl NpyType {
+    /// Bytes that change places between this type and `other`, which is the same in the other byte
+    /// order: a datetime, a string of UCS-4, a long double. `None` for any other pair of types.
+    pub fn swap_width_to(&self, other: &NpyType) -> Option<usize> {
+        let (ours, theirs) = (self.descr.trim_matches('\''), other.descr.trim_matches('\''));
+        let swapped = match ours.split_at_checked(1)? {
+            ("<", kind) => theirs.strip_prefix('>')? == kind,
+            (">", kind) => theirs.strip_prefix('<')? == kind,
+            _ => false,
+        };
+        let width = match ours.as_bytes().get(1).filter(|_| swapped)? {
+            b'M' | b'm' => 8,
+            b'U' => 4,
+            b'f' => self.itemsize,
+            b'c' => self.itemsize / 2,
+            _ => return None,
+        };
+        usize::try_from(width).ok()
+    }
+}
+
 /// The byte order of a scalar of several bytes; `Little` for those of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endian {
@@ -231,6 +252,19 @@ mod tests {
         assert_eq!(width(Scalar::F64), 8);
         assert_eq!(width(Scalar::BF16), 2);
         assert_eq!(width(Scalar::F4), 1);
+    }
+
+    #[test]
+    fn types_of_npy_alone_swap_as_a_whole_or_not_at_all() {
+        let npy = |descr: &str, itemsize| NpyType { descr: descr.into(), itemsize };
+        let width =
+            |ours, theirs, itemsize| npy(ours, itemsize).swap_width_to(&npy(theirs, itemsize));
+        assert_eq!(width("'>M8[25s]'", "'<M8[25s]'", 8), Some(8));
+        assert_eq!(width("'<U3'", "'>U3'", 12), Some(4));
+        assert_eq!(width("'>c32'", "'<c32'", 32), Some(16));
+        assert_eq!(width("'>M8[s]'", "'<M8[ms]'", 8), None);
+        assert_eq!(width("'>V2'", "'<V2'", 2), None);
+        assert_eq!(width("[('x', '<f4')]", "[('x', '>f4')]", 4), None);
     }
 
     #[test]

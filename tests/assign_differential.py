@@ -75,8 +75,14 @@ class Target:
 
 def swapped(rng, dtype):
     """The same dtype in the other byte order, where it is one that is swapped."""
-    plain = dtype.kind in "biufc" and dtype.itemsize <= 16 and dtype.str[1:] not in ("f16", "c32")
+    plain = dtype.kind in "biufcMmU"
     return dtype.newbyteorder() if plain and rng.random() < 0.3 else dtype
+
+
+def byteswapped(raw, dtype):
+    """The bytes of elements in the other byte order."""
+    width = {"c": dtype.itemsize // 2, "U": 4}.get(dtype.kind, dtype.itemsize)
+    return np.frombuffer(raw, "u1").reshape(-1, max(width, 1))[:, ::-1].tobytes()
 
 
 def stretched_from(rng, shape):
@@ -172,9 +178,7 @@ def assign_case(case):
             value = np.ndarray(shape, "V%d" % size, buffer=raw)
             written = value
             if value_dtype != dtype:
-                width = size // 2 if dtype.kind == "c" else size
-                flat = np.frombuffer(raw, "u%d" % width).byteswap() if width > 1 else np.frombuffer(raw, "u1")
-                written = np.ndarray(shape, "V%d" % size, buffer=flat.tobytes())
+                written = np.ndarray(shape, "V%d" % size, buffer=byteswapped(raw, dtype))
         else:
             value = written = np.ndarray(shape, np.dtype([]))
         if how == "broadcast":
@@ -206,6 +210,35 @@ def assign_case(case):
                     statuses, says = (1,), "could not broadcast input array from shape"
     expected = target.with_data(after) if statuses == (0,) else target.blob
     check_both(case, "assign", target, request.args, options, ways, files, statuses, says, expected)
+
+
+def sub_byte_case(case):
+    """Elements of 4 and 6 bits, which can be written where the cut falls on whole bytes."""
+    rng = case.rng
+    target = Target.__new__(Target)
+    code, shape, data = base.random_safetensor(rng, ("F4", "F6_E2M3", "F6_E3M2"))
+    target.shape, target.data, target.extension, target.options = shape, data, "safetensors", ["-t", "w"]
+    target.blob = base.safetensors_file({"w": (code, shape, data), "z": ("U8", (2,), b"ab")}, None)
+    target.start = len(target.blob) - len(data) - 2
+    case.story.append(f"target: shape {shape} dtype {code}")
+    request = make_request(rng, shape, wrong_rate=0)
+    value_shape, taken = base.cut((code, shape, data), request.items)
+    statuses, says, after = (0,), None, bytearray(data)
+    value = b""
+    if taken is None:
+        statuses, value_shape = (1,), (0,)
+    else:
+        value = random_bytes(rng, len(taken))
+        # where each byte of the slice comes from, as the slice of a tensor of bytes' numbers
+        group, width = {"F4": (2, 1)}.get(code, (4, 3))
+        numbers = np.arange(int(np.prod(shape, dtype=object)) if shape else 1).reshape(shape)
+        firsts = numbers[request.items if Ellipsis in request.items else request.items + (Ellipsis,)].ravel()[::group]
+        for k, first in enumerate(firsts // group):
+            after[first * width : first * width + width] = value[k * width : k * width + width]
+    options = ["--value", "value.safetensors"]
+    files = {"value.safetensors": base.safetensors_file({"v": (code, value_shape, value)}, None)}
+    expected = target.with_data(after) if statuses == (0,) else target.blob
+    check_both(case, "assign", target, request.args, options, {}, files, statuses, says, expected)
 
 
 def naive_scatter(elements, tuples, values, skip):
@@ -272,9 +305,7 @@ def scatter_case(case):
     raw = random_bytes(rng, count * size)
     values = written = np.ndarray(value_shape, "V%d" % size, buffer=raw)
     if value_dtype != dtype:
-        width = size // 2 if dtype.kind == "c" else size
-        flat = np.frombuffer(raw, "u%d" % width).byteswap() if width > 1 else np.frombuffer(raw, "u1")
-        written = np.ndarray(value_shape, "V%d" % size, buffer=flat.tobytes())
+        written = np.ndarray(value_shape, "V%d" % size, buffer=byteswapped(raw, dtype))
     name, blob, more = save(rng, values, value_dtype, "values")
     files[name] = blob
     arg, ways, io_allowed = base.input_way(rng, name, blob)
@@ -381,7 +412,7 @@ def run_case(job):
     binary, seed, number, keep = job
     rng = random.Random(f"assign {seed}/{number}")
     case = Case(rng, binary, frozenset())
-    kind = rng.choices([assign_case, scatter_case], [65, 35])[0]
+    kind = rng.choices([assign_case, sub_byte_case, scatter_case], [62, 5, 33])[0]
     try:
         kind(case)
         return number, None

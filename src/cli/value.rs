@@ -115,7 +115,8 @@ fn swap_width(value: &DType, target: &DType) -> Option<usize> {
         (DType::Scalar(ours, from), DType::Scalar(theirs, to)) => {
             (ours == theirs).then(|| if from == to { 1 } else { target.swap_width() })
         }
-        (DType::Npy(ours), DType::Npy(theirs)) => (ours == theirs).then_some(1),
+        (DType::Npy(ours), DType::Npy(theirs)) if ours == theirs => Some(1),
+        (DType::Npy(ours), DType::Npy(theirs)) => ours.swap_width_to(theirs),
         (stored @ DType::Npy(_), scalar) | (scalar, stored @ DType::Npy(_)) => {
             (Format::Npy.stored_dtype(scalar).ok().as_ref() == Some(stored)).then_some(1)
         }
