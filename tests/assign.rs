@@ -267,6 +267,18 @@ fn a_copy_can_replace_its_original_or_go_through_a_pipe() {
     assert_eq!(fs::read(dir.path().join("a.npy")).unwrap(), expected);
 }
 
+#[test]
+fn an_item_that_divides_no_piece_is_repeated_whole() {
+    let dir = directory();
+    let dtype = DType::Npy(tslice::dtype::NpyType { descr: "'|S3'".into(), itemsize: 3 });
+    write_npy(&dir.path().join("long.npy"), &dtype, &[400_000], &vec![0; 1_200_000]);
+    write_npy(&dir.path().join("item.npy"), &dtype, &[], b"abc");
+    let assign = ["assign", "long.npy", "--value", "item.npy", "--broadcast", "--in-place"];
+    succeeds(dir.path(), &assign);
+    let written = fs::read(dir.path().join("long.npy")).unwrap();
+    assert!(written.ends_with(&b"abc".repeat(400_000)));
+}
+
 /// A sparse target of 1 TiB: rows of 1 GiB.
 fn sparse(path: &Path) -> u64 {
     let header = header(&U8, &[1 << 10, 1 << 30]);
