@@ -20,7 +20,7 @@ pub struct Ahead {
 }
 
 /// How far before its use a range is asked for, in bytes of the input.
-const AHEAD_BYTES: u64 = 8 << 20;
+const AHEAD_BYTES: u64 = 32 << 20;
 
 /// The longest range to ask for at once; what is spread wider is left to the system's own guess.
 const RANGE_BYTES: u64 = 32 << 20;
@@ -51,8 +51,17 @@ impl Plan {
     /// What to ask for before the first piece.
     pub fn at_first(&self) -> Option<Ahead> {
         match &self.cut {
+            Cut::Nothing => None,
+            Cut::Ranges(_) => {
+                let Ahead { input, run, .. } = self.span(0);
+                let last = (AHEAD_BYTES / run.max(1)).min(self.pieces() - 1);
+                let later = self.span(last);
+                let (start, end) =
+                    (input.min(later.input), (input + run).max(later.input + later.run));
+                let whole = Ahead { input: start, axes: Vec::new(), run: end - start };
+                (whole.run <= 2 * AHEAD_BYTES).then_some(whole)
+            }
             Cut::Boxes(_) => self.panel(0),
-            _ => None,
         }
     }
 
