@@ -3,12 +3,16 @@
 //! Shared by the targets of cargo-fuzz and by `tests/fuzz_corpus.rs`, which runs them over the
 //! seeds and findings that are kept in `fuzz/corpus`. A law that is broken is a panic.
 
+use std::io::Read;
 use std::ops::Range;
-use std::sync::Mutex;
+use std::path::{Component, Path};
+use std::sync::{Arc, Mutex};
 
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::{self, Copy, Progress};
-use tslice::format::{Contents, Format, FormatError, npy, read_contents, safetensors};
+use tslice::format::npz::{self, Member};
+use tslice::format::shards::{Index, ShardsError, index_json};
+use tslice::format::{Contents, Format, FormatError, Tensor, npy, read_contents, safetensors};
 use tslice::index::nested::{self, Nested};
 use tslice::index::resolve::{Pick, Selection, resolve};
 use tslice::index::strided_slice::{StridedSlice, parse_list, parse_mask};
@@ -17,19 +21,21 @@ use tslice::number::element;
 use tslice::plan::Plan;
 use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::{Sink, SinkError, WriteOrder};
-use tslice::source::{Source, SourceError};
+use tslice::source::{Deflated, Reader, Source, SourceError, Unpacked};
 use tslice::view::{Layout, View};
 
 /// A target's body.
 pub(crate) type Body = fn(&[u8]);
 
 /// All targets by name; `fuzz/corpus` has a folder for each.
-pub(crate) const TARGETS: [(&str, Body); 6] = [
+pub(crate) const TARGETS: [(&str, Body); 8] = [
     ("index_text", index_text),
     ("strided_slice", strided_slice),
     ("typed_numbers", typed_numbers),
     ("npy_header", npy_header),
     ("safetensors_header", safetensors_header),
+    ("npz_directory", npz_directory),
+    ("shard_index", shard_index),
     ("engine", engine),
 ];
 
@@ -218,6 +224,162 @@ fn header(data: &[u8]) -> Option<Contents> {
         Err(error) => panic!("a pipe is read that a file is not: {error}"),
     }
     Some(contents)
+}
+
+/// An archive of any bytes: members have names of their own that lead nowhere, lie in order inside
+/// the archive and share nothing; each is read as an error or as the bytes that were announced.
+pub(crate) fn npz_directory(data: &[u8]) {
+    let archive: Arc<dyn Source> = Arc::new(Bytes { data: data.to_vec(), limit: None });
+    let members = npz::members(archive.as_ref());
+    let windows = npz::members(&Bytes { data: data.to_vec(), limit: Some(64) });
+    let members = match (members, windows) {
+        (Ok(members), Ok(windows)) => {
+            assert_eq!(members, windows);
+            members
+        }
+        (Err(error), Err(windows)) => {
+            assert_eq!(error.to_string(), windows.to_string());
+            return assert_one_short_line(&error.to_string());
+        }
+        (one, other) => panic!("mapped {one:?}, read {other:?}"),
+    };
+    for pair in members.windows(2) {
+        assert!(pair[0].data.end <= pair[1].data.start, "{pair:?} overlap");
+    }
+    for (number, member) in members.iter().enumerate() {
+        assert!(member.name.ends_with(".npy") && npz::check_name(&member.name).is_ok());
+        assert!(members[..number].iter().all(|other| other.name != member.name));
+        assert!(member.data.start <= member.data.end && member.data.end <= archive.len());
+        if member.deflated {
+            assert_inflates(&archive, data, member);
+        } else {
+            assert_eq!(member.data.end - member.data.start, member.len);
+            assert_array(member, &mut Reader::at(&*archive, member.data.start).take(member.len));
+        }
+    }
+}
+
+/// The array in a member is as long as the member, or is refused.
+fn assert_array(member: &Member, bytes: &mut dyn Read) {
+    let checked = npy::read(bytes).and_then(|contents| {
+        member.check_array(contents.expected_len())?;
+        Ok(contents)
+    });
+    match checked.as_ref().map(|contents| contents.tensors.as_slice()) {
+        Ok([tensor]) => assert_eq!(tensor.offset + tensor.bytes, member.len),
+        Ok(other) => panic!("{} arrays in a member", other.len()),
+        Err(error) => assert_one_short_line(&error.to_string()),
+    }
+}
+
+/// A deflated member as a stream, as a source, and as `flate2` alone has it: all or none of them
+/// give the announced bytes.
+fn assert_inflates(archive: &Arc<dyn Source>, data: &[u8], member: &Member) {
+    const MOST: u64 = 1 << 20;
+    let Member { data: range, len, crc, .. } = member.clone();
+    let compressed = &data[range.start as usize..range.end as usize];
+    let unpacked = Unpacked::from(Deflated { archive: Arc::clone(archive), range, len, crc });
+    assert_array(member, &mut unpacked.stream());
+
+    let (mut stream, mut bytes) = (unpacked.stream(), Vec::new());
+    let mut read = stream.by_ref().take(MOST).read_to_end(&mut bytes).map_err(SourceError::from);
+    assert!(bytes.len() as u64 <= len.min(MOST));
+    if len > MOST {
+        return;
+    }
+    read = read.and_then(|count| stream.finish().map(|()| count));
+    let mut reference = Vec::new();
+    let whole = flate2::read::DeflateDecoder::new(compressed)
+        .take(len + 1)
+        .read_to_end(&mut reference)
+        .is_ok_and(|count| count as u64 == len && crc32fast::hash(&reference) == crc);
+    assert_eq!(read.is_ok(), whole, "{read:?}");
+
+    let (unpacked, mut scratch) = (Arc::new(unpacked), Vec::new());
+    match unpacked.window(len / 3..len, &mut scratch) {
+        Ok(window) => {
+            assert!(whole && bytes == reference);
+            assert_eq!(window, &reference[(len / 3) as usize..]);
+        }
+        Err(error) => {
+            assert!(!whole, "{error}");
+            assert_one_short_line(&error.to_string());
+        }
+    }
+    assert!(unpacked.window(0..len + 1, &mut Vec::new()).is_err(), "more than there is");
+}
+
+/// An index of any bytes: files are plain names and each is used; what is read is what the JSON
+/// says, is written and read again, and agrees with just those shards that it describes.
+pub(crate) fn shard_index(data: &[u8]) {
+    let index = match Index::parse(data) {
+        Ok(index) => index,
+        Err(error) => {
+            let again = Index::parse(data).expect_err("refused before").to_string();
+            assert_eq!(error.to_string(), again);
+            return assert_one_short_line(&again);
+        }
+    };
+    let again = Index::parse(data).expect("accepted before");
+    assert_eq!((&again.files, &again.tensors), (&index.files, &index.tensors));
+    assert!(index.files.is_sorted_by(|one, next| one < next));
+    for (number, file) in index.files.iter().enumerate() {
+        let mut parts = Path::new(file).components();
+        let part = parts.next();
+        assert!(matches!(part, Some(Component::Normal(name)) if *name == **file), "{file:?}");
+        assert!(parts.next().is_none() && !file.contains(['/', '\\', '\0']), "{file:?}");
+        assert!(index.tensors.iter().any(|&(_, at)| at == number), "{file:?} is not used");
+        assert_shard(&index, number);
+    }
+
+    let mut pairs: Vec<(&str, &str)> =
+        index.tensors.iter().map(|(name, at)| (name.as_str(), index.files[*at].as_str())).collect();
+    if let Ok(serde_json::Value::Object(json)) = serde_json::from_slice(data) {
+        let map = json["weight_map"].as_object().expect("an object");
+        assert_eq!(map.len(), pairs.len());
+        assert!(pairs.iter().all(|(name, file)| map[*name] == *file));
+    }
+    let written = index_json(&pairs, index.metadata.clone(), 48, 12).expect("what was read");
+    let again = Index::parse(&written).expect("an index of our own");
+    pairs.sort_unstable();
+    assert!(again.tensors.iter().map(|(name, at)| (&**name, &*again.files[*at])).eq(pairs));
+    let mut metadata = index.metadata;
+    metadata.insert("total_size".to_owned(), 48.into());
+    if let Some(parameters) = metadata.get_mut("total_parameters") {
+        *parameters = 12.into();
+    }
+    assert_eq!(again.metadata, metadata);
+}
+
+/// A shard with the tensors that the index places there is right; with one less or more it is not.
+fn assert_shard(index: &Index, file: usize) {
+    let tensor = |name: &str| Tensor {
+        name: Some(name.to_owned()),
+        dtype: DType::Scalar(Scalar::U8, Endian::Little),
+        shape: vec![0],
+        order: Order::C,
+        part: 0,
+        offset: 0,
+        bytes: 0,
+    };
+    let listed = index.tensors.iter().filter(|(_, at)| *at == file).map(|(name, _)| tensor(name));
+    let mut shard = Contents {
+        format: Format::Safetensors,
+        tensors: listed.collect(),
+        metadata: Default::default(),
+        header_len: 0,
+    };
+    assert!(index.check_shard(file, &shard).is_ok());
+    let last = shard.tensors.pop().expect("a file that is used");
+    let missing = index.check_shard(file, &shard).expect_err("one less");
+    assert!(matches!(missing, ShardsError::Missing { .. }));
+    assert_one_short_line(&missing.to_string());
+    // longer than any of them, so it is none of them
+    let other = index.tensors.iter().map(|(name, _)| name.as_str()).collect::<String>() + "+";
+    shard.tensors.extend([last, tensor(&other)]);
+    let unlisted = index.check_shard(file, &shard).expect_err("one more");
+    assert!(matches!(unlisted, ShardsError::Unlisted { .. }));
+    assert_one_short_line(&unlisted.to_string());
 }
 
 /// A message as people can read it, whatever is in the file.
