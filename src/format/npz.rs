@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::io::{self, Read};
 use std::ops::Range;
 
-use super::{FormatError, read_more};
+use super::{FormatError, brief, read_more};
 use crate::source::{Reader, Source};
 
 /// What is wrong with an archive.
@@ -29,7 +29,7 @@ pub enum NpzError {
     #[error("the archive is damaged: {0}")]
     Damaged(&'static str),
     /// Something wrong with one member.
-    #[error("member {name:?}: {fault}")]
+    #[error("member \"{}\": {fault}", brief(.name))]
     Member {
         /// Its name.
         name: String,

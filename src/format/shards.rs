@@ -14,7 +14,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Contents;
+use super::{Contents, brief};
 
 /// The longest index in bytes: as long as the longest header of a `.safetensors`.
 pub const MAX_INDEX: u64 = 100_000_000;
@@ -26,16 +26,19 @@ pub enum ShardsError {
     #[error("more than {MAX_INDEX} bytes long")]
     TooLong,
     /// No JSON, or not of the form that is asked for.
-    #[error("{0}")]
+    #[error("{}", brief(&.0.to_string()))]
     Json(#[from] serde_json::Error),
     /// A tensor stands there twice.
-    #[error("two tensors are named '{0}'")]
+    #[error("two tensors are named '{}'", brief(.0))]
     DuplicateName(String),
     /// The name of a file that is none, or leads elsewhere.
-    #[error("{0:?} is not the name of a file in the folder of the index")]
+    #[error("\"{}\" is not the name of a file in the folder of the index", brief(.0))]
     FileName(String),
     /// A tensor that is not in its shard.
-    #[error("{file} does not hold tensor '{tensor}', which the index places there")]
+    #[error(
+        "{} does not hold tensor '{}', which the index places there",
+        brief(.file), brief(.tensor)
+    )]
     Missing {
         /// The shard.
         file: String,
@@ -43,7 +46,10 @@ pub enum ShardsError {
         tensor: String,
     },
     /// A tensor that is in a shard where the index does not have it.
-    #[error("{file} holds tensor '{tensor}', which the index does not place there")]
+    #[error(
+        "{} holds tensor '{}', which the index does not place there",
+        brief(.file), brief(.tensor)
+    )]
     Unlisted {
         /// The shard.
         file: String,
