@@ -16,6 +16,7 @@ use tslice::source::{self, Positioned, Reader, Source};
 
 use super::args::EditArgs;
 use super::input::{Input, failed_source};
+use super::job;
 use super::progress;
 use super::report::{Failure, human_bytes, plain};
 
@@ -180,8 +181,7 @@ fn read_contents(path: &Path, source: &Positioned) -> Result<Contents, Failure> 
 impl EditArgs {
     /// How many threads are to work.
     pub(crate) fn workers(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.threads.map_or_else(cores, usize::from)
+        job::threads(self.threads)
     }
 }
 

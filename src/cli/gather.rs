@@ -42,7 +42,7 @@ pub(crate) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let failed = |error| failed_indices(indices, error);
     let gathering = gather.with(indices.1).map_err(failed)?;
     let check = || {
-        gathering.check(threads(&args.to)).map_err(|error| match error {
+        gathering.check(threads(args.to.threads)).map_err(|error| match error {
             ExecuteError::Fill { error, .. } => failed(error),
             error => Failure::new(error),
         })

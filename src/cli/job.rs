@@ -81,7 +81,8 @@ impl<'a> Job<'a> {
         check: impl FnOnce(bool) -> Result<(), Failure>,
     ) -> Result<Job<'a>, Failure> {
         let sink = output.create(prepared, check)?;
-        let (progress, bytes, threads) = (Progress::default(), prepared.bytes, threads(args));
+        let (progress, bytes, threads) =
+            (Progress::default(), prepared.bytes, threads(args.threads));
         Ok(Job { output, sink, progress, threads, quiet: args.quiet, bytes })
     }
 
@@ -248,8 +249,8 @@ impl<'a> Job<'a> {
     }
 }
 
-/// How many threads are to work.
-pub(crate) fn threads(args: &OutputArgs) -> usize {
+/// How many threads are to work: as many as were asked for, or as there are cores.
+pub(crate) fn threads(asked: Option<u16>) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    args.threads.map_or_else(cores, usize::from)
+    asked.map_or_else(cores, usize::from)
 }
