@@ -29,5 +29,6 @@ mod os;
 pub mod sink;
 pub mod source;
 
+pub mod container;
 pub mod format;
 pub mod text;

@@ -395,7 +395,7 @@ pub fn dtype_name(dtype: &DType) -> Option<String> {
 }
 
 /// See [`Format::stored_dtype`].
-pub(super) fn stored_dtype(dtype: &DType) -> Option<DType> {
+pub fn stored_dtype(dtype: &DType) -> Option<DType> {
     match dtype {
         DType::Scalar(scalar, _) => {
             let stored = DType::Scalar(*scalar, Endian::Little);

@@ -257,7 +257,7 @@ pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
 }
 
 /// See [`Format::stored_dtype`]: the void types are those that `ml_dtypes` arrays are saved as.
-pub(super) fn stored_dtype(dtype: &DType) -> Option<DType> {
+pub fn stored_dtype(dtype: &DType) -> Option<DType> {
     let void =
         |descr: &str, itemsize| Some(DType::Npy(NpyType { descr: descr.to_owned(), itemsize }));
     match dtype {

@@ -1,0 +1,139 @@
+//! The command line as a whole: subcommands and their help.
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use super::edit::{AssignArgs, ScatterArgs};
+use super::gather::GatherArgs;
+use super::inspect::{ExplainArgs, InfoArgs};
+use super::normalize::{SLICE, normalize};
+use super::slice::SliceArgs;
+
+/// Cut pieces out of tensor files (.npy, .safetensors) of any size.
+///
+/// Takes a file and an index written as in NumPy, and writes the selected elements to a new file:
+/// in parallel, without loading the tensor.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tslice",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true,
+    max_term_width = 100,
+    override_usage = "tslice INPUT [INDEX] [-o OUTPUT]\n       \
+                      tslice gather [PARAMS] --indices FILE [-o OUTPUT]\n       \
+                      tslice assign TARGET [INDEX] --value FILE [-o OUTPUT | --in-place]\n       \
+                      tslice scatter TARGET --indices FILE --values FILE [-o OUTPUT | --in-place]\n       \
+                      tslice info INPUT...\n       \
+                      tslice explain INPUT [INDEX]\n       tslice explain INDEX --shape 5,6,7\n       \
+                      tslice completions SHELL",
+    after_help = EXAMPLES
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    slice: Option<SliceArgs>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tslice data.npy '[1, 2:4, None, ..., :-3:-1, :]' -o out.npy
+  tslice model.safetensors -t embed.weight '[:32000]' -o embed.npy
+  tslice gather params.npy --indices rows.npy -o rows-of-params.npy
+  cat big.npy | tslice - '[::4]' | tslice - '[..., 0]' > out.npy";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Write the selected elements of a tensor to a new file (the default)
+    #[command(name = SLICE, hide = true, override_usage = "tslice INPUT [INDEX] [-o OUTPUT]")]
+    Slice(SliceArgs),
+    /// Take the slices that an index tensor names (gather_nd; with --axis gather)
+    #[command(
+        override_usage = "tslice gather [PARAMS] --indices FILE [-o OUTPUT]",
+        after_help = GATHER_HELP
+    )]
+    Gather(GatherArgs),
+    /// Write a value into a slice of a tensor: TARGET[INDEX] = VALUE
+    #[command(
+        override_usage = "tslice assign TARGET [INDEX] --value FILE [-o OUTPUT | --in-place]\n       \
+                          tslice assign TARGET [INDEX] --fill NUMBER [-o OUTPUT | --in-place]",
+        after_help = ASSIGN_HELP
+    )]
+    Assign(AssignArgs),
+    /// Write slices at the positions that an index tensor names (TensorScatterUpdate)
+    #[command(
+        override_usage = "tslice scatter TARGET --indices FILE --values FILE [-o OUTPUT | --in-place]",
+        after_help = SCATTER_HELP
+    )]
+    Scatter(ScatterArgs),
+    /// Show what is in files: names, dtypes, shapes
+    Info(InfoArgs),
+    /// Show what an index means, in NumPy's words and as StridedSlice's numbers
+    #[command(
+        override_usage = "tslice explain INPUT [INDEX]\n       tslice explain INDEX --shape 5,6,7"
+    )]
+    Explain(ExplainArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+const GATHER_HELP: &str = "\
+With indices of shape (..., N) the output has shape indices.shape[:-1] + params.shape[N:]; with
+--axis A, params.shape[:A] + indices.shape + params.shape[A+1:].
+
+Examples:
+  tslice gather params.npy --indices positions.npy -o slices.npy
+  tslice gather embed.safetensors --axis 0 --indices tokens.npy -o vectors.safetensors
+  tslice gather params.npy --indices '[[0, 1], [2, 3]]' -o pair.npy
+  tslice a.npy '[::2]' | tslice gather --indices idx.npy > b.npy";
+
+const ASSIGN_HELP: &str = "\
+With -o the output is TARGET, all its bytes, but for the slice; it appears when it is complete.
+With --in-place the bytes of the slice are written where they stand, after all checks, and no
+others are touched: processes may write disjoint slices of one file at a time. A run that was
+killed is completed by running it again.
+
+Examples:
+  tslice assign volume.npy '[10:20, ..., 0]' --value crop.npy --in-place
+  tslice assign model.safetensors -t bias '[:8]' --fill 0 -o patched.safetensors";
+
+const SCATTER_HELP: &str = "\
+With indices of shape (..., N) the values have shape indices.shape[:-1] + target.shape[N:]. With a
+position given twice the last one wins. All positions are checked before the first byte is written.
+
+Examples:
+  tslice scatter table.npy --indices rows.npy --values new-rows.npy --in-place
+  tslice scatter table.npy --indices '[[7], [0]]' --values two-rows.npy -o changed.npy";
+
+/// Parse a command line, program name first.
+///
+/// # Errors
+///
+/// What is to be printed in place of work: a usage error, the help, the version.
+pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, clap::Error> {
+    let cli = Cli::try_parse_from(normalize(&Cli::command(), args))?;
+    cli.command.ok_or_else(|| {
+        Cli::command().error(clap::error::ErrorKind::MissingSubcommand, "an input is needed")
+    })
+}
+
+/// The definition, for help pages and completions.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_holds_together() {
+        Cli::command().debug_assert();
+    }
+}

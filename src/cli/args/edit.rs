@@ -1,0 +1,113 @@
+//! The arguments of `assign` and `scatter`, which change a file.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::index::IndexArgs;
+use super::input::InputArgs;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AssignArgs {
+    /// The file to change
+    pub(crate) target: PathBuf,
+    /// Where to write, as in NumPy: '[1, 2:4, ..., ::-1]'; everywhere when left out
+    #[arg(value_name = "INDEX", conflicts_with = "begin")]
+    pub(crate) text: Option<String>,
+    #[command(flatten)]
+    pub(crate) what: WhatArgs,
+    /// The tensor to take, in a value file of several
+    #[arg(long, value_name = "NAME", conflicts_with = "fill")]
+    pub(crate) value_tensor: Option<String>,
+    /// Stretch the value to the slice's shape, as NumPy does
+    #[arg(long, conflicts_with = "fill")]
+    pub(crate) broadcast: bool,
+    #[command(flatten)]
+    pub(crate) index: IndexArgs,
+    #[command(flatten)]
+    pub(crate) from: InputArgs,
+    #[command(flatten)]
+    pub(crate) to: EditArgs,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ScatterArgs {
+    /// The file to change
+    pub(crate) target: PathBuf,
+    /// The positions: a file of integers, `-` for standard input, or a list: '[[0, 1], [2, 3]]'
+    #[arg(long, value_name = "FILE")]
+    pub(crate) indices: PathBuf,
+    /// The file whose slices are written; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) values: PathBuf,
+    /// What becomes of positions out of range, negative ones included
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub(crate) out_of_range: Beyond,
+    /// The tensor of the indices, in a file of several
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub(crate) indices_tensor: Option<String>,
+    /// The tensor of the values, in a file of several
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub(crate) values_tensor: Option<String>,
+    #[command(flatten)]
+    pub(crate) from: InputArgs,
+    #[command(flatten)]
+    pub(crate) to: EditArgs,
+}
+
+/// What becomes of a position out of range that is to be written to.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum Beyond {
+    /// It is an error that names the first one
+    #[default]
+    Error,
+    /// Nothing is written there
+    Skip,
+}
+
+/// What is assigned.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct WhatArgs {
+    /// The file whose elements are written, of the slice's shape; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) value: Option<PathBuf>,
+    /// A number that is written everywhere: -1, 0x10, 1.5e-3, nan, -inf, 1+2j, true
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub(crate) fill: Option<String>,
+}
+
+/// Where and how a file is changed.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct EditArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// Replace the output if it exists
+    #[arg(short, long, conflicts_with = "in_place")]
+    pub(crate) force: bool,
+    /// Wait until the disk has the output
+    #[arg(long)]
+    pub(crate) fsync: bool,
+    /// How many threads work; as many as the machine has cores when left out
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// Check everything, print what would be written, write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// A changed copy, or the file itself.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct PlaceArgs {
+    /// The file to write, a copy of TARGET with the change in it
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Change TARGET itself
+    #[arg(long)]
+    pub(crate) in_place: bool,
+}

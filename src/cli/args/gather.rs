@@ -1,0 +1,56 @@
+//! The arguments of `gather`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::input::Io;
+use super::output::OutputArgs;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct GatherArgs {
+    /// The file to gather from; standard input when left out or `-`
+    pub(crate) params: Option<PathBuf>,
+    /// The positions: a file of integers, `-` for standard input, or a list: '[[0, 1], [2, 3]]'
+    #[arg(long, value_name = "FILE")]
+    pub(crate) indices: PathBuf,
+    /// Gather along this axis, each index by itself; negative values count from the end
+    #[arg(long, value_name = "AXIS", value_parser = integer)]
+    pub(crate) axis: Option<i64>,
+    /// The first axes of params and indices go together, so many of them
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) batch_dims: u8,
+    /// What becomes of indices out of range, negative ones included
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub(crate) out_of_range: Outside,
+    /// The tensor to gather from, in a file of several
+    #[arg(short, long, value_name = "NAME", help_heading = "Input")]
+    pub(crate) tensor: Option<String>,
+    /// The tensor of the indices, in a file of several
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub(crate) indices_tensor: Option<String>,
+    /// How to read: map local files, or read by position (for network file systems)
+    #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Input")]
+    pub(crate) io: Io,
+    #[command(flatten)]
+    pub(crate) to: OutputArgs,
+}
+
+/// What becomes of an index out of range.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum Outside {
+    /// It is an error that names the first one
+    #[default]
+    Error,
+    /// Its slice is zeros (TensorFlow on GPU)
+    Zero,
+    /// It is the nearest position, 0 for a negative one (NumPy's mode)
+    Clip,
+    /// It counts on from the other end (NumPy's mode)
+    Wrap,
+}
+
+/// An integer.
+fn integer(text: &str) -> Result<i64, &'static str> {
+    text.parse().map_err(|_| "an integer is needed")
+}

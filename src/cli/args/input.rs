@@ -1,0 +1,77 @@
+//! The arguments that say how an input is read, and what raw bytes mean.
+
+use clap::{Args, ValueEnum};
+use tslice::shape::Order;
+use tslice::source;
+
+/// How an input is read.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct InputArgs {
+    /// The tensor to take, in a file of several: a name or a glob; may be given again
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) tensor: Vec<String>,
+    /// How to read: map local files, or read by position (for network file systems)
+    #[arg(long, value_enum, default_value_t, value_name = "HOW")]
+    pub(crate) io: Io,
+}
+
+/// What there is to say of an input that does not say it itself.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Raw bytes")]
+pub(crate) struct RawArgs {
+    /// The dtype of raw bytes, or of a file's void type: float32, '>i2', bfloat16, ...
+    #[arg(long, value_name = "DTYPE")]
+    pub(crate) dtype: Option<String>,
+    /// The shape of raw bytes; one length may be -1; one axis when left out
+    #[arg(long, value_name = "LIST", requires = "dtype")]
+    pub(crate) shape: Option<String>,
+    /// Where the elements of raw bytes begin, in bytes
+    #[arg(long, value_name = "BYTES", requires = "dtype")]
+    pub(crate) offset: Option<u64>,
+    /// The order of the elements of raw bytes
+    #[arg(long, value_enum, value_name = "ORDER", requires = "dtype")]
+    pub(crate) input_order: Option<OrderArg>,
+}
+
+/// Ways to read an input.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum Io {
+    /// Map local files, read those of network file systems
+    #[default]
+    Auto,
+    /// Map the file
+    Mmap,
+    /// Read the file by position, in large pieces
+    Read,
+}
+
+impl From<Io> for source::Io {
+    fn from(io: Io) -> source::Io {
+        match io {
+            Io::Auto => source::Io::Auto,
+            Io::Mmap => source::Io::Mmap,
+            Io::Read => source::Io::Read,
+        }
+    }
+}
+
+/// Memory orders.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum OrderArg {
+    /// Row-major
+    #[value(name = "C", alias = "c")]
+    C,
+    /// Column-major, Fortran's
+    #[value(name = "F", alias = "f")]
+    F,
+}
+
+impl OrderArg {
+    pub(crate) fn order(self) -> Order {
+        match self {
+            OrderArg::C => Order::C,
+            OrderArg::F => Order::F,
+        }
+    }
+}

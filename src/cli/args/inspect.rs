@@ -1,0 +1,37 @@
+//! The arguments of `info` and `explain`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::index::IndexArgs;
+use super::input::InputArgs;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct InfoArgs {
+    /// The files to look at; `-` is standard input
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ExplainArgs {
+    /// The file whose shape counts, or with --shape the index itself
+    pub(crate) input: Option<String>,
+    /// The index, as in NumPy; everything when left out
+    #[arg(value_name = "INDEX", conflicts_with = "begin")]
+    pub(crate) text: Option<String>,
+    #[command(flatten)]
+    pub(crate) index: IndexArgs,
+    /// Explain against this shape, without a file
+    #[arg(long, value_name = "LIST", conflicts_with = "io")]
+    pub(crate) shape: Option<String>,
+    #[command(flatten)]
+    pub(crate) from: InputArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

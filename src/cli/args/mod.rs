@@ -1,0 +1,22 @@
+//! What a user may type: all of clap, but for its errors (`report/misuse.rs`).
+
+mod cli;
+mod edit;
+mod gather;
+mod index;
+mod input;
+mod inspect;
+#[cfg(test)]
+mod man;
+mod normalize;
+mod output;
+mod slice;
+
+pub(crate) use cli::{Command, command, parse};
+pub(crate) use edit::{AssignArgs, Beyond, EditArgs, ScatterArgs};
+pub(crate) use gather::{GatherArgs, Outside};
+pub(crate) use index::{IndexArgs, StridedArgs};
+pub(crate) use input::{Io, OrderArg, RawArgs};
+pub(crate) use inspect::{ExplainArgs, InfoArgs};
+pub(crate) use output::OutputArgs;
+pub(crate) use slice::SliceArgs;

@@ -1,0 +1,58 @@
+//! The arguments that say where and how an output is written.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use tslice::container::layout::{self, FORMATS, OutputFormat};
+
+use super::input::OrderArg;
+
+/// Where and how the output is written.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// The file to write, its format by its name; standard output when left out or `-`
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// The format of the output, whatever its name
+    #[arg(long, value_parser = formats(), value_name = "FORMAT")]
+    pub(crate) to: Option<&'static OutputFormat>,
+    /// Replace the output if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+    /// Wait until the disk has the output
+    #[arg(long)]
+    pub(crate) fsync: bool,
+    /// Compress the arrays of the output, as np.savez_compressed does (.npz)
+    #[arg(long)]
+    pub(crate) deflate: bool,
+    /// The order of the output's elements (.npy, raw)
+    #[arg(long, value_enum, value_name = "ORDER")]
+    pub(crate) order: Option<OrderArg>,
+    /// The name of the tensor in the output (.safetensors)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// How many threads work; as many as the machine has cores when left out
+    #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
+    pub(crate) threads: Option<u16>,
+    /// Check everything, print what would be written, write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// The formats that can be asked for by name.
+fn formats() -> impl TypedValueParser<Value = &'static OutputFormat> {
+    let named = FORMATS.iter().filter(|format| !format.about.is_empty());
+    let values = named.map(|format| PossibleValue::new(format.name).help(format.about));
+    PossibleValuesParser::new(values).try_map(|name| layout::by_name(&name).ok_or("no such format"))
+}
+
+/// A number of threads.
+pub(super) fn threads(text: &str) -> Result<u16, &'static str> {
+    let number = text.parse().ok().filter(|&number| number > 0);
+    number.ok_or("a number from 1 to 65535 is needed")
+}

@@ -1,0 +1,32 @@
+//! The arguments of the main job.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::index::IndexArgs;
+use super::input::{InputArgs, RawArgs};
+use super::output::OutputArgs;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SliceArgs {
+    /// The file to read; `-` is standard input
+    pub(crate) input: PathBuf,
+    /// What to select, as in NumPy: '[1, 2:4, None, ..., ::-1]'; everything when left out
+    #[arg(value_name = "INDEX", conflicts_with = "begin")]
+    pub(crate) text: Option<String>,
+    #[command(flatten)]
+    pub(crate) index: IndexArgs,
+    #[command(flatten)]
+    pub(crate) from: InputArgs,
+    #[command(flatten)]
+    pub(crate) raw: RawArgs,
+    #[command(flatten)]
+    pub(crate) to: OutputArgs,
+    /// Copy the tensors that -t does not choose as they are (.safetensors, .npz)
+    #[arg(long, help_heading = "Output")]
+    pub(crate) keep_rest: bool,
+    /// Give a tensor another name in the output; may be given again
+    #[arg(long, value_name = "OLD=NEW", help_heading = "Output")]
+    pub(crate) rename: Vec<String>,
+}

@@ -1,0 +1,106 @@
+//! `tslice assign TARGET [INDEX] --value FILE`: NumPy's `target[index] = value`.
+
+use std::path::Path;
+
+use tslice::container::layout_of;
+use tslice::execute::{Assignment, Copy, Spread};
+use tslice::format::Tensor;
+use tslice::index::resolve::resolve;
+use tslice::number::{self, NumberError};
+use tslice::plan::Strided;
+use tslice::shape::Tuple;
+use tslice::source::{Memory, Source};
+use tslice::view::View;
+
+use super::index::Index;
+use super::target::{Target, Value};
+use crate::cli::args::AssignArgs;
+use crate::cli::report::{Exit, Failure, print};
+
+/// Write a value, or a number, into a slice.
+pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
+    let index = Index::parse(args.text.as_deref(), &args.index)?;
+    index.refuse_list()?;
+    let target = Target::open(&args.target, &args.to)?;
+    let tensor = target.tensor(&args.from.tensor)?;
+    let selection = index.resolve(&tensor.shape)?;
+    let slice = View::new(&layout_of(&tensor), &selection).map_err(Failure::new)?;
+    let shape = selection.shape();
+    let path = args.what.value.as_deref().unwrap_or(Path::new(""));
+    let (view, origin, swap_width) = match &args.what.fill {
+        Some(text) => (slice.repeating(0), Origin::Number(element(text, &tensor)?), 1),
+        None => {
+            let name = ("--value-tensor", args.value_tensor.as_ref());
+            let value = Value::open(path, name, args.from.io, &tensor)?;
+            let view = fit(path, &value.tensor, &slice, &shape, args.broadcast)?;
+            let swap_width = value.swap_width;
+            (view, Origin::File(Box::new(value)), swap_width)
+        }
+    };
+    if args.to.dry_run {
+        return print(&target.describe(&tensor, &shape, slice.bytes())?);
+    }
+    let source: Box<dyn Source> = match origin {
+        Origin::Number(element) => Box::new(Memory(element)),
+        Origin::File(value) => value.into_kept(&target, &tensor)?,
+    };
+    let (to, from) = Strided::pair(&slice, &view);
+    let pieces = Assignment::new(&to, from, swap_width as u64);
+    let target = target.begin()?;
+    let copy = Copy { source: source.as_ref(), pieces: &pieces, swap_width, at: 0 };
+    target.run(copy, &Spread::new(target.patch(), &to), path)?;
+    target.finish()
+}
+
+/// Where the elements come from.
+enum Origin {
+    /// One element, in the target's dtype.
+    Number(Vec<u8>),
+    File(Box<Value>),
+}
+
+/// The element of the target's dtype that `--fill` asks for.
+fn element(text: &str, target: &Tensor) -> Result<Vec<u8>, Failure> {
+    number::element(text, &target.dtype).map_err(|error| {
+        let failure = Failure::new(format_args!("--fill {text}: {error}"));
+        match error {
+            NumberError::NotANumber(_) => Failure { exit: Exit::Usage, ..failure },
+            _ => failure,
+        }
+    })
+}
+
+/// The view of a whole value as it meets the slice.
+fn fit(
+    path: &Path,
+    value: &Tensor,
+    slice: &View,
+    shape: &[u64],
+    broadcast: bool,
+) -> Result<View, Failure> {
+    let failed = |message: String| Failure::file(path, message);
+    let (ours, theirs) = (Tuple(&value.shape), Tuple(shape));
+    let equal = value.shape == shape;
+    if !value.dtype.item_bits().is_multiple_of(8) && (equal || broadcast) {
+        // runs of elements are the items here: axes don't match, but all lies in one order
+        let dtype = &value.dtype;
+        let refused = || failed(format!("elements of dtype {dtype} cannot be broadcast"));
+        return equal.then(|| slice.dense(value.offset)).ok_or_else(refused);
+    }
+    let everything = resolve(&Default::default(), &value.shape, false).map_err(Failure::new)?;
+    let view = View::new(&layout_of(value), &everything).map_err(Failure::new)?;
+    match view.broadcast(shape) {
+        Some(view) if equal || broadcast => Ok(view),
+        _ if broadcast => Err(failed(format!(
+            "could not broadcast input array from shape {ours} into shape {theirs}"
+        ))),
+        stretched => {
+            let failure =
+                failed(format!("the value has shape {ours}, the slice has shape {theirs}"));
+            Err(match stretched {
+                Some(_) => failure.hint("--broadcast stretches it, as NumPy does"),
+                None => failure,
+            })
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! `tslice explain`: what an index means, in the words of NumPy and of StridedSlice.
+
+use serde_json::{Value, json};
+use tslice::container::layout_of;
+use tslice::format::Tensor;
+use tslice::index::resolve::{Pick, Selection};
+use tslice::index::strided_slice::{StridedSlice, parse_list};
+use tslice::plan::{Plan, Tiling};
+use tslice::shape::{self, Tuple};
+use tslice::view::View;
+
+use super::index::Index;
+use super::input;
+use crate::cli::args::ExplainArgs;
+use crate::cli::report::{Align, Failure, human_bytes, print, table};
+
+/// Explain an index against the shape of a file's tensor or a bare one.
+pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
+    let (index, shape, tensor) = match &args.shape {
+        Some(shape) => {
+            if args.text.is_some() {
+                return Err(Failure::usage("with --shape there is no file: give INDEX alone"));
+            }
+            if !args.from.tensor.is_empty() {
+                return Err(Failure::usage("-t has no effect: with --shape there is no file"));
+            }
+            if args.input.is_some() && args.index.strided.begin.is_some() {
+                return Err(Failure::usage("the argument INDEX cannot be used with --begin"));
+            }
+            (Index::parse(args.input.as_deref(), &args.index)?, parse_shape(shape)?, None)
+        }
+        None => {
+            let Some(path) = &args.input else {
+                return Err(Failure::usage("an input is needed, or --shape"));
+            };
+            let index = Index::parse(args.text.as_deref(), &args.index)?;
+            let input = input::open(path.as_ref(), args.from.io)?;
+            let tensor = input.tensor(&args.from.tensor)?.clone();
+            (index, tensor.shape.clone(), Some(tensor))
+        }
+    };
+    let selection = index.resolve(&shape)?;
+    let explained = Explained { index, shape, tensor, selection };
+    print(&if args.json { format!("{}\n", explained.json()) } else { explained.text() })
+}
+
+fn parse_shape(text: &str) -> Result<Vec<u64>, Failure> {
+    let list = parse_list(text).map_err(|error| {
+        Failure::usage(format_args!("--shape: {error}")).at(text, error.span.clone())
+    })?;
+    list.into_iter()
+        .map(|len| {
+            u64::try_from(len)
+                .map_err(|_| Failure::usage(format_args!("--shape: {len} is no length of an axis")))
+        })
+        .collect()
+}
+
+struct Explained {
+    index: Index,
+    shape: Vec<u64>,
+    tensor: Option<Tensor>,
+    selection: Selection,
+}
+
+impl Explained {
+    fn text(&self) -> String {
+        let mut rows = vec![["index".to_owned(), self.index.spelled.text.clone()]];
+        let mut row = |name: &str, value: String| rows.push([name.to_owned(), value]);
+        match StridedSlice::from_expr(&self.index.spelled.expr) {
+            Ok(strided) => {
+                row("begin", comma_list(&strided.begin));
+                row("end", comma_list(&strided.end));
+                row("strides", comma_list(&strided.strides));
+                for (name, mask) in masks(&strided) {
+                    row(&name.replace('_', "-"), mask.to_string());
+                }
+            }
+            Err(error) => row("StridedSlice", error.to_string()),
+        }
+        let result = self.selection.shape();
+        row("input", self.described(&self.shape));
+        row("output", self.described(&result));
+        if let Some(plan) = self.plan() {
+            let (pattern, pieces) = (plan.pattern(), plan.pieces());
+            let (reads, writes) = (human_bytes(plan.reads()), human_bytes(plan.bytes()));
+            row("plan", format!("{pattern}, pieces {pieces}, reads {reads}, writes {writes}"));
+        }
+        let mut text = table(&rows, [Align::Left; 2], 0);
+        let meanings = self.meanings();
+        if !meanings.is_empty() {
+            text.push('\n');
+            text.push_str(&table(&meanings, [Align::Left; 2], 0));
+        }
+        text
+    }
+
+    /// How a mapped file would be copied to a new one; lists are gathered instead.
+    fn plan(&self) -> Option<Plan> {
+        let tensor = self.tensor.as_ref()?;
+        if self.selection.list_output_axis().is_some() {
+            return None;
+        }
+        let view = View::new(&layout_of(tensor), &self.selection).ok()?;
+        Some(Plan::tiled(&view, 1, Tiling::MAPPED))
+    }
+
+    /// A shape, with dtype and bytes where they are known.
+    fn described(&self, shape: &[u64]) -> String {
+        let bytes = |tensor: &Tensor| shape::byte_count(shape, tensor.dtype.item_bits());
+        match self.tensor.as_ref().and_then(|tensor| Some((tensor, bytes(tensor)?))) {
+            Some((tensor, bytes)) => {
+                format!("shape {}, dtype {}, {bytes} bytes", Tuple(shape), tensor.dtype)
+            }
+            None => format!("shape {}", Tuple(shape)),
+        }
+    }
+
+    /// What each step of the selection does to which axis.
+    fn meanings(&self) -> Vec<[String; 2]> {
+        let size = |axis: usize| format!("axis {axis} (size {})", self.shape[axis]);
+        let meaning = |pick: &Pick| match pick {
+            Pick::Index { axis, at } => [size(*axis), format!("position {at}, the axis goes")],
+            Pick::Range { axis, start, step: 1, len } if *len == self.shape[*axis] => {
+                let _ = start;
+                [size(*axis), "whole".to_owned()]
+            }
+            Pick::Range { axis, len: 0, .. } => [size(*axis), "nothing".to_owned()],
+            Pick::Range { axis, start, len: 1, .. } => [size(*axis), format!("position {start}")],
+            Pick::Range { axis, start, step, len } => {
+                let last = *start as i64 + step * (*len as i64 - 1);
+                let by = if *step == 1 { String::new() } else { format!(" by {step}") };
+                [size(*axis), format!("positions {start} to {last}{by}, {len} of them")]
+            }
+            Pick::List { axis, positions } => {
+                [size(*axis), format!("{} positions of a list", positions.len())]
+            }
+            Pick::NewAxis => ["new axis".to_owned(), "of size 1".to_owned()],
+        };
+        self.selection.picks.iter().map(meaning).collect()
+    }
+
+    fn json(&self) -> Value {
+        let mut value = json!({
+            "index": self.index.spelled.text,
+            "input": { "shape": self.shape },
+            "output": { "shape": self.selection.shape() },
+        });
+        if let Some(tensor) = &self.tensor {
+            for (side, shape) in [("input", &self.shape), ("output", &self.selection.shape())] {
+                value[side]["dtype"] = tensor.dtype.to_string().into();
+                value[side]["bytes"] = shape::byte_count(shape, tensor.dtype.item_bits()).into();
+            }
+        }
+        if let Some(plan) = self.plan() {
+            value["plan"] = json!({
+                "pattern": plan.pattern().to_string(),
+                "pieces": plan.pieces(),
+                "run": plan.run(),
+                "reads": plan.reads(),
+                "writes": plan.bytes(),
+            });
+        }
+        if let Ok(strided) = StridedSlice::from_expr(&self.index.spelled.expr) {
+            value["begin"] = json!(strided.begin);
+            value["end"] = json!(strided.end);
+            value["strides"] = json!(strided.strides);
+            for (name, mask) in masks(&strided) {
+                value[name] = mask.into();
+            }
+        }
+        value
+    }
+}
+
+fn masks(strided: &StridedSlice) -> [(&'static str, u64); 5] {
+    [
+        ("begin_mask", strided.begin_mask),
+        ("end_mask", strided.end_mask),
+        ("ellipsis_mask", strided.ellipsis_mask),
+        ("new_axis_mask", strided.new_axis_mask),
+        ("shrink_axis_mask", strided.shrink_axis_mask),
+    ]
+}
+
+fn comma_list(values: &[i64]) -> String {
+    values.iter().map(i64::to_string).collect::<Vec<_>>().join(",")
+}

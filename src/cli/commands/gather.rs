@@ -1,0 +1,90 @@
+//! `tslice gather [PARAMS] --indices FILE`: gather_nd, and with --axis gather.
+
+use std::path::Path;
+
+use tslice::container::{self, FileName, Gathered, Item, Region, Take};
+use tslice::format::Tensor;
+use tslice::gather::{Gather, GatherError, Options, OutOfRange};
+use tslice::shape::Order;
+
+use super::indices::Indices;
+use super::{input, output};
+use crate::cli::args::{GatherArgs, Outside};
+use crate::cli::report::{Failure, print};
+
+/// Write the slabs at the positions that the indices name to the output.
+pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
+    let path = args.params.as_deref().unwrap_or(Path::new("-"));
+    if path == Path::new("-") && args.indices == path {
+        return Err(Failure::usage("PARAMS and --indices cannot both be standard input"));
+    }
+    let named = (args.indices.as_path(), args.indices_tensor.as_ref());
+    let typed = Indices::typed(named)?;
+    let output = output::open(&args.to)?;
+    let mut params = input::open(path, args.io)?;
+    let tensor = params.tensor(args.tensor.as_slice())?.clone();
+    let indices = typed.map_or_else(|| Indices::open(named, args.io), Ok)?;
+    let gather = gather(args, &tensor, &indices, output.options().order)?;
+    let item = Item {
+        name: &output.tensor_name(&tensor, params.location(), true),
+        dtype: &tensor.dtype,
+        shape: gather.shape().to_vec(),
+        part: tensor.part,
+    };
+    let prepared = output.prepare(&[item], &params.contents().metadata, None)?;
+
+    let file = indices.file.clone();
+    let gathered = Box::new(Gathered { gather, indices: indices.into_source()?, file });
+    let places = prepared.tensors.iter().zip(&prepared.starts);
+    let takes = places.map(|(to, &at)| Take {
+        part: tensor.part,
+        region: Region::Gather(gathered.clone()),
+        swap_width: to.swap_width,
+        at,
+    });
+    let takes: Vec<Take> = takes.collect();
+    if args.to.dry_run {
+        container::check(&takes, &output)?;
+        return print(&output::describe(&output, &prepared)?);
+    }
+    params.spool()?;
+    output::write(&output, &prepared, (&mut params, &takes), args.to.quiet)
+}
+
+/// What the arguments ask for.
+fn gather(
+    args: &GatherArgs,
+    tensor: &Tensor,
+    indices: &Indices,
+    order: Order,
+) -> Result<Gather, Failure> {
+    let params = container::layout_of(tensor);
+    let out_of_range = match args.out_of_range {
+        Outside::Error => OutOfRange::Error,
+        Outside::Zero => OutOfRange::Nowhere,
+        Outside::Clip => OutOfRange::Clip,
+        Outside::Wrap => OutOfRange::Wrap,
+    };
+    let options = Options {
+        batch_dims: args.batch_dims.into(),
+        out_of_range,
+        order,
+        unit: tensor.dtype.swap_width() as u64,
+        ..Options::default()
+    };
+    match args.axis {
+        None => Gather::nd(&params, &indices.layout(), &options),
+        Some(axis) => Gather::along(&params, &indices.layout(), axis, &options),
+    }
+    .map_err(|error| match (&error, &indices.file) {
+        (GatherError::NotIntegers(_), Some(file)) => Failure::of_file(file, error),
+        _ => Failure::new(error),
+    })
+}
+
+impl Failure {
+    /// It could not be done because of a file.
+    pub(super) fn of_file(file: &FileName, error: impl std::fmt::Display) -> Failure {
+        Failure::new(format_args!("{file}: {error}"))
+    }
+}

@@ -1,0 +1,90 @@
+//! From the index arguments to a selection, with carets under what does not fit.
+
+use std::path::Path;
+
+use tslice::index::numpy;
+use tslice::index::resolve::{ResolveError, Selection, resolve};
+use tslice::index::strided_slice::{self, StridedSlice};
+use tslice::index::{Item, Spelled};
+
+use crate::cli::args::{IndexArgs, StridedArgs};
+use crate::cli::report::Failure;
+
+/// An index as it was given: NumPy's text, or StridedSlice's numbers spelled as such.
+pub(crate) struct Index {
+    pub(crate) spelled: Spelled,
+    pub(crate) keepdims: bool,
+}
+
+impl Index {
+    /// Understand the arguments; `text` is INDEX.
+    pub(crate) fn parse(text: Option<&str>, args: &IndexArgs) -> Result<Index, Failure> {
+        let spelled = match (text, &args.strided.begin) {
+            (Some(text), _) => numpy::parse(text).map_err(|error| {
+                let failure = Failure::usage(&error).at(text, error.span.clone());
+                match Path::new(text).exists() {
+                    true => failure.hint("that is a file, where an index is expected"),
+                    false => failure,
+                }
+            })?,
+            (None, Some(begin)) => {
+                numpy::format(&strided(begin, &args.strided)?.to_expr().map_err(Failure::usage)?)
+            }
+            (None, None) => numpy::format(&Default::default()),
+        };
+        Ok(Index { spelled, keepdims: args.keepdims })
+    }
+
+    /// Refuse a list of positions, for jobs that take ranges only.
+    pub(crate) fn refuse_list(&self) -> Result<(), Failure> {
+        let list = |item: &Item| matches!(item, Item::List(_));
+        match self.spelled.expr.items.iter().position(list) {
+            Some(item) => Err(Failure::usage("a list of integers cannot be assigned to")
+                .at(&self.spelled.text, self.spelled.spans[item].clone())
+                .hint("`tslice scatter` writes at listed positions")),
+            None => Ok(()),
+        }
+    }
+
+    /// Apply it to a shape.
+    pub(crate) fn resolve(&self, shape: &[u64]) -> Result<Selection, Failure> {
+        resolve(&self.spelled.expr, shape, self.keepdims).map_err(|error| self.misfit(&error))
+    }
+
+    fn misfit(&self, error: &ResolveError) -> Failure {
+        let failure = Failure::new(error);
+        match self.spelled.spans.get(error.item) {
+            Some(span) => failure.at(&self.spelled.text, span.clone()),
+            None => failure,
+        }
+    }
+}
+
+fn strided(begin: &str, args: &StridedArgs) -> Result<StridedSlice, Failure> {
+    let list = |flag: &str, text: &str| {
+        strided_slice::parse_list(text)
+            .map_err(|error| Failure::usage(format_args!("--{flag}: {error}")).at(text, error.span))
+    };
+    let mask = |flag: &str, text: &Option<String>| match text {
+        None => Ok(0),
+        Some(text) => strided_slice::parse_mask(text).map_err(|error| {
+            Failure::usage(format_args!("--{flag}: {error}")).at(text, error.span)
+        }),
+    };
+    let begin = list("begin", begin)?;
+    let end = list("end", args.end.as_deref().unwrap_or_default())?;
+    let strides = match &args.strides {
+        Some(strides) => list("strides", strides)?,
+        None => vec![1; begin.len()],
+    };
+    Ok(StridedSlice {
+        begin,
+        end,
+        strides,
+        begin_mask: mask("begin-mask", &args.begin_mask)?,
+        end_mask: mask("end-mask", &args.end_mask)?,
+        ellipsis_mask: mask("ellipsis-mask", &args.ellipsis_mask)?,
+        new_axis_mask: mask("new-axis-mask", &args.new_axis_mask)?,
+        shrink_axis_mask: mask("shrink-axis-mask", &args.shrink_axis_mask)?,
+    })
+}

@@ -1,0 +1,97 @@
+//! An index tensor: in a file, or typed on the command line.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tslice::container::edit::Original;
+use tslice::container::{FileName, Input};
+use tslice::dtype::{DType, Endian, Scalar};
+use tslice::format::Tensor;
+use tslice::gather;
+use tslice::index::nested;
+use tslice::shape::Order;
+use tslice::source::{Memory, Source};
+
+use super::input;
+use crate::cli::args::Io;
+use crate::cli::report::{Failure, of_flag};
+
+/// An index tensor whose shape is known.
+pub(super) struct Indices {
+    pub(super) tensor: Tensor,
+    /// The file; `None` for indices that were typed.
+    pub(super) file: Option<FileName>,
+    bytes: Bytes,
+}
+
+enum Bytes {
+    File(Box<Input>),
+    Read(Arc<dyn Source>),
+}
+
+impl Indices {
+    /// Open the file, and choose the tensor of that name.
+    pub(super) fn open((path, name): (&Path, Option<&String>), io: Io) -> Result<Indices, Failure> {
+        let input = input::open(path, io)?;
+        let name = name.map_or(&[][..], std::slice::from_ref);
+        let tensor = input.tensor(name).map_err(of_flag("--indices-tensor"))?.clone();
+        let file = Some(input.location().into());
+        Ok(Indices { tensor, file, bytes: Bytes::File(Box::new(input)) })
+    }
+
+    /// The indices, where they were typed.
+    pub(super) fn typed(
+        (path, name): (&Path, Option<&String>),
+    ) -> Result<Option<Indices>, Failure> {
+        let Some(text) = path.to_str().filter(|text| text.starts_with('[')) else {
+            return Ok(None);
+        };
+        let list = nested::parse(text).map_err(|error| {
+            Failure::usage(format_args!("--indices: {error}"))
+                .at(text, error.span.clone())
+                .hint("a file whose name begins with a bracket is reached as ./[...")
+        })?;
+        if let Some(name) = name {
+            let message = format!("--indices-tensor {name} has no effect: the indices are a list");
+            return Err(Failure::usage(message));
+        }
+        let bytes: Vec<u8> = list.numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let tensor = Tensor {
+            name: None,
+            dtype: DType::Scalar(Scalar::I64, Endian::Little),
+            shape: list.shape,
+            order: Order::C,
+            part: 0,
+            offset: 0,
+            bytes: bytes.len() as u64,
+        };
+        let bytes = Bytes::Read(Arc::new(Memory(bytes)));
+        Ok(Some(Indices { tensor, file: None, bytes }))
+    }
+
+    /// What gather needs to know of them.
+    pub(super) fn layout(&self) -> gather::Indices<'_> {
+        let Tensor { dtype, shape, order, offset, .. } = &self.tensor;
+        gather::Indices { dtype, shape, order: *order, offset: *offset }
+    }
+
+    /// Their bytes; a pipe is read to its end.
+    pub(super) fn into_source(self) -> Result<Arc<dyn Source>, Failure> {
+        match self.bytes {
+            Bytes::File(input) => Ok(Arc::from(input.into_source()?)),
+            Bytes::Read(source) => Ok(source),
+        }
+    }
+
+    /// The same, as they are before `written` is changed.
+    pub(super) fn into_kept(
+        self,
+        target: &Original,
+        written: &Tensor,
+    ) -> Result<Arc<dyn Source>, Failure> {
+        match self.bytes {
+            Bytes::File(input) => Ok(Arc::from(target.keep(*input, &self.tensor, written)?)),
+            Bytes::Read(source) => Ok(source),
+        }
+    }
+}

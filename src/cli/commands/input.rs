@@ -1,0 +1,68 @@
+//! From the arguments of an input to an opened one.
+
+use std::path::Path;
+
+use tslice::container::{self, Input, Location, OpenOptions, RawLayout};
+use tslice::format::npy;
+use tslice::index::strided_slice::parse_list;
+use tslice::shape;
+
+use crate::cli::args::{Io, OrderArg, RawArgs, SliceArgs};
+use crate::cli::report::Failure;
+
+/// Where a path of the command line leads: `-` is standard input.
+pub(super) fn location(path: &Path) -> Location {
+    match path.to_str() {
+        Some("-") => Location::Stdin,
+        _ => Location::Path(path.to_owned()),
+    }
+}
+
+/// Open an input that tells all about itself.
+pub(super) fn open(path: &Path, io: Io) -> Result<Input, Failure> {
+    let options = OpenOptions { io: io.into(), ..OpenOptions::default() };
+    Ok(container::open(&location(path), &options)?)
+}
+
+/// How the input of a slice is opened.
+pub(super) fn options(args: &SliceArgs) -> Result<OpenOptions, Failure> {
+    Ok(OpenOptions {
+        io: args.from.io.into(),
+        raw: raw(&args.raw)?,
+        tensors: args.from.tensor.clone(),
+        rest: args.keep_rest,
+    })
+}
+
+fn raw(args: &RawArgs) -> Result<RawLayout, Failure> {
+    let dtype = args.dtype.as_deref().map(npy::parse_dtype).transpose();
+    Ok(RawLayout {
+        dtype: dtype.map_err(|error| Failure::usage(format_args!("--dtype: {error}")))?,
+        shape: args.shape.as_deref().map(parse_shape).transpose()?,
+        offset: args.offset,
+        order: args.input_order.map(OrderArg::order),
+    })
+}
+
+fn parse_shape(text: &str) -> Result<Vec<Option<u64>>, Failure> {
+    let list = parse_list(text).map_err(|error| {
+        Failure::usage(format_args!("--shape: {error}")).at(text, error.span.clone())
+    })?;
+    if list.len() > shape::MAX_NDIM {
+        return Err(Failure::usage(format_args!(
+            "--shape: {} axes, at most {} are possible",
+            list.len(),
+            shape::MAX_NDIM
+        )));
+    }
+    if list.iter().filter(|&&len| len == -1).count() > 1 {
+        return Err(Failure::usage("--shape: one length may be -1, not several"));
+    }
+    let length = |len: i64| match len {
+        -1 => Ok(None),
+        len => u64::try_from(len)
+            .map(Some)
+            .map_err(|_| Failure::usage(format_args!("--shape: {len} is no length of an axis"))),
+    };
+    list.into_iter().map(length).collect()
+}

@@ -1,0 +1,32 @@
+//! A file for each subcommand, which reads as an outline of its job, and what they share: the
+//! index (`index`), inputs (`input`), outputs (`output`), index tensors (`indices`) and files that
+//! are changed (`target`).
+
+mod assign;
+mod completions;
+mod explain;
+mod gather;
+mod index;
+mod indices;
+mod info;
+mod input;
+mod output;
+mod scatter;
+mod slice;
+mod target;
+
+use super::args::Command;
+use super::report::Failure;
+
+/// Do what a command line asks for.
+pub(crate) fn run(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Slice(args) => slice::run(args),
+        Command::Gather(args) => gather::run(args),
+        Command::Scatter(args) => scatter::run(args),
+        Command::Assign(args) => assign::run(args),
+        Command::Info(args) => info::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Completions { shell } => completions::run(*shell),
+    }
+}

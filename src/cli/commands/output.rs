@@ -1,0 +1,84 @@
+//! From the arguments of an output to its place, its description, its progress.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use tslice::container::{self, FileName, Input, Output, Prepared, Take, WriteOptions};
+use tslice::execute::Progress;
+use tslice::shape::Tuple;
+use tslice::sink::Target;
+
+use crate::cli::args::{OrderArg, OutputArgs};
+use crate::cli::report::{Failure, human_bytes, watch};
+
+/// Where a path of the command line leads: `-` is standard output.
+pub(super) fn target(path: &Path) -> Target {
+    match path.to_str() {
+        Some("-") => Target::Stdout,
+        _ => Target::Path(path.to_owned()),
+    }
+}
+
+/// Understand the flags, and refuse contradictions among them.
+pub(super) fn open(args: &OutputArgs) -> Result<Output, Failure> {
+    let mut options = WriteOptions::default()
+        .force(args.force)
+        .fsync(args.fsync)
+        .deflate(args.deflate)
+        .order(args.order.map(OrderArg::order).unwrap_or_default())
+        .threads(threads(args.threads));
+    (options.format, options.name) = (args.to, args.name.clone());
+    let target = args.output.as_deref().map_or(Target::Stdout, target);
+    Ok(Output::new(target, options)?)
+}
+
+/// How many threads are to work.
+pub(super) fn threads(asked: Option<u16>) -> usize {
+    asked.map_or_else(container::available_threads, usize::from)
+}
+
+/// Make all the checks that writing would fail at, and say what would be written.
+pub(super) fn describe(output: &Output, prepared: &Prepared) -> Result<String, Failure> {
+    output.check(prepared)?;
+    let format = output.format();
+    let what = match prepared.tensors.as_slice() {
+        [only] => format!("shape {}, dtype {}", Tuple(&only.shape), only.dtype),
+        several => format!("{} tensors", several.len()),
+    };
+    let whole = match prepared.frame.len() {
+        Some(bytes) => format!("{} with the header", human_bytes(bytes)),
+        None if format.is_text => "before they become text".to_owned(),
+        None => "before they are deflated".to_owned(),
+    };
+    Ok(format!(
+        "would write {}: {what}, {} bytes of elements ({whole}), format {}\n",
+        FileName::from(output.target()),
+        prepared.bytes,
+        format.name,
+    ))
+}
+
+/// Write it, and show how far it is.
+pub(super) fn write(
+    output: &Output,
+    prepared: &Prepared,
+    (input, takes): (&mut Input, &[Take]),
+    quiet: bool,
+) -> Result<(), Failure> {
+    if !output.format().is_text {
+        refuse_terminal(output.target())?;
+    }
+    let progress = Progress::default();
+    Ok(watch(&progress, prepared.bytes, quiet, || {
+        container::write(output, prepared, input, takes, &progress)
+    })?)
+}
+
+/// Refuse to write elements to a terminal.
+pub(super) fn refuse_terminal(target: &Target) -> Result<(), Failure> {
+    if *target == Target::Stdout && io::stdout().is_terminal() {
+        return Err(Failure::new("standard output is a terminal, and the output is binary")
+            .hint("name a file with -o FILE, or pipe the output to another program"));
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! `tslice scatter TARGET --indices FILE --values FILE`: TensorFlow's TensorScatterUpdate.
+
+use std::path::Path;
+
+use tslice::container::layout_of;
+use tslice::execute::{Copy, ExecuteError, FillError};
+use tslice::gather::{GatherError, OutOfRange};
+use tslice::scatter::{Scatter, ScatterError};
+use tslice::source::{Source, SourceError};
+
+use super::indices::Indices;
+use super::target::{Target, Value};
+use crate::cli::args::{Beyond, ScatterArgs};
+use crate::cli::report::{Failure, print};
+
+/// Write slices at the positions that the indices name.
+pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
+    if args.indices == Path::new("-") && args.values == args.indices {
+        return Err(Failure::usage("--indices and --values cannot both be standard input"));
+    }
+    let named = (args.indices.as_path(), args.indices_tensor.as_ref());
+    let typed = Indices::typed(named)?;
+    let target = Target::open(&args.target, &args.to)?;
+    let tensor = target.tensor(&args.from.tensor)?;
+    let indices = typed.map_or_else(|| Indices::open(named, args.from.io), Ok)?;
+    let name = ("--values-tensor", args.values_tensor.as_ref());
+    let value = Value::open(&args.values, name, args.from.io, &tensor)?;
+    let (values, swap_width) = (value.tensor.clone(), value.swap_width);
+
+    let out_of_range = match args.out_of_range {
+        Beyond::Error => OutOfRange::Error,
+        Beyond::Skip => OutOfRange::Nowhere,
+    };
+    // shapes first: nobody waits for a pipe to end to hear that they do not fit
+    let (to, from) = (layout_of(&tensor), layout_of(&values));
+    let scatter = Scatter::new(&to, &indices.layout(), &from, out_of_range, swap_width as u64);
+    let scatter = scatter.map_err(|error| failed_shapes(args, &error))?;
+    let positions = indices.into_kept(&target.original, &tensor)?;
+    let positions = positions.as_ref();
+    let source = value.into_kept(&target, &tensor)?;
+    scatter.positions().check(positions, target.threads()).map_err(|error| match error {
+        ExecuteError::Fill { error, .. } => failed_indices(args, positions, error),
+        error => Failure::new(error),
+    })?;
+    positions.verify().map_err(|error| unread_indices(args, error))?;
+    if args.to.dry_run {
+        return print(&target.describe(&tensor, &values.shape, scatter.bytes())?);
+    }
+    let target = target.begin()?;
+    let pieces = scatter.pieces();
+    let copy = Copy { source: source.as_ref(), pieces: &pieces, swap_width, at: 0 };
+    target.run(copy, &scatter.into_target(target.patch(), positions), &args.values)?;
+    target.finish()
+}
+
+/// Indices that are bad, or could not be read.
+fn failed_indices(args: &ScatterArgs, positions: &dyn Source, error: FillError) -> Failure {
+    match (positions.verify(), error) {
+        // a file that was cut short is the reason for whatever else is wrong with it
+        (Err(error), _) | (Ok(()), FillError::Indices(error) | FillError::Source(error)) => {
+            unread_indices(args, error)
+        }
+        (Ok(()), error) => in_target(Failure::new(error)),
+    }
+}
+
+fn unread_indices(args: &ScatterArgs, error: SourceError) -> Failure {
+    Failure::file(&args.indices, error)
+}
+
+fn failed_shapes(args: &ScatterArgs, error: &ScatterError) -> Failure {
+    match error {
+        ScatterError::Indices(GatherError::NotIntegers(_)) => Failure::file(&args.indices, error),
+        error => in_target(Failure::new(error)),
+    }
+}
+
+/// What gather says of its params holds of the target here.
+fn in_target(failure: Failure) -> Failure {
+    Failure { message: failure.message.replace("params", "target"), ..failure }
+}

@@ -1,0 +1,75 @@
+//! `tslice INPUT [INDEX]`: the main job.
+
+use tslice::container::{self, Item, Region, Select, Selected, Take};
+use tslice::index::IndexExpr;
+use tslice::index::resolve::resolve;
+use tslice::shape::Order;
+
+use super::index::Index;
+use super::{input, output};
+use crate::cli::args::SliceArgs;
+use crate::cli::report::{Failure, print};
+
+/// Write the selected elements to the output.
+pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
+    let index = Index::parse(args.text.as_deref(), &args.index)?;
+    let output = output::open(&args.to)?;
+    let options = input::options(args)?;
+    let mut input = container::open(&input::location(&args.input), &options)?;
+    let select = Select {
+        patterns: args.from.tensor.clone(),
+        keep_rest: args.keep_rest,
+        renames: args.rename.clone(),
+    };
+    let selected = container::select(&input, &select, &output)?;
+    let sliced = slice_all(&selected, &index, output.options().order)?;
+    let items: Vec<Item<'_>> =
+        selected.iter().zip(&sliced).map(|(selected, (shape, _))| item(selected, shape)).collect();
+    let prepared = output.prepare(&items, &input.contents().metadata, input.checkpoint())?;
+    if args.to.dry_run {
+        return print(&output::describe(&output, &prepared)?);
+    }
+    let places = prepared.tensors.iter().zip(&prepared.starts);
+    let takes = sliced.into_iter().zip(places).map(|((_, region), (to, &at))| Take {
+        part: to.part,
+        region,
+        swap_width: to.swap_width,
+        at,
+    });
+    let takes: Vec<Take> = takes.collect();
+    output::write(&output, &prepared, (&mut input, &takes), args.to.quiet)
+}
+
+/// The shape and the bytes of the result for each tensor.
+fn slice_all(
+    all: &[Selected<'_>],
+    index: &Index,
+    order: Order,
+) -> Result<Vec<(Vec<u64>, Region)>, Failure> {
+    let several = all.iter().filter(|selected| selected.sliced).count() > 1;
+    let slice = |selected: &Selected<'_>| {
+        slice(selected, index, order).map_err(|failure| match &selected.tensor.name {
+            Some(name) if several => failure.of_tensor(name),
+            _ => failure,
+        })
+    };
+    all.iter().map(slice).collect()
+}
+
+/// Apply the index to a tensor, unless it is only kept.
+fn slice(
+    Selected { tensor, sliced, .. }: &Selected<'_>,
+    index: &Index,
+    order: Order,
+) -> Result<(Vec<u64>, Region), Failure> {
+    let selection = match sliced {
+        true => index.resolve(&tensor.shape)?,
+        false => resolve(&IndexExpr::default(), &tensor.shape, false).map_err(Failure::new)?,
+    };
+    Ok((selection.shape(), Region::of(tensor, &selection, order).map_err(Failure::new)?))
+}
+
+fn item<'a>(selected: &'a Selected<'_>, shape: &[u64]) -> Item<'a> {
+    let Selected { tensor, name, .. } = selected;
+    Item { name, dtype: &tensor.dtype, shape: shape.to_vec(), part: tensor.part }
+}

@@ -1,0 +1,179 @@
+//! A file that is changed by the flags of `assign` and `scatter`.
+
+use std::path::Path;
+
+use tslice::container::edit::{Destination, Edit, EditOptions, Original, swap_width};
+use tslice::container::{FileName, Input};
+use tslice::execute::{Copy, Progress};
+use tslice::format::{Format, Tensor};
+use tslice::shape::Tuple;
+use tslice::sink::{Patch, Sink};
+use tslice::source::Source;
+
+use super::input;
+use super::output::{self, refuse_terminal};
+use crate::cli::args::{EditArgs, Io};
+use crate::cli::report::{Failure, human_bytes, of_flag, watch};
+
+/// The file that is to be changed, its header read.
+pub(super) struct Target<'a> {
+    pub(super) original: Original,
+    destination: Destination,
+    args: &'a EditArgs,
+}
+
+impl<'a> Target<'a> {
+    /// Open the file, as is needed for what is to be done with it.
+    pub(super) fn open(path: &Path, args: &'a EditArgs) -> Result<Target<'a>, Failure> {
+        if path == Path::new("-") {
+            return Err(Failure::usage("TARGET must be a file, not standard input"));
+        }
+        let destination = match &args.place.output {
+            None => Destination::InPlace,
+            Some(output) => Destination::Copy(output::target(output)),
+        };
+        if let (Destination::Copy(target), false) = (&destination, args.dry_run) {
+            refuse_terminal(target)?;
+        }
+        let original = Original::open(path, destination.clone());
+        // a target has no use for the flags of raw bytes
+        let original = original.map_err(|error| match Failure::from(error) {
+            failure if failure.hint.as_ref().is_some_and(|hint| hint.starts_with("--dtype")) => {
+                Failure { hint: None, ..failure }
+            }
+            failure => failure,
+        })?;
+        let target = Target { original, destination, args };
+        target.check_name(path)?;
+        Ok(target)
+    }
+
+    /// A copy has the format of what it is a copy of, and its name must not say another one.
+    fn check_name(&self, path: &Path) -> Result<(), Failure> {
+        let Some(output) = &self.args.place.output else { return Ok(()) };
+        let format = self.original.input().contents().format;
+        let extension = output.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        let expected = match format {
+            Format::Npy => "npy",
+            Format::Safetensors => "safetensors",
+            _ => "bin",
+        };
+        let is_stream = || output.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
+        if extension == expected || output == Path::new("-") || is_stream() {
+            return Ok(());
+        }
+        Err(Failure::usage(format_args!(
+            "{}: the output is a copy of {}, in the {format} format",
+            output.display(),
+            path.display()
+        ))
+        .hint(format_args!("give it a name that ends in .{expected}")))
+    }
+
+    /// The one tensor that is changed.
+    pub(super) fn tensor(&self, patterns: &[String]) -> Result<Tensor, Failure> {
+        Ok(self.original.input().tensor(patterns)?.clone())
+    }
+
+    /// How many threads work.
+    pub(super) fn threads(&self) -> usize {
+        output::threads(self.args.threads)
+    }
+
+    fn options(&self) -> EditOptions {
+        let EditArgs { force, fsync, .. } = *self.args;
+        EditOptions { force, fsync, threads: self.threads() }
+    }
+
+    /// Make the checks that only writing would make, and say what would be written.
+    pub(super) fn describe(
+        &self,
+        tensor: &Tensor,
+        shape: &[u64],
+        bytes: u64,
+    ) -> Result<String, Failure> {
+        self.original.check(self.options())?;
+        let input = self.original.input();
+        let place = match &self.destination {
+            Destination::InPlace => format!("{}, in place", input.location()),
+            Destination::Copy(copy) => {
+                format!("{}, a copy of {}", FileName::from(copy), input.location())
+            }
+        };
+        Ok(format!(
+            "would write into {place}: shape {}, dtype {}, {bytes} bytes of elements ({}), \
+             format {}\n",
+            Tuple(shape),
+            tensor.dtype,
+            human_bytes(bytes),
+            input.contents().format,
+        ))
+    }
+
+    /// Begin to write.
+    pub(super) fn begin(self) -> Result<Changing, Failure> {
+        let (options, quiet) = (self.options(), self.args.quiet);
+        Ok(Changing { edit: self.original.begin(options)?, quiet })
+    }
+}
+
+/// A target that is being written.
+pub(super) struct Changing {
+    edit: Edit,
+    quiet: bool,
+}
+
+impl Changing {
+    /// What the bytes of the target are written through.
+    pub(super) fn patch(&self) -> &Patch {
+        self.edit.patch()
+    }
+
+    /// Run one copy from the input at `path` into a sink that writes through the patch, and show
+    /// how far it is.
+    pub(super) fn run(&self, copy: Copy<'_>, sink: &dyn Sink, path: &Path) -> Result<(), Failure> {
+        let (progress, location) = (Progress::default(), input::location(path));
+        Ok(watch(&progress, copy.pieces.bytes(), self.quiet, || {
+            self.edit.run(copy, sink, &location, &progress)
+        })?)
+    }
+
+    /// All is written.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        Ok(self.edit.finish()?)
+    }
+}
+
+/// A tensor that is read while the target is written, and the bytes that change places on the way.
+pub(super) struct Value {
+    pub(super) tensor: Tensor,
+    /// Bytes that change places on the way to the target; 1 for none.
+    pub(super) swap_width: usize,
+    input: Input,
+}
+
+impl Value {
+    /// Open a file, and choose a tensor of the target's dtype by the name that `flag` gave.
+    pub(super) fn open(
+        path: &Path,
+        (flag, name): (&str, Option<&String>),
+        io: Io,
+        target: &Tensor,
+    ) -> Result<Value, Failure> {
+        let input = input::open(path, io)?;
+        let name = name.map_or(&[][..], std::slice::from_ref);
+        let tensor = input.tensor(name).map_err(of_flag(flag))?.clone();
+        let swap_width = swap_width(&tensor.dtype, &target.dtype);
+        let swap_width = swap_width.map_err(|error| Failure::file(path, error))?;
+        Ok(Value { tensor, swap_width, input })
+    }
+
+    /// Its bytes, as they are before `written` is changed.
+    pub(super) fn into_kept(
+        self,
+        target: &Target<'_>,
+        written: &Tensor,
+    ) -> Result<Box<dyn Source>, Failure> {
+        Ok(target.original.keep(self.input, &self.tensor, written)?)
+    }
+}

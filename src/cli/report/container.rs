@@ -1,0 +1,147 @@
+//! The library's errors of containers in the words of the command line: with flags, hints, and
+//! the status of the program.
+
+use tslice::container::layout::FORMATS;
+use tslice::container::{
+    Cause, ContainerError, EditFault, FormatOption, Given, LayoutFault, RawFault, SelectFault,
+};
+use tslice::format::FormatError;
+use tslice::sink::SinkError;
+
+use super::failure::{Failure, plain};
+
+impl From<ContainerError> for Failure {
+    fn from(error: ContainerError) -> Failure {
+        failure(&error, "-t")
+    }
+}
+
+/// The error of an input whose tensor is chosen by another flag than `-t`.
+pub(crate) fn of_flag(flag: &str) -> impl Fn(ContainerError) -> Failure {
+    move |error| failure(&error, flag)
+}
+
+fn failure(error: &ContainerError, flag: &str) -> Failure {
+    let said = |words: &dyn std::fmt::Display| {
+        let file = error.file.iter().map(|file| format!("{file}: "));
+        let tensor = error.tensor.iter().map(|tensor| format!("tensor {tensor:?}: "));
+        file.chain(tensor).collect::<String>() + &plain(words)
+    };
+    let failed = || Failure::new(said(&error.cause));
+    match error.cause.as_ref() {
+        Cause::Select(fault) => select(error, fault, flag, failed),
+        Cause::Layout(fault) => layout(fault, failed),
+        Cause::Raw(RawFault::NotRaw { given, format }) => {
+            let flag = match given {
+                Given::Shape => "--shape",
+                Given::Order => "--input-order",
+            };
+            let words = format!("{flag} is for raw bytes, and the input is of format {format}");
+            Failure::new(said(&words))
+                .hint("--offset 0 takes it as raw bytes from the first one on")
+        }
+        Cause::Raw(RawFault::Short { asked, found }) => Failure::new(said(&format!(
+            "{asked} bytes are asked for by --shape and --offset, {found} are there"
+        ))),
+        Cause::Raw(fault @ RawFault::NotWhole { .. }) => Failure::new(said(fault)),
+        Cause::Raw(fault) => Failure::new(said(&format!("--{fault}"))),
+        Cause::Edit(EditFault::Archive) => failed()
+            .hint("take the array out with `tslice FILE -t NAME -o NAME.npy`, and change that"),
+        Cause::Edit(EditFault::Sharded) => failed().hint("name the shard that holds the tensor"),
+        Cause::Format(FormatError::Unrecognised(_)) => {
+            failed().hint("--dtype, with --shape and --offset, reads raw bytes")
+        }
+        Cause::Sink(SinkError::Closed) => Failure { quiet: true, ..failed() },
+        Cause::Sink(SinkError::Exists) => failed().hint("--force replaces it"),
+        Cause::Sink(SinkError::FolderExists) => {
+            failed().hint("--force replaces the files of the same names")
+        }
+        _ => failed(),
+    }
+}
+
+/// Tensors that cannot be chosen.
+fn select(
+    error: &ContainerError,
+    fault: &SelectFault,
+    flag: &str,
+    failed: impl Fn() -> Failure,
+) -> Failure {
+    let file = error.file.as_ref().map(ToString::to_string).unwrap_or_default();
+    match fault {
+        SelectFault::NotNamed(names) => {
+            let count = names.len();
+            let words = format!("the file holds {count} tensors, choose one with {flag} NAME");
+            Failure::new(format_args!("{file}: {words}")).hint(list(names))
+        }
+        SelectFault::NotFound { names, .. } => failed().hint(list(names)),
+        SelectFault::Several(count) => Failure::usage(format_args!(
+            "{flag} chooses {count} tensors of {file}, and one is needed"
+        )),
+        SelectFault::Nameless { pattern } => {
+            Failure::usage(format_args!("{flag} {pattern}: the tensor of {file} has no name"))
+        }
+        SelectFault::Glob { .. } => Failure::usage(format_args!("{flag} {fault}")),
+        SelectFault::OneName => Failure::usage("--name names one tensor, and several are chosen")
+            .hint("--rename OLD=NEW names each"),
+        SelectFault::HoldsOne { keep_rest, format, .. } => match keep_rest {
+            true => Failure::usage(format_args!(
+                "--keep-rest: an output of format {format} holds one tensor"
+            )),
+            false => Failure::usage(fault),
+        }
+        .hint("use a .safetensors or .npz output"),
+        SelectFault::NoRename(_) | SelectFault::RenamedTwice(_) => {
+            Failure::usage(format_args!("--rename {fault}"))
+        }
+        SelectFault::RenameNotFound { .. } => Failure::new(format_args!("--rename {fault}")),
+        SelectFault::NoTensors | SelectFault::SameName(_) => failed(),
+    }
+}
+
+/// Outputs that cannot hold what is written.
+fn layout(fault: &LayoutFault, failed: impl Fn() -> Failure) -> Failure {
+    let usage = || Failure { exit: super::exit::Exit::Usage, ..failed() };
+    match fault {
+        LayoutFault::Extension(_) | LayoutFault::NoExtension => usage().hint(extensions()),
+        LayoutFault::NoEffect { option, format } => {
+            let flag = match option {
+                FormatOption::Name => "--name",
+                FormatOption::Deflate => "--deflate",
+                FormatOption::OrderF => "--order F",
+            };
+            let why_not = option.why_not();
+            let refused = Failure::usage(format_args!(
+                "{flag} has no effect: an output of format {format} {why_not}"
+            ));
+            match option {
+                FormatOption::Deflate => refused.hint("use it with .npz, or --to npz"),
+                FormatOption::Name | FormatOption::OrderF => refused,
+            }
+        }
+        LayoutFault::Directory => failed().hint("only a sharded checkpoint is written to a folder"),
+        _ => failed(),
+    }
+}
+
+/// The extensions that an output can have, one a format.
+fn extensions() -> String {
+    let first = FORMATS.iter().filter_map(|format| format.extensions.first());
+    let all: Vec<String> = first.map(|extension| format!(".{extension}")).collect();
+    match all.split_last() {
+        Some((last, others)) => format!("use {} or {last}, or --to FORMAT", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// The names of a file's tensors, as far as people read.
+fn list(names: &[String]) -> String {
+    const MOST: usize = 20;
+    match names {
+        [] => "it holds no tensors".to_owned(),
+        [.., _] if names.len() > MOST => {
+            format!("it holds {}, and {} more", names[..MOST].join(", "), names.len() - MOST)
+        }
+        _ => format!("it holds {}", names.join(", ")),
+    }
+}

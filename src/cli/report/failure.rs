@@ -1,0 +1,197 @@
+//! All that is said on standard error: one line, the item at fault under a caret, a hint.
+//!
+//! Paths and flags are added to the core's errors here, once.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::Path;
+
+use super::exit::Exit;
+
+/// Why a run could not do what it was asked.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    pub(crate) message: String,
+    /// An expression, and the byte range in it that is at fault.
+    pub(crate) caret: Option<(String, Range<usize>)>,
+    pub(crate) hint: Option<String>,
+    /// How the command is used, where that was not known.
+    pub(crate) usage: Option<String>,
+    /// The reader of the output went away: nothing is said.
+    pub(crate) quiet: bool,
+}
+
+impl Failure {
+    /// The command line was not understood.
+    pub(crate) fn usage(message: impl fmt::Display) -> Failure {
+        Failure { exit: Exit::Usage, ..Failure::new(message) }
+    }
+
+    /// It could not be done.
+    pub(crate) fn new(message: impl fmt::Display) -> Failure {
+        let message = message.to_string();
+        let (caret, hint, usage) = (None, None, None);
+        Failure { exit: Exit::Failed, message, caret, hint, usage, quiet: false }
+    }
+
+    /// It could not be done because of a file.
+    pub(crate) fn file(path: &Path, error: impl fmt::Display) -> Failure {
+        Failure::new(format_args!("{}: {}", shown(path), plain(error)))
+    }
+
+    /// Show where in an expression the fault is.
+    pub(crate) fn at(mut self, text: &str, span: Range<usize>) -> Failure {
+        self.caret = Some((text.to_owned(), span));
+        self
+    }
+
+    /// Add a line that helps on.
+    pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Failure {
+        self.hint = Some(hint.to_string());
+        self
+    }
+
+    /// Show how the command is used.
+    pub(crate) fn usage_lines(mut self, usage: &str) -> Failure {
+        self.usage = Some(usage.trim_end().to_owned());
+        self
+    }
+
+    /// Say which tensor of several it is about.
+    pub(crate) fn of_tensor(mut self, name: &str) -> Failure {
+        self.message = format!("tensor {name:?}: {}", self.message);
+        self
+    }
+
+    /// Say it on standard error.
+    pub(crate) fn print(&self) {
+        if !self.quiet {
+            // with standard error gone there is nobody left to tell
+            let _ = write!(io::stderr().lock(), "{self}");
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "tslice: {}", printable(&self.message))?;
+        if let Some((text, span)) = &self.caret {
+            caret(f, text, span)?;
+        }
+        if let Some(hint) = &self.hint {
+            writeln!(f, "hint: {}", printable(hint))?;
+        }
+        self.usage.iter().try_for_each(|usage| writeln!(f, "{usage}"))
+    }
+}
+
+/// The most characters of an expression to show on either side of the fault.
+const CONTEXT: usize = 60;
+
+/// The expression, shortened around the fault, and a caret under each character of the fault.
+fn caret(f: &mut fmt::Formatter<'_>, text: &str, span: &Range<usize>) -> fmt::Result {
+    let printable = |text: &str| -> String {
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    };
+    let (start, end) = (floor_char(text, span.start), floor_char(text, span.end.max(span.start)));
+    let before: Vec<char> = printable(&text[..start]).chars().collect();
+    let fault: Vec<char> = printable(&text[start..end]).chars().collect();
+    let after: Vec<char> = printable(&text[end..]).chars().collect();
+    let mut line = String::from("  ");
+    if before.len() > CONTEXT {
+        line.push_str("...");
+    }
+    line.extend(&before[before.len().saturating_sub(CONTEXT)..]);
+    let indent = line.chars().count();
+    line.extend(fault.iter().take(CONTEXT));
+    if fault.len() > CONTEXT {
+        line.push_str("...");
+    } else {
+        line.extend(after.iter().take(CONTEXT));
+        line.push_str(if after.len() > CONTEXT { "..." } else { "" });
+    }
+    let width = fault.len().clamp(1, CONTEXT);
+    writeln!(f, "{}", line.trim_end())?;
+    writeln!(f, "{}{}", " ".repeat(indent), "^".repeat(width))
+}
+
+fn floor_char(text: &str, mut at: usize) -> usize {
+    at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// An error, where it is one of the operating system in its own words, without the number.
+pub(crate) fn plain(error: impl fmt::Display) -> String {
+    let mut text = error.to_string();
+    let number = text.rfind(" (os error ").filter(|_| text.ends_with(')'));
+    text.truncate(number.unwrap_or(text.len()));
+    text
+}
+
+/// A text with names in it, on one line: a control character is shown as its escape, so that no
+/// name of a file or a tensor breaks a message up or speaks to the terminal.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown
+}
+
+/// A path as messages show it.
+pub(crate) fn shown(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// Counted bytes for people: `999 bytes`, `4.2 GB`.
+pub(crate) fn human_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    if bytes < 1000 {
+        return format!("{bytes} byte{}", if bytes == 1 { "" } else { "s" });
+    }
+    let mut value = bytes as f64 / 1000.0;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    format!("{value:.*} {}", if value < 9.95 { 1 } else { 0 }, UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn carets_stand_under_the_fault() {
+        let failure = Failure::usage("no").at("[1, é9, 2]", 4..7).hint("try less");
+        assert_eq!(failure.to_string(), "tslice: no\n  [1, é9, 2]\n      ^^\nhint: try less\n");
+        let long = format!("[{}9]", "1,".repeat(500));
+        let shown = Failure::usage("no").at(&long, 1001..1002).to_string();
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines[1].find('9'), lines[2].find('^'));
+        assert!(lines[1].len() < 80);
+    }
+
+    #[test]
+    fn a_message_is_one_line() {
+        let failure = Failure::new("a\nb\u{1b}[31m: no").hint("é\u{85}\t'");
+        assert_eq!(failure.to_string(), "tslice: a\\nb\\u{1b}[31m: no\nhint: é\\u{85}\\t'\n");
+        let error = io::Error::from_raw_os_error(libc::EIO);
+        assert_eq!(plain(format_args!("cannot: {error}")), "cannot: Input/output error");
+        assert_eq!(plain("(os error 5) or so"), "(os error 5) or so");
+    }
+
+    #[test]
+    fn bytes_are_readable() {
+        assert_eq!(human_bytes(1), "1 byte");
+        assert_eq!(human_bytes(999), "999 bytes");
+        assert_eq!(human_bytes(4_200_000_000), "4.2 GB");
+        assert_eq!(human_bytes(999_999), "1.0 MB");
+    }
+}

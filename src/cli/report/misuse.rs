@@ -1,0 +1,91 @@
+//! What clap found wrong with a command line, said in the program's own way.
+//!
+//! clap's reports span several lines, with a heading, tips and a pointer to the help. Here they
+//! become what every other error is: one line, and a hint or the usage where that helps on.
+
+use std::error::Error;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::failure::Failure;
+
+/// The error in one line.
+pub(crate) fn failure(error: &clap::Error) -> Failure {
+    let texts = |kind| error.get(kind).map(texts).unwrap_or_default();
+    let args = shown(&texts(ContextKind::InvalidArg));
+    let arg = match args.join(" and ") {
+        // a message begins with a small letter
+        arg if arg.starts_with(char::is_uppercase) => format!("the argument {arg}"),
+        arg => arg,
+    };
+    let failure = match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let typed = texts(ContextKind::InvalidArg).concat();
+            Failure::usage(format_args!("unexpected argument '{typed}'"))
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let be = if args.len() == 1 { "is" } else { "are" };
+            Failure::usage(format_args!("{arg} {be} missing"))
+        }
+        ErrorKind::ArgumentConflict => match shown(&texts(ContextKind::PriorArg)) {
+            prior if prior == args => Failure::usage(format_args!("{arg} is given twice")),
+            prior => {
+                let prior = prior.join(" and ");
+                Failure::usage(format_args!("{arg} cannot be used with {prior}"))
+            }
+        },
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            match texts(ContextKind::InvalidValue).concat() {
+                value if value.is_empty() => Failure::usage(format_args!("{arg} needs a value")),
+                value => {
+                    let reason = error.source().map(|why| format!(": {why}")).unwrap_or_default();
+                    Failure::usage(format_args!("invalid value '{value}' for {arg}{reason}"))
+                }
+            }
+        }
+        ErrorKind::TooManyValues => Failure::usage(format_args!("{arg} takes no value")),
+        _ => {
+            let report = error.render().to_string();
+            let line = report.lines().next().unwrap_or_default();
+            Failure::usage(line.strip_prefix("error: ").unwrap_or(line))
+        }
+    };
+    let suggested =
+        [ContextKind::SuggestedArg, ContextKind::SuggestedValue].map(texts).concat().into_iter();
+    let possible = texts(ContextKind::ValidValue).join(", ");
+    let flags = args.iter().all(|arg| {
+        arg.starts_with('-') && !arg[1..].starts_with(|first: char| first.is_ascii_digit())
+    });
+    match (error.kind(), suggested.last()) {
+        (_, Some(suggested)) => failure.hint(format_args!("did you mean '{suggested}'?")),
+        _ if !possible.is_empty() => failure.hint(format_args!("possible values: {possible}")),
+        (ErrorKind::UnknownArgument, _) if flags => failure.hint("--help lists the flags"),
+        (ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument, _) if !flags => {
+            failure.usage_lines(&texts(ContextKind::Usage).concat())
+        }
+        _ => failure,
+    }
+}
+
+fn texts(value: &ContextValue) -> Vec<String> {
+    match value {
+        ContextValue::String(text) => vec![text.clone()],
+        ContextValue::Strings(texts) => texts.clone(),
+        ContextValue::StyledStr(text) => vec![text.to_string()],
+        _ => Vec::new(),
+    }
+}
+
+/// Arguments as people say them: `--output` for `--output <FILE>`, `INPUT` for `<INPUT>`, and
+/// `--output or --in-place` for a group of which one is needed. clap names the missing ones in
+/// the order in which they were asked for; here they are sorted.
+fn shown(args: &[String]) -> Vec<String> {
+    let bare = |arg: &str| {
+        let word = arg.split(' ').next().unwrap_or_default();
+        word.trim_matches(['<', '>', '[', ']', '.']).to_owned()
+    };
+    let shown = |arg: &String| arg.split('|').map(bare).collect::<Vec<_>>().join(" or ");
+    let mut shown: Vec<String> = args.iter().map(shown).collect();
+    shown.sort();
+    shown
+}

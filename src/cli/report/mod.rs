@@ -1,0 +1,17 @@
+//! All that is said: messages with carets and hints, tables, progress, the exit status.
+
+mod container;
+mod exit;
+mod failure;
+mod misuse;
+mod progress;
+mod stdout;
+mod table;
+
+pub(crate) use container::of_flag;
+pub(crate) use exit::Exit;
+pub(crate) use failure::{Failure, human_bytes, printable};
+pub(crate) use misuse::failure as misuse;
+pub(crate) use progress::watch;
+pub(crate) use stdout::print;
+pub(crate) use table::{Align, table};

@@ -1,0 +1,20 @@
+//! Text on standard output.
+
+use std::io::{self, Write};
+
+use tslice::sink::{self, Target};
+
+use super::failure::{Failure, plain};
+
+/// Print on standard output.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    // Rust's runtime opens `/dev/null` where it was closed, and writing would succeed
+    sink::check(&Target::Stdout, sink::Options::default()).map_err(Failure::new)?;
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(|error| {
+        let quiet = error.kind() == io::ErrorKind::BrokenPipe;
+        let message = format!("standard output: {}", plain(&error));
+        Failure { quiet, ..Failure::new(message) }
+    })
+}

@@ -1,0 +1,286 @@
+//! A file that is changed: itself, or a copy of it.
+//!
+//! Everything is checked while the file is only read. [`Original::begin`] is the moment from
+//! which on bytes are written.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::error::{ContainerError, EditFault, FileName};
+use super::input::{Input, Location, failed_source};
+use crate::dtype::DType;
+use crate::execute::{self, Copy, ExecuteError, FillError, Progress};
+use crate::format::{self, Contents, Kind, MAGIC_LEN, Tensor, npy};
+use crate::sink::{self, Patch, Sink, SinkError, Target};
+use crate::source::{self, Offset, Positioned, Reader, Source};
+
+/// Where the change is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// The file itself.
+    InPlace,
+    /// A copy of it.
+    Copy(Target),
+}
+
+/// How a change is written.
+#[derive(Clone, Copy, Debug)]
+pub struct EditOptions {
+    /// Replace a copy that exists.
+    pub force: bool,
+    /// Wait until the disk has it all.
+    pub fsync: bool,
+    /// How many threads work.
+    pub threads: usize,
+}
+
+impl EditOptions {
+    fn sink(self) -> sink::Options {
+        sink::Options { force: self.force, fsync: self.fsync, len: None }
+    }
+}
+
+/// The file that is to be changed, its header read.
+pub struct Original {
+    input: Input,
+    path: PathBuf,
+    file: File,
+    /// How long it was when its header was read, in bytes.
+    len: u64,
+    /// The file itself, opened for writing, where it is changed in place.
+    patch: Option<Patch>,
+    destination: Destination,
+}
+
+impl Original {
+    /// Open the file, as is needed for what is to be done with it.
+    ///
+    /// # Errors
+    /// [`EditFault`], a header that breaks its format's rules, a file that cannot be opened.
+    pub fn open(path: &Path, destination: Destination) -> Result<Original, ContainerError> {
+        let failed = |error: std::io::Error| ContainerError::file(path, error);
+        let patch = match destination {
+            Destination::InPlace => {
+                Some(Patch::open(path).map_err(|error| failed_sink(path.into(), error))?)
+            }
+            Destination::Copy(_) => None,
+        };
+        let file = match &patch {
+            Some(patch) => patch.file().try_clone(),
+            // not to wait for the other end of a FIFO
+            None => OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path),
+        };
+        let file = file.map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        if metadata.is_dir() {
+            return Err(ContainerError::file(path, source::OpenError::Directory));
+        }
+        if !metadata.is_file() {
+            return Err(ContainerError::file(path, EditFault::NotAFile));
+        }
+        let len = metadata.len();
+        let source = Positioned::new(file.try_clone().map_err(failed)?, 0, len);
+        let contents = read_contents(path, &source)?;
+        let bytes = source::Input::Random(Box::new(source));
+        let input = Input::of_file(&Location::Path(path.to_owned()), bytes, contents);
+        Ok(Original { input, path: path.to_owned(), file, len, patch, destination })
+    }
+
+    /// The file as an input, to choose a tensor of.
+    pub fn input(&self) -> &Input {
+        &self.input
+    }
+
+    /// Whether a file that is read is the very file that will be written.
+    fn is_written_by(&self, location: &Location) -> bool {
+        let Ok(ours) = self.file.metadata() else { return false };
+        let theirs = match location {
+            Location::Stdin => fs::metadata("/dev/stdin"),
+            Location::Path(path) => fs::metadata(path),
+        };
+        let same = theirs.is_ok_and(|it| (it.dev(), it.ino()) == (ours.dev(), ours.ino()));
+        self.patch.is_some() && same
+    }
+
+    /// Make the checks that only writing would make.
+    ///
+    /// # Errors
+    /// Those of [`sink::check`].
+    pub fn check(&self, options: EditOptions) -> Result<(), ContainerError> {
+        match &self.destination {
+            Destination::InPlace => Ok(()),
+            Destination::Copy(target) => sink::check(target, options.sink())
+                .map_err(|error| failed_sink(target.into(), error)),
+        }
+    }
+
+    /// Make sure that all of a tensor that is read while `written` is changed is there, and stays
+    /// as it is: a pipe is read to its end, what lies in the bytes to be written is copied.
+    ///
+    /// # Errors
+    /// An input that cannot be read, a temporary file that cannot be written.
+    pub fn keep(
+        &self,
+        mut input: Input,
+        tensor: &Tensor,
+        written: &Tensor,
+    ) -> Result<Box<dyn Source>, ContainerError> {
+        let location = input.location.clone();
+        input.spool()?;
+        // in a sharded checkpoint the bytes lie in a file beside the one that was named
+        let shard = input.checkpoint.as_ref().and_then(|checkpoint| {
+            let file = checkpoint.index.files.get(tensor.part)?;
+            Some(Location::Path(location.path()?.parent()?.join(file)))
+        });
+        // the place of standard input in its file is not known here, nor that of a shard's tensor
+        let placed = location != Location::Stdin && shard.is_none();
+        let deflated = tensor.part > 0 && !input.deflated.is_empty() && tensor.bytes > 0;
+        let source = input.into_source()?;
+        let failed = |error| failed_source(&location, error);
+        if self.is_written_by(shard.as_ref().unwrap_or(&location))
+            && (!placed || overlap(tensor, written))
+        {
+            let range = tensor.offset..tensor.offset + tensor.bytes;
+            let kept = source::keep(source.as_ref(), range).map_err(failed)?;
+            return Ok(Box::new(Offset::new(tensor.offset, kept)));
+        }
+        if deflated {
+            // inflated whole by the first byte that is asked for, its checksum included
+            let first = tensor.offset..tensor.offset + 1;
+            source.window(first, &mut Vec::new()).map_err(failed)?;
+        }
+        Ok(source)
+    }
+
+    /// Begin to write.
+    ///
+    /// # Errors
+    /// A copy that cannot be made.
+    pub fn begin(self, options: EditOptions) -> Result<Edit, ContainerError> {
+        let Original { path, file, len, patch, destination, .. } = self;
+        match (destination, patch) {
+            (Destination::InPlace, Some(patch)) => {
+                let name = FileName::Path(path);
+                Ok(Edit { name, patch, copy: None, options })
+            }
+            (Destination::InPlace, None) => {
+                Err(ContainerError::file(path.as_path(), EditFault::NotAFile))
+            }
+            (Destination::Copy(target), _) => {
+                let copied = sink::create_copy(&target, options.sink(), (&file, len));
+                let (copy, patch) = copied.map_err(|error| match error {
+                    SinkError::OriginalShrunk => ContainerError::file(path.as_path(), error),
+                    error => failed_sink((&target).into(), error),
+                })?;
+                Ok(Edit { name: (&target).into(), patch, copy: Some(copy), options })
+            }
+        }
+    }
+}
+
+/// The header of a file that can be changed.
+fn read_contents(path: &Path, source: &Positioned) -> Result<Contents, ContainerError> {
+    let mut first = Vec::new();
+    Reader::new(source)
+        .take(MAGIC_LEN as u64)
+        .read_to_end(&mut first)
+        .map_err(|error| ContainerError::file(path, error))?;
+    match format::recognise(&first) {
+        Some(Kind::Zip) => Err(ContainerError::file(path, EditFault::Archive)),
+        Some(Kind::Json) => Err(ContainerError::file(path, EditFault::Sharded)),
+        _ => format::read_contents(&mut Reader::new(source), Some(source.len()))
+            .map_err(|error| ContainerError::file(path, error)),
+    }
+}
+
+/// A file that is being changed. Dropping it leaves what stood there before, but in place.
+pub struct Edit {
+    name: FileName,
+    patch: Patch,
+    copy: Option<Box<dyn Sink>>,
+    options: EditOptions,
+}
+
+impl Edit {
+    /// What the bytes of the file are written through.
+    pub fn patch(&self) -> &Patch {
+        &self.patch
+    }
+
+    /// Run one copy from an input into a sink that writes through the patch.
+    ///
+    /// # Errors
+    /// An input that fails, a file that cannot be written.
+    pub fn run(
+        &self,
+        copy: Copy<'_>,
+        sink: &dyn Sink,
+        input: &Location,
+        progress: &Progress,
+    ) -> Result<(), ContainerError> {
+        let source = copy.source;
+        let outcome = execute::run(&[copy], sink, self.options.threads, progress);
+        // an input that was cut short is the reason for whatever else went wrong
+        source.verify().map_err(|error| failed_source(input, error))?;
+        outcome.map_err(|error| match error {
+            ExecuteError::Fill { error: FillError::Source(error), .. } => {
+                failed_source(input, error)
+            }
+            ExecuteError::Sink(error) => failed_sink(self.name.clone(), error),
+            error => error.into(),
+        })
+    }
+
+    /// All is written.
+    ///
+    /// # Errors
+    /// A disk that fails, a copy that cannot be put in place.
+    pub fn finish(self) -> Result<(), ContainerError> {
+        let Edit { name, patch, copy, options } = self;
+        match copy {
+            None => patch.finish(options.fsync),
+            // the copy waits for the disk by itself
+            Some(copy) => patch.finish(false).and_then(|()| copy.commit()),
+        }
+        .map_err(|error| failed_sink(name, error))
+    }
+}
+
+/// The error of writing the file; a full disk is told as such, whatever step met it.
+fn failed_sink(name: FileName, error: SinkError) -> ContainerError {
+    let error = match error {
+        SinkError::Copy(error) | SinkError::Os { error, .. }
+            if error.kind() == ErrorKind::StorageFull =>
+        {
+            SinkError::Io(error)
+        }
+        error => error,
+    };
+    ContainerError::file(name, error)
+}
+
+/// Whether two tensors of one file share bytes.
+fn overlap(a: &Tensor, b: &Tensor) -> bool {
+    a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes
+}
+
+/// The bytes that change places between a value's dtype and a target's that are one but for their
+/// byte order; 1 for none. What a `.npy` has as `<V2` is the bfloat16 that it was made of.
+///
+/// # Errors
+/// [`EditFault::DType`] for two different ones.
+pub fn swap_width(value: &DType, target: &DType) -> Result<usize, EditFault> {
+    match (value, target) {
+        (DType::Scalar(ours, from), DType::Scalar(theirs, to)) => {
+            (ours == theirs).then(|| if from == to { 1 } else { target.swap_width() })
+        }
+        (DType::Npy(ours), DType::Npy(theirs)) if ours == theirs => Some(1),
+        (DType::Npy(ours), DType::Npy(theirs)) => ours.swap_width_to(theirs),
+        (stored @ DType::Npy(_), scalar) | (scalar, stored @ DType::Npy(_)) => {
+            (npy::stored_dtype(scalar).as_ref() == Some(stored)).then_some(1)
+        }
+    }
+    .ok_or_else(|| EditFault::DType { value: value.clone(), target: target.clone() })
+}

@@ -1,0 +1,217 @@
+//! An opened input: what its header says, and the bytes of its tensors.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::error::{ContainerError, FileName, SelectFault};
+use super::pattern;
+use crate::format::{Contents, Format, Tensor, shards};
+use crate::source::{self, Offset, Source, SourceError, Stream, Unpacked};
+
+/// Where an input comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// Standard input.
+    Stdin,
+    /// A file, a pipe or a device.
+    Path(PathBuf),
+}
+
+impl Location {
+    /// The path, where it is one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Location::Stdin => None,
+            Location::Path(path) => Some(path),
+        }
+    }
+}
+
+impl From<&Location> for FileName {
+    fn from(location: &Location) -> FileName {
+        match location {
+            Location::Stdin => FileName::Stdin,
+            Location::Path(path) => FileName::Path(path.clone()),
+        }
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        FileName::from(self).fmt(f)
+    }
+}
+
+/// An input whose header has been read.
+///
+/// All positions of tensors count in one space, whatever the container: shards follow each other,
+/// and the deflated members of an archive follow the archive.
+pub struct Input {
+    pub(super) location: Location,
+    pub(super) contents: Contents,
+    pub(super) bytes: source::Input,
+    pub(super) checkpoint: Option<Box<Checkpoint>>,
+    /// The deflated members of an archive: tensors of part n are in number n - 1.
+    pub(super) deflated: Vec<DeflatedMember>,
+}
+
+/// A sharded checkpoint: its index, and the `__metadata__` of each of its files.
+pub struct Checkpoint {
+    /// The name of the index file.
+    pub name: String,
+    /// The index.
+    pub index: shards::Index,
+    /// The metadata of each file; empty for files that were not opened.
+    pub metadata: Vec<BTreeMap<String, String>>,
+    /// The position of the first byte of each file.
+    pub starts: Vec<u64>,
+}
+
+/// A deflated member of an archive, and the position of its first inflated byte.
+pub(super) struct DeflatedMember {
+    pub(super) start: u64,
+    pub(super) bytes: Arc<Unpacked>,
+}
+
+impl Input {
+    /// A single file with these contents.
+    pub(super) fn of_file(location: &Location, bytes: source::Input, contents: Contents) -> Input {
+        let location = location.clone();
+        Input { location, contents, bytes, checkpoint: None, deflated: Vec::new() }
+    }
+
+    /// Where it comes from.
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// What its header says.
+    pub fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// The index of a sharded checkpoint, where it is one.
+    pub fn checkpoint(&self) -> Option<&Checkpoint> {
+        self.checkpoint.as_deref()
+    }
+
+    /// The file that holds a tensor, where there are several, and where in it the tensor begins,
+    /// in bytes; no position for a tensor that is compressed.
+    pub fn whereabouts(&self, tensor: &Tensor) -> (Option<&str>, Option<u64>) {
+        match &self.checkpoint {
+            Some(checkpoint) => {
+                let file = checkpoint.index.files.get(tensor.part).map(String::as_str);
+                let start = checkpoint.starts.get(tensor.part).copied().unwrap_or(0);
+                (file, tensor.offset.checked_sub(start))
+            }
+            None if tensor.part > 0 => (None, None),
+            None => (None, Some(tensor.offset)),
+        }
+    }
+
+    /// The one tensor that the patterns (names or globs) mean; without any, the only one.
+    ///
+    /// # Errors
+    /// [`SelectFault`]: no such tensor, several of them, a pattern that is no glob.
+    pub fn tensor(&self, patterns: &[String]) -> Result<&Tensor, ContainerError> {
+        match self.find(patterns)?.as_slice() {
+            &[only] => Ok(&self.contents.tensors[only]),
+            several => Err(self.failed(SelectFault::Several(several.len()))),
+        }
+    }
+
+    /// The numbers of the tensors that the patterns mean, ascending; without any, the only one's.
+    ///
+    /// # Errors
+    /// [`SelectFault`].
+    pub fn find(&self, patterns: &[String]) -> Result<Vec<usize>, ContainerError> {
+        let tensors = &self.contents.tensors;
+        let names = tensors.iter().map(|tensor| tensor.name.as_deref().unwrap_or("-"));
+        match (patterns, tensors.as_slice()) {
+            ([], [_]) => Ok(vec![0]),
+            ([], []) => Err(self.failed(SelectFault::NoTensors)),
+            ([], _) => Err(self.failed(SelectFault::NotNamed(names.map(str::to_owned).collect()))),
+            ([first, ..], [Tensor { name: None, .. }]) => {
+                Err(self.failed(SelectFault::Nameless { pattern: first.clone() }))
+            }
+            (patterns, _) => pattern::find(names, patterns).map_err(|fault| self.failed(fault)),
+        }
+    }
+
+    fn failed(&self, fault: SelectFault) -> ContainerError {
+        ContainerError::file(&self.location, fault)
+    }
+
+    /// Make sure that its bytes can be read in any order: what is left of a pipe is copied to a
+    /// temporary file.
+    ///
+    /// # Errors
+    /// A pipe that fails or ends before its tensors do, a temporary file that cannot be written.
+    pub fn spool(&mut self) -> Result<&dyn Source, ContainerError> {
+        if let source::Input::Forward(stream) = &mut self.bytes {
+            let start = stream.position();
+            let rest = source::spool(&mut *stream)
+                .map_err(|error| failed_source(&self.location, error))?;
+            check_len(&self.location, start + rest.len(), &self.contents)?;
+            self.bytes = source::Input::Random(Box::new(Offset::new(start, rest)));
+        }
+        match &self.bytes {
+            source::Input::Random(source) => Ok(source.as_ref()),
+            source::Input::Forward(_) => Err(SourceError::Shrunk.into()),
+        }
+    }
+
+    /// The same, as bytes that outlive the header.
+    ///
+    /// # Errors
+    /// As [`spool`](Input::spool).
+    pub fn into_source(mut self) -> Result<Box<dyn Source>, ContainerError> {
+        self.spool()?;
+        match self.bytes {
+            source::Input::Random(source) => Ok(source),
+            source::Input::Forward(_) => Err(SourceError::Shrunk.into()),
+        }
+    }
+}
+
+/// Read a pipe to the end of what its format promises, so that a short one is found out.
+pub(super) fn finish(
+    location: &Location,
+    stream: &mut Stream,
+    contents: &Contents,
+) -> Result<(), ContainerError> {
+    let rest = contents.expected_len().saturating_sub(stream.position());
+    stream.skip(rest).map_err(|error| failed_stream(location, stream, contents, error))?;
+    let io = |error| ContainerError::file(location, source::SourceError::Io(error));
+    if !contents.allows_trailing_bytes() && stream.read(&mut [0]).map_err(io)? > 0 {
+        // how many follow is known only to whoever reads them all
+        return check_len(location, stream.position(), contents);
+    }
+    Ok(())
+}
+
+fn check_len(location: &Location, len: u64, contents: &Contents) -> Result<(), ContainerError> {
+    contents.check_len(len).map_err(|error| ContainerError::file(location, error))
+}
+
+/// The error of a stream; of one that ended too early, the same as of a file that is cut short.
+pub(super) fn failed_stream(
+    location: &Location,
+    stream: &Stream,
+    contents: &Contents,
+    error: SourceError,
+) -> ContainerError {
+    let ended = matches!(error, SourceError::Ended(_) | SourceError::Shrunk);
+    match check_len(location, stream.position(), contents) {
+        Err(short) if ended && contents.format != Format::Raw => short,
+        _ => failed_source(location, error),
+    }
+}
+
+/// The error of the bytes of an input.
+pub(super) fn failed_source(location: &Location, error: SourceError) -> ContainerError {
+    ContainerError::file(location, error)
+}

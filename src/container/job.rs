@@ -1,0 +1,249 @@
+//! The copy job: regions of an input on their way to an output.
+//!
+//! A pipe is read in one pass where its regions lie one after the other in it, and kept in a
+//! temporary file otherwise. So is a deflated member of an archive.
+
+use super::error::{Cause, ContainerError};
+use super::input::{DeflatedMember, Input, Location, failed_source, failed_stream, finish};
+use super::output::{Output, Prepared};
+use super::take::{Region, Take};
+use crate::execute::{self, Copy, ExecuteError, FillError, Pieces, Progress};
+use crate::plan::{PIECE_BYTES, Plan, Tiling};
+use crate::sink::{Sink, WriteOrder};
+use crate::source::{self, Forward, Source};
+use crate::view::View;
+
+/// Write an output: headers, and what is taken of the input. The output is put in place when all
+/// of it is written; on any error, what stood there before stays. The takes stand in the order of
+/// the output.
+///
+/// # Errors
+/// An input that fails or is cut short, positions that are out of range, an output that cannot be
+/// written.
+pub fn write(
+    output: &Output,
+    prepared: &Prepared,
+    input: &mut Input,
+    takes: &[Take],
+    progress: &Progress,
+) -> Result<(), ContainerError> {
+    let job = Job::begin(output, prepared, takes, progress)?;
+    job.copy(input, takes)?;
+    job.commit()
+}
+
+/// An output that is being written. Dropping it leaves what stood there before.
+pub(super) struct Job<'a> {
+    output: &'a Output,
+    sink: Box<dyn Sink>,
+    progress: &'a Progress,
+}
+
+impl<'a> Job<'a> {
+    /// Create the output, and write all of it that is not elements.
+    pub(super) fn begin(
+        output: &'a Output,
+        prepared: &Prepared,
+        takes: &[Take],
+        progress: &'a Progress,
+    ) -> Result<Job<'a>, ContainerError> {
+        let sink = output.create(prepared)?;
+        // what is written in order cannot be taken back: all indices are looked at first
+        takes.iter().try_for_each(|take| check_indices(take, output, sink.is_atomic()))?;
+        let written = prepared.frame.write_headers(sink.as_ref());
+        written.map_err(|error| output.failed(error))?;
+        Ok(Job { output, sink, progress })
+    }
+
+    /// Copy, and make sure that all of the input was there.
+    fn copy(&self, input: &mut Input, takes: &[Take]) -> Result<(), ContainerError> {
+        if let source::Input::Forward(stream) = &mut input.bytes {
+            let plans: Option<Vec<Plan>> = takes.iter().map(|take| take.forward(0)).collect();
+            if let Some(plans) = plans {
+                let (location, contents) = (&input.location, &input.contents);
+                for (take, plan) in takes.iter().zip(&plans) {
+                    self.forward(stream, take, plan).map_err(|error| match error {
+                        ExecuteError::Fill { error: FillError::Source(error), .. } => {
+                            failed_stream(location, stream, contents, error)
+                        }
+                        error => self.failed(location, error),
+                    })?;
+                }
+                return finish(location, stream, contents);
+            }
+            input.spool()?;
+        }
+        self.copy_random(input, takes)
+    }
+
+    /// The same for an input whose bytes come in any order.
+    pub(super) fn copy_random(&self, input: &Input, takes: &[Take]) -> Result<(), ContainerError> {
+        let source::Input::Random(source) = &input.bytes else {
+            return Err(source::SourceError::Shrunk.into());
+        };
+        // what can be inflated in one pass needs no temporary file
+        let streamed = |take: &Take| {
+            let member = input.deflated.get(take.part.checked_sub(1)?)?;
+            Some((member, take.forward(member.start)?))
+        };
+        let mut rest = takes;
+        while let Some((first, others)) = rest.split_first() {
+            if let Some((member, plan)) = streamed(first) {
+                self.inflate(&input.location, member, first, &plan)?;
+                rest = others;
+                continue;
+            }
+            // the others in one run of the executor
+            let count = rest.iter().take_while(|take| streamed(take).is_none()).count();
+            self.run(&input.location, source.as_ref(), &rest[..count])?;
+            rest = &rest[count..];
+        }
+        Ok(())
+    }
+
+    /// Copy from a deflated member while it is inflated.
+    fn inflate(
+        &self,
+        location: &Location,
+        member: &DeflatedMember,
+        take: &Take,
+        plan: &Plan,
+    ) -> Result<(), ContainerError> {
+        let mut stream = member.bytes.stream();
+        self.forward(&mut stream, take, plan).map_err(|error| self.failed(location, error))?;
+        stream.finish().map_err(|error| failed_source(location, error))
+    }
+
+    /// Copy from a stream.
+    fn forward(
+        &self,
+        stream: &mut dyn Forward,
+        take: &Take,
+        plan: &Plan,
+    ) -> Result<(), ExecuteError> {
+        let (sink, swap_width, at) = (self.sink.as_ref(), take.swap_width, take.at);
+        execute::run_forward(stream, plan, swap_width, sink, at, self.progress)
+    }
+
+    /// Copy with all threads.
+    fn run(
+        &self,
+        location: &Location,
+        source: &dyn Source,
+        takes: &[Take],
+    ) -> Result<(), ContainerError> {
+        let pieces = takes.iter().map(|take| self.pieces(take, source));
+        let pieces: Vec<Box<dyn Pieces + '_>> = pieces.collect::<Result<_, _>>()?;
+        let copies = takes.iter().zip(&pieces).map(|(take, pieces)| Copy {
+            source,
+            pieces: pieces.as_ref(),
+            swap_width: take.swap_width,
+            at: take.at,
+        });
+        let copies: Vec<Copy<'_>> = copies.collect();
+        let threads = self.output.options.threads;
+        let outcome = execute::run(&copies, self.sink.as_ref(), threads, self.progress);
+        // an input that was cut short is the reason for whatever else went wrong
+        source.verify().map_err(|error| failed_source(location, error))?;
+        takes.iter().try_for_each(verify_indices)?;
+        outcome.map_err(|error| match error {
+            ExecuteError::Fill { copy, error: FillError::Indices(error) } => {
+                failed_indices(&takes[copy], error.into())
+            }
+            error => self.failed(location, error),
+        })
+    }
+
+    /// What a take is to the executor.
+    fn pieces<'t>(
+        &self,
+        take: &'t Take,
+        source: &dyn Source,
+    ) -> Result<Box<dyn Pieces + 't>, ContainerError> {
+        Ok(match &take.region {
+            Region::View(view) => Box::new(self.plan(view, take.unit(), source)),
+            Region::Gather(gathered) => {
+                let gather = gathered.gather.clone().with(gathered.indices.as_ref());
+                Box::new(gather.map_err(|error| failed_fill(take, error))?)
+            }
+        })
+    }
+
+    /// Cut a view as it suits both ends.
+    fn plan(&self, view: &View, unit: u64, source: &dyn Source) -> Plan {
+        match (self.sink.order(), source.window_limit()) {
+            (WriteOrder::Ascending, _) => Plan::new(view, unit, PIECE_BYTES),
+            (WriteOrder::Any, None) => Plan::tiled(view, unit, Tiling::MAPPED),
+            (WriteOrder::Any, Some(_)) => Plan::tiled(view, unit, Tiling::READ),
+        }
+    }
+
+    fn failed(&self, input: &Location, error: ExecuteError) -> ContainerError {
+        match error {
+            ExecuteError::Fill { error: FillError::Source(error), .. } => {
+                failed_source(input, error)
+            }
+            ExecuteError::Sink(error) => self.output.failed(error),
+            error => error.into(),
+        }
+    }
+
+    /// Put the output in place.
+    pub(super) fn commit(self) -> Result<(), ContainerError> {
+        self.sink.commit().map_err(|error| self.output.failed(error))
+    }
+}
+
+/// Look at all indices of all takes, as [`write`] does where the output cannot be taken back.
+///
+/// # Errors
+/// The first bad position, or what kept the indices from being read.
+pub fn check(takes: &[Take], output: &Output) -> Result<(), ContainerError> {
+    takes.iter().try_for_each(|take| check_indices(take, output, false))
+}
+
+/// Look at all indices of a take; where the output `is_atomic`, only those that copying would not
+/// look at, or in another order.
+fn check_indices(take: &Take, output: &Output, is_atomic: bool) -> Result<(), ContainerError> {
+    let Region::Gather(gathered) = &take.region else { return Ok(()) };
+    let failed = |error| failed_fill(take, error);
+    let gathering = gathered.gather.clone().with(gathered.indices.as_ref()).map_err(failed)?;
+    if is_atomic && gathering.checks_itself() {
+        return Ok(());
+    }
+    gathering.check(output.options.threads).map_err(|error| match error {
+        ExecuteError::Fill { error, .. } => failed_fill(take, error),
+        error => error.into(),
+    })
+}
+
+fn verify_indices(take: &Take) -> Result<(), ContainerError> {
+    match &take.region {
+        Region::View(_) => Ok(()),
+        Region::Gather(gathered) => {
+            gathered.indices.verify().map_err(|error| failed_indices(take, error.into()))
+        }
+    }
+}
+
+/// The error of indices that are bad, or could not be read.
+fn failed_fill(take: &Take, error: FillError) -> ContainerError {
+    // a file that was cut short is the reason for whatever else is wrong with it
+    if let Err(error) = verify_indices(take) {
+        return error;
+    }
+    match error {
+        FillError::Indices(error) | FillError::Source(error) => failed_indices(take, error.into()),
+        error => ExecuteError::Fill { copy: 0, error }.into(),
+    }
+}
+
+/// The error of the file of the indices.
+fn failed_indices(take: &Take, cause: Cause) -> ContainerError {
+    match &take.region {
+        Region::Gather(gathered) if let Some(file) = gathered.file.clone() => {
+            ContainerError::file(file, cause)
+        }
+        _ => cause.into(),
+    }
+}

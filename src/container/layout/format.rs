@@ -1,0 +1,160 @@
+//! What an output format is: its properties, and where it puts the bytes of tensors.
+
+use std::collections::BTreeMap;
+
+use crate::container::error::{Cause, LayoutFault};
+use crate::container::input::Checkpoint;
+use crate::dtype::DType;
+use crate::shape::{self, Order};
+use crate::sink::{self, Sink, SinkError, Target};
+
+/// A format that outputs are written in. Each is a `static` in a file of its own, and a line in
+/// [`FORMATS`](super::FORMATS).
+pub struct OutputFormat {
+    /// The name, in messages and as a value of `--to`.
+    pub name: &'static str,
+    /// A line for the help; empty for a format that cannot be asked for by name.
+    pub about: &'static str,
+    /// The extensions of its files, in small letters.
+    pub extensions: &'static [&'static str],
+    /// Whether it holds several tensors, each with a name.
+    pub holds_several: bool,
+    /// Whether elements may be in Fortran order.
+    pub has_orders: bool,
+    /// Whether it can be compressed.
+    pub has_deflate: bool,
+    /// Whether it is for people to read, and may go to a terminal.
+    pub is_text: bool,
+    /// The type, byte order included, in which elements are stored; `None` where there is none.
+    pub stored_dtype: fn(&DType) -> Option<DType>,
+    /// Find the place of each tensor.
+    pub lay_out: fn(&Request<'_>) -> Result<Layout, Cause>,
+}
+
+impl std::fmt::Debug for OutputFormat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// What is to be laid out.
+pub struct Request<'a> {
+    /// The tensors, in the order in which they are written.
+    pub tensors: &'a [Entry],
+    /// `__metadata__`, where the format has it.
+    pub metadata: &'a BTreeMap<String, String>,
+    /// The memory order of all tensors.
+    pub order: Order,
+    /// Whether to compress.
+    pub deflate: bool,
+    /// Whether the output can only be written from its beginning to its end.
+    pub forward: bool,
+    /// The checkpoint that the tensors come from, where it is sharded.
+    pub checkpoint: Option<&'a Checkpoint>,
+}
+
+/// A tensor of an output.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its name, where the format has names.
+    pub name: String,
+    /// Its dtype in the output.
+    pub dtype: DType,
+    /// Its shape.
+    pub shape: Vec<u64>,
+    /// Bytes of its elements.
+    pub bytes: u64,
+    /// Bytes that change places on the way; 1 for none.
+    pub swap_width: usize,
+    /// The shard that it comes from.
+    pub part: usize,
+}
+
+impl Entry {
+    /// The tensor as headers speak of it: name, dtype, shape and number of bytes.
+    pub(super) fn described(&self) -> (&str, &DType, &[u64], u64) {
+        (&self.name, &self.dtype, &self.shape, self.bytes)
+    }
+}
+
+/// Where the tensors of an output go, and everything else that is in it.
+pub struct Layout {
+    /// The position of the first element of each tensor, in bytes.
+    pub starts: Vec<u64>,
+    /// What stands around the elements.
+    pub frame: Box<dyn Frame>,
+}
+
+/// All of an output that is not elements.
+pub trait Frame: Send + Sync {
+    /// Bytes of the whole output, where that is known beforehand.
+    fn len(&self) -> Option<u64>;
+
+    /// Find out what [`create`](Frame::create) would find wrong, without creating anything.
+    ///
+    /// # Errors
+    /// Those of [`sink::check`].
+    fn check(&self, target: &Target, options: sink::Options) -> Result<(), SinkError> {
+        sink::check(target, options)
+    }
+
+    /// Begin the output: from here on, elements are written at the positions of the layout.
+    ///
+    /// # Errors
+    /// Those of [`sink::create`].
+    fn create(&self, target: &Target, options: sink::Options) -> Result<Box<dyn Sink>, SinkError>;
+
+    /// Write what stands before the first elements.
+    ///
+    /// # Errors
+    /// Those of [`Sink::write_at`].
+    fn write_headers(&self, sink: &dyn Sink) -> Result<(), SinkError>;
+}
+
+/// A header, and the elements behind it.
+struct Headed {
+    header: Vec<u8>,
+    bytes: u64,
+}
+
+impl Frame for Headed {
+    fn len(&self) -> Option<u64> {
+        Some(self.header.len() as u64 + self.bytes)
+    }
+
+    fn create(&self, target: &Target, options: sink::Options) -> Result<Box<dyn Sink>, SinkError> {
+        sink::create(target, sink::Options { len: self.len(), ..options })
+    }
+
+    fn write_headers(&self, sink: &dyn Sink) -> Result<(), SinkError> {
+        sink.write_at(0, &self.header)
+    }
+}
+
+/// Put tensors one after the other behind a header.
+pub(super) fn behind_header(header: Vec<u8>, tensors: &[Entry]) -> Result<Layout, Cause> {
+    let mut end = header.len() as u64;
+    let mut starts = Vec::with_capacity(tensors.len());
+    for tensor in tensors {
+        starts.push(end);
+        end = end.checked_add(tensor.bytes).ok_or(LayoutFault::TooLarge)?;
+    }
+    let bytes = end - header.len() as u64;
+    Ok(Layout { starts, frame: Box::new(Headed { header, bytes }) })
+}
+
+/// The only tensor of a format that holds one.
+pub(super) fn only<'a>(
+    tensors: &'a [Entry],
+    format: &'static str,
+) -> Result<&'a Entry, LayoutFault> {
+    match tensors {
+        [only] => Ok(only),
+        several => Err(LayoutFault::Count { format, count: several.len() }),
+    }
+}
+
+/// The bytes of a shape, where they fit into 63 bits.
+pub(in crate::container) fn byte_count(shape: &[u64], dtype: &DType) -> Result<u64, LayoutFault> {
+    shape::byte_count(shape, dtype.item_bits()).ok_or(LayoutFault::TooLarge)
+}

@@ -1,0 +1,22 @@
+//! NumPy's `.npy` as an output.
+
+use super::format::{Layout, OutputFormat, Request, behind_header, only};
+use crate::container::error::Cause;
+use crate::format::npy;
+
+pub(super) static FORMAT: OutputFormat = OutputFormat {
+    name: "npy",
+    about: "NumPy's .npy",
+    extensions: &["npy"],
+    holds_several: false,
+    has_orders: true,
+    has_deflate: false,
+    is_text: false,
+    stored_dtype: npy::stored_dtype,
+    lay_out,
+};
+
+fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
+    let only = only(request.tensors, FORMAT.name)?;
+    behind_header(npy::header(&only.dtype, &only.shape, request.order)?, request.tensors)
+}

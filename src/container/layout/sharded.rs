@@ -1,0 +1,95 @@
+//! A sharded checkpoint as an output: a folder, in which each tensor stays in the file that it
+//! came from, and a new index.
+
+use super::format::{Entry, Frame, Layout, OutputFormat, Request};
+use crate::container::error::{Cause, LayoutFault};
+use crate::format::{FormatError, safetensors, shards};
+use crate::shape;
+use crate::sink::{self, FolderSink, Sink, SinkError, Target};
+
+pub(super) static FORMAT: OutputFormat = OutputFormat {
+    name: "sharded safetensors",
+    about: "",
+    extensions: &[],
+    holds_several: true,
+    has_orders: false,
+    has_deflate: false,
+    is_text: false,
+    stored_dtype: safetensors::stored_dtype,
+    lay_out,
+};
+
+/// Files one after the other, as they are to lie in one folder.
+struct Folder(Vec<File>);
+
+/// One file: its name, the bytes before its elements, and the number of those of its elements.
+struct File {
+    name: String,
+    header: Vec<u8>,
+    bytes: u64,
+}
+
+impl File {
+    fn len(&self) -> u64 {
+        self.header.len() as u64 + self.bytes
+    }
+}
+
+/// The tensors stand in the order of their shards.
+fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
+    let checkpoint = request.checkpoint.ok_or(LayoutFault::Directory)?;
+    let tensors = request.tensors;
+    let mut files: Vec<File> = Vec::new();
+    let mut starts = Vec::with_capacity(tensors.len());
+    let mut end = 0u64;
+    for shard in tensors.chunk_by(|a, b| a.part == b.part) {
+        let part = shard[0].part;
+        let described: Vec<_> = shard.iter().map(Entry::described).collect();
+        let header = safetensors::header(&described, &checkpoint.metadata[part])?;
+        let before = end + header.len() as u64;
+        end = before;
+        for tensor in shard {
+            starts.push(end);
+            end = end.checked_add(tensor.bytes).ok_or(LayoutFault::TooLarge)?;
+        }
+        let name = checkpoint.index.files[part].clone();
+        files.push(File { name, header, bytes: end - before });
+    }
+    let bytes = tensors.iter().map(|tensor| tensor.bytes).sum();
+    let elements = tensors.iter().filter_map(|tensor| shape::element_count(&tensor.shape)).sum();
+    let named = |tensor: &Entry| checkpoint.index.files[tensor.part].as_str();
+    let entries: Vec<_> = tensors.iter().map(|tensor| (&*tensor.name, named(tensor))).collect();
+    let metadata = checkpoint.index.metadata.clone();
+    let json = shards::index_json(&entries, metadata, bytes, elements);
+    let header = json.map_err(FormatError::from)?;
+    files.push(File { name: checkpoint.name.clone(), header, bytes: 0 });
+    Ok(Layout { starts, frame: Box::new(Folder(files)) })
+}
+
+impl Frame for Folder {
+    fn len(&self) -> Option<u64> {
+        Some(self.0.iter().map(File::len).sum())
+    }
+
+    fn check(&self, target: &Target, options: sink::Options) -> Result<(), SinkError> {
+        match target {
+            Target::Path(path) => FolderSink::check(path, options),
+            Target::Stdout => Err(SinkError::Directory),
+        }
+    }
+
+    fn create(&self, target: &Target, options: sink::Options) -> Result<Box<dyn Sink>, SinkError> {
+        let Target::Path(path) = target else { return Err(SinkError::Directory) };
+        let lens: Vec<_> = self.0.iter().map(|file| (&*file.name, file.len())).collect();
+        Ok(Box::new(FolderSink::create(path, &lens, options)?))
+    }
+
+    fn write_headers(&self, sink: &dyn Sink) -> Result<(), SinkError> {
+        let mut start = 0;
+        self.0.iter().try_for_each(|file| {
+            let at = start;
+            start += file.len();
+            sink.write_at(at, &file.header)
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! Text as an output: csv, txt and json.
+
+use std::io;
+
+use super::format::{Entry, Frame, Layout, OutputFormat, Request, only};
+use crate::container::error::{Cause, LayoutFault};
+use crate::sink::{self, Sink, SinkError, Target};
+use crate::text::{Form, TextSink, stored_dtype};
+
+/// What the three formats have in common.
+const TEXT: OutputFormat = OutputFormat {
+    name: "",
+    about: "",
+    extensions: &[],
+    holds_several: false,
+    has_orders: false,
+    has_deflate: false,
+    is_text: true,
+    stored_dtype,
+    lay_out: |request| lay_out(Form::Csv, request),
+};
+
+pub(super) static CSV: OutputFormat = OutputFormat {
+    name: "csv",
+    about: "Text, columns parted by commas",
+    extensions: &["csv"],
+    ..TEXT
+};
+
+pub(super) static TXT: OutputFormat = OutputFormat {
+    name: "txt",
+    about: "Text, columns parted by spaces",
+    extensions: &["txt"],
+    lay_out: |request| lay_out(Form::Txt, request),
+    ..TEXT
+};
+
+pub(super) static JSON: OutputFormat = OutputFormat {
+    name: "json",
+    about: "Text, nested lists",
+    extensions: &["json"],
+    lay_out: |request| lay_out(Form::Json, request),
+    ..TEXT
+};
+
+fn lay_out(form: Form, request: &Request<'_>) -> Result<Layout, Cause> {
+    let format = match form {
+        Form::Csv => CSV.name,
+        Form::Txt => TXT.name,
+        Form::Json => JSON.name,
+    };
+    let only = only(request.tensors, format)?;
+    let (ndim, most) = (only.shape.len(), form.max_ndim());
+    if ndim > most {
+        return Err(LayoutFault::Axes { format, most, ndim }.into());
+    }
+    Ok(Layout { starts: vec![0], frame: Box::new(Text { form, tensor: only.clone() }) })
+}
+
+/// Elements that become text on the way.
+struct Text {
+    form: Form,
+    tensor: Entry,
+}
+
+impl Frame for Text {
+    fn len(&self) -> Option<u64> {
+        None
+    }
+
+    fn create(&self, target: &Target, options: sink::Options) -> Result<Box<dyn Sink>, SinkError> {
+        let inner = sink::create(target, options)?;
+        let text = TextSink::new(inner, self.form, &self.tensor.dtype, &self.tensor.shape);
+        // the dtype is one that `stored_dtype` gave
+        let unfit = || SinkError::Io(io::ErrorKind::InvalidInput.into());
+        Ok(Box::new(text.ok_or_else(unfit)?))
+    }
+
+    fn write_headers(&self, _sink: &dyn Sink) -> Result<(), SinkError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,36 @@
+//! Files that hold tensors, whatever their format: opened, chosen from, written, changed.
+//!
+//! An [`Input`] is opened by [`open`]: `.npy`, `.npz`, `.safetensors`, a sharded checkpoint, raw
+//! bytes, a file or a pipe. An [`Output`] has a place, a format (one of [`layout::FORMATS`]) and
+//! options. [`write`] copies what is taken of the one into the other, and [`edit`] changes a file.
+//! Errors say which file, which tensor and why ([`ContainerError`]); flags and the words around
+//! them are the command line's.
+
+pub mod edit;
+mod error;
+mod input;
+mod job;
+pub mod layout;
+mod npz;
+mod open;
+mod options;
+mod output;
+mod pattern;
+mod raw;
+mod select;
+mod sharded;
+mod single;
+mod take;
+
+pub use error::{
+    Cause, ContainerError, EditFault, FileName, FormatOption, Given, LayoutFault, RawFault,
+    SelectFault, ShardsFault,
+};
+pub use input::{Checkpoint, Input, Location};
+pub use job::{check, write};
+pub use open::{OpenOptions, open};
+pub use options::{WriteOptions, available_threads};
+pub use output::{Item, Output, Prepared};
+pub use raw::RawLayout;
+pub use select::{Select, Selected, select};
+pub use take::{Gathered, Region, Take, layout as layout_of};

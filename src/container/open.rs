@@ -1,0 +1,72 @@
+//! Opening an input, whatever it is: one opener for each kind that is recognised.
+
+use std::io::{self, Read};
+
+use super::error::ContainerError;
+use super::input::{Input, Location};
+use super::raw::RawLayout;
+use super::sharded::Shards;
+use super::single::open_bytes;
+use super::{npz, raw, sharded, single};
+use crate::format::{self, Kind, MAGIC_LEN};
+use crate::source::{self, Io, Reader};
+
+/// How an input is opened.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// How its bytes are read.
+    pub io: Io,
+    /// What is said of an input that does not say it itself.
+    pub raw: RawLayout,
+    /// Names or globs of the tensors that are needed: of a sharded checkpoint only the files that
+    /// hold them are opened. Empty for all.
+    pub tensors: Vec<String>,
+    /// Whether the other tensors are needed too.
+    pub rest: bool,
+}
+
+/// Open an input, find out what it is, and read its header.
+///
+/// # Errors
+/// The [`Cause`](super::Cause) tells: no such file, no known format, a header that breaks its
+/// format's rules, bytes that cannot be what [`OpenOptions::raw`] says.
+pub fn open(location: &Location, options: &OpenOptions) -> Result<Input, ContainerError> {
+    let mut bytes = open_bytes(location, options.io)?;
+    let first = first_bytes(&mut bytes).map_err(|error| ContainerError::file(location, error))?;
+    let kind = format::recognise(&first);
+    if let Some(dtype) = options.raw.of_raw_bytes(kind) {
+        return raw::open(location, bytes, dtype, &options.raw);
+    }
+    let mut input = match kind {
+        Some(Kind::Json) => {
+            let shards = match options.tensors.as_slice() {
+                patterns if !patterns.is_empty() && !options.rest => Shards::Holding(patterns),
+                _ => Shards::All,
+            };
+            sharded::open(location, bytes, options.io, shards)?
+        }
+        Some(Kind::Zip) => npz::open(location, bytes)?,
+        Some(Kind::Npy | Kind::Safetensors) | None => single::open(location, bytes)?,
+    };
+    let failed = |fault| ContainerError::file(location, fault);
+    options.raw.check_header(input.contents.format).map_err(failed)?;
+    if options.raw.dtype.is_some() {
+        for number in input.find(&options.tensors)? {
+            options.raw.name_dtype(&mut input.contents.tensors[number]).map_err(failed)?;
+        }
+    }
+    Ok(input)
+}
+
+/// The bytes by which a format is recognised; those of a pipe are still to be read afterwards.
+fn first_bytes(bytes: &mut source::Input) -> io::Result<Vec<u8>> {
+    match bytes {
+        source::Input::Forward(stream) => stream.peek(MAGIC_LEN),
+        source::Input::Random(source) => {
+            let mut first = Vec::new();
+            let reader = Reader::new(source.as_ref());
+            reader.take(MAGIC_LEN as u64).read_to_end(&mut first)?;
+            Ok(first)
+        }
+    }
+}

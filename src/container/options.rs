@@ -1,0 +1,94 @@
+//! How an output is written.
+
+use crate::shape::Order;
+
+use super::layout::OutputFormat;
+
+/// How an output is written.
+///
+/// ```
+/// let options = tslice::container::WriteOptions::default().force(true).name("embed");
+/// assert!(options.force && !options.fsync);
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    /// The format; by the name of the output where it is not given.
+    pub format: Option<&'static OutputFormat>,
+    /// Replace a file that exists.
+    pub force: bool,
+    /// Wait until the disk has it all.
+    pub fsync: bool,
+    /// Compress the tensors, where the format can.
+    pub deflate: bool,
+    /// The memory order, where the format has a choice.
+    pub order: Order,
+    /// The name of the tensor, where the format has names.
+    pub name: Option<String>,
+    /// How many threads work.
+    pub threads: usize,
+}
+
+impl Default for WriteOptions {
+    /// No flags, C order, and as many threads as there are cores.
+    fn default() -> WriteOptions {
+        WriteOptions {
+            format: None,
+            force: false,
+            fsync: false,
+            deflate: false,
+            order: Order::C,
+            name: None,
+            threads: available_threads(),
+        }
+    }
+}
+
+impl WriteOptions {
+    /// Write this format, whatever the name of the output says.
+    #[must_use]
+    pub fn format(self, format: &'static OutputFormat) -> WriteOptions {
+        WriteOptions { format: Some(format), ..self }
+    }
+
+    /// Replace a file that exists.
+    #[must_use]
+    pub fn force(self, force: bool) -> WriteOptions {
+        WriteOptions { force, ..self }
+    }
+
+    /// Wait until the disk has it all.
+    #[must_use]
+    pub fn fsync(self, fsync: bool) -> WriteOptions {
+        WriteOptions { fsync, ..self }
+    }
+
+    /// Compress the tensors (`.npz`).
+    #[must_use]
+    pub fn deflate(self, deflate: bool) -> WriteOptions {
+        WriteOptions { deflate, ..self }
+    }
+
+    /// The memory order (`.npy`, `.npz`, raw).
+    #[must_use]
+    pub fn order(self, order: Order) -> WriteOptions {
+        WriteOptions { order, ..self }
+    }
+
+    /// The name of the tensor (`.safetensors`, `.npz`).
+    #[must_use]
+    pub fn name(self, name: impl Into<String>) -> WriteOptions {
+        WriteOptions { name: Some(name.into()), ..self }
+    }
+
+    /// How many threads work, at least one.
+    #[must_use]
+    pub fn threads(self, threads: usize) -> WriteOptions {
+        WriteOptions { threads: threads.max(1), ..self }
+    }
+}
+
+/// As many threads as there are cores.
+pub fn available_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

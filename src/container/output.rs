@@ -1,0 +1,212 @@
+//! An output: its place and format, and the places of the tensors in it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::error::{ContainerError, FormatOption, LayoutFault};
+use super::input::{Checkpoint, Location};
+use super::layout::{self, Entry, Frame, OutputFormat, Request};
+use super::options::WriteOptions;
+use crate::dtype::DType;
+use crate::format::Tensor;
+use crate::shape::Order;
+use crate::sink::{self, Sink, SinkError, Target};
+
+/// Where an output goes, and in what form.
+pub struct Output {
+    pub(super) target: Target,
+    pub(super) format: &'static OutputFormat,
+    pub(super) options: WriteOptions,
+}
+
+/// A tensor that is to be written.
+pub struct Item<'a> {
+    /// Its name, where the format has names.
+    pub name: &'a str,
+    /// The dtype that its bytes have now.
+    pub dtype: &'a DType,
+    /// Its shape.
+    pub shape: Vec<u64>,
+    /// The part of the input that it comes from.
+    pub part: usize,
+}
+
+/// An output whose every byte has its place.
+pub struct Prepared {
+    /// The tensors, in the order in which they were given.
+    pub tensors: Vec<Entry>,
+    /// The position of the first element of each, in bytes.
+    pub starts: Vec<u64>,
+    /// All that is not elements.
+    pub frame: Box<dyn Frame>,
+    /// Bytes of the elements of all tensors.
+    pub bytes: u64,
+}
+
+impl Output {
+    /// Find out the format.
+    ///
+    /// # Errors
+    /// [`LayoutFault`]: a name that tells no format, an option that does not apply to it.
+    pub fn new(target: Target, options: WriteOptions) -> Result<Output, ContainerError> {
+        let format = match (options.format, &target) {
+            (Some(format), _) => format,
+            (None, Target::Stdout) => layout::OF_STREAMS,
+            (None, Target::Path(path)) => {
+                by_name(path).map_err(|fault| ContainerError::file(&target, fault))?
+            }
+        };
+        let refused = [
+            (FormatOption::Name, options.name.is_some() && !format.holds_several),
+            (FormatOption::Deflate, options.deflate && !format.has_deflate),
+            (FormatOption::OrderF, options.order == Order::F && !format.has_orders),
+        ];
+        match refused.into_iter().find(|(_, refused)| *refused) {
+            Some((option, _)) => Err(LayoutFault::NoEffect { option, format: format.name }.into()),
+            None => Ok(Output { target, format, options }),
+        }
+    }
+
+    /// Where it goes.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Its format.
+    pub fn format(&self) -> &'static OutputFormat {
+        self.format
+    }
+
+    /// How it is written.
+    pub fn options(&self) -> &WriteOptions {
+        &self.options
+    }
+
+    /// Give tensors their places in the output, one after the other. The tensors of a sharded
+    /// checkpoint stand in the order of its files.
+    ///
+    /// # Errors
+    /// [`LayoutFault`]: a dtype or a shape that the format lacks, an output that is too large, a
+    /// folder for anything but a sharded checkpoint; names that the format refuses.
+    pub fn prepare(
+        &self,
+        items: &[Item<'_>],
+        metadata: &BTreeMap<String, String>,
+        checkpoint: Option<&Checkpoint>,
+    ) -> Result<Prepared, ContainerError> {
+        self.check_folder(checkpoint)?;
+        let mut tensors = Vec::with_capacity(items.len());
+        let mut bytes = 0u64;
+        for item in items {
+            let entry = self.entry(item).map_err(|fault| match items {
+                [_] => ContainerError::from(fault),
+                _ => ContainerError::from(fault).of_tensor(item.name),
+            })?;
+            bytes = bytes.checked_add(entry.bytes).ok_or(LayoutFault::TooLarge)?;
+            tensors.push(entry);
+        }
+        if i64::try_from(bytes).is_err() {
+            return Err(LayoutFault::TooLarge.into());
+        }
+        let layout = (self.format.lay_out)(&Request {
+            tensors: &tensors,
+            metadata,
+            order: self.options.order,
+            deflate: self.options.deflate,
+            forward: self.is_forward(),
+            checkpoint,
+        })?;
+        Ok(Prepared { tensors, starts: layout.starts, frame: layout.frame, bytes })
+    }
+
+    /// Refuse a folder where the input is no sharded checkpoint.
+    fn check_folder(&self, checkpoint: Option<&Checkpoint>) -> Result<(), ContainerError> {
+        match checkpoint {
+            None if std::ptr::eq(self.format, layout::OF_FOLDERS) => {
+                Err(ContainerError::file(&self.target, LayoutFault::Directory))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Fit a tensor to the format.
+    fn entry(&self, item: &Item<'_>) -> Result<Entry, LayoutFault> {
+        let dtype = (self.format.stored_dtype)(item.dtype).ok_or_else(|| LayoutFault::DType {
+            dtype: item.dtype.clone(),
+            format: self.format.name,
+        })?;
+        let bytes = layout::byte_count(&item.shape, &dtype)?;
+        let swap_width = match (item.dtype, &dtype) {
+            (DType::Scalar(_, ours), DType::Scalar(_, theirs)) if ours != theirs => {
+                dtype.swap_width()
+            }
+            _ => 1,
+        };
+        let (name, shape) = (item.name.to_owned(), item.shape.clone());
+        Ok(Entry { name, dtype, shape, bytes, swap_width, part: item.part })
+    }
+
+    /// Whether it can only be written from its beginning to its end, as far as is known.
+    fn is_forward(&self) -> bool {
+        match &self.target {
+            Target::Stdout => true,
+            // a device is taken to go forward only, whatever it may be
+            Target::Path(path) => {
+                path.starts_with("/dev") || path.metadata().is_ok_and(|meta| !meta.is_file())
+            }
+        }
+    }
+
+    /// The name of a tensor in the output: that of the options for a tensor that is `sliced`, or
+    /// the name that it had, or the stem of the input.
+    pub fn tensor_name(&self, from: &Tensor, input: &Location, sliced: bool) -> String {
+        let stem = || match input.path().and_then(Path::file_stem) {
+            Some(stem) => stem.to_string_lossy().into_owned(),
+            None => "tensor".to_owned(),
+        };
+        let given = self.options.name.clone().filter(|_| sliced);
+        given.or_else(|| from.name.clone()).unwrap_or_else(stem)
+    }
+
+    /// Make all the checks that writing would fail at, and write nothing.
+    ///
+    /// # Errors
+    /// [`SinkError`]: an output that exists, a folder that does not.
+    pub fn check(&self, prepared: &Prepared) -> Result<(), ContainerError> {
+        let checked = prepared.frame.check(&self.target, self.sink_options());
+        checked.map_err(|error| self.failed(error))
+    }
+
+    /// Begin to write.
+    pub(super) fn create(&self, prepared: &Prepared) -> Result<Box<dyn Sink>, ContainerError> {
+        let created = prepared.frame.create(&self.target, self.sink_options());
+        created.map_err(|error| self.failed(error))
+    }
+
+    fn sink_options(&self) -> sink::Options {
+        sink::Options { force: self.options.force, fsync: self.options.fsync, len: None }
+    }
+
+    /// The error of writing it.
+    pub(super) fn failed(&self, error: SinkError) -> ContainerError {
+        ContainerError::file(&self.target, error)
+    }
+}
+
+/// The format that a file's name asks for; that of streams for pipes and devices.
+fn by_name(path: &Path) -> Result<&'static OutputFormat, LayoutFault> {
+    if is_folder(path) {
+        return Ok(layout::OF_FOLDERS);
+    }
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    match extension.as_deref().and_then(layout::by_extension) {
+        Some(format) => Ok(format),
+        None if path.metadata().is_ok_and(|meta| !meta.is_file()) => Ok(layout::OF_STREAMS),
+        None => Err(extension.map_or(LayoutFault::NoExtension, LayoutFault::Extension)),
+    }
+}
+
+/// Whether a path is that of a folder, by what is there or by its last character.
+fn is_folder(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir()
+}

@@ -1,0 +1,130 @@
+//! A sharded checkpoint as one input: its index, and those of its files that are needed.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::error::{ContainerError, ShardsFault};
+use super::input::{Checkpoint, Input, Location, failed_source};
+use super::pattern;
+use super::single::{self, open_bytes};
+use crate::format::shards::{Index, MAX_INDEX, ShardsError};
+use crate::format::{Contents, Format, FormatError};
+use crate::source::{self, Io, Joined, Reader};
+
+/// Which files of a checkpoint are opened.
+pub(super) enum Shards<'a> {
+    /// All of them.
+    All,
+    /// Those that hold a tensor that one of these patterns means.
+    Holding(&'a [String]),
+}
+
+/// Open the shards that an index names.
+pub(super) fn open(
+    location: &Location,
+    mut bytes: source::Input,
+    io: Io,
+    wanted: Shards<'_>,
+) -> Result<Input, ContainerError> {
+    let index = read_index(location, &mut bytes)?;
+    let Location::Path(path) = location else {
+        return Err(ContainerError::file(location, ShardsFault::NoFolder));
+    };
+    let folders = folders(path).map_err(|error| ContainerError::file(location, error))?;
+    let files = wanted_files(location, &index, wanted)?;
+    let mut joined = Joined::default();
+    let mut tensors = Vec::new();
+    let mut metadata = Vec::new();
+    let mut starts = Vec::new();
+    for (number, file) in index.files.iter().enumerate() {
+        metadata.push(Default::default());
+        starts.push(0);
+        if !files.contains(&number) {
+            continue;
+        }
+        let shard_location = Location::Path(locate(path, file, &folders)?);
+        let failed = |fault| ContainerError::file(&shard_location, fault);
+        // never an index again, which could name itself
+        let shard = single::open(&shard_location, open_bytes(&shard_location, io)?)?;
+        if shard.contents.format != Format::Safetensors {
+            return Err(failed(ShardsFault::NotSafetensors));
+        }
+        let source::Input::Random(source) = shard.bytes else {
+            return Err(failed(ShardsFault::NotAFile));
+        };
+        index.check_shard(number, &shard.contents).map_err(|error| unfit(location, error))?;
+        let pushed = joined.push(file.clone(), source);
+        let base = pushed.map_err(|error| failed_source(location, error))?;
+        tensors.extend(shard.contents.tensors.into_iter().map(|mut tensor| {
+            tensor.part = number;
+            tensor.offset += base;
+            tensor
+        }));
+        (metadata[number], starts[number]) = (shard.contents.metadata, base);
+    }
+    let all = metadata.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
+    let contents = Contents { format: Format::Sharded, tensors, metadata: all, header_len: 0 };
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let checkpoint = Some(Box::new(Checkpoint { name, index, metadata, starts }));
+    let bytes = source::Input::Random(Box::new(joined));
+    Ok(Input { checkpoint, ..Input::of_file(location, bytes, contents) })
+}
+
+fn read_index(location: &Location, bytes: &mut source::Input) -> Result<Index, ContainerError> {
+    let mut json = Vec::new();
+    let mut most = |reader: &mut dyn Read| reader.take(MAX_INDEX + 1).read_to_end(&mut json);
+    match bytes {
+        source::Input::Random(source) => most(&mut Reader::new(source.as_ref())),
+        source::Input::Forward(stream) => most(stream),
+    }
+    .map_err(|error| ContainerError::file(location, error))?;
+    let index = match json.len() as u64 {
+        0..=MAX_INDEX => Index::parse(&json),
+        _ => Err(ShardsError::TooLong),
+    };
+    index.map_err(|error| unfit(location, error))
+}
+
+fn unfit(location: &Location, error: ShardsError) -> ContainerError {
+    ContainerError::file(location, FormatError::from(error))
+}
+
+/// The numbers of the files that are opened.
+fn wanted_files(
+    location: &Location,
+    index: &Index,
+    wanted: Shards<'_>,
+) -> Result<HashSet<usize>, ContainerError> {
+    match wanted {
+        Shards::All => Ok((0..index.files.len()).collect()),
+        Shards::Holding(patterns) => {
+            let names = index.tensors.iter().map(|(name, _)| name.as_str());
+            let found = pattern::find(names, patterns);
+            let found = found.map_err(|fault| ContainerError::file(location, fault))?;
+            Ok(found.into_iter().map(|number| index.tensors[number].1).collect())
+        }
+    }
+}
+
+/// The folder of the index: the one that it was found in, and the one that it really lies in.
+fn folders(path: &Path) -> std::io::Result<[PathBuf; 2]> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let real = fs::canonicalize(path)?;
+    Ok([fs::canonicalize(parent)?, real.parent().unwrap_or(parent).to_owned()])
+}
+
+/// The path of a shard, unless it is a link out of the folder.
+fn locate(index: &Path, file: &str, folders: &[PathBuf]) -> Result<PathBuf, ContainerError> {
+    let path = index.with_file_name(file);
+    let real =
+        fs::canonicalize(&path).map_err(|error| ContainerError::file(path.as_path(), error))?;
+    if folders.iter().any(|folder| real.parent() == Some(folder)) {
+        return Ok(path);
+    }
+    Err(ContainerError::file(path.as_path(), ShardsFault::Outside))
+}

@@ -1,0 +1,64 @@
+//! The rest of a file, at the positions that its bytes have in the whole file.
+
+use std::ops::Range;
+
+use super::{Advice, Source, SourceError};
+
+/// A source whose first `start` bytes are missing: byte 0 of `rest` stands at position `start`.
+///
+/// What is left of a pipe after its header was read is one, so that positions from the header
+/// need no correction.
+pub struct Offset {
+    start: u64,
+    rest: Box<dyn Source>,
+}
+
+impl Offset {
+    /// Let byte 0 of `rest` stand at position `start`.
+    pub fn new(start: u64, rest: Box<dyn Source>) -> Offset {
+        Offset { start, rest }
+    }
+
+    /// A range of positions as a range of `rest`.
+    fn inner(&self, range: &Range<u64>) -> Option<Range<u64>> {
+        Some(range.start.checked_sub(self.start)?..range.end.checked_sub(self.start)?)
+    }
+}
+
+impl Source for Offset {
+    fn len(&self) -> u64 {
+        self.start.saturating_add(self.rest.len())
+    }
+
+    fn window<'a>(
+        &'a self,
+        range: Range<u64>,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], SourceError> {
+        match self.inner(&range) {
+            Some(inner) => self.rest.window(inner, scratch),
+            None => {
+                let Range { start, end } = range;
+                Err(SourceError::Outside { start, end, len: self.len() })
+            }
+        }
+    }
+
+    fn window_limit(&self) -> Option<u64> {
+        self.rest.window_limit()
+    }
+
+    fn verify(&self) -> Result<(), SourceError> {
+        self.rest.verify()
+    }
+
+    fn is_cached(&self, at: u64) -> bool {
+        at.checked_sub(self.start).is_none_or(|at| self.rest.is_cached(at))
+    }
+
+    fn advise(&self, range: Range<u64>, advice: Advice) {
+        if let Some(inner) = self.inner(&range) {
+            self.rest.advise(inner, advice);
+        }
+    }
+}
