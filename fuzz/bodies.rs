@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::{self, Copy, Progress};
 use tslice::format::npz::{self, Member};
-use tslice::format::shards::{Index, ShardsError, index_json};
+use tslice::format::shards::{ShardIndex, ShardsError, index_json};
 use tslice::format::{Contents, Format, FormatError, Tensor, npy, read_contents, safetensors};
 use tslice::index::nested::{self, Nested};
 use tslice::index::resolve::{Pick, Selection, resolve};
@@ -21,7 +21,7 @@ use tslice::number::element;
 use tslice::plan::Plan;
 use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::{Sink, SinkError, WriteOrder};
-use tslice::source::{Deflated, Reader, Source, SourceError, Unpacked};
+use tslice::source::{DeflatedRange, InflatedSource, Reader, Source, SourceError};
 use tslice::view::{Layout, View};
 
 /// A target's body.
@@ -278,7 +278,8 @@ fn assert_inflates(archive: &Arc<dyn Source>, data: &[u8], member: &Member) {
     const MOST: u64 = 1 << 20;
     let Member { data: range, len, crc, .. } = member.clone();
     let compressed = &data[range.start as usize..range.end as usize];
-    let unpacked = Unpacked::from(Deflated { archive: Arc::clone(archive), range, len, crc });
+    let unpacked =
+        InflatedSource::from(DeflatedRange { archive: Arc::clone(archive), range, len, crc });
     assert_array(member, &mut unpacked.stream());
 
     let (mut stream, mut bytes) = (unpacked.stream(), Vec::new());
@@ -312,15 +313,15 @@ fn assert_inflates(archive: &Arc<dyn Source>, data: &[u8], member: &Member) {
 /// An index of any bytes: files are plain names and each is used; what is read is what the JSON
 /// says, is written and read again, and agrees with just those shards that it describes.
 pub(crate) fn shard_index(data: &[u8]) {
-    let index = match Index::parse(data) {
+    let index = match ShardIndex::parse(data) {
         Ok(index) => index,
         Err(error) => {
-            let again = Index::parse(data).expect_err("refused before").to_string();
+            let again = ShardIndex::parse(data).expect_err("refused before").to_string();
             assert_eq!(error.to_string(), again);
             return assert_one_short_line(&again);
         }
     };
-    let again = Index::parse(data).expect("accepted before");
+    let again = ShardIndex::parse(data).expect("accepted before");
     assert_eq!((&again.files, &again.tensors), (&index.files, &index.tensors));
     assert!(index.files.is_sorted_by(|one, next| one < next));
     for (number, file) in index.files.iter().enumerate() {
@@ -340,7 +341,7 @@ pub(crate) fn shard_index(data: &[u8]) {
         assert!(pairs.iter().all(|(name, file)| map[*name] == *file));
     }
     let written = index_json(&pairs, index.metadata.clone(), 48, 12).expect("what was read");
-    let again = Index::parse(&written).expect("an index of our own");
+    let again = ShardIndex::parse(&written).expect("an index of our own");
     pairs.sort_unstable();
     assert!(again.tensors.iter().map(|(name, at)| (&**name, &*again.files[*at])).eq(pairs));
     let mut metadata = index.metadata;
@@ -352,7 +353,7 @@ pub(crate) fn shard_index(data: &[u8]) {
 }
 
 /// A shard with the tensors that the index places there is right; with one less or more it is not.
-fn assert_shard(index: &Index, file: usize) {
+fn assert_shard(index: &ShardIndex, file: usize) {
     let tensor = |name: &str| Tensor {
         name: Some(name.to_owned()),
         dtype: DType::Scalar(Scalar::U8, Endian::Little),

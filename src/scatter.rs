@@ -16,7 +16,7 @@ use crate::execute::{Assignment, FillError, unpack::unpack, write_part};
 use crate::gather::{GatherError, Indices, NOWHERE, OutOfRange, Positions};
 use crate::plan::{PIECE_BYTES, Part, Strided};
 use crate::shape::{List, contiguous_strides};
-use crate::sink::{Patch, Shared, Sink, SinkError, WriteOrder};
+use crate::sink::{InPlaceFile, Sink, SinkError, WritableMap, WriteOrder};
 use crate::source::Source;
 use crate::view::{Axis, Layout, View, ViewError, gcd, reach};
 
@@ -140,7 +140,11 @@ impl Scatter {
     }
 
     /// The target's side, for the executor.
-    pub fn into_target<'a>(&'a self, patch: &'a Patch, indices: &'a dyn Source) -> Scattering<'a> {
+    pub fn into_target<'a>(
+        &'a self,
+        patch: &'a InPlaceFile,
+        indices: &'a dyn Source,
+    ) -> Scattering<'a> {
         Scattering { scatter: self, patch, indices }
     }
 }
@@ -148,7 +152,7 @@ impl Scatter {
 /// A sink that takes the slabs in order, and lays each out at its position.
 pub struct Scattering<'a> {
     scatter: &'a Scatter,
-    patch: &'a Patch,
+    patch: &'a InPlaceFile,
     indices: &'a dyn Source,
 }
 
@@ -216,7 +220,13 @@ impl Scattering<'_> {
 
 /// Lay small slabs out in the mapped target; false, and nothing done, where its pages are not to
 /// be had.
-fn in_memory(shared: &Shared, offsets: &[u64], target: u64, slab: &Part, bytes: &[u8]) -> bool {
+fn in_memory(
+    shared: &WritableMap,
+    offsets: &[u64],
+    target: u64,
+    slab: &Part,
+    bytes: &[u8],
+) -> bool {
     let span = reach(&slab.axes, slab.run);
     let place = |offset: u64| {
         let first = (target + offset) as i64 + slab.first;

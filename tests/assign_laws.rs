@@ -14,7 +14,7 @@ use tslice::index::{IndexExpr, Item, Slice};
 use tslice::plan::{Plan, Strided};
 use tslice::scatter::Scatter;
 use tslice::shape::Order;
-use tslice::sink::{Patch, WriteOrder};
+use tslice::sink::{InPlaceFile, WriteOrder};
 use tslice::view::{Layout, View};
 
 mod memory;
@@ -92,10 +92,10 @@ fn case() -> impl Strategy<Value = (Place, IndexExpr)> {
 }
 
 /// A file on the disk, open for patching.
-fn patched(bytes: &[u8]) -> (tempfile::NamedTempFile, Patch) {
+fn patched(bytes: &[u8]) -> (tempfile::NamedTempFile, InPlaceFile) {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), bytes).unwrap();
-    let patch = Patch::open(file.path()).unwrap();
+    let patch = InPlaceFile::open(file.path()).unwrap();
     (file, patch)
 }
 

@@ -11,15 +11,17 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use tslice::sink::{FileSink, Options, Sink, SinkError, Target, WriteOrder, check, create};
+use tslice::sink::{
+    Destination, FileSink, Sink, SinkError, SinkOptions, WriteOrder, check, create,
+};
 
-const PLAIN: Options = Options { force: false, fsync: false, len: None };
-const FORCE: Options = Options { force: true, ..PLAIN };
+const PLAIN: SinkOptions = SinkOptions { force: false, fsync: false, len: None };
+const FORCE: SinkOptions = SinkOptions { force: true, ..PLAIN };
 
 /// A file with no name until commit, and one that has a temporary name.
 const WAYS: [Way; 2] = [FileSink::create, FileSink::create_named];
 
-type Way = fn(&Path, Options) -> Result<FileSink, SinkError>;
+type Way = fn(&Path, SinkOptions) -> Result<FileSink, SinkError>;
 
 fn names(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).unwrap();
@@ -29,12 +31,12 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-fn sink(path: impl Into<PathBuf>, options: Options) -> Result<Box<dyn Sink>, SinkError> {
-    create(&Target::Path(path.into()), options)
+fn sink(path: impl Into<PathBuf>, options: SinkOptions) -> Result<Box<dyn Sink>, SinkError> {
+    create(&Destination::Path(path.into()), options)
 }
 
 /// Write `bytes` to `path` and commit.
-fn save(path: &Path, bytes: &[u8], options: Options) -> Result<(), SinkError> {
+fn save(path: &Path, bytes: &[u8], options: SinkOptions) -> Result<(), SinkError> {
     let sink = sink(path, options)?;
     sink.write_at(0, bytes)?;
     sink.commit()
@@ -64,7 +66,7 @@ fn a_file_appears_when_it_is_whole() {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("out");
         let all: Vec<u8> = (0..100_000_u32).map(|i| (i * 7) as u8).collect();
-        let options = Options { len: Some(100_000), fsync: true, ..PLAIN };
+        let options = SinkOptions { len: Some(100_000), fsync: true, ..PLAIN };
         let sink = way(&path, options).unwrap();
         assert_eq!(sink.order(), WriteOrder::Any);
         std::thread::scope(|scope| {
@@ -85,7 +87,7 @@ fn no_bytes_are_a_file_too() {
     for (way, len) in WAYS.into_iter().zip([None, Some(0)]) {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("out");
-        Box::new(way(&path, Options { len, ..PLAIN }).unwrap()).commit().unwrap();
+        Box::new(way(&path, SinkOptions { len, ..PLAIN }).unwrap()).commit().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"");
     }
 }
@@ -122,17 +124,17 @@ fn what_is_incomplete_is_not_put_in_place() {
     for way in WAYS {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("out");
-        let sink = way(&path, Options { len: Some(10), ..PLAIN }).unwrap();
+        let sink = way(&path, SinkOptions { len: Some(10), ..PLAIN }).unwrap();
         sink.write_at(3, b"seven b").unwrap();
         let beyond = sink.write_at(9, b"ab");
-        assert!(matches!(beyond, Err(SinkError::Beyond { offset: 9, count: 2, len: 10 })));
+        assert!(matches!(beyond, Err(SinkError::OutOfBounds { offset: 9, count: 2, len: 10 })));
         let error = Box::new(sink).commit().unwrap_err();
         assert!(matches!(error, SinkError::Incomplete { written: 7, len: 10 }));
 
         // A gap is found out where no length was announced, too.
         let sink = way(&path, PLAIN).unwrap();
         sink.write_at(1, b"b").unwrap();
-        assert!(matches!(sink.write_at(u64::MAX, b"b"), Err(SinkError::Beyond { .. })));
+        assert!(matches!(sink.write_at(u64::MAX, b"b"), Err(SinkError::OutOfBounds { .. })));
         let error = Box::new(sink).commit().unwrap_err();
         assert!(matches!(error, SinkError::Incomplete { written: 1, len: 2 }));
         assert_eq!(names(dir.path()), [""; 0]);
@@ -145,10 +147,13 @@ fn what_exists_is_refused_at_once() {
     let path = dir.path().join("out");
     std::fs::write(&path, "old").unwrap();
     for way in WAYS {
-        assert!(matches!(way(&path, PLAIN), Err(SinkError::Exists)));
+        assert!(matches!(way(&path, PLAIN), Err(SinkError::AlreadyExists)));
     }
-    assert!(matches!(check(&Target::Path(path.clone()), PLAIN), Err(SinkError::Exists)));
-    check(&Target::Path(path.clone()), FORCE).unwrap();
+    assert!(matches!(
+        check(&Destination::Path(path.clone()), PLAIN),
+        Err(SinkError::AlreadyExists)
+    ));
+    check(&Destination::Path(path.clone()), FORCE).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
 }
 
@@ -160,7 +165,7 @@ fn what_appeared_meanwhile_is_not_overwritten() {
         let careful = way(&path, PLAIN).unwrap();
         let forced = way(&path, FORCE).unwrap();
         std::fs::write(&path, "theirs").unwrap();
-        assert!(matches!(Box::new(careful).commit(), Err(SinkError::Exists)));
+        assert!(matches!(Box::new(careful).commit(), Err(SinkError::AlreadyExists)));
         assert_eq!(std::fs::read(&path).unwrap(), b"theirs");
         forced.write_at(0, b"ours").unwrap();
         Box::new(forced).commit().unwrap();
@@ -178,7 +183,7 @@ fn force_replaces_in_one_step_and_keeps_the_mode() {
             std::fs::write(&path, "old").unwrap();
             std::fs::set_permissions(&path, Permissions::from_mode(bits)).unwrap();
             let mut old = File::open(&path).unwrap();
-            let sink = way(&path, Options { len: Some(3), fsync: true, ..FORCE }).unwrap();
+            let sink = way(&path, SinkOptions { len: Some(3), fsync: true, ..FORCE }).unwrap();
             sink.write_at(0, b"new").unwrap();
             Box::new(sink).commit().unwrap();
             assert_eq!(std::fs::read(&path).unwrap(), b"new");
@@ -222,7 +227,7 @@ fn a_link_goes_on_pointing() {
             Box::new(sink).commit().unwrap();
             assert_eq!(std::fs::read_to_string(a.join("data")).unwrap(), text);
         }
-        assert!(matches!(way(&first, PLAIN), Err(SinkError::Exists)));
+        assert!(matches!(way(&first, PLAIN), Err(SinkError::AlreadyExists)));
         assert!(first.is_symlink() && b.join("second").is_symlink());
         assert!(!a.join("data").is_symlink());
         assert_eq!((names(&a), names(&b)), (vec!["data".into()], vec!["second".into()]));
@@ -248,13 +253,13 @@ fn what_cannot_be_a_file_says_why() {
     symlink(".", dir.path().join("link")).unwrap();
     let both = |name: &str| {
         let path = dir.path().join(name);
-        let checked = check(&Target::Path(path.clone()), FORCE).unwrap_err();
+        let checked = check(&Destination::Path(path.clone()), FORCE).unwrap_err();
         let Err(error) = sink(path, FORCE) else { panic!("{name} was opened") };
         assert_eq!(checked.to_string(), error.to_string());
         error
     };
     for name in ["", ".", "..", "new/", "file/", "link", "link/.", "link/.."] {
-        assert!(matches!(both(name), SinkError::Directory), "{name}");
+        assert!(matches!(both(name), SinkError::IsADirectory), "{name}");
     }
     assert_eq!(both("no/out").io().unwrap().kind(), ErrorKind::NotFound);
     assert_eq!(both("file/out").io().unwrap().kind(), ErrorKind::NotADirectory);
@@ -270,7 +275,7 @@ fn more_than_the_disk_holds_is_refused_at_once() {
     for way in WAYS {
         let dir = TempDir::new().unwrap();
         for len in [1 << 50, u64::MAX / 2, u64::MAX] {
-            let options = Options { len: Some(len), ..PLAIN };
+            let options = SinkOptions { len: Some(len), ..PLAIN };
             let Err(error) = way(&dir.path().join("out"), options) else { panic!("{len} fit") };
             assert!(error.to_string().starts_with("cannot be made room for"), "{error}");
         }
@@ -288,13 +293,13 @@ fn a_fifo_and_a_device_are_written_as_they_stand() {
         let fifo = fifo.clone();
         std::thread::spawn(move || std::fs::read(fifo).unwrap())
     };
-    let out = sink(dir.path().join("link"), Options { len: Some(300_000), ..PLAIN }).unwrap();
+    let out = sink(dir.path().join("link"), SinkOptions { len: Some(300_000), ..PLAIN }).unwrap();
     assert_eq!(out.order(), WriteOrder::Ascending);
     out.write_at(0, &[1; 200_000]).unwrap();
     let early = out.write_at(200_001, b"x");
     assert!(matches!(early, Err(SinkError::OutOfOrder { expected: 200_000, offset: 200_001 })));
     let beyond = out.write_at(200_000, &[2; 100_001]);
-    assert!(matches!(beyond, Err(SinkError::Beyond { .. })));
+    assert!(matches!(beyond, Err(SinkError::OutOfBounds { .. })));
     out.write_at(200_000, &[2; 100_000]).unwrap();
     out.commit().unwrap();
     let read = reader.join().unwrap();
@@ -305,7 +310,7 @@ fn a_fifo_and_a_device_are_written_as_they_stand() {
     save("/dev/null".as_ref(), b"gone", PLAIN).unwrap();
     let error = save("/dev/full".as_ref(), b"x", PLAIN).unwrap_err();
     assert!(matches!(error, SinkError::Io(e) if e.kind() == ErrorKind::StorageFull));
-    let short = sink("/dev/null", Options { len: Some(1), ..PLAIN }).unwrap();
+    let short = sink("/dev/null", SinkOptions { len: Some(1), ..PLAIN }).unwrap();
     assert!(matches!(short.commit(), Err(SinkError::Incomplete { written: 0, len: 1 })));
 }
 
@@ -318,7 +323,7 @@ fn a_reader_that_goes_away_closes_the_pipe() {
     let out = sink(&fifo, PLAIN).unwrap();
     out.write_at(0, b"in the pipe").unwrap();
     drop(both);
-    assert!(matches!(out.write_at(11, b"nobody there"), Err(SinkError::Closed)));
+    assert!(matches!(out.write_at(11, b"nobody there"), Err(SinkError::BrokenPipe)));
 }
 
 #[test]
@@ -336,9 +341,9 @@ fn an_open_descriptor_is_written_by_its_name() {
 #[ignore = "needs a process of its own"]
 fn child_stdout() {
     let Some(out) = child_out() else { return };
-    let target = if out == Path::new("-") { Target::Stdout } else { Target::Path(out) };
+    let target = if out == Path::new("-") { Destination::Stdout } else { Destination::Path(out) };
     let checked = check(&target, PLAIN).is_ok();
-    let sink = match create(&target, Options { len: Some(6), fsync: true, ..PLAIN }) {
+    let sink = match create(&target, SinkOptions { len: Some(6), fsync: true, ..PLAIN }) {
         Ok(sink) => sink,
         Err(error) => {
             assert!(!checked);
@@ -427,7 +432,7 @@ fn child_file_limit() {
         let sink = way(&out.join("new"), PLAIN).unwrap();
         is_efbig(&sink.write_at(0, &piece).unwrap_err());
         drop(sink);
-        let Err(error) = way(&out.join("new"), Options { len: Some(1 << 20), ..PLAIN }) else {
+        let Err(error) = way(&out.join("new"), SinkOptions { len: Some(1 << 20), ..PLAIN }) else {
             panic!("no limit")
         };
         is_efbig(&error);
@@ -519,7 +524,7 @@ fn child_replaces() {
     std::fs::write(out.join("ready"), "").unwrap();
     for round in 0_u64.. {
         let way = WAYS[(round % 2) as usize];
-        let sink = way(&out.join("a"), Options { len: Some(8), ..FORCE }).unwrap();
+        let sink = way(&out.join("a"), SinkOptions { len: Some(8), ..FORCE }).unwrap();
         sink.write_at(0, &[round as u8; 8]).unwrap();
         Box::new(sink).commit().unwrap();
     }

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 use tempfile::TempDir;
 use tslice::source::{
-    Advice, Input, Io, OpenError, Reader, Source, SourceError, Stream, open, open_stdin, spool,
+    Advice, IoMode, OpenError, Opened, Reader, Source, SourceError, Stream, open, open_stdin, spool,
 };
 
 /// Bytes that differ from page to page, and are never a whole page of zeroes.
@@ -26,10 +26,10 @@ fn file(dir: &TempDir, contents: &[u8]) -> PathBuf {
     path
 }
 
-fn source(path: &Path, io: Io) -> Box<dyn Source> {
+fn source(path: &Path, io: IoMode) -> Box<dyn Source> {
     match open(path, io).unwrap() {
-        Input::Random(source) => source,
-        Input::Forward(_) => panic!("{path:?} has all its bytes"),
+        Opened::Random(source) => source,
+        Opened::Forward(_) => panic!("{path:?} has all its bytes"),
     }
 }
 
@@ -60,10 +60,10 @@ fn windows_are_the_files_bytes_however_they_are_had() {
     let dir = TempDir::new().unwrap();
     let all = bytes(10_000);
     let path = file(&dir, &all);
-    for io in [Io::Auto, Io::Mmap, Io::Read] {
+    for io in [IoMode::Auto, IoMode::Mmap, IoMode::Read] {
         let source = source(&path, io);
         assert_eq!(source.len(), 10_000);
-        assert_eq!(source.window_limit().is_none(), io != Io::Read);
+        assert_eq!(source.window_limit().is_none(), io != IoMode::Read);
         let mut scratch = Vec::new();
         for range in [0..10_000, 0..0, 10_000..10_000, 5000..5001, 4095..8193, 3..9] {
             source.advise(range.clone(), Advice::WillNeed);
@@ -75,7 +75,7 @@ fn windows_are_the_files_bytes_however_they_are_had() {
         for range in [0..10_001, 10_001..10_001, 9..8, u64::MAX - 1..u64::MAX] {
             source.advise(range.clone(), Advice::WillNeed);
             let window = source.window(range, &mut scratch);
-            assert!(matches!(window, Err(SourceError::Outside { len: 10_000, .. })));
+            assert!(matches!(window, Err(SourceError::OutOfBounds { len: 10_000, .. })));
         }
         source.verify().unwrap();
     }
@@ -85,7 +85,7 @@ fn windows_are_the_files_bytes_however_they_are_had() {
 fn an_empty_file_is_no_bytes() {
     let dir = TempDir::new().unwrap();
     let path = file(&dir, b"");
-    for io in [Io::Auto, Io::Mmap, Io::Read] {
+    for io in [IoMode::Auto, IoMode::Mmap, IoMode::Read] {
         let source = source(&path, io);
         assert!(source.is_empty());
         assert_eq!(source.window(0..0, &mut Vec::new()).unwrap(), b"");
@@ -100,21 +100,21 @@ fn a_mapped_file_that_is_cut_short_gives_an_error_and_no_signal() {
     let all = bytes(5 * 4096 + 100);
     let spared = dir.path().join("spared");
     std::fs::write(&spared, &all).unwrap();
-    let other = source(&spared, Io::Mmap);
+    let other = source(&spared, IoMode::Mmap);
     // Where it is cut, and what is read afterwards: from the front, the back, a page inside.
     for (len, range) in [(0, 0..20_580), (4096, 20_479..20_480), (5000, 8192..8193)] {
         let path = file(&dir, &all);
-        let source = source(&path, Io::Mmap);
+        let source = source(&path, IoMode::Mmap);
         let mut scratch = Vec::new();
         assert_eq!(source.window(0..10, &mut scratch).unwrap(), &all[..10]);
         source.verify().unwrap();
         cut(&path, len);
         let lost = source.window(range, &mut scratch).unwrap();
         assert!(lost.iter().all(|&byte| byte == 0));
-        assert!(matches!(source.verify(), Err(SourceError::Shrunk)));
+        assert!(matches!(source.verify(), Err(SourceError::Truncated)));
         // Also when it has its length back: what was read is void.
         cut(&path, all.len() as u64);
-        assert!(matches!(source.verify(), Err(SourceError::Shrunk)));
+        assert!(matches!(source.verify(), Err(SourceError::Truncated)));
     }
     other.verify().unwrap();
     assert_eq!(other.window(0..20_580, &mut Vec::new()).unwrap(), all);
@@ -124,10 +124,10 @@ fn a_mapped_file_that_is_cut_short_gives_an_error_and_no_signal() {
 fn a_cut_that_no_page_shows_is_found_out() {
     let dir = TempDir::new().unwrap();
     let path = file(&dir, &bytes(5000));
-    let source = source(&path, Io::Mmap);
+    let source = source(&path, IoMode::Mmap);
     cut(&path, 4999);
     assert_eq!(source.window(4999..5000, &mut Vec::new()).unwrap(), [0]);
-    assert!(matches!(source.verify(), Err(SourceError::Shrunk)));
+    assert!(matches!(source.verify(), Err(SourceError::Truncated)));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn threads_outlive_a_cut_while_they_read() {
     for _ in 0..4 {
         let path = file(&dir, b"");
         cut(&path, len);
-        let source = &source(&path, Io::Mmap);
+        let source = &source(&path, IoMode::Mmap);
         std::thread::scope(|scope| {
             for part in 0..4 {
                 scope.spawn(move || {
@@ -149,7 +149,7 @@ fn threads_outlive_a_cut_while_they_read() {
             }
             scope.spawn(|| cut(&path, 4096));
         });
-        assert!(matches!(source.verify(), Err(SourceError::Shrunk)));
+        assert!(matches!(source.verify(), Err(SourceError::Truncated)));
     }
 }
 
@@ -158,11 +158,11 @@ fn a_read_file_that_is_cut_short_gives_an_error() {
     let dir = TempDir::new().unwrap();
     let all = bytes(9000);
     let path = file(&dir, &all);
-    let source = source(&path, Io::Read);
+    let source = source(&path, IoMode::Read);
     cut(&path, 5000);
     let mut scratch = Vec::new();
-    assert!(matches!(source.window(4000..6000, &mut scratch), Err(SourceError::Shrunk)));
-    assert!(matches!(source.window(8000..8001, &mut scratch), Err(SourceError::Shrunk)));
+    assert!(matches!(source.window(4000..6000, &mut scratch), Err(SourceError::Truncated)));
+    assert!(matches!(source.window(8000..8001, &mut scratch), Err(SourceError::Truncated)));
     assert_eq!(source.window(4000..5000, &mut scratch).unwrap(), &all[4000..5000]);
 }
 
@@ -174,7 +174,7 @@ fn child_fault_elsewhere() {
     }
     let dir = TempDir::new().unwrap();
     let path = file(&dir, &bytes(4096));
-    let ours = source(&path, Io::Mmap);
+    let ours = source(&path, IoMode::Mmap);
     // SAFETY: nothing is assumed about the bytes; that touching them kills is the point.
     let theirs = unsafe { memmap2::Mmap::map(&File::open(&path).unwrap()).unwrap() };
     cut(&path, 0);
@@ -197,12 +197,12 @@ fn child_many_maps() {
     }
     let dir = TempDir::new().unwrap();
     let path = file(&dir, b"abc");
-    let mut sources: Vec<_> = (0..1030).map(|_| source(&path, Io::Auto)).collect();
+    let mut sources: Vec<_> = (0..1030).map(|_| source(&path, IoMode::Auto)).collect();
     assert!(sources.iter().all(|s| s.window(1..3, &mut Vec::new()).unwrap() == b"bc"));
     assert_eq!(sources.iter().filter(|s| s.window_limit().is_none()).count(), 1024);
     // A place that was given back is used again.
     sources.remove(500);
-    assert_eq!(source(&path, Io::Auto).window_limit(), None);
+    assert_eq!(source(&path, IoMode::Auto).window_limit(), None);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_pipe_comes_in_order_and_skips() {
     assert_eq!(stream.position(), 2_001_000);
     stream.read_exact(&mut buf).unwrap();
     assert_eq!(buf, &all[2_001_000..2_002_000]);
-    assert!(matches!(stream.skip(1_000_000), Err(SourceError::Ended(3_000_000))));
+    assert!(matches!(stream.skip(1_000_000), Err(SourceError::UnexpectedEnd(3_000_000))));
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn what_is_no_pipe_skips_too() {
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).unwrap();
     assert!(rest == all[500_000..]);
-    assert!(matches!(stream.skip(1), Err(SourceError::Ended(600_000))));
+    assert!(matches!(stream.skip(1), Err(SourceError::UnexpectedEnd(600_000))));
 }
 
 #[test]
@@ -275,10 +275,10 @@ fn a_pipe_that_cannot_be_kept_says_where() {
 #[test]
 fn what_cannot_be_opened_says_why() {
     let dir = TempDir::new().unwrap();
-    assert!(matches!(open(dir.path(), Io::Auto), Err(OpenError::Directory)));
-    let missing = open(&dir.path().join("missing"), Io::Auto);
+    assert!(matches!(open(dir.path(), IoMode::Auto), Err(OpenError::IsADirectory)));
+    let missing = open(&dir.path().join("missing"), IoMode::Auto);
     assert!(matches!(missing, Err(OpenError::Io(e)) if e.kind() == ErrorKind::NotFound));
-    assert!(matches!(open("/dev/null".as_ref(), Io::Mmap), Err(OpenError::NotMappable)));
+    assert!(matches!(open("/dev/null".as_ref(), IoMode::Mmap), Err(OpenError::NotMappable)));
 }
 
 #[test]
@@ -290,13 +290,13 @@ fn a_fifo_and_a_device_only_go_forward() {
         let fifo = fifo.clone();
         std::thread::spawn(move || std::fs::write(fifo, b"through the pipe"))
     };
-    let Input::Forward(mut stream) = open(&fifo, Io::Auto).unwrap() else { panic!("no file") };
+    let Opened::Forward(mut stream) = open(&fifo, IoMode::Auto).unwrap() else { panic!("no file") };
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     assert_eq!(text, "through the pipe");
     writer.join().unwrap().unwrap();
 
-    let Input::Forward(mut zeroes) = open("/dev/zero".as_ref(), Io::Read).unwrap() else {
+    let Opened::Forward(mut zeroes) = open("/dev/zero".as_ref(), IoMode::Read).unwrap() else {
         panic!("no file")
     };
     zeroes.skip(1 << 20).unwrap();
@@ -311,19 +311,19 @@ fn child_stdin() {
     }
     let expected = std::env::var("EXPECTED").unwrap();
     let by_name = std::env::var_os("BY_NAME").is_some();
-    for io in [Io::Auto, Io::Mmap, Io::Read] {
+    for io in [IoMode::Auto, IoMode::Mmap, IoMode::Read] {
         let input = if by_name { open("/dev/stdin".as_ref(), io) } else { open_stdin(io) };
         let text = match input {
-            Ok(Input::Random(source)) => {
+            Ok(Opened::Random(source)) => {
                 let mut scratch = Vec::new();
                 let window = source.window(0..source.len(), &mut scratch).unwrap().to_vec();
                 source.verify().unwrap();
                 String::from_utf8(window).unwrap()
             }
-            Ok(Input::Forward(_)) => "a stream".to_owned(),
+            Ok(Opened::Forward(_)) => "a stream".to_owned(),
             Err(error) => error.to_string(),
         };
-        if io == Io::Mmap && expected == "a stream" {
+        if io == IoMode::Mmap && expected == "a stream" {
             assert_eq!(text, "only a regular file can be mapped");
         } else {
             assert_eq!(text, expected);

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use tslice::format::npz::{self, Member};
 use tslice::format::{Contents, Format, FormatError, npy};
-use tslice::source::{self, Deflated, Joined, Reader, Source, SourceError, Unpacked};
+use tslice::source::{
+    self, ConcatSource, DeflatedRange, InflatedSource, Reader, Source, SourceError,
+};
 
 use std::io::Read;
 
@@ -16,20 +18,20 @@ use super::report::Failure;
 /// A deflated member, and where its bytes seem to be in the input.
 pub(crate) struct Packed {
     pub(crate) start: u64,
-    pub(crate) member: Arc<Unpacked>,
+    pub(crate) member: Arc<InflatedSource>,
 }
 
 /// Read what an archive holds. One that comes through a pipe is kept in a temporary file.
-pub(crate) fn open(path: &Path, bytes: source::Input) -> Result<Input, Failure> {
+pub(crate) fn open(path: &Path, bytes: source::Opened) -> Result<Input, Failure> {
     let archive: Arc<dyn Source> = match bytes {
-        source::Input::Random(source) => Arc::from(source),
-        source::Input::Forward(stream) => {
+        source::Opened::Random(source) => Arc::from(source),
+        source::Opened::Forward(stream) => {
             Arc::from(source::spool(stream).map_err(|error| failed_source(path, &error))?)
         }
     };
     let unreadable = |error: FormatError| Failure::file(path, error);
     let members = npz::members(archive.as_ref()).map_err(unreadable)?;
-    let mut joined = Joined::default();
+    let mut joined = ConcatSource::default();
     let fits = |result: Result<u64, SourceError>| result.map_err(|e| failed_source(path, &e));
     fits(joined.push("archive".to_owned(), Box::new(Arc::clone(&archive))))?;
     let mut packed = Vec::new();
@@ -41,7 +43,7 @@ pub(crate) fn open(path: &Path, bytes: source::Input) -> Result<Input, Failure> 
         member.check_array(contents.expected_len()).map_err(unreadable)?;
         let (mut part, mut start) = (0, member.data.start);
         if member.deflated {
-            let unpacked = Arc::new(Unpacked::from(deflated(&archive, &member)));
+            let unpacked = Arc::new(InflatedSource::from(deflated(&archive, &member)));
             let source = Box::new(Arc::clone(&unpacked));
             start = fits(joined.push(member.name.clone(), source))?;
             packed.push(Packed { start, member: unpacked });
@@ -57,15 +59,15 @@ pub(crate) fn open(path: &Path, bytes: source::Input) -> Result<Input, Failure> 
     }
     let contents =
         Contents { format: Format::Npz, tensors, metadata: Default::default(), header_len: 0 };
-    let bytes = source::Input::Random(match packed.is_empty() {
+    let bytes = source::Opened::Random(match packed.is_empty() {
         true => Box::new(archive),
         false => Box::new(joined),
     });
     Ok(Input { packed, ..Input::of_file(path, bytes, contents) })
 }
 
-fn deflated(archive: &Arc<dyn Source>, member: &Member) -> Deflated {
-    Deflated {
+fn deflated(archive: &Arc<dyn Source>, member: &Member) -> DeflatedRange {
+    DeflatedRange {
         archive: Arc::clone(archive),
         range: member.data.clone(),
         len: member.len,

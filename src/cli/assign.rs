@@ -8,7 +8,7 @@ use tslice::index::resolve::resolve;
 use tslice::number::{self, NumberError};
 use tslice::plan::Strided;
 use tslice::shape::Tuple;
-use tslice::source::Memory;
+use tslice::source::MemorySource;
 use tslice::view::View;
 
 use super::args::AssignArgs;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &AssignArgs) -> Result<(), Failure> {
         return print(&target.describe(&tensor, &shape, slice.bytes())?);
     }
     let Kept { source, gone } = match origin {
-        Origin::Number(element) => Kept { source: Box::new(Memory(element)), gone: 0 },
+        Origin::Number(element) => Kept { source: Box::new(MemorySource(element)), gone: 0 },
         Origin::File(value) => value.keep(&target, &tensor)?,
     };
     let (to, from) = Strided::pair(&slice, &view.after(gone));

@@ -5,7 +5,7 @@
 //! declared, and only where the header leaves open what the bytes of an element mean (`V2`).
 
 use tslice::dtype::{DType, NpyType};
-use tslice::format::{Contents, Format, Kind, Tensor, npy};
+use tslice::format::{Contents, FileKind, Format, Tensor, npy};
 use tslice::index::strided_slice::parse_list;
 use tslice::shape::{self, Order, Tuple};
 
@@ -37,7 +37,7 @@ impl Declared {
 
     /// The dtype, where it is that of raw bytes: of a file that is nothing else, or of one where
     /// is said at which byte the elements begin.
-    pub(crate) fn raw(&self, kind: Option<Kind>) -> Option<&DType> {
+    pub(crate) fn raw(&self, kind: Option<FileKind>) -> Option<&DType> {
         self.dtype.as_ref().filter(|_| kind.is_none() || self.offset.is_some())
     }
 

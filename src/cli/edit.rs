@@ -9,10 +9,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use tslice::execute::{self, Copy, ExecuteError, FillError, Progress};
-use tslice::format::{self, Contents, Format, Kind, MAGIC_LEN, Tensor};
+use tslice::format::{self, Contents, FileKind, Format, MAGIC_LEN, Tensor};
 use tslice::shape::Tuple;
-use tslice::sink::{self, Patch, Sink, SinkError};
-use tslice::source::{self, Positioned, Reader, Source};
+use tslice::sink::{self, InPlaceFile, Sink, SinkError};
+use tslice::source::{self, PreadSource, Reader, Source};
 
 use super::args::EditArgs;
 use super::input::{Input, failed_source};
@@ -28,7 +28,7 @@ pub(crate) struct Target<'a> {
     /// How long it was when its header was read, in bytes.
     len: u64,
     /// The file itself, opened for writing, where it is to be changed in place.
-    patch: Option<Patch>,
+    patch: Option<InPlaceFile>,
     args: &'a EditArgs,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Target<'a> {
         }
         let failed = |error: &_| Failure::io(path, error);
         let patch = match args.place.in_place {
-            true => Some(Patch::open(path).map_err(|error| failed_sink(path, &error))?),
+            true => Some(InPlaceFile::open(path).map_err(|error| failed_sink(path, &error))?),
             false => None,
         };
         let file = match &patch {
@@ -61,9 +61,9 @@ impl<'a> Target<'a> {
             return Err(Failure::file(path, "only a regular file can be changed"));
         }
         let again = file.try_clone().map_err(|error| failed(&error))?;
-        let source = Positioned::new(again, 0, metadata.len());
+        let source = PreadSource::new(again, 0, metadata.len());
         let contents = read_contents(path, &source)?;
-        let bytes = source::Input::Random(Box::new(source));
+        let bytes = source::Opened::Random(Box::new(source));
         let (input, len) = (Input::of_file(path, bytes, contents), metadata.len());
         let target = Target { input, file, len, patch, args };
         target.check_name()?;
@@ -140,7 +140,7 @@ impl<'a> Target<'a> {
                 let target = as_target(&path);
                 let (copy, patch) = sink::create_copy(&target, options, (&file, len)).map_err(
                     |error| match error {
-                        SinkError::OriginalShrunk => Failure::file(&input.path, error),
+                        SinkError::OriginalTruncated => Failure::file(&input.path, error),
                         error => failed_sink(&path, &error),
                     },
                 )?;
@@ -151,25 +151,25 @@ impl<'a> Target<'a> {
         Ok(Edit { path, patch, copy, threads, quiet: args.quiet, fsync: args.fsync })
     }
 
-    fn options(&self) -> sink::Options {
-        sink::Options { force: self.args.force, fsync: self.args.fsync, len: None }
+    fn options(&self) -> sink::SinkOptions {
+        sink::SinkOptions { force: self.args.force, fsync: self.args.fsync, len: None }
     }
 }
 
 /// The header of a file that can be changed.
-fn read_contents(path: &Path, source: &Positioned) -> Result<Contents, Failure> {
+fn read_contents(path: &Path, source: &PreadSource) -> Result<Contents, Failure> {
     let mut first = Vec::new();
     Reader::new(source)
         .take(MAGIC_LEN as u64)
         .read_to_end(&mut first)
         .map_err(|error| Failure::io(path, &error))?;
     let refused = |what, hint| Err(Failure::file(path, what).hint(hint));
-    match format::recognise(&first) {
-        Some(Kind::Zip) => refused(
+    match format::detect(&first) {
+        Some(FileKind::Zip) => refused(
             "a .npz archive cannot be changed",
             "take the array out with `tslice FILE -t NAME -o NAME.npy`, and change that",
         ),
-        Some(Kind::Json) => refused(
+        Some(FileKind::Json) => refused(
             "a sharded checkpoint cannot be changed as a whole",
             "name the shard that holds the tensor",
         ),
@@ -188,7 +188,7 @@ impl EditArgs {
 /// A file that is being changed. Dropping it leaves what stood there before, but in place.
 pub(crate) struct Edit {
     path: PathBuf,
-    pub(crate) patch: Patch,
+    pub(crate) patch: InPlaceFile,
     copy: Option<Box<dyn Sink>>,
     threads: usize,
     quiet: bool,
@@ -231,10 +231,10 @@ fn named(output: &Path) -> &Path {
     if output == Path::new("-") { Path::new("standard output") } else { output }
 }
 
-fn as_target(output: &Path) -> sink::Target {
+fn as_target(output: &Path) -> sink::Destination {
     match output {
-        output if output == Path::new("-") => sink::Target::Stdout,
-        output => sink::Target::Path(output.to_owned()),
+        output if output == Path::new("-") => sink::Destination::Stdout,
+        output => sink::Destination::Path(output.to_owned()),
     }
 }
 
@@ -242,7 +242,7 @@ fn as_target(output: &Path) -> sink::Target {
 fn failed_sink(path: &Path, error: &SinkError) -> Failure {
     let path = named(path);
     match error {
-        SinkError::Closed => Failure { quiet: true, ..Failure::new("the pipe was closed") },
+        SinkError::BrokenPipe => Failure { quiet: true, ..Failure::new("the pipe was closed") },
         SinkError::Io(error) => Failure::io(path, error),
         SinkError::Copy(error) | SinkError::Os { error, .. }
             if error.kind() == std::io::ErrorKind::StorageFull =>
@@ -252,7 +252,7 @@ fn failed_sink(path: &Path, error: &SinkError) -> Failure {
         SinkError::Copy(error) => {
             Failure::file(path, format!("cannot be copied: {}", plain(error)))
         }
-        SinkError::Exists => Failure::file(path, error).hint("--force replaces it"),
+        SinkError::AlreadyExists => Failure::file(path, error).hint("--force replaces it"),
         error => Failure::file(path, error),
     }
 }

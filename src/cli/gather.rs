@@ -8,7 +8,7 @@ use tslice::format::Tensor;
 use tslice::gather::{Gather, GatherError, Indices, Options, OutOfRange};
 use tslice::index::nested;
 use tslice::shape::Order;
-use tslice::source::{Memory, Source};
+use tslice::source::{MemorySource, Source};
 use tslice::view::Layout;
 
 use super::args::{self, GatherArgs, Outside};
@@ -110,7 +110,7 @@ pub(crate) struct Numbers {
 
 enum From {
     File(Box<Input>),
-    Typed(Memory),
+    Typed(MemorySource),
     Kept(Box<dyn Source>),
 }
 
@@ -176,7 +176,7 @@ pub(crate) fn typed((path, name): (&Path, Option<&String>)) -> Result<Option<Num
         offset: 0,
         bytes: bytes.len() as u64,
     };
-    Ok(Some(Numbers { tensor, gone: 0, from: From::Typed(Memory(bytes)) }))
+    Ok(Some(Numbers { tensor, gone: 0, from: From::Typed(MemorySource(bytes)) }))
 }
 
 /// What is to be said of indices that are bad, or could not be read.

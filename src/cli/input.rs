@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use tslice::dtype::DType;
-use tslice::format::{self, Contents, Format, FormatError, Kind, MAGIC_LEN, Tensor, shards};
+use tslice::format::{self, Contents, FileKind, Format, FormatError, MAGIC_LEN, Tensor, shards};
 use tslice::source::{self, OpenError, Source, SourceError, Stream};
 
 use super::archive::Packed;
@@ -19,7 +19,7 @@ pub(crate) struct Input {
     pub(crate) path: PathBuf,
     pub(crate) contents: Contents,
     /// Where the bytes of the tensors are.
-    pub(crate) bytes: source::Input,
+    pub(crate) bytes: source::Opened,
     /// What there is to know of a sharded checkpoint besides.
     pub(crate) checkpoint: Option<Box<Checkpoint>>,
     /// The deflated members of an archive: tensors of part n are in number n - 1.
@@ -30,7 +30,7 @@ pub(crate) struct Input {
 pub(crate) struct Checkpoint {
     /// The name of the index file.
     pub(crate) name: String,
-    pub(crate) index: shards::Index,
+    pub(crate) index: shards::ShardIndex,
     pub(crate) metadata: Vec<BTreeMap<String, String>>,
     /// Where each of the files begins in the bytes of the input.
     pub(crate) starts: Vec<u64>,
@@ -56,7 +56,7 @@ impl Input {
     }
 
     /// A file that was opened, and what its header says.
-    pub(crate) fn of_file(path: &Path, bytes: source::Input, contents: Contents) -> Input {
+    pub(crate) fn of_file(path: &Path, bytes: source::Opened, contents: Contents) -> Input {
         Input { path: path.to_owned(), contents, bytes, checkpoint: None, packed: Vec::new() }
     }
 
@@ -64,13 +64,13 @@ impl Input {
     pub(crate) fn open_wanted(path: &Path, wanted: &Wanted<'_>) -> Result<Input, Failure> {
         let mut bytes = open_bytes(path, wanted.io)?;
         let first = first_bytes(&mut bytes).map_err(|error| Failure::io(path, &error))?;
-        let kind = format::recognise(&first);
+        let kind = format::detect(&first);
         if let Some(dtype) = wanted.declared.raw(kind) {
             return Input::raw(path, bytes, dtype, &wanted.declared);
         }
         let mut input = match kind {
-            Some(Kind::Json) => super::shards::open(path, bytes, wanted)?,
-            Some(Kind::Zip) => super::archive::open(path, bytes)?,
+            Some(FileKind::Json) => super::shards::open(path, bytes, wanted)?,
+            Some(FileKind::Zip) => super::archive::open(path, bytes)?,
             _ => Input::with_header(path, bytes)?,
         };
         let at_fault = |failure: Failure| failure.in_file(path);
@@ -103,16 +103,16 @@ impl Input {
     }
 
     /// A file whose first bytes tell all.
-    fn with_header(path: &Path, mut bytes: source::Input) -> Result<Input, Failure> {
+    fn with_header(path: &Path, mut bytes: source::Opened) -> Result<Input, Failure> {
         let contents = match &mut bytes {
-            source::Input::Random(source) => {
+            source::Opened::Random(source) => {
                 let mut reader = source::Reader::new(source.as_ref());
                 let contents = format::read_contents(&mut reader, Some(source.len()));
                 // a file cut short in the meantime is the reason for whatever its header seems to say
                 source.verify().map_err(|error| failed_source(path, &error))?;
                 contents
             }
-            source::Input::Forward(stream) => format::read_contents(stream, None),
+            source::Opened::Forward(stream) => format::read_contents(stream, None),
         };
         let contents = contents.map_err(|error| {
             let failure = Failure::file(path, &error);
@@ -129,21 +129,21 @@ impl Input {
     /// Bytes of which the command line tells all.
     fn raw(
         path: &Path,
-        mut bytes: source::Input,
+        mut bytes: source::Opened,
         dtype: &DType,
         declared: &Declared,
     ) -> Result<Input, Failure> {
-        if let source::Input::Forward(stream) = bytes {
+        if let source::Opened::Forward(stream) = bytes {
             bytes = match declared.needs_len() {
-                true => source::Input::Random(
+                true => source::Opened::Random(
                     source::spool(stream).map_err(|error| failed_source(path, &error))?,
                 ),
-                false => source::Input::Forward(stream),
+                false => source::Opened::Forward(stream),
             };
         }
         let len = match &bytes {
-            source::Input::Random(source) => Some(source.len()),
-            source::Input::Forward(_) => None,
+            source::Opened::Random(source) => Some(source.len()),
+            source::Opened::Forward(_) => None,
         };
         let contents = declared.contents(dtype, len).map_err(|failure| failure.in_file(path))?;
         if let Some(len) = len.filter(|&len| len < contents.expected_len()) {
@@ -212,16 +212,16 @@ impl Input {
     /// The bytes of a pipe that were read already, and will not be in its source.
     pub(crate) fn gone(&self) -> u64 {
         match &self.bytes {
-            source::Input::Random(_) => 0,
-            source::Input::Forward(stream) => stream.position(),
+            source::Opened::Random(_) => 0,
+            source::Opened::Forward(stream) => stream.position(),
         }
     }
 
     /// Its bytes in any order: what is left of a pipe is kept in a temporary file.
     pub(crate) fn into_source(self) -> Result<(PathBuf, Box<dyn Source>), Failure> {
         let source = match self.bytes {
-            source::Input::Random(source) => source,
-            source::Input::Forward(stream) => spool(&self.path, stream, &self.contents)?.0,
+            source::Opened::Random(source) => source,
+            source::Opened::Forward(stream) => spool(&self.path, stream, &self.contents)?.0,
         };
         Ok((self.path, source))
     }
@@ -249,11 +249,11 @@ pub(crate) fn unnamed(path: &Path, pattern: &str) -> Failure {
     Failure::file(path, format_args!("no tensor is named {pattern:?}"))
 }
 
-fn open_bytes(path: &Path, io: args::Io) -> Result<source::Input, Failure> {
+fn open_bytes(path: &Path, io: args::Io) -> Result<source::Opened, Failure> {
     let io = match io {
-        args::Io::Auto => source::Io::Auto,
-        args::Io::Mmap => source::Io::Mmap,
-        args::Io::Read => source::Io::Read,
+        args::Io::Auto => source::IoMode::Auto,
+        args::Io::Mmap => source::IoMode::Mmap,
+        args::Io::Read => source::IoMode::Read,
     };
     let opened =
         if path == Path::new("-") { source::open_stdin(io) } else { source::open(path, io) };
@@ -265,10 +265,10 @@ fn open_bytes(path: &Path, io: args::Io) -> Result<source::Input, Failure> {
 }
 
 /// The bytes by which a format is recognised; a pipe has them still to come.
-fn first_bytes(bytes: &mut source::Input) -> io::Result<Vec<u8>> {
+fn first_bytes(bytes: &mut source::Opened) -> io::Result<Vec<u8>> {
     match bytes {
-        source::Input::Forward(stream) => stream.peek(MAGIC_LEN),
-        source::Input::Random(source) => {
+        source::Opened::Forward(stream) => stream.peek(MAGIC_LEN),
+        source::Opened::Random(source) => {
             let mut first = Vec::new();
             let reader = source::Reader::new(source.as_ref());
             reader.take(MAGIC_LEN as u64).read_to_end(&mut first)?;
@@ -315,7 +315,7 @@ pub(crate) fn failed_stream(
     contents: &Contents,
     error: &SourceError,
 ) -> Failure {
-    let ended = matches!(error, SourceError::Ended(_) | SourceError::Shrunk);
+    let ended = matches!(error, SourceError::UnexpectedEnd(_) | SourceError::Truncated);
     match check_len(path, stream.position(), contents) {
         Err(short) if ended && contents.format != Format::Raw => short,
         _ => failed_source(path, error),

@@ -6,7 +6,7 @@ use tslice::execute::{self, Copy, ExecuteError, FillError, Pieces, Progress, WIN
 use tslice::gather::{Gather, Gathering};
 use tslice::plan::{PIECE_BYTES, Plan, Tiling};
 use tslice::sink::{Sink, WriteOrder};
-use tslice::source::{self, Forward, Memory, Source};
+use tslice::source::{self, Forward, MemorySource, Source};
 use tslice::view::View;
 
 use super::args::OutputArgs;
@@ -31,7 +31,7 @@ pub(crate) enum Taken {
     /// Ranges of positions.
     View(View),
     /// Those of a list, along some axis.
-    List(Box<(Gather, Memory)>),
+    List(Box<(Gather, MemorySource)>),
 }
 
 /// What is taken of an input, on its way to its place in the output.
@@ -95,8 +95,8 @@ impl<'a> Job<'a> {
     fn copy_now(&self, input: Input, cuts: &[Cut]) -> Result<(), Failure> {
         let Input { path, bytes, contents, packed, .. } = input;
         let (source, gone) = match bytes {
-            source::Input::Random(source) => (source, 0),
-            source::Input::Forward(mut stream) => {
+            source::Opened::Random(source) => (source, 0),
+            source::Opened::Forward(mut stream) => {
                 let plans: Option<Vec<Plan>> = cuts.iter().map(|cut| cut.forward(0)).collect();
                 if let Some(plans) = plans {
                     let cuts: Vec<&Cut> = cuts.iter().collect();

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use exit::Exit;
 use report::Failure;
-use tslice::sink::{self, Target};
+use tslice::sink::{self, Destination};
 
 mod archive;
 mod args;
@@ -81,7 +81,7 @@ fn not_parsed(error: &clap::Error) -> Exit {
 /// Print on standard output.
 fn print(text: &str) -> Result<(), Failure> {
     // Rust's runtime opens `/dev/null` where it was closed, and writing would succeed
-    sink::check(&Target::Stdout, sink::Options::default()).map_err(Failure::new)?;
+    sink::check(&Destination::Stdout, sink::SinkOptions::default()).map_err(Failure::new)?;
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|error| output::failed_stdout(&error))

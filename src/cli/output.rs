@@ -8,7 +8,7 @@ use tslice::dtype::DType;
 use tslice::format::{Format, FormatError, Tensor, npy, npz, safetensors};
 use tslice::shape::{self, Order};
 use tslice::sink::{
-    self, DeflateSink, FolderSink, Sink, SinkError, Target, ZipLayout, ZipMember, ZipSink,
+    self, DeflatedZipSink, Destination, FolderSink, Sink, SinkError, ZipLayout, ZipMember, ZipSink,
 };
 use tslice::text::{Form, TextSink};
 
@@ -19,7 +19,7 @@ use super::report::{Failure, human_bytes, plain};
 
 /// Where an output goes, and in what form.
 pub(crate) struct Output {
-    target: Target,
+    target: Destination,
     pub(crate) format: Format,
     pub(crate) order: Order,
     name: Option<String>,
@@ -75,13 +75,13 @@ impl Output {
     /// Understand the flags, and refuse contradictions among them.
     pub(crate) fn new(args: &OutputArgs) -> Result<Output, Failure> {
         let target = match &args.output {
-            Some(path) if path != Path::new("-") => Target::Path(path.clone()),
-            _ => Target::Stdout,
+            Some(path) if path != Path::new("-") => Destination::Path(path.clone()),
+            _ => Destination::Stdout,
         };
         let format = match (args.to, &target) {
             (Some(to), _) => by_flag(to),
-            (None, Target::Stdout) => Format::Npy,
-            (None, Target::Path(path)) => by_name(path)?,
+            (None, Destination::Stdout) => Format::Npy,
+            (None, Destination::Path(path)) => by_name(path)?,
         };
         if args.name.is_some() && !format.names_tensors() {
             return Err(Failure::usage(format_args!(
@@ -115,7 +115,7 @@ impl Output {
     pub(crate) fn refuse_folder(&self) -> Result<(), Failure> {
         match self.format {
             Format::Sharded => Err(self
-                .failed(&SinkError::Directory)
+                .failed(&SinkError::IsADirectory)
                 .hint("only a sharded checkpoint is written to a folder")),
             _ => Ok(()),
         }
@@ -186,8 +186,8 @@ impl Output {
     fn layout(&self, members: Vec<ZipMember>) -> Result<ZipLayout, Failure> {
         // a device is taken to go forward only, whatever it may be
         let forward = match &self.target {
-            Target::Stdout => true,
-            Target::Path(path) => {
+            Destination::Stdout => true,
+            Destination::Path(path) => {
                 path.starts_with("/dev") || path.metadata().is_ok_and(|meta| !meta.is_file())
             }
         };
@@ -239,7 +239,9 @@ impl Output {
     /// Make all the checks that `create` would fail at, and say what would be written.
     pub(crate) fn describe(&self, prepared: &Prepared) -> Result<String, Failure> {
         match (&prepared.frame, &self.target) {
-            (Frame::Folder(_), Target::Path(path)) => FolderSink::check(path, self.options(None)),
+            (Frame::Folder(_), Destination::Path(path)) => {
+                FolderSink::check(path, self.options(None))
+            }
             _ => sink::check(&self.target, self.options(None)),
         }
         .map_err(|error| self.failed(&error))?;
@@ -268,7 +270,7 @@ impl Output {
         check: impl FnOnce(bool) -> Result<(), Failure>,
     ) -> Result<Box<dyn Sink>, Failure> {
         let binary = !matches!(prepared.frame, Frame::Text(_));
-        if binary && matches!(self.target, Target::Stdout) && io::stdout().is_terminal() {
+        if binary && matches!(self.target, Destination::Stdout) && io::stdout().is_terminal() {
             return Err(Failure::terminal());
         }
         let sink = self.begin(prepared).map_err(|error| self.failed(&error))?;
@@ -282,7 +284,7 @@ impl Output {
             (Frame::Header(_), _) => sink::create(&self.target, self.options(Some(prepared.len()))),
             (Frame::Archive(layout), _) if self.deflate => {
                 let sink = sink::create(&self.target, self.options(None))?;
-                Ok(Box::new(DeflateSink::new(sink, layout.clone())?))
+                Ok(Box::new(DeflatedZipSink::new(sink, layout.clone())?))
             }
             (Frame::Archive(layout), _) => {
                 let options = self.options(Some(layout.len()));
@@ -296,22 +298,22 @@ impl Output {
                 let text = TextSink::new(sink, *form, &only.dtype, &only.shape);
                 Ok(Box::new(text.ok_or_else(unfit)?))
             }
-            (Frame::Folder(files), Target::Path(path)) => {
+            (Frame::Folder(files), Destination::Path(path)) => {
                 let lens: Vec<_> = files.iter().map(|file| (&*file.name, file.len())).collect();
                 Ok(Box::new(FolderSink::create(path, &lens, self.options(None))?))
             }
-            (Frame::Folder(_), Target::Stdout) => Err(SinkError::Directory),
+            (Frame::Folder(_), Destination::Stdout) => Err(SinkError::IsADirectory),
         }
     }
 
-    fn options(&self, len: Option<u64>) -> sink::Options {
-        sink::Options { force: self.force, fsync: self.fsync, len }
+    fn options(&self, len: Option<u64>) -> sink::SinkOptions {
+        sink::SinkOptions { force: self.force, fsync: self.fsync, len }
     }
 
     /// What is to be said when it could not be written.
     pub(crate) fn failed(&self, error: &SinkError) -> Failure {
         let words = match error {
-            SinkError::Closed => {
+            SinkError::BrokenPipe => {
                 return Failure { quiet: true, ..Failure::new("the pipe was closed") };
             }
             SinkError::StdoutClosed => return Failure::new(error),
@@ -319,16 +321,18 @@ impl Output {
         };
         let failure = Failure::new(format_args!("{}: {words}", self.shown()));
         match error {
-            SinkError::Exists => failure.hint("--force replaces it"),
-            SinkError::FolderExists => failure.hint("--force replaces the files of the same names"),
+            SinkError::AlreadyExists => failure.hint("--force replaces it"),
+            SinkError::FolderNotEmpty => {
+                failure.hint("--force replaces the files of the same names")
+            }
             _ => failure,
         }
     }
 
     fn shown(&self) -> String {
         match &self.target {
-            Target::Stdout => "standard output".to_owned(),
-            Target::Path(path) => path.display().to_string(),
+            Destination::Stdout => "standard output".to_owned(),
+            Destination::Path(path) => path.display().to_string(),
         }
     }
 }

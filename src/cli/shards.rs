@@ -5,9 +5,9 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use tslice::format::shards::{Index, MAX_INDEX, ShardsError};
+use tslice::format::shards::{MAX_INDEX, ShardIndex, ShardsError};
 use tslice::format::{Contents, Format, FormatError};
-use tslice::source::{self, Joined, Reader};
+use tslice::source::{self, ConcatSource, Reader};
 
 use super::choose::Pattern;
 use super::input::{Checkpoint, Input, Wanted, failed_source, names, unnamed};
@@ -16,7 +16,7 @@ use super::report::Failure;
 /// Open the shards that an index names, as far as they are wanted.
 pub(crate) fn open(
     path: &Path,
-    mut bytes: source::Input,
+    mut bytes: source::Opened,
     wanted: &Wanted<'_>,
 ) -> Result<Input, Failure> {
     let index = read_index(path, &mut bytes)?;
@@ -28,7 +28,7 @@ pub(crate) fn open(
     }
     let folders = folders(path).map_err(|error| Failure::io(path, &error))?;
     let files = wanted_files(path, &index, wanted)?;
-    let mut joined = Joined::default();
+    let mut joined = ConcatSource::default();
     let mut tensors = Vec::new();
     let mut metadata = Vec::new();
     let mut starts = Vec::new();
@@ -44,7 +44,7 @@ pub(crate) fn open(
         if shard.contents.format != Format::Safetensors {
             return Err(Failure::file(&shard_path, "a shard has to be a .safetensors file"));
         }
-        let source::Input::Random(source) = shard.bytes else {
+        let source::Opened::Random(source) = shard.bytes else {
             return Err(Failure::file(&shard_path, "a shard has to be a regular file"));
         };
         index.check_shard(number, &shard.contents).map_err(|error| misplaced(path, error))?;
@@ -61,21 +61,21 @@ pub(crate) fn open(
     let contents = Contents { format: Format::Sharded, tensors, metadata: all, header_len: 0 };
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let checkpoint = Checkpoint { name, index, metadata, starts };
-    let bytes = source::Input::Random(Box::new(joined));
+    let bytes = source::Opened::Random(Box::new(joined));
     let checkpoint = Some(Box::new(checkpoint));
     Ok(Input { checkpoint, ..Input::of_file(path, bytes, contents) })
 }
 
-fn read_index(path: &Path, bytes: &mut source::Input) -> Result<Index, Failure> {
+fn read_index(path: &Path, bytes: &mut source::Opened) -> Result<ShardIndex, Failure> {
     let mut json = Vec::new();
     let mut most = |reader: &mut dyn Read| reader.take(MAX_INDEX + 1).read_to_end(&mut json);
     match bytes {
-        source::Input::Random(source) => most(&mut Reader::new(source.as_ref())),
-        source::Input::Forward(stream) => most(stream),
+        source::Opened::Random(source) => most(&mut Reader::new(source.as_ref())),
+        source::Opened::Forward(stream) => most(stream),
     }
     .map_err(|error| Failure::io(path, &error))?;
     let index = match json.len() as u64 {
-        0..=MAX_INDEX => Index::parse(&json),
+        0..=MAX_INDEX => ShardIndex::parse(&json),
         _ => Err(ShardsError::TooLong),
     };
     index.map_err(|error| misplaced(path, error))
@@ -88,7 +88,7 @@ fn misplaced(path: &Path, error: ShardsError) -> Failure {
 /// The numbers of the files that hold what is wanted: of all tensors, where no `-t` says less.
 fn wanted_files(
     path: &Path,
-    index: &Index,
+    index: &ShardIndex,
     wanted: &Wanted<'_>,
 ) -> Result<HashSet<usize>, Failure> {
     if wanted.patterns.is_empty() || wanted.rest {

@@ -67,20 +67,20 @@ pub(crate) fn keep(
     // the place of standard input in its file is not known here, nor that of a shard's tensor
     let placed = path != Path::new("-") && shard.is_none();
     match bytes {
-        source::Input::Forward(stream) => {
+        source::Opened::Forward(stream) => {
             let (source, gone) = spool(&path, stream, &contents)?;
             Ok(Kept { source, gone })
         }
-        source::Input::Random(source)
+        source::Opened::Random(source)
             if target.is_written_by(shard.as_deref().unwrap_or(&path))
                 && (!placed || overlap(tensor, written)) =>
         {
             let range = tensor.offset..tensor.offset + tensor.bytes;
-            let source = source::keep(source.as_ref(), range);
+            let source = source::spool_range(source.as_ref(), range);
             let source = source.map_err(|error| failed_source(&path, &error))?;
             Ok(Kept { source, gone: tensor.offset })
         }
-        source::Input::Random(source) => {
+        source::Opened::Random(source) => {
             if tensor.part > 0 && !packed.is_empty() && tensor.bytes > 0 {
                 // inflated whole by the first byte that is asked for, its checksum included
                 let first = tensor.offset..tensor.offset + 1;

@@ -8,7 +8,7 @@ use super::fill::fill_box;
 use super::unpack::{each_run, positions, unpack};
 use super::{FillError, Pieces};
 use crate::plan::{Part, Place, Strided};
-use crate::sink::{Patch, Shared, Sink, SinkError, WriteOrder};
+use crate::sink::{InPlaceFile, Sink, SinkError, WritableMap, WriteOrder};
 use crate::source::Source;
 use crate::view::reach;
 
@@ -87,13 +87,13 @@ fn repeat(run: &[u8], phase: usize, out: &mut [u8]) {
 
 /// A sink that takes the dense bytes, in any order, and lays them out in a target.
 pub struct Spread<'a> {
-    patch: &'a Patch,
+    patch: &'a InPlaceFile,
     target: &'a Strided,
 }
 
 impl<'a> Spread<'a> {
     /// Write to the runs of `target` in the file of `patch`.
-    pub fn new(patch: &'a Patch, target: &'a Strided) -> Spread<'a> {
+    pub fn new(patch: &'a InPlaceFile, target: &'a Strided) -> Spread<'a> {
         Spread { patch, target }
     }
 }
@@ -119,7 +119,7 @@ impl Sink for Spread<'_> {
 }
 
 /// Lay a part out in the target, the way that suits its runs.
-pub(crate) fn write_part(patch: &Patch, part: &Part, bytes: &[u8]) -> Result<(), SinkError> {
+pub(crate) fn write_part(patch: &InPlaceFile, part: &Part, bytes: &[u8]) -> Result<(), SinkError> {
     if patch.shared(part.run).is_some_and(|shared| in_memory(shared, part, bytes)) {
         return patch.check();
     }
@@ -127,7 +127,7 @@ pub(crate) fn write_part(patch: &Patch, part: &Part, bytes: &[u8]) -> Result<(),
 }
 
 /// Lay a part out in the mapped target; false, and nothing done, where its pages are not to be had.
-fn in_memory(shared: &Shared, part: &Part, bytes: &[u8]) -> bool {
+fn in_memory(shared: &WritableMap, part: &Part, bytes: &[u8]) -> bool {
     let span = reach(&part.axes, part.run);
     let first = part.first + span.start;
     let Some(cells) = shared.cells(first as u64..(part.first + span.end) as u64) else {

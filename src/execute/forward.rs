@@ -17,7 +17,7 @@ pub const WINDOW_BYTES: u64 = 4 << 20;
 ///
 /// # Errors
 ///
-/// As [`run`](super::run); an input that ends too early is [`SourceError::Shrunk`].
+/// As [`run`](super::run); an input that ends too early is [`SourceError::Truncated`].
 pub fn run_forward(
     stream: &mut dyn Forward,
     plan: &Plan,
@@ -47,7 +47,7 @@ pub fn run_forward(
 fn read_window(stream: &mut dyn Forward, start: u64, window: &mut [u8]) -> Result<(), SourceError> {
     stream.skip(start.saturating_sub(stream.position()))?;
     stream.read_exact(window).map_err(|error| match error.kind() {
-        std::io::ErrorKind::UnexpectedEof => SourceError::Shrunk,
+        std::io::ErrorKind::UnexpectedEof => SourceError::Truncated,
         _ => SourceError::Io(error),
     })
 }

@@ -81,12 +81,12 @@ pub struct Contents {
     pub header_len: u64,
 }
 
-/// How many first bytes [`recognise`] wants to see.
+/// How many first bytes [`detect`] wants to see.
 pub const MAGIC_LEN: usize = 9;
 
 /// What a file seems to be, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// A `.npy`, for [`read_contents`].
     Npy,
     /// A `.safetensors`, for [`read_contents`].
@@ -98,15 +98,15 @@ pub enum Kind {
 }
 
 /// What a file seems to be, by its first [`MAGIC_LEN`] bytes, or all it has.
-pub fn recognise(first: &[u8]) -> Option<Kind> {
+pub fn detect(first: &[u8]) -> Option<FileKind> {
     if npy::begins(first) {
-        Some(Kind::Npy)
+        Some(FileKind::Npy)
     } else if [b"PK\x03\x04", b"PK\x05\x06"].iter().any(|magic| first.starts_with(*magic)) {
-        Some(Kind::Zip)
+        Some(FileKind::Zip)
     } else if let [b'{', b'"' | b'}' | b' ' | b'\n' | b'\r' | b'\t', ..] = first {
-        Some(Kind::Json)
+        Some(FileKind::Json)
     } else {
-        safetensors::begins(first).then_some(Kind::Safetensors)
+        safetensors::begins(first).then_some(FileKind::Safetensors)
     }
 }
 

@@ -24,7 +24,7 @@ pub enum NpzError {
     NoEnd,
     /// Over several disks.
     #[error("archives of several parts are not read")]
-    Parts,
+    MultiDisk,
     /// A structure that is not where it is said to be, or is not whole.
     #[error("the archive is damaged: {0}")]
     Damaged(&'static str),
@@ -103,7 +103,7 @@ pub fn members(archive: &dyn Source) -> Result<Vec<Member>, FormatError> {
     let mut members = Vec::new();
     let mut held: Vec<(Range<u64>, String)> = Vec::new();
     for _ in 0..directory.count {
-        let entry = Entry::read(&mut reader)?;
+        let entry = DirectoryEntry::read(&mut reader)?;
         if !seen.insert(entry.name.clone()) {
             return Err(entry.fault(MemberFault::Twice));
         }
@@ -186,7 +186,7 @@ fn find_directory(archive: &dyn Source) -> Result<Directory, FormatError> {
         }
     }
     if parts != (0, 0) {
-        return Err(NpzError::Parts.into());
+        return Err(NpzError::MultiDisk.into());
     }
     match start.checked_add(size) {
         Some(end) if end == after => Ok(Directory { range: start..end, count }),
@@ -195,7 +195,7 @@ fn find_directory(archive: &dyn Source) -> Result<Directory, FormatError> {
 }
 
 /// An entry of the central directory.
-struct Entry {
+struct DirectoryEntry {
     name: String,
     flags: u16,
     method: u16,
@@ -207,8 +207,8 @@ struct Entry {
     offset: u64,
 }
 
-impl Entry {
-    fn read(reader: &mut dyn Read) -> Result<Entry, FormatError> {
+impl DirectoryEntry {
+    fn read(reader: &mut dyn Read) -> Result<DirectoryEntry, FormatError> {
         let mut more = |len: u64| {
             let mut bytes = Vec::new();
             read_more(reader, &mut bytes, len).map_err(|error| match error {
@@ -224,7 +224,7 @@ impl Entry {
         let name = more(u16_at(&fixed, 28).into())?;
         let extra = more(u16_at(&fixed, 30).into())?;
         more(u16_at(&fixed, 32).into())?;
-        let mut entry = Entry {
+        let mut entry = DirectoryEntry {
             name: String::from_utf8(name).map_err(|_| damaged("a name is not UTF-8"))?,
             flags: u16_at(&fixed, 8),
             method: u16_at(&fixed, 10),
@@ -285,7 +285,7 @@ impl Entry {
     }
 
     fn member(self, data: Range<u64>) -> Result<Member, FormatError> {
-        let Entry { name, crc, size: len, method, .. } = self;
+        let DirectoryEntry { name, crc, size: len, method, .. } = self;
         Ok(Member { name, data, len, crc, deflated: method == 8 })
     }
 

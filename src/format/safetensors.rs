@@ -208,7 +208,7 @@ fn refuse_duplicates<'a>(
 }
 
 /// The type of a tensor, and the bytes that shape and offsets agree on.
-fn item_and_bytes(name: &str, info: &Info<'_>) -> Result<(Scalar, u64), SafetensorsError> {
+fn item_and_bytes(name: &str, info: &TensorInfo<'_>) -> Result<(Scalar, u64), SafetensorsError> {
     let tensor = || brief(name);
     let shape = || List(&info.shape).to_string();
     let Some((scalar, dtype)) = parse_dtype(&info.dtype) else {
@@ -240,12 +240,12 @@ fn ends_at_byte(shape: &[u64], item_bits: u64) -> bool {
 /// The JSON of a header, names still in the order of the file.
 struct Header<'a> {
     metadata: BTreeMap<String, String>,
-    tensors: Vec<(String, Info<'a>)>,
+    tensors: Vec<(String, TensorInfo<'a>)>,
 }
 
 /// What a header says of one tensor.
 #[derive(Deserialize)]
-struct Info<'a> {
+struct TensorInfo<'a> {
     #[serde(borrow)]
     dtype: Cow<'a, str>,
     shape: Vec<u64>,
@@ -254,9 +254,9 @@ struct Info<'a> {
 
 impl<'de> Deserialize<'de> for Header<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
+        struct HeaderVisitor;
 
-        impl<'de> Visitor<'de> for Entries {
+        impl<'de> Visitor<'de> for HeaderVisitor {
             type Value = Header<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -287,7 +287,7 @@ impl<'de> Deserialize<'de> for Header<'de> {
             }
         }
 
-        deserializer.deserialize_map(Entries)
+        deserializer.deserialize_map(HeaderVisitor)
     }
 }
 
@@ -297,9 +297,9 @@ struct Metadata(BTreeMap<String, String>);
 
 impl<'de> Deserialize<'de> for Metadata {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Texts;
+        struct MetadataVisitor;
 
-        impl<'de> Visitor<'de> for Texts {
+        impl<'de> Visitor<'de> for MetadataVisitor {
             type Value = Metadata;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -319,7 +319,7 @@ impl<'de> Deserialize<'de> for Metadata {
             }
         }
 
-        deserializer.deserialize_map(Texts)
+        deserializer.deserialize_map(MetadataVisitor)
     }
 }
 
@@ -353,7 +353,7 @@ pub fn header(
         }
         let end = begin.saturating_add(bytes);
         let info =
-            Info { dtype: spelled.into(), shape: shape.to_vec(), data_offsets: (begin, end) };
+            TensorInfo { dtype: spelled.into(), shape: shape.to_vec(), data_offsets: (begin, end) };
         item_and_bytes(name, &info)?;
         if header.len() > 9 {
             header.push(b',');

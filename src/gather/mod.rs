@@ -21,7 +21,7 @@ use crate::dtype::{DType, Endian, Scalar};
 use crate::index::resolve::{Pick, Selection};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::shape::{self, List, MAX_NDIM, Order, contiguous_strides};
-use crate::source::Memory;
+use crate::source::MemorySource;
 use crate::view::{Axis, Layout, View, ViewError, coalesce, gcd, reach};
 
 mod ahead;
@@ -256,7 +256,7 @@ impl Gather {
         params: &Layout<'_>,
         selection: &Selection,
         options: &Options,
-    ) -> Result<Option<(Gather, Memory)>, GatherError> {
+    ) -> Result<Option<(Gather, MemorySource)>, GatherError> {
         let strides = element_strides(params)?;
         let (mut first, mut axes, mut listed) = (0, Vec::new(), None);
         for pick in &selection.picks {
@@ -277,7 +277,7 @@ impl Gather {
         let dtype = DType::Scalar(Scalar::U64, Endian::Little);
         let shape = [list.len() as u64];
         let indices = Indices { dtype: &dtype, shape: &shape, order: Order::C, offset: 0 };
-        let list = Memory(list.iter().flat_map(|position| position.to_le_bytes()).collect());
+        let list = MemorySource(list.iter().flat_map(|position| position.to_le_bytes()).collect());
         let positions = Positions::along(params, &indices, axis, OutOfRange::Error)?;
         let listed = OutputAxis { len: positions.count(), stride: 0, indexed: true };
         axes.insert(at.min(axes.len()), listed);

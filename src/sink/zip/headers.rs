@@ -6,7 +6,7 @@
 
 /// What an archive says of a member.
 #[derive(Clone, Debug)]
-pub(super) struct Record<'a> {
+pub(super) struct MemberHeader<'a> {
     /// Its name, of less than 65536 bytes.
     pub(super) name: &'a str,
     /// How its bytes are kept.
@@ -43,7 +43,7 @@ pub(super) const ENDS: u64 = 56 + 20 + 22;
 /// The first day that a zip archive can name.
 const DATE: u16 = 1 << 5 | 1;
 
-impl Record<'_> {
+impl MemberHeader<'_> {
     /// The local header, with as many zeros as `padding` says at its end.
     pub(super) fn local(&self, padding: u16) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -108,7 +108,10 @@ impl Record<'_> {
 }
 
 /// The central directory, which is to begin at byte `start`, and its end.
-pub(super) fn directory<'a>(records: impl Iterator<Item = Record<'a>>, start: u64) -> Vec<u8> {
+pub(super) fn directory<'a>(
+    records: impl Iterator<Item = MemberHeader<'a>>,
+    start: u64,
+) -> Vec<u8> {
     let (mut bytes, mut count) = (Vec::new(), 0u64);
     for record in records {
         record.entry(&mut bytes);

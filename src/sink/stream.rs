@@ -1,4 +1,4 @@
-//! Standard output, and FIFOs and devices that exist: bytes leave as they are written.
+//! StdStream output, and FIFOs and devices that exist: bytes leave as they are written.
 //!
 //! Nothing can be taken back here, so there is no "whole or not at all"; `commit` still refuses
 //! an output with bytes missing. A regular file on standard output (`> out.npy`) is written by
@@ -14,29 +14,31 @@ use std::sync::{Mutex, PoisonError};
 use rustix::event::PollFlags;
 use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, openat, statat};
 
-use super::place::Stream;
-use super::{Options, Sink, SinkError, WriteOrder, outlive_sigxfsz, retry};
+use rustix::io::retry_on_intr;
+
+use super::resolve::SpecialFile;
+use super::{Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz};
 use crate::os;
-use crate::os::stdio::{Standard, closed_at_start};
+use crate::os::stdio::{StdStream, closed_at_start};
 
 /// An output that takes its bytes in order.
 #[derive(Debug)]
-pub struct DirectSink {
+pub struct StreamSink {
     file: File,
-    options: Options,
+    options: SinkOptions,
     /// How many bytes were written.
     position: Mutex<u64>,
     /// The position of byte 0, where the bytes may come in any order.
     start: Option<u64>,
 }
 
-impl DirectSink {
+impl StreamSink {
     /// Write to standard output.
     ///
     /// # Errors
     /// [`SinkError::StdoutClosed`].
-    pub fn stdout(options: Options) -> Result<Self, SinkError> {
-        if closed_at_start(Standard::Output) {
+    pub fn stdout(options: SinkOptions) -> Result<Self, SinkError> {
+        if closed_at_start(StdStream::Output) {
             return Err(SinkError::StdoutClosed);
         }
         let fd = io::stdout().as_fd().try_clone_to_owned().map_err(SinkError::Io)?;
@@ -44,7 +46,7 @@ impl DirectSink {
     }
 
     /// Write to what has this name now.
-    pub(super) fn open(stream: &Stream, options: Options) -> Result<Self, SinkError> {
+    pub(super) fn open(stream: &SpecialFile, options: SinkOptions) -> Result<Self, SinkError> {
         let failed = SinkError::os("cannot be opened");
         let mut flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
         let stat = statat(&stream.dir, &stream.name, rustix::fs::AtFlags::empty());
@@ -53,12 +55,12 @@ impl DirectSink {
         if stat.is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::RegularFile) {
             flags |= OFlags::APPEND;
         }
-        let fd = retry(|| openat(&stream.dir, &stream.name, flags, Mode::empty()));
+        let fd = retry_on_intr(|| openat(&stream.dir, &stream.name, flags, Mode::empty()));
         Ok(Self::new(fd.map_err(failed)?, options))
     }
 
-    fn new(fd: OwnedFd, options: Options) -> Self {
-        outlive_sigxfsz();
+    fn new(fd: OwnedFd, options: SinkOptions) -> Self {
+        ignore_sigxfsz();
         os::enlarge_pipe(&fd);
         let file = File::from(fd);
         let start = positional(&file);
@@ -100,7 +102,7 @@ fn positional(mut file: &File) -> Option<u64> {
     if regular && !appends { file.stream_position().ok() } else { None }
 }
 
-impl Sink for DirectSink {
+impl Sink for StreamSink {
     fn order(&self) -> WriteOrder {
         if self.start.is_some() { WriteOrder::Any } else { WriteOrder::Ascending }
     }
@@ -114,7 +116,7 @@ impl Sink for DirectSink {
         if let Some(len) = self.options.len
             && count > len.saturating_sub(offset)
         {
-            return Err(SinkError::Beyond { offset, count, len });
+            return Err(SinkError::OutOfBounds { offset, count, len });
         }
         if let Some(start) = self.start {
             return self.write_all_at(start, offset, bytes).map_err(SinkError::Io);
@@ -124,7 +126,7 @@ impl Sink for DirectSink {
             return Err(SinkError::OutOfOrder { expected: *position, offset });
         }
         self.write_all(bytes, &mut position).map_err(|error| match error.kind() {
-            ErrorKind::BrokenPipe => SinkError::Closed,
+            ErrorKind::BrokenPipe => SinkError::BrokenPipe,
             _ => SinkError::Io(error),
         })
     }

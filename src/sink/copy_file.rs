@@ -8,9 +8,9 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::{
     FallocateFlags, SeekFrom, copy_file_range, fallocate, ftruncate, ioctl_ficlone, seek,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
-use super::{SinkError, retry};
+use super::SinkError;
 
 /// What is moved at a time where the kernel does not copy by itself, in bytes.
 const PIECE: usize = 256 << 10;
@@ -21,12 +21,12 @@ const STRETCH: u64 = 64 << 20;
 /// Make the empty file `to` a copy of the first `len` bytes of `from`.
 ///
 /// # Errors
-/// [`SinkError::OriginalShrunk`], since what was cut off looks like a hole; [`SinkError::Copy`].
-pub(super) fn duplicate(from: &File, to: &File, len: u64) -> Result<(), SinkError> {
+/// [`SinkError::OriginalTruncated`], since what was cut off looks like a hole; [`SinkError::Copy`].
+pub(super) fn copy_file(from: &File, to: &File, len: u64) -> Result<(), SinkError> {
     let outcome = copy_all(from, to, len);
     // whatever a file that was cut short did to the copy, that is the reason
     if from.metadata().map_err(SinkError::Copy)?.len() < len {
-        return Err(SinkError::OriginalShrunk);
+        return Err(SinkError::OriginalTruncated);
     }
     outcome.map_err(SinkError::Copy)
 }
@@ -35,15 +35,15 @@ fn copy_all(from: &File, to: &File, len: u64) -> io::Result<()> {
     if ioctl_ficlone(to, from).is_ok() && to.metadata()?.len() == len {
         return Ok(());
     }
-    retry(|| ftruncate(to, len))?;
+    retry_on_intr(|| ftruncate(to, len))?;
     let mut end = 0;
     while let Some(start) = next_data(from, end, len)? {
-        end = match retry(|| seek(from, SeekFrom::Hole(start))) {
+        end = match retry_on_intr(|| seek(from, SeekFrom::Hole(start))) {
             Ok(end) => end.min(len),
             Err(_) => len,
         };
         // a full disk is found out before the copying; not every file system can tell
-        match retry(|| fallocate(to, FallocateFlags::KEEP_SIZE, start, end - start)) {
+        match retry_on_intr(|| fallocate(to, FallocateFlags::KEEP_SIZE, start, end - start)) {
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
             Err(error) => return Err(error.into()),
         }
@@ -57,7 +57,7 @@ fn next_data(file: &File, at: u64, len: u64) -> io::Result<Option<u64>> {
     if at >= len {
         return Ok(None);
     }
-    match retry(|| seek(file, SeekFrom::Data(at))) {
+    match retry_on_intr(|| seek(file, SeekFrom::Data(at))) {
         Ok(start) => Ok((start < len).then_some(start)),
         Err(Errno::NXIO) => Ok(None),
         // no file system for holes: it is all data

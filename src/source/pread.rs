@@ -11,21 +11,21 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::{Advice as Fadvise, fadvise};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use super::{Advice, Source, SourceError, inside};
+use super::{Advice, Source, SourceError, checked_len};
 
 /// The longest window in bytes that is worth reading for a part of it.
 const WINDOW: u64 = 1 << 20;
 
 /// A file, or its tail from some byte on, read with `pread`.
 #[derive(Debug)]
-pub struct Positioned {
+pub struct PreadSource {
     file: File,
     /// The byte of the file that is byte 0 of the source.
     base: u64,
     len: u64,
 }
 
-impl Positioned {
+impl PreadSource {
     /// Read `len` bytes of a file from byte `base` on.
     pub fn new(file: File, base: u64, len: u64) -> Self {
         // A file cannot reach past the end of the numbers.
@@ -33,7 +33,7 @@ impl Positioned {
     }
 }
 
-impl Source for Positioned {
+impl Source for PreadSource {
     fn len(&self) -> u64 {
         self.len
     }
@@ -43,7 +43,7 @@ impl Source for Positioned {
         range: Range<u64>,
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SourceError> {
-        let count = inside(&range, self.len)?;
+        let count = checked_len(&range, self.len)?;
         // Scratch never becomes shorter, so that its bytes are zeroed once and not every time.
         if scratch.len() < count {
             scratch.resize(count, 0);
@@ -52,7 +52,7 @@ impl Source for Positioned {
         // Goes on after signals and short reads.
         match self.file.read_exact_at(window, self.base + range.start) {
             Ok(()) => Ok(window),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(SourceError::Shrunk),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(SourceError::Truncated),
             Err(error) => Err(error.into()),
         }
     }

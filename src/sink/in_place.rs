@@ -12,8 +12,8 @@ use std::path::Path;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
-use super::shared::PAGE;
-use super::{Shared, SinkError, outlive_sigxfsz};
+use super::writable_map::PAGE;
+use super::{SinkError, WritableMap, ignore_sigxfsz};
 use crate::os;
 
 /// From this length on, in bytes, a run is worth a system call.
@@ -21,37 +21,37 @@ const LONG: u64 = 64 << 10;
 
 /// An open file that is written by position.
 #[derive(Debug)]
-pub struct Patch {
+pub struct InPlaceFile {
     file: File,
     /// How long the file was in the beginning, in bytes.
     len: u64,
-    map: Option<Shared>,
+    map: Option<WritableMap>,
 }
 
-impl Patch {
+impl InPlaceFile {
     /// Open an existing regular file for patching, links followed.
     ///
     /// # Errors
-    /// [`SinkError::Directory`], [`SinkError::NotAFile`], [`SinkError::Io`].
-    pub fn open(path: &Path) -> Result<Patch, SinkError> {
+    /// [`SinkError::IsADirectory`], [`SinkError::NotRegularFile`], [`SinkError::Io`].
+    pub fn open(path: &Path) -> Result<InPlaceFile, SinkError> {
         // not to wait for the other end of a FIFO, nor to take over a terminal
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
         let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
         let file = opened.map_err(|error| match error.kind() {
-            std::io::ErrorKind::IsADirectory => SinkError::Directory,
+            std::io::ErrorKind::IsADirectory => SinkError::IsADirectory,
             _ => SinkError::Io(error),
         })?;
         if !file.metadata().map_err(SinkError::Io)?.is_file() {
-            return Err(SinkError::NotAFile);
+            return Err(SinkError::NotRegularFile);
         }
-        Patch::new(file)
+        InPlaceFile::new(file)
     }
 
-    pub(super) fn new(file: File) -> Result<Patch, SinkError> {
-        outlive_sigxfsz();
+    pub(super) fn new(file: File) -> Result<InPlaceFile, SinkError> {
+        ignore_sigxfsz();
         let len = file.metadata().map_err(SinkError::Io)?.len();
-        let map = if os::is_network(&file) { None } else { Shared::new(&file, len) };
-        Ok(Patch { file, len, map })
+        let map = if os::is_network(&file) { None } else { WritableMap::new(&file, len) };
+        Ok(InPlaceFile { file, len, map })
     }
 
     /// The file, to read its header from.
@@ -60,19 +60,19 @@ impl Patch {
     }
 
     /// The file in memory, where runs of `run` bytes are better written there.
-    pub fn shared(&self, run: u64) -> Option<&Shared> {
+    pub fn shared(&self, run: u64) -> Option<&WritableMap> {
         self.map.as_ref().filter(|_| run < LONG)
     }
 
     /// Replace the bytes from `offset` on.
     ///
     /// # Errors
-    /// [`SinkError::Io`], [`SinkError::Shrunk`].
+    /// [`SinkError::Io`], [`SinkError::Truncated`].
     pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         // behind the end of a file that was cut, it would begin to grow again
         let len = self.file.metadata().map_err(SinkError::Io)?.len();
         if len < self.len {
-            return Err(SinkError::Shrunk);
+            return Err(SinkError::Truncated);
         }
         self.file.write_all_at(bytes, offset).map_err(SinkError::Io)
     }
@@ -80,21 +80,21 @@ impl Patch {
     /// Whether all that was written through the map is in the file.
     ///
     /// # Errors
-    /// [`SinkError::Io`] for want of disk, [`SinkError::Shrunk`].
+    /// [`SinkError::Io`] for want of disk, [`SinkError::Truncated`].
     pub fn check(&self) -> Result<(), SinkError> {
-        let Some(at) = self.map.as_ref().and_then(Shared::lost) else { return Ok(()) };
+        let Some(at) = self.map.as_ref().and_then(WritableMap::lost) else { return Ok(()) };
         // a full disk and a cut look alike from here; asking for the page again tells which it was
         let again = fallocate(&self.file, FallocateFlags::KEEP_SIZE, at / PAGE * PAGE, PAGE);
         Err(match again {
             Err(error @ (Errno::NOSPC | Errno::DQUOT)) => SinkError::Io(error.into()),
-            _ => SinkError::Shrunk,
+            _ => SinkError::Truncated,
         })
     }
 
     /// Done: with `fsync`, and where the network would report errors late, wait for the disk.
     ///
     /// # Errors
-    /// [`SinkError::Os`], and those of [`Patch::check`].
+    /// [`SinkError::Os`], and those of [`InPlaceFile::check`].
     pub fn finish(self, fsync: bool) -> Result<(), SinkError> {
         self.check()?;
         if fsync || os::is_network(&self.file) {

@@ -21,19 +21,19 @@ pub(super) const PAGE: u64 = 4096;
 
 /// A whole file in memory, written to by any thread.
 #[derive(Debug)]
-pub struct Shared {
+pub struct WritableMap {
     // Before the map, since fields are dropped in this order and a watch must not outlive it.
     watch: Watch,
     map: MmapRaw,
 }
 
-impl Shared {
+impl WritableMap {
     /// Map a file of `len` bytes; `None` where that cannot be.
-    pub(super) fn new(file: &File, len: u64) -> Option<Shared> {
+    pub(super) fn new(file: &File, len: u64) -> Option<WritableMap> {
         let len = usize::try_from(len).ok().filter(|&len| len > 0)?;
         let map = MmapOptions::new().len(len).map_raw(file).ok()?;
         let start = map.as_ptr() as usize;
-        Some(Shared { watch: Watch::writable(start..start + len)?, map })
+        Some(WritableMap { watch: Watch::writable(start..start + len)?, map })
     }
 
     /// Bring in the pages of ranges that come in ascending order; false where one of them cannot

@@ -18,14 +18,15 @@ use crc32fast::Hasher;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
-use super::record::{LOCAL, Method, Record, directory};
-use super::{Sink, SinkError, WriteOrder, ZipLayout};
+use super::ZipLayout;
+use super::headers::{LOCAL, MemberHeader, Method, directory};
+use crate::sink::{Sink, SinkError, WriteOrder};
 
 /// How many bytes are deflated at a time.
 const BLOCK: usize = 1 << 18;
 
 /// An archive of deflated members that is being written.
-pub struct DeflateSink {
+pub struct DeflatedZipSink {
     inner: Box<dyn Sink>,
     layout: ZipLayout,
     state: Mutex<State>,
@@ -63,21 +64,21 @@ struct Open {
     encoder: DeflateEncoder<Vec<u8>>,
 }
 
-impl DeflateSink {
+impl DeflatedZipSink {
     /// Write an archive to `inner`, whose length must not have been announced.
     ///
     /// # Errors
     /// [`SinkError::OutOfOrder`] where `inner` goes forward only and the layout is not made for it.
-    pub fn new(inner: Box<dyn Sink>, layout: ZipLayout) -> Result<DeflateSink, SinkError> {
+    pub fn new(inner: Box<dyn Sink>, layout: ZipLayout) -> Result<DeflatedZipSink, SinkError> {
         if inner.order() == WriteOrder::Ascending && !layout.forward {
             return Err(SinkError::OutOfOrder { expected: 0, offset: layout.len() });
         }
-        Ok(DeflateSink { inner, layout, state: Mutex::default() })
+        Ok(DeflatedZipSink { inner, layout, state: Mutex::default() })
     }
 
-    fn record(&self, number: usize, done: &Done) -> Record<'_> {
+    fn record(&self, number: usize, done: &Done) -> MemberHeader<'_> {
         let member = &self.layout.members[number].member;
-        Record {
+        MemberHeader {
             name: &member.name,
             method: Method::Deflated,
             forward: self.layout.forward,
@@ -107,7 +108,7 @@ impl DeflateSink {
         let member = &self.layout.members[number].member;
         if self.layout.forward {
             // its size is known, but means nothing as long as the other one is not
-            let unknown = Record { size: 0, ..self.record(number, &Done::default()) };
+            let unknown = MemberHeader { size: 0, ..self.record(number, &Done::default()) };
             self.pass(&mut state.written, &unknown.local(0))?;
         } else {
             state.written += LOCAL + member.name.len() as u64;
@@ -171,7 +172,7 @@ impl DeflateSink {
     }
 }
 
-impl Sink for DeflateSink {
+impl Sink for DeflatedZipSink {
     fn order(&self) -> WriteOrder {
         WriteOrder::Ascending
     }
@@ -191,7 +192,7 @@ impl Sink for DeflateSink {
         let placed = &self.layout.members[number];
         let (count, len) = (bytes.len() as u64, placed.data + placed.member.data_len);
         if count > len.saturating_sub(offset) {
-            return Err(SinkError::Beyond { offset, count, len });
+            return Err(SinkError::OutOfBounds { offset, count, len });
         }
         let State { written, done, open } = state;
         match open {

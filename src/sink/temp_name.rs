@@ -1,6 +1,6 @@
 //! Temporary names, which a signal must not leave behind.
 //!
-//! While a [`Litter`] lives, SIGINT, SIGTERM and SIGHUP unlink its name before they end the
+//! While a [`TempName`] lives, SIGINT, SIGTERM and SIGHUP unlink its name before they end the
 //! process as they would have. Their handler is a thread that is started with the first name, so
 //! a process that makes none keeps its signals as they were. One lock is held over every change
 //! of a name, and by the thread until the process is dead: no name can slip through.
@@ -19,14 +19,14 @@ use signal_hook::low_level::emulate_default_handler;
 
 /// A temporary name in a directory; dropping it unlinks it.
 #[derive(Clone, Debug)]
-struct Name {
+struct TempPath {
     dir: Arc<OwnedFd>,
     name: String,
     /// The names of the files in it, where it is a folder.
     files: Option<Vec<String>>,
 }
 
-impl Name {
+impl TempPath {
     fn unlink(&self) {
         // Nothing could be done about a failure, and nobody be told.
         let Some(files) = &self.files else {
@@ -51,13 +51,13 @@ impl Name {
 }
 
 /// All names that exist now.
-static NAMES: Mutex<Vec<Name>> = Mutex::new(Vec::new());
+static NAMES: Mutex<Vec<TempPath>> = Mutex::new(Vec::new());
 
 /// The owner of a temporary name.
 #[derive(Debug)]
-pub(super) struct Litter(Name);
+pub(super) struct TempName(TempPath);
 
-impl Litter {
+impl TempName {
     /// Let `make` bring a name that nobody can guess into being in `dir`; with another one where
     /// it says that the name exists.
     pub(super) fn create<T>(
@@ -67,13 +67,13 @@ impl Litter {
         Self::create_as(dir, None, make)
     }
 
-    /// As [`Litter::create`] does, for a folder that is to hold files of these names.
+    /// As [`TempName::create`] does, for a folder that is to hold files of these names.
     pub(super) fn create_folder(
         dir: &Arc<OwnedFd>,
         files: Vec<String>,
         make: impl Fn(&str) -> rustix::io::Result<()>,
     ) -> io::Result<Self> {
-        Self::create_as(dir, Some(files), make).map(|(litter, ())| litter)
+        Self::create_as(dir, Some(files), make).map(|(temp_name, ())| temp_name)
     }
 
     fn create_as<T>(
@@ -84,7 +84,7 @@ impl Litter {
         watch()?;
         let mut names = lock(&NAMES);
         for _ in 0..1000 {
-            let name = Name { dir: Arc::clone(dir), name: unguessable(), files: files.clone() };
+            let name = TempPath { dir: Arc::clone(dir), name: unguessable(), files: files.clone() };
             match make(&name.name) {
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
@@ -103,15 +103,15 @@ impl Litter {
     }
 
     /// Let `place` move the name to where it belongs. Where that fails the name is unlinked.
-    pub(super) fn settle(
+    pub(super) fn persist(
         self,
         place: impl FnOnce(&str) -> rustix::io::Result<()>,
     ) -> io::Result<()> {
-        self.settle_from(|_, name| place(name))
+        self.persist_from(|_, name| place(name))
     }
 
-    /// As [`Litter::settle`], to another directory than the one that it lies in.
-    pub(super) fn settle_from(
+    /// As [`TempName::persist`], to another directory than the one that it lies in.
+    pub(super) fn persist_from(
         self,
         place: impl FnOnce(&OwnedFd, &str) -> rustix::io::Result<()>,
     ) -> io::Result<()> {
@@ -123,7 +123,7 @@ impl Litter {
     }
 }
 
-impl Drop for Litter {
+impl Drop for TempName {
     fn drop(&mut self) {
         let mut names = lock(&NAMES);
         if let Some(at) = names.iter().position(|name| name.is(&self.0)) {
@@ -155,7 +155,7 @@ fn watch() -> io::Result<()> {
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
             let names = lock(&NAMES);
-            names.iter().for_each(Name::unlink);
+            names.iter().for_each(TempPath::unlink);
             // Does not come back, and so never lets go of the names.
             let _ = emulate_default_handler(signal);
         }

@@ -13,62 +13,66 @@ use std::sync::Arc;
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, fstat, fstatfs, openat, readlinkat, statat,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
-use super::{Options, SinkError, retry};
+use super::{SinkError, SinkOptions};
 
 /// How many links are followed, as in the kernel.
 const LINKS: usize = 40;
 
 /// What a path leads to.
-pub(super) enum Place {
+pub(super) enum Resolved {
     /// This process's standard output, under one of its names.
     Stdout,
     /// A FIFO or device that exists, or whatever another open descriptor stands for.
-    Stream(Stream),
+    Special(SpecialFile),
     /// A regular file, or nothing yet.
-    File(Entry),
+    File(FileAt),
 }
 
 /// Something that is written as it stands.
-pub(super) struct Stream {
+pub(super) struct SpecialFile {
     pub(super) dir: OwnedFd,
     pub(super) name: OsString,
 }
 
 /// A name in a directory, for a regular file.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct FileAt {
     pub(super) dir: Arc<OwnedFd>,
     pub(super) name: OsString,
     /// The permission bits of the file that has the name now.
-    pub(super) old: Option<Mode>,
+    pub(super) old_mode: Option<Mode>,
 }
 
-impl Entry {
+impl FileAt {
     /// Refuse to replace what was not to be replaced.
-    pub(super) fn may_be_written(&self, options: Options) -> Result<(), SinkError> {
-        if self.old.is_some() && !options.force { Err(SinkError::Exists) } else { Ok(()) }
+    pub(super) fn check_overwrite(&self, options: SinkOptions) -> Result<(), SinkError> {
+        if self.old_mode.is_some() && !options.force {
+            Err(SinkError::AlreadyExists)
+        } else {
+            Ok(())
+        }
     }
 }
 
 /// Follow `path` to its end.
-pub(super) fn resolve(path: &Path) -> Result<Place, SinkError> {
+pub(super) fn resolve(path: &Path) -> Result<Resolved, SinkError> {
     let failed = SinkError::os::<Errno>("cannot be created");
     let (mut dir, mut name) = step(CWD, path)?;
     for _ in 0..LINKS {
         let stat = match statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => {
-                return Ok(Place::File(Entry { dir: Arc::new(dir), name, old: None }));
+                return Ok(Resolved::File(FileAt { dir: Arc::new(dir), name, old_mode: None }));
             }
             Err(error) => return Err(failed(error)),
         };
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => return Err(SinkError::Directory),
+            FileType::Directory => return Err(SinkError::IsADirectory),
             FileType::RegularFile => {
-                let old = Some(Mode::from_raw_mode(stat.st_mode & 0o777));
-                return Ok(Place::File(Entry { dir: Arc::new(dir), name, old }));
+                let old_mode = Some(Mode::from_raw_mode(stat.st_mode & 0o777));
+                return Ok(Resolved::File(FileAt { dir: Arc::new(dir), name, old_mode }));
             }
             FileType::Symlink if is_proc(&dir) => return descriptor(dir, name),
             FileType::Symlink => {
@@ -76,7 +80,7 @@ pub(super) fn resolve(path: &Path) -> Result<Place, SinkError> {
                 let link = PathBuf::from(OsString::from_vec(link.into_bytes()));
                 (dir, name) = step(dir, &link)?;
             }
-            _ => return Ok(Place::Stream(Stream { dir, name })),
+            _ => return Ok(Resolved::Special(SpecialFile { dir, name })),
         }
     }
     Err(failed(Errno::LOOP))
@@ -91,31 +95,31 @@ fn step(from: impl AsFd, path: &Path) -> Result<(OwnedFd, OsString), SinkError> 
     }
     // `Path` overlooks what stands at the end here, the kernel does not.
     if bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
-        return Err(SinkError::Directory);
+        return Err(SinkError::IsADirectory);
     }
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(SinkError::Directory);
+        return Err(SinkError::IsADirectory);
     };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     // Not opened for reading, which is a right of its own that a drop-box doesn't grant.
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = retry(|| openat(&from, parent, flags, Mode::empty())).map_err(failed)?;
+    let dir = retry_on_intr(|| openat(&from, parent, flags, Mode::empty())).map_err(failed)?;
     Ok((dir, name.to_owned()))
 }
 
 /// The links of `/proc/self/fd`, to which `/dev/stdout` and `/dev/fd/3` lead, stand for open
 /// descriptors, whatever their text says.
-fn descriptor(dir: OwnedFd, name: OsString) -> Result<Place, SinkError> {
+fn descriptor(dir: OwnedFd, name: OsString) -> Result<Resolved, SinkError> {
     let stat = statat(&dir, &name, AtFlags::empty()).map_err(SinkError::os("cannot be opened"))?;
     let stdout = fstat(std::io::stdout()).ok();
     if name == OsStr::new("1")
         && stdout.is_some_and(|stdout| (stdout.st_dev, stdout.st_ino) == (stat.st_dev, stat.st_ino))
     {
-        return Ok(Place::Stdout);
+        return Ok(Resolved::Stdout);
     }
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Directory => Err(SinkError::Directory),
-        _ => Ok(Place::Stream(Stream { dir, name })),
+        FileType::Directory => Err(SinkError::IsADirectory),
+        _ => Ok(Resolved::Special(SpecialFile { dir, name })),
     }
 }
 

@@ -17,77 +17,9 @@ use std::sync::{Mutex, PoisonError};
 
 use crc32fast::Hasher;
 
-use super::record::{DESCRIPTOR, ENDS, ENTRY, LOCAL, Method, Record, directory};
-use super::{Sink, SinkError, WriteOrder};
-
-/// A member that is to be: its name, its first bytes, and how many follow.
-#[derive(Clone, Debug)]
-pub struct ZipMember {
-    /// Its name.
-    pub name: String,
-    /// Its first bytes: the header of an array.
-    pub head: Vec<u8>,
-    /// How many bytes follow: its data.
-    pub data_len: u64,
-}
-
-/// Where everything in an archive goes.
-#[derive(Clone, Debug)]
-pub struct ZipLayout {
-    pub(super) members: Vec<Placed>,
-    /// Whether each member's CRC follows its data.
-    pub(super) forward: bool,
-    directory: u64,
-    len: u64,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Placed {
-    pub(super) member: ZipMember,
-    /// Where its local header begins.
-    start: u64,
-    /// Where its data begin.
-    pub(super) data: u64,
-}
-
-const ALIGN: u64 = 64;
-
-impl ZipLayout {
-    /// Lay the members out, one after the other; `forward` for an output that goes forward only.
-    /// `None` where it takes 2^63 bytes or more, or a name is too long for a zip archive.
-    pub fn new(members: Vec<ZipMember>, forward: bool) -> Option<ZipLayout> {
-        let mut start = 0u64;
-        let mut directory_len = ENDS;
-        let mut placed = Vec::with_capacity(members.len());
-        for member in members {
-            u16::try_from(member.name.len()).ok()?;
-            let name_len = member.name.len() as u64;
-            let head_at = start.checked_add(LOCAL + name_len)?.checked_next_multiple_of(ALIGN)?;
-            let data = head_at.checked_add(member.head.len() as u64)?;
-            let end = data.checked_add(member.data_len)?;
-            directory_len = directory_len.checked_add(ENTRY + name_len)?;
-            placed.push(Placed { member, start, data });
-            start = end.checked_add(if forward { DESCRIPTOR } else { 0 })?;
-        }
-        let len = start.checked_add(directory_len).filter(|&len| i64::try_from(len).is_ok())?;
-        Some(ZipLayout { members: placed, forward, directory: start, len })
-    }
-
-    /// Bytes of the whole archive.
-    pub fn len(&self) -> u64 {
-        self.len
-    }
-
-    /// Whether there are no bytes, which cannot be.
-    pub fn is_empty(&self) -> bool {
-        false
-    }
-
-    /// Where the data of each member begin, in bytes from the beginning of the archive.
-    pub fn data(&self) -> impl Iterator<Item = u64> {
-        self.members.iter().map(|placed| placed.data)
-    }
-}
+use super::headers::{LOCAL, MemberHeader, Method, directory};
+use super::{PlacedMember, ZipLayout};
+use crate::sink::{Sink, SinkError, WriteOrder};
 
 /// An archive that is being written.
 pub struct ZipSink {
@@ -108,7 +40,7 @@ impl ZipSink {
         if inner.order() == WriteOrder::Ascending && !layout.forward {
             return Err(SinkError::OutOfOrder { expected: 0, offset: layout.len });
         }
-        let crc = |placed: &Placed| {
+        let crc = |placed: &PlacedMember| {
             let head = crc32fast::hash(&placed.member.head);
             AtomicU32::new(shifted(head, placed.member.data_len))
         };
@@ -117,9 +49,9 @@ impl ZipSink {
     }
 
     /// What the archive says of a member, whose CRC is right once its bytes are written.
-    fn record(&self, number: usize) -> Record<'_> {
-        let Placed { member, start, .. } = &self.layout.members[number];
-        Record {
+    fn record(&self, number: usize) -> MemberHeader<'_> {
+        let PlacedMember { member, start, .. } = &self.layout.members[number];
+        MemberHeader {
             name: &member.name,
             method: Method::Stored,
             forward: self.layout.forward,
@@ -132,7 +64,7 @@ impl ZipSink {
 
     /// The bytes before a member's data.
     fn before(&self, number: usize) -> Vec<u8> {
-        let Placed { member, start, data } = &self.layout.members[number];
+        let PlacedMember { member, start, data } = &self.layout.members[number];
         let mut record = self.record(number);
         if self.layout.forward {
             record.crc = 0;
@@ -152,7 +84,7 @@ impl ZipSink {
     fn advance(&self, begun: &mut usize, number: usize) -> Result<(), SinkError> {
         while *begun <= number {
             if let Some(last) = begun.checked_sub(1) {
-                let Placed { member, data, .. } = &self.layout.members[last];
+                let PlacedMember { member, data, .. } = &self.layout.members[last];
                 self.inner.write_at(data + member.data_len, &self.record(last).descriptor())?;
             }
             if *begun < self.layout.members.len() {
@@ -179,9 +111,9 @@ impl Sink for ZipSink {
         let Some(number) = after.checked_sub(1).filter(|_| !bytes.is_empty()) else {
             return Ok(());
         };
-        let Placed { member, data, .. } = &self.layout.members[number];
+        let PlacedMember { member, data, .. } = &self.layout.members[number];
         let end = offset + bytes.len() as u64;
-        let follow = (data + member.data_len).checked_sub(end).ok_or(SinkError::Beyond {
+        let follow = (data + member.data_len).checked_sub(end).ok_or(SinkError::OutOfBounds {
             offset,
             count: bytes.len() as u64,
             len: data + member.data_len,
@@ -202,13 +134,6 @@ impl Sink for ZipSink {
         let records = (0..self.layout.members.len()).map(|number| self.record(number));
         self.inner.write_at(self.layout.directory, &directory(records, self.layout.directory))?;
         self.inner.commit()
-    }
-}
-
-impl ZipMember {
-    /// Bytes of the whole member.
-    pub(super) fn len(&self) -> u64 {
-        self.head.len() as u64 + self.data_len
     }
 }
 

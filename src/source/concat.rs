@@ -10,11 +10,11 @@
 
 use std::ops::Range;
 
-use super::{Advice, Source, SourceError, inside};
+use super::{Advice, Source, SourceError, checked_len};
 
 /// Files one after the other.
 #[derive(Default)]
-pub struct Joined {
+pub struct ConcatSource {
     files: Vec<File>,
     len: u64,
 }
@@ -26,15 +26,15 @@ struct File {
     source: Box<dyn Source>,
 }
 
-impl Joined {
+impl ConcatSource {
     /// Append a file, whose `name` errors tell; returns the position of its first byte.
     ///
     /// # Errors
-    /// [`SourceError::Outside`] where positions would no longer fit 63 bits.
+    /// [`SourceError::OutOfBounds`] where positions would no longer fit 63 bits.
     pub fn push(&mut self, name: String, source: Box<dyn Source>) -> Result<u64, SourceError> {
         let (start, count) = (self.len, source.len());
         let end = start.checked_add(count).filter(|&end| i64::try_from(end).is_ok());
-        self.len = end.ok_or(SourceError::Outside { start, end: u64::MAX, len: count })?;
+        self.len = end.ok_or(SourceError::OutOfBounds { start, end: u64::MAX, len: count })?;
         self.files.push(File { name, start, source });
         Ok(start)
     }
@@ -49,11 +49,11 @@ impl Joined {
 
 impl File {
     fn failed(&self, error: SourceError) -> SourceError {
-        SourceError::Of { name: self.name.clone(), error: Box::new(error) }
+        SourceError::File { name: self.name.clone(), error: Box::new(error) }
     }
 }
 
-impl Source for Joined {
+impl Source for ConcatSource {
     fn len(&self) -> u64 {
         self.len
     }
@@ -63,7 +63,7 @@ impl Source for Joined {
         range: Range<u64>,
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SourceError> {
-        if inside(&range, self.len)? == 0 {
+        if checked_len(&range, self.len)? == 0 {
             return Ok(&[]);
         }
         match self.find(&range) {
