@@ -9,15 +9,15 @@ use std::path::{Component, Path};
 use std::sync::{Arc, Mutex};
 
 use tslice::dtype::{DType, Endian, Scalar};
+use tslice::element;
 use tslice::execute::{self, Copy, Progress};
 use tslice::format::npz::{self, Member};
 use tslice::format::shards::{ShardIndex, ShardsError, index_json};
 use tslice::format::{Contents, Format, FormatError, Tensor, npy, read_contents, safetensors};
-use tslice::index::nested::{self, Nested};
-use tslice::index::resolve::{Pick, Selection, resolve};
+use tslice::index::array::{self, IntArray};
+use tslice::index::resolve::{AxisSelection, Selection, resolve};
 use tslice::index::strided_slice::{StridedSlice, parse_list, parse_mask};
 use tslice::index::{IndexExpr, Item, Slice, numpy};
-use tslice::number::element;
 use tslice::plan::Plan;
 use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::{Sink, SinkError, WriteOrder};
@@ -115,9 +115,9 @@ pub(crate) fn strided_slice(data: &[u8]) {
 /// any dtype, the second byte order the first one backwards.
 pub(crate) fn typed_numbers(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    match nested::parse(text) {
-        Ok(Nested { shape, numbers }) => {
-            assert_eq!(shape.iter().product::<u64>(), numbers.len() as u64);
+    match array::parse(text) {
+        Ok(IntArray { shape, values }) => {
+            assert_eq!(shape.iter().product::<u64>(), values.len() as u64);
             assert!(!shape.is_empty() && shape.len() <= 64);
         }
         Err(error) => {
@@ -126,8 +126,8 @@ pub(crate) fn typed_numbers(data: &[u8]) {
         }
     }
     for scalar in Scalar::ALL {
-        let little = element(text, &DType::Scalar(scalar, Endian::Little));
-        let big = element(text, &DType::Scalar(scalar, Endian::Big));
+        let little = element::parse(text, &DType::Scalar(scalar, Endian::Little));
+        let big = element::parse(text, &DType::Scalar(scalar, Endian::Big));
         assert_eq!(little.is_ok(), big.is_ok());
         if let (Ok(mut little), Ok(big)) = (little, big) {
             assert_eq!(little.len() as u64 * 8, scalar.bits());
@@ -138,7 +138,7 @@ pub(crate) fn typed_numbers(data: &[u8]) {
     }
     // what Rust's own parser reads too is the same to the bit
     if let Ok(value) = text.parse::<f64>()
-        && let Ok(bytes) = element(text, &DType::Scalar(Scalar::F64, Endian::Little))
+        && let Ok(bytes) = element::parse(text, &DType::Scalar(Scalar::F64, Endian::Little))
     {
         let ours = f64::from_le_bytes(bytes.try_into().expect("8 bytes"));
         assert!(
@@ -400,21 +400,21 @@ fn assert_selects(expr: &IndexExpr) {
                 continue;
             }
         };
-        for pick in &selection.picks {
-            match pick {
-                Pick::Index { axis, at } => assert!(at < &shape[*axis]),
-                Pick::Range { axis, start, step, len } => {
+        for selected in &selection.axes {
+            match selected {
+                AxisSelection::Index { axis, at } => assert!(at < &shape[*axis]),
+                AxisSelection::Range { axis, start, step, len } => {
                     assert!(*step != 0 && *len <= shape[*axis]);
                     let last =
                         i128::from(*start) + i128::from(*step) * i128::from(len.saturating_sub(1));
                     let inside = 0..i128::from(shape[*axis]);
-                    assert!(*len == 0 || inside.contains(&i128::from(*start)), "{pick:?}");
-                    assert!(*len == 0 || inside.contains(&last), "{pick:?}");
+                    assert!(*len == 0 || inside.contains(&i128::from(*start)), "{selected:?}");
+                    assert!(*len == 0 || inside.contains(&last), "{selected:?}");
                 }
-                Pick::List { axis, positions } => {
+                AxisSelection::List { axis, positions } => {
                     assert!(positions.iter().all(|at| at < &shape[*axis]));
                 }
-                Pick::NewAxis => {}
+                AxisSelection::NewAxis => {}
             }
         }
         let layout = Layout { shape, item_bits: 8, order: Order::C, offset: 80 };
@@ -445,7 +445,7 @@ pub(crate) fn engine(data: &[u8]) {
     let offset = dice.below(17);
     let expr = dice.expression();
     let Ok(selection) = resolve(&expr, &shape, dice.below(2) == 1) else { return };
-    if selection.picks.iter().any(|pick| matches!(pick, Pick::List { .. })) {
+    if selection.axes.iter().any(|selected| matches!(selected, AxisSelection::List { .. })) {
         return;
     }
     let out_order = dice.order();
@@ -473,14 +473,14 @@ fn naive(layout: &Layout<'_>, data: &[u8], selection: &Selection, order: Order) 
     let itemsize = layout.item_bits / 8;
     let strides = contiguous_strides(layout.shape, itemsize, layout.order).expect("small");
     let (mut first, mut axes) = (layout.offset as i64, Vec::new());
-    for pick in &selection.picks {
-        match *pick {
-            Pick::Index { axis, at } => first += at as i64 * strides[axis],
-            Pick::Range { axis, start, step, len } => {
+    for selected in &selection.axes {
+        match *selected {
+            AxisSelection::Index { axis, at } => first += at as i64 * strides[axis],
+            AxisSelection::Range { axis, start, step, len } => {
                 first += start as i64 * strides[axis];
                 axes.push((len, step * strides[axis]));
             }
-            Pick::NewAxis | Pick::List { .. } => axes.push((1, 0)),
+            AxisSelection::NewAxis | AxisSelection::List { .. } => axes.push((1, 0)),
         }
     }
     if order == Order::F {

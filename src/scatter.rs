@@ -15,7 +15,7 @@
 use crate::execute::{Assignment, FillError, unpack::unpack, write_part};
 use crate::gather::{GatherError, Indices, NOWHERE, OutOfRange, Positions};
 use crate::plan::{PIECE_BYTES, Part, Strided};
-use crate::shape::{List, contiguous_strides};
+use crate::shape::{AsList, contiguous_strides};
 use crate::sink::{InPlaceFile, Sink, SinkError, WritableMap, WriteOrder};
 use crate::source::Source;
 use crate::view::{Axis, Layout, View, ViewError, gcd, reach};
@@ -48,10 +48,10 @@ pub enum ScatterError {
     /// The values are not of the shape that the others ask for.
     #[error(
         "the values have shape {}, but indices of shape {} into a target of shape {} ask for {}",
-        List(values),
-        List(indices),
-        List(target),
-        List(expected)
+        AsList(values),
+        AsList(indices),
+        AsList(target),
+        AsList(expected)
     )]
     Values {
         /// The shape of the values.

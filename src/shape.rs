@@ -71,9 +71,9 @@ pub fn contiguous_strides(shape: &[u64], item: u64, order: Order) -> Option<Vec<
 }
 
 /// A shape as NumPy prints it, a tuple: `()`, `(5,)`, `(5, 6)`.
-pub struct Tuple<'a>(pub &'a [u64]);
+pub struct AsTuple<'a>(pub &'a [u64]);
 
-impl fmt::Display for Tuple<'_> {
+impl fmt::Display for AsTuple<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             [only] => write!(f, "({only},)"),
@@ -83,9 +83,9 @@ impl fmt::Display for Tuple<'_> {
 }
 
 /// A shape as TensorFlow and safetensors print it, a list: `[]`, `[5]`, `[5, 6]`.
-pub struct List<'a>(pub &'a [u64]);
+pub struct AsList<'a>(pub &'a [u64]);
 
-impl fmt::Display for List<'_> {
+impl fmt::Display for AsList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{}]", join(self.0))
     }
@@ -118,9 +118,9 @@ mod tests {
 
     #[test]
     fn shapes_print_as_tuples_and_lists() {
-        assert_eq!(Tuple(&[]).to_string(), "()");
-        assert_eq!(Tuple(&[5]).to_string(), "(5,)");
-        assert_eq!(Tuple(&[5, 6]).to_string(), "(5, 6)");
-        assert_eq!(List(&[5, 6]).to_string(), "[5, 6]");
+        assert_eq!(AsTuple(&[]).to_string(), "()");
+        assert_eq!(AsTuple(&[5]).to_string(), "(5,)");
+        assert_eq!(AsTuple(&[5, 6]).to_string(), "(5, 6)");
+        assert_eq!(AsList(&[5, 6]).to_string(), "[5, 6]");
     }
 }

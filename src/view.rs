@@ -16,7 +16,7 @@
 
 use std::ops::Range;
 
-use crate::index::resolve::{Pick, Selection};
+use crate::index::resolve::{AxisSelection, Selection};
 use crate::shape::{self, Order};
 
 /// How a tensor's elements lie in a file.
@@ -90,21 +90,21 @@ impl View {
         };
         // In elements first: positions and reaches stay below the element count, so below 2^63.
         let mut first = 0i64;
-        let mut axes = Vec::with_capacity(selection.picks.len());
-        for pick in &selection.picks {
-            match pick {
-                Pick::Index { axis, at } => first += *at as i64 * strides[*axis],
-                Pick::Range { axis, start, step, len } => {
+        let mut axes = Vec::with_capacity(selection.axes.len());
+        for selected in &selection.axes {
+            match selected {
+                AxisSelection::Index { axis, at } => first += *at as i64 * strides[*axis],
+                AxisSelection::Range { axis, start, step, len } => {
                     if *len > 0 {
                         first += *start as i64 * strides[*axis];
                     }
                     let stride = if *len > 1 { step * strides[*axis] } else { 0 };
                     axes.push(Axis { len: *len, stride });
                 }
-                Pick::List { axis, .. } => {
+                AxisSelection::List { axis, .. } => {
                     axes.push(Axis { len: layout.shape[*axis], stride: strides[*axis] });
                 }
-                Pick::NewAxis => axes.push(Axis { len: 1, stride: 0 }),
+                AxisSelection::NewAxis => axes.push(Axis { len: 1, stride: 0 }),
             }
         }
         let lens: Vec<u64> = axes.iter().map(|axis| axis.len).collect();

@@ -13,7 +13,7 @@ use proptest::sample::Index;
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::{self, Copy, ExecuteError, FillError, Progress};
 use tslice::gather::{BadPosition, Gather, Indices, Options, OutOfRange};
-use tslice::index::resolve::{Pick, resolve};
+use tslice::index::resolve::{AxisSelection, resolve};
 use tslice::index::{IndexExpr, Item, Slice};
 use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::WriteOrder;
@@ -396,13 +396,13 @@ proptest! {
             let mut others = at.clone();
             let listed = others.remove(selection.list_output_axis().unwrap()) as usize;
             let mut others = others.into_iter();
-            let place: Vec<u64> = selection.picks.iter().map(|pick| match pick {
-                Pick::Index { at, .. } => *at,
-                Pick::Range { start, step, .. } => {
+            let place: Vec<u64> = selection.axes.iter().map(|selected| match selected {
+                AxisSelection::Index { at, .. } => *at,
+                AxisSelection::Range { start, step, .. } => {
                     (*start as i64 + others.next().unwrap() as i64 * step) as u64
                 }
-                Pick::List { positions, .. } => positions[listed],
-                Pick::NewAxis => unreachable!(),
+                AxisSelection::List { positions, .. } => positions[listed],
+                AxisSelection::NewAxis => unreachable!(),
             }).collect();
             let at = case.params.before as usize + case.params.place(&place) as usize * itemsize;
             expected.extend_from_slice(&file[at..][..itemsize]);

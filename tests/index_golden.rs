@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used)] // a table that cannot be read fails the test
 
 use serde_json::Value;
-use tslice::index::resolve::{Pick, Selection, resolve};
+use tslice::index::resolve::{AxisSelection, Selection, resolve};
 use tslice::index::{numpy, strided_slice::StridedSlice};
 
 /// What became of a case: the result's shape and elements, or a message.
@@ -54,15 +54,15 @@ fn elements(selection: &Selection) -> Vec<i64> {
     let mut list = Vec::new();
     // The offsets along each axis of the result.
     let mut axes = Vec::new();
-    for pick in &selection.picks {
-        match pick {
-            Pick::Index { axis, at } => first += *at as i64 * stride(*axis),
-            Pick::Range { axis, start, step, len } => {
+    for selected in &selection.axes {
+        match selected {
+            AxisSelection::Index { axis, at } => first += *at as i64 * stride(*axis),
+            AxisSelection::Range { axis, start, step, len } => {
                 let offset = |i| (*start as i64 + i * step) * stride(*axis);
                 axes.push((0..*len as i64).map(offset).collect());
             }
-            Pick::NewAxis => axes.push(vec![0]),
-            Pick::List { axis, positions } => {
+            AxisSelection::NewAxis => axes.push(vec![0]),
+            AxisSelection::List { axis, positions } => {
                 list = positions.iter().map(|&at| at as i64 * stride(*axis)).collect();
             }
         }

@@ -10,7 +10,7 @@ mod memory;
 use memory::{Bytes, Memory};
 use proptest::prelude::*;
 use tslice::execute::{self, Copy, Progress};
-use tslice::index::resolve::{Pick, Selection, resolve};
+use tslice::index::resolve::{AxisSelection, Selection, resolve};
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{IndexExpr, Item, Slice, numpy};
 use tslice::plan::{Plan, Tiling};
@@ -45,15 +45,15 @@ fn naive(tensor: &Tensor, selection: &Selection, order: Order) -> Vec<u8> {
     let strides = contiguous_strides(&tensor.shape, tensor.itemsize, tensor.order).unwrap();
     let mut axes = Vec::new();
     let mut first = tensor.before as i64;
-    for pick in &selection.picks {
-        match *pick {
-            Pick::Index { axis, at } => first += at as i64 * strides[axis],
-            Pick::Range { axis, start, step, len } => {
+    for selected in &selection.axes {
+        match *selected {
+            AxisSelection::Index { axis, at } => first += at as i64 * strides[axis],
+            AxisSelection::Range { axis, start, step, len } => {
                 axes.push((len, strides[axis] * step));
                 first += start as i64 * strides[axis];
             }
-            Pick::NewAxis => axes.push((1, 0)),
-            Pick::List { .. } => unreachable!("no lists here"),
+            AxisSelection::NewAxis => axes.push((1, 0)),
+            AxisSelection::List { .. } => unreachable!("no lists here"),
         }
     }
     if order == Order::F {

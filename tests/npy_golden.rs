@@ -4,7 +4,7 @@
 
 use tslice::dtype::DType;
 use tslice::format::{npy, read_contents};
-use tslice::shape::{Order, Tuple};
+use tslice::shape::{AsTuple, Order};
 
 struct Row<'a> {
     dtype: &'a str,
@@ -55,7 +55,7 @@ fn headers_of_np_save_are_read() {
     for Row { dtype, descr, itemsize, shape, order, header } in rows() {
         let contents = read_contents(&mut header.as_slice(), None).unwrap();
         let [tensor] = &contents.tensors[..] else { panic!("one tensor") };
-        let context = format!("{descr} {}", Tuple(&shape));
+        let context = format!("{descr} {}", AsTuple(&shape));
         assert_eq!(tensor.dtype.to_string(), dtype, "{context}");
         assert_eq!(tensor.dtype.item_bits(), itemsize * 8, "{context}");
         assert_eq!(tensor.shape, shape, "{context}");
@@ -82,7 +82,7 @@ fn headers_are_written_as_np_save_writes_them() {
             String::from_utf8_lossy(&written),
             String::from_utf8_lossy(&header),
             "{descr} {} {order}",
-            Tuple(&shape)
+            AsTuple(&shape)
         );
         assert_eq!(written, header);
     }

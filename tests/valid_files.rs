@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use tslice::format::{Contents, npy, read_contents};
-use tslice::shape::{Order, Tuple};
+use tslice::shape::{AsTuple, Order};
 
 fn read(name: &str) -> (Contents, Vec<u8>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/valid").join(name);
@@ -33,7 +33,7 @@ fn files_hold_what_their_packages_say() {
             let describe = |tensor: &tslice::format::Tensor| {
                 let name = tensor.name.as_deref().unwrap_or("-");
                 let order = if tensor.order == Order::F { "F" } else { "C" };
-                let shape = Tuple(&tensor.shape);
+                let shape = AsTuple(&tensor.shape);
                 let (offset, bytes) = (tensor.offset, tensor.bytes);
                 format!("{name}\t{}\t{shape}\t{order}\t{offset}\t{bytes}", tensor.dtype)
             };

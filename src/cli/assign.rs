@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use tslice::element::{self, ElementError};
 use tslice::execute::{Assignment, Copy, Spread};
 use tslice::format::Tensor;
 use tslice::index::resolve::resolve;
-use tslice::number::{self, NumberError};
 use tslice::plan::Strided;
-use tslice::shape::Tuple;
+use tslice::shape::AsTuple;
 use tslice::source::MemorySource;
 use tslice::view::View;
 
@@ -63,10 +63,10 @@ enum Origin {
 
 /// The element of the target's dtype that `--fill` asks for.
 fn element(text: &str, target: &Tensor) -> Result<Vec<u8>, Failure> {
-    number::element(text, &target.dtype).map_err(|error| {
+    element::parse(text, &target.dtype).map_err(|error| {
         let failure = Failure::new(format_args!("--fill {text}: {error}"));
         match error {
-            NumberError::NotANumber(_) => Failure { exit: Exit::Usage, ..failure },
+            ElementError::NotANumber(_) => Failure { exit: Exit::Usage, ..failure },
             _ => failure,
         }
     })
@@ -81,7 +81,7 @@ fn fit(
     broadcast: bool,
 ) -> Result<View, Failure> {
     let failed = |message: String| Failure::file(path, message);
-    let (ours, theirs) = (Tuple(&value.shape), Tuple(shape));
+    let (ours, theirs) = (AsTuple(&value.shape), AsTuple(shape));
     let equal = value.shape == shape;
     if !value.dtype.item_bits().is_multiple_of(8) && (equal || broadcast) {
         // runs of elements are the items here: axes don't match, but all lies in one order

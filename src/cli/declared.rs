@@ -7,7 +7,7 @@
 use tslice::dtype::{DType, NpyType};
 use tslice::format::{Contents, FileKind, Format, Tensor, npy};
 use tslice::index::strided_slice::parse_list;
-use tslice::shape::{self, Order, Tuple};
+use tslice::shape::{self, AsTuple, Order};
 
 use super::args::{OrderArg, RawArgs};
 use super::report::Failure;
@@ -80,7 +80,7 @@ impl Declared {
         };
         let bytes = shape::byte_count(&shape, dtype.item_bits());
         let bytes = bytes.filter(|bytes| bytes.checked_add(offset).is_some()).ok_or_else(|| {
-            Failure::new(format_args!("--shape: shape {} has 2^63 bytes or more", Tuple(&shape)))
+            Failure::new(format_args!("--shape: shape {} has 2^63 bytes or more", AsTuple(&shape)))
         })?;
         let tensor = Tensor {
             name: None,
@@ -131,7 +131,7 @@ fn missing(known: &[u64], dtype: &DType, bytes: u64, offset: u64) -> Result<u64,
         let from = if offset > 0 { format!(" from byte {offset} on") } else { String::new() };
         let items = match known {
             [] => format!("{dtype} elements"),
-            _ => format!("slabs of shape {} and dtype {dtype}", Tuple(known)),
+            _ => format!("slabs of shape {} and dtype {dtype}", AsTuple(known)),
         };
         Failure::new(format_args!("the {bytes} bytes{from} are no whole number of {items}"))
     })

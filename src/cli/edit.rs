@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use tslice::execute::{self, Copy, ExecuteError, FillError, Progress};
 use tslice::format::{self, Contents, FileKind, Format, MAGIC_LEN, Tensor};
-use tslice::shape::Tuple;
+use tslice::shape::AsTuple;
 use tslice::sink::{self, InPlaceFile, Sink, SinkError};
 use tslice::source::{self, PreadSource, Reader, Source};
 
@@ -122,7 +122,7 @@ impl<'a> Target<'a> {
         Ok(format!(
             "would write into {place}: shape {}, dtype {}, {bytes} bytes of elements ({}), \
              format {}\n",
-            Tuple(shape),
+            AsTuple(shape),
             tensor.dtype,
             human_bytes(bytes),
             self.input.contents.format,

@@ -6,7 +6,7 @@ use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::{ExecuteError, FillError};
 use tslice::format::Tensor;
 use tslice::gather::{Gather, GatherError, Indices, Options, OutOfRange};
-use tslice::index::nested;
+use tslice::index::array;
 use tslice::shape::Order;
 use tslice::source::{MemorySource, Source};
 use tslice::view::Layout;
@@ -157,7 +157,7 @@ pub(crate) fn typed((path, name): (&Path, Option<&String>)) -> Result<Option<Num
     let Some(text) = path.to_str().filter(|text| text.starts_with('[')) else {
         return Ok(None);
     };
-    let numbers = nested::parse(text).map_err(|error| {
+    let array = array::parse(text).map_err(|error| {
         Failure::usage(format_args!("--indices: {error}"))
             .at(text, error.span.clone())
             .hint("a file whose name begins with a bracket is reached as ./[...")
@@ -166,11 +166,11 @@ pub(crate) fn typed((path, name): (&Path, Option<&String>)) -> Result<Option<Num
         let message = format!("--indices-tensor {name} has no effect: the indices are a list");
         return Err(Failure::usage(message));
     }
-    let bytes: Vec<u8> = numbers.numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    let bytes: Vec<u8> = array.values.iter().flat_map(|value| value.to_le_bytes()).collect();
     let tensor = Tensor {
         name: None,
         dtype: DType::Scalar(Scalar::I64, Endian::Little),
-        shape: numbers.shape,
+        shape: array.shape,
         order: Order::C,
         part: 0,
         offset: 0,

@@ -5,12 +5,12 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use tslice::dtype::DType;
-use tslice::format::{Format, FormatError, Tensor, npy, npz, safetensors};
+use tslice::format::{Format, FormatError, Tensor, TextFormat, npy, npz, safetensors};
 use tslice::shape::{self, Order};
 use tslice::sink::{
     self, DeflatedZipSink, Destination, FolderSink, Sink, SinkError, ZipLayout, ZipMember, ZipSink,
 };
-use tslice::text::{Form, TextSink};
+use tslice::text::TextSink;
 
 use super::args::{OrderArg, OutputArgs, To};
 use super::exit::Exit;
@@ -51,7 +51,7 @@ pub(crate) enum Frame {
     /// All bytes before the elements.
     Header(Vec<u8>),
     /// Text, which the elements become on the way.
-    Text(Form),
+    Text(TextFormat),
     /// A zip archive, a member each tensor.
     Archive(ZipLayout),
     /// Files one after the other, as they are to lie in one folder.
@@ -246,7 +246,7 @@ impl Output {
         }
         .map_err(|error| self.failed(&error))?;
         let what = match prepared.tensors.as_slice() {
-            [only] => format!("shape {}, dtype {}", shape::Tuple(&only.shape), only.dtype),
+            [only] => format!("shape {}, dtype {}", shape::AsTuple(&only.shape), only.dtype),
             several => format!("{} tensors", several.len()),
         };
         let whole = match &prepared.frame {
@@ -384,9 +384,9 @@ fn by_flag(to: To) -> Format {
         To::Npz => Format::Npz,
         To::Safetensors => Format::Safetensors,
         To::Raw => Format::Raw,
-        To::Csv => Format::Text(Form::Csv),
-        To::Txt => Format::Text(Form::Txt),
-        To::Json => Format::Text(Form::Json),
+        To::Csv => Format::Text(TextFormat::Csv),
+        To::Txt => Format::Text(TextFormat::Txt),
+        To::Json => Format::Text(TextFormat::Json),
     }
 }
 
@@ -401,9 +401,9 @@ fn by_name(path: &Path) -> Result<Format, Failure> {
         Some("npz") => Ok(Format::Npz),
         Some("safetensors") => Ok(Format::Safetensors),
         Some("bin" | "raw") => Ok(Format::Raw),
-        Some("csv") => Ok(Format::Text(Form::Csv)),
-        Some("txt") => Ok(Format::Text(Form::Txt)),
-        Some("json") => Ok(Format::Text(Form::Json)),
+        Some("csv") => Ok(Format::Text(TextFormat::Csv)),
+        Some("txt") => Ok(Format::Text(TextFormat::Txt)),
+        Some("json") => Ok(Format::Text(TextFormat::Json)),
         _ if path.metadata().is_ok_and(|meta| !meta.is_file()) => Ok(Format::Npy),
         Some(other) => Err(Failure::usage(format_args!(
             "{}: the extension .{other} names no format that can be written",

@@ -24,12 +24,14 @@ use std::io::{self, Read};
 
 use crate::dtype::DType;
 use crate::shape::{Order, byte_count};
-use crate::text::{self, Form};
 
 pub mod npy;
 pub mod npz;
 pub mod safetensors;
 pub mod shards;
+mod text;
+
+pub use text::TextFormat;
 
 /// One tensor of a file: what it is, and where in the file its bytes lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +67,7 @@ pub enum Format {
     /// Bytes without a header.
     Raw,
     /// Text, which is written and not read.
-    Text(Form),
+    Text(TextFormat),
 }
 
 /// All that a file's header says.
@@ -209,9 +211,9 @@ impl fmt::Display for Format {
             Format::Safetensors => "safetensors",
             Format::Sharded => "sharded safetensors",
             Format::Raw => "raw",
-            Format::Text(Form::Csv) => "csv",
-            Format::Text(Form::Txt) => "txt",
-            Format::Text(Form::Json) => "json",
+            Format::Text(TextFormat::Csv) => "csv",
+            Format::Text(TextFormat::Txt) => "txt",
+            Format::Text(TextFormat::Json) => "json",
         })
     }
 }

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Contents, Format, FormatError, Tensor, brief, data_bytes, read_more, unrecognised};
 use crate::dtype::{DType, Endian, Scalar};
-use crate::shape::{List, MAX_NDIM, Order};
+use crate::shape::{AsList, MAX_NDIM, Order};
 
 /// The longest JSON in bytes, as the format has it.
 const MAX_HEADER: u64 = 100_000_000;
@@ -178,7 +178,7 @@ fn parse(json: &[u8]) -> Result<Contents, SafetensorsError> {
             return Err(SafetensorsError::Overlap { tensor, before, begin });
         }
         if begin + bytes > i64::MAX as u64 {
-            let shape = List(&info.shape).to_string();
+            let shape = AsList(&info.shape).to_string();
             return Err(SafetensorsError::TooLarge { tensor: brief(&name), shape });
         }
         data_len = end;
@@ -210,7 +210,7 @@ fn refuse_duplicates<'a>(
 /// The type of a tensor, and the bytes that shape and offsets agree on.
 fn item_and_bytes(name: &str, info: &TensorInfo<'_>) -> Result<(Scalar, u64), SafetensorsError> {
     let tensor = || brief(name);
-    let shape = || List(&info.shape).to_string();
+    let shape = || AsList(&info.shape).to_string();
     let Some((scalar, dtype)) = parse_dtype(&info.dtype) else {
         let dtype = brief(&info.dtype);
         return Err(SafetensorsError::Dtype { tensor: tensor(), dtype });

@@ -18,9 +18,9 @@
 use std::ops::Range;
 
 use crate::dtype::{DType, Endian, Scalar};
-use crate::index::resolve::{Pick, Selection};
+use crate::index::resolve::{AxisSelection, Selection};
 use crate::plan::{PIECE_BYTES, Plan};
-use crate::shape::{self, List, MAX_NDIM, Order, contiguous_strides};
+use crate::shape::{self, AsList, MAX_NDIM, Order, contiguous_strides};
 use crate::source::MemorySource;
 use crate::view::{Axis, Layout, View, ViewError, coalesce, gcd, reach};
 
@@ -121,7 +121,7 @@ pub enum GatherError {
     /// Tuples with more numbers than there are axes.
     #[error(
         "indices of shape {} hold tuples of {} numbers, but params of shape {} have {} axes{}",
-        List(indices), indices.last().unwrap_or(&0), List(params), params.len(),
+        AsList(indices), indices.last().unwrap_or(&0), AsList(params), params.len(),
         if *batch_dims > 0 { format!(" after {batch_dims} of batches") } else { String::new() }
     )]
     LongTuples {
@@ -135,7 +135,7 @@ pub enum GatherError {
     /// More batch axes than one of the two tensors has.
     #[error(
         "{batch_dims} batch dims are too many: at most {most} fit {what} of shape {}",
-        List(shape)
+        AsList(shape)
     )]
     BatchDims {
         /// How many were asked for.
@@ -158,8 +158,8 @@ pub enum GatherError {
     /// Batches of different shapes.
     #[error(
         "params of shape {} and indices of shape {} differ in axis {axis} of the batches",
-        List(params),
-        List(indices)
+        AsList(params),
+        AsList(indices)
     )]
     BatchShape {
         /// The shape of the params.
@@ -259,16 +259,18 @@ impl Gather {
     ) -> Result<Option<(Gather, MemorySource)>, GatherError> {
         let strides = element_strides(params)?;
         let (mut first, mut axes, mut listed) = (0, Vec::new(), None);
-        for pick in &selection.picks {
-            match pick {
-                &Pick::Index { axis, at } => first += at as i64 * strides[axis],
-                &Pick::Range { axis, start, step, len } => {
+        for selected in &selection.axes {
+            match selected {
+                &AxisSelection::Index { axis, at } => first += at as i64 * strides[axis],
+                &AxisSelection::Range { axis, start, step, len } => {
                     first += start as i64 * strides[axis];
                     let stride = if len > 1 { step * strides[axis] } else { 0 };
                     axes.push(OutputAxis { len, stride, indexed: false });
                 }
-                Pick::NewAxis => axes.push(OutputAxis { len: 1, stride: 0, indexed: false }),
-                Pick::List { axis, positions } => listed = Some((*axis, positions)),
+                AxisSelection::NewAxis => {
+                    axes.push(OutputAxis { len: 1, stride: 0, indexed: false })
+                }
+                AxisSelection::List { axis, positions } => listed = Some((*axis, positions)),
             }
         }
         let (Some((axis, list)), Some(at)) = (listed, selection.list_output_axis()) else {

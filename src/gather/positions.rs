@@ -15,7 +15,7 @@ use super::merge::{Column, Integers, Merge};
 use super::{GatherError, check_batch, element_strides, whole_bytes};
 use crate::dtype::DType;
 use crate::execute::{FillError, fill_box};
-use crate::shape::{self, List, Order, contiguous_strides};
+use crate::shape::{self, AsList, Order, contiguous_strides};
 use crate::source::{Source, SourceError};
 use crate::view::{Axis, Layout, ViewError, coalesce};
 
@@ -387,7 +387,7 @@ impl fmt::Display for BadPosition {
         match self {
             BadPosition::Tuple { tuple, params, .. } => {
                 // Debug of a list of integers is Python's notation
-                write!(f, " = {tuple:?} does not index into params of shape {}", List(params))
+                write!(f, " = {tuple:?} does not index into params of shape {}", AsList(params))
             }
             BadPosition::Number { number, len, .. } => {
                 write!(f, " = {number} is not in [0, {len})")

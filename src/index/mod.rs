@@ -12,11 +12,11 @@
 //! assert_eq!(selection.shape(), [5, 3]);
 //! ```
 
-pub mod nested;
+pub mod array;
+mod lexer;
 pub mod numpy;
 pub mod resolve;
 pub mod strided_slice;
-mod text;
 
 /// One item of an index expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub struct IndexExpr {
 
 /// An index expression in NumPy's words, with the place of each item.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spelled {
+pub struct SpannedExpr {
     /// What the text means.
     pub expr: IndexExpr,
     /// The text.

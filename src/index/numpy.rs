@@ -6,18 +6,18 @@
 //!
 //! ```
 //! use tslice::index::numpy::{format, parse};
-//! let spelled = parse("-1, 2:4:, None, Ellipsis").unwrap();
-//! assert_eq!(spelled.spans[1], 4..8);
-//! assert_eq!(format(&spelled.expr).text, "[-1, 2:4, None, ...]");
+//! let spanned = parse("-1, 2:4:, None, Ellipsis").unwrap();
+//! assert_eq!(spanned.spans[1], 4..8);
+//! assert_eq!(format(&spanned.expr).text, "[-1, 2:4, None, ...]");
 //! assert_eq!(parse("5, ::0").unwrap_err().to_string(), "slice step cannot be zero");
 //! ```
 
 use std::fmt;
 use std::ops::Range;
 
-use super::text::{Cursor, Literal, closing, enclosed, trim};
-pub use super::text::{ParseError, ParseErrorKind};
-use super::{IndexExpr, Item, Malformed, Slice, Spelled};
+use super::lexer::{Cursor, Literal, closing, enclosed, trim};
+pub use super::lexer::{ParseError, ParseErrorKind};
+use super::{IndexExpr, Item, Malformed, Slice, SpannedExpr};
 
 /// Reads an index expression; an empty one selects everything.
 ///
@@ -27,7 +27,7 @@ use super::{IndexExpr, Item, Malformed, Slice, Spelled};
 ///
 /// Errors: what is no index expression of any tensor. Bounds of slices past 64 bits become the
 /// nearest 64-bit value; an integer item or a list's entry past them is an error.
-pub fn parse(text: &str) -> Result<Spelled, ParseError> {
+pub fn parse(text: &str) -> Result<SpannedExpr, ParseError> {
     let mut parser = Parser { cursor: Cursor::new(text, unwrapped(text)) };
     let (mut items, mut spans) = (Vec::new(), Vec::new());
     let (mut has_ellipsis, mut has_list) = (false, false);
@@ -50,13 +50,13 @@ pub fn parse(text: &str) -> Result<Spelled, ParseError> {
         spans.push(span);
         parser.comma()?;
     }
-    Ok(Spelled { expr: IndexExpr { items }, text: text.to_owned(), spans })
+    Ok(SpannedExpr { expr: IndexExpr { items }, text: text.to_owned(), spans })
 }
 
 /// Writes an index expression, in brackets: `[1, 2:4, None, ..., :-3:-1]`.
 ///
 /// Parsing the text gives the same expression again.
-pub fn format(expr: &IndexExpr) -> Spelled {
+pub fn format(expr: &IndexExpr) -> SpannedExpr {
     let mut text = String::from("[");
     let mut spans = Vec::with_capacity(expr.items.len());
     for item in &expr.items {
@@ -68,7 +68,7 @@ pub fn format(expr: &IndexExpr) -> Spelled {
         spans.push(start..text.len());
     }
     text += "]";
-    Spelled { expr: expr.clone(), text, spans }
+    SpannedExpr { expr: expr.clone(), text, spans }
 }
 
 impl fmt::Display for Item {
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_item() {
-        let spelled = parse("[1, 2:4, None, ..., :-3:-1, :, [0, -1,]]").unwrap();
+        let spanned = parse("[1, 2:4, None, ..., :-3:-1, :, [0, -1,]]").unwrap();
         let expected = [
             Item::Integer(1),
             slice(Some(2), Some(4), None),
@@ -281,8 +281,8 @@ mod tests {
             slice(None, None, None),
             Item::List(vec![0, -1]),
         ];
-        assert_eq!(spelled.expr.items, expected);
-        let words: Vec<_> = spelled.spans.iter().map(|span| &spelled.text[span.clone()]).collect();
+        assert_eq!(spanned.expr.items, expected);
+        let words: Vec<_> = spanned.spans.iter().map(|span| &spanned.text[span.clone()]).collect();
         assert_eq!(words, ["1", "2:4", "None", "...", ":-3:-1", ":", "[0, -1,]"]);
     }
 
@@ -393,14 +393,14 @@ mod tests {
     proptest! {
         #[test]
         fn format_and_parse_are_inverse(expr in crate::index::tests::expressions()) {
-            let spelled = format(&expr);
-            prop_assert_eq!(parse(&spelled.text), Ok(spelled));
+            let spanned = format(&expr);
+            prop_assert_eq!(parse(&spanned.text), Ok(spanned));
         }
 
         #[test]
         fn any_text_gives_spans_inside_it(text in r"[\[\]():,.0-9a-zN_+ \-\u{ff11}]{0,24}") {
             match parse(&text) {
-                Ok(spelled) => for span in spelled.spans {
+                Ok(spanned) => for span in spanned.spans {
                     prop_assert!(text.get(span).is_some_and(|item| !item.is_empty()));
                 },
                 Err(error) => prop_assert!(text.get(error.span).is_some()),

@@ -13,10 +13,10 @@
 //! assert_eq!(numpy::format(&flags.to_expr().unwrap()).text, "[1, 2:4, None, ..., :-3:-1, :]");
 //! ```
 
-use super::text::{Cursor, enclosed};
+use super::lexer::{Cursor, enclosed};
 use super::{IndexExpr, Item, Slice};
 
-pub use super::text::{ParseError, ParseErrorKind};
+pub use super::lexer::{ParseError, ParseErrorKind};
 
 /// The most items that the masks can speak of.
 pub const MAX_ITEMS: usize = 64;

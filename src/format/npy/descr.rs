@@ -16,7 +16,7 @@ use std::fmt::Write;
 use super::literal::{PyLiteral, write_str};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::format::brief;
-use crate::shape::{MAX_NDIM, Tuple, byte_count};
+use crate::shape::{AsTuple, MAX_NDIM, byte_count};
 
 /// The largest item: NumPy keeps sizes of strings and structures in a C int.
 const MAX_ITEMSIZE: u64 = i32::MAX as u64;
@@ -251,7 +251,7 @@ fn spell_subarray(
 ) -> Result<FieldItem, DescrError> {
     let item = spell(base, out).and_then(filled)?;
     // Writing to a String cannot fail.
-    let _ = write!(out, ", {}", Tuple(shape));
+    let _ = write!(out, ", {}", AsTuple(shape));
     let size = byte_count(shape, item.size * 8).filter(|&size| size <= MAX_ITEMSIZE);
     Ok(FieldItem { size: size.ok_or(DescrError::TooLarge)?, pads: true, has_fields: false })
 }

@@ -20,7 +20,7 @@ mod literal;
 use self::literal::PyLiteral;
 use super::{Contents, Format, FormatError, Tensor, data_bytes, read_more};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
-use crate::shape::{MAX_NDIM, Order, Tuple};
+use crate::shape::{AsTuple, MAX_NDIM, Order};
 pub use descr::DescrError;
 pub use literal::LiteralError;
 
@@ -159,7 +159,7 @@ fn parse(text: &str, python2: bool, offset: u64) -> Result<Tensor, NpyError> {
     };
     let shape = parse_shape(shape)?;
     let bytes = data_bytes(&shape, dtype.item_bits()).ok_or_else(|| NpyError::TooLarge {
-        shape: Tuple(&shape).to_string(),
+        shape: AsTuple(&shape).to_string(),
         itemsize: dtype.item_bits() / 8,
     })?;
     Ok(Tensor { name: None, dtype, shape, order, part: 0, offset, bytes })
@@ -197,7 +197,7 @@ pub fn header(dtype: &DType, shape: &[u64], order: Order) -> Result<Vec<u8>, For
         if fortran { ("True", shape.last()) } else { ("False", shape.first()) };
     let mut text = format!(
         "{{'descr': {descr}, 'fortran_order': {python_bool}, 'shape': {}, }}",
-        Tuple(shape)
+        AsTuple(shape)
     );
     if let Some(len) = growing {
         // Room for the axis to grow in place. Writing to a String cannot fail.

@@ -4,23 +4,23 @@
 //! one length. Integers are written as in index expressions.
 //!
 //! ```
-//! use tslice::index::nested::parse;
-//! let nested = parse("[[0, 1], [2, -3], [4, 5]]").unwrap();
-//! assert_eq!(nested.shape, [3, 2]);
-//! assert_eq!(nested.numbers, [0, 1, 2, -3, 4, 5]);
+//! use tslice::index::array::parse;
+//! let array = parse("[[0, 1], [2, -3], [4, 5]]").unwrap();
+//! assert_eq!(array.shape, [3, 2]);
+//! assert_eq!(array.values, [0, 1, 2, -3, 4, 5]);
 //! ```
 
-use super::text::Cursor;
-pub use super::text::{ParseError, ParseErrorKind};
+use super::lexer::Cursor;
+pub use super::lexer::{ParseError, ParseErrorKind};
 use crate::shape::MAX_NDIM;
 
 /// A tensor of integers that was typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Nested {
+pub struct IntArray {
     /// The length of the lists of each depth.
     pub shape: Vec<u64>,
     /// The integers, in C order.
-    pub numbers: Vec<i64>,
+    pub values: Vec<i64>,
 }
 
 /// Understand a text that is one list.
@@ -28,9 +28,9 @@ pub struct Nested {
 /// # Errors
 /// [`ParseError`]: something else than lists and integers, lists of different lengths, an integer
 /// past 64 bits.
-pub fn parse(text: &str) -> Result<Nested, ParseError> {
+pub fn parse(text: &str) -> Result<IntArray, ParseError> {
     let cursor = Cursor::new(text, 0..text.len());
-    let mut parser = Parser { cursor, numbers: Vec::new(), lens: Vec::new() };
+    let mut parser = Parser { cursor, values: Vec::new(), lens: Vec::new() };
     parser.cursor.skip_space();
     let start = parser.cursor.at;
     if !parser.cursor.eat("[") {
@@ -42,12 +42,12 @@ pub fn parse(text: &str) -> Result<Nested, ParseError> {
         return Err(parser.cursor.unexpected("nothing more"));
     }
     let shape = parser.lens.into_iter().map(Option::unwrap_or_default).collect();
-    Ok(Nested { shape, numbers: parser.numbers })
+    Ok(IntArray { shape, values: parser.values })
 }
 
 struct Parser<'a> {
     cursor: Cursor<'a>,
-    numbers: Vec<i64>,
+    values: Vec<i64>,
     /// The length of the lists of each depth, from the end of the first of them on.
     lens: Vec<Option<u64>>,
 }
@@ -62,7 +62,7 @@ impl Parser<'_> {
         if depth == self.lens.len() {
             // deeper than any before: but where those above hold integers, or end without a list
             let above = depth.checked_sub(1).and_then(|above| self.lens[above]);
-            if above.is_some() || !self.numbers.is_empty() {
+            if above.is_some() || !self.values.is_empty() {
                 return Err(ragged(&self.cursor));
             }
             self.lens.push(None);
@@ -100,7 +100,7 @@ impl Parser<'_> {
             return Err(ParseErrorKind::Ragged.at(span));
         }
         let too_large = || ParseErrorKind::TooLarge("an index").at(span);
-        self.numbers.push(literal.exact().ok_or_else(too_large)?);
+        self.values.push(literal.exact().ok_or_else(too_large)?);
         Ok(())
     }
 }

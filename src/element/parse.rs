@@ -1,62 +1,54 @@
 //! One element from the text of a number, exact for its dtype.
-//!
-//! Integers are spelled as in Python (`-3`, `1_000`, `0xff`) and must fit; floats are the nearest
-//! ones, ties to even, from the decimal text itself and not from some other float on the way;
-//! complex numbers are `1+2j`. Knows no tensors and no files.
-//!
-//! ```
-//! use tslice::dtype::{DType, Endian, Scalar};
-//! use tslice::number::element;
-//! let big = DType::Scalar(Scalar::I16, Endian::Big);
-//! assert_eq!(element("-2", &big), Ok(vec![0xff, 0xfe]));
-//! let half = DType::Scalar(Scalar::F16, Endian::Little);
-//! assert_eq!(element("65519", &half), Ok(vec![0xff, 0x7b]));
-//! assert!(element("300", &DType::Scalar(Scalar::U8, Endian::Little)).is_err());
-//! ```
 
 use std::cmp::Ordering;
 
+use super::small_float::{SmallFloat, compare};
 use crate::dtype::{DType, Endian, Scalar};
 
-/// Why a text is no element of a dtype.
+/// Why a text cannot become an element of a dtype.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NumberError {
-    /// No number at all.
+pub enum ElementError {
+    /// Not a number at all.
     #[error("'{0}' is not a number")]
     NotANumber(String),
-    /// A number, but none of this kind.
+    /// A number of the wrong kind.
     #[error("'{text}' is not {kind}, which dtype {dtype} asks for")]
     Kind {
-        /// As it was written.
+        /// The text as given.
         text: String,
-        /// What was asked for: "an integer".
+        /// What the dtype needs: "an integer".
         kind: &'static str,
         /// The dtype's name.
         dtype: String,
     },
-    /// Beyond the ends of the dtype, or one of the values that it lacks.
+    /// A value outside the dtype's range, or an infinity or sign that it lacks.
     #[error("{text} does not fit into dtype {dtype}{range}")]
     Range {
-        /// As it was written.
+        /// The text as given.
         text: String,
         /// The dtype's name.
         dtype: String,
-        /// The ends of the dtype, for integers.
+        /// For integers, the range of the dtype: ", which holds 0 to 255".
         range: String,
     },
-    /// A dtype whose elements are no numbers of whole bytes.
+    /// A dtype whose elements are not numbers of whole bytes.
     #[error("an element of dtype {0} cannot be written as a number")]
     Unsupported(String),
 }
 
-/// The bytes of the element of `dtype` that `text` spells.
+/// The bytes of one element of `dtype`, in its byte order, from the text of a number.
+///
+/// Integers are written as in Python (`-3`, `1_000`, `0xff`) and must fit. Floats are rounded once,
+/// from the decimal text to the nearest value, ties to even; past the largest finite value they
+/// become infinite where the dtype has infinities. Complex numbers are `1+2j`, booleans `true`,
+/// `false`, `1` or `0`.
 ///
 /// # Errors
-/// [`NumberError`]. Floats past the largest finite one become infinite, as IEEE 754 rounds them,
-/// where the dtype has infinities.
-pub fn element(text: &str, dtype: &DType) -> Result<Vec<u8>, NumberError> {
+/// [`ElementError`]: not a number, a number of the wrong kind, a value outside the dtype's range, or
+/// a dtype without numbers of whole bytes.
+pub fn parse(text: &str, dtype: &DType) -> Result<Vec<u8>, ElementError> {
     let DType::Scalar(scalar, endian) = dtype else {
-        return Err(NumberError::Unsupported(dtype.to_string()));
+        return Err(ElementError::Unsupported(dtype.to_string()));
     };
     let number = Number { text: text.trim_ascii(), dtype };
     let mut bytes = match scalar {
@@ -75,7 +67,7 @@ pub fn element(text: &str, dtype: &DType) -> Result<Vec<u8>, NumberError> {
     Ok(bytes)
 }
 
-/// The least and the greatest value of an integer type.
+/// The smallest and the largest value of an integer type.
 fn integer_range(scalar: Scalar) -> Option<(i128, i128)> {
     let signed = match scalar {
         Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => true,
@@ -86,13 +78,13 @@ fn integer_range(scalar: Scalar) -> Option<(i128, i128)> {
     Some(if signed { (-values / 2, values / 2 - 1) } else { (0, values - 1) })
 }
 
-/// A text, and the dtype that it is read for.
+/// A text and the dtype that it is parsed for.
 struct Number<'a> {
     text: &'a str,
     dtype: &'a DType,
 }
 
-/// A real number: a sign before a magnitude.
+/// A real number: sign and magnitude.
 struct Decimal {
     negative: bool,
     magnitude: Magnitude,
@@ -106,7 +98,7 @@ enum Magnitude {
 }
 
 impl Number<'_> {
-    fn boolean(&self) -> Result<bool, NumberError> {
+    fn boolean(&self) -> Result<bool, ElementError> {
         match self.text {
             "true" | "True" | "1" => Ok(true),
             "false" | "False" | "0" => Ok(false),
@@ -114,7 +106,7 @@ impl Number<'_> {
         }
     }
 
-    fn integer(&self, scalar: Scalar) -> Result<Vec<u8>, NumberError> {
+    fn integer(&self, scalar: Scalar) -> Result<Vec<u8>, ElementError> {
         let (negative, digits) = signed(self.text);
         let Some(literal) = integer_literal(digits) else {
             self.parts()?;
@@ -129,14 +121,14 @@ impl Number<'_> {
     }
 
     /// The real and the imaginary part of `1`, `2j`, `1+2j` or `(1+2j)`.
-    fn parts(&self) -> Result<(Decimal, Decimal), NumberError> {
+    fn parts(&self) -> Result<(Decimal, Decimal), ElementError> {
         let bare = self.text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
         let text = bare.unwrap_or(self.text);
         let zero = |negative| Decimal { negative, magnitude: Magnitude::Finite("0".into()) };
         let Some(text) = text.strip_suffix(['j', 'J']) else {
             return Ok((self.decimal(text)?, zero(false)));
         };
-        // the sign of the imaginary part: the last one that belongs to no exponent
+        // the sign of the imaginary part: the last sign that is not part of an exponent
         let bytes = text.as_bytes();
         let hex = |at: usize| !text[..at].to_ascii_lowercase().contains("0x");
         let sign = (1..bytes.len()).rev().find(|&at| {
@@ -148,7 +140,7 @@ impl Number<'_> {
         }
     }
 
-    fn decimal(&self, text: &str) -> Result<Decimal, NumberError> {
+    fn decimal(&self, text: &str) -> Result<Decimal, ElementError> {
         let (negative, rest) = signed(text);
         let magnitude = match rest.to_ascii_lowercase().as_str() {
             "nan" => Magnitude::Nan,
@@ -162,7 +154,7 @@ impl Number<'_> {
     }
 
     /// The nearest float, little-endian.
-    fn float(&self, decimal: &Decimal, scalar: Scalar) -> Result<Vec<u8>, NumberError> {
+    fn float(&self, decimal: &Decimal, scalar: Scalar) -> Result<Vec<u8>, ElementError> {
         let sign = if decimal.negative { -1.0 } else { 1.0 };
         let text = match &decimal.magnitude {
             Magnitude::Nan => "nan",
@@ -177,8 +169,8 @@ impl Number<'_> {
                 f32::copysign(value, sign as f32).to_le_bytes().to_vec()
             }
             _ => {
-                let small = Small::of(scalar)
-                    .ok_or_else(|| NumberError::Unsupported(self.dtype.to_string()))?;
+                let small = SmallFloat::of(scalar)
+                    .ok_or_else(|| ElementError::Unsupported(self.dtype.to_string()))?;
                 let bits = small
                     .encode(value, decimal.negative, || match &decimal.magnitude {
                         Magnitude::Finite(text) => compare(text, value),
@@ -191,16 +183,16 @@ impl Number<'_> {
         Ok(bytes)
     }
 
-    fn not_a_number(&self) -> NumberError {
-        NumberError::NotANumber(self.text.to_owned())
+    fn not_a_number(&self) -> ElementError {
+        ElementError::NotANumber(self.text.to_owned())
     }
 
-    fn kind(&self, kind: &'static str) -> NumberError {
-        NumberError::Kind { text: self.text.into(), kind, dtype: self.dtype.to_string() }
+    fn kind(&self, kind: &'static str) -> ElementError {
+        ElementError::Kind { text: self.text.into(), kind, dtype: self.dtype.to_string() }
     }
 
-    fn out_of_range(&self, range: String) -> NumberError {
-        NumberError::Range { text: self.text.into(), dtype: self.dtype.to_string(), range }
+    fn out_of_range(&self, range: String) -> ElementError {
+        ElementError::Range { text: self.text.into(), dtype: self.dtype.to_string(), range }
     }
 }
 
@@ -211,7 +203,7 @@ fn signed(text: &str) -> (bool, &str) {
     }
 }
 
-/// Digits as Python groups them: single underscores between them. Returns them bare.
+/// Digits with single underscores between them, as in Python; returned without underscores.
 fn grouped(text: &str, radix: u32) -> Option<String> {
     let whole = text
         .split('_')
@@ -219,7 +211,7 @@ fn grouped(text: &str, radix: u32) -> Option<String> {
     whole.then(|| text.replace('_', ""))
 }
 
-/// An integer literal of Python without its sign; the inner `None` for one past 128 bits.
+/// A Python integer literal without its sign; `Some(None)` if it is past 128 bits.
 fn integer_literal(text: &str) -> Option<Option<i128>> {
     let lower = text.to_ascii_lowercase();
     for (prefix, radix) in [("0x", 16), ("0o", 8), ("0b", 2)] {
@@ -231,7 +223,7 @@ fn integer_literal(text: &str) -> Option<Option<i128>> {
     Some(grouped(text, 10)?.parse().ok())
 }
 
-/// A decimal floating-point literal of Python without its sign, bare of underscores.
+/// A Python floating-point literal without its sign; returned without underscores.
 fn float_literal(text: &str) -> Option<String> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
@@ -252,130 +244,17 @@ fn float_literal(text: &str) -> Option<String> {
     Some(bare)
 }
 
-/// Compare a decimal text, exactly, with the float that it was read as.
-fn compare(text: &str, value: f64) -> Ordering {
-    // 1074 places write every float out in full
-    let (ours, theirs) = (digits(text), digits(&format!("{value:.1074}")));
-    match (ours.0.is_empty(), theirs.0.is_empty()) {
-        (true, true) => Ordering::Equal,
-        (true, false) => Ordering::Less,
-        (false, true) => Ordering::Greater,
-        (false, false) => ours.1.cmp(&theirs.1).then_with(|| ours.0.cmp(&theirs.0)),
-    }
-}
-
-/// The significant digits of a decimal text, and the power of ten before the first of them; no
-/// digits for 0.
-fn digits(text: &str) -> (String, i64) {
-    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    // an exponent past 64 bits is one at the end of them: the float is 0 or infinite anyway
-    let end = if exponent.starts_with('-') { i64::MIN / 2 } else { i64::MAX / 2 };
-    let exponent =
-        exponent.parse::<i64>().map_or(end, |exponent| exponent.clamp(-(1 << 60), 1 << 60));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let all = [whole, fraction].concat();
-    let leading = all.len() - all.trim_start_matches('0').len();
-    let power = whole.len() as i64 - leading as i64 + exponent;
-    (all.trim_matches('0').to_owned(), power)
-}
-
-/// A float format of at most 16 bits.
-struct Small {
-    /// Bits of the mantissa that are stored.
-    mantissa: i32,
-    /// The exponent of the least normal number.
-    least: i32,
-    /// The code of the greatest finite number.
-    greatest: u32,
-    /// The code of infinity, where there is one.
-    infinity: Option<u32>,
-    nan: u32,
-    /// The bit of the sign; `None` for numbers that have none, and no 0 either.
-    sign: Option<u32>,
-    /// Whether the code of -0 is taken by NaN.
-    one_zero: bool,
-}
-
-impl Small {
-    /// As IEEE 754, the OCP specifications and the `ml_dtypes` package have it.
-    fn of(scalar: Scalar) -> Option<Small> {
-        let (mantissa, least, greatest, infinity, nan, sign) = match scalar {
-            Scalar::F16 => (10, -14, 0x7bff, Some(0x7c00), 0x7e00, Some(0x8000)),
-            Scalar::BF16 => (7, -126, 0x7f7f, Some(0x7f80), 0x7fc0, Some(0x8000)),
-            Scalar::F8E4M3 => (3, -6, 0x7e, None, 0x7f, Some(0x80)),
-            Scalar::F8E5M2 => (2, -14, 0x7b, Some(0x7c), 0x7e, Some(0x80)),
-            Scalar::F8E4M3Fnuz => (3, -7, 0x7f, None, 0x80, Some(0x80)),
-            Scalar::F8E5M2Fnuz => (2, -15, 0x7f, None, 0x80, Some(0x80)),
-            Scalar::F8E8M0 => (0, -127, 0xfe, None, 0xff, None),
-            _ => return None,
-        };
-        let one_zero = matches!(scalar, Scalar::F8E4M3Fnuz | Scalar::F8E5M2Fnuz);
-        Some(Small { mantissa, least, greatest, infinity, nan, sign, one_zero })
-    }
-
-    /// The code of the number nearest to what is `exact` of `value` (not negative): greater than
-    /// it, less, or the same. `None` for a number that the format cannot hold.
-    fn encode(&self, value: f64, negative: bool, exact: impl Fn() -> Ordering) -> Option<u32> {
-        if value.is_nan() {
-            let keeps_sign = negative && !self.one_zero;
-            return Some(self.nan | if keeps_sign { self.sign.unwrap_or(0) } else { 0 });
-        }
-        if negative && self.sign.is_none() {
-            return None;
-        }
-        let code = if value.is_infinite() { self.infinity? } else { self.magnitude(value, exact)? };
-        Some(match self.sign {
-            Some(sign) if negative && !(self.one_zero && code == 0) => code | sign,
-            _ => code,
-        })
-    }
-
-    fn magnitude(&self, value: f64, exact: impl Fn() -> Ordering) -> Option<u32> {
-        // a number is a whole multiple of the distance to its neighbours
-        let bits = value.to_bits();
-        let exponent = ((bits >> 52) as i32 - 1023).max(self.least);
-        let quantum = exponent - self.mantissa;
-        // by powers of two, in two steps that stay normal: exact, as the result is small
-        let scaled = value * power(-quantum / 2) * power(-quantum - -quantum / 2);
-        let (floor, rest) = (scaled.floor(), scaled - scaled.floor());
-        let odd = floor % 2.0 == 1.0;
-        let up = match rest.partial_cmp(&0.5) {
-            Some(Ordering::Greater) => true,
-            Some(Ordering::Equal) => match exact() {
-                Ordering::Greater => true,
-                Ordering::Less => false,
-                Ordering::Equal => odd,
-            },
-            _ => false,
-        };
-        let count = floor as u32 + u32::from(up);
-        // the codes of successive numbers are successive, across powers of two as well
-        let block = (exponent - self.least) as u32;
-        let code = match self.sign {
-            Some(_) => (block << self.mantissa) + count,
-            // no 0, and nothing else below the least power of two
-            None if value == 0.0 => return None,
-            None => (block + count).saturating_sub(1),
-        };
-        if code <= self.greatest { Some(code) } else { self.infinity }
-    }
-}
-
-fn power(exponent: i32) -> f64 {
-    2f64.powi(exponent)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn bits(text: &str, scalar: Scalar) -> Option<u64> {
-        let bytes = element(text, &DType::Scalar(scalar, Endian::Little)).ok()?;
+        let bytes = parse(text, &DType::Scalar(scalar, Endian::Little)).ok()?;
         Some(bytes.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte)))
     }
 
     #[test]
-    fn integers_must_be_spelled_as_such_and_fit() {
+    fn integers_must_be_integers_and_fit() {
         assert_eq!(bits("255", Scalar::U8), Some(255));
         assert_eq!(bits("0x_ff", Scalar::U8), Some(255));
         assert_eq!(bits("-128", Scalar::I8), Some(0x80));
@@ -386,7 +265,7 @@ mod tests {
         {
             assert_eq!(bits(text, Scalar::U8), None, "{text}");
         }
-        let error = |text| element(text, &DType::Scalar(Scalar::U8, Endian::Little)).unwrap_err();
+        let error = |text| parse(text, &DType::Scalar(Scalar::U8, Endian::Little)).unwrap_err();
         assert_eq!(
             error("300").to_string(),
             "300 does not fit into dtype uint8, which holds 0 to 255"
@@ -399,7 +278,7 @@ mod tests {
     fn floats_are_the_nearest_ones_ties_to_even() {
         assert_eq!(bits("65519.999999999999999999999", Scalar::F16), Some(0x7bff));
         assert_eq!(bits("65520", Scalar::F16), Some(0x7c00));
-        // a tie in half precision, and texts so near to it that a double cannot tell
+        // a tie in half precision, and texts so close to it that they round to the same double
         let tie = "1.00048828125";
         assert_eq!(bits(tie, Scalar::F16), Some(0x3c00));
         assert_eq!(
@@ -437,7 +316,7 @@ mod tests {
     #[test]
     fn complex_numbers_have_two_parts() {
         let parts = |text| {
-            let bytes = element(text, &DType::Scalar(Scalar::C64, Endian::Big)).ok()?;
+            let bytes = parse(text, &DType::Scalar(Scalar::C64, Endian::Big)).ok()?;
             let part = |at: usize| f32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
             Some((part(0), part(4)))
         };
