@@ -1,6 +1,6 @@
 //! What the fuzzers run: one function a target, from any bytes to laws that must hold.
 //!
-//! Shared by the targets of cargo-fuzz and by `tests/fuzz_corpus.rs`, which runs them over the
+//! Shared by the targets of cargo-fuzz and by `tests/it/fuzz_corpus.rs`, which runs them over the
 //! seeds and findings that are kept in `fuzz/corpus`. A law that is broken is a panic.
 
 use std::io::Read;

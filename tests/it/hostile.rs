@@ -1,7 +1,5 @@
 //! Files that lie, and what is said of them: `fixtures/bad`, one line each in its `README.md`.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

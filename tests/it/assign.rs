@@ -1,32 +1,17 @@
 //! `tslice assign` and `tslice scatter` through the binary: errors word for word, and the promises
 //! of -o and --in-place: kills, sparse files, values that lie in the target, several processes.
 
-#![allow(clippy::unwrap_used)] // what goes wrong here fails the test
-
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use tslice::dtype::{DType, Endian, Scalar};
-use tslice::format::{npy, safetensors};
-use tslice::shape::Order;
+use tslice::dtype::DType;
+use tslice::format::safetensors;
 
-const F32: DType = DType::Scalar(Scalar::F32, Endian::Little);
-const U8: DType = DType::Scalar(Scalar::U8, Endian::Little);
-
-fn header(dtype: &DType, shape: &[u64]) -> Vec<u8> {
-    npy::header(dtype, shape, Order::C).unwrap()
-}
-
-fn write_npy(path: &Path, dtype: &DType, shape: &[u64], data: &[u8]) {
-    fs::write(path, [&header(dtype, shape), data].concat()).unwrap();
-}
-
-fn floats(values: impl IntoIterator<Item = u16>) -> Vec<u8> {
-    values.into_iter().flat_map(|value| f32::from(value).to_le_bytes()).collect()
-}
+use crate::inputs::{F32, I64, U8, floats, npy_header, write_npy};
+use crate::program::{process, tslice};
 
 /// `a.npy`, 0 to 11 in shape (3, 4); `row.npy`, 70 to 73; `bytes.npy`; `two.safetensors`.
 fn directory() -> tempfile::TempDir {
@@ -40,12 +25,6 @@ fn directory() -> tempfile::TempDir {
     two.extend([1, 2, 3, 4, 5]);
     fs::write(path("two.safetensors"), two).unwrap();
     dir
-}
-
-fn tslice(dir: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tslice"));
-    command.current_dir(dir).args(args).stdin(Stdio::null());
-    command
 }
 
 #[track_caller]
@@ -237,7 +216,7 @@ fn a_value_in_the_target_is_read_first() {
     assert_eq!(data("a.npy"), reversed([0, 2, 1]));
     let same = File::open(dir.path().join("a.npy")).unwrap();
     let mut command =
-        tslice(dir.path(), &["assign", "a.npy", "::-1", "--value", "-", "--in-place"]);
+        process(dir.path(), &["assign", "a.npy", "::-1", "--value", "-", "--in-place"]);
     assert!(command.stdin(same).status().unwrap().success());
     assert_eq!(data("a.npy"), reversed([1, 2, 0]));
     // from one tensor of a file to another one of it
@@ -252,14 +231,14 @@ fn links_are_followed_and_kept() {
     symlink("a.npy", dir.path().join("link.npy")).unwrap();
     succeeds(dir.path(), &["assign", "link.npy", "0", "--value", "row.npy", "--in-place"]);
     assert!(dir.path().join("link.npy").is_symlink());
-    let expected = [header(&F32, &[3, 4]), floats((70..74).chain(4..12))].concat();
+    let expected = [npy_header(&F32, &[3, 4]), floats((70..74).chain(4..12))].concat();
     assert_eq!(fs::read(dir.path().join("a.npy")).unwrap(), expected);
 }
 
 #[test]
 fn a_copy_can_replace_its_original_or_go_through_a_pipe() {
     let dir = directory();
-    let expected = [header(&F32, &[3, 4]), floats((0..8).chain(70..74))].concat();
+    let expected = [npy_header(&F32, &[3, 4]), floats((0..8).chain(70..74))].concat();
     let assign = ["assign", "a.npy", "-1", "--value", "row.npy", "-o"];
     let output = tslice(dir.path(), &[&assign[..], &["-"]].concat()).output().unwrap();
     assert_eq!(output.stdout, expected);
@@ -281,7 +260,7 @@ fn an_item_that_divides_no_piece_is_repeated_whole() {
 
 /// A sparse target of 1 TiB: rows of 1 GiB.
 fn sparse(path: &Path) -> u64 {
-    let header = header(&U8, &[1 << 10, 1 << 30]);
+    let header = npy_header(&U8, &[1 << 10, 1 << 30]);
     fs::write(path, &header).unwrap();
     let file = File::options().write(true).open(path).unwrap();
     file.set_len(header.len() as u64 + (1 << 40)).unwrap();
@@ -320,12 +299,14 @@ fn a_small_slice_of_a_huge_file_touches_nothing_else() {
 fn disjoint_slices_are_written_at_one_time() {
     let dir = directory();
     let path = dir.path().join("shared.npy");
-    let header = header(&U8, &[500, 1000]);
+    let header = npy_header(&U8, &[500, 1000]);
     fs::write(&path, [&header[..], &[0; 500_000]].concat()).unwrap();
     let writers: Vec<_> = (0..8)
         .map(|writer| {
             let args = ["assign", "shared.npy", &format!(":, {writer}::8"), "--in-place", "--fill"];
-            tslice(dir.path(), &[&args[..], &[&(writer + 1).to_string()]].concat()).spawn().unwrap()
+            process(dir.path(), &[&args[..], &[&(writer + 1).to_string()]].concat())
+                .spawn()
+                .unwrap()
         })
         .collect();
     for mut writer in writers {
@@ -337,7 +318,7 @@ fn disjoint_slices_are_written_at_one_time() {
 
 /// A target of 8 MB of zeros, every second number of which is to become 1; the file afterwards.
 fn slow_job(dir: &Path) -> (Vec<u8>, Vec<u8>) {
-    let header = header(&DType::Scalar(Scalar::I64, Endian::Little), &[1000, 1000]);
+    let header = npy_header(&I64, &[1000, 1000]);
     let before = [&header[..], &vec![0; 8_000_000]].concat();
     let mut after = before.clone();
     after[header.len()..].iter_mut().step_by(16).for_each(|byte| *byte = 1);
@@ -353,7 +334,7 @@ fn a_killed_copy_leaves_the_old_file_or_the_new_one() {
     let mut seen = [0, 0];
     for round in 0..100u64 {
         fs::write(dir.path().join("t.npy"), &before).unwrap();
-        let mut child = tslice(dir.path(), &args).spawn().unwrap();
+        let mut child = process(dir.path(), &args).spawn().unwrap();
         std::thread::sleep(Duration::from_micros(round * 700));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -384,7 +365,7 @@ fn a_killed_change_in_place_is_completed_by_repeating_it() {
     let mut partial = 0;
     for round in 0..40u32 {
         fs::write(dir.path().join("t.npy"), &before).unwrap();
-        let mut child = tslice(dir.path(), &args).spawn().unwrap();
+        let mut child = process(dir.path(), &args).spawn().unwrap();
         std::thread::sleep(whole * round / 40);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -408,7 +389,7 @@ fn a_pipe_that_ends_early_changes_nothing() {
     let dir = directory();
     let before = fs::read(dir.path().join("a.npy")).unwrap();
     let value = fs::read(dir.path().join("a.npy")).unwrap();
-    let mut command = tslice(dir.path(), &["assign", "a.npy", "--value", "-", "--in-place"]);
+    let mut command = process(dir.path(), &["assign", "a.npy", "--value", "-", "--in-place"]);
     let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(&value[..170]).unwrap();
     let output = child.wait_with_output().unwrap();

@@ -1,19 +1,19 @@
 //! Outputs: whole or not at all, under every name that a shell can give them.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tslice::sink::{
     Destination, FileSink, Sink, SinkError, SinkOptions, WriteOrder, check, create,
 };
+
+use crate::child::child;
 
 const PLAIN: SinkOptions = SinkOptions { force: false, fsync: false, len: None };
 const FORCE: SinkOptions = SinkOptions { force: true, ..PLAIN };
@@ -46,16 +46,7 @@ fn mode(path: &Path) -> u32 {
     path.symlink_metadata().unwrap().mode() & 0o7777
 }
 
-/// Run one of the tests below that are ignored otherwise, in a process of its own, through a
-/// line of shell in which `"$@"` stands for it.
-fn child(test: &str, line: &str, out: &Path) -> Command {
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(line).arg("sh").arg(std::env::current_exe().unwrap());
-    command.args([test, "--exact", "--ignored", "--nocapture"]);
-    command.env("TSLICE_TEST_OUT", out).stdout(Stdio::null());
-    command
-}
-
+/// What a child is told to write to.
 fn child_out() -> Option<PathBuf> {
     std::env::var_os("TSLICE_TEST_OUT").map(PathBuf::from)
 }
@@ -315,15 +306,25 @@ fn a_fifo_and_a_device_are_written_as_they_stand() {
 }
 
 #[test]
-fn a_reader_that_goes_away_closes_the_pipe() {
-    let dir = TempDir::new().unwrap();
-    let fifo = dir.path().join("fifo");
+#[ignore = "needs a process of its own"]
+fn child_reader_goes_away() {
+    let Some(fifo) = child_out() else { return };
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let both = OpenOptions::new().read(true).write(true).open(&fifo).unwrap();
     let out = sink(&fifo, PLAIN).unwrap();
     out.write_at(0, b"in the pipe").unwrap();
     drop(both);
     assert!(matches!(out.write_at(11, b"nobody there"), Err(SinkError::BrokenPipe)));
+}
+
+/// In a process that starts no other one, which would hold the reading end until its exec.
+#[test]
+fn a_reader_that_goes_away_closes_the_pipe() {
+    let dir = TempDir::new().unwrap();
+    let mut command = child(child_reader_goes_away, "exec \"$@\"");
+    command.env("TSLICE_TEST_OUT", dir.path().join("fifo"));
+    assert!(command.status().unwrap().success());
+    assert_eq!(names(dir.path()), ["fifo"]);
 }
 
 #[test]
@@ -371,8 +372,9 @@ fn standard_output_is_written_from_where_it_stands_whatever_it_is() {
             let file = dir.path().join("file");
             std::fs::write(&file, "before ").unwrap();
             let line = format!("\"$@\" {redirection}");
-            let mut command = child("child_stdout", &line, out.as_ref());
-            let status = command.env("TSLICE_TEST_FILE", &file).status().unwrap();
+            let mut command = child(child_stdout, &line);
+            command.env("TSLICE_TEST_OUT", out).env("TSLICE_TEST_FILE", &file);
+            let status = command.status().unwrap();
             assert_eq!(status.code(), Some(code), "{out} {redirection}");
             // The test harness writes there, too.
             let text = std::fs::read_to_string(&file).unwrap();
@@ -389,7 +391,7 @@ fn a_closed_standard_output_is_told_from_dev_null() {
         [(">&-", 77), ("<&- >&-", 77), ("> /dev/null", 0), ("1<> /dev/null", 0), ("<&-", 0)]
     {
         let line = format!("\"$@\" {redirection}");
-        let status = child("child_stdout", &line, "-".as_ref()).status().unwrap();
+        let status = child(child_stdout, &line).env("TSLICE_TEST_OUT", "-").status().unwrap();
         assert_eq!(status.code(), Some(code), "{redirection}");
     }
 }
@@ -412,7 +414,8 @@ fn a_new_file_has_the_mode_that_the_umask_leaves() {
     for (umask, bits) in [("022", 0o644), ("027", 0o640), ("077", 0o600), ("000", 0o666)] {
         let dir = TempDir::new().unwrap();
         let line = format!("umask {umask}; \"$@\"");
-        assert!(child("child_umask", &line, dir.path()).status().unwrap().success());
+        let mut command = child(child_umask, &line);
+        assert!(command.env("TSLICE_TEST_OUT", dir.path()).status().unwrap().success());
         for name in ["unnamed", "named"] {
             assert_eq!(mode(&dir.path().join(name)), bits, "{name}, umask {umask}");
             assert_eq!(mode(&dir.path().join(name.to_owned() + "-old")), 0o666);
@@ -443,7 +446,8 @@ fn child_file_limit() {
 #[test]
 fn the_limit_of_file_size_is_an_error_and_no_signal() {
     let dir = TempDir::new().unwrap();
-    let status = child("child_file_limit", "ulimit -f 64; \"$@\"", dir.path()).status().unwrap();
+    let mut command = child(child_file_limit, "ulimit -f 64; \"$@\"");
+    let status = command.env("TSLICE_TEST_OUT", dir.path()).status().unwrap();
     assert!(status.success(), "{status}");
     assert_eq!(names(dir.path()), ["survived"]);
 }
@@ -463,7 +467,8 @@ fn child_waits() {
 /// Start `child_waits` and wait until it has its two outputs open.
 fn waiting(dir: &TempDir, named: bool, line: &str) -> Child {
     std::fs::write(dir.path().join("a"), "old").unwrap();
-    let mut command = child("child_waits", line, dir.path());
+    let mut command = child(child_waits, line);
+    command.env("TSLICE_TEST_OUT", dir.path());
     if named {
         command.env("NAMED", "1");
     }
@@ -534,7 +539,8 @@ fn child_replaces() {
 fn no_moment_of_replacing_leaves_litter_to_a_signal() {
     for round in 0..30 {
         let dir = TempDir::new().unwrap();
-        let mut child = child("child_replaces", "exec \"$@\"", dir.path()).spawn().unwrap();
+        let mut command = child(child_replaces, "exec \"$@\"");
+        let mut child = command.env("TSLICE_TEST_OUT", dir.path()).spawn().unwrap();
         let start = Instant::now();
         while !dir.path().join("ready").exists() {
             assert!(start.elapsed() < Duration::from_secs(30), "the child never came so far");

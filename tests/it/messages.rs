@@ -10,12 +10,11 @@
 //!
 //! Every command must print nothing on standard output, and leave the folder as it was.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::{env, fs};
+
+use crate::program::bash;
 
 /// The files that the session speaks of.
 fn write_files(folder: &Path) {
@@ -65,21 +64,13 @@ fn every_message_is_as_written() {
     let folder = tempfile::tempdir().unwrap();
     write_files(folder.path());
     let before = contents(folder.path());
-    let bin = Path::new(env!("CARGO_BIN_EXE_tslice")).parent().unwrap().to_owned();
-    let old = env::var_os("PATH").unwrap_or_default();
-    let path = env::join_paths([bin].into_iter().chain(env::split_paths(&old))).unwrap();
 
     let (mut count, mut wrong) = (0, String::new());
     for case in session.split("\n$ ").skip(1) {
         // blank lines and remarks stand between the cases
         let (command, expected) = case.split_once('\n').unwrap();
         let end = expected.find("\n[").unwrap_or_else(|| panic!("no status after {command}")) + 4;
-        let run = Command::new("bash")
-            .args(["-c", command])
-            .current_dir(&folder)
-            .env("PATH", &path)
-            .output()
-            .unwrap();
+        let run = bash(&folder, command).output().unwrap();
         let said = String::from_utf8_lossy(&run.stderr);
         let said = format!("{said}[{}]", run.status.code().unwrap_or(-1));
         let message = said.strip_prefix("tslice: ").unwrap_or("No prefix");

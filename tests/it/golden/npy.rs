@@ -1,7 +1,5 @@
 //! Headers against those that np.save wrote: `fixtures/npy_headers.tsv`.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
-
 use tslice::dtype::DType;
 use tslice::format::{npy, read_contents};
 use tslice::shape::{AsTuple, Order};
@@ -16,7 +14,7 @@ struct Row<'a> {
 }
 
 fn rows() -> Vec<Row<'static>> {
-    include_str!("../fixtures/npy_headers.tsv")
+    include_str!("../../../fixtures/npy_headers.tsv")
         .lines()
         .filter(|line| !line.starts_with('#'))
         .map(|line| {

@@ -1,12 +1,10 @@
 //! Raw bytes in and out, and `--dtype` for what a header leaves open.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
-use std::path::Path;
 
-use assert_cmd::Command;
 use tempfile::TempDir;
+
+use crate::program::tslice;
 
 /// A folder with `a.bin`, big-endian 16-bit integers that count up to 24, and `v2.npy`, the shape
 /// (2, 3) of elements of two bytes.
@@ -21,12 +19,6 @@ fn folder() -> TempDir {
     npy.extend(0..12);
     fs::write(dir.path().join("v2.npy"), npy).unwrap();
     dir
-}
-
-fn tslice(dir: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(assert_cmd::cargo_bin!("tslice"));
-    command.current_dir(dir).args(args);
-    command
 }
 
 #[test]

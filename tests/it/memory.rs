@@ -1,7 +1,5 @@
 //! Inputs and outputs in memory, for tests of the engine.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)] // what goes wrong here fails the test
-
 use std::ops::Range;
 use std::sync::Mutex;
 

@@ -3,11 +3,6 @@
 //! The oracle is a loop over elements that knows nothing of views, plans or kernels: it walks the
 //! output's positions and computes each one's place in the input from the selection alone.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod memory;
-
-use memory::{Bytes, Memory};
 use proptest::prelude::*;
 use tslice::execute::{self, Copy, Progress};
 use tslice::index::resolve::{AxisSelection, Selection, resolve};
@@ -17,6 +12,8 @@ use tslice::plan::{Plan, Tiling};
 use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::WriteOrder;
 use tslice::view::{Layout, View};
+
+use crate::memory::{Bytes, Memory};
 
 /// A tensor whose bytes lie behind `before` others.
 #[derive(Clone, Debug)]

@@ -1,13 +1,12 @@
 //! Sharded checkpoints in and out, and indexes that must not be believed.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use assert_cmd::Command;
 use tempfile::TempDir;
+
+use crate::program::tslice;
 
 const INDEX: &str = "model.safetensors.index.json";
 
@@ -37,10 +36,9 @@ fn index(dir: &Path, weight_map: &str) {
     fs::write(dir.join("in").join(INDEX), json).unwrap();
 }
 
-fn tslice(dir: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(assert_cmd::cargo_bin!("tslice"));
-    command.current_dir(dir.join("in")).args([&[INDEX], args].concat());
-    command
+/// The program with the index as its input.
+fn slice(dir: &Path, args: &[&str]) -> assert_cmd::Command {
+    tslice(dir.join("in"), &[&[INDEX], args].concat())
 }
 
 fn tensor(path: &Path, name: &str) -> Vec<u8> {
@@ -52,7 +50,7 @@ fn tensor(path: &Path, name: &str) -> Vec<u8> {
 fn a_checkpoint_is_trimmed_into_a_folder() {
     let dir = folder();
     let args = ["-t", "a", "1:3", "--keep-rest", "-o", "../out/"];
-    tslice(dir.path(), &args).assert().success().stdout("").stderr("");
+    slice(dir.path(), &args).assert().success().stdout("").stderr("");
     let out = dir.path().join("out");
     assert_eq!(tensor(&out.join("1.safetensors"), "a"), [1, 2]);
     assert_eq!(tensor(&out.join("1.safetensors"), "b"), [4, 5]);
@@ -64,11 +62,11 @@ fn a_checkpoint_is_trimmed_into_a_folder() {
 
     // what is there is not replaced unasked, and what is not of the checkpoint is left alone
     fs::write(out.join("config.json"), "{}").unwrap();
-    tslice(dir.path(), &args).assert().code(1).stderr(
+    slice(dir.path(), &args).assert().code(1).stderr(
         "tslice: ../out/: the folder exists and is not empty\n\
          hint: --force replaces the files of the same names\n",
     );
-    tslice(dir.path(), &["-t", "a", "0:1", "--keep-rest", "-fo", "../out"]).assert().success();
+    slice(dir.path(), &["-t", "a", "0:1", "--keep-rest", "-fo", "../out"]).assert().success();
     assert_eq!(tensor(&out.join("1.safetensors"), "a"), [0]);
     assert_eq!(fs::read(out.join("config.json")).unwrap(), b"{}");
     let names = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
@@ -78,7 +76,7 @@ fn a_checkpoint_is_trimmed_into_a_folder() {
 #[test]
 fn one_file_can_be_made_of_many() {
     let dir = folder();
-    tslice(dir.path(), &["-t", "?", "0:1", "-o", "one.safetensors"]).assert().success();
+    slice(dir.path(), &["-t", "?", "0:1", "-o", "one.safetensors"]).assert().success();
     let one = dir.path().join("in/one.safetensors");
     assert_eq!([tensor(&one, "a"), tensor(&one, "b"), tensor(&one, "c")].concat(), [0, 4, 6]);
 }
@@ -87,10 +85,10 @@ fn one_file_can_be_made_of_many() {
 fn only_the_shards_that_are_needed_are_opened() {
     let dir = folder();
     fs::write(dir.path().join("in/2.safetensors"), "broken").unwrap();
-    tslice(dir.path(), &["-t", "b", "--to", "raw"]).assert().success().stdout(vec![4, 5]);
-    tslice(dir.path(), &["-t", "c"]).assert().code(1).stdout("");
+    slice(dir.path(), &["-t", "b", "--to", "raw"]).assert().success().stdout(vec![4, 5]);
+    slice(dir.path(), &["-t", "c"]).assert().code(1).stdout("");
     fs::remove_file(dir.path().join("in/2.safetensors")).unwrap();
-    tslice(dir.path(), &["-t", "c"])
+    slice(dir.path(), &["-t", "c"])
         .assert()
         .code(1)
         .stderr("tslice: 2.safetensors: No such file or directory\n");
@@ -102,7 +100,7 @@ fn an_index_is_not_believed() {
     let fails = |weight_map: &str, stderr: &str| {
         index(dir.path(), weight_map);
         let stderr = format!("tslice: {INDEX}: checkpoint index: {stderr}\n");
-        tslice(dir.path(), &["-t", "a"]).assert().code(1).stdout("").stderr(stderr);
+        slice(dir.path(), &["-t", "a"]).assert().code(1).stdout("").stderr(stderr);
     };
     fails(
         r#"{"a": "../in/1.safetensors"}"#,
@@ -123,12 +121,12 @@ fn an_index_is_not_believed() {
     fails(r#"{"a": "1.safetensors", "a": "1.safetensors"}"#, "two tensors are named 'a'");
 
     index(dir.path(), r#"{"a": "model.safetensors.index.json"}"#);
-    tslice(dir.path(), &["-t", "a"]).assert().code(1).stdout("");
+    slice(dir.path(), &["-t", "a"]).assert().code(1).stdout("");
 
     fs::rename(dir.path().join("in/1.safetensors"), dir.path().join("1.safetensors")).unwrap();
     symlink("../1.safetensors", dir.path().join("in/1.safetensors")).unwrap();
     index(dir.path(), r#"{"a": "1.safetensors", "b": "1.safetensors"}"#);
-    tslice(dir.path(), &["-t", "a"])
+    slice(dir.path(), &["-t", "a"])
         .assert()
         .code(1)
         .stderr("tslice: 1.safetensors: the shard lies outside of the folder of its index\n");
@@ -144,5 +142,5 @@ fn a_cache_that_links_all_of_it_into_one_folder_is_read() {
             .unwrap();
         symlink(format!("../blobs/{blob}"), dir.path().join("in").join(link)).unwrap();
     }
-    tslice(dir.path(), &["-t", "c", "--to", "raw"]).assert().success().stdout(vec![6, 7, 8]);
+    slice(dir.path(), &["-t", "c", "--to", "raw"]).assert().success().stdout(vec![6, 7, 8]);
 }

@@ -4,25 +4,19 @@
 //! versions. The params of each case hold 0, 1, 2, ... in C order. All cases go through the
 //! library, some through the binary too.
 
-#![allow(clippy::unwrap_used)] // a table that cannot be read fails the test
-
-mod memory;
-
-use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
-use memory::{Bytes, Memory};
 use serde_json::Value;
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::{self, Copy, ExecuteError, Progress};
-use tslice::format::npy;
 use tslice::gather::{Gather, Indices, Options, OutOfRange};
 use tslice::shape::{Order, element_count};
 use tslice::sink::WriteOrder;
 use tslice::view::Layout;
 
-const I32: DType = DType::Scalar(Scalar::I32, Endian::Little);
+use crate::inputs::{I32, npy_header, write_npy};
+use crate::memory::{Bytes, Memory};
+use crate::program::tslice;
 
 /// What became of a case: the result's shape and bytes, or a message.
 type Outcome = Result<(Vec<u64>, Vec<u8>), String>;
@@ -108,12 +102,9 @@ impl Case {
             ("params.npy", &I32, &self.params, &self.data()),
             ("indices.npy", &self.dtype, &self.shape, &self.indices),
         ] {
-            let mut file = npy::header(dtype, shape, Order::C).unwrap();
-            file.extend_from_slice(data);
-            fs::write(dir.join(name), file).unwrap();
+            write_npy(&dir.join(name), dtype, shape, data);
         }
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("tslice"));
-        command.current_dir(dir).args(["gather", "params.npy", "--indices", "indices.npy"]);
+        let mut command = tslice(dir, &["gather", "params.npy", "--indices", "indices.npy"]);
         command.arg(format!("--batch-dims={}", case["batch_dims"]));
         command.arg(format!("--out-of-range={}", case["mode"].as_str().unwrap()));
         if let Some(axis) = self.axis {
@@ -125,14 +116,14 @@ impl Case {
             return Err(text.trim_end().strip_prefix("tslice: ").unwrap().to_owned());
         }
         let shape = lens(&case["result"][0]);
-        let header = npy::header(&I32, &shape, Order::C).unwrap();
+        let header = npy_header(&I32, &shape);
         Ok((shape, output.stdout.strip_prefix(header.as_slice()).unwrap().to_vec()))
     }
 }
 
 #[test]
 fn gathers_are_tensorflows_and_numpys() {
-    let mut lines = include_str!("../fixtures/gather.jsonl").lines();
+    let mut lines = include_str!("../../../fixtures/gather.jsonl").lines();
     let made_by: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
     let cases: Vec<Value> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(made_by["cases"], cases.len());

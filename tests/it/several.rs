@@ -1,11 +1,12 @@
 //! Files of several tensors, through the program: `-t`, `--keep-rest`, `--rename`.
 
-#![allow(clippy::unwrap_used)]
-
-use assert_cmd::Command;
 use std::fs;
 use std::path::Path;
+
 use tempfile::TempDir;
+
+use crate::inputs::write_safetensors;
+use crate::program::tslice;
 
 /// A folder with `m.safetensors`, whose tensors are `a` (4 x 2), `b.0` and `b.1` (2 x 2), and `*`
 /// (1), all of bytes that count up.
@@ -18,17 +19,9 @@ fn folder() -> TempDir {
         r#""b.1":{"dtype":"U8","shape":[2,2],"data_offsets":[12,16]},"#,
         r#""*":{"dtype":"U8","shape":[1],"data_offsets":[16,17]}}"#
     );
-    let mut file = (json.len() as u64).to_le_bytes().to_vec();
-    file.extend(json.as_bytes());
-    file.extend(0..17);
-    fs::write(dir.path().join("m.safetensors"), file).unwrap();
+    let data: Vec<u8> = (0..17).collect();
+    write_safetensors(&dir.path().join("m.safetensors"), json, &data);
     dir
-}
-
-fn tslice(dir: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(assert_cmd::cargo_bin!("tslice"));
-    command.current_dir(dir).args(args);
-    command
 }
 
 /// What the `safetensors` package finds in a file: names, shapes, bytes, in the order of the data.

@@ -3,11 +3,6 @@
 //! The oracle is a loop over the elements of the output, straight from the definitions of
 //! gather_nd and of gather along an axis: it knows no rows, slabs or pieces.
 
-#![allow(clippy::unwrap_used)] // what goes wrong here fails the test
-
-mod memory;
-
-use memory::{Bytes, Memory};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use tslice::dtype::{DType, Endian, Scalar};
@@ -18,6 +13,8 @@ use tslice::index::{IndexExpr, Item, Slice};
 use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::WriteOrder;
 use tslice::view::Layout;
+
+use crate::memory::{Bytes, Memory};
 
 /// A tensor of integers from -2^63 to 2^64 and how a file holds it, or of items that are only
 /// bytes.

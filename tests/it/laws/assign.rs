@@ -1,8 +1,6 @@
 //! The laws of assignment, as properties on random tensors: what is assigned is what a slice then
 //! gives, all else stays, and a scatter is a loop over its rows.
 
-#![allow(clippy::unwrap_used)] // what goes wrong here fails the test
-
 use std::fs;
 
 use proptest::prelude::*;
@@ -17,9 +15,7 @@ use tslice::shape::Order;
 use tslice::sink::{InPlaceFile, WriteOrder};
 use tslice::view::{Layout, View};
 
-mod memory;
-
-use memory::{Bytes, Memory};
+use crate::memory::{Bytes, Memory};
 
 /// A tensor's place in its file: shape, item size, order, bytes before it.
 #[derive(Clone, Debug)]

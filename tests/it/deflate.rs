@@ -1,17 +1,12 @@
 //! `--deflate`: archives that np.savez_compressed could have written, read back by the program.
 
-#![allow(clippy::unwrap_used)]
-
-use assert_cmd::Command;
 use std::fs;
 use std::path::Path;
+
 use tempfile::TempDir;
 
-fn tslice(dir: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(assert_cmd::cargo_bin!("tslice"));
-    command.current_dir(dir).args(args);
-    command
-}
+use crate::inputs::write_safetensors;
+use crate::program::tslice;
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
@@ -30,11 +25,8 @@ fn folder() -> TempDir {
         r#""e":{"dtype":"I32","shape":[0,3],"data_offsets":[800000,800000]},"#,
         r#""s":{"dtype":"I32","shape":[],"data_offsets":[800000,800004]}}"#
     );
-    let mut file = (json.len() as u64).to_le_bytes().to_vec();
-    file.extend(json.as_bytes());
-    file.extend(numbers());
-    file.extend(7u32.to_le_bytes());
-    fs::write(dir.path().join("x.safetensors"), file).unwrap();
+    let data = [numbers(), 7u32.to_le_bytes().to_vec()].concat();
+    write_safetensors(&dir.path().join("x.safetensors"), json, &data);
     dir
 }
 

@@ -1,48 +1,22 @@
 //! `tslice gather` through the binary: its errors word for word, and the ways in and out.
 
-#![allow(clippy::unwrap_used)] // what goes wrong here fails the test
-
 use std::fs;
-use std::path::Path;
 
-use assert_cmd::Command;
-use tslice::dtype::{DType, Endian, Scalar};
-use tslice::format::{npy, safetensors};
-use tslice::shape::Order;
+use tslice::format::safetensors;
 
-const F32: DType = DType::Scalar(Scalar::F32, Endian::Little);
-const I64: DType = DType::Scalar(Scalar::I64, Endian::Little);
-
-fn write_npy(path: &Path, dtype: &DType, shape: &[u64], order: Order, data: &[u8]) {
-    let mut file = npy::header(dtype, shape, order).unwrap();
-    file.extend_from_slice(data);
-    fs::write(path, file).unwrap();
-}
-
-fn floats(values: impl IntoIterator<Item = u16>) -> Vec<u8> {
-    values.into_iter().flat_map(|value| f32::from(value).to_le_bytes()).collect()
-}
-
-fn integers(values: &[i64]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
-}
+use crate::inputs::{F32, I64, floats, integers, npy_header, write_npy};
+use crate::program::{process, tslice};
 
 /// `p.npy`, 0 to 11 in shape (3, 4); `bad.npy`, shape (2, 1, 2), whose last row is out of range.
 fn directory() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
-    write_npy(&path("p.npy"), &F32, &[3, 4], Order::C, &floats(0..12));
-    write_npy(&path("bad.npy"), &I64, &[2, 1, 2], Order::C, &integers(&[0, 0, 3, 0]));
-    write_npy(&path("rows.npy"), &I64, &[2, 1], Order::C, &integers(&[2, 0]));
-    write_npy(&path("float.npy"), &F32, &[2], Order::C, &floats(0..2));
-    write_npy(&path("empty.npy"), &F32, &[3, 0], Order::C, &[]);
+    write_npy(&path("p.npy"), &F32, &[3, 4], &floats(0..12));
+    write_npy(&path("bad.npy"), &I64, &[2, 1, 2], &integers(&[0, 0, 3, 0]));
+    write_npy(&path("rows.npy"), &I64, &[2, 1], &integers(&[2, 0]));
+    write_npy(&path("float.npy"), &F32, &[2], &floats(0..2));
+    write_npy(&path("empty.npy"), &F32, &[3, 0], &[]);
     dir
-}
-
-fn tslice(dir: &tempfile::TempDir, args: &[&str]) -> Command {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("tslice"));
-    command.current_dir(dir.path()).args(args);
-    command
 }
 
 /// The command ends with `status`, says exactly `message`, and leaves no output.
@@ -64,7 +38,7 @@ fn fails(args: &[&str], status: i32, message: &str) {
 fn gives(dir: &tempfile::TempDir, args: &[&str], shape: &[u64], data: &[u8]) {
     let output = tslice(dir, args).output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
-    let mut expected = npy::header(&F32, shape, Order::C).unwrap();
+    let mut expected = npy_header(&F32, shape);
     expected.extend_from_slice(data);
     assert!(output.stdout == expected, "{:?}", output.stdout);
 }
@@ -193,7 +167,7 @@ fn params_and_indices_come_from_anywhere() {
         // a pipe, and a file
         let piped = tslice(&dir, args).write_stdin(fs::read(stdin).unwrap()).output().unwrap();
         assert!(piped.stdout.ends_with(&rows), "{}", String::from_utf8_lossy(&piped.stderr));
-        let file = tslice(&dir, args).pipe_stdin(stdin).unwrap().output().unwrap();
+        let file = process(&dir, args).stdin(fs::File::open(stdin).unwrap()).output().unwrap();
         assert_eq!(file.stdout, piped.stdout);
     }
     let data = [integers(&[2, 0]), integers(&[1])].concat();
@@ -258,7 +232,7 @@ fn a_bad_position_in_the_last_of_many_leaves_no_output() {
     numbers[299_999] = 3;
     numbers[299_990] = -4;
     let path = dir.path().join("many.npy");
-    write_npy(&path, &I64, &[150_000, 2], Order::C, &integers(&numbers));
+    write_npy(&path, &I64, &[150_000, 2], &integers(&numbers));
     for (threads, output) in [("1", "out.npy"), ("2", "out.npy"), ("2", "-")] {
         let args = ["gather", "p.npy", "--indices", "many.npy", "-o", output, "-j", threads];
         let output = tslice(&dir, &args).output().unwrap();

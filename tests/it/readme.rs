@@ -9,11 +9,10 @@
 //! would write standard output: ...          what it prints
 //! ```
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
+use std::fs;
 use std::path::Path;
-use std::process::Command;
-use std::{env, fs};
+
+use crate::program::bash;
 
 /// One example: its command, and the lines that it must print (none: they are not looked at).
 struct Example {
@@ -82,17 +81,12 @@ fn the_examples_of_the_readme_run() {
     write_npy(&folder.path().join("volume.npy"), "<f8", 8, true, &[20, 28, 30]);
     write_safetensors(&folder.path().join("model.safetensors"));
 
-    let bin = Path::new(env!("CARGO_BIN_EXE_tslice")).parent().unwrap().to_owned();
-    let old = env::var_os("PATH").unwrap_or_default();
-    let path = env::join_paths([bin].into_iter().chain(env::split_paths(&old))).unwrap();
     for Example { command, output } in examples {
-        let run = Command::new("bash")
-            .args(["-c", &format!("set -o pipefail; {{ {command}\n}} 2>&1")])
-            .current_dir(&folder)
-            .env("PATH", &path)
-            .env("NO_COLOR", "1")
-            .output()
-            .unwrap();
+        let line = format!(
+            "set -o pipefail; {{ {command}
+}} 2>&1"
+        );
+        let run = bash(&folder, &line).env("NO_COLOR", "1").output().unwrap();
         let printed = String::from_utf8_lossy(&run.stdout);
         assert!(run.status.success(), "$ {command}\n{printed}\n{}", run.status);
         if !output.is_empty() {

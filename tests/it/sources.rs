@@ -1,7 +1,5 @@
 //! Inputs of every kind, and inputs that others spoil while they are read.
 
-#![allow(clippy::panic, clippy::unwrap_used, unsafe_code)]
-
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -14,6 +12,8 @@ use tempfile::TempDir;
 use tslice::source::{
     Advice, IoMode, OpenError, Opened, Reader, Source, SourceError, Stream, open, open_stdin, spool,
 };
+
+use crate::child::{child, is_child};
 
 /// Bytes that differ from page to page, and are never a whole page of zeroes.
 fn bytes(len: usize) -> Vec<u8> {
@@ -41,18 +41,6 @@ fn pipe(contents: Vec<u8>) -> Stream {
     let (reader, mut writer) = std::io::pipe().unwrap();
     std::thread::spawn(move || writer.write_all(&contents));
     Stream::from(std::os::fd::OwnedFd::from(reader))
-}
-
-/// Run one of the tests below that are ignored otherwise, in a process of its own.
-fn child(test: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([test, "--exact", "--ignored"]).env("TSLICE_TEST_CHILD", "1");
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    command
-}
-
-fn is_child() -> bool {
-    std::env::var_os("TSLICE_TEST_CHILD").is_some()
 }
 
 #[test]
@@ -175,6 +163,7 @@ fn child_fault_elsewhere() {
     let dir = TempDir::new().unwrap();
     let path = file(&dir, &bytes(4096));
     let ours = source(&path, IoMode::Mmap);
+    #[allow(unsafe_code)]
     // SAFETY: nothing is assumed about the bytes; that touching them kills is the point.
     let theirs = unsafe { memmap2::Mmap::map(&File::open(&path).unwrap()).unwrap() };
     cut(&path, 0);
@@ -185,7 +174,8 @@ fn child_fault_elsewhere() {
 
 #[test]
 fn a_fault_outside_of_our_maps_kills_as_ever() {
-    let status = child("child_fault_elsewhere").status().unwrap();
+    let status =
+        child(child_fault_elsewhere, "exec \"$@\"").stderr(Stdio::null()).status().unwrap();
     assert_eq!(status.signal(), Some(libc::SIGBUS), "{status}");
 }
 
@@ -208,10 +198,8 @@ fn child_many_maps() {
 #[test]
 fn more_maps_than_can_be_watched_are_read_instead() {
     // 1030 files are open at a time.
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -n 4096; exec \"$0\" child_many_maps --exact --ignored"]);
-    command.arg(std::env::current_exe().unwrap()).env("TSLICE_TEST_CHILD", "1");
-    assert!(command.stdout(Stdio::null()).status().unwrap().success());
+    let mut command = child(child_many_maps, "ulimit -n 4096; exec \"$@\"");
+    assert!(command.status().unwrap().success());
 }
 
 #[test]
@@ -268,7 +256,7 @@ fn child_spool() {
 
 #[test]
 fn a_pipe_that_cannot_be_kept_says_where() {
-    let mut missing = child("child_spool");
+    let mut missing = child(child_spool, "exec \"$@\"");
     assert!(missing.env("TMPDIR", "/nowhere").status().unwrap().success());
 }
 
@@ -336,7 +324,7 @@ fn standard_input_is_what_it_was_redirected_from() {
     let dir = TempDir::new().unwrap();
     let path = file(&dir, b"0123456789");
     let stdin = |stdin: Stdio, expected: &str, by_name: bool| {
-        let mut command = child("child_stdin");
+        let mut command = child(child_stdin, "exec \"$@\"");
         if by_name {
             command.env("BY_NAME", "1");
         }
@@ -358,11 +346,8 @@ fn a_closed_standard_input_is_an_error_and_dev_null_is_none() {
     for (redirection, expected) in
         [("<&-", "standard input is closed"), ("< /dev/null", "a stream")]
     {
-        let script = format!("exec \"$0\" child_stdin --exact --ignored {redirection}");
-        let mut command = Command::new("sh");
-        command.arg("-c").arg(script).arg(std::env::current_exe().unwrap());
-        command.env("TSLICE_TEST_CHILD", "1").env("EXPECTED", expected);
-        assert!(command.stdout(Stdio::null()).status().unwrap().success(), "{redirection}");
+        let mut command = child(child_stdin, &format!("exec \"$@\" {redirection}"));
+        assert!(command.env("EXPECTED", expected).status().unwrap().success(), "{redirection}");
     }
 }
 

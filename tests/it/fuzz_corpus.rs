@@ -1,8 +1,6 @@
 //! The fuzzers' laws over the seeds and findings kept in `fuzz/corpus`, without a fuzzer.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
-
-#[path = "../fuzz/bodies.rs"]
+#[path = "../../fuzz/bodies.rs"]
 mod bodies;
 
 use std::path::{Path, PathBuf};
