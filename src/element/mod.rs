@@ -1,4 +1,4 @@
-//! Single elements: from text to bytes ([`parse`]) and from bytes to text.
+//! Single elements: from text to bytes ([`parse()`]) and from bytes to text.
 //!
 //! Knows dtypes only: no tensors, no files, no separators between elements.
 //!

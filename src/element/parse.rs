@@ -44,8 +44,8 @@ pub enum ElementError {
 /// `false`, `1` or `0`.
 ///
 /// # Errors
-/// [`ElementError`]: not a number, a number of the wrong kind, a value outside the dtype's range, or
-/// a dtype without numbers of whole bytes.
+/// [`ElementError`]: not a number, a number of the wrong kind, a value outside the dtype's range,
+/// or a dtype without numbers of whole bytes.
 pub fn parse(text: &str, dtype: &DType) -> Result<Vec<u8>, ElementError> {
     let DType::Scalar(scalar, endian) = dtype else {
         return Err(ElementError::Unsupported(dtype.to_string()));

@@ -1,7 +1,7 @@
-//! Nested lists of integers, typed in place of a file of indices: `[[0, 1], [2, 3]]`.
+//! Integer arrays written as nested lists: `[[0, 1], [2, 3]]`, as `--indices` takes them.
 //!
-//! What np.array makes of them: the shape is that of the nesting, and all lists of one depth have
-//! one length. Integers are written as in index expressions.
+//! The meaning is that of np.array: the shape is that of the nesting, and all lists at one depth
+//! have the same length. Integers are written as in index expressions.
 //!
 //! ```
 //! use tslice::index::array::parse;
@@ -14,20 +14,20 @@ use super::lexer::Cursor;
 pub use super::lexer::{ParseError, ParseErrorKind};
 use crate::shape::MAX_NDIM;
 
-/// A tensor of integers that was typed.
+/// An array of integers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IntArray {
-    /// The length of the lists of each depth.
+    /// The length of the lists at each depth.
     pub shape: Vec<u64>,
     /// The integers, in C order.
     pub values: Vec<i64>,
 }
 
-/// Understand a text that is one list.
+/// Parse a text that is one list.
 ///
 /// # Errors
-/// [`ParseError`]: something else than lists and integers, lists of different lengths, an integer
-/// past 64 bits.
+/// [`ParseError`]: anything but lists and integers, lists of different lengths at one depth, more
+/// than 64 levels, an integer past 64 bits.
 pub fn parse(text: &str) -> Result<IntArray, ParseError> {
     let cursor = Cursor::new(text, 0..text.len());
     let mut parser = Parser { cursor, values: Vec::new(), lens: Vec::new() };
@@ -48,19 +48,20 @@ pub fn parse(text: &str) -> Result<IntArray, ParseError> {
 struct Parser<'a> {
     cursor: Cursor<'a>,
     values: Vec<i64>,
-    /// The length of the lists of each depth, from the end of the first of them on.
+    /// The length of the lists at each depth, known once the first of them has ended.
     lens: Vec<Option<u64>>,
 }
 
 impl Parser<'_> {
-    /// The rest of the list that began at `start`, inside of `depth` others.
+    /// The rest of the list that began at `start`, inside `depth` other lists.
     fn list(&mut self, start: usize, depth: usize) -> Result<(), ParseError> {
         let ragged = |cursor: &Cursor<'_>| ParseErrorKind::Ragged.at(start..cursor.at);
         if depth == MAX_NDIM {
             return Err(ParseErrorKind::TooDeep.at(start..self.cursor.at));
         }
         if depth == self.lens.len() {
-            // deeper than any before: but where those above hold integers, or end without a list
+            // the first list at this depth: ragged if the lists above it hold integers or have
+            // ended empty
             let above = depth.checked_sub(1).and_then(|above| self.lens[above]);
             if above.is_some() || !self.values.is_empty() {
                 return Err(ragged(&self.cursor));

@@ -1,36 +1,35 @@
-//! The text layer under this room's parsers: white space, integers as Python writes them, errors
-//! with their place.
+//! What the parsers of this module share: white space, Python's integer literals, errors with their
+//! position.
 //!
-//! Everything is read in one pass from left to right, so that texts of any length take linear
-//! time. What the integers are for (an index, a bound, a mask) is the parsers' business: a
-//! [`Literal`] holds any number of digits and is narrowed by whoever asked for it.
+//! Text is read in one pass from left to right, in linear time. A [`Literal`] holds any number of
+//! digits; the parser narrows it to what it needs (an index, a bound, a mask).
 //!
-//! The lexical rules are those of the Python language reference, "Integer literals"; the words of
-//! the messages are Python's or NumPy's where they have any.
+//! The lexical rules are those of the Python language reference, "Integer literals"; the messages
+//! are Python's or NumPy's where they have one.
 
 use std::ops::Range;
 
 use super::Malformed;
 
-/// A text that is no index expression, list or mask, whatever the tensor.
+/// A text that is not a valid index expression, list or mask.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}")]
 pub struct ParseError {
-    /// The bytes of the text at fault; empty at its end.
+    /// The byte range of the error in the text; empty at its end.
     pub span: Range<usize>,
-    /// What is wrong with them.
+    /// What is wrong there.
     pub kind: ParseErrorKind,
 }
 
 /// What is wrong with a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseErrorKind {
-    /// Something else should stand here.
+    /// Something else is expected here.
     #[error("expected {expected}, found '{found}'")]
     Unexpected {
         /// What the grammar allows here.
         expected: &'static str,
-        /// What stands here: a printable ASCII character.
+        /// The character found, which is printable ASCII.
         found: char,
     },
     /// The text ends too early.
@@ -39,13 +38,13 @@ pub enum ParseErrorKind {
         /// What the grammar allows here.
         expected: &'static str,
     },
-    /// A character that has no meaning anywhere: digits and spaces are ASCII's.
+    /// A character that is not valid anywhere; digits and spaces must be ASCII.
     #[error("invalid character {0:?} (U+{code:04X})", code = u32::from(*.0))]
     InvalidCharacter(char),
-    /// An opening bracket without its partner.
+    /// An opening bracket that is never closed.
     #[error("'{0}' was never closed")]
     NeverClosed(char),
-    /// A closing bracket without its partner.
+    /// A closing bracket that was never opened.
     #[error("unmatched '{0}'")]
     Unmatched(char),
     /// `0x` without digits, `1__0`, `12ab`.
@@ -54,16 +53,16 @@ pub enum ParseErrorKind {
     /// `007`.
     #[error("leading zeros in decimal integer literals are not permitted")]
     LeadingZeros,
-    /// An integer that would have to be exact and is not.
+    /// An integer past 64 bits where it must be exact.
     #[error("{0} does not fit into 64 bits")]
     TooLarge(&'static str),
-    /// Another type of Python: a float, a bool, a string, a name.
+    /// Another Python expression: a float, a bool, a string, a name.
     #[error(
         "only integers, slices (':'), ellipsis ('...'), None and one list of integers are valid \
          indices"
     )]
     NotAnIndex,
-    /// An ellipsis beside a colon.
+    /// An ellipsis as the bound of a slice.
     #[error("slice indices must be integers or None")]
     NotABound,
     /// A list inside a list.
@@ -72,19 +71,19 @@ pub enum ParseErrorKind {
     /// Lists of different lengths or depths.
     #[error("all lists of one depth must have one length")]
     Ragged,
-    /// A mask below 0.
+    /// A negative mask.
     #[error("a mask cannot be negative")]
     NegativeMask,
-    /// More open brackets than anyone writes.
+    /// Brackets nested too deeply.
     #[error("too many nested brackets")]
     TooDeep,
-    /// A rule of index expressions is broken.
+    /// A broken rule of index expressions.
     #[error(transparent)]
     Malformed(#[from] Malformed),
 }
 
 impl ParseErrorKind {
-    /// The error of this kind at some bytes of the text.
+    /// The error of this kind at a byte range of the text.
     pub(super) fn at(self, span: Range<usize>) -> ParseError {
         ParseError { span, kind: self }
     }
@@ -99,7 +98,7 @@ pub(super) struct Literal {
 }
 
 impl Literal {
-    /// The value, if it fits.
+    /// The value, if it fits into 64 bits.
     pub(super) fn exact(self) -> Option<i64> {
         let magnitude = i128::try_from(self.magnitude).ok()?;
         i64::try_from(if self.negative { -magnitude } else { magnitude }).ok()
@@ -111,7 +110,7 @@ impl Literal {
     }
 }
 
-/// A place in a part of a text.
+/// A position in a part of a text.
 pub(super) struct Cursor<'a> {
     text: &'a str,
     /// Byte offset of the next character; always on a character boundary.
@@ -144,7 +143,7 @@ impl<'a> Cursor<'a> {
         self.skip_while(|byte| byte.is_ascii_whitespace());
     }
 
-    /// Steps over bytes that are all ASCII.
+    /// Steps over ASCII bytes that satisfy `is_part`.
     fn skip_while(&mut self, is_part: impl Fn(&u8) -> bool) {
         self.at += self.rest().iter().take_while(|&byte| byte.is_ascii() && is_part(byte)).count();
     }
@@ -156,7 +155,7 @@ impl<'a> Cursor<'a> {
         self.text.as_bytes().get(start..self.at).unwrap_or_default()
     }
 
-    /// One sign or none, white space, digits: `-1`, `+ 1_000`, `0x_ff`.
+    /// An optional sign, white space, digits: `-1`, `+ 1_000`, `0x_ff`.
     pub(super) fn integer(&mut self) -> Result<Literal, ParseError> {
         let negative = self.eat("-");
         if negative || self.eat("+") {
@@ -171,7 +170,7 @@ impl<'a> Cursor<'a> {
         Ok(Literal { negative, magnitude })
     }
 
-    /// The error of meeting whatever is next.
+    /// The error for the next character, or for the end of the text.
     pub(super) fn unexpected(&self, expected: &'static str) -> ParseError {
         let rest = self.text.get(self.at..self.end).unwrap_or_default();
         let Some(found) = rest.chars().next() else {
@@ -194,7 +193,7 @@ fn magnitude(word: &[u8]) -> Result<u128, ParseErrorKind> {
         digits => (10, "decimal", digits),
     };
     let mut value = 0u128;
-    // An underscore stands between two digits, or between the prefix and a digit.
+    // An underscore must be between two digits, or between the prefix and a digit.
     let mut underscore_allowed = radix != 10;
     let mut complete = false;
     for &byte in digits {
@@ -223,8 +222,8 @@ pub(super) fn trim(text: &str, range: Range<usize>) -> Range<usize> {
     start..(range.start + part.trim_ascii_end().len()).max(start)
 }
 
-/// What the bracket that opens `range` encloses, if its partner ends the range; `range` is
-/// trimmed first.
+/// The range inside the brackets, if `range`, trimmed, begins with an opening bracket and ends with
+/// the one that closes it.
 pub(super) fn enclosed(text: &str, range: Range<usize>, brackets: [u8; 2]) -> Option<Range<usize>> {
     let range = trim(text, range);
     let part = text.as_bytes().get(range.clone())?;
@@ -235,7 +234,7 @@ pub(super) fn enclosed(text: &str, range: Range<usize>, brackets: [u8; 2]) -> Op
     matches.then(|| range.start + 1..range.end - 1)
 }
 
-/// Where the bracket that opens `part` is closed.
+/// The offset of the bracket that closes the one at the start of `part`.
 pub(super) fn closing(part: &[u8]) -> Option<usize> {
     let mut depth = 0usize;
     part.iter().position(|byte| {
@@ -260,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_are_pythons() {
+    fn integers_are_read_as_in_python() {
         for (text, value) in [
             ("0", 0),
             ("00_0", 0),

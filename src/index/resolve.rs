@@ -1,8 +1,8 @@
 //! Applies an index expression to a shape: which positions of which axes, in which order.
 //!
-//! Arithmetic on numbers alone, in 128 bits, so that no bound, step or length overflows. Knows no
-//! bytes and no strides; a [`Selection`] says for each axis of the source what is selection of it, and
-//! what shape the result has. The rules and the words of the errors are NumPy's.
+//! Computes in 128 bits, so that no bound, step or length overflows. Knows no bytes and no strides:
+//! a [`Selection`] holds the positions selected on each source axis and the shape of the result.
+//! The rules and the error messages are NumPy's.
 //!
 //! ```
 //! use tslice::index::{numpy, resolve::{AxisSelection, resolve}};
@@ -18,18 +18,18 @@
 use super::{IndexExpr, Item, Malformed, Slice};
 use crate::shape::MAX_NDIM;
 
-/// What an expression takes of a tensor of one shape; all positions are in bounds.
+/// What an expression selects from a tensor of one shape; all positions are in bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
-    /// One for each axis of the source and each new axis, in the order of the expression with its
-    /// ellipsis spelled out; the axes of the source come in ascending order.
+    /// One for each axis of the source and each new axis, in the order of the expression, with the
+    /// ellipsis expanded; the source axes are in ascending order.
     pub axes: Vec<AxisSelection>,
     /// The shape of the source.
     pub source_shape: Vec<u64>,
     list_output_axis: Option<usize>,
 }
 
-/// What is selection of one axis of the source, or put beside its axes.
+/// What is selected on one axis of the source, or a new axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AxisSelection {
     /// One position; the result has no such axis.
@@ -43,17 +43,16 @@ pub enum AxisSelection {
     Range {
         /// Axis of the source.
         axis: usize,
-        /// First position; 0 where there is none.
+        /// First position; 0 if `len` is 0.
         start: u64,
-        /// Distance between positions; 1 where there are fewer than two.
+        /// Distance between positions; 1 if `len` is less than 2.
         step: i64,
         /// Number of positions.
         len: u64,
     },
     /// A new axis of length 1.
     NewAxis,
-    /// Positions in any order. Where the result has this axis, [`Selection::list_output_axis`]
-    /// says.
+    /// Positions in any order. [`Selection::list_output_axis`] is the axis of the result.
     List {
         /// Axis of the source.
         axis: usize,
@@ -66,7 +65,7 @@ pub enum AxisSelection {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}")]
 pub struct ResolveError {
-    /// The place of the item at fault in the expression.
+    /// The index of the wrong item in the expression.
     pub item: usize,
     /// What is wrong with it.
     pub kind: ResolveErrorKind,
@@ -75,25 +74,25 @@ pub struct ResolveError {
 /// Why an expression does not fit a shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveErrorKind {
-    /// An integer, alone or in a list, is no position of its axis.
+    /// An integer, alone or in a list, is out of range for its axis.
     #[error("index {index} is out of bounds for axis {axis} with size {size}")]
     OutOfBounds {
-        /// As it was written.
+        /// The integer as written.
         index: i64,
         /// Axis of the source.
         axis: usize,
         /// Length of that axis.
         size: u64,
     },
-    /// More items than axes; the item at fault is the first one too many.
+    /// More items than axes; the error is at the first item too many.
     #[error("too many indices for array: array is {ndim}-dimensional, but {indexed} were indexed")]
     TooManyIndices {
         /// Axes of the source.
         ndim: usize,
-        /// Items that want an axis.
+        /// Items that need an axis.
         indexed: usize,
     },
-    /// More axes than NumPy allows; the item at fault is the last new axis.
+    /// More axes than NumPy allows; the error is at the last new axis.
     #[error("number of dimensions must be within [0, {MAX_NDIM}], indexing result would have {0}")]
     TooManyAxes(usize),
     /// The expression breaks a rule that parsing checks.
@@ -101,12 +100,15 @@ pub enum ResolveErrorKind {
     Malformed(#[from] Malformed),
 }
 
-/// Applies `expr` to a tensor of `shape`, whose lengths may be anything up to 2^63 - 1.
+/// Apply `expr` to a tensor of `shape`, with axis lengths up to 2^63 - 1.
 ///
-/// With `keepdims` an integer keeps its axis, with length 1: it is resolved as an integer, out of
-/// range included, and selection as a slice. Beside a list it then is no integer any more for NumPy's
-/// rule of where the list's axis lands, so that the list stays in its own place and the result
-/// always has the source's axes in the source's order.
+/// With `keepdims` an integer keeps its axis, with length 1. It must still be in range. For NumPy's
+/// rule on where the axis of a list goes it then counts as a slice, so the axes of the result keep
+/// the order of the source axes.
+///
+/// # Errors
+/// [`ResolveError`]: an integer out of range, more items than axes, a result of more than 64 axes,
+/// or an expression that breaks a rule of [`IndexExpr`].
 pub fn resolve(expr: &IndexExpr, shape: &[u64], keepdims: bool) -> Result<Selection, ResolveError> {
     let ellipsis_len = ellipsis_len(expr, shape.len())?;
     let mut axes = Vec::with_capacity(expr.items.len() + ellipsis_len);
@@ -144,7 +146,7 @@ pub fn resolve(expr: &IndexExpr, shape: &[u64], keepdims: bool) -> Result<Select
 }
 
 impl Selection {
-    /// The shape of the result, with a list's axis where NumPy puts it.
+    /// The shape of the result, with the axis of a list where NumPy puts it.
     pub fn shape(&self) -> Vec<u64> {
         let mut shape = Vec::with_capacity(self.axes.len());
         let mut list_len = 0;
@@ -162,18 +164,18 @@ impl Selection {
         shape
     }
 
-    /// Which axis of the result is the list's; the others follow in the order of
+    /// The axis of the result that the list becomes; the other axes are in the order of
     /// [`Selection::axes`].
     ///
-    /// Source: NumPy, "Combining advanced and basic indexing". Beside a list, integers count as
-    /// lists of one: where all of these stand side by side, the axis lands in the first one's
-    /// place; where a slice, an ellipsis (even of no axes) or a new axis parts them, it comes first.
+    /// Source: NumPy, "Combining advanced and basic indexing". If there is a list, integers count
+    /// as lists of one. If all these items are adjacent, the axis goes to the place of the first of
+    /// them; if a slice, an ellipsis (even of no axes) or a new axis separates them, it goes first.
     pub fn list_output_axis(&self) -> Option<usize> {
         self.list_output_axis
     }
 
-    /// Whether the result holds every element of the source in the source's order; its shape may
-    /// still differ by axes of length 1. A selection with a list is never said to.
+    /// Whether the result holds every element of the source, in the same order. Its shape may still
+    /// differ by axes of length 1. Always false for a selection with a list.
     pub fn is_whole(&self) -> bool {
         self.axes.iter().all(|axis| match *axis {
             AxisSelection::Index { axis, .. } => self.source_shape.get(axis) == Some(&1),
@@ -186,7 +188,7 @@ impl Selection {
     }
 }
 
-/// How many axes an ellipsis stands for; also checks the rules that no single item breaks.
+/// How many axes the ellipsis stands for. Also checks the rules of [`IndexExpr`].
 fn ellipsis_len(expr: &IndexExpr, ndim: usize) -> Result<usize, ResolveError> {
     let (mut indexed, mut first_too_many) = (0, 0);
     let (mut ellipsis, mut list) = (false, false);
@@ -219,7 +221,7 @@ fn whole_axis((axis, size): (usize, u64)) -> AxisSelection {
     range(Slice::default(), axis, size)
 }
 
-/// What an item that wants an axis takes of it.
+/// What an item selects on its axis.
 fn select(
     item: &Item,
     axis: usize,
@@ -241,7 +243,7 @@ fn select(
     })
 }
 
-/// An integer, after one wrap of a negative one.
+/// The position of an integer; a negative one counts from the end.
 fn position(index: i64, axis: usize, size: u64) -> Result<u64, ResolveErrorKind> {
     let wrapped = i128::from(index) + if index < 0 { i128::from(size) } else { 0 };
     match u64::try_from(wrapped) {
@@ -254,7 +256,7 @@ fn position(index: i64, axis: usize, size: u64) -> Result<u64, ResolveErrorKind>
 fn range(slice: Slice, axis: usize, size: u64) -> AxisSelection {
     let size = i128::from(size);
     let step = i128::from(slice.step.unwrap_or(1));
-    // Where a bound may lie: one past the last position, in either direction.
+    // Bounds are clamped to the axis and one past its end in the direction of the step.
     let (lowest, highest) = if step < 0 { (-1, size - 1) } else { (0, size) };
     let (first, last) = if step < 0 { (highest, lowest) } else { (lowest, highest) };
     let clamped = |bound: i64| {
@@ -265,11 +267,12 @@ fn range(slice: Slice, axis: usize, size: u64) -> AxisSelection {
     let stop = slice.stop.map_or(last, clamped);
     let distance = if step < 0 { start - stop } else { stop - start };
     let len = match distance {
-        // Rounded up: a last part of a step holds one more position.
+        // Rounded up: an incomplete last step still has a position at its start.
         1.. => (distance - 1) / step.abs() + 1,
         _ => 0,
     };
-    // All of these fit: positions and lengths lie within the axis, a step that is used also does.
+    // The casts are lossless: positions and lengths are within the axis, and so is a step that is
+    // used.
     AxisSelection::Range {
         axis,
         start: if len > 0 { start as u64 } else { 0 },
@@ -278,7 +281,7 @@ fn range(slice: Slice, axis: usize, size: u64) -> AxisSelection {
     }
 }
 
-/// Which axis of the result is the list's; see [`Selection::list_output_axis`].
+/// The axis of the result that a list becomes; see [`Selection::list_output_axis`].
 fn list_output_axis(expr: &IndexExpr, ellipsis_len: usize, keepdims: bool) -> Option<usize> {
     expr.items.iter().find(|item| matches!(item, Item::List(_)))?;
     let is_advanced = |item: &Item| match item {
@@ -327,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_speak_numpys_words() {
+    fn errors_are_worded_as_in_numpy() {
         assert_eq!(
             error("None, 0, 9", &[4, 5]),
             (2, "index 9 is out of bounds for axis 1 with size 5".into())
