@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::element;
-use tslice::execute::{self, Copy, Progress};
+use tslice::execute::{self, Conversion, Progress, Transfer};
 use tslice::format::npz::{self, Member};
 use tslice::format::shards::{ShardIndex, ShardsError, index_json};
 use tslice::format::{Contents, Format, FormatError, Tensor, npy, read_contents, safetensors};
@@ -461,7 +461,7 @@ pub(crate) fn engine(data: &[u8]) {
     let view = if out_order == Order::F { view.transposed() } else { view };
     let plan = Plan::new(&view, 1, piece_bytes);
     let sink = Memory { write, bytes: Mutex::new((vec![None; view.bytes() as usize], 0)) };
-    let copies = [Copy { source: &source, pieces: &plan, swap_width: 1, at: 0 }];
+    let copies = [Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 }];
     execute::run(&copies, &sink, 2, &Progress::default()).expect("memory does not fail");
     let (bytes, _) = sink.bytes.into_inner().expect("no worker panicked");
     let found: Vec<u8> = bytes.into_iter().map(|byte| byte.expect("every byte")).collect();

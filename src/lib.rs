@@ -16,6 +16,7 @@ pub mod index;
 pub mod dtype;
 pub mod element;
 pub mod gather;
+pub mod runs;
 pub mod shape;
 pub mod view;
 

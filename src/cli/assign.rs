@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use tslice::element::{self, ElementError};
-use tslice::execute::{Assignment, Copy, Spread};
+use tslice::execute::{Assignment, Conversion, StridedSink, Transfer};
 use tslice::format::Tensor;
 use tslice::index::resolve::resolve;
-use tslice::plan::Strided;
+use tslice::runs::Runs;
 use tslice::shape::AsTuple;
 use tslice::source::MemorySource;
 use tslice::view::View;
@@ -46,11 +46,12 @@ pub(crate) fn run(args: &AssignArgs) -> Result<(), Failure> {
         Origin::Number(element) => Kept { source: Box::new(MemorySource(element)), gone: 0 },
         Origin::File(value) => value.keep(&target, &tensor)?,
     };
-    let (to, from) = Strided::pair(&slice, &view.after(gone));
+    let (to, from) = Runs::pair_in_memory_order(slice.runs(), view.after(gone).runs());
     let pieces = Assignment::new(&to, from, swap_width as u64);
     let edit = target.begin()?;
-    let copy = Copy { source: source.as_ref(), pieces: &pieces, swap_width, at: 0 };
-    edit.run(copy, &Spread::new(&edit.patch, &to), path)?;
+    let conversion = Conversion::swap_bytes(swap_width);
+    let transfer = Transfer { source: source.as_ref(), pieces: &pieces, conversion, at: 0 };
+    edit.run(transfer, &StridedSink::new(&edit.patch, &to), path)?;
     edit.finish()
 }
 

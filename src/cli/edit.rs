@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use tslice::execute::{self, Copy, ExecuteError, FillError, Progress};
+use tslice::execute::{self, ExecuteError, FillError, Progress, Transfer};
 use tslice::format::{self, Contents, FileKind, Format, MAGIC_LEN, Tensor};
 use tslice::shape::AsTuple;
 use tslice::sink::{self, InPlaceFile, Sink, SinkError};
@@ -196,12 +196,17 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    /// Run one copy from the input at `path` into a sink that writes through the patch.
-    pub(crate) fn run(&self, copy: Copy<'_>, sink: &dyn Sink, path: &Path) -> Result<(), Failure> {
+    /// Run one transfer from the input at `path` into a sink that writes through the patch.
+    pub(crate) fn run(
+        &self,
+        transfer: Transfer<'_>,
+        sink: &dyn Sink,
+        path: &Path,
+    ) -> Result<(), Failure> {
         let progress = Progress::default();
-        let source = copy.source;
-        let outcome = progress::watch(&progress, copy.pieces.bytes(), self.quiet, || {
-            execute::run(&[copy], sink, self.threads, &progress)
+        let source = transfer.source;
+        let outcome = progress::watch(&progress, transfer.pieces.bytes(), self.quiet, || {
+            execute::run(&[transfer], sink, self.threads, &progress)
         });
         // an input that was cut short is the reason for whatever else went wrong
         source.verify().map_err(|error| failed_source(path, &error))?;

@@ -167,7 +167,7 @@ impl Explained {
             value["plan"] = json!({
                 "pattern": plan.pattern().to_string(),
                 "pieces": plan.pieces(),
-                "run": plan.run(),
+                "run": plan.input().run,
                 "reads": plan.reads(),
                 "writes": plan.bytes(),
             });

@@ -79,7 +79,7 @@ fn gather(
     let indices = numbers.indices();
     let out_of_range = match args.out_of_range {
         Outside::Error => OutOfRange::Error,
-        Outside::Zero => OutOfRange::Nowhere,
+        Outside::Zero => OutOfRange::Drop,
         Outside::Clip => OutOfRange::Clip,
         Outside::Wrap => OutOfRange::Wrap,
     };

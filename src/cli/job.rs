@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use tslice::execute::{self, Copy, ExecuteError, FillError, Pieces, Progress, WINDOW_BYTES};
-use tslice::gather::{Gather, Gathering};
+use tslice::execute::{
+    self, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer, WINDOW_BYTES,
+};
+use tslice::gather::{Gather, GatherPieces};
 use tslice::plan::{PIECE_BYTES, Plan, Tiling};
 use tslice::sink::{Sink, WriteOrder};
 use tslice::source::{self, Forward, MemorySource, Source};
@@ -144,13 +146,13 @@ impl<'a> Job<'a> {
         let pieces = |cut| self.pieces(cut, gone, source);
         let pieces: Vec<Box<dyn Pieces + '_>> =
             cuts.iter().map(pieces).collect::<Result<_, _>>()?;
-        let copies = cuts.iter().zip(&pieces).map(|(cut, pieces)| Copy {
+        let copies = cuts.iter().zip(&pieces).map(|(cut, pieces)| Transfer {
             source,
             pieces: pieces.as_ref(),
-            swap_width: cut.swap_width,
+            conversion: Conversion::swap_bytes(cut.swap_width),
             at: cut.at,
         });
-        let copies: Vec<Copy<'_>> = copies.collect();
+        let copies: Vec<Transfer<'_>> = copies.collect();
         self.run(&copies, &vec![path; copies.len()])
     }
 
@@ -188,7 +190,8 @@ impl<'a> Job<'a> {
     ) -> Result<(), ExecuteError> {
         cuts.iter().zip(plans).try_for_each(|(cut, plan)| {
             let (sink, progress) = (self.sink.as_ref(), &self.progress);
-            execute::run_forward(stream, plan, cut.swap_width, sink, cut.at, progress)
+            let conversion = Conversion::swap_bytes(cut.swap_width);
+            execute::run_forward(stream, plan, conversion, sink, cut.at, progress)
         })
     }
 
@@ -196,12 +199,13 @@ impl<'a> Job<'a> {
     /// inputs was there, each named by its path.
     pub(crate) fn gather(
         &self,
-        gathering: &Gathering<'_>,
+        gathering: &GatherPieces<'_>,
         params: (&Path, &dyn Source),
         indices: (&Path, &dyn Source),
         (swap_width, at): (usize, u64),
     ) -> Result<(), Failure> {
-        let copies = [Copy { source: params.1, pieces: gathering, swap_width, at }];
+        let conversion = Conversion::swap_bytes(swap_width);
+        let copies = [Transfer { source: params.1, pieces: gathering, conversion, at }];
         let outcome = progress::watch(&self.progress, self.bytes, self.quiet, || {
             execute::run(&copies, self.sink.as_ref(), self.threads, &self.progress)
         });
@@ -218,7 +222,7 @@ impl<'a> Job<'a> {
 
     /// Run copies, each from the file whose path stands at its place, and make sure that all of
     /// the inputs were there.
-    pub(crate) fn run(&self, copies: &[Copy<'_>], paths: &[&Path]) -> Result<(), Failure> {
+    pub(crate) fn run(&self, copies: &[Transfer<'_>], paths: &[&Path]) -> Result<(), Failure> {
         let outcome = execute::run(copies, self.sink.as_ref(), self.threads, &self.progress);
         // an input that was cut short is the reason for whatever else went wrong
         let mut verified: Option<&dyn Source> = None;
@@ -235,8 +239,8 @@ impl<'a> Job<'a> {
 
     fn failed(&self, paths: &[&Path], error: ExecuteError) -> Failure {
         match error {
-            ExecuteError::Fill { copy, error: FillError::Source(error) } => {
-                failed_source(paths[copy], &error)
+            ExecuteError::Fill { transfer, error: FillError::Source(error) } => {
+                failed_source(paths[transfer], &error)
             }
             ExecuteError::Sink(error) => self.output.failed(&error),
             error => Failure::new(error),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tslice::execute::{Copy, ExecuteError};
+use tslice::execute::{Conversion, ExecuteError, Transfer};
 use tslice::gather::{GatherError, OutOfRange};
 use tslice::scatter::{Scatter, ScatterError};
 
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &ScatterArgs) -> Result<(), Failure> {
 
     let out_of_range = match args.out_of_range {
         Beyond::Error => OutOfRange::Error,
-        Beyond::Skip => OutOfRange::Nowhere,
+        Beyond::Skip => OutOfRange::Drop,
     };
     let scatter = |numbers: &Numbers, gone| {
         let (target, values) = (layout(&tensor, 0), layout(&values, gone));
@@ -54,8 +54,9 @@ pub(crate) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     }
     let edit = target.begin()?;
     let pieces = scatter.pieces();
-    let copy = Copy { source: source.as_ref(), pieces: &pieces, swap_width, at: 0 };
-    edit.run(copy, &scatter.into_target(&edit.patch, positions), &args.values)?;
+    let conversion = Conversion::swap_bytes(swap_width);
+    let transfer = Transfer { source: source.as_ref(), pieces: &pieces, conversion, at: 0 };
+    edit.run(transfer, &scatter.into_target(&edit.patch, positions), &args.values)?;
     edit.finish()
 }
 

@@ -13,7 +13,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
 use super::writable_map::PAGE;
-use super::{SinkError, WritableMap, ignore_sigxfsz};
+use super::{Sink, SinkError, WritableMap, WriteOrder, ignore_sigxfsz};
 use crate::os;
 
 /// From this length on, in bytes, a run is worth a system call.
@@ -59,16 +59,29 @@ impl InPlaceFile {
         &self.file
     }
 
-    /// The file in memory, where runs of `run` bytes are better written there.
-    pub fn shared(&self, run: u64) -> Option<&WritableMap> {
-        self.map.as_ref().filter(|_| run < LONG)
-    }
-
-    /// Replace the bytes from `offset` on.
+    /// Done: with `fsync`, and where the network would report errors late, wait for the disk.
     ///
     /// # Errors
-    /// [`SinkError::Io`], [`SinkError::Truncated`].
-    pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+    /// [`SinkError::Os`], and those of [`Sink::verify`].
+    pub fn finish(self, fsync: bool) -> Result<(), SinkError> {
+        self.verify()?;
+        if fsync || os::is_network(&self.file) {
+            self.file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Sink for InPlaceFile {
+    fn order(&self) -> WriteOrder {
+        WriteOrder::Any
+    }
+
+    fn is_atomic(&self) -> bool {
+        false
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         // behind the end of a file that was cut, it would begin to grow again
         let len = self.file.metadata().map_err(SinkError::Io)?.len();
         if len < self.len {
@@ -77,11 +90,11 @@ impl InPlaceFile {
         self.file.write_all_at(bytes, offset).map_err(SinkError::Io)
     }
 
-    /// Whether all that was written through the map is in the file.
-    ///
-    /// # Errors
-    /// [`SinkError::Io`] for want of disk, [`SinkError::Truncated`].
-    pub fn check(&self) -> Result<(), SinkError> {
+    fn mapped(&self, run: u64) -> Option<&WritableMap> {
+        self.map.as_ref().filter(|_| run < LONG)
+    }
+
+    fn verify(&self) -> Result<(), SinkError> {
         let Some(at) = self.map.as_ref().and_then(WritableMap::lost) else { return Ok(()) };
         // a full disk and a cut look alike from here; asking for the page again tells which it was
         let again = fallocate(&self.file, FallocateFlags::KEEP_SIZE, at / PAGE * PAGE, PAGE);
@@ -91,15 +104,7 @@ impl InPlaceFile {
         })
     }
 
-    /// Done: with `fsync`, and where the network would report errors late, wait for the disk.
-    ///
-    /// # Errors
-    /// [`SinkError::Os`], and those of [`InPlaceFile::check`].
-    pub fn finish(self, fsync: bool) -> Result<(), SinkError> {
-        self.check()?;
-        if fsync || os::is_network(&self.file) {
-            self.file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;
-        }
-        Ok(())
+    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+        self.finish(false)
     }
 }

@@ -69,6 +69,21 @@ pub trait Sink: Send + Sync {
     /// [`SinkError::OutOfBounds`] where the caller is mistaken.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError>;
 
+    /// The output in memory, where runs of `run` bytes are better written there than by
+    /// [`write_at`](Sink::write_at). To be followed by [`verify`](Sink::verify).
+    fn mapped(&self, run: u64) -> Option<&WritableMap> {
+        let _ = run;
+        None
+    }
+
+    /// Whether all that was written through [`mapped`](Sink::mapped) is in the output.
+    ///
+    /// # Errors
+    /// [`SinkError::Io`] for want of disk, [`SinkError::Truncated`].
+    fn verify(&self) -> Result<(), SinkError> {
+        Ok(())
+    }
+
     /// Put the output in place: every byte of it has been written.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use tslice::dtype::{DType, Endian, Scalar};
-use tslice::execute::{self, Copy, ExecuteError, Progress};
+use tslice::execute::{self, Conversion, ExecuteError, Progress, Transfer};
 use tslice::gather::{Gather, Indices, Options, OutOfRange};
 use tslice::shape::{Order, element_count};
 use tslice::sink::WriteOrder;
@@ -61,7 +61,7 @@ impl Case {
                 out_of_range: match case["mode"].as_str().unwrap() {
                     "clip" => OutOfRange::Clip,
                     "wrap" => OutOfRange::Wrap,
-                    "zero" => OutOfRange::Nowhere,
+                    "zero" => OutOfRange::Drop,
                     _ => OutOfRange::Error,
                 },
                 ..Options::default()
@@ -90,7 +90,8 @@ impl Case {
         let gathering = gather.with(&indices).map_err(|error| text(&error))?;
         gathering.check(1).map_err(|error| text(&error))?;
         let source = Bytes { data: self.data(), limit: None };
-        let copies = [Copy { source: &source, pieces: &gathering, swap_width: 1, at: 0 }];
+        let copies =
+            [Transfer { source: &source, pieces: &gathering, conversion: Conversion::None, at: 0 }];
         let run = execute::run(&copies, &sink, 1, &Progress::default());
         run.map_err(|error: ExecuteError| text(&error))?;
         Ok((shape, sink.into_bytes()))

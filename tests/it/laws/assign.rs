@@ -5,11 +5,12 @@ use std::fs;
 
 use proptest::prelude::*;
 use tslice::dtype::{DType, Endian, Scalar};
-use tslice::execute::{self, Assignment, Copy, Progress, Spread};
+use tslice::execute::{self, Assignment, Conversion, Progress, StridedSink, Transfer};
 use tslice::gather::{Indices, OutOfRange};
 use tslice::index::resolve::resolve;
 use tslice::index::{IndexExpr, Item, Slice};
-use tslice::plan::{Plan, Strided};
+use tslice::plan::Plan;
+use tslice::runs::Runs;
 use tslice::scatter::Scatter;
 use tslice::shape::Order;
 use tslice::sink::{InPlaceFile, WriteOrder};
@@ -98,10 +99,10 @@ fn patched(bytes: &[u8]) -> (tempfile::NamedTempFile, InPlaceFile) {
 fn assign(target: &View, file: &[u8], value: &View, bytes: Vec<u8>, threads: usize) -> Vec<u8> {
     let (kept, patch) = patched(file);
     let source = Bytes { data: bytes, limit: None };
-    let (to, from) = Strided::pair(target, value);
+    let (to, from) = Runs::pair_in_memory_order(target.runs(), value.runs());
     let pieces = Assignment::new(&to, from, 1);
-    let copy = Copy { source: &source, pieces: &pieces, swap_width: 1, at: 0 };
-    execute::run(&[copy], &Spread::new(&patch, &to), threads, &Progress::default()).unwrap();
+    let copy = Transfer { source: &source, pieces: &pieces, conversion: Conversion::None, at: 0 };
+    execute::run(&[copy], &StridedSink::new(&patch, &to), threads, &Progress::default()).unwrap();
     patch.finish(false).unwrap();
     fs::read(kept.path()).unwrap()
 }
@@ -110,7 +111,7 @@ fn slice(view: &View, bytes: Vec<u8>) -> Vec<u8> {
     let sink = Memory::new(view.bytes(), WriteOrder::Any);
     let plan = Plan::new(view, 1, 1 << 18);
     let source = Bytes { data: bytes, limit: None };
-    let copy = Copy { source: &source, pieces: &plan, swap_width: 1, at: 0 };
+    let copy = Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 };
     execute::run(&[copy], &sink, 1, &Progress::default()).unwrap();
     sink.into_bytes()
 }
@@ -145,16 +146,16 @@ proptest! {
     ) {
         let selection = resolve(&expr, &place.shape, false).unwrap();
         let view = View::new(&place.layout(), &selection).unwrap();
-        let strided = Strided::from_axes(view.offset(), view.axes(), view.itemsize());
+        let runs = view.runs().coalesced();
         let file = place.file(3);
         let mut ends: Vec<u64> = cuts.iter().map(|cut| (cut * view.bytes() as f64) as u64).collect();
         ends.push(view.bytes());
         ends.sort_unstable();
         let (mut dense, mut start) = (vec![], 0);
         for end in ends {
-            strided.parts(start..end, &mut |part| {
+            runs.split(start..end, &mut |part| {
                 let mut out = vec![0; part.bytes() as usize];
-                execute::pack::pack(&part.axes, part.run, &file, part.first as usize, &mut out);
+                execute::pack::pack(&part.axes, part.run, &file, part.offset as usize, &mut out);
                 dense.extend(out);
                 Ok::<(), ()>(())
             }).unwrap();
@@ -212,7 +213,7 @@ proptest! {
 
         let i64s = DType::Scalar(Scalar::I64, Endian::Little);
         let tensor = Indices { dtype: &i64s, shape: &index_place.shape, order: index_order, offset: 5 };
-        let out_of_range = if skip { OutOfRange::Nowhere } else { OutOfRange::Error };
+        let out_of_range = if skip { OutOfRange::Drop } else { OutOfRange::Error };
         let scatter =
             Scatter::new(&place.layout(), &tensor, &values.layout(), out_of_range, 1).unwrap();
         let (kept, patch) = patched(&file);
@@ -220,7 +221,7 @@ proptest! {
             (Bytes { data: value_file, limit: None }, Bytes { data: indices, limit: None });
         scatter.positions().check(&indices, threads).unwrap();
         let pieces = scatter.pieces();
-        let copy = Copy { source: &source, pieces: &pieces, swap_width: 1, at: 0 };
+        let copy = Transfer { source: &source, pieces: &pieces, conversion: Conversion::None, at: 0 };
         let sink = scatter.into_target(&patch, &indices);
         execute::run(&[copy], &sink, threads, &Progress::default()).unwrap();
         patch.finish(false).unwrap();

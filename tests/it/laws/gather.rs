@@ -6,8 +6,8 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 use tslice::dtype::{DType, Endian, Scalar};
-use tslice::execute::{self, Copy, ExecuteError, FillError, Progress};
-use tslice::gather::{BadPosition, Gather, Indices, Options, OutOfRange};
+use tslice::execute::{self, BadPosition, Conversion, ExecuteError, FillError, Progress, Transfer};
+use tslice::gather::{Gather, Indices, Options, OutOfRange};
 use tslice::index::resolve::{AxisSelection, resolve};
 use tslice::index::{IndexExpr, Item, Slice};
 use tslice::shape::{Order, contiguous_strides};
@@ -174,7 +174,8 @@ impl Case {
         assert_eq!(gather.shape(), self.shape());
         let sink = Memory::new(gather.bytes(), way.write);
         let gathering = gather.with(&indices)?;
-        let copies = [Copy { source: &source, pieces: &gathering, swap_width: 1, at: 0 }];
+        let copies =
+            [Transfer { source: &source, pieces: &gathering, conversion: Conversion::None, at: 0 }];
         let outcome = execute::run(&copies, &sink, way.threads, &Progress::default());
         outcome.map(|()| sink.into_bytes()).map_err(fill)
     }
@@ -213,7 +214,7 @@ fn order() -> impl Strategy<Value = Order> {
 
 fn options() -> impl Strategy<Value = Options> {
     let out_of_range =
-        prop_oneof![Just(OutOfRange::Nowhere), Just(OutOfRange::Clip), Just(OutOfRange::Wrap)];
+        prop_oneof![Just(OutOfRange::Drop), Just(OutOfRange::Clip), Just(OutOfRange::Wrap)];
     let hold = prop_oneof![Just(0u64), Just(1 << 16)];
     let piece_bytes = prop_oneof![1u64..100, 100u64..5000, Just(1 << 18)];
     (out_of_range, order(), hold, piece_bytes).prop_map(
@@ -322,7 +323,7 @@ proptest! {
     fn a_gather_is_a_loop_over_elements(case in case(true), way in way()) {
         let mut case = case;
         if columns(&case).contains(&0) && !case.numbers.is_empty() {
-            case.options.out_of_range = OutOfRange::Nowhere;
+            case.options.out_of_range = OutOfRange::Drop;
         }
         prop_assert_eq!(case.run(&way).unwrap(), case.naive());
     }
@@ -412,7 +413,7 @@ proptest! {
         let sink = Memory::new(gather.bytes(), way.write);
         let gathering = gather.with(&indices).unwrap();
         let source = Bytes { data: file, limit: way.window };
-        let copies = [Copy { source: &source, pieces: &gathering, swap_width: 1, at: 0 }];
+        let copies = [Transfer { source: &source, pieces: &gathering, conversion: Conversion::None, at: 0 }];
         execute::run(&copies, &sink, way.threads, &Progress::default()).unwrap();
         prop_assert_eq!(sink.into_bytes(), expected);
     }

@@ -4,7 +4,7 @@
 //! output's positions and computes each one's place in the input from the selection alone.
 
 use proptest::prelude::*;
-use tslice::execute::{self, Copy, Progress};
+use tslice::execute::{self, Conversion, Progress, Transfer};
 use tslice::index::resolve::{AxisSelection, Selection, resolve};
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{IndexExpr, Item, Slice, numpy};
@@ -92,7 +92,7 @@ fn engine(tensor: &Tensor, selection: &Selection, order: Order, way: &Way) -> Ve
         }
         WriteOrder::Ascending => Plan::new(&view, 1, way.piece_bytes),
     };
-    let copies = [Copy { source: &source, pieces: &plan, swap_width: 1, at: 0 }];
+    let copies = [Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 }];
     execute::run(&copies, &sink, way.threads, &Progress::default()).unwrap();
     sink.into_bytes()
 }
@@ -205,12 +205,12 @@ proptest! {
         let (mut input, mut output) = (0, 0);
         for number in 0..plan.pieces() {
             let piece = plan.piece(number);
-            let span = tslice::view::reach(&piece.axes, piece.run);
+            let span = piece.input.byte_bounds();
             prop_assert!((span.end - span.start) as u64 <= window);
-            prop_assert!(piece.input as i64 + span.start >= input);
-            prop_assert_eq!(piece.place.output, output);
-            input = piece.input as i64 + span.end;
-            output += piece.place.bytes();
+            prop_assert!(span.start >= input);
+            prop_assert_eq!(piece.output.offset, output);
+            input = span.end;
+            output += piece.output.bytes();
         }
         prop_assert_eq!(output, view.bytes());
     }

@@ -1,13 +1,13 @@
 //! From raw index numbers to byte offsets: one multiplication and one comparison a number.
 //!
-//! A tuple of numbers lies together, one number for each of the axes that it speaks of. The
-//! kernels know the width and the byte order of the numbers and, up to four, how many make a
-//! tuple; they only notice *that* a number lies outside its axis. Which one, and what becomes of
-//! it, is worked out by the caller with [`Integers::value`].
+//! What NumPy calls `ravel_multi_index`. A tuple of numbers lies together, one number for each axis
+//! that it indexes. The kernels are compiled for each width and byte order of the numbers and, up
+//! to four, for how many make a tuple; they only notice *that* a number is out of range. Which one,
+//! and what happens then, the caller finds out with [`Integers::value`].
 
 use crate::dtype::{DType, Endian, Scalar};
 
-/// An axis that one number of each tuple speaks of.
+/// An axis that one number of each tuple indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// The length of the axis, less than 2^63.
@@ -25,9 +25,9 @@ pub(super) struct Integers {
     endian: Endian,
 }
 
-/// Writes the offset of each tuple of `raw` to its place in `out`; false where some number is no
-/// position of its axis, and the offsets mean nothing then.
-pub(super) type Merge = fn(raw: &[u8], columns: &[Column], out: &mut [u64]) -> bool;
+/// Writes the offset of each tuple of `raw` to `out`; false where some number is no position of its
+/// axis, and the offsets mean nothing then.
+pub(super) type Ravel = fn(raw: &[u8], columns: &[Column], out: &mut [u64]) -> bool;
 
 impl Integers {
     /// `None` for dtypes that are no integers; booleans are none.
@@ -59,7 +59,7 @@ impl Integers {
     }
 
     /// The kernel for tuples of `count` numbers.
-    pub(super) fn merge(self, count: usize) -> Merge {
+    pub(super) fn ravel(self, count: usize) -> Ravel {
         match (self.width, self.signed, self.endian) {
             (1, true, _) => by_count::<i8, 1>(count),
             (1, false, _) => by_count::<u8, 1>(count),
@@ -79,17 +79,17 @@ impl Integers {
     }
 }
 
-fn by_count<W: Word<B>, const B: usize>(count: usize) -> Merge {
+fn by_count<W: Word<B>, const B: usize>(count: usize) -> Ravel {
     match count {
-        1 => merge::<W, B, 1>,
-        2 => merge::<W, B, 2>,
-        3 => merge::<W, B, 3>,
-        4 => merge::<W, B, 4>,
-        _ => merge_any::<W, B>,
+        1 => ravel::<W, B, 1>,
+        2 => ravel::<W, B, 2>,
+        3 => ravel::<W, B, 3>,
+        4 => ravel::<W, B, 4>,
+        _ => ravel_any::<W, B>,
     }
 }
 
-fn merge<W: Word<B>, const B: usize, const N: usize>(
+fn ravel<W: Word<B>, const B: usize, const N: usize>(
     raw: &[u8],
     columns: &[Column],
     out: &mut [u64],
@@ -111,7 +111,7 @@ fn merge<W: Word<B>, const B: usize, const N: usize>(
 }
 
 /// The same for any count of numbers, 0 included.
-fn merge_any<W: Word<B>, const B: usize>(raw: &[u8], columns: &[Column], out: &mut [u64]) -> bool {
+fn ravel_any<W: Word<B>, const B: usize>(raw: &[u8], columns: &[Column], out: &mut [u64]) -> bool {
     let numbers = raw.as_chunks::<B>().0;
     out.fill(0);
     let mut inside = true;
@@ -189,7 +189,7 @@ mod tests {
                     for count in 1..6 {
                         let columns = vec![Column { len: i64::MAX as u64, stride: 1 }; count];
                         let (mut out, tuple) = ([7], raw.repeat(count));
-                        let inside = integers.merge(count)(&tuple, &columns, &mut out);
+                        let inside = integers.ravel(count)(&tuple, &columns, &mut out);
                         assert_eq!(inside, (0..i128::from(i64::MAX)).contains(&value));
                         if inside && value < 1 << 40 {
                             assert_eq!(i128::from(out[0]), value * count as i128);

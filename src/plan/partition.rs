@@ -1,16 +1,16 @@
-//! The two ways to cut an output into pieces: ranges of it, and boxes of several rows.
+//! The two ways to divide an output into pieces: ranges of it, and boxes of several rows.
 //!
-//! Both know a piece by its number alone, and divide lengths evenly, so that no piece is tiny.
+//! Both compute a piece from its number, and divide lengths evenly, so that no piece is tiny.
 
-use super::ahead::PANEL_BYTES;
-use super::{Piece, Place, Tiling};
-use crate::view::Axis;
+use super::prefetch::PANEL_BYTES;
+use super::{OutputRows, Piece, Tiling};
+use crate::runs::{Axis, Runs, dense_bytes, distance, unravel_index};
 
-/// How a plan's output is cut.
+/// How a plan's output is divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum Partition {
     /// There are no bytes.
-    Nothing,
+    Empty,
     Ranges(Ranges),
     Boxes(Boxes),
 }
@@ -18,7 +18,7 @@ pub(super) enum Cut {
 /// Pieces that are ranges of the output, in its order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ranges {
-    /// The axis that is cut; `axes.len()` for the run itself.
+    /// The axis that is divided; `axes.len()` for the run itself.
     pub(super) axis: usize,
     /// Items of that axis (bytes, of the run) in a piece, and pieces along it.
     pub(super) chunk: u64,
@@ -28,58 +28,54 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    /// Cut the outermost axis one of whose items (its inner axes and their bytes) fits a piece.
+    /// Divide the outermost axis one of whose items (its inner axes and their bytes) fits a piece.
     pub(super) fn choose(
-        axes: &[Axis],
-        run: u64,
+        input: &Runs,
         unit: u64,
         piece_bytes: u64,
         fits: impl Fn(&[Axis], u64) -> bool,
     ) -> Ranges {
-        let mut inner = run;
-        let mut cut = None;
+        let Runs { axes, run, .. } = input;
+        let mut inner = *run;
+        let mut divided = None;
         for (at, axis) in axes.iter().enumerate().rev() {
             if !fits(&axes[at + 1..], inner) {
                 break;
             }
-            cut = Some((at, axis.len, inner, 1));
+            divided = Some((at, axis.len, inner, 1));
             inner = inner.saturating_mul(axis.len);
         }
-        let (axis, len, inner, unit) = cut.unwrap_or((axes.len(), run, 1, unit));
+        let (axis, len, inner, unit) = divided.unwrap_or((axes.len(), *run, 1, unit));
         let most = (piece_bytes / inner / unit * unit).max(unit);
         let chunk = evenly(len, most).next_multiple_of(unit).min(len);
         Ranges { axis, chunk, chunks: len.div_ceil(chunk), inner }
     }
 
     pub(super) fn pieces(&self, axes: &[Axis]) -> u64 {
-        axes[..self.axis].iter().map(|axis| axis.len).product::<u64>() * self.chunks
+        dense_bytes(&axes[..self.axis], self.chunks)
     }
 
-    pub(super) fn piece(&self, offset: u64, axes: &[Axis], run: u64, number: u64) -> Piece {
-        let Ranges { axis: at, chunk, chunks, inner } = *self;
-        let (outer, cut) = axes.split_at(at);
-        let whole = cut.first().map_or(run, |axis| axis.len);
+    pub(super) fn piece(&self, input: &Runs, number: u64) -> Piece {
+        let Ranges { axis, chunk, chunks, inner } = *self;
+        let (outer, divided) = input.axes.split_at(axis);
+        let whole = divided.first().map_or(input.run, |axis| axis.len);
         let first = number % chunks * chunk;
         let len = chunk.min(whole - first);
-        let mut rest = number / chunks;
-        let output = (rest * whole + first) * inner;
-        let mut input = offset as i64;
-        for axis in outer.iter().rev() {
-            input += (rest % axis.len) as i64 * axis.stride;
-            rest /= axis.len;
-        }
-        let (mut axes, mut run) = (cut.to_vec(), run);
+        let outer_item = number / chunks;
+        let output = OutputRows::range((outer_item * whole + first) * inner, len * inner);
+        let mut offset = input.offset + distance(outer, outer_item);
+        let (mut axes, mut run) = (divided.to_vec(), input.run);
         match axes.first_mut() {
             Some(axis) => {
-                input += first as i64 * axis.stride;
+                offset += first as i64 * axis.stride;
                 axis.len = len;
             }
             None => {
-                input += first as i64;
+                offset += first as i64;
                 run = len;
             }
         }
-        Piece { input: input as u64, axes, run, place: Place::range(output, len * inner) }
+        Piece { input: Runs { offset, axes, run }, output }
     }
 }
 
@@ -101,7 +97,8 @@ const ROW_BYTES: u64 = 16 << 10;
 
 impl Boxes {
     /// Boxes of those sizes; `None` where ranges serve as well.
-    pub(super) fn choose(axes: &[Axis], run: u64, tiling: Tiling) -> Option<Boxes> {
+    pub(super) fn choose(input: &Runs, tiling: Tiling) -> Option<Boxes> {
+        let (axes, run) = (&input.axes[..], input.run);
         let along = transposed_axis(axes, run)?;
         let Tiling { box_bytes, width_bytes, .. } = tiling;
         let row_most = (box_bytes * run / width_bytes.max(run)).min(ROW_BYTES).max(run);
@@ -115,24 +112,28 @@ impl Boxes {
         Some(Boxes { along, rows, across, chunk })
     }
 
-    /// The axes that neither a row nor the rows of a piece go along.
-    fn outer<'a>(&self, axes: &'a [Axis]) -> impl DoubleEndedIterator<Item = (usize, &'a Axis)> {
+    /// The axes along which pieces are counted, the fastest first, and the items of each in a
+    /// piece: neighbouring pieces lie along `along`, then along `across`, then along the axes that
+    /// neither a row nor the rows of a piece go along.
+    fn counted(&self) -> impl Iterator<Item = (usize, u64)> {
         let along = self.along;
-        axes[..self.across].iter().enumerate().filter(move |(at, _)| *at != along)
+        let outer = (0..self.across).rev().filter(move |&axis| axis != along);
+        [(along, self.rows), (self.across, self.chunk)]
+            .into_iter()
+            .chain(outer.map(|axis| (axis, 1)))
     }
 
     pub(super) fn pieces(&self, axes: &[Axis]) -> u64 {
-        self.outer(axes).map(|(_, axis)| axis.len).product::<u64>()
-            * axes[self.across].len.div_ceil(self.chunk)
-            * axes[self.along].len.div_ceil(self.rows)
+        self.counted().map(|(axis, chunk)| axes[axis].len.div_ceil(chunk)).product()
     }
 
     /// Where a panel begins with piece `number`: the number of its pieces, and the axes of all
     /// that they need. A panel is all of the axis along, and as many items across as fit.
-    pub(super) fn panel(&self, axes: &[Axis], run: u64, number: u64) -> Option<(u64, Vec<Axis>)> {
+    pub(super) fn panel(&self, input: &Runs, number: u64) -> Option<(u64, Vec<Axis>)> {
+        let (axes, run) = (&input.axes[..], input.run);
         let (along, across) = (axes[self.along], axes[self.across]);
         let inner = &axes[self.across + 1..];
-        let item = run * along.len * inner.iter().map(|axis| axis.len).product::<u64>();
+        let item = along.len * dense_bytes(inner, run);
         let chunks = (PANEL_BYTES / item.saturating_mul(self.chunk)).max(1);
         let (beside, below) = (along.len.div_ceil(self.rows), across.len.div_ceil(self.chunk));
         let first = number / beside % below;
@@ -145,39 +146,33 @@ impl Boxes {
         Some((beside * chunks, axes))
     }
 
-    pub(super) fn piece(&self, offset: u64, axes: &[Axis], run: u64, number: u64) -> Piece {
-        let bytes_from =
-            |axis: usize| run * axes[axis..].iter().map(|axis| axis.len).product::<u64>();
-        let (mut input, mut output, mut rest) = (offset as i64, 0, number);
-        // Take `len` items of an axis at a time: which ones, by the digits of the number.
-        let mut part = |at: usize, chunk: u64| {
-            let axis = axes[at];
-            let first = rest % axis.len.div_ceil(chunk) * chunk;
-            rest /= axis.len.div_ceil(chunk);
-            input += first as i64 * axis.stride;
-            output += first * bytes_from(at + 1);
-            Axis { len: chunk.min(axis.len - first), stride: axis.stride }
-        };
-        let along = part(self.along, self.rows);
-        let across = part(self.across, self.chunk);
-        for (at, _) in self.outer(axes).rev() {
-            part(at, 1);
+    pub(super) fn piece(&self, input: &Runs, number: u64) -> Piece {
+        let mut axes = input.axes.clone();
+        let bytes_from = |axis: usize| dense_bytes(&input.axes[axis..], input.run);
+        let (mut offset, mut output) = (input.offset, 0);
+        let counts = self.counted().map(|(axis, chunk)| input.axes[axis].len.div_ceil(chunk));
+        for ((axis, chunk), index) in self.counted().zip(unravel_index(counts, number)) {
+            let first = index * chunk;
+            offset += first as i64 * axes[axis].stride;
+            output += first * bytes_from(axis + 1);
+            axes[axis].len = chunk.min(axes[axis].len - first);
         }
+        let (along, across) = (axes[self.along], axes[self.across]);
         let row_bytes = across.len * bytes_from(self.across + 1);
         let row_stride = bytes_from(self.along + 1);
-        let place = if row_bytes == row_stride {
-            Place::range(output, along.len * row_bytes)
+        let output = if row_bytes == row_stride {
+            OutputRows::range(output, along.len * row_bytes)
         } else {
-            Place { output, rows: along.len, row_bytes, row_stride }
+            OutputRows { offset: output, rows: along.len, row_bytes, row_stride }
         };
         let axes = [&[along, across], &axes[self.across + 1..]].concat();
-        Piece { input: input as u64, axes, run, place }
+        Piece { input: Runs { offset, axes, run: input.run }, output }
     }
 }
 
 /// The axis whose items of `run` bytes are neighbours in the input, where that is not the axis
 /// whose items are neighbours in the output, and items are small enough to transpose.
-pub fn transposed_axis(axes: &[Axis], run: u64) -> Option<usize> {
+pub(crate) fn transposed_axis(axes: &[Axis], run: u64) -> Option<usize> {
     let (across, outer) = axes.split_last()?;
     let far = across.stride.unsigned_abs() > 16 && across.len > 1;
     let neighbours = |axis: &Axis| axis.stride.unsigned_abs() == run;

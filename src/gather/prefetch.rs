@@ -1,25 +1,25 @@
-//! Having the pages that rows lie on before they are copied.
+//! Bringing in the pages of rows before they are copied.
 //!
-//! Random rows of a file that is not in the page cache cost a turn of the disk each, unless they
-//! are asked for some hundreds ahead. Where the file is in the cache and its rows lie densely,
-//! faults are the cost, and mapping all its pages at once is cheaper. Which of the two it is, if
-//! any, a sample of the rows tells. Nothing here can fail or change a byte.
+//! Random rows of a file that is not in the page cache cost one disk access each, unless they are
+//! prefetched some hundreds ahead. Where the file is in the cache and the rows are dense, page
+//! faults are the cost, and mapping all pages at once is cheaper. A sample of the rows tells which
+//! case it is. Nothing here can fail or change a byte.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Gathering, NOWHERE};
+use super::{DROPPED, GatherPieces};
+use crate::runs::{byte_bounds, span_bytes};
 use crate::source::{Advice, Source};
-use crate::view::reach;
 
-/// Rows that are asked for ahead of those that are copied.
+/// How many rows are prefetched ahead of those that are copied.
 pub(super) const AHEAD: u64 = 1024;
 
 /// The sample: so many rows at each of so many places.
 const NEIGHBOURS: usize = 16;
 const PLACES: u64 = 16;
 
-/// Rows asked for in one call may have gaps between them, in bytes.
+/// Rows with gaps up to this, in bytes, are prefetched in one call.
 const GAP: u64 = 4096;
 
 /// A fault maps about as much of a cached file at once, in bytes.
@@ -28,9 +28,9 @@ const AROUND: u64 = 64 << 10;
 /// What is mapped in one call, in bytes.
 const CHUNK: u64 = 16 << 20;
 
-/// What was found out about the params' pages.
+/// What is known of the params' pages.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
+pub(super) struct PageCache {
     state: OnceLock<State>,
     /// How many chunks of the params were mapped.
     mapped: AtomicU64,
@@ -42,44 +42,46 @@ enum State {
     Cached,
     /// The same, and the rows lie densely in a map.
     Dense,
-    /// The disk has to be waited for.
+    /// Some of it must be read from the disk.
     Cold,
 }
 
-impl Gathering<'_> {
-    /// Before the rows from row `first` on are copied; `fresh` where nobody has asked for them.
+impl GatherPieces<'_> {
+    /// Called before the rows from row `first` on are copied; `fresh` where nobody has prefetched
+    /// them.
     pub(super) fn prepare(&self, source: &dyn Source, first: u64, fresh: bool) {
-        match *self.ahead.state.get_or_init(|| self.sample(source)) {
+        match *self.page_cache.state.get_or_init(|| self.sample(source)) {
             State::Cached => {}
             State::Dense => self.map(source),
-            State::Cold if fresh => self.ask(source, first, AHEAD),
+            State::Cold if fresh => self.prefetch(source, first, AHEAD),
             State::Cold => {}
         }
     }
 
-    /// Ask for `count` rows that lie [`AHEAD`] of row `first`.
-    pub(super) fn look_ahead(&self, source: &dyn Source, first: u64, count: u64) {
-        if self.ahead.state.get() == Some(&State::Cold) {
-            self.ask(source, first.saturating_add(AHEAD), count);
+    /// Prefetch `count` rows that lie [`AHEAD`] of row `first`.
+    pub(super) fn prefetch_ahead(&self, source: &dyn Source, first: u64, count: u64) {
+        if self.page_cache.state.get() == Some(&State::Cold) {
+            self.prefetch(source, first.saturating_add(AHEAD), count);
         }
     }
 
     fn sample(&self, source: &dyn Source) -> State {
         let gather = &self.gather;
         let rows = gather.row_count();
-        let slab = reach(&gather.slab, gather.run);
-        // a slab with long gaps in it is left to the kernel: it would be mostly gaps
-        let gaps = (slab.end - slab.start) as u64 > 4 * gather.slab_bytes();
-        let mut offsets = [NOWHERE; NEIGHBOURS];
+        let slab = &gather.slab;
+        let lowest = byte_bounds(&slab.axes, slab.run).start;
+        // a slab that is mostly gaps is left to the kernel's readahead
+        let gaps = span_bytes(&slab.axes, slab.run) > 4 * slab.bytes();
+        let mut offsets = [DROPPED; NEIGHBOURS];
         for place in 0..PLACES {
             let first = (u128::from(rows) * u128::from(place) / u128::from(PLACES)) as u64;
             let count = (rows - first).min(NEIGHBOURS as u64) as usize;
-            // a bad position is reported in its turn
+            // a bad position is reported when it is gathered
             if self.offsets(first, &mut offsets[..count]).is_err() {
                 continue;
             }
-            for offset in offsets[..count].iter().filter(|&&offset| offset != NOWHERE) {
-                if !gaps && !source.is_cached(offset.wrapping_add_signed(slab.start)) {
+            for offset in offsets[..count].iter().filter(|&&offset| offset != DROPPED) {
+                if !gaps && !source.is_cached(offset.wrapping_add_signed(lowest)) {
                     if source.window_limit().is_none() {
                         source.advise(gather.params.clone(), Advice::Random);
                     }
@@ -92,15 +94,15 @@ impl Gathering<'_> {
         if dense { State::Dense } else { State::Cached }
     }
 
-    /// Map the pages of the params, together with whoever else comes here.
+    /// Map the pages of the params; all workers that come here share the work.
     fn map(&self, source: &dyn Source) {
         let params = &self.gather.params;
         loop {
-            let chunk = self.ahead.mapped.fetch_add(1, Ordering::Relaxed);
+            let chunk = self.page_cache.mapped.fetch_add(1, Ordering::Relaxed);
             let start = params.start.saturating_add(chunk.saturating_mul(CHUNK));
             if start >= params.end {
-                // so that the count cannot come around
-                self.ahead.mapped.fetch_sub(1, Ordering::Relaxed);
+                // so that the count cannot wrap around
+                self.page_cache.mapped.fetch_sub(1, Ordering::Relaxed);
                 return;
             }
             source.advise(start..params.end.min(start + CHUNK), Advice::Populate);
@@ -108,16 +110,16 @@ impl Gathering<'_> {
     }
 
     /// Begin to read `count` rows from row `first` on.
-    fn ask(&self, source: &dyn Source, first: u64, count: u64) {
+    fn prefetch(&self, source: &dyn Source, first: u64, count: u64) {
         let gather = &self.gather;
         let count = count.min(gather.row_count().saturating_sub(first));
-        let slab = reach(&gather.slab, gather.run);
+        let slab = byte_bounds(&gather.slab.axes, gather.slab.run);
         let mut offsets = vec![0; count as usize];
         if self.offsets(first, &mut offsets).is_err() {
             return;
         }
         let mut range = 0..0;
-        for offset in offsets.into_iter().filter(|&offset| offset != NOWHERE) {
+        for offset in offsets.into_iter().filter(|&offset| offset != DROPPED) {
             let start = offset.wrapping_add_signed(slab.start);
             let end = offset.wrapping_add_signed(slab.end);
             if start >= range.start && start <= range.end + GAP {
