@@ -13,7 +13,7 @@ use std::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tslice::execute::pack::{pack, pack_plainly};
 use tslice::plan::PIECE_BYTES;
-use tslice::view::{Axis, reach};
+use tslice::runs::{Axis, byte_bounds};
 
 /// Runs along axes, as a plan hands them to the kernels.
 struct Pattern {
@@ -47,7 +47,7 @@ fn patterns() -> Vec<Pattern> {
 
 fn kernels(criterion: &mut Criterion) {
     for Pattern { name, axes, run } in patterns() {
-        let reach = reach(&axes, run);
+        let reach = byte_bounds(&axes, run);
         let input = vec![1u8; (reach.end - reach.start) as usize];
         let first = -reach.start as usize;
         let bytes = run * axes.iter().map(|axis| axis.len).product::<u64>();

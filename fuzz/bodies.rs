@@ -1,6 +1,6 @@
 //! What the fuzzers run: one function a target, from any bytes to laws that must hold.
 //!
-//! Shared by the targets of cargo-fuzz and by `tests/fuzz_corpus.rs`, which runs them over the
+//! Shared by the targets of cargo-fuzz and by `tests/it/fuzz_corpus.rs`, which runs them over the
 //! seeds and findings that are kept in `fuzz/corpus`. A law that is broken is a panic.
 
 use std::io::Read;
@@ -9,19 +9,19 @@ use std::path::{Component, Path};
 use std::sync::{Arc, Mutex};
 
 use tslice::dtype::{DType, Endian, Scalar};
-use tslice::execute::{self, Copy, Progress};
+use tslice::element;
+use tslice::execute::{self, Conversion, Progress, Transfer};
 use tslice::format::npz::{self, Member};
-use tslice::format::shards::{Index, ShardsError, index_json};
+use tslice::format::shards::{ShardIndex, ShardsError, index_json};
 use tslice::format::{Contents, Format, FormatError, Tensor, npy, read_contents, safetensors};
-use tslice::index::nested::{self, Nested};
-use tslice::index::resolve::{Pick, Selection, resolve};
+use tslice::index::array::{self, IntArray};
+use tslice::index::resolve::{AxisSelection, Selection, resolve};
 use tslice::index::strided_slice::{StridedSlice, parse_list, parse_mask};
 use tslice::index::{IndexExpr, Item, Slice, numpy};
-use tslice::number::element;
 use tslice::plan::Plan;
 use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::{Sink, SinkError, WriteOrder};
-use tslice::source::{Deflated, Reader, Source, SourceError, Unpacked};
+use tslice::source::{DeflatedRange, InflatedSource, Reader, Source, SourceError};
 use tslice::view::{Layout, View};
 
 /// A target's body.
@@ -115,9 +115,9 @@ pub(crate) fn strided_slice(data: &[u8]) {
 /// any dtype, the second byte order the first one backwards.
 pub(crate) fn typed_numbers(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    match nested::parse(text) {
-        Ok(Nested { shape, numbers }) => {
-            assert_eq!(shape.iter().product::<u64>(), numbers.len() as u64);
+    match array::parse(text) {
+        Ok(IntArray { shape, values }) => {
+            assert_eq!(shape.iter().product::<u64>(), values.len() as u64);
             assert!(!shape.is_empty() && shape.len() <= 64);
         }
         Err(error) => {
@@ -126,8 +126,8 @@ pub(crate) fn typed_numbers(data: &[u8]) {
         }
     }
     for scalar in Scalar::ALL {
-        let little = element(text, &DType::Scalar(scalar, Endian::Little));
-        let big = element(text, &DType::Scalar(scalar, Endian::Big));
+        let little = element::parse(text, &DType::Scalar(scalar, Endian::Little));
+        let big = element::parse(text, &DType::Scalar(scalar, Endian::Big));
         assert_eq!(little.is_ok(), big.is_ok());
         if let (Ok(mut little), Ok(big)) = (little, big) {
             assert_eq!(little.len() as u64 * 8, scalar.bits());
@@ -138,7 +138,7 @@ pub(crate) fn typed_numbers(data: &[u8]) {
     }
     // what Rust's own parser reads too is the same to the bit
     if let Ok(value) = text.parse::<f64>()
-        && let Ok(bytes) = element(text, &DType::Scalar(Scalar::F64, Endian::Little))
+        && let Ok(bytes) = element::parse(text, &DType::Scalar(Scalar::F64, Endian::Little))
     {
         let ours = f64::from_le_bytes(bytes.try_into().expect("8 bytes"));
         assert!(
@@ -278,7 +278,8 @@ fn assert_inflates(archive: &Arc<dyn Source>, data: &[u8], member: &Member) {
     const MOST: u64 = 1 << 20;
     let Member { data: range, len, crc, .. } = member.clone();
     let compressed = &data[range.start as usize..range.end as usize];
-    let unpacked = Unpacked::from(Deflated { archive: Arc::clone(archive), range, len, crc });
+    let unpacked =
+        InflatedSource::from(DeflatedRange { archive: Arc::clone(archive), range, len, crc });
     assert_array(member, &mut unpacked.stream());
 
     let (mut stream, mut bytes) = (unpacked.stream(), Vec::new());
@@ -312,15 +313,15 @@ fn assert_inflates(archive: &Arc<dyn Source>, data: &[u8], member: &Member) {
 /// An index of any bytes: files are plain names and each is used; what is read is what the JSON
 /// says, is written and read again, and agrees with just those shards that it describes.
 pub(crate) fn shard_index(data: &[u8]) {
-    let index = match Index::parse(data) {
+    let index = match ShardIndex::parse(data) {
         Ok(index) => index,
         Err(error) => {
-            let again = Index::parse(data).expect_err("refused before").to_string();
+            let again = ShardIndex::parse(data).expect_err("refused before").to_string();
             assert_eq!(error.to_string(), again);
             return assert_one_short_line(&again);
         }
     };
-    let again = Index::parse(data).expect("accepted before");
+    let again = ShardIndex::parse(data).expect("accepted before");
     assert_eq!((&again.files, &again.tensors), (&index.files, &index.tensors));
     assert!(index.files.is_sorted_by(|one, next| one < next));
     for (number, file) in index.files.iter().enumerate() {
@@ -340,7 +341,7 @@ pub(crate) fn shard_index(data: &[u8]) {
         assert!(pairs.iter().all(|(name, file)| map[*name] == *file));
     }
     let written = index_json(&pairs, index.metadata.clone(), 48, 12).expect("what was read");
-    let again = Index::parse(&written).expect("an index of our own");
+    let again = ShardIndex::parse(&written).expect("an index of our own");
     pairs.sort_unstable();
     assert!(again.tensors.iter().map(|(name, at)| (&**name, &*again.files[*at])).eq(pairs));
     let mut metadata = index.metadata;
@@ -352,7 +353,7 @@ pub(crate) fn shard_index(data: &[u8]) {
 }
 
 /// A shard with the tensors that the index places there is right; with one less or more it is not.
-fn assert_shard(index: &Index, file: usize) {
+fn assert_shard(index: &ShardIndex, file: usize) {
     let tensor = |name: &str| Tensor {
         name: Some(name.to_owned()),
         dtype: DType::Scalar(Scalar::U8, Endian::Little),
@@ -399,21 +400,21 @@ fn assert_selects(expr: &IndexExpr) {
                 continue;
             }
         };
-        for pick in &selection.picks {
-            match pick {
-                Pick::Index { axis, at } => assert!(at < &shape[*axis]),
-                Pick::Range { axis, start, step, len } => {
+        for selected in &selection.axes {
+            match selected {
+                AxisSelection::Index { axis, at } => assert!(at < &shape[*axis]),
+                AxisSelection::Range { axis, start, step, len } => {
                     assert!(*step != 0 && *len <= shape[*axis]);
                     let last =
                         i128::from(*start) + i128::from(*step) * i128::from(len.saturating_sub(1));
                     let inside = 0..i128::from(shape[*axis]);
-                    assert!(*len == 0 || inside.contains(&i128::from(*start)), "{pick:?}");
-                    assert!(*len == 0 || inside.contains(&last), "{pick:?}");
+                    assert!(*len == 0 || inside.contains(&i128::from(*start)), "{selected:?}");
+                    assert!(*len == 0 || inside.contains(&last), "{selected:?}");
                 }
-                Pick::List { axis, positions } => {
+                AxisSelection::List { axis, positions } => {
                     assert!(positions.iter().all(|at| at < &shape[*axis]));
                 }
-                Pick::NewAxis => {}
+                AxisSelection::NewAxis => {}
             }
         }
         let layout = Layout { shape, item_bits: 8, order: Order::C, offset: 80 };
@@ -444,7 +445,7 @@ pub(crate) fn engine(data: &[u8]) {
     let offset = dice.below(17);
     let expr = dice.expression();
     let Ok(selection) = resolve(&expr, &shape, dice.below(2) == 1) else { return };
-    if selection.picks.iter().any(|pick| matches!(pick, Pick::List { .. })) {
+    if selection.axes.iter().any(|selected| matches!(selected, AxisSelection::List { .. })) {
         return;
     }
     let out_order = dice.order();
@@ -460,7 +461,7 @@ pub(crate) fn engine(data: &[u8]) {
     let view = if out_order == Order::F { view.transposed() } else { view };
     let plan = Plan::new(&view, 1, piece_bytes);
     let sink = Memory { write, bytes: Mutex::new((vec![None; view.bytes() as usize], 0)) };
-    let copies = [Copy { source: &source, pieces: &plan, swap_width: 1, at: 0 }];
+    let copies = [Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 }];
     execute::run(&copies, &sink, 2, &Progress::default()).expect("memory does not fail");
     let (bytes, _) = sink.bytes.into_inner().expect("no worker panicked");
     let found: Vec<u8> = bytes.into_iter().map(|byte| byte.expect("every byte")).collect();
@@ -472,14 +473,14 @@ fn naive(layout: &Layout<'_>, data: &[u8], selection: &Selection, order: Order) 
     let itemsize = layout.item_bits / 8;
     let strides = contiguous_strides(layout.shape, itemsize, layout.order).expect("small");
     let (mut first, mut axes) = (layout.offset as i64, Vec::new());
-    for pick in &selection.picks {
-        match *pick {
-            Pick::Index { axis, at } => first += at as i64 * strides[axis],
-            Pick::Range { axis, start, step, len } => {
+    for selected in &selection.axes {
+        match *selected {
+            AxisSelection::Index { axis, at } => first += at as i64 * strides[axis],
+            AxisSelection::Range { axis, start, step, len } => {
                 first += start as i64 * strides[axis];
                 axes.push((len, step * strides[axis]));
             }
-            Pick::NewAxis | Pick::List { .. } => axes.push((1, 0)),
+            AxisSelection::NewAxis | AxisSelection::List { .. } => axes.push((1, 0)),
         }
     }
     if order == Order::F {

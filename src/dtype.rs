@@ -1,7 +1,7 @@
 //! Element types: their sizes, byte orders and names.
 //!
-//! Owns what an element is; the spelling of a type inside a file belongs to the formats. Types
-//! that only `.npy` knows (structures, strings, datetimes) are carried as they are written there.
+//! The names of types inside files belong to the formats. Types that only `.npy` has (structures,
+//! strings, datetimes) are kept as its header writes them.
 //!
 //! ```
 //! use tslice::dtype::{DType, Endian, Scalar};
@@ -15,24 +15,25 @@ use std::fmt;
 /// The type of a tensor's elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DType {
-    /// A number type, which more than one format may know.
+    /// A number type.
     Scalar(Scalar, Endian),
     /// A type that only `.npy` has.
     Npy(NpyType),
 }
 
-/// A type that only `.npy` has, kept as its header spells it.
+/// A type that only `.npy` has, as its header writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NpyType {
     /// The `descr` entry as a Python literal, in the form that np.save writes.
     pub descr: String,
-    /// Bytes an element; may be 0, as for `|S0`.
+    /// Bytes an element; 0 for `|S0` and the like.
     pub itemsize: u64,
 }
 
 impl NpyType {
-    /// Bytes that change places between this type and `other`, which is the same in the other byte
-    /// order: a datetime, a string of UCS-4, a long double. `None` for any other pair of types.
+    /// The width in bytes of the units to reverse when converting to `other`, if that is the same
+    /// type in the other byte order: a datetime, a UCS-4 string, a long double. `None` for any
+    /// other pair of types.
     pub fn swap_width_to(&self, other: &NpyType) -> Option<usize> {
         let (ours, theirs) = (self.descr.trim_matches('\''), other.descr.trim_matches('\''));
         let swapped = match ours.split_at_checked(1)? {
@@ -51,7 +52,7 @@ impl NpyType {
     }
 }
 
-/// The byte order of a scalar of several bytes; `Little` for those of one.
+/// The byte order of a scalar; `Little` for scalars of one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endian {
     /// Least significant byte first.
@@ -90,7 +91,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// All of them, in the order of their declaration.
+    /// All scalars, in the order of declaration.
     pub const ALL: [Scalar; 23] = [
         Scalar::Bool,
         Scalar::I8,
@@ -132,7 +133,7 @@ impl Scalar {
         }
     }
 
-    /// The name NumPy has for it, or for those that NumPy lacks the `ml_dtypes` package.
+    /// NumPy's name, or that of the `ml_dtypes` package for types that NumPy lacks.
     pub const fn name(self) -> &'static str {
         match self {
             Scalar::Bool => "bool",
@@ -161,7 +162,7 @@ impl Scalar {
         }
     }
 
-    /// Kind and size as in an array-interface type string (`f4`); `None` for those that NumPy
+    /// Kind and size as in an array-interface type string (`f4`); `None` for types that NumPy
     /// lacks.
     pub const fn type_string(self) -> Option<&'static str> {
         Some(match self {
@@ -190,7 +191,7 @@ impl Scalar {
 }
 
 impl DType {
-    /// Bits an element: a multiple of 8 but for the 4- and 6-bit floats; 0 for `|S0` and its like.
+    /// Bits an element: a multiple of 8 except for 4- and 6-bit floats; 0 for `|S0` and the like.
     pub fn item_bits(&self) -> u64 {
         match self {
             DType::Scalar(scalar, _) => scalar.bits(),
@@ -198,8 +199,9 @@ impl DType {
         }
     }
 
-    /// Bytes that change places together when the byte order changes: the item of a real number,
-    /// half the item of a complex one, 1 where there is no byte order.
+    /// The width in bytes of the units to reverse when the byte order changes: the whole element of
+    /// a real number, half of a complex one, 1 for types of one byte and for types that only `.npy`
+    /// has.
     pub fn swap_width(&self) -> usize {
         match self {
             DType::Scalar(scalar, _) => {

@@ -14,8 +14,9 @@
 pub mod index;
 
 pub mod dtype;
+pub mod element;
 pub mod gather;
-pub mod number;
+pub mod runs;
 pub mod shape;
 pub mod view;
 

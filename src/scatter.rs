@@ -12,13 +12,14 @@
 //!                    ────────────  row 2
 //! ```
 
-use crate::execute::{Assignment, FillError, unpack::unpack, write_part};
-use crate::gather::{GatherError, Indices, NOWHERE, OutOfRange, Positions};
-use crate::plan::{PIECE_BYTES, Part, Strided};
-use crate::shape::{List, contiguous_strides};
-use crate::sink::{Patch, Shared, Sink, SinkError, WriteOrder};
+use crate::execute::{Assignment, FillError, unpack::unpack, write_runs};
+use crate::gather::{DROPPED, GatherError, Indices, OutOfRange, Positions};
+use crate::plan::{PIECE_BYTES, row_piece_bytes};
+use crate::runs::{Axis, Runs};
+use crate::shape::{AsList, contiguous_strides};
+use crate::sink::{Sink, SinkError, WritableMap, WriteOrder};
 use crate::source::Source;
-use crate::view::{Axis, Layout, View, ViewError, gcd, reach};
+use crate::view::{Layout, ViewError};
 
 /// Rows whose positions are read at a time.
 const BLOCK: u64 = 4096;
@@ -30,16 +31,14 @@ const PAGE: u64 = 4096;
 #[derive(Clone, Debug)]
 pub struct Scatter {
     positions: Positions,
-    /// Where the target's first element lies in its file, in bytes.
-    target: u64,
-    /// A slab of the target, from the byte that its position names.
-    slab: Strided,
+    /// The slab of the target at a tuple of zeros.
+    slab: Runs,
     /// The values, slab after slab, each in the order of the target's bytes.
-    values: Strided,
+    values: Runs,
     piece: u64,
 }
 
-/// Why a scatter cannot be.
+/// Why a scatter is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum ScatterError {
     /// The indices do not fit the target.
@@ -48,10 +47,10 @@ pub enum ScatterError {
     /// The values are not of the shape that the others ask for.
     #[error(
         "the values have shape {}, but indices of shape {} into a target of shape {} ask for {}",
-        List(values),
-        List(indices),
-        List(target),
-        List(expected)
+        AsList(values),
+        AsList(indices),
+        AsList(target),
+        AsList(expected)
     )]
     Values {
         /// The shape of the values.
@@ -93,38 +92,37 @@ impl Scatter {
             });
         }
         let axes = |layout: &Layout<'_>| byte_axes(layout).map_err(GatherError::View);
+        let runs = |offset: u64, axes, run| Runs { offset: offset as i64, axes, run };
         let (slab, values) = if values.shape.contains(&0) {
-            let nothing = Strided::from_axes(0, &[Axis { len: 0, stride: 0 }], 1);
+            let nothing = runs(0, vec![Axis { len: 0, stride: 0 }], 1);
             (nothing.clone(), nothing)
         } else if target.item_bits.is_multiple_of(8) {
             let item = target.item_bits / 8;
             let (mut row_axes, ours) = (axes(values)?, axes(target)?);
             let slab_axes = row_axes.split_off(rows);
-            let slab = View::of_bytes(0, item, ours[numbers..].to_vec());
-            let from = View::of_bytes(0, item, slab_axes);
-            let (slab, from) = Strided::pair(&slab, &from);
-            let from = from.whole();
-            row_axes.extend(from.axes);
-            (slab, Strided::from_axes(values.offset, &row_axes, from.run))
+            let slab = runs(target.offset, ours[numbers..].to_vec(), item);
+            let value = runs(values.offset, slab_axes, item);
+            let (slab, value) = Runs::pair_in_memory_order(&slab, &value);
+            row_axes.extend(value.axes);
+            (slab, Runs { axes: row_axes, ..value }.coalesced())
         } else {
             // elements smaller than a byte are in C order on both sides, so that slabs are runs
             let bits = slab_shape.iter().product::<u64>() * target.item_bits;
             if !bits.is_multiple_of(8) {
-                let (item_bits, multiple) = (target.item_bits, 8 / gcd(target.item_bits, 8));
-                return Err(GatherError::View(ViewError::CutsByte { item_bits, multiple }).into());
+                return Err(GatherError::View(ViewError::cuts_byte(target.item_bits)).into());
             }
             let run = bits / 8;
             let all = Axis { len: positions.count(), stride: run as i64 };
-            (Strided::from_axes(0, &[], run), Strided::from_axes(values.offset, &[all], run))
+            (runs(target.offset, vec![], run), runs(values.offset, vec![all], run).coalesced())
         };
         let piece = match slab.bytes() {
             bytes if bytes > 0 && bytes <= PIECE_BYTES => PIECE_BYTES / bytes * bytes,
-            _ => slab.piece_bytes(unit),
+            _ => row_piece_bytes(&slab, unit),
         };
-        Ok(Scatter { positions, target: target.offset, slab, values, piece })
+        Ok(Scatter { positions, slab, values, piece })
     }
 
-    /// The positions, all of which are to be checked before anything is written.
+    /// The positions, which must be checked before anything is written.
     pub fn positions(&self) -> &Positions {
         &self.positions
     }
@@ -139,20 +137,25 @@ impl Scatter {
         Assignment::in_pieces(self.values.clone(), self.piece)
     }
 
-    /// The target's side, for the executor.
-    pub fn into_target<'a>(&'a self, patch: &'a Patch, indices: &'a dyn Source) -> Scattering<'a> {
-        Scattering { scatter: self, patch, indices }
+    /// The target's side, for the executor: `sink` must take bytes in any order.
+    pub fn into_target<'a>(
+        &'a self,
+        sink: &'a dyn Sink,
+        indices: &'a dyn Source,
+    ) -> ScatterSink<'a> {
+        ScatterSink { scatter: self, sink, indices }
     }
 }
 
-/// A sink that takes the slabs in order, and lays each out at its position.
-pub struct Scattering<'a> {
+/// A sink that takes the slabs in order, and writes each to its position in another sink, which it
+/// borrows: whoever owns that one commits it.
+pub struct ScatterSink<'a> {
     scatter: &'a Scatter,
-    patch: &'a Patch,
+    sink: &'a dyn Sink,
     indices: &'a dyn Source,
 }
 
-impl Sink for Scattering<'_> {
+impl Sink for ScatterSink<'_> {
     fn order(&self) -> WriteOrder {
         WriteOrder::Ascending
     }
@@ -174,13 +177,12 @@ impl Sink for Scattering<'_> {
         Ok(())
     }
 
-    /// The file is not this one's to put in place.
     fn commit(self: Box<Self>) -> Result<(), SinkError> {
         Ok(())
     }
 }
 
-impl Scattering<'_> {
+impl ScatterSink<'_> {
     /// Write slabs to their offsets; the first `within` bytes of the first one are left out.
     fn write_rows(
         &self,
@@ -188,24 +190,23 @@ impl Scattering<'_> {
         mut within: u64,
         mut bytes: &[u8],
     ) -> Result<(), SinkError> {
-        let Scatter { slab, target, .. } = self.scatter;
-        let whole = slab.whole();
+        let slab = &self.scatter.slab;
         if within == 0
             && bytes.len() as u64 == offsets.len() as u64 * slab.bytes()
-            && let Some(shared) = self.patch.shared(slab.bytes())
-            && in_memory(shared, offsets, *target, &whole, bytes)
+            && let Some(shared) = self.sink.mapped(slab.bytes())
+            && write_mapped(shared, offsets, slab, bytes)
         {
-            return self.patch.check();
+            return self.sink.verify();
         }
         for &offset in offsets {
             let count = (slab.bytes() - within).min(bytes.len() as u64);
             let (mut now, later) = bytes.split_at(count as usize);
-            if offset != NOWHERE {
-                slab.parts(within..within + count, &mut |part| {
-                    let (run, rest) = now.split_at(part.bytes() as usize);
+            if offset != DROPPED {
+                slab.split(within..within + count, &mut |part| {
+                    let (part_bytes, rest) = now.split_at(part.bytes() as usize);
                     now = rest;
-                    let first = part.first + (target + offset) as i64;
-                    write_part(self.patch, &Part { first, ..part }, run)
+                    let offset = part.offset + offset as i64;
+                    write_runs(self.sink, &Runs { offset, ..part }, part_bytes)
                 })?;
             }
             (bytes, within) = (later, 0);
@@ -214,30 +215,27 @@ impl Scattering<'_> {
     }
 }
 
-/// Lay small slabs out in the mapped target; false, and nothing done, where its pages are not to
-/// be had.
-fn in_memory(shared: &Shared, offsets: &[u64], target: u64, slab: &Part, bytes: &[u8]) -> bool {
-    let span = reach(&slab.axes, slab.run);
-    let place = |offset: u64| {
-        let first = (target + offset) as i64 + slab.first;
-        (first + span.start) as u64..(first + span.end) as u64
-    };
-    let span_bytes = (span.end - span.start) as u64;
+/// Write small slabs to the mapped target; false, and nothing done, where its pages cannot be
+/// brought in.
+fn write_mapped(shared: &WritableMap, offsets: &[u64], slab: &Runs, bytes: &[u8]) -> bool {
+    let bounds = slab.byte_bounds();
+    let place = |offset: u64| bounds.start as u64 + offset..bounds.end as u64 + offset;
+    let span_bytes = (bounds.end - bounds.start) as u64;
     if span_bytes > PIECE_BYTES {
         return false;
     }
-    // a call for each of many scattered elements takes longer than the faults that it spares
+    // one call for each of many scattered elements takes longer than the faults that it saves
     if span_bytes >= PAGE {
-        let mut ascending: Vec<u64> = offsets.iter().copied().filter(|&at| at != NOWHERE).collect();
+        let mut ascending: Vec<u64> = offsets.iter().copied().filter(|&at| at != DROPPED).collect();
         ascending.sort_unstable();
         if !shared.populate(ascending.into_iter().map(place)) {
             return false;
         }
     }
     let rows = bytes.chunks_exact(slab.bytes() as usize);
-    for (row, &offset) in rows.zip(offsets).filter(|&(_, &offset)| offset != NOWHERE) {
+    for (row, &offset) in rows.zip(offsets).filter(|&(_, &offset)| offset != DROPPED) {
         let Some(cells) = shared.cells(place(offset)) else { return false };
-        unpack(&slab.axes, slab.run, row, cells, -span.start as usize);
+        unpack(&slab.axes, slab.run, row, cells, (slab.offset - bounds.start) as usize);
     }
     true
 }
@@ -249,7 +247,7 @@ fn byte_axes(layout: &Layout<'_>) -> Result<Vec<Axis>, ViewError> {
     Ok(layout.shape.iter().zip(strides).map(|(&len, stride)| Axis { len, stride }).collect())
 }
 
-/// The indices were read once already, when they were checked: only a change since can fail here.
+/// The indices were checked before: this can fail only where they have changed since.
 fn no_positions(error: FillError) -> SinkError {
     SinkError::Io(std::io::Error::other(error.to_string()))
 }

@@ -1,6 +1,6 @@
 //! Shapes and their checked arithmetic: element counts, byte counts and strides.
 //!
-//! Owns the two memory orders. Knows no files and no dtypes: an item is a number of bytes.
+//! Owns the two memory orders. Knows no files and no dtypes, only the size of an item.
 //!
 //! ```
 //! use tslice::shape::{Order, contiguous_strides, element_count};
@@ -35,7 +35,7 @@ pub const MAX_NDIM: usize = 64;
 
 /// The number of elements of a shape; `None` where it exceeds 2^63 - 1.
 ///
-/// A shape with an axis of length 0 has none, however long the others are.
+/// A shape with an axis of length 0 has no elements, whatever its other axes.
 pub fn element_count(shape: &[u64]) -> Option<u64> {
     if shape.contains(&0) {
         return Some(0);
@@ -44,16 +44,17 @@ pub fn element_count(shape: &[u64]) -> Option<u64> {
     (count <= i64::MAX as u64).then_some(count)
 }
 
-/// The bytes that the elements of a shape take at `item_bits` bits each, rounded up to a whole
-/// byte; `None` where they exceed 2^63 - 1.
+/// The size in bytes of the elements of a shape, with `item_bits` bits an element, rounded up to a
+/// whole byte; `None` where it exceeds 2^63 - 1.
 pub fn byte_count(shape: &[u64], item_bits: u64) -> Option<u64> {
     let bits = u128::from(element_count(shape)?) * u128::from(item_bits);
     i64::try_from(bits.div_ceil(8)).ok().map(|bytes| bytes as u64)
 }
 
-/// The strides of a contiguous tensor, one an axis, in the unit of `item` (bytes or bits an item).
+/// The stride of each axis of a contiguous tensor, in the unit of `item` (1 for elements, or the
+/// size of an element in bytes or bits).
 ///
-/// `None` where one exceeds 2^63 - 1. Axes of length 0 count as length 1, as NumPy does.
+/// `None` where a stride exceeds 2^63 - 1. Axes of length 0 count as length 1, as in NumPy.
 pub fn contiguous_strides(shape: &[u64], item: u64, order: Order) -> Option<Vec<i64>> {
     let mut strides = vec![0i64; shape.len()];
     let mut stride = item;
@@ -70,10 +71,10 @@ pub fn contiguous_strides(shape: &[u64], item: u64, order: Order) -> Option<Vec<
     Some(strides)
 }
 
-/// A shape as NumPy prints it, a tuple: `()`, `(5,)`, `(5, 6)`.
-pub struct Tuple<'a>(pub &'a [u64]);
+/// Displays a shape as a tuple, like NumPy: `()`, `(5,)`, `(5, 6)`.
+pub struct AsTuple<'a>(pub &'a [u64]);
 
-impl fmt::Display for Tuple<'_> {
+impl fmt::Display for AsTuple<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             [only] => write!(f, "({only},)"),
@@ -82,10 +83,10 @@ impl fmt::Display for Tuple<'_> {
     }
 }
 
-/// A shape as TensorFlow and safetensors print it, a list: `[]`, `[5]`, `[5, 6]`.
-pub struct List<'a>(pub &'a [u64]);
+/// Displays a shape as a list, like TensorFlow and safetensors: `[]`, `[5]`, `[5, 6]`.
+pub struct AsList<'a>(pub &'a [u64]);
 
-impl fmt::Display for List<'_> {
+impl fmt::Display for AsList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{}]", join(self.0))
     }
@@ -118,9 +119,9 @@ mod tests {
 
     #[test]
     fn shapes_print_as_tuples_and_lists() {
-        assert_eq!(Tuple(&[]).to_string(), "()");
-        assert_eq!(Tuple(&[5]).to_string(), "(5,)");
-        assert_eq!(Tuple(&[5, 6]).to_string(), "(5, 6)");
-        assert_eq!(List(&[5, 6]).to_string(), "[5, 6]");
+        assert_eq!(AsTuple(&[]).to_string(), "()");
+        assert_eq!(AsTuple(&[5]).to_string(), "(5,)");
+        assert_eq!(AsTuple(&[5, 6]).to_string(), "(5, 6)");
+        assert_eq!(AsList(&[5, 6]).to_string(), "[5, 6]");
     }
 }

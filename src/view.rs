@@ -1,4 +1,4 @@
-//! A view: the bytes of a tensor that a selection takes, as an offset and signed strides.
+//! A view: the bytes of a tensor that a selection takes, as strided [`Runs`].
 //!
 //! Owns the proof that no byte outside the tensor's data is ever asked for: a [`View`] can only
 //! be made by functions that check it. Knows no files; offsets count from the beginning of one.
@@ -14,9 +14,8 @@
 //! assert_eq!(view.axes().iter().map(|axis| axis.stride).collect::<Vec<_>>(), [20, -8]);
 //! ```
 
-use std::ops::Range;
-
-use crate::index::resolve::{Pick, Selection};
+use crate::index::resolve::{AxisSelection, Selection};
+use crate::runs::{Axis, Runs, coalesce};
 use crate::shape::{self, Order};
 
 /// How a tensor's elements lie in a file.
@@ -32,28 +31,17 @@ pub struct Layout<'a> {
     pub offset: u64,
 }
 
-/// One axis of a view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Axis {
-    /// Its length, in items.
-    pub len: u64,
-    /// The distance between neighbours, in bytes; negative where the axis runs backwards.
-    pub stride: i64,
-}
-
-/// A strided window on bytes, outermost axis first.
+/// The bytes of a selection, outermost axis first: [`Runs`] whose runs are the items.
 ///
 /// What holds of every view:
 ///
 /// 1. The product of the lengths and the item size is less than 2^63.
-/// 2. Unless that product is 0, every byte from `offset` plus all negative reaches to `offset`
-///    plus all positive reaches plus the item lies inside the tensor that it was made from.
+/// 2. Unless that product is 0, its [byte bounds](Runs::byte_bounds) lie inside the tensor that it
+///    was made from.
 /// 3. Items are whole bytes: a 4-bit tensor has items of one byte or more here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    offset: u64,
-    itemsize: u64,
-    axes: Vec<Axis>,
+    runs: Runs,
 }
 
 /// Why a selection has no view.
@@ -75,116 +63,122 @@ pub enum ViewError {
     TooLarge,
 }
 
+impl ViewError {
+    /// Elements of `item_bits` bits that do not fill whole bytes.
+    pub(crate) fn cuts_byte(item_bits: u64) -> ViewError {
+        ViewError::CutsByte { item_bits, multiple: 8 / gcd(item_bits, 8) }
+    }
+}
+
+impl Layout<'_> {
+    /// The strides in elements, 0 where there are no elements; all bytes can be counted.
+    pub(crate) fn strides(&self) -> Result<Vec<i64>, ViewError> {
+        shape::byte_count(self.shape, self.item_bits).ok_or(ViewError::TooLarge)?;
+        if self.shape.contains(&0) {
+            return Ok(vec![0; self.shape.len()]);
+        }
+        shape::contiguous_strides(self.shape, 1, self.order).ok_or(ViewError::TooLarge)
+    }
+
+    /// So many elements in bytes.
+    pub(crate) fn bytes(&self, elements: i64) -> Result<i64, ViewError> {
+        let bits = i128::from(elements) * i128::from(self.item_bits);
+        if bits % 8 != 0 {
+            return Err(ViewError::cuts_byte(self.item_bits));
+        }
+        i64::try_from(bits / 8).map_err(|_| ViewError::TooLarge)
+    }
+
+    /// The first element of a selection and its axes, one for each pick but those of an index, all
+    /// in elements. The axis of a list is the whole one, for a gather to pick from.
+    pub(crate) fn select(&self, selection: &Selection) -> Result<(i64, Vec<Axis>), ViewError> {
+        let strides = self.strides()?;
+        // positions and bounds stay below the element count, so below 2^63
+        let mut first = 0i64;
+        let mut axes = Vec::with_capacity(selection.axes.len());
+        for pick in &selection.axes {
+            match *pick {
+                AxisSelection::Index { axis, at } => first += at as i64 * strides[axis],
+                AxisSelection::Range { axis, start, step, len } => {
+                    if len > 0 {
+                        first += start as i64 * strides[axis];
+                    }
+                    let stride = if len > 1 { step * strides[axis] } else { 0 };
+                    axes.push(Axis { len, stride });
+                }
+                AxisSelection::List { axis, .. } => {
+                    axes.push(Axis { len: self.shape[axis], stride: strides[axis] });
+                }
+                AxisSelection::NewAxis => axes.push(Axis { len: 1, stride: 0 }),
+            }
+        }
+        Ok((first, axes))
+    }
+}
+
 impl View {
     /// The view of `selection`, which must have been resolved against the layout's shape.
     ///
     /// A list of the selection is left out: its axis appears whole, for a gather to pick from.
+    ///
+    /// # Errors
+    /// [`ViewError`].
     pub fn new(layout: &Layout<'_>, selection: &Selection) -> Result<View, ViewError> {
-        let counted = shape::byte_count(layout.shape, layout.item_bits);
-        counted.ok_or(ViewError::TooLarge)?;
-        let empty = layout.shape.contains(&0);
-        let strides = if empty {
-            vec![0; layout.shape.len()]
-        } else {
-            shape::contiguous_strides(layout.shape, 1, layout.order).ok_or(ViewError::TooLarge)?
-        };
-        // In elements first: positions and reaches stay below the element count, so below 2^63.
-        let mut first = 0i64;
-        let mut axes = Vec::with_capacity(selection.picks.len());
-        for pick in &selection.picks {
-            match pick {
-                Pick::Index { axis, at } => first += *at as i64 * strides[*axis],
-                Pick::Range { axis, start, step, len } => {
-                    if *len > 0 {
-                        first += *start as i64 * strides[*axis];
-                    }
-                    let stride = if *len > 1 { step * strides[*axis] } else { 0 };
-                    axes.push(Axis { len: *len, stride });
-                }
-                Pick::List { axis, .. } => {
-                    axes.push(Axis { len: layout.shape[*axis], stride: strides[*axis] });
-                }
-                Pick::NewAxis => axes.push(Axis { len: 1, stride: 0 }),
-            }
-        }
+        let (mut first, mut axes) = layout.select(selection)?;
         let lens: Vec<u64> = axes.iter().map(|axis| axis.len).collect();
         shape::byte_count(&lens, layout.item_bits).ok_or(ViewError::TooLarge)?;
-        if lens.contains(&0) || empty {
+        let is_empty = lens.contains(&0);
+        if is_empty {
             first = 0;
             axes.iter_mut().for_each(|axis| axis.stride = 0);
         }
-        View::from_elements(layout, first, axes)
-    }
-
-    /// Turn a view whose strides count elements into one whose strides count bytes.
-    fn from_elements(
-        layout: &Layout<'_>,
-        first: i64,
-        mut axes: Vec<Axis>,
-    ) -> Result<View, ViewError> {
-        let bits = layout.item_bits;
-        if bits.is_multiple_of(8) {
-            let itemsize = bits / 8;
-            let bytes = |elements: i64| elements.checked_mul(itemsize as i64);
-            for axis in &mut axes {
-                axis.stride = bytes(axis.stride).ok_or(ViewError::TooLarge)?;
-            }
-            let offset = bytes(first).and_then(|first| layout.offset.checked_add_signed(first));
-            return Ok(View { offset: offset.ok_or(ViewError::TooLarge)?, itemsize, axes });
-        }
-        // Smaller than a byte: whole runs of elements become the items.
-        let multiple = 8 / gcd(bits, 8);
-        let whole = |elements: i64| {
-            let bytes = i128::from(elements) * i128::from(bits);
-            let exact = (bytes % 8 == 0).then_some(bytes / 8).ok_or(())?;
-            i64::try_from(exact).map_err(|_| ())
+        let run = if layout.item_bits.is_multiple_of(8) {
+            layout.item_bits / 8
+        } else if is_empty {
+            1
+        } else {
+            // smaller than a byte: whole runs of elements become the items
+            let (coalesced, elements) = coalesce(&axes, 1);
+            axes = coalesced;
+            layout.bytes(elements as i64)? as u64
         };
-        let cut = |()| ViewError::CutsByte { item_bits: bits, multiple };
-        if axes.iter().any(|axis| axis.len == 0) {
-            return Ok(View { offset: layout.offset, itemsize: 1, axes });
+        for axis in &mut axes {
+            axis.stride = layout.bytes(axis.stride)?;
         }
-        let (axes, run) = coalesce(&axes, 1);
-        let itemsize = whole(run as i64).map_err(cut)? as u64;
-        let mut bytes = Vec::with_capacity(axes.len());
-        for axis in axes {
-            bytes.push(Axis { len: axis.len, stride: whole(axis.stride).map_err(cut)? });
-        }
-        let offset = layout.offset.checked_add_signed(whole(first).map_err(cut)?);
-        Ok(View { offset: offset.ok_or(ViewError::TooLarge)?, itemsize, axes: bytes })
+        let offset = layout.offset.checked_add_signed(layout.bytes(first)?);
+        let offset = offset.and_then(|offset| i64::try_from(offset).ok());
+        Ok(View { runs: Runs { offset: offset.ok_or(ViewError::TooLarge)?, axes, run } })
     }
 
-    /// A view of items whose place among other bytes is the caller's to know.
-    pub(crate) fn of_bytes(offset: u64, itemsize: u64, axes: Vec<Axis>) -> View {
-        View { offset, itemsize, axes }
+    /// The items as runs, not coalesced.
+    pub fn runs(&self) -> &Runs {
+        &self.runs
     }
 
     /// Where the first item lies, in bytes from the beginning of the file.
     pub fn offset(&self) -> u64 {
-        self.offset
+        self.runs.offset as u64
     }
 
     /// Bytes an item.
     pub fn itemsize(&self) -> u64 {
-        self.itemsize
+        self.runs.run
     }
 
     /// The axes, outermost first.
     pub fn axes(&self) -> &[Axis] {
-        &self.axes
+        &self.runs.axes
     }
 
     /// The bytes of all items together.
     pub fn bytes(&self) -> u64 {
-        if self.axes.iter().any(|axis| axis.len == 0) {
-            return 0;
-        }
-        self.axes.iter().map(|axis| axis.len).product::<u64>() * self.itemsize
+        self.runs.bytes()
     }
 
     /// The same items with the first axis innermost: what an output in Fortran order holds.
     #[must_use]
     pub fn transposed(mut self) -> View {
-        self.axes.reverse();
+        self.runs.axes.reverse();
         self
     }
 
@@ -193,13 +187,14 @@ impl View {
     /// too; leading axes of length 1 beyond `lens` are dropped. `None` where they do not match.
     #[must_use]
     pub fn broadcast(mut self, lens: &[u64]) -> Option<View> {
-        let surplus = self.axes.len().saturating_sub(lens.len());
-        if self.axes.drain(..surplus).any(|axis| axis.len != 1) {
+        let axes = &mut self.runs.axes;
+        let surplus = axes.len().saturating_sub(lens.len());
+        if axes.drain(..surplus).any(|axis| axis.len != 1) {
             return None;
         }
-        let missing = lens.len() - self.axes.len();
-        self.axes.splice(..0, std::iter::repeat_n(Axis { len: 1, stride: 0 }, missing));
-        for (axis, &len) in self.axes.iter_mut().zip(lens) {
+        let missing = lens.len() - axes.len();
+        axes.splice(..0, std::iter::repeat_n(Axis { len: 1, stride: 0 }, missing));
+        for (axis, &len) in axes.iter_mut().zip(lens) {
             match axis.len {
                 own if own == len => {}
                 1 => *axis = Axis { len, stride: 0 },
@@ -212,68 +207,30 @@ impl View {
     /// One item, at `offset`, in place of every item of this view.
     #[must_use]
     pub fn repeating(&self, offset: u64) -> View {
-        let axes = self.axes.iter().map(|axis| Axis { stride: 0, ..*axis }).collect();
-        View { offset, itemsize: self.itemsize, axes }
+        let axes = self.runs.axes.iter().map(|axis| Axis { stride: 0, ..*axis }).collect();
+        View { runs: Runs { offset: offset as i64, axes, run: self.runs.run } }
     }
 
     /// As many items as this view has, with its lengths, one after the other from `offset` on.
     #[must_use]
     pub fn dense(&self, offset: u64) -> View {
-        let mut axes = self.axes.clone();
-        let mut stride = self.itemsize as i64;
+        let mut axes = self.runs.axes.clone();
+        let mut stride = self.runs.run as i64;
         for axis in axes.iter_mut().rev() {
             axis.stride = stride;
             stride = stride.saturating_mul(axis.len.max(1) as i64);
         }
-        View { offset, itemsize: self.itemsize, axes }
+        View { runs: Runs { offset: offset as i64, axes, run: self.runs.run } }
     }
 
     /// The same view of a file whose first `bytes` bytes are gone.
     #[must_use]
     pub fn after(mut self, bytes: u64) -> View {
-        self.offset = self.offset.saturating_sub(bytes);
+        self.runs.offset = self.offset().saturating_sub(bytes) as i64;
         self
     }
 }
 
-/// Drop axes of length 1 and merge neighbours that are one run; `item` and strides in one unit.
-///
-/// Returns what is left, outermost first, and the length of the contiguous run that each item of
-/// the innermost axis has become. No axis may have length 0.
-///
-/// ```
-/// use tslice::view::{Axis, coalesce};
-/// // a crop of 3 rows of 4 whole, neighbouring, 8-byte items in rows of 64 bytes
-/// let axes = [Axis { len: 3, stride: 64 }, Axis { len: 1, stride: 0 }, Axis { len: 4, stride: 8 }];
-/// assert_eq!(coalesce(&axes, 8), (vec![Axis { len: 3, stride: 64 }], 32));
-/// ```
-pub fn coalesce(axes: &[Axis], item: u64) -> (Vec<Axis>, u64) {
-    let mut run = item;
-    let mut kept: Vec<Axis> = Vec::with_capacity(axes.len());
-    for &axis in axes.iter().rev().filter(|axis| axis.len != 1) {
-        match kept.last_mut() {
-            None if i64::try_from(run) == Ok(axis.stride) => run *= axis.len,
-            Some(inner)
-                if i128::from(inner.stride) * i128::from(inner.len) == i128::from(axis.stride) =>
-            {
-                inner.len *= axis.len;
-            }
-            _ => kept.push(axis),
-        }
-    }
-    kept.reverse();
-    (kept, run)
-}
-
-/// The bytes that items of `run` bytes along `axes` touch, as a range around the first item's
-/// first byte: the lowest byte is at most 0, the end at least `run`. No axis may have length 0.
-pub fn reach(axes: &[Axis], run: u64) -> Range<i64> {
-    axes.iter().fold(0..run as i64, |reach, axis| {
-        let last = axis.stride * (axis.len as i64 - 1);
-        reach.start + last.min(0)..reach.end + last.max(0)
-    })
-}
-
-pub(crate) fn gcd(a: u64, b: u64) -> u64 {
+fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -1,59 +1,59 @@
-//! The shape of the house, read from the sources as text: which room may use which, what the core
-//! must not know, and where each package lives. ARCHITECTURE.md says why.
+//! The structure of the sources, read as text: which module may use which, that no files use each
+//! other in a circle, what the core must not know, and where each package is used. ARCHITECTURE.md
+//! says why.
 //!
-//! A room is a module of `src/lib.rs`, a file or a folder. Comments and strings do not count, nor
+//! A module here is one of `src/lib.rs`, a file or a folder. Comments and strings do not count, nor
 //! does what stands behind `#[cfg(test)]`, which these sources keep at the end of a file.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The rooms of the library in the order of the pipeline, and the other rooms that each may use.
-const ROOMS: &[(&str, &[&str])] = &[
+/// The modules of the library in the order of the pipeline, and the others that each may use.
+const MODULES: &[(&str, &[&str])] = &[
     ("shape", &[]),
     ("dtype", &[]),
-    ("number", &["dtype"]),
+    ("element", &["dtype"]),
     ("index", &["shape"]),
-    ("view", &["index", "shape"]),
-    ("plan", &["view"]),
+    ("runs", &["shape"]),
+    ("view", &["index", "runs", "shape"]),
+    ("plan", &["runs", "view"]),
     ("os", &[]),
     ("source", &["os"]),
     ("sink", &["os"]),
-    ("text", &["dtype", "shape", "sink"]),
-    ("format", &["dtype", "shape", "source", "text"]),
-    ("execute", &["plan", "shape", "sink", "source", "view"]),
-    ("gather", &["dtype", "execute", "index", "plan", "shape", "sink", "source", "view"]),
-    ("scatter", &["dtype", "execute", "gather", "plan", "shape", "sink", "source", "view"]),
-];
-
-/// Uses that the table above forbids, each for a reason.
-const EXCEPTIONS: &[(&str, &str)] = &[
-    // the executor's error of a piece can hold that of a position, which gather words
-    ("execute/mod.rs", "gather"),
+    ("format", &["dtype", "element", "shape", "source"]),
+    ("text", &["dtype", "element", "format", "shape", "sink"]),
+    ("execute", &["plan", "runs", "shape", "sink", "source"]),
+    ("gather", &["dtype", "execute", "index", "plan", "runs", "shape", "sink", "source", "view"]),
+    ("scatter", &["execute", "gather", "plan", "runs", "shape", "sink", "source", "view"]),
+    (
+        "container",
+        &[
+            "dtype", "execute", "format", "gather", "index", "plan", "shape", "sink", "source",
+            "text", "view",
+        ],
+    ),
 ];
 
 /// Each package, and the files or folders that may name it.
 const PACKAGES: &[(&str, &[&str])] = &[
-    ("clap", &["cli/args.rs", "cli/misuse.rs", "cli/mod.rs", "cli/man.rs"]),
-    ("clap_complete", &["cli/args.rs", "cli/completions.rs", "cli/man.rs"]),
-    ("crc32fast", &["source/inflate.rs", "sink/deflate.rs", "sink/zip.rs"]),
-    ("flate2", &["source/inflate.rs", "sink/deflate.rs"]),
-    ("globset", &["cli/choose.rs"]),
-    ("half", &["text.rs"]),
-    ("indicatif", &["cli/progress.rs"]),
-    ("libc", &["os/", "source/", "sink/", "cli/edit.rs"]),
-    ("memmap2", &["source/mmap.rs", "sink/shared.rs"]),
+    ("clap", &["cli/args/", "cli/report/misuse.rs"]),
+    ("clap_complete", &["cli/args/cli.rs", "cli/args/man.rs", "cli/commands/completions.rs"]),
+    ("crc32fast", &["source/inflate.rs", "sink/zip/"]),
+    ("flate2", &["source/inflate.rs", "sink/zip/deflated.rs"]),
+    ("globset", &["container/pattern.rs"]),
+    ("half", &["element/format.rs"]),
+    ("indicatif", &["cli/report/progress.rs"]),
+    ("libc", &["os/", "source/", "sink/", "container/edit.rs"]),
+    ("memmap2", &["source/mmap.rs", "sink/writable_map.rs"]),
     ("rayon", &["execute/parallel.rs"]),
     ("rustix", &["os/", "source/", "sink/"]),
     // there is a module of that name, so that the package is spelled with colons
     ("::safetensors", &["format/safetensors.rs"]),
     ("serde", &["format/safetensors.rs", "format/shards.rs"]),
-    (
-        "serde_json",
-        &["format/safetensors.rs", "format/shards.rs", "text.rs", "cli/explain.rs", "cli/info.rs"],
-    ),
+    ("serde_json", &["format/safetensors.rs", "format/shards.rs", "text.rs", "cli/commands/"]),
     ("signal_hook", &["sink/", "cli/mod.rs"]),
     ("tempfile", &["source/stream.rs", "sink/spooled.rs"]),
     (
@@ -66,15 +66,21 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "sink/",
             "execute/",
             "gather/",
-            "number.rs",
+            "element/",
             "scatter.rs",
+            "container/error.rs",
         ],
     ),
 ];
 
 /// Files that may hold `unsafe`.
-const UNSAFE: &[&str] =
-    &["execute/pack/shuffle.rs", "os/sigbus.rs", "os/stdio.rs", "sink/shared.rs", "source/mmap.rs"];
+const UNSAFE: &[&str] = &[
+    "execute/pack/shuffle.rs",
+    "os/sigbus.rs",
+    "os/stdio.rs",
+    "sink/writable_map.rs",
+    "source/mmap.rs",
+];
 
 /// A source file: its path below `src/`, and its code.
 struct Source {
@@ -109,18 +115,18 @@ impl Source {
         places.iter().any(inside)
     }
 
-    /// The room of the library that the file belongs to; `cli` for the program.
-    fn room(&self) -> &str {
+    /// The module of the library that the file belongs to; `cli` for the program.
+    fn module(&self) -> &str {
         let first = self.path.split('/').next().unwrap();
         first.strip_suffix(".rs").unwrap_or(first)
     }
 
-    /// The rooms that it names: the words after `crate::`, which no file of these spells with
+    /// The modules that it names: the words after `crate::`, which no file of these spells with
     /// braces.
-    fn used_rooms(&self) -> BTreeSet<&str> {
+    fn used_modules(&self) -> BTreeSet<&str> {
         let word = |c: char| c.is_alphanumeric() || c == '_';
-        let rooms = self.code.split("crate::").skip(1);
-        rooms.map(|rest| rest.split(|c| !word(c)).next().unwrap_or_default()).collect()
+        let modules = self.code.split("crate::").skip(1);
+        modules.map(|rest| rest.split(|c| !word(c)).next().unwrap_or_default()).collect()
     }
 }
 
@@ -174,7 +180,7 @@ fn sources() -> Vec<Source> {
 
 /// The files of the library.
 fn library() -> impl Iterator<Item = Source> {
-    sources().into_iter().filter(|source| !["cli", "main", "lib"].contains(&source.room()))
+    sources().into_iter().filter(|source| !["cli", "main", "lib"].contains(&source.module()))
 }
 
 /// Fail with all that was found.
@@ -184,32 +190,28 @@ fn assert_none(what: &str, found: impl Iterator<Item = String>) {
 }
 
 #[test]
-fn rooms_use_each_other_in_one_direction() {
+fn modules_use_each_other_in_one_direction() {
     let mut violations = Vec::new();
-    let mut excused = BTreeSet::new();
     for source in library() {
-        let room = source.room();
-        let allowed = ROOMS.iter().find(|(name, _)| *name == room);
-        let (_, allowed) = allowed.unwrap_or_else(|| panic!("{room} is in no table: add it"));
-        for used in source.used_rooms() {
-            assert!(!used.is_empty(), "{}: a line for each room, no crate::{{", source.path);
-            if EXCEPTIONS.contains(&(source.path.as_str(), used)) {
-                excused.insert((source.path.clone(), used.to_owned()));
-            } else if used != room && !allowed.contains(&used) {
+        let module = source.module();
+        let allowed = MODULES.iter().find(|(name, _)| *name == module);
+        let (_, allowed) = allowed.unwrap_or_else(|| panic!("{module} is in no table: add it"));
+        for used in source.used_modules() {
+            assert!(!used.is_empty(), "{}: a line for each module, no crate::{{", source.path);
+            if used != module && !allowed.contains(&used) {
                 violations.push(format!("{} uses {used}", source.path));
             }
         }
     }
-    assert_none("a room uses one that it must not know", violations.into_iter());
-    assert_eq!(excused.len(), EXCEPTIONS.len(), "an exception is not needed any more");
+    assert_none("a module uses one that it must not know", violations.into_iter());
 }
 
-/// The table itself must have no circle: each room uses only rooms that stand before it.
+/// The table itself must have no circle: each module uses only those that stand before it.
 #[test]
 fn the_directions_have_no_circle() {
-    for (number, (room, allowed)) in ROOMS.iter().enumerate() {
+    for (number, (module, allowed)) in MODULES.iter().enumerate() {
         for used in *allowed {
-            assert!(ROOMS[..number].iter().any(|(name, _)| name == used), "{room} uses {used}");
+            assert!(MODULES[..number].iter().any(|(name, _)| name == used), "{module} uses {used}");
         }
     }
 }
@@ -217,7 +219,8 @@ fn the_directions_have_no_circle() {
 #[test]
 fn the_core_knows_no_paths_no_files_and_no_terminal() {
     let forbidden = ["std::fs", "std::path", "std::env", "std::process", "PathBuf", "OpenOptions"];
-    let core = library().filter(|source| !["os", "source", "sink"].contains(&source.room()));
+    let core = library()
+        .filter(|source| !["os", "source", "sink", "container"].contains(&source.module()));
     let named = |source: Source| {
         let found = forbidden.into_iter().filter(|words| source.names(words)).collect::<Vec<_>>();
         (!found.is_empty()).then(|| format!("{} names {}", source.path, found.join(", ")))
@@ -229,7 +232,7 @@ fn the_core_knows_no_paths_no_files_and_no_terminal() {
 }
 
 #[test]
-fn every_package_has_its_room() {
+fn every_package_has_its_place() {
     let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"));
     let manifest = manifest.unwrap();
     let section = manifest.split("\n[dependencies]\n").nth(1).unwrap();
@@ -238,7 +241,7 @@ fn every_package_has_its_room() {
     let packages: BTreeSet<String> = names.map(|(name, _)| name.replace('-', "_")).collect();
     let listed: BTreeSet<String> =
         PACKAGES.iter().map(|(name, _)| name.trim_start_matches(':').to_owned()).collect();
-    assert_eq!(packages, listed, "Cargo.toml and the table of rooms differ");
+    assert_eq!(packages, listed, "Cargo.toml and the table differ");
 
     let mut violations = Vec::new();
     for source in sources() {
@@ -248,7 +251,7 @@ fn every_package_has_its_room() {
             }
         }
     }
-    assert_none("a package is named outside its room", violations.into_iter());
+    assert_none("a package is named outside its place", violations.into_iter());
     for (package, places) in PACKAGES {
         for place in *places {
             let named = |source: &Source| source.is_in(&[place]) && source.names_package(package);
@@ -258,7 +261,7 @@ fn every_package_has_its_room() {
 }
 
 #[test]
-fn unsafe_code_stays_in_its_rooms() {
+fn unsafe_code_stays_in_its_files() {
     let found = |source: &Source| source.names("unsafe {") || source.names("unsafe_code");
     let files: BTreeSet<String> =
         sources().into_iter().filter(found).map(|source| source.path).collect();
@@ -272,8 +275,8 @@ fn code_is_read_as_code() {
                 fn f() { clap::parse(); super::libc::x(); crate::shape::f('\"', '\\n') }\n\
                 #[cfg(test)]\nmod tests {\n use rayon::x; }";
     let source = Source { path: "index/numpy.rs".to_owned(), code: code(text) };
-    assert_eq!(source.room(), "index");
-    assert_eq!(source.used_rooms(), BTreeSet::from(["plan", "shape", "view"]));
+    assert_eq!(source.module(), "index");
+    assert_eq!(source.used_modules(), BTreeSet::from(["plan", "shape", "view"]));
     assert!(source.names_package("clap"));
     for package in ["rayon", "memmap2", "libc", "lap", "::shape"] {
         assert!(!source.names_package(package), "{package}");

@@ -11,18 +11,18 @@ use std::path::{Path, PathBuf};
 use super::error::{ContainerError, EditFault, FileName};
 use super::input::{Input, Location, failed_source};
 use crate::dtype::DType;
-use crate::execute::{self, Copy, ExecuteError, FillError, Progress};
-use crate::format::{self, Contents, Kind, MAGIC_LEN, Tensor, npy};
-use crate::sink::{self, Patch, Sink, SinkError, Target};
-use crate::source::{self, Offset, Positioned, Reader, Source};
+use crate::execute::{self, Conversion, ExecuteError, FillError, Progress, Transfer};
+use crate::format::{self, Contents, FileKind, MAGIC_LEN, Tensor, npy};
+use crate::sink::{self, Destination, InPlaceFile, Sink, SinkError};
+use crate::source::{self, OffsetSource, PreadSource, Reader, Source};
 
 /// Where the change is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Destination {
+pub enum EditMode {
     /// The file itself.
     InPlace,
     /// A copy of it.
-    Copy(Target),
+    Copy(Destination),
 }
 
 /// How a change is written.
@@ -37,8 +37,8 @@ pub struct EditOptions {
 }
 
 impl EditOptions {
-    fn sink(self) -> sink::Options {
-        sink::Options { force: self.force, fsync: self.fsync, len: None }
+    fn sink(self) -> sink::SinkOptions {
+        sink::SinkOptions { force: self.force, fsync: self.fsync, len: None }
     }
 }
 
@@ -50,8 +50,8 @@ pub struct Original {
     /// How long it was when its header was read, in bytes.
     len: u64,
     /// The file itself, opened for writing, where it is changed in place.
-    patch: Option<Patch>,
-    destination: Destination,
+    patch: Option<InPlaceFile>,
+    mode: EditMode,
 }
 
 impl Original {
@@ -59,13 +59,13 @@ impl Original {
     ///
     /// # Errors
     /// [`EditFault`], a header that breaks its format's rules, a file that cannot be opened.
-    pub fn open(path: &Path, destination: Destination) -> Result<Original, ContainerError> {
+    pub fn open(path: &Path, mode: EditMode) -> Result<Original, ContainerError> {
         let failed = |error: std::io::Error| ContainerError::file(path, error);
-        let patch = match destination {
-            Destination::InPlace => {
-                Some(Patch::open(path).map_err(|error| failed_sink(path.into(), error))?)
+        let patch = match mode {
+            EditMode::InPlace => {
+                Some(InPlaceFile::open(path).map_err(|error| failed_sink(path.into(), error))?)
             }
-            Destination::Copy(_) => None,
+            EditMode::Copy(_) => None,
         };
         let file = match &patch {
             Some(patch) => patch.file().try_clone(),
@@ -75,17 +75,17 @@ impl Original {
         let file = file.map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if metadata.is_dir() {
-            return Err(ContainerError::file(path, source::OpenError::Directory));
+            return Err(ContainerError::file(path, source::OpenError::IsADirectory));
         }
         if !metadata.is_file() {
             return Err(ContainerError::file(path, EditFault::NotAFile));
         }
         let len = metadata.len();
-        let source = Positioned::new(file.try_clone().map_err(failed)?, 0, len);
+        let source = PreadSource::new(file.try_clone().map_err(failed)?, 0, len);
         let contents = read_contents(path, &source)?;
-        let bytes = source::Input::Random(Box::new(source));
+        let bytes = source::Opened::Random(Box::new(source));
         let input = Input::of_file(&Location::Path(path.to_owned()), bytes, contents);
-        Ok(Original { input, path: path.to_owned(), file, len, patch, destination })
+        Ok(Original { input, path: path.to_owned(), file, len, patch, mode })
     }
 
     /// The file as an input, to choose a tensor of.
@@ -109,9 +109,9 @@ impl Original {
     /// # Errors
     /// Those of [`sink::check`].
     pub fn check(&self, options: EditOptions) -> Result<(), ContainerError> {
-        match &self.destination {
-            Destination::InPlace => Ok(()),
-            Destination::Copy(target) => sink::check(target, options.sink())
+        match &self.mode {
+            EditMode::InPlace => Ok(()),
+            EditMode::Copy(target) => sink::check(target, options.sink())
                 .map_err(|error| failed_sink(target.into(), error)),
         }
     }
@@ -143,8 +143,8 @@ impl Original {
             && (!placed || overlap(tensor, written))
         {
             let range = tensor.offset..tensor.offset + tensor.bytes;
-            let kept = source::keep(source.as_ref(), range).map_err(failed)?;
-            return Ok(Box::new(Offset::new(tensor.offset, kept)));
+            let kept = source::spool_range(source.as_ref(), range).map_err(failed)?;
+            return Ok(Box::new(OffsetSource::new(tensor.offset, kept)));
         }
         if deflated {
             // inflated whole by the first byte that is asked for, its checksum included
@@ -159,19 +159,19 @@ impl Original {
     /// # Errors
     /// A copy that cannot be made.
     pub fn begin(self, options: EditOptions) -> Result<Edit, ContainerError> {
-        let Original { path, file, len, patch, destination, .. } = self;
-        match (destination, patch) {
-            (Destination::InPlace, Some(patch)) => {
+        let Original { path, file, len, patch, mode, .. } = self;
+        match (mode, patch) {
+            (EditMode::InPlace, Some(patch)) => {
                 let name = FileName::Path(path);
                 Ok(Edit { name, patch, copy: None, options })
             }
-            (Destination::InPlace, None) => {
+            (EditMode::InPlace, None) => {
                 Err(ContainerError::file(path.as_path(), EditFault::NotAFile))
             }
-            (Destination::Copy(target), _) => {
+            (EditMode::Copy(target), _) => {
                 let copied = sink::create_copy(&target, options.sink(), (&file, len));
                 let (copy, patch) = copied.map_err(|error| match error {
-                    SinkError::OriginalShrunk => ContainerError::file(path.as_path(), error),
+                    SinkError::OriginalTruncated => ContainerError::file(path.as_path(), error),
                     error => failed_sink((&target).into(), error),
                 })?;
                 Ok(Edit { name: (&target).into(), patch, copy: Some(copy), options })
@@ -181,15 +181,15 @@ impl Original {
 }
 
 /// The header of a file that can be changed.
-fn read_contents(path: &Path, source: &Positioned) -> Result<Contents, ContainerError> {
+fn read_contents(path: &Path, source: &PreadSource) -> Result<Contents, ContainerError> {
     let mut first = Vec::new();
     Reader::new(source)
         .take(MAGIC_LEN as u64)
         .read_to_end(&mut first)
         .map_err(|error| ContainerError::file(path, error))?;
-    match format::recognise(&first) {
-        Some(Kind::Zip) => Err(ContainerError::file(path, EditFault::Archive)),
-        Some(Kind::Json) => Err(ContainerError::file(path, EditFault::Sharded)),
+    match format::detect(&first) {
+        Some(FileKind::Zip) => Err(ContainerError::file(path, EditFault::Archive)),
+        Some(FileKind::Json) => Err(ContainerError::file(path, EditFault::Sharded)),
         _ => format::read_contents(&mut Reader::new(source), Some(source.len()))
             .map_err(|error| ContainerError::file(path, error)),
     }
@@ -198,30 +198,30 @@ fn read_contents(path: &Path, source: &Positioned) -> Result<Contents, Container
 /// A file that is being changed. Dropping it leaves what stood there before, but in place.
 pub struct Edit {
     name: FileName,
-    patch: Patch,
+    patch: InPlaceFile,
     copy: Option<Box<dyn Sink>>,
     options: EditOptions,
 }
 
 impl Edit {
     /// What the bytes of the file are written through.
-    pub fn patch(&self) -> &Patch {
+    pub fn patch(&self) -> &InPlaceFile {
         &self.patch
     }
 
-    /// Run one copy from an input into a sink that writes through the patch.
+    /// Run one transfer from an input into a sink that writes through the patch.
     ///
     /// # Errors
     /// An input that fails, a file that cannot be written.
     pub fn run(
         &self,
-        copy: Copy<'_>,
+        transfer: Transfer<'_>,
         sink: &dyn Sink,
         input: &Location,
         progress: &Progress,
     ) -> Result<(), ContainerError> {
-        let source = copy.source;
-        let outcome = execute::run(&[copy], sink, self.options.threads, progress);
+        let source = transfer.source;
+        let outcome = execute::run(&[transfer], sink, self.options.threads, progress);
         // an input that was cut short is the reason for whatever else went wrong
         source.verify().map_err(|error| failed_source(input, error))?;
         outcome.map_err(|error| match error {
@@ -266,13 +266,13 @@ fn overlap(a: &Tensor, b: &Tensor) -> bool {
     a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes
 }
 
-/// The bytes that change places between a value's dtype and a target's that are one but for their
-/// byte order; 1 for none. What a `.npy` has as `<V2` is the bfloat16 that it was made of.
+/// What makes elements of a value's dtype elements of the target's, where the two are one but for
+/// their byte order. What a `.npy` has as `<V2` is the bfloat16 that it was made of.
 ///
 /// # Errors
 /// [`EditFault::DType`] for two different ones.
-pub fn swap_width(value: &DType, target: &DType) -> Result<usize, EditFault> {
-    match (value, target) {
+pub fn conversion(value: &DType, target: &DType) -> Result<Conversion, EditFault> {
+    let swap_width = match (value, target) {
         (DType::Scalar(ours, from), DType::Scalar(theirs, to)) => {
             (ours == theirs).then(|| if from == to { 1 } else { target.swap_width() })
         }
@@ -281,6 +281,7 @@ pub fn swap_width(value: &DType, target: &DType) -> Result<usize, EditFault> {
         (stored @ DType::Npy(_), scalar) | (scalar, stored @ DType::Npy(_)) => {
             (npy::stored_dtype(scalar).as_ref() == Some(stored)).then_some(1)
         }
-    }
-    .ok_or_else(|| EditFault::DType { value: value.clone(), target: target.clone() })
+    };
+    let conversion = swap_width.map(Conversion::swap_bytes);
+    conversion.ok_or_else(|| EditFault::DType { value: value.clone(), target: target.clone() })
 }

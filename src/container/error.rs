@@ -9,8 +9,8 @@ use crate::execute::ExecuteError;
 use crate::format::{Format, FormatError};
 use crate::gather::GatherError;
 use crate::index::resolve::ResolveError;
-use crate::shape::Tuple;
-use crate::sink::{SinkError, Target};
+use crate::shape::AsTuple;
+use crate::sink::{Destination, SinkError};
 use crate::source::{OpenError, SourceError};
 use crate::view::ViewError;
 
@@ -41,11 +41,11 @@ impl From<&Path> for FileName {
     }
 }
 
-impl From<&Target> for FileName {
-    fn from(target: &Target) -> FileName {
+impl From<&Destination> for FileName {
+    fn from(target: &Destination) -> FileName {
         match target {
-            Target::Stdout => FileName::Stdout,
-            Target::Path(path) => FileName::Path(path.clone()),
+            Destination::Stdout => FileName::Stdout,
+            Destination::Path(path) => FileName::Path(path.clone()),
         }
     }
 }
@@ -184,7 +184,7 @@ pub enum RawFault {
         format: Format,
     },
     /// The size of the data does not fit into 63 bits.
-    #[error("shape: shape {} has 2^63 bytes or more", Tuple(.0))]
+    #[error("shape: shape {} has 2^63 bytes or more", AsTuple(.0))]
     TooLarge(Vec<u64>),
     /// The file is shorter than what was said; lengths in bytes.
     #[error("{asked} bytes are asked for by shape and offset, {found} are there")]
@@ -199,7 +199,7 @@ pub enum RawFault {
         "the {bytes} bytes{} are no whole number of {}",
         if *offset > 0 { format!(" from byte {offset} on") } else { String::new() },
         if known.is_empty() { format!("{dtype} elements") }
-        else { format!("slabs of shape {} and dtype {dtype}", Tuple(known)) }
+        else { format!("slabs of shape {} and dtype {dtype}", AsTuple(known)) }
     )]
     NotWhole {
         /// How many bytes there are.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::error::{ContainerError, FileName, SelectFault};
 use super::pattern;
 use crate::format::{Contents, Format, Tensor, shards};
-use crate::source::{self, Offset, Source, SourceError, Stream, Unpacked};
+use crate::source::{self, InflatedSource, OffsetSource, Source, SourceError, Stream};
 
 /// Where an input comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl fmt::Display for Location {
 pub struct Input {
     pub(super) location: Location,
     pub(super) contents: Contents,
-    pub(super) bytes: source::Input,
+    pub(super) bytes: source::Opened,
     pub(super) checkpoint: Option<Box<Checkpoint>>,
     /// The deflated members of an archive: tensors of part n are in number n - 1.
     pub(super) deflated: Vec<DeflatedMember>,
@@ -63,7 +63,7 @@ pub struct Checkpoint {
     /// The name of the index file.
     pub name: String,
     /// The index.
-    pub index: shards::Index,
+    pub index: shards::ShardIndex,
     /// The metadata of each file; empty for files that were not opened.
     pub metadata: Vec<BTreeMap<String, String>>,
     /// The position of the first byte of each file.
@@ -73,12 +73,12 @@ pub struct Checkpoint {
 /// A deflated member of an archive, and the position of its first inflated byte.
 pub(super) struct DeflatedMember {
     pub(super) start: u64,
-    pub(super) bytes: Arc<Unpacked>,
+    pub(super) bytes: Arc<InflatedSource>,
 }
 
 impl Input {
     /// A single file with these contents.
-    pub(super) fn of_file(location: &Location, bytes: source::Input, contents: Contents) -> Input {
+    pub(super) fn of_file(location: &Location, bytes: source::Opened, contents: Contents) -> Input {
         let location = location.clone();
         Input { location, contents, bytes, checkpoint: None, deflated: Vec::new() }
     }
@@ -151,16 +151,16 @@ impl Input {
     /// # Errors
     /// A pipe that fails or ends before its tensors do, a temporary file that cannot be written.
     pub fn spool(&mut self) -> Result<&dyn Source, ContainerError> {
-        if let source::Input::Forward(stream) = &mut self.bytes {
+        if let source::Opened::Forward(stream) = &mut self.bytes {
             let start = stream.position();
             let rest = source::spool(&mut *stream)
                 .map_err(|error| failed_source(&self.location, error))?;
             check_len(&self.location, start + rest.len(), &self.contents)?;
-            self.bytes = source::Input::Random(Box::new(Offset::new(start, rest)));
+            self.bytes = source::Opened::Random(Box::new(OffsetSource::new(start, rest)));
         }
         match &self.bytes {
-            source::Input::Random(source) => Ok(source.as_ref()),
-            source::Input::Forward(_) => Err(SourceError::Shrunk.into()),
+            source::Opened::Random(source) => Ok(source.as_ref()),
+            source::Opened::Forward(_) => Err(SourceError::Truncated.into()),
         }
     }
 
@@ -171,8 +171,8 @@ impl Input {
     pub fn into_source(mut self) -> Result<Box<dyn Source>, ContainerError> {
         self.spool()?;
         match self.bytes {
-            source::Input::Random(source) => Ok(source),
-            source::Input::Forward(_) => Err(SourceError::Shrunk.into()),
+            source::Opened::Random(source) => Ok(source),
+            source::Opened::Forward(_) => Err(SourceError::Truncated.into()),
         }
     }
 }
@@ -204,7 +204,7 @@ pub(super) fn failed_stream(
     contents: &Contents,
     error: SourceError,
 ) -> ContainerError {
-    let ended = matches!(error, SourceError::Ended(_) | SourceError::Shrunk);
+    let ended = matches!(error, SourceError::UnexpectedEnd(_) | SourceError::Truncated);
     match check_len(location, stream.position(), contents) {
         Err(short) if ended && contents.format != Format::Raw => short,
         _ => failed_source(location, error),

@@ -7,7 +7,7 @@ use super::error::{Cause, ContainerError};
 use super::input::{DeflatedMember, Input, Location, failed_source, failed_stream, finish};
 use super::output::{Output, Prepared};
 use super::take::{Region, Take};
-use crate::execute::{self, Copy, ExecuteError, FillError, Pieces, Progress};
+use crate::execute::{self, ExecuteError, FillError, Pieces, Progress, Transfer};
 use crate::plan::{PIECE_BYTES, Plan, Tiling};
 use crate::sink::{Sink, WriteOrder};
 use crate::source::{self, Forward, Source};
@@ -57,7 +57,7 @@ impl<'a> Job<'a> {
 
     /// Copy, and make sure that all of the input was there.
     fn copy(&self, input: &mut Input, takes: &[Take]) -> Result<(), ContainerError> {
-        if let source::Input::Forward(stream) = &mut input.bytes {
+        if let source::Opened::Forward(stream) = &mut input.bytes {
             let plans: Option<Vec<Plan>> = takes.iter().map(|take| take.forward(0)).collect();
             if let Some(plans) = plans {
                 let (location, contents) = (&input.location, &input.contents);
@@ -78,8 +78,8 @@ impl<'a> Job<'a> {
 
     /// The same for an input whose bytes come in any order.
     pub(super) fn copy_random(&self, input: &Input, takes: &[Take]) -> Result<(), ContainerError> {
-        let source::Input::Random(source) = &input.bytes else {
-            return Err(source::SourceError::Shrunk.into());
+        let source::Opened::Random(source) = &input.bytes else {
+            return Err(source::SourceError::Truncated.into());
         };
         // what can be inflated in one pass needs no temporary file
         let streamed = |take: &Take| {
@@ -121,8 +121,8 @@ impl<'a> Job<'a> {
         take: &Take,
         plan: &Plan,
     ) -> Result<(), ExecuteError> {
-        let (sink, swap_width, at) = (self.sink.as_ref(), take.swap_width, take.at);
-        execute::run_forward(stream, plan, swap_width, sink, at, self.progress)
+        let (sink, conversion, at) = (self.sink.as_ref(), take.conversion, take.at);
+        execute::run_forward(stream, plan, conversion, sink, at, self.progress)
     }
 
     /// Copy with all threads.
@@ -134,21 +134,21 @@ impl<'a> Job<'a> {
     ) -> Result<(), ContainerError> {
         let pieces = takes.iter().map(|take| self.pieces(take, source));
         let pieces: Vec<Box<dyn Pieces + '_>> = pieces.collect::<Result<_, _>>()?;
-        let copies = takes.iter().zip(&pieces).map(|(take, pieces)| Copy {
+        let transfers = takes.iter().zip(&pieces).map(|(take, pieces)| Transfer {
             source,
             pieces: pieces.as_ref(),
-            swap_width: take.swap_width,
+            conversion: take.conversion,
             at: take.at,
         });
-        let copies: Vec<Copy<'_>> = copies.collect();
+        let transfers: Vec<Transfer<'_>> = transfers.collect();
         let threads = self.output.options.threads;
-        let outcome = execute::run(&copies, self.sink.as_ref(), threads, self.progress);
+        let outcome = execute::run(&transfers, self.sink.as_ref(), threads, self.progress);
         // an input that was cut short is the reason for whatever else went wrong
         source.verify().map_err(|error| failed_source(location, error))?;
         takes.iter().try_for_each(verify_indices)?;
         outcome.map_err(|error| match error {
-            ExecuteError::Fill { copy, error: FillError::Indices(error) } => {
-                failed_indices(&takes[copy], error.into())
+            ExecuteError::Fill { transfer, error: FillError::Indices(error) } => {
+                failed_indices(&takes[transfer], error.into())
             }
             error => self.failed(location, error),
         })
@@ -234,7 +234,7 @@ fn failed_fill(take: &Take, error: FillError) -> ContainerError {
     }
     match error {
         FillError::Indices(error) | FillError::Source(error) => failed_indices(take, error.into()),
-        error => ExecuteError::Fill { copy: 0, error }.into(),
+        error => ExecuteError::Fill { transfer: 0, error }.into(),
     }
 }
 

@@ -8,18 +8,18 @@ use super::error::{Cause, ContainerError};
 use super::input::{DeflatedMember, Input, Location, failed_source};
 use crate::format::npz::{self, Member};
 use crate::format::{Contents, Format, FormatError, npy};
-use crate::source::{self, Deflated, Joined, Reader, Source, Unpacked};
+use crate::source::{self, ConcatSource, DeflatedRange, InflatedSource, Reader, Source};
 
 /// Read what an archive holds. One that comes through a pipe is kept in a temporary file.
-pub(super) fn open(location: &Location, bytes: source::Input) -> Result<Input, ContainerError> {
+pub(super) fn open(location: &Location, bytes: source::Opened) -> Result<Input, ContainerError> {
     let unread = |error| failed_source(location, error);
     let unfit = |error: FormatError| ContainerError::file(location, error);
     let archive: Arc<dyn Source> = match bytes {
-        source::Input::Random(source) => Arc::from(source),
-        source::Input::Forward(stream) => Arc::from(source::spool(stream).map_err(unread)?),
+        source::Opened::Random(source) => Arc::from(source),
+        source::Opened::Forward(stream) => Arc::from(source::spool(stream).map_err(unread)?),
     };
     let members = npz::members(archive.as_ref()).map_err(unfit)?;
-    let mut joined = Joined::default();
+    let mut joined = ConcatSource::default();
     joined.push("archive".to_owned(), Box::new(Arc::clone(&archive))).map_err(unread)?;
     let mut deflated = Vec::new();
     let mut tensors = Vec::with_capacity(members.len());
@@ -30,7 +30,7 @@ pub(super) fn open(location: &Location, bytes: source::Input) -> Result<Input, C
         member.check_array(contents.expected_len()).map_err(unfit)?;
         let (mut part, mut start) = (0, member.data.start);
         if member.deflated {
-            let bytes = Arc::new(Unpacked::from(compressed(&archive, &member)));
+            let bytes = Arc::new(InflatedSource::from(compressed(&archive, &member)));
             let pushed = joined.push(member.name.clone(), Box::new(Arc::clone(&bytes)));
             start = pushed.map_err(unread)?;
             deflated.push(DeflatedMember { start, bytes });
@@ -46,15 +46,15 @@ pub(super) fn open(location: &Location, bytes: source::Input) -> Result<Input, C
     }
     let contents =
         Contents { format: Format::Npz, tensors, metadata: Default::default(), header_len: 0 };
-    let bytes = source::Input::Random(match deflated.is_empty() {
+    let bytes = source::Opened::Random(match deflated.is_empty() {
         true => Box::new(archive),
         false => Box::new(joined),
     });
     Ok(Input { deflated, ..Input::of_file(location, bytes, contents) })
 }
 
-fn compressed(archive: &Arc<dyn Source>, member: &Member) -> Deflated {
-    Deflated {
+fn compressed(archive: &Arc<dyn Source>, member: &Member) -> DeflatedRange {
+    DeflatedRange {
         archive: Arc::clone(archive),
         range: member.data.clone(),
         len: member.len,

@@ -8,14 +8,14 @@ use super::raw::RawLayout;
 use super::sharded::Shards;
 use super::single::open_bytes;
 use super::{npz, raw, sharded, single};
-use crate::format::{self, Kind, MAGIC_LEN};
-use crate::source::{self, Io, Reader};
+use crate::format::{self, FileKind, MAGIC_LEN};
+use crate::source::{self, IoMode, Reader};
 
 /// How an input is opened.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
     /// How its bytes are read.
-    pub io: Io,
+    pub io: IoMode,
     /// What is said of an input that does not say it itself.
     pub raw: RawLayout,
     /// Names or globs of the tensors that are needed: of a sharded checkpoint only the files that
@@ -33,20 +33,20 @@ pub struct OpenOptions {
 pub fn open(location: &Location, options: &OpenOptions) -> Result<Input, ContainerError> {
     let mut bytes = open_bytes(location, options.io)?;
     let first = first_bytes(&mut bytes).map_err(|error| ContainerError::file(location, error))?;
-    let kind = format::recognise(&first);
+    let kind = format::detect(&first);
     if let Some(dtype) = options.raw.of_raw_bytes(kind) {
         return raw::open(location, bytes, dtype, &options.raw);
     }
     let mut input = match kind {
-        Some(Kind::Json) => {
+        Some(FileKind::Json) => {
             let shards = match options.tensors.as_slice() {
                 patterns if !patterns.is_empty() && !options.rest => Shards::Holding(patterns),
                 _ => Shards::All,
             };
             sharded::open(location, bytes, options.io, shards)?
         }
-        Some(Kind::Zip) => npz::open(location, bytes)?,
-        Some(Kind::Npy | Kind::Safetensors) | None => single::open(location, bytes)?,
+        Some(FileKind::Zip) => npz::open(location, bytes)?,
+        Some(FileKind::Npy | FileKind::Safetensors) | None => single::open(location, bytes)?,
     };
     let failed = |fault| ContainerError::file(location, fault);
     options.raw.check_header(input.contents.format).map_err(failed)?;
@@ -59,10 +59,10 @@ pub fn open(location: &Location, options: &OpenOptions) -> Result<Input, Contain
 }
 
 /// The bytes by which a format is recognised; those of a pipe are still to be read afterwards.
-fn first_bytes(bytes: &mut source::Input) -> io::Result<Vec<u8>> {
+fn first_bytes(bytes: &mut source::Opened) -> io::Result<Vec<u8>> {
     match bytes {
-        source::Input::Forward(stream) => stream.peek(MAGIC_LEN),
-        source::Input::Random(source) => {
+        source::Opened::Forward(stream) => stream.peek(MAGIC_LEN),
+        source::Opened::Random(source) => {
             let mut first = Vec::new();
             let reader = Reader::new(source.as_ref());
             reader.take(MAGIC_LEN as u64).read_to_end(&mut first)?;

@@ -8,13 +8,14 @@ use super::input::{Checkpoint, Location};
 use super::layout::{self, Entry, Frame, OutputFormat, Request};
 use super::options::WriteOptions;
 use crate::dtype::DType;
+use crate::execute::Conversion;
 use crate::format::Tensor;
 use crate::shape::Order;
-use crate::sink::{self, Sink, SinkError, Target};
+use crate::sink::{self, Destination, Sink, SinkError};
 
 /// Where an output goes, and in what form.
 pub struct Output {
-    pub(super) target: Target,
+    pub(super) target: Destination,
     pub(super) format: &'static OutputFormat,
     pub(super) options: WriteOptions,
 }
@@ -48,11 +49,11 @@ impl Output {
     ///
     /// # Errors
     /// [`LayoutFault`]: a name that tells no format, an option that does not apply to it.
-    pub fn new(target: Target, options: WriteOptions) -> Result<Output, ContainerError> {
+    pub fn new(target: Destination, options: WriteOptions) -> Result<Output, ContainerError> {
         let format = match (options.format, &target) {
             (Some(format), _) => format,
-            (None, Target::Stdout) => layout::OF_STREAMS,
-            (None, Target::Path(path)) => {
+            (None, Destination::Stdout) => layout::OF_STREAMS,
+            (None, Destination::Path(path)) => {
                 by_name(path).map_err(|fault| ContainerError::file(&target, fault))?
             }
         };
@@ -68,7 +69,7 @@ impl Output {
     }
 
     /// Where it goes.
-    pub fn target(&self) -> &Target {
+    pub fn target(&self) -> &Destination {
         &self.target
     }
 
@@ -136,22 +137,22 @@ impl Output {
             format: self.format.name,
         })?;
         let bytes = layout::byte_count(&item.shape, &dtype)?;
-        let swap_width = match (item.dtype, &dtype) {
+        let conversion = match (item.dtype, &dtype) {
             (DType::Scalar(_, ours), DType::Scalar(_, theirs)) if ours != theirs => {
-                dtype.swap_width()
+                Conversion::swap_bytes(dtype.swap_width())
             }
-            _ => 1,
+            _ => Conversion::None,
         };
         let (name, shape) = (item.name.to_owned(), item.shape.clone());
-        Ok(Entry { name, dtype, shape, bytes, swap_width, part: item.part })
+        Ok(Entry { name, dtype, shape, bytes, conversion, part: item.part })
     }
 
     /// Whether it can only be written from its beginning to its end, as far as is known.
     fn is_forward(&self) -> bool {
         match &self.target {
-            Target::Stdout => true,
+            Destination::Stdout => true,
             // a device is taken to go forward only, whatever it may be
-            Target::Path(path) => {
+            Destination::Path(path) => {
                 path.starts_with("/dev") || path.metadata().is_ok_and(|meta| !meta.is_file())
             }
         }
@@ -183,8 +184,8 @@ impl Output {
         created.map_err(|error| self.failed(error))
     }
 
-    fn sink_options(&self) -> sink::Options {
-        sink::Options { force: self.options.force, fsync: self.options.fsync, len: None }
+    fn sink_options(&self) -> sink::SinkOptions {
+        sink::SinkOptions { force: self.options.force, fsync: self.options.fsync, len: None }
     }
 
     /// The error of writing it.

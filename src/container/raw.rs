@@ -6,7 +6,7 @@
 use super::error::{ContainerError, Given, RawFault};
 use super::input::{Input, Location, failed_source};
 use crate::dtype::{DType, NpyType};
-use crate::format::{Contents, Format, Kind, Tensor};
+use crate::format::{Contents, FileKind, Format, Tensor};
 use crate::shape::{self, Order};
 use crate::source;
 
@@ -27,7 +27,7 @@ pub struct RawLayout {
 
 impl RawLayout {
     /// The dtype, where the input is taken as raw bytes.
-    pub(super) fn of_raw_bytes(&self, kind: Option<Kind>) -> Option<&DType> {
+    pub(super) fn of_raw_bytes(&self, kind: Option<FileKind>) -> Option<&DType> {
         self.dtype.as_ref().filter(|_| kind.is_none() || self.offset.is_some())
     }
 
@@ -97,22 +97,22 @@ impl RawLayout {
 /// Open bytes of which the caller tells all.
 pub(super) fn open(
     location: &Location,
-    mut bytes: source::Input,
+    mut bytes: source::Opened,
     dtype: &DType,
     layout: &RawLayout,
 ) -> Result<Input, ContainerError> {
     let failed = |fault| ContainerError::file(location, fault);
-    if let source::Input::Forward(stream) = bytes {
+    if let source::Opened::Forward(stream) = bytes {
         bytes = match layout.needs_len() {
-            true => source::Input::Random(
+            true => source::Opened::Random(
                 source::spool(stream).map_err(|error| failed_source(location, error))?,
             ),
-            false => source::Input::Forward(stream),
+            false => source::Opened::Forward(stream),
         };
     }
     let len = match &bytes {
-        source::Input::Random(source) => Some(source.len()),
-        source::Input::Forward(_) => None,
+        source::Opened::Random(source) => Some(source.len()),
+        source::Opened::Forward(_) => None,
     };
     let contents = layout.contents(dtype, len).map_err(failed)?;
     let asked = contents.expected_len();

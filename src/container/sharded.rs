@@ -9,9 +9,9 @@ use super::error::{ContainerError, ShardsFault};
 use super::input::{Checkpoint, Input, Location, failed_source};
 use super::pattern;
 use super::single::{self, open_bytes};
-use crate::format::shards::{Index, MAX_INDEX, ShardsError};
+use crate::format::shards::{MAX_INDEX, ShardIndex, ShardsError};
 use crate::format::{Contents, Format, FormatError};
-use crate::source::{self, Io, Joined, Reader};
+use crate::source::{self, ConcatSource, IoMode, Reader};
 
 /// Which files of a checkpoint are opened.
 pub(super) enum Shards<'a> {
@@ -24,8 +24,8 @@ pub(super) enum Shards<'a> {
 /// Open the shards that an index names.
 pub(super) fn open(
     location: &Location,
-    mut bytes: source::Input,
-    io: Io,
+    mut bytes: source::Opened,
+    io: IoMode,
     wanted: Shards<'_>,
 ) -> Result<Input, ContainerError> {
     let index = read_index(location, &mut bytes)?;
@@ -34,7 +34,7 @@ pub(super) fn open(
     };
     let folders = folders(path).map_err(|error| ContainerError::file(location, error))?;
     let files = wanted_files(location, &index, wanted)?;
-    let mut joined = Joined::default();
+    let mut joined = ConcatSource::default();
     let mut tensors = Vec::new();
     let mut metadata = Vec::new();
     let mut starts = Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn open(
         if shard.contents.format != Format::Safetensors {
             return Err(failed(ShardsFault::NotSafetensors));
         }
-        let source::Input::Random(source) = shard.bytes else {
+        let source::Opened::Random(source) = shard.bytes else {
             return Err(failed(ShardsFault::NotAFile));
         };
         index.check_shard(number, &shard.contents).map_err(|error| unfit(location, error))?;
@@ -68,20 +68,23 @@ pub(super) fn open(
     let contents = Contents { format: Format::Sharded, tensors, metadata: all, header_len: 0 };
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let checkpoint = Some(Box::new(Checkpoint { name, index, metadata, starts }));
-    let bytes = source::Input::Random(Box::new(joined));
+    let bytes = source::Opened::Random(Box::new(joined));
     Ok(Input { checkpoint, ..Input::of_file(location, bytes, contents) })
 }
 
-fn read_index(location: &Location, bytes: &mut source::Input) -> Result<Index, ContainerError> {
+fn read_index(
+    location: &Location,
+    bytes: &mut source::Opened,
+) -> Result<ShardIndex, ContainerError> {
     let mut json = Vec::new();
     let mut most = |reader: &mut dyn Read| reader.take(MAX_INDEX + 1).read_to_end(&mut json);
     match bytes {
-        source::Input::Random(source) => most(&mut Reader::new(source.as_ref())),
-        source::Input::Forward(stream) => most(stream),
+        source::Opened::Random(source) => most(&mut Reader::new(source.as_ref())),
+        source::Opened::Forward(stream) => most(stream),
     }
     .map_err(|error| ContainerError::file(location, error))?;
     let index = match json.len() as u64 {
-        0..=MAX_INDEX => Index::parse(&json),
+        0..=MAX_INDEX => ShardIndex::parse(&json),
         _ => Err(ShardsError::TooLong),
     };
     index.map_err(|error| unfit(location, error))
@@ -94,7 +97,7 @@ fn unfit(location: &Location, error: ShardsError) -> ContainerError {
 /// The numbers of the files that are opened.
 fn wanted_files(
     location: &Location,
-    index: &Index,
+    index: &ShardIndex,
     wanted: Shards<'_>,
 ) -> Result<HashSet<usize>, ContainerError> {
     match wanted {

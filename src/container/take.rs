@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::error::{Cause, FileName};
-use crate::execute::WINDOW_BYTES;
+use crate::execute::{Conversion, WINDOW_BYTES};
 use crate::format::Tensor;
 use crate::gather::{self, Gather};
 use crate::index::resolve::Selection;
@@ -66,8 +66,8 @@ pub struct Take {
     pub part: usize,
     /// What is taken.
     pub region: Region,
-    /// Bytes that change places on the way; 1 for none.
-    pub swap_width: usize,
+    /// What elements go through on the way.
+    pub conversion: Conversion,
     /// Where it goes in the output, in bytes.
     pub at: u64,
 }
@@ -75,7 +75,7 @@ pub struct Take {
 impl Take {
     /// How many bytes belong together.
     pub(super) fn unit(&self) -> u64 {
-        self.swap_width as u64
+        self.conversion.unit()
     }
 
     /// How it is read in one pass of a stream that begins at position `start`, where it can be.

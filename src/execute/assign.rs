@@ -1,35 +1,35 @@
-//! An assignment: a dense value on its way into the runs of a target.
+//! Assignment: a dense value written to the runs of a target.
 //!
 //! The pieces are ranges of the dense bytes. Filling one packs it from the value's side; the sink
-//! that stands at the other end of the engine, [`Spread`], unpacks it into the target. A basic
-//! index takes no element twice, so pieces share no byte of the target either.
+//! at the other end of the engine, [`StridedSink`], unpacks it into the target. A basic index takes
+//! no element twice, so pieces share no byte of the target either.
 
-use super::fill::fill_box;
-use super::unpack::{each_run, positions, unpack};
+use super::fill::read_runs;
+use super::unpack::{each_run, unpack};
 use super::{FillError, Pieces};
-use crate::plan::{Part, Place, Strided};
-use crate::sink::{Patch, Shared, Sink, SinkError, WriteOrder};
+use crate::plan::{OutputRows, row_piece_bytes};
+use crate::runs::{Runs, byte_bounds, positions};
+use crate::sink::{Sink, SinkError, WritableMap, WriteOrder};
 use crate::source::Source;
-use crate::view::reach;
 
 /// Runs further apart than this, in bytes, lie on pages of their own.
 const PAGE: u64 = 4096;
 
 /// What is written: the value's side of an assignment.
 pub struct Assignment {
-    value: Strided,
+    value: Runs,
     piece: u64,
 }
 
 impl Assignment {
-    /// Read `value` in pieces that suit `target`, of the same number of bytes; `unit` bytes are
-    /// never divided.
-    pub fn new(target: &Strided, value: Strided, unit: u64) -> Assignment {
-        Assignment::in_pieces(value, target.piece_bytes(unit))
+    /// Read `value` in pieces that suit `target`, of the same number of bytes; both coalesced.
+    /// `unit` bytes are never divided.
+    pub fn new(target: &Runs, value: Runs, unit: u64) -> Assignment {
+        Assignment::in_pieces(value, row_piece_bytes(target, unit))
     }
 
     /// Read `value` in pieces of so many bytes, more than 0.
-    pub(crate) fn in_pieces(value: Strided, piece: u64) -> Assignment {
+    pub(crate) fn in_pieces(value: Runs, piece: u64) -> Assignment {
         Assignment { value, piece }
     }
 }
@@ -43,9 +43,9 @@ impl Pieces for Assignment {
         self.bytes().div_ceil(self.piece)
     }
 
-    fn place(&self, number: u64) -> Place {
+    fn output(&self, number: u64) -> OutputRows {
         let start = number * self.piece;
-        Place::range(start, self.piece.min(self.bytes() - start))
+        OutputRows::range(start, self.piece.min(self.bytes() - start))
     }
 
     fn fill(
@@ -55,18 +55,18 @@ impl Pieces for Assignment {
         scratch: &mut Vec<u8>,
         mut out: &mut [u8],
     ) -> Result<(), FillError> {
-        let Place { output, row_bytes, .. } = self.place(number);
+        let OutputRows { offset, row_bytes, .. } = self.output(number);
         if let Some(run) = self.value.repeated().filter(|run| run.end - run.start <= PAGE) {
-            let phase = output % (run.end - run.start);
+            let phase = offset % (run.end - run.start);
             repeat(source.window(run, scratch)?, phase as usize, out);
             return Ok(source.verify()?);
         }
-        self.value.parts(output..output + row_bytes, &mut |part| {
+        self.value.split(offset..offset + row_bytes, &mut |part| {
             let (now, later) = std::mem::take(&mut out).split_at_mut(part.bytes() as usize);
             out = later;
-            fill_box(&part.axes, part.run, part.first, source, scratch, now)
+            read_runs(&part, source, scratch, now)
         })?;
-        // what is written in place cannot be taken back: no zeros for bytes that were lost
+        // what is written in place cannot be taken back, so lost pages must not pass as zeros
         source.verify()?;
         Ok(())
     }
@@ -85,65 +85,67 @@ fn repeat(run: &[u8], phase: usize, out: &mut [u8]) {
     }
 }
 
-/// A sink that takes the dense bytes, in any order, and lays them out in a target.
-pub struct Spread<'a> {
-    patch: &'a Patch,
-    target: &'a Strided,
+/// A sink that takes dense bytes, in any order, and writes them to strided runs of another sink.
+///
+/// The other sink must take bytes in any order. It is only borrowed: whoever owns it commits it.
+pub struct StridedSink<'a> {
+    sink: &'a dyn Sink,
+    target: &'a Runs,
 }
 
-impl<'a> Spread<'a> {
-    /// Write to the runs of `target` in the file of `patch`.
-    pub fn new(patch: &'a Patch, target: &'a Strided) -> Spread<'a> {
-        Spread { patch, target }
+impl<'a> StridedSink<'a> {
+    /// Write to the runs `target` of `sink`.
+    pub fn new(sink: &'a dyn Sink, target: &'a Runs) -> StridedSink<'a> {
+        StridedSink { sink, target }
     }
 }
 
-impl Sink for Spread<'_> {
+impl Sink for StridedSink<'_> {
     fn order(&self) -> WriteOrder {
         WriteOrder::Any
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         let mut bytes = bytes;
-        self.target.parts(offset..offset + bytes.len() as u64, &mut |part| {
+        self.target.split(offset..offset + bytes.len() as u64, &mut |part| {
             let (now, later) = bytes.split_at(part.bytes() as usize);
             bytes = later;
-            write_part(self.patch, &part, now)
+            write_runs(self.sink, &part, now)
         })
     }
 
-    /// The file is not this one's to put in place.
     fn commit(self: Box<Self>) -> Result<(), SinkError> {
         Ok(())
     }
 }
 
-/// Lay a part out in the target, the way that suits its runs.
-pub(crate) fn write_part(patch: &Patch, part: &Part, bytes: &[u8]) -> Result<(), SinkError> {
-    if patch.shared(part.run).is_some_and(|shared| in_memory(shared, part, bytes)) {
-        return patch.check();
+/// Write dense bytes to runs of a sink: through a map where it has one and runs are short, else by
+/// position.
+pub(crate) fn write_runs(sink: &dyn Sink, runs: &Runs, bytes: &[u8]) -> Result<(), SinkError> {
+    if sink.mapped(runs.run).is_some_and(|shared| write_mapped(shared, runs, bytes)) {
+        return sink.verify();
     }
-    each_run(&part.axes, part.run, bytes, part.first, |at, run| patch.write_at(at as u64, run))
+    each_run(&runs.axes, runs.run, bytes, runs.offset, |at, run| sink.write_at(at as u64, run))
 }
 
-/// Lay a part out in the mapped target; false, and nothing done, where its pages are not to be had.
-fn in_memory(shared: &Shared, part: &Part, bytes: &[u8]) -> bool {
-    let span = reach(&part.axes, part.run);
-    let first = part.first + span.start;
-    let Some(cells) = shared.cells(first as u64..(part.first + span.end) as u64) else {
+/// Write to the mapped target; false, and nothing done, where its pages cannot be brought in.
+fn write_mapped(shared: &WritableMap, runs: &Runs, bytes: &[u8]) -> bool {
+    let Runs { offset, ref axes, run } = *runs;
+    let bounds = runs.byte_bounds();
+    let Some(cells) = shared.cells(bounds.start as u64..bounds.end as u64) else {
         return false;
     };
     // rows whose runs lie closer than pages are brought in whole
-    let (axes, row) = match part.axes.split_last() {
+    let (outer, row) = match axes.split_last() {
         Some((inner, outer)) if inner.stride.unsigned_abs() <= PAGE => {
-            (outer, reach(&[*inner], part.run))
+            (outer, byte_bounds(&[*inner], run))
         }
-        _ => (&part.axes[..], 0..part.run as i64),
+        _ => (&axes[..], 0..run as i64),
     };
-    let rows = positions(axes, part.first);
+    let rows = positions(outer, offset);
     let ready = shared.populate(rows.map(|at| (at + row.start) as u64..(at + row.end) as u64));
     if ready {
-        unpack(&part.axes, part.run, bytes, cells, -span.start as usize);
+        unpack(axes, run, bytes, cells, (offset - bounds.start) as usize);
     }
     ready
 }

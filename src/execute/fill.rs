@@ -1,16 +1,16 @@
 //! Filling a piece's buffer through windows on the input.
 //!
-//! A mapped input lends a piece's whole reach at once. One that is read by position is asked for
-//! windows of bounded length: a box that reaches further is divided along its outermost axis
-//! until each part fits, or is a single run.
+//! A mapped input lends all of a piece's byte bounds at once. One that is read by position is asked
+//! for windows of bounded length: a box that spans more is divided along its outermost axis until
+//! each part fits, or is a single run.
 
 use std::ops::Range;
 
-use super::pack::{each_place, pack};
+use super::pack::pack;
 use super::{FillError, Pieces};
-use crate::plan::{Ahead, GAP_BYTES, Place, Plan, transposed_axis};
+use crate::plan::{GAP_BYTES, OutputRows, Plan, transposed_axis};
+use crate::runs::{Axis, Runs, byte_bounds, dense_bytes, span_bytes};
 use crate::source::{Advice, Source, SourceError};
-use crate::view::{Axis, reach};
 
 impl Pieces for Plan {
     fn bytes(&self) -> u64 {
@@ -21,8 +21,8 @@ impl Pieces for Plan {
         self.pieces()
     }
 
-    fn place(&self, number: u64) -> Place {
-        self.piece(number).place
+    fn output(&self, number: u64) -> OutputRows {
+        self.piece(number).output
     }
 
     fn fill(
@@ -33,11 +33,10 @@ impl Pieces for Plan {
         out: &mut [u8],
     ) -> Result<(), FillError> {
         if number == 0 {
-            ask(self.at_first(), source);
+            prefetch(self.prefetch_first(), source);
         }
-        ask(self.ahead(number), source);
-        let piece = self.piece(number);
-        Ok(fill_box(&piece.axes, piece.run, piece.input as i64, source, scratch, out)?)
+        prefetch(self.prefetch(number), source);
+        Ok(read_runs(&self.piece(number).input, source, scratch, out)?)
     }
 
     fn work(&self) -> u64 {
@@ -49,37 +48,42 @@ impl Pieces for Plan {
     }
 }
 
-/// The most stretches to ask for one by one.
-const STRETCHES: u64 = 1 << 14;
+/// The most ranges to prefetch one by one.
+const RANGES: u64 = 1 << 14;
 
-/// In how many places of what is asked for to look whether it is in memory already.
+/// In how many places to look whether what is to be prefetched is in memory already.
 const SAMPLES: u64 = 16;
 
-/// Let the disk begin to bring what is not in memory yet.
-fn ask(ahead: Option<Ahead>, source: &dyn Source) {
-    let Some(Ahead { input, axes, run }) = ahead else { return };
-    let stretches: u64 = axes.iter().map(|axis| axis.len).product();
-    if stretches > STRETCHES {
+/// Let the disk begin to read what is not in memory yet.
+fn prefetch(runs: Option<Runs>, source: &dyn Source) {
+    let Some(runs) = runs else { return };
+    let ranges = dense_bytes(&runs.axes, 1);
+    if ranges > RANGES {
         return;
     }
-    let (mut number, mut is_cached) = (0, true);
-    each_place(&axes, input as i64, stretches as usize, |at| {
-        number += 1;
-        if number % (stretches / SAMPLES + 1) == 0 || number == stretches {
-            // its last byte tells, since what was read before may reach into its first ones
-            is_cached = is_cached && source.is_cached(at as u64 + run - 1);
-        }
-    });
-    if is_cached {
+    let sampled = |number: u64| number.is_multiple_of(ranges / SAMPLES + 1) || number == ranges;
+    let mut samples = (1..).zip(runs.positions()).filter(|&(number, _)| sampled(number));
+    // the last byte tells, since what was read before may extend into the first ones
+    if samples.all(|(_, at)| source.is_cached(at as u64 + runs.run - 1)) {
         return;
     }
-    each_place(&axes, input as i64, stretches as usize, |at| {
-        source.advise(at as u64..at as u64 + run, Advice::WillNeed);
-    });
+    for at in runs.positions() {
+        source.advise(at as u64..at as u64 + runs.run, Advice::WillNeed);
+    }
+}
+
+/// Fill `out` with the dense bytes of `runs` of the source.
+pub(crate) fn read_runs(
+    runs: &Runs,
+    source: &dyn Source,
+    scratch: &mut Vec<u8>,
+    out: &mut [u8],
+) -> Result<(), SourceError> {
+    fill_box(&runs.axes, runs.run, runs.offset, source, scratch, out)
 }
 
 /// Fill `out` with the runs of `run` bytes along `axes`, the first at byte `first` of the source.
-pub(crate) fn fill_box(
+fn fill_box(
     axes: &[Axis],
     run: u64,
     first: i64,
@@ -93,9 +97,9 @@ pub(crate) fn fill_box(
         return fill_panel(axes, along, run, first, source, scratch, out);
     }
     let Some(most) = source.window_limit().and_then(|limit| part_len(axes, run, limit)) else {
-        let span = reach(axes, run);
-        let range = (first + span.start) as u64..(first + span.end) as u64;
-        pack(axes, run, source.window(range, scratch)?, -span.start as usize, out);
+        let bounds = byte_bounds(axes, run);
+        let range = (first + bounds.start) as u64..(first + bounds.end) as u64;
+        pack(axes, run, source.window(range, scratch)?, -bounds.start as usize, out);
         return Ok(());
     };
     let (axis, inner) = (axes[0], &axes[1..]);
@@ -139,12 +143,6 @@ fn fill_panel(
     }
     pack(&dense, run, &panel, -lowest as usize, out);
     Ok(())
-}
-
-/// From the lowest byte of a box to the highest, in bytes.
-fn span_bytes(axes: &[Axis], run: u64) -> u64 {
-    let span = reach(axes, run);
-    (span.end - span.start) as u64
 }
 
 /// How many items of the outermost axis to take at once, or `None` for the whole box.

@@ -1,9 +1,10 @@
-//! Executing plans: pack each piece into a buffer and hand it to the sink at its position.
+//! Executing plans: fill a buffer with each piece and write it to the sink at its position.
 //!
-//! There is one copy engine. A job is a list of [copies](struct@Copy) (a source, what to take of
-//! it, a place in the output), run by a pool of workers over one counter of pieces, with one first error and
-//! one [`Progress`]. What to take is anything that makes [`Pieces`]: a strided [`Plan`], or
-//! positions to gather. A pipe is read by [`run_forward`], in the order of the input.
+//! There is one engine. A job is a list of [`Transfer`]s (a source, what to take of it, a place in
+//! the output), [run] by a pool of workers over one counter of pieces, with one first error and one
+//! [`Progress`]. What to take is anything that implements [`Pieces`]: a strided [`Plan`], or
+//! positions to gather. What elements go through on the way is a [`Conversion`]. A pipe is read by
+//! [`run_forward`], in the order of the input.
 //!
 //! Every worker has a buffer of its own, and every piece bytes of its own in the output: the
 //! bytes written do not depend on the number of workers. Nor does the error: of several, the one
@@ -12,39 +13,41 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::gather::BadPosition;
-use crate::plan::Place;
+use crate::plan::OutputRows;
 #[cfg(doc)]
 use crate::plan::Plan;
-use crate::sink::SinkError;
-use crate::source::{Source, SourceError};
+use crate::source::Source;
 
 mod assign;
+mod convert;
+mod error;
 mod fill;
 mod forward;
 pub mod pack;
 mod parallel;
 pub mod unpack;
 
-pub(crate) use assign::write_part;
-pub use assign::{Assignment, Spread};
-pub(crate) use fill::fill_box;
+pub(crate) use assign::write_runs;
+pub use assign::{Assignment, StridedSink};
+pub use convert::Conversion;
+pub use error::{BadPosition, ExecuteError, FillError};
+pub(crate) use fill::read_runs;
 pub use forward::{WINDOW_BYTES, run_forward};
 pub use parallel::run;
 
-/// One copy of a job.
-pub struct Copy<'a> {
+/// One part of a job: bytes of one source, on their way to one place in the output.
+pub struct Transfer<'a> {
     /// Where the bytes come from.
     pub source: &'a dyn Source,
     /// Which bytes, in which order.
     pub pieces: &'a dyn Pieces,
-    /// Bytes that change places on the way, to turn the byte order; 1 for none.
-    pub swap_width: usize,
+    /// What the elements go through on the way.
+    pub conversion: Conversion,
     /// Where the result begins in the output, in bytes.
     pub at: u64,
 }
 
-/// Something that fills an output piece by piece, each piece known by its number alone.
+/// Something that fills an output piece by piece, each piece computed from its number.
 pub trait Pieces: Sync {
     /// Bytes of the whole output.
     fn bytes(&self) -> u64;
@@ -54,13 +57,12 @@ pub trait Pieces: Sync {
 
     /// Where piece `number` of `0..count()` goes; pieces share no byte of the output. Where the
     /// sink takes bytes in order, pieces must come in the order of the output.
-    fn place(&self, number: u64) -> Place;
+    fn output(&self, number: u64) -> OutputRows;
 
     /// Fill `out` with the bytes of a piece, row after row; `scratch` is for what must be read.
     ///
     /// # Errors
-    ///
-    /// What kept the bytes from being had.
+    /// [`FillError`]: the source failed, or an index names no position.
     fn fill(
         &self,
         number: u64,
@@ -69,33 +71,19 @@ pub trait Pieces: Sync {
         out: &mut [u8],
     ) -> Result<(), FillError>;
 
-    /// About how many bytes are moved, read or written: what tells whether workers pay.
+    /// About how many bytes are moved, read or written: more than a few MB are worth a pool.
     fn work(&self) -> u64 {
         self.bytes()
     }
 
-    /// The bytes of the input that are only visited here and there, where that is so: to read
-    /// ahead in them would fetch what nobody asked for.
+    /// The range of the input that is used only here and there, so that reading ahead in it would
+    /// be wasted.
     fn scattered(&self) -> Option<Range<u64>> {
         None
     }
 }
 
-/// Why a piece could not be filled.
-#[derive(Debug, thiserror::Error)]
-pub enum FillError {
-    /// The input failed.
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    /// The input that holds indices failed.
-    #[error(transparent)]
-    Indices(SourceError),
-    /// An index is no position of its axis.
-    #[error(transparent)]
-    Position(#[from] BadPosition),
-}
-
-/// How far a job is, for whoever watches it from another thread.
+/// How far a job is, to be watched from another thread.
 #[derive(Debug, Default)]
 pub struct Progress {
     written: AtomicU64,
@@ -110,28 +98,4 @@ impl Progress {
     fn add(&self, bytes: u64) {
         self.written.fetch_add(bytes, Ordering::Relaxed);
     }
-}
-
-/// Why a job stopped.
-#[derive(Debug, thiserror::Error)]
-pub enum ExecuteError {
-    /// A piece could not be filled; `copy` tells whose.
-    #[error("{error}")]
-    Fill {
-        /// The number of the copy in the job.
-        copy: usize,
-        /// What went wrong.
-        error: FillError,
-    },
-    /// The output failed.
-    #[error(transparent)]
-    Sink(#[from] SinkError),
-    /// The operating system gave no threads.
-    #[error("cannot start {threads} threads: {message}")]
-    Threads {
-        /// How many were asked for.
-        threads: usize,
-        /// Its reason.
-        message: String,
-    },
 }

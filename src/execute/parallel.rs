@@ -5,38 +5,37 @@
 //! takes bytes in order only, each worker waits for its piece's turn with the packed buffer in
 //! hand: memory stays at one buffer a worker, and packing overlaps writing.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::pack::swap_bytes;
-use super::{Copy, ExecuteError, Progress};
-use crate::plan::Place;
+use super::{ExecuteError, Progress, Transfer};
 use crate::sink::{Sink, WriteOrder};
 use crate::source::Advice;
 
 /// Jobs below this are done by the calling thread: starting a pool takes longer.
 const POOL_BYTES: u64 = 2 << 20;
 
-/// Run every copy of a job, with at most `threads` workers.
+/// Run every transfer of a job, with at most `threads` workers.
 ///
 /// # Errors
 ///
 /// The first error that a worker met; then the output is not complete, and the sink is to be
-/// dropped. Where a sink takes bytes in order, copies must stand in the order of their places,
+/// dropped. Where a sink takes bytes in order, transfers must stand in the order of their places,
 /// without a gap.
 pub fn run(
-    copies: &[Copy<'_>],
+    transfers: &[Transfer<'_>],
     sink: &dyn Sink,
     threads: usize,
     progress: &Progress,
 ) -> Result<(), ExecuteError> {
-    for copy in copies {
-        if let Some(range) = copy.pieces.scattered() {
-            copy.source.advise(range, Advice::Random);
+    for transfer in transfers {
+        if let Some(range) = transfer.pieces.scattered() {
+            transfer.source.advise(range, Advice::Random);
         }
     }
-    let job = Job::new(copies, sink, progress);
-    let work: u64 = copies.iter().map(|copy| copy.pieces.work()).sum();
+    let job = Job::new(transfers, sink, progress);
+    let work: u64 = transfers.iter().map(|transfer| transfer.pieces.work()).sum();
     let workers = threads.min(usize::try_from(job.pieces).unwrap_or(usize::MAX));
     if workers <= 1 || work < POOL_BYTES {
         job.work();
@@ -52,10 +51,10 @@ pub fn run(
 
 /// What the workers share.
 struct Job<'a> {
-    copies: &'a [Copy<'a>],
+    transfers: &'a [Transfer<'a>],
     sink: &'a dyn Sink,
     progress: &'a Progress,
-    /// The number of the first piece of each copy, and of all pieces.
+    /// The number of the first piece of each transfer, and of all pieces.
     starts: Vec<u64>,
     pieces: u64,
     next: AtomicU64,
@@ -72,14 +71,14 @@ struct Outcome {
 }
 
 impl<'a> Job<'a> {
-    fn new(copies: &'a [Copy<'a>], sink: &'a dyn Sink, progress: &'a Progress) -> Job<'a> {
-        let (mut pieces, mut starts) = (0, Vec::with_capacity(copies.len()));
-        for copy in copies {
+    fn new(transfers: &'a [Transfer<'a>], sink: &'a dyn Sink, progress: &'a Progress) -> Job<'a> {
+        let (mut pieces, mut starts) = (0, Vec::with_capacity(transfers.len()));
+        for transfer in transfers {
             starts.push(pieces);
-            pieces += copy.pieces.count();
+            pieces += transfer.pieces.count();
         }
         Job {
-            copies,
+            transfers,
             sink,
             progress,
             starts,
@@ -98,7 +97,10 @@ impl<'a> Job<'a> {
             if number >= self.pieces {
                 return;
             }
-            if let Err(error) = self.piece(number, &mut buffer, &mut scratch) {
+            // a panic is an error like any other, or those that wait for this piece never end
+            let piece = AssertUnwindSafe(|| self.piece(number, &mut buffer, &mut scratch));
+            let outcome = catch_unwind(piece).unwrap_or(Err(ExecuteError::Panicked));
+            if let Err(error) = outcome {
                 // pieces before this one have been taken already, and may yet report theirs
                 self.next.store(self.pieces, Ordering::Relaxed);
                 let mut outcome = self.outcome();
@@ -119,36 +121,26 @@ impl<'a> Job<'a> {
         scratch: &mut Vec<u8>,
     ) -> Result<(), ExecuteError> {
         let index = self.starts.partition_point(|&start| start <= number) - 1;
-        let copy = &self.copies[index];
+        let transfer = &self.transfers[index];
         let local = number - self.starts[index];
-        let place = copy.pieces.place(local);
-        let bytes = place.bytes() as usize;
+        let rows = transfer.pieces.output(local);
+        let bytes = rows.bytes() as usize;
         if buffer.len() < bytes {
             buffer.resize(bytes, 0);
         }
-        let out = &mut buffer[..bytes];
-        copy.pieces
-            .fill(local, copy.source, scratch, out)
-            .map_err(|error| ExecuteError::Fill { copy: index, error })?;
-        swap_bytes(out, copy.swap_width);
+        let packed = &mut buffer[..bytes];
+        transfer
+            .pieces
+            .fill(local, transfer.source, scratch, packed)
+            .map_err(|error| ExecuteError::Fill { transfer: index, error })?;
+        let converted = transfer.conversion.apply(packed, rows);
         if self.sink.order() == WriteOrder::Any {
-            self.write(copy.at, &place, out)?;
+            converted.write(self.sink, transfer.at, self.progress)?;
         } else if self.wait_for_turn(number) {
-            self.write(copy.at, &place, out)?;
+            converted.write(self.sink, transfer.at, self.progress)?;
             self.outcome().turn += 1;
             self.turn.notify_all();
         }
-        Ok(())
-    }
-
-    /// Write the rows of a piece.
-    fn write(&self, at: u64, place: &Place, bytes: &[u8]) -> Result<(), ExecuteError> {
-        let mut offset = at + place.output;
-        for row in bytes.chunks_exact((place.row_bytes as usize).max(1)) {
-            self.sink.write_at(offset, row)?;
-            offset += place.row_stride;
-        }
-        self.progress.add(bytes.len() as u64);
         Ok(())
     }
 

@@ -7,7 +7,7 @@
 //! ```
 //! use std::cell::Cell;
 //! use tslice::execute::unpack::unpack;
-//! use tslice::view::Axis;
+//! use tslice::runs::Axis;
 //! let mut output = *b"......";
 //! let cells = Cell::from_mut(&mut output[..]).as_slice_of_cells();
 //! unpack(&[Axis { len: 3, stride: -2 }], 1, b"fdb", cells, 5);
@@ -16,7 +16,7 @@
 
 use std::cell::Cell;
 
-use crate::view::Axis;
+use crate::runs::{Axis, positions};
 
 /// Copy the bytes of `input`, run after run of `run` bytes, to where the runs lie along `axes`
 /// (outermost first), the first at position `first` of `output`.
@@ -26,11 +26,8 @@ pub fn unpack(axes: &[Axis], run: u64, input: &[u8], output: &[Cell<u8>], first:
         return;
     };
     let row_bytes = inner.len as usize * run as usize;
-    let mut counters = vec![0; outer.len()];
-    let mut at = first as i64;
-    for row in input.chunks_exact(row_bytes) {
+    for (at, row) in positions(outer, first as i64).zip(input.chunks_exact(row_bytes)) {
         unpack_row(inner.stride, run as usize, row, output, at);
-        at += step(&mut counters, outer);
     }
 }
 
@@ -47,32 +44,6 @@ pub fn each_run<E>(
 ) -> Result<(), E> {
     let runs = input.chunks_exact(run as usize);
     positions(axes, first).zip(runs).try_for_each(|(at, bytes)| write(at, bytes))
-}
-
-/// The position of each item along `axes` (outermost first), the first at `first`.
-pub fn positions(axes: &[Axis], first: i64) -> impl Iterator<Item = i64> {
-    let mut counters = vec![0; axes.len()];
-    let count = axes.iter().fold(1, |count, axis| count * axis.len);
-    (0..count).scan(first, move |next, _| {
-        let at = *next;
-        *next += step(&mut counters, axes);
-        Some(at)
-    })
-}
-
-/// Count one item further along `axes`; returns the way to it, in bytes.
-fn step(counters: &mut [u64], axes: &[Axis]) -> i64 {
-    let mut way = 0;
-    for (counter, axis) in counters.iter_mut().zip(axes).rev() {
-        way += axis.stride;
-        *counter += 1;
-        if *counter < axis.len {
-            break;
-        }
-        way -= axis.stride * axis.len as i64;
-        *counter = 0;
-    }
-    way
 }
 
 /// Copy one row of runs, `stride` bytes apart.
@@ -110,10 +81,11 @@ fn set(to: &[Cell<u8>], from: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::execute::pack::pack;
-    use crate::view::{coalesce, reach};
-    use proptest::prelude::*;
+    use crate::runs::{byte_bounds, coalesce};
 
     /// Boxes whose runs do not overlap, as those of a basic index.
     fn boxes() -> impl Strategy<Value = (Vec<Axis>, u64)> {
@@ -135,7 +107,7 @@ mod tests {
     proptest! {
         #[test]
         fn packing_what_was_unpacked_gives_it_back((axes, run) in boxes(), seed in any::<u8>()) {
-            let span = reach(&axes, run);
+            let span = byte_bounds(&axes, run);
             let count = axes.iter().fold(run, |bytes, axis| bytes * axis.len);
             let input: Vec<u8> = (0..count).map(|at| (at as u8).wrapping_mul(7) ^ seed | 1).collect();
             let mut output = vec![0; (span.end - span.start) as usize];

@@ -24,12 +24,14 @@ use std::io::{self, Read};
 
 use crate::dtype::DType;
 use crate::shape::{Order, byte_count};
-use crate::text::{self, Form};
 
 pub mod npy;
 pub mod npz;
 pub mod safetensors;
 pub mod shards;
+pub mod text;
+
+pub use text::TextFormat;
 
 /// One tensor of a file: what it is, and where in the file its bytes lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +67,7 @@ pub enum Format {
     /// Bytes without a header.
     Raw,
     /// Text, which is written and not read.
-    Text(Form),
+    Text(TextFormat),
 }
 
 /// All that a file's header says.
@@ -81,12 +83,12 @@ pub struct Contents {
     pub header_len: u64,
 }
 
-/// How many first bytes [`recognise`] wants to see.
+/// How many first bytes [`detect`] wants to see.
 pub const MAGIC_LEN: usize = 9;
 
 /// What a file seems to be, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// A `.npy`, for [`read_contents`].
     Npy,
     /// A `.safetensors`, for [`read_contents`].
@@ -98,15 +100,15 @@ pub enum Kind {
 }
 
 /// What a file seems to be, by its first [`MAGIC_LEN`] bytes, or all it has.
-pub fn recognise(first: &[u8]) -> Option<Kind> {
+pub fn detect(first: &[u8]) -> Option<FileKind> {
     if npy::begins(first) {
-        Some(Kind::Npy)
+        Some(FileKind::Npy)
     } else if [b"PK\x03\x04", b"PK\x05\x06"].iter().any(|magic| first.starts_with(*magic)) {
-        Some(Kind::Zip)
+        Some(FileKind::Zip)
     } else if let [b'{', b'"' | b'}' | b' ' | b'\n' | b'\r' | b'\t', ..] = first {
-        Some(Kind::Json)
+        Some(FileKind::Json)
     } else {
-        safetensors::begins(first).then_some(Kind::Safetensors)
+        safetensors::begins(first).then_some(FileKind::Safetensors)
     }
 }
 
@@ -209,9 +211,9 @@ impl fmt::Display for Format {
             Format::Safetensors => "safetensors",
             Format::Sharded => "sharded safetensors",
             Format::Raw => "raw",
-            Format::Text(Form::Csv) => "csv",
-            Format::Text(Form::Txt) => "txt",
-            Format::Text(Form::Json) => "json",
+            Format::Text(TextFormat::Csv) => "csv",
+            Format::Text(TextFormat::Txt) => "txt",
+            Format::Text(TextFormat::Json) => "json",
         })
     }
 }

@@ -24,7 +24,7 @@ pub enum NpzError {
     NoEnd,
     /// Over several disks.
     #[error("archives of several parts are not read")]
-    Parts,
+    MultiDisk,
     /// A structure that is not where it is said to be, or is not whole.
     #[error("the archive is damaged: {0}")]
     Damaged(&'static str),
@@ -103,7 +103,7 @@ pub fn members(archive: &dyn Source) -> Result<Vec<Member>, FormatError> {
     let mut members = Vec::new();
     let mut held: Vec<(Range<u64>, String)> = Vec::new();
     for _ in 0..directory.count {
-        let entry = Entry::read(&mut reader)?;
+        let entry = DirectoryEntry::read(&mut reader)?;
         if !seen.insert(entry.name.clone()) {
             return Err(entry.fault(MemberFault::Twice));
         }
@@ -112,6 +112,9 @@ pub fn members(archive: &dyn Source) -> Result<Vec<Member>, FormatError> {
         if entry.name.ends_with(".npy") {
             members.push(entry.member(data)?);
         }
+    }
+    if reader.limit() > 0 {
+        return Err(damaged("its central directory has more entries than its end says"));
     }
     held.sort_by_key(|(range, _)| (range.start, range.end));
     for pair in held.windows(2) {
@@ -186,7 +189,7 @@ fn find_directory(archive: &dyn Source) -> Result<Directory, FormatError> {
         }
     }
     if parts != (0, 0) {
-        return Err(NpzError::Parts.into());
+        return Err(NpzError::MultiDisk.into());
     }
     match start.checked_add(size) {
         Some(end) if end == after => Ok(Directory { range: start..end, count }),
@@ -195,7 +198,7 @@ fn find_directory(archive: &dyn Source) -> Result<Directory, FormatError> {
 }
 
 /// An entry of the central directory.
-struct Entry {
+struct DirectoryEntry {
     name: String,
     flags: u16,
     method: u16,
@@ -207,8 +210,8 @@ struct Entry {
     offset: u64,
 }
 
-impl Entry {
-    fn read(reader: &mut dyn Read) -> Result<Entry, FormatError> {
+impl DirectoryEntry {
+    fn read(reader: &mut dyn Read) -> Result<DirectoryEntry, FormatError> {
         let mut more = |len: u64| {
             let mut bytes = Vec::new();
             read_more(reader, &mut bytes, len).map_err(|error| match error {
@@ -224,7 +227,7 @@ impl Entry {
         let name = more(u16_at(&fixed, 28).into())?;
         let extra = more(u16_at(&fixed, 30).into())?;
         more(u16_at(&fixed, 32).into())?;
-        let mut entry = Entry {
+        let mut entry = DirectoryEntry {
             name: String::from_utf8(name).map_err(|_| damaged("a name is not UTF-8"))?,
             flags: u16_at(&fixed, 8),
             method: u16_at(&fixed, 10),
@@ -285,7 +288,7 @@ impl Entry {
     }
 
     fn member(self, data: Range<u64>) -> Result<Member, FormatError> {
-        let Entry { name, crc, size: len, method, .. } = self;
+        let DirectoryEntry { name, crc, size: len, method, .. } = self;
         Ok(Member { name, data, len, crc, deflated: method == 8 })
     }
 
@@ -328,4 +331,72 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::MemorySource;
+
+    /// An archive of stored members, each a name and its data.
+    fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
+        let (mut bytes, mut directory) = (Vec::new(), Vec::new());
+        for (name, data) in members {
+            let offset = bytes.len() as u32;
+            let mut shared = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            shared.extend(crc32fast::hash(data).to_le_bytes());
+            shared.extend([data.len() as u32; 2].map(u32::to_le_bytes).concat());
+            shared.extend([name.len() as u16, 0].map(u16::to_le_bytes).concat());
+            bytes.extend([b"PK\x03\x04", shared.as_slice(), name.as_bytes(), data].concat());
+            directory.extend([b"PK\x01\x02\x14\0", shared.as_slice(), &[0; 10]].concat());
+            directory.extend(offset.to_le_bytes());
+            directory.extend(name.as_bytes());
+        }
+        let (start, count) = (bytes.len() as u32, members.len() as u16);
+        bytes.extend(&directory);
+        bytes.extend([b"PK\x05\x06".as_slice(), &[0; 4]].concat());
+        bytes.extend([count; 2].map(u16::to_le_bytes).concat());
+        bytes.extend([directory.len() as u32, start].map(u32::to_le_bytes).concat());
+        bytes.extend([0; 2]);
+        bytes
+    }
+
+    fn read(bytes: Vec<u8>) -> Result<usize, String> {
+        members(&MemorySource(bytes)).map(|members| members.len()).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn the_end_of_the_directory_must_agree_with_it() {
+        let good = archive(&[("a.npy", b"x"), ("b.npy", b"yz")]);
+        assert_eq!(read(good.clone()), Ok(2));
+        let end = good.len() - END as usize;
+        for (field, value, says) in [
+            (4, 1, "several parts"),
+            (6, 1, "several parts"),
+            (10, 0, "more entries than its end says"),
+            (10, 1, "more entries than its end says"),
+            (10, 3, "too short"),
+            (12, 51, "not where it is said to be"),
+            (12, 103, "not where it is said to be"),
+            (16, 0, "not where it is said to be"),
+            (20, 1, "no end of a central directory"),
+        ] {
+            let mut lie = good.clone();
+            lie[end + field] = value;
+            let error = read(lie).unwrap_err();
+            assert!(error.contains(says), "{field}: {error}");
+        }
+        let prefixed = [b"PK\x03\x04", good.as_slice()].concat();
+        assert!(read(prefixed).unwrap_err().contains("not where it is said to be"));
+    }
+
+    /// The comment may hold what looks like an end of the directory.
+    #[test]
+    fn the_end_is_the_one_whose_comment_ends_the_file() {
+        let mut bytes = archive(&[("a.npy", b"x")]);
+        let len = bytes.len();
+        let comment = [b"PK\x05\x06".as_slice(), &[0xff; 18]].concat();
+        bytes[len - 2] = comment.len() as u8;
+        assert_eq!(read([bytes, comment].concat()), Ok(1));
+    }
 }

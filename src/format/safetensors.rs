@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Contents, Format, FormatError, Tensor, brief, data_bytes, read_more, unrecognised};
 use crate::dtype::{DType, Endian, Scalar};
-use crate::shape::{List, MAX_NDIM, Order};
+use crate::shape::{AsList, MAX_NDIM, Order};
 
 /// The longest JSON in bytes, as the format has it.
 const MAX_HEADER: u64 = 100_000_000;
@@ -178,7 +178,7 @@ fn parse(json: &[u8]) -> Result<Contents, SafetensorsError> {
             return Err(SafetensorsError::Overlap { tensor, before, begin });
         }
         if begin + bytes > i64::MAX as u64 {
-            let shape = List(&info.shape).to_string();
+            let shape = AsList(&info.shape).to_string();
             return Err(SafetensorsError::TooLarge { tensor: brief(&name), shape });
         }
         data_len = end;
@@ -208,9 +208,9 @@ fn refuse_duplicates<'a>(
 }
 
 /// The type of a tensor, and the bytes that shape and offsets agree on.
-fn item_and_bytes(name: &str, info: &Info<'_>) -> Result<(Scalar, u64), SafetensorsError> {
+fn item_and_bytes(name: &str, info: &TensorInfo<'_>) -> Result<(Scalar, u64), SafetensorsError> {
     let tensor = || brief(name);
-    let shape = || List(&info.shape).to_string();
+    let shape = || AsList(&info.shape).to_string();
     let Some((scalar, dtype)) = parse_dtype(&info.dtype) else {
         let dtype = brief(&info.dtype);
         return Err(SafetensorsError::Dtype { tensor: tensor(), dtype });
@@ -240,12 +240,12 @@ fn ends_at_byte(shape: &[u64], item_bits: u64) -> bool {
 /// The JSON of a header, names still in the order of the file.
 struct Header<'a> {
     metadata: BTreeMap<String, String>,
-    tensors: Vec<(String, Info<'a>)>,
+    tensors: Vec<(String, TensorInfo<'a>)>,
 }
 
 /// What a header says of one tensor.
 #[derive(Deserialize)]
-struct Info<'a> {
+struct TensorInfo<'a> {
     #[serde(borrow)]
     dtype: Cow<'a, str>,
     shape: Vec<u64>,
@@ -254,9 +254,9 @@ struct Info<'a> {
 
 impl<'de> Deserialize<'de> for Header<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
+        struct HeaderVisitor;
 
-        impl<'de> Visitor<'de> for Entries {
+        impl<'de> Visitor<'de> for HeaderVisitor {
             type Value = Header<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -287,7 +287,7 @@ impl<'de> Deserialize<'de> for Header<'de> {
             }
         }
 
-        deserializer.deserialize_map(Entries)
+        deserializer.deserialize_map(HeaderVisitor)
     }
 }
 
@@ -297,9 +297,9 @@ struct Metadata(BTreeMap<String, String>);
 
 impl<'de> Deserialize<'de> for Metadata {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Texts;
+        struct MetadataVisitor;
 
-        impl<'de> Visitor<'de> for Texts {
+        impl<'de> Visitor<'de> for MetadataVisitor {
             type Value = Metadata;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -319,7 +319,7 @@ impl<'de> Deserialize<'de> for Metadata {
             }
         }
 
-        deserializer.deserialize_map(Texts)
+        deserializer.deserialize_map(MetadataVisitor)
     }
 }
 
@@ -353,7 +353,7 @@ pub fn header(
         }
         let end = begin.saturating_add(bytes);
         let info =
-            Info { dtype: spelled.into(), shape: shape.to_vec(), data_offsets: (begin, end) };
+            TensorInfo { dtype: spelled.into(), shape: shape.to_vec(), data_offsets: (begin, end) };
         item_and_bytes(name, &info)?;
         if header.len() > 9 {
             header.push(b',');

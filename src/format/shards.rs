@@ -60,7 +60,7 @@ pub enum ShardsError {
 
 /// An index, names checked.
 #[derive(Clone, Debug, Default)]
-pub struct Index {
+pub struct ShardIndex {
     /// `metadata`, whatever stands there.
     pub metadata: Map<String, Value>,
     /// Each tensor and the position of its file in `files`, in the order of the index.
@@ -71,19 +71,19 @@ pub struct Index {
 
 /// The JSON of an index.
 #[derive(Deserialize)]
-struct Json {
+struct RawIndex {
     #[serde(default)]
     metadata: Option<Map<String, Value>>,
     weight_map: Pairs,
 }
 
-impl Index {
+impl ShardIndex {
     /// Read an index.
     ///
     /// # Errors
     /// [`ShardsError`]: no such JSON, a tensor twice, a file name that is not a plain one.
-    pub fn parse(json: &[u8]) -> Result<Index, ShardsError> {
-        let Json { metadata, weight_map: Pairs(pairs) } = serde_json::from_slice(json)?;
+    pub fn parse(json: &[u8]) -> Result<ShardIndex, ShardsError> {
+        let RawIndex { metadata, weight_map: Pairs(pairs) } = serde_json::from_slice(json)?;
         let mut seen = HashSet::with_capacity(pairs.len());
         let mut files: Vec<String> = Vec::new();
         for (tensor, file) in &pairs {
@@ -99,7 +99,7 @@ impl Index {
         files.dedup();
         let place = |file: &String| files.binary_search(file).unwrap_or_default();
         let tensors = pairs.iter().map(|(tensor, file)| (tensor.clone(), place(file))).collect();
-        Ok(Index { metadata: metadata.unwrap_or_default(), tensors, files })
+        Ok(ShardIndex { metadata: metadata.unwrap_or_default(), tensors, files })
     }
 
     /// Compare the tensors of a shard, number `file`, with those that the index places there.
@@ -160,9 +160,9 @@ struct Pairs(Vec<(String, String)>);
 
 impl<'de> Deserialize<'de> for Pairs {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Texts;
+        struct ShardMapVisitor;
 
-        impl<'de> Visitor<'de> for Texts {
+        impl<'de> Visitor<'de> for ShardMapVisitor {
             type Value = Pairs;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -178,7 +178,7 @@ impl<'de> Deserialize<'de> for Pairs {
             }
         }
 
-        deserializer.deserialize_map(Texts)
+        deserializer.deserialize_map(ShardMapVisitor)
     }
 }
 
@@ -190,7 +190,7 @@ mod tests {
     fn names_may_not_lead_out_of_the_folder() {
         for name in ["../a", "/etc/passwd", "a/b", "a\\b", "..", ".", "", "a\0b"] {
             let json = serde_json::json!({ "weight_map": { "w": name } }).to_string();
-            let error = Index::parse(json.as_bytes()).unwrap_err();
+            let error = ShardIndex::parse(json.as_bytes()).unwrap_err();
             assert!(matches!(error, ShardsError::FileName(_)), "{name:?}: {error}");
         }
     }
@@ -200,7 +200,7 @@ mod tests {
         let metadata = serde_json::from_str(r#"{"total_size":1,"total_parameters":1,"x":2}"#);
         let tensors = [("b", "2.safetensors"), ("a", "1.safetensors")];
         let json = index_json(&tensors, metadata.unwrap(), 48, 12).unwrap();
-        let index = Index::parse(&json).unwrap();
+        let index = ShardIndex::parse(&json).unwrap();
         assert_eq!(index.files, ["1.safetensors", "2.safetensors"]);
         assert_eq!(index.tensors, [("a".to_owned(), 0), ("b".to_owned(), 1)]);
         assert_eq!(index.metadata["total_size"], 48);
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_is_no_index_is_refused() {
-        let message = |json: &str| Index::parse(json.as_bytes()).unwrap_err().to_string();
+        let message = |json: &str| ShardIndex::parse(json.as_bytes()).unwrap_err().to_string();
         assert_eq!(message(r#"{"weight_map":{"a":"x","a":"y"}}"#), "two tensors are named 'a'");
         assert!(message("{}").contains("weight_map"));
         assert!(message(r#"{"weight_map":{"a":1}}"#).contains("a string"));

@@ -1,12 +1,12 @@
-//! Looking at all indices before anything is written.
+//! Checking all indices before anything is written.
 //!
-//! Needed where the output cannot be taken back (a pipe), where gathering would not look at them
-//! (an output of no elements), or would look in another order than theirs (Fortran's). It is a
-//! job like any other, whose pieces write nothing.
+//! Needed where the output cannot be taken back (a pipe), where gathering would not read them (an
+//! output of no elements), or in another order than theirs (Fortran's). It is a job like any other,
+//! whose pieces write nothing.
 
-use super::{Gathering, Positions};
-use crate::execute::{self, Copy, ExecuteError, FillError, Pieces, Progress};
-use crate::plan::Place;
+use super::{GatherPieces, Positions};
+use crate::execute::{self, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer};
+use crate::plan::OutputRows;
 use crate::shape::Order;
 use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::source::Source;
@@ -14,17 +14,17 @@ use crate::source::Source;
 /// Tuples in a piece.
 const TUPLES: u64 = 1 << 14;
 
-impl Gathering<'_> {
-    /// Whether a bad position is found, and the first one first, by gathering alone; where not,
-    /// [`check`](Gathering::check) has to be asked beforehand.
+impl GatherPieces<'_> {
+    /// Whether gathering alone finds a bad position, and the first one first; where not,
+    /// [`check`](GatherPieces::check) must come before it.
     pub fn checks_itself(&self) -> bool {
         self.gather.bytes > 0 && self.gather.order == Order::C
     }
 
-    /// Look at all indices, with at most `threads` workers.
+    /// Read all indices, with at most `threads` workers.
     ///
     /// # Errors
-    /// The first bad position in the order of the indices, and what kept it from being read.
+    /// The first bad position in the order of the indices; a failure to read them.
     pub fn check(&self, threads: usize) -> Result<(), ExecuteError> {
         let positions = self.gather.positions.clone().numbered(Order::C);
         positions.check(self.indices, threads)
@@ -37,8 +37,8 @@ impl Positions {
     /// # Errors
     /// As [`Positions::read`]: the first bad position.
     pub fn check(&self, source: &dyn Source, threads: usize) -> Result<(), ExecuteError> {
-        let copies = [Copy { source, pieces: self, swap_width: 1, at: 0 }];
-        execute::run(&copies, &Nowhere, threads, &Progress::default())
+        let transfers = [Transfer { source, pieces: self, conversion: Conversion::None, at: 0 }];
+        execute::run(&transfers, &NullSink, threads, &Progress::default())
     }
 }
 
@@ -48,12 +48,12 @@ impl Pieces for Positions {
     }
 
     fn count(&self) -> u64 {
-        // without numbers there is nothing to look at
+        // without numbers there is nothing to check
         if self.columns() == 0 { 0 } else { Positions::count(self).div_ceil(TUPLES) }
     }
 
-    fn place(&self, _number: u64) -> Place {
-        Place::range(0, 0)
+    fn output(&self, _number: u64) -> OutputRows {
+        OutputRows::range(0, 0)
     }
 
     fn fill(
@@ -69,10 +69,10 @@ impl Pieces for Positions {
     }
 }
 
-/// An output of nothing.
-struct Nowhere;
+/// A sink that takes nothing, as `/dev/null`.
+struct NullSink;
 
-impl Sink for Nowhere {
+impl Sink for NullSink {
     fn order(&self) -> WriteOrder {
         WriteOrder::Any
     }

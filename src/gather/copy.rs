@@ -1,29 +1,23 @@
-//! Copying slabs from offsets: out of a map, or by reads that take neighbours together.
+//! Copying slabs from offsets: out of a map, or with reads that take neighbours together.
 
-use super::NOWHERE;
-use crate::execute::{fill_box, pack::pack};
+use super::DROPPED;
+use crate::execute::{pack::pack, read_runs};
+use crate::runs::{Runs, byte_bounds};
 use crate::source::{Source, SourceError};
-use crate::view::{Axis, reach};
 
 /// Neighbours closer than this are read together, in bytes.
 const NEAR: u64 = 4096;
 
 /// Copy the slabs at `offsets` of a file, whose bytes from `start` on are `input`, one after the
-/// other to `out`, which they fill; zeros for [`NOWHERE`].
-pub(super) fn copy_rows(
-    input: &[u8],
-    start: u64,
-    offsets: &[u64],
-    slab: &[Axis],
-    run: u64,
-    out: &mut [u8],
-) {
-    if !slab.is_empty() {
+/// other to `out`, which they fill; zeros for [`DROPPED`]. Each is like `slab`, but for its offset.
+pub(super) fn copy_rows(input: &[u8], start: u64, offsets: &[u64], slab: &Runs, out: &mut [u8]) {
+    let run = slab.run;
+    if !slab.axes.is_empty() {
         let slab_bytes = out.len() / offsets.len().max(1);
         for (row, &offset) in out.chunks_exact_mut(slab_bytes.max(1)).zip(offsets) {
             match offset {
-                NOWHERE => row.fill(0),
-                offset => pack(slab, run, input, (offset - start) as usize, row),
+                DROPPED => row.fill(0),
+                offset => pack(&slab.axes, run, input, (offset - start) as usize, row),
             }
         }
         return;
@@ -37,7 +31,7 @@ pub(super) fn copy_rows(
         _ => {
             for (row, &offset) in out.chunks_exact_mut(run as usize).zip(offsets) {
                 match offset {
-                    NOWHERE => row.fill(0),
+                    DROPPED => row.fill(0),
                     offset => row.copy_from_slice(&input[(offset - start) as usize..][..row.len()]),
                 }
             }
@@ -49,7 +43,7 @@ pub(super) fn copy_rows(
 fn copy_items<const SIZE: usize>(input: &[u8], start: u64, offsets: &[u64], out: &mut [u8]) {
     for (item, &offset) in out.as_chunks_mut::<SIZE>().0.iter_mut().zip(offsets) {
         match offset {
-            NOWHERE => *item = [0; SIZE],
+            DROPPED => *item = [0; SIZE],
             offset => item.copy_from_slice(&input[(offset - start) as usize..][..SIZE]),
         }
     }
@@ -60,8 +54,7 @@ fn copy_items<const SIZE: usize>(input: &[u8], start: u64, offsets: &[u64], out:
 pub(super) fn read_rows(
     source: &dyn Source,
     offsets: &[u64],
-    slab: &[Axis],
-    run: u64,
+    slab: &Runs,
     scratch: &mut Vec<u8>,
     out: &mut [u8],
 ) -> Result<(), SourceError> {
@@ -69,26 +62,27 @@ pub(super) fn read_rows(
     let place = |row: u32| row as usize * slab_bytes..(row as usize + 1) * slab_bytes;
     let mut rows: Vec<(u64, u32)> = offsets.iter().copied().zip(0..).collect();
     rows.sort_unstable();
-    let there = rows.partition_point(|&(offset, _)| offset != NOWHERE);
+    let there = rows.partition_point(|&(offset, _)| offset != DROPPED);
     for &(_, row) in &rows[there..] {
         out[place(row)].fill(0);
     }
-    let reach = reach(slab, run);
+    let bounds = byte_bounds(&slab.axes, slab.run);
     let limit = source.window_limit().unwrap_or(u64::MAX);
-    if (reach.end - reach.start) as u64 > limit {
+    if (bounds.end - bounds.start) as u64 > limit {
         for &(offset, row) in &rows[..there] {
-            fill_box(slab, run, offset as i64, source, scratch, &mut out[place(row)])?;
+            let slab = Runs { offset: offset as i64, ..slab.clone() };
+            read_runs(&slab, source, scratch, &mut out[place(row)])?;
         }
         return Ok(());
     }
     let mut rest = &rows[..there];
     while let Some(&(first, _)) = rest.first() {
-        let start = first.wrapping_add_signed(reach.start);
-        let end_of = |offset: u64| offset.wrapping_add_signed(reach.end);
+        let start = first.wrapping_add_signed(bounds.start);
+        let end_of = |offset: u64| offset.wrapping_add_signed(bounds.end);
         let mut end = end_of(first);
         let mut count = 1;
         while let Some(&(offset, _)) = rest.get(count)
-            && offset.wrapping_add_signed(reach.start) <= end.saturating_add(NEAR)
+            && offset.wrapping_add_signed(bounds.start) <= end.saturating_add(NEAR)
             && end_of(offset) - start <= limit
         {
             end = end_of(offset);
@@ -97,7 +91,8 @@ pub(super) fn read_rows(
         let (now, later) = rest.split_at(count);
         let window = source.window(start..end, scratch)?;
         for &(offset, row) in now {
-            pack(slab, run, window, (offset - start) as usize, &mut out[place(row)]);
+            let first = (offset - start) as usize;
+            pack(&slab.axes, slab.run, window, first, &mut out[place(row)]);
         }
         rest = later;
     }

@@ -12,28 +12,28 @@
 //!    [[1], [1], [2]]]   ──────────── 1
 //! ```
 //!
-//! Reads no files here: [`Gather::with`] lends it the indices' bytes, which makes
-//! it [`Pieces`](crate::execute::Pieces) for the executor.
+//! [`Gather::with`] binds the source of the indices, which makes [`GatherPieces`] for the executor.
 
 use std::ops::Range;
 
 use crate::dtype::{DType, Endian, Scalar};
-use crate::index::resolve::{Pick, Selection};
+use crate::index::resolve::{AxisSelection, Selection};
 use crate::plan::{PIECE_BYTES, Plan};
-use crate::shape::{self, List, MAX_NDIM, Order, contiguous_strides};
-use crate::source::Memory;
-use crate::view::{Axis, Layout, View, ViewError, coalesce, gcd, reach};
+use crate::runs::{Axis, Runs, coalesce};
+use crate::shape::{self, AsList, MAX_NDIM, Order};
+use crate::source::MemorySource;
+use crate::view::{Layout, ViewError};
 
-mod ahead;
 mod check;
 mod copy;
-mod fill;
-mod merge;
+mod pieces;
 mod positions;
+mod prefetch;
+mod ravel;
 
-pub use fill::Gathering;
-pub use merge::Column;
-pub use positions::{BadPosition, Indices, NOWHERE, OutOfRange, Positions};
+pub use pieces::GatherPieces;
+pub use positions::{DROPPED, Indices, OutOfRange, Positions};
+pub use ravel::Column;
 
 /// How to gather.
 #[derive(Clone, Copy, Debug)]
@@ -74,23 +74,21 @@ pub struct Gather {
     order: Order,
     /// The bytes of the file that the params take.
     params: Range<u64>,
-    /// Where the first item lies in the file for tuples of zeros, in bytes.
-    first: i64,
     /// The axes that count the rows, outermost first.
-    rows: Vec<Row>,
-    /// How many rows go along neighbouring tuples: the innermost axes that go along any.
-    together: u64,
-    /// The axes of a slab, over runs of `run` bytes.
-    slab: Vec<Axis>,
-    run: u64,
+    rows: Vec<RowAxis>,
+    /// How many consecutive rows have consecutive tuples: those of the innermost axes that go along
+    /// the tuples.
+    tuple_run: u64,
+    /// A slab; its offset is that of row 0 for a tuple of zeros.
+    slab: Runs,
     bytes: u64,
-    cut: Cut,
+    partition: RowPartition,
     hold: u64,
 }
 
 /// An axis of the output, outside the slab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Row {
+struct RowAxis {
     len: u64,
     /// The distance between neighbours in the params, in bytes.
     stride: i64,
@@ -98,15 +96,15 @@ struct Row {
     step: u64,
 }
 
-/// How the output is cut into pieces.
+/// How the output is divided into pieces.
 #[derive(Clone, Debug)]
-enum Cut {
+enum RowPartition {
     /// There is nothing to write.
-    Nothing,
-    /// Into so many rows at a time.
+    Empty,
+    /// So many rows at a time.
     Rows(u64),
-    /// Each slab by itself. `bias` is where its first item lies in the plan's input.
-    Slab { plan: Box<Plan>, bias: i64 },
+    /// Parts of one slab, whose offset is 0 in this plan.
+    Slab(Box<Plan>),
 }
 
 /// Why a gather cannot be.
@@ -121,7 +119,7 @@ pub enum GatherError {
     /// Tuples with more numbers than there are axes.
     #[error(
         "indices of shape {} hold tuples of {} numbers, but params of shape {} have {} axes{}",
-        List(indices), indices.last().unwrap_or(&0), List(params), params.len(),
+        AsList(indices), indices.last().unwrap_or(&0), AsList(params), params.len(),
         if *batch_dims > 0 { format!(" after {batch_dims} of batches") } else { String::new() }
     )]
     LongTuples {
@@ -135,7 +133,7 @@ pub enum GatherError {
     /// More batch axes than one of the two tensors has.
     #[error(
         "{batch_dims} batch dims are too many: at most {most} fit {what} of shape {}",
-        List(shape)
+        AsList(shape)
     )]
     BatchDims {
         /// How many were asked for.
@@ -158,8 +156,8 @@ pub enum GatherError {
     /// Batches of different shapes.
     #[error(
         "params of shape {} and indices of shape {} differ in axis {axis} of the batches",
-        List(params),
-        List(indices)
+        AsList(params),
+        AsList(indices)
     )]
     BatchShape {
         /// The shape of the params.
@@ -202,7 +200,7 @@ impl Gather {
     ) -> Result<Gather, GatherError> {
         let batch_dims = options.batch_dims;
         let positions = Positions::nd(params, indices, batch_dims, options.out_of_range)?;
-        let strides = element_strides(params)?;
+        let strides = params.strides()?;
         let indexed = positions.shape().iter().enumerate().map(|(axis, &len)| {
             let stride = if axis < batch_dims { strides[axis] } else { 0 };
             OutputAxis { len, stride, indexed: true }
@@ -235,7 +233,7 @@ impl Gather {
             return Err(GatherError::BatchAxis { batch_dims, axis });
         }
         check_batch(params.shape, indices.shape, batch_dims, 0)?;
-        let strides = element_strides(params)?;
+        let strides = params.strides()?;
         let positions = Positions::along(params, indices, axis, options.out_of_range)?;
         let whole = |axis: usize| OutputAxis::of(params, &strides, axis);
         let mut axes: Vec<OutputAxis> =
@@ -256,31 +254,31 @@ impl Gather {
         params: &Layout<'_>,
         selection: &Selection,
         options: &Options,
-    ) -> Result<Option<(Gather, Memory)>, GatherError> {
-        let strides = element_strides(params)?;
-        let (mut first, mut axes, mut listed) = (0, Vec::new(), None);
-        for pick in &selection.picks {
-            match pick {
-                &Pick::Index { axis, at } => first += at as i64 * strides[axis],
-                &Pick::Range { axis, start, step, len } => {
-                    first += start as i64 * strides[axis];
-                    let stride = if len > 1 { step * strides[axis] } else { 0 };
-                    axes.push(OutputAxis { len, stride, indexed: false });
-                }
-                Pick::NewAxis => axes.push(OutputAxis { len: 1, stride: 0, indexed: false }),
-                Pick::List { axis, positions } => listed = Some((*axis, positions)),
-            }
-        }
-        let (Some((axis, list)), Some(at)) = (listed, selection.list_output_axis()) else {
+    ) -> Result<Option<(Gather, MemorySource)>, GatherError> {
+        let mut kept =
+            selection.axes.iter().filter(|pick| !matches!(pick, AxisSelection::Index { .. }));
+        let listed = kept.position(|pick| matches!(pick, AxisSelection::List { .. }));
+        let mut picks = selection.axes.iter();
+        let list = picks.find_map(|pick| match pick {
+            AxisSelection::List { axis, positions } => Some((*axis, positions)),
+            _ => None,
+        });
+        let (Some(listed), Some((axis, list)), Some(at)) =
+            (listed, list, selection.list_output_axis())
+        else {
             return Ok(None);
         };
+        let (first, axes) = params.select(selection)?;
+        let whole = |axis: &Axis| OutputAxis { len: axis.len, stride: axis.stride, indexed: false };
+        let mut axes: Vec<OutputAxis> = axes.iter().map(whole).collect();
         let dtype = DType::Scalar(Scalar::U64, Endian::Little);
         let shape = [list.len() as u64];
         let indices = Indices { dtype: &dtype, shape: &shape, order: Order::C, offset: 0 };
-        let list = Memory(list.iter().flat_map(|position| position.to_le_bytes()).collect());
+        let list = MemorySource(list.iter().flat_map(|position| position.to_le_bytes()).collect());
         let positions = Positions::along(params, &indices, axis, OutOfRange::Error)?;
-        let listed = OutputAxis { len: positions.count(), stride: 0, indexed: true };
-        axes.insert(at.min(axes.len()), listed);
+        axes.remove(listed);
+        let gathered = OutputAxis { len: positions.count(), stride: 0, indexed: true };
+        axes.insert(at.min(axes.len()), gathered);
         let gather = Gather::new(params, first, axes, positions, options)?;
         Ok(Some((gather, list)))
     }
@@ -306,17 +304,15 @@ impl Gather {
             shape,
             order: options.order,
             params: params.offset..end.ok_or(ViewError::TooLarge)?,
-            first: 0,
             rows: Vec::new(),
-            together: 1,
-            slab: Vec::new(),
-            run: 0,
+            tuple_run: 1,
+            slab: Runs { offset: 0, axes: Vec::new(), run: 0 },
             bytes,
-            cut: Cut::Nothing,
+            partition: RowPartition::Empty,
             hold: options.hold,
         };
         if bytes == 0 || size == 0 {
-            // what is gathered from nothing is nothing, or an error, or the zeros of `Nowhere`
+            // what is gathered from nothing is nothing, or an error, or the zeros of `Drop`
             gather.zeros(options);
             return Ok(gather);
         }
@@ -327,12 +323,11 @@ impl Gather {
         let rows = axes.iter().rposition(|axis| axis.indexed).map_or(0, |last| last + 1);
         let slab = axes.split_off(rows);
         let slab = slab.iter().map(|axis| Axis { len: axis.len, stride: axis.stride });
-        gather.first = params.offset as i64 + whole_bytes(first, bits)?;
-        (gather.slab, gather.run) = slab_bytes(&slab.collect::<Vec<_>>(), bits)?;
-        gather.rows = merged_rows(&axes, bits)?;
-        let together = gather.rows.iter().rev().take_while(|row| row.step > 0);
-        gather.together = together.map(|row| row.len).product();
-        gather.cut = Cut::new(&gather.slab, gather.run, options);
+        gather.slab = slab_runs(params, first, &slab.collect::<Vec<_>>())?;
+        gather.rows = merged_rows(params, &axes)?;
+        let tuple_run = gather.rows.iter().rev().take_while(|row| row.step > 0);
+        gather.tuple_run = tuple_run.map(|row| row.len).product();
+        gather.partition = RowPartition::new(&gather.slab, options);
         Ok(gather)
     }
 
@@ -340,10 +335,10 @@ impl Gather {
     fn zeros(&mut self, options: &Options) {
         if self.bytes > 0 {
             let count = self.positions.count();
-            self.rows = vec![Row { len: count, stride: 0, step: 1 }];
-            self.together = count;
-            self.run = self.bytes / count;
-            self.cut = Cut::new(&[], self.run, options);
+            self.rows = vec![RowAxis { len: count, stride: 0, step: 1 }];
+            self.tuple_run = count;
+            self.slab.run = self.bytes / count;
+            self.partition = RowPartition::new(&self.slab, options);
         }
     }
 
@@ -362,30 +357,24 @@ impl Gather {
     pub fn after(mut self, bytes: u64) -> Gather {
         let Range { start, end } = self.params;
         self.params = start.saturating_sub(bytes)..end.saturating_sub(bytes);
-        self.first = self.first.saturating_sub_unsigned(bytes);
+        self.slab.offset = self.slab.offset.saturating_sub_unsigned(bytes);
         self
     }
 
     fn row_count(&self) -> u64 {
         self.rows.iter().map(|row| row.len).product()
     }
-
-    fn slab_bytes(&self) -> u64 {
-        self.slab.iter().map(|axis| axis.len).product::<u64>() * self.run
-    }
 }
 
-impl Cut {
-    fn new(slab: &[Axis], run: u64, options: &Options) -> Cut {
+impl RowPartition {
+    fn new(slab: &Runs, options: &Options) -> RowPartition {
         let Options { unit, piece_bytes, .. } = *options;
-        let bytes = slab.iter().map(|axis| axis.len).product::<u64>() * run;
-        match bytes {
-            0 => Cut::Nothing,
-            _ if bytes <= piece_bytes => Cut::Rows(piece_bytes / bytes),
+        match slab.bytes() {
+            0 => RowPartition::Empty,
+            bytes if bytes <= piece_bytes => RowPartition::Rows(piece_bytes / bytes),
             _ => {
-                let bias = -reach(slab, run).start;
-                let view = View::of_bytes(bias as u64, run, slab.to_vec());
-                Cut::Slab { plan: Box::new(Plan::new(&view, unit, piece_bytes)), bias }
+                let slab = Runs { offset: 0, ..slab.clone() };
+                RowPartition::Slab(Box::new(Plan::of_runs(&slab, unit, piece_bytes)))
             }
         }
     }
@@ -408,24 +397,15 @@ impl OutputAxis {
 }
 
 /// The axes outside the slab, none of length 1, with neighbours merged.
-fn merged_rows(axes: &[OutputAxis], item_bits: u64) -> Result<Vec<Row>, ViewError> {
+fn merged_rows(params: &Layout<'_>, axes: &[OutputAxis]) -> Result<Vec<RowAxis>, ViewError> {
     let mut step = 1;
-    let mut rows: Vec<Row> = Vec::with_capacity(axes.len());
+    let mut rows: Vec<RowAxis> = Vec::with_capacity(axes.len());
     for &OutputAxis { len, stride, indexed } in axes.iter().rev() {
-        let row = Row {
-            len,
-            stride: whole_bytes(stride, item_bits)?,
-            step: if indexed { step } else { 0 },
-        };
+        let stride = params.bytes(stride)?;
+        let row = RowAxis { len, stride, step: if indexed { step } else { 0 } };
         step *= if indexed { len } else { 1 };
         match rows.last_mut() {
-            Some(inner)
-                if row.step == inner.step * inner.len
-                    && i128::from(row.stride)
-                        == i128::from(inner.stride) * i128::from(inner.len) =>
-            {
-                inner.len *= len;
-            }
+            Some(inner) if inner.merges_with(row) => inner.len *= len,
             _ => rows.push(row),
         }
     }
@@ -433,32 +413,22 @@ fn merged_rows(axes: &[OutputAxis], item_bits: u64) -> Result<Vec<Row>, ViewErro
     Ok(rows)
 }
 
-/// The axes and the run of a slab in bytes, from axes in elements.
-fn slab_bytes(axes: &[Axis], item_bits: u64) -> Result<(Vec<Axis>, u64), ViewError> {
-    let (axes, run) = coalesce(axes, 1);
-    let bytes =
-        |axis: &Axis| Ok(Axis { len: axis.len, stride: whole_bytes(axis.stride, item_bits)? });
-    let axes: Result<Vec<Axis>, ViewError> = axes.iter().map(bytes).collect();
-    Ok((axes?, whole_bytes(run as i64, item_bits)? as u64))
+impl RowAxis {
+    /// As [`Axis::merges_with`], in the params and in the tuples.
+    fn merges_with(self, outer: RowAxis) -> bool {
+        let axis = |row: RowAxis| Axis { len: row.len, stride: row.stride };
+        outer.step == self.step * self.len && axis(self).merges_with(axis(outer))
+    }
 }
 
-/// Elements as bytes, where they are whole ones.
-fn whole_bytes(elements: i64, item_bits: u64) -> Result<i64, ViewError> {
-    let bits = i128::from(elements) * i128::from(item_bits);
-    if bits % 8 != 0 {
-        let multiple = 8 / gcd(item_bits, 8);
-        return Err(ViewError::CutsByte { item_bits, multiple });
+/// The slab of row 0 for a tuple of zeros, from its first element and axes in elements.
+fn slab_runs(params: &Layout<'_>, first: i64, axes: &[Axis]) -> Result<Runs, ViewError> {
+    let offset = params.offset as i64 + params.bytes(first)?;
+    let (mut axes, run) = coalesce(axes, 1);
+    for axis in &mut axes {
+        axis.stride = params.bytes(axis.stride)?;
     }
-    i64::try_from(bits / 8).map_err(|_| ViewError::TooLarge)
-}
-
-/// The strides of a layout in elements, 0 where it has none; all its bytes can be counted.
-fn element_strides(layout: &Layout<'_>) -> Result<Vec<i64>, ViewError> {
-    shape::byte_count(layout.shape, layout.item_bits).ok_or(ViewError::TooLarge)?;
-    if layout.shape.contains(&0) {
-        return Ok(vec![0; layout.shape.len()]);
-    }
-    contiguous_strides(layout.shape, 1, layout.order).ok_or(ViewError::TooLarge)
+    Ok(Runs { offset, axes, run: params.bytes(run as i64)? as u64 })
 }
 
 /// The rules of batch dimensions: the last axis of params, and of indices `own` axes, are not theirs.

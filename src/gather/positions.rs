@@ -1,26 +1,24 @@
 //! The positions that an index tensor names, as byte offsets, read in pieces.
 //!
-//! [`Positions`] knows the index tensor's place in its file and the axes that its numbers speak
-//! of; [`Positions::read`] turns any range of tuples into offsets from the first element. Nothing
-//! is held but the tuples that are asked for. Gather reads from these offsets, scatter writes to
-//! them.
+//! [`Positions`] knows where the index tensor lies in its file and which axes its numbers index;
+//! [`Positions::read`] turns any range of tuples into offsets from the first element. Only those
+//! tuples are held in memory. Gather reads from these offsets, scatter writes to them.
 //!
-//! What happens to a number that is no position of its axis, [`OutOfRange`] says. The words of
-//! [`BadPosition`] are TensorFlow's.
+//! [`OutOfRange`] says what happens to a number that is no position of its axis.
 
-use std::fmt;
 use std::ops::Range;
 
-use super::merge::{Column, Integers, Merge};
-use super::{GatherError, check_batch, element_strides, whole_bytes};
+use super::ravel::{Column, Integers, Ravel};
+use super::{GatherError, check_batch};
 use crate::dtype::DType;
-use crate::execute::{FillError, fill_box};
-use crate::shape::{self, List, Order, contiguous_strides};
+use crate::execute::{BadPosition, FillError, read_runs};
+use crate::runs::{Axis, Runs, unravel_index};
+use crate::shape::{self, Order, contiguous_strides};
 use crate::source::{Source, SourceError};
-use crate::view::{Axis, Layout, ViewError, coalesce};
+use crate::view::{Layout, ViewError};
 
-/// The offset of a tuple that names no position, where that is no error.
-pub const NOWHERE: u64 = u64::MAX;
+/// The offset of a tuple that names no position, where [`OutOfRange::Drop`] allows that.
+pub const DROPPED: u64 = u64::MAX;
 
 /// What becomes of a number that is no position of its axis, a negative one included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,8 +26,9 @@ pub enum OutOfRange {
     /// An error that names the first such number.
     #[default]
     Error,
-    /// The tuple stands for nothing: its offset is [`NOWHERE`].
-    Nowhere,
+    /// The tuple names no position, its offset is [`DROPPED`]: gather puts zeros there (JAX's
+    /// `mode='fill'`), scatter skips it (`mode='drop'`).
+    Drop,
     /// The nearest position: 0 for a negative one (NumPy's take with `mode='clip'`).
     Clip,
     /// The remainder, never negative (NumPy's take with `mode='wrap'`).
@@ -53,7 +52,7 @@ pub struct Indices<'a> {
 #[derive(Clone, Debug)]
 pub struct Positions {
     integers: Integers,
-    merge: Merge,
+    ravel: Ravel,
     columns: Vec<Column>,
     out_of_range: OutOfRange,
     /// The shape along which the tuples lie.
@@ -61,16 +60,11 @@ pub struct Positions {
     /// Whether tuples are numbered with the first axis fastest.
     order: Order,
     count: u64,
-    /// Where the first number lies in the file, in bytes.
-    offset: u64,
-    /// The axes of the tuples in the order of their numbers; strides in bytes.
-    axes: Vec<Axis>,
-    /// The same, with neighbours merged.
-    merged: Vec<Axis>,
-    /// The axis of the numbers in a tuple.
-    tuple: Axis,
-    /// Whether all tuples lie one after the other.
-    contiguous: bool,
+    /// The numbers, tuple after tuple in the order in which they are numbered: the axes of the
+    /// tuples and that of the numbers in one, not coalesced.
+    numbers: Runs,
+    /// The same, coalesced.
+    coalesced: Runs,
     words: Words,
 }
 
@@ -84,8 +78,7 @@ pub(super) enum Words {
 }
 
 impl Positions {
-    /// The tuples on the last axis of `indices`, which speak of the axes of `params` after the
-    /// first `batch_dims`: the positions of gather_nd and of scatter.
+    /// The tuples on the last axis of `indices`, which index the axes of `params` after the first `batch_dims`: the positions of gather_nd and of scatter.
     ///
     /// # Errors
     /// [`GatherError`]: no integers, a shape or a number of batch axes that does not fit.
@@ -140,7 +133,7 @@ impl Positions {
                 .ok_or(ViewError::TooLarge)?
         };
         let axes = shape.iter().zip(&strides).map(|(&len, &stride)| Axis { len, stride });
-        let axes: Vec<Axis> = axes.collect();
+        let mut axes: Vec<Axis> = axes.collect();
         let empty = columns.iter().position(|column| column.len == 0);
         if let (Some(axis), true) = (empty, count > 0)
             && matches!(out_of_range, OutOfRange::Clip | OutOfRange::Wrap)
@@ -150,42 +143,30 @@ impl Positions {
                 Words::Axis(axis) => axis,
             }));
         }
-        let tuple = match strides.get(shape.len()) {
-            Some(&stride) => Axis { len: columns.len() as u64, stride },
-            None => Axis { len: 1, stride: integers.width as i64 },
-        };
-        let mut positions = Positions {
+        if let Some(&stride) = strides.get(shape.len()) {
+            axes.push(Axis { len: columns.len() as u64, stride });
+        }
+        let numbers = Runs { offset: indices.offset as i64, axes, run: integers.width as u64 };
+        Ok(Positions {
             integers,
-            merge: integers.merge(columns.len()),
+            ravel: integers.ravel(columns.len()),
             columns,
             out_of_range,
             shape: shape.to_vec(),
             order: Order::C,
             count,
-            offset: indices.offset,
-            merged: Vec::new(),
-            axes,
-            tuple,
-            contiguous: false,
+            coalesced: numbers.coalesced(),
+            numbers,
             words,
-        };
-        positions.merge_axes();
-        Ok(positions)
-    }
-
-    fn merge_axes(&mut self) {
-        self.merged = merged(&self.axes);
-        let mut all = self.merged.clone();
-        all.push(self.tuple);
-        self.contiguous = coalesce(&all, self.integers.width as u64).0.is_empty();
+        })
     }
 
     /// The same positions, numbered in another order of their axes.
     #[must_use]
     pub fn numbered(mut self, order: Order) -> Positions {
         if order != self.order {
-            self.axes.reverse();
-            self.merge_axes();
+            self.numbers.axes[..self.shape.len()].reverse();
+            self.coalesced = self.numbers.coalesced();
             self.order = order;
         }
         self
@@ -212,7 +193,7 @@ impl Positions {
     }
 
     /// Read the tuples from number `first` on from the indices' file, as many as `out` holds: the
-    /// offset of each in bytes from the first element, or [`NOWHERE`].
+    /// offset of each in bytes from the first element, or [`DROPPED`].
     ///
     /// # Errors
     /// [`FillError::Position`] for the first bad one where that is an error,
@@ -225,7 +206,7 @@ impl Positions {
         let range = first..first + out.len() as u64;
         let (mut raw, mut scratch) = (Vec::new(), Vec::new());
         let raw = self.raw(&range, source, &mut raw, &mut scratch).map_err(FillError::Indices)?;
-        if (self.merge)(raw, &self.columns, out) { Ok(()) } else { self.settle(first, raw, out) }
+        if (self.ravel)(raw, &self.columns, out) { Ok(()) } else { self.read_each(first, raw, out) }
     }
 
     /// The tuples of a range, one after the other.
@@ -236,37 +217,25 @@ impl Positions {
         buffer: &'a mut Vec<u8>,
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SourceError> {
-        let tuple_bytes = self.tuple_bytes();
-        let item = self.integers.width as u64;
-        if self.contiguous {
-            let start = self.offset + range.start * tuple_bytes as u64;
-            let end = self.offset + range.end * tuple_bytes as u64;
-            return source.window(start..end, scratch);
+        let tuple_bytes = self.tuple_bytes() as u64;
+        let bytes = range.start * tuple_bytes..range.end * tuple_bytes;
+        if self.coalesced.axes.is_empty() {
+            let offset = self.coalesced.offset as u64;
+            return source.window(offset + bytes.start..offset + bytes.end, scratch);
         }
-        buffer.resize((range.end - range.start) as usize * tuple_bytes, 0);
+        buffer.resize((bytes.end - bytes.start) as usize, 0);
         let mut out = buffer.as_mut_slice();
-        let mut at = range.start;
-        while at < range.end {
-            // as many neighbours along the innermost axis as there are
-            let (mut rest, mut first) = (at, self.offset as i64);
-            for axis in self.merged.iter().rev() {
-                first += (rest % axis.len) as i64 * axis.stride;
-                rest /= axis.len;
-            }
-            let inner = self.merged.last().copied().unwrap_or(Axis { len: 1, stride: 0 });
-            let len = (inner.len - at % inner.len).min(range.end - at);
-            let (axes, run) = coalesce(&[Axis { len, ..inner }, self.tuple], item);
-            let (now, later) = out.split_at_mut(len as usize * tuple_bytes);
-            fill_box(&axes, run, first, source, scratch, now)?;
+        self.coalesced.split(bytes, &mut |part| {
+            let (now, later) = std::mem::take(&mut out).split_at_mut(part.bytes() as usize);
             out = later;
-            at += len;
-        }
+            read_runs(&part, source, scratch, now)
+        })?;
         Ok(buffer)
     }
 
-    /// Work out each tuple by itself: some number is no position.
+    /// Ravel each tuple by itself: some number is no position.
     #[cold]
-    fn settle(&self, first: u64, raw: &[u8], out: &mut [u64]) -> Result<(), FillError> {
+    fn read_each(&self, first: u64, raw: &[u8], out: &mut [u64]) -> Result<(), FillError> {
         for (at, tuple) in raw.chunks_exact(self.tuple_bytes()).enumerate() {
             let numbers = tuple.chunks_exact(self.integers.width);
             let mut offset = Some(0);
@@ -277,22 +246,21 @@ impl Positions {
             if offset.is_none() && self.out_of_range == OutOfRange::Error {
                 return Err(FillError::Position(self.bad(first + at as u64, tuple)));
             }
-            out[at] = offset.unwrap_or(NOWHERE);
+            out[at] = offset.unwrap_or(DROPPED);
         }
         Ok(())
     }
 
     fn bad(&self, number: u64, tuple: &[u8]) -> BadPosition {
-        let mut at = vec![0; self.shape.len()];
-        let mut rest = number;
-        let mut place = |axis: usize| {
-            at[axis] = rest % self.shape[axis];
-            rest /= self.shape[axis];
+        let lens = self.shape.iter().copied();
+        let at: Vec<u64> = match self.order {
+            Order::F => unravel_index(lens, number).collect(),
+            Order::C => {
+                let mut at: Vec<u64> = unravel_index(lens.rev(), number).collect();
+                at.reverse();
+                at
+            }
         };
-        match self.order {
-            Order::C => (0..self.shape.len()).rev().for_each(&mut place),
-            Order::F => (0..self.shape.len()).for_each(&mut place),
-        }
         let numbers = tuple.chunks_exact(self.integers.width).map(|raw| self.integers.value(raw));
         match &self.words {
             Words::Params { shape, batch_dims } => {
@@ -322,81 +290,22 @@ impl OutOfRange {
             _ if exact.is_some() => exact,
             OutOfRange::Clip => u64::try_from(number.clamp(0, (len - 1).max(0))).ok(),
             OutOfRange::Wrap => u64::try_from(number.checked_rem_euclid(len)?).ok(),
-            OutOfRange::Error | OutOfRange::Nowhere => None,
+            OutOfRange::Error | OutOfRange::Drop => None,
         }
     }
-}
-
-/// Axes without those of length 1, and with neighbours merged that go on at one stride.
-fn merged(axes: &[Axis]) -> Vec<Axis> {
-    let mut merged: Vec<Axis> = Vec::with_capacity(axes.len());
-    for &axis in axes.iter().filter(|axis| axis.len != 1) {
-        match merged.last_mut() {
-            Some(last) if axis.len > 0 && last.stride == axis.stride * axis.len as i64 => {
-                *last = Axis { len: last.len * axis.len, ..axis };
-            }
-            _ => merged.push(axis),
-        }
-    }
-    merged
 }
 
 /// The columns for some axes of a tensor.
 fn columns(params: &Layout<'_>, axes: Range<usize>) -> Result<Vec<Column>, GatherError> {
-    let strides = element_strides(params)?;
+    let strides = params.strides()?;
     let column = |axis: usize| {
         let len = params.shape[axis];
         // where there is one position only, the stride does not matter
-        let stride = if len > 1 { whole_bytes(strides[axis], params.item_bits)? } else { 0 };
+        let stride = if len > 1 { params.bytes(strides[axis])? } else { 0 };
         Ok(Column { len, stride: stride.unsigned_abs() })
     };
     axes.map(column).collect()
 }
-
-/// A number in an index tensor that is no position of its axis.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BadPosition {
-    /// In a tuple.
-    Tuple {
-        /// The place of the tuple in the index tensor.
-        at: Vec<u64>,
-        /// Its numbers, those of batch axes before them.
-        tuple: Vec<i128>,
-        /// The shape that it does not index.
-        params: Vec<u64>,
-    },
-    /// By itself.
-    Number {
-        /// Its place in the index tensor.
-        at: Vec<u64>,
-        /// The number.
-        number: i128,
-        /// The length of its axis.
-        len: u64,
-    },
-}
-
-impl fmt::Display for BadPosition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (BadPosition::Tuple { at, .. } | BadPosition::Number { at, .. }) = self;
-        f.write_str("indices")?;
-        if !at.is_empty() {
-            let at: Vec<String> = at.iter().map(u64::to_string).collect();
-            write!(f, "[{}]", at.join(","))?;
-        }
-        match self {
-            BadPosition::Tuple { tuple, params, .. } => {
-                // Debug of a list of integers is Python's notation
-                write!(f, " = {tuple:?} does not index into params of shape {}", List(params))
-            }
-            BadPosition::Number { number, len, .. } => {
-                write!(f, " = {number} is not in [0, {len})")
-            }
-        }
-    }
-}
-
-impl std::error::Error for BadPosition {}
 
 #[cfg(test)]
 mod tests {
@@ -417,20 +326,7 @@ mod tests {
             assert_eq!(OutOfRange::Clip.position(number, len), Some(clipped));
             assert_eq!(OutOfRange::Wrap.position(number, len), Some(wrapped));
         }
-        assert_eq!(OutOfRange::Nowhere.position(-1, 5), None);
+        assert_eq!(OutOfRange::Drop.position(-1, 5), None);
         assert_eq!(OutOfRange::Wrap.position(0, 0), None);
-    }
-
-    #[test]
-    fn bad_positions_speak_tensorflows_words() {
-        let tuple = BadPosition::Tuple { at: vec![1, 0], tuple: vec![3, 0], params: vec![3, 4] };
-        assert_eq!(
-            tuple.to_string(),
-            "indices[1,0] = [3, 0] does not index into params of shape [3, 4]"
-        );
-        let number = BadPosition::Number { at: vec![1, 0], number: -1, len: 3 };
-        assert_eq!(number.to_string(), "indices[1,0] = -1 is not in [0, 3)");
-        let scalar = BadPosition::Number { at: vec![], number: 5, len: 3 };
-        assert_eq!(scalar.to_string(), "indices = 5 is not in [0, 3)");
     }
 }

@@ -1,9 +1,8 @@
-//! Index expressions: what to take of a tensor, as data.
+//! Index expressions: which part of a tensor to select, as data.
 //!
-//! Both ways of writing an index, NumPy's text ([`numpy`]) and StridedSlice's numbers
-//! ([`strided_slice`]), parse to one list of [`Item`]s and can be printed from it. After parsing,
-//! nobody knows which it was. [`resolve`] applies a list to a shape: arithmetic on numbers alone,
-//! no bytes, no files.
+//! NumPy's text ([`numpy`]) and StridedSlice's numbers ([`strided_slice`]) both parse to a list of
+//! [`Item`]s and can be printed from it; nothing after parsing depends on the notation. [`resolve`]
+//! applies an expression to a shape. Knows no bytes and no files.
 //!
 //! ```
 //! use tslice::index::{numpy, resolve::resolve};
@@ -12,20 +11,20 @@
 //! assert_eq!(selection.shape(), [5, 3]);
 //! ```
 
-pub mod nested;
+pub mod array;
+mod lexer;
 pub mod numpy;
 pub mod resolve;
 pub mod strided_slice;
-mod text;
 
 /// One item of an index expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// One position on an axis, which the result loses; negative values count from the end.
+    /// One position on an axis, which is dropped; negative values count from the end.
     Integer(i64),
     /// A range of positions on an axis.
     Slice(Slice),
-    /// As many whole axes as the other items leave over.
+    /// All axes that no other item indexes.
     Ellipsis,
     /// A new axis of length 1.
     NewAxis,
@@ -33,7 +32,7 @@ pub enum Item {
     List(Vec<i64>),
 }
 
-/// `start:stop:step` of Python, each part optional.
+/// Python's `start:stop:step`, each part optional.
 ///
 /// Bounds past 64 bits are stored as the nearest 64-bit value, which selects the same elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,29 +41,29 @@ pub struct Slice {
     pub start: Option<i64>,
     /// One past the last position, in the direction of the step.
     pub stop: Option<i64>,
-    /// Distance between positions, from -(2^63-1) and never 0. Absent means 1.
+    /// Distance between positions, at least -(2^63 - 1) and not 0. `None` means 1.
     pub step: Option<i64>,
 }
 
 /// A whole index expression: at most one ellipsis, at most one list, no step of 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexExpr {
-    /// The items in the order in which they were written.
+    /// The items in the order of the text.
     pub items: Vec<Item>,
 }
 
-/// An index expression in NumPy's words, with the place of each item.
+/// An index expression with its NumPy text and the position of each item in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spelled {
-    /// What the text means.
+pub struct SpannedExpr {
+    /// The expression.
     pub expr: IndexExpr,
-    /// The text.
+    /// Its text, in NumPy's notation.
     pub text: String,
     /// The byte range of each item of `expr` in `text`.
     pub spans: Vec<std::ops::Range<usize>>,
 }
 
-/// A rule of index expressions is broken, whatever the shape.
+/// A broken rule of [`IndexExpr`], whatever the shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// A slice has step 0.
@@ -97,7 +96,7 @@ pub(crate) mod tests {
             .prop_map(|(start, stop, step)| Slice { start, stop, step })
     }
 
-    /// Expressions that keep the rules, of up to 8 items.
+    /// Valid expressions of up to 8 items.
     pub(crate) fn expressions() -> impl Strategy<Value = IndexExpr> {
         let item = prop_oneof![
             integers().prop_map(Item::Integer),

@@ -1,33 +1,34 @@
-//! NumPy's way of writing an index: `1, 2:4, None, ..., :-3:-1, [0, 2]`, in and out.
+//! Parses and prints NumPy's notation for an index: `1, 2:4, None, ..., :-3:-1, [0, 2]`.
 //!
-//! Knows the grammar and what no tensor could make right; shapes are [`resolve`](super::resolve)'s
-//! business. Parsing is one pass without recursion: an expression of 100,000 items is fine, and
-//! every item and every error keeps its place in the text, for carets.
+//! Knows the grammar and the rules that do not depend on a shape; [`resolve`](super::resolve)
+//! checks the others. Parsing is one pass without recursion, so an expression may have 100,000
+//! items. Every item and every error has its byte range in the text, for carets.
 //!
 //! ```
 //! use tslice::index::numpy::{format, parse};
-//! let spelled = parse("-1, 2:4:, None, Ellipsis").unwrap();
-//! assert_eq!(spelled.spans[1], 4..8);
-//! assert_eq!(format(&spelled.expr).text, "[-1, 2:4, None, ...]");
+//! let spanned = parse("-1, 2:4:, None, Ellipsis").unwrap();
+//! assert_eq!(spanned.spans[1], 4..8);
+//! assert_eq!(format(&spanned.expr).text, "[-1, 2:4, None, ...]");
 //! assert_eq!(parse("5, ::0").unwrap_err().to_string(), "slice step cannot be zero");
 //! ```
 
 use std::fmt;
 use std::ops::Range;
 
-use super::text::{Cursor, Literal, closing, enclosed, trim};
-pub use super::text::{ParseError, ParseErrorKind};
-use super::{IndexExpr, Item, Malformed, Slice, Spelled};
+use super::lexer::{Cursor, Literal, closing, enclosed, trim};
+pub use super::lexer::{ParseError, ParseErrorKind};
+use super::{IndexExpr, Item, Malformed, Slice, SpannedExpr};
 
-/// Reads an index expression; an empty one selects everything.
+/// Parse an index expression; an empty one selects everything.
 ///
-/// The expression may stand in `[...]` or `(...)` and, being a tuple of Python, in `[(...)]`. A
-/// bracket that opens the text is such a wrapper only where its partner ends the text: `[0, 2]`
-/// holds two integers, `[[0, 2]]` and `[0, 2],` hold a list.
+/// The expression may be enclosed in `[...]`, `(...)` or `[(...)]`. Brackets at the start of the
+/// text enclose the expression only if they close at its end: `[0, 2]` holds two integers, `[[0,
+/// 2]]` and `[0, 2],` hold a list. Bounds of slices past 64 bits become the nearest 64-bit value.
 ///
-/// Errors: what is no index expression of any tensor. Bounds of slices past 64 bits become the
-/// nearest 64-bit value; an integer item or a list's entry past them is an error.
-pub fn parse(text: &str) -> Result<Spelled, ParseError> {
+/// # Errors
+/// [`ParseError`]: a text that is not a valid index for any shape, or an integer, alone or in a
+/// list, past 64 bits.
+pub fn parse(text: &str) -> Result<SpannedExpr, ParseError> {
     let mut parser = Parser { cursor: Cursor::new(text, unwrapped(text)) };
     let (mut items, mut spans) = (Vec::new(), Vec::new());
     let (mut has_ellipsis, mut has_list) = (false, false);
@@ -50,13 +51,13 @@ pub fn parse(text: &str) -> Result<Spelled, ParseError> {
         spans.push(span);
         parser.comma()?;
     }
-    Ok(Spelled { expr: IndexExpr { items }, text: text.to_owned(), spans })
+    Ok(SpannedExpr { expr: IndexExpr { items }, text: text.to_owned(), spans })
 }
 
-/// Writes an index expression, in brackets: `[1, 2:4, None, ..., :-3:-1]`.
+/// Print an index expression, in brackets: `[1, 2:4, None, ..., :-3:-1]`.
 ///
 /// Parsing the text gives the same expression again.
-pub fn format(expr: &IndexExpr) -> Spelled {
+pub fn format(expr: &IndexExpr) -> SpannedExpr {
     let mut text = String::from("[");
     let mut spans = Vec::with_capacity(expr.items.len());
     for item in &expr.items {
@@ -68,11 +69,11 @@ pub fn format(expr: &IndexExpr) -> Spelled {
         spans.push(start..text.len());
     }
     text += "]";
-    Spelled { expr: expr.clone(), text, spans }
+    SpannedExpr { expr: expr.clone(), text, spans }
 }
 
 impl fmt::Display for Item {
-    /// NumPy's spelling.
+    /// NumPy's notation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Item::Integer(index) => write!(f, "{index}"),
@@ -86,7 +87,7 @@ impl fmt::Display for Item {
 }
 
 impl fmt::Display for Slice {
-    /// NumPy's spelling.
+    /// NumPy's notation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part = |bound: Option<i64>| bound.map_or_else(String::new, |bound| bound.to_string());
         write!(f, "{}:{}", part(self.start), part(self.stop))?;
@@ -103,7 +104,7 @@ fn unwrapped(text: &str) -> Range<usize> {
     }
 }
 
-/// What may stand alone or beside a colon.
+/// What can be an item by itself, or the bound of a slice.
 enum Term {
     Integer(Literal),
     None,
@@ -115,7 +116,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// One item, and perhaps the white space after it.
+    /// One item; may also consume the white space after it.
     fn item(&mut self) -> Result<Item, ParseError> {
         if self.cursor.peek() == Some(b'[') {
             return self.list().map(Item::List);
@@ -135,7 +136,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The rest of a slice, from its first colon; `first` stands before that.
+    /// The rest of a slice, from its first colon; `first` is its start.
     fn slice(&mut self, first: Option<Term>, span: Range<usize>) -> Result<Slice, ParseError> {
         let start = bound(first, span)?;
         let (stop, _) = self.colon_and_bound()?;
@@ -162,7 +163,7 @@ impl Parser<'_> {
         Ok((bound(term, span.clone())?, span))
     }
 
-    /// A term, unless something else is next.
+    /// A term, or `None` if something else is next.
     fn term(&mut self) -> Result<Option<Term>, ParseError> {
         let start = self.cursor.at;
         match self.cursor.peek() {
@@ -185,7 +186,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `None` and its other names, `Ellipsis`.
+    /// `None`, `newaxis`, `np.newaxis`, `tf.newaxis` or `Ellipsis`.
     fn name(&mut self) -> Result<Term, ParseError> {
         let start = self.cursor.at;
         let term = match self.cursor.word() {
@@ -237,12 +238,12 @@ impl Parser<'_> {
     }
 }
 
-/// An integer as an index, which must be exact.
+/// An integer as an index, which must fit into 64 bits.
 fn index(literal: Literal, span: Range<usize>) -> Result<i64, ParseError> {
     literal.exact().ok_or_else(|| ParseErrorKind::TooLarge("integer index").at(span))
 }
 
-/// A term as a bound of a slice, which clamps.
+/// A term as a bound of a slice; integers saturate at 64 bits.
 fn bound(term: Option<Term>, span: Range<usize>) -> Result<Option<i64>, ParseError> {
     match term {
         Some(Term::Integer(literal)) => Ok(Some(literal.saturated())),
@@ -271,7 +272,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_item() {
-        let spelled = parse("[1, 2:4, None, ..., :-3:-1, :, [0, -1,]]").unwrap();
+        let spanned = parse("[1, 2:4, None, ..., :-3:-1, :, [0, -1,]]").unwrap();
         let expected = [
             Item::Integer(1),
             slice(Some(2), Some(4), None),
@@ -281,8 +282,8 @@ mod tests {
             slice(None, None, None),
             Item::List(vec![0, -1]),
         ];
-        assert_eq!(spelled.expr.items, expected);
-        let words: Vec<_> = spelled.spans.iter().map(|span| &spelled.text[span.clone()]).collect();
+        assert_eq!(spanned.expr.items, expected);
+        let words: Vec<_> = spanned.spans.iter().map(|span| &spanned.text[span.clone()]).collect();
         assert_eq!(words, ["1", "2:4", "None", "...", ":-3:-1", ":", "[0, -1,]"]);
     }
 
@@ -393,14 +394,14 @@ mod tests {
     proptest! {
         #[test]
         fn format_and_parse_are_inverse(expr in crate::index::tests::expressions()) {
-            let spelled = format(&expr);
-            prop_assert_eq!(parse(&spelled.text), Ok(spelled));
+            let spanned = format(&expr);
+            prop_assert_eq!(parse(&spanned.text), Ok(spanned));
         }
 
         #[test]
         fn any_text_gives_spans_inside_it(text in r"[\[\]():,.0-9a-zN_+ \-\u{ff11}]{0,24}") {
             match parse(&text) {
-                Ok(spelled) => for span in spelled.spans {
+                Ok(spanned) => for span in spanned.spans {
                     prop_assert!(text.get(span).is_some_and(|item| !item.is_empty()));
                 },
                 Err(error) => prop_assert!(text.get(error.span).is_some()),

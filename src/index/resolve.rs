@@ -1,16 +1,16 @@
 //! Applies an index expression to a shape: which positions of which axes, in which order.
 //!
-//! Arithmetic on numbers alone, in 128 bits, so that no bound, step or length overflows. Knows no
-//! bytes and no strides; a [`Selection`] says for each axis of the source what is taken of it, and
-//! what shape the result has. The rules and the words of the errors are NumPy's.
+//! Computes in 128 bits, so that no bound, step or length overflows. Knows no bytes and no strides:
+//! a [`Selection`] holds the positions selected on each source axis and the shape of the result.
+//! The rules and the error messages are NumPy's.
 //!
 //! ```
-//! use tslice::index::{numpy, resolve::{Pick, resolve}};
+//! use tslice::index::{numpy, resolve::{AxisSelection, resolve}};
 //! let expr = numpy::parse("2, ..., 4:1:-2").unwrap().expr;
 //! let selection = resolve(&expr, &[3, 8, 5], false).unwrap();
 //! assert_eq!(selection.shape(), [8, 2]);
-//! assert_eq!(selection.picks[0], Pick::Index { axis: 0, at: 2 });
-//! assert_eq!(selection.picks[2], Pick::Range { axis: 2, start: 4, step: -2, len: 2 });
+//! assert_eq!(selection.axes[0], AxisSelection::Index { axis: 0, at: 2 });
+//! assert_eq!(selection.axes[2], AxisSelection::Range { axis: 2, start: 4, step: -2, len: 2 });
 //! let error = resolve(&numpy::parse("0, 9").unwrap().expr, &[4, 5], false).unwrap_err();
 //! assert_eq!(error.to_string(), "index 9 is out of bounds for axis 1 with size 5");
 //! ```
@@ -18,20 +18,20 @@
 use super::{IndexExpr, Item, Malformed, Slice};
 use crate::shape::MAX_NDIM;
 
-/// What an expression takes of a tensor of one shape; all positions are in bounds.
+/// What an expression selects from a tensor of one shape; all positions are in bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
-    /// One for each axis of the source and each new axis, in the order of the expression with its
-    /// ellipsis spelled out; the axes of the source come in ascending order.
-    pub picks: Vec<Pick>,
+    /// One for each axis of the source and each new axis, in the order of the expression, with the
+    /// ellipsis expanded; the source axes are in ascending order.
+    pub axes: Vec<AxisSelection>,
     /// The shape of the source.
     pub source_shape: Vec<u64>,
     list_output_axis: Option<usize>,
 }
 
-/// What is taken of one axis of the source, or put beside its axes.
+/// What is selected on one axis of the source, or a new axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pick {
+pub enum AxisSelection {
     /// One position; the result has no such axis.
     Index {
         /// Axis of the source.
@@ -43,17 +43,16 @@ pub enum Pick {
     Range {
         /// Axis of the source.
         axis: usize,
-        /// First position; 0 where there is none.
+        /// First position; 0 if `len` is 0.
         start: u64,
-        /// Distance between positions; 1 where there are fewer than two.
+        /// Distance between positions; 1 if `len` is less than 2.
         step: i64,
         /// Number of positions.
         len: u64,
     },
     /// A new axis of length 1.
     NewAxis,
-    /// Positions in any order. Where the result has this axis, [`Selection::list_output_axis`]
-    /// says.
+    /// Positions in any order. [`Selection::list_output_axis`] is the axis of the result.
     List {
         /// Axis of the source.
         axis: usize,
@@ -66,7 +65,7 @@ pub enum Pick {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}")]
 pub struct ResolveError {
-    /// The place of the item at fault in the expression.
+    /// The index of the wrong item in the expression.
     pub item: usize,
     /// What is wrong with it.
     pub kind: ResolveErrorKind,
@@ -75,25 +74,25 @@ pub struct ResolveError {
 /// Why an expression does not fit a shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveErrorKind {
-    /// An integer, alone or in a list, is no position of its axis.
+    /// An integer, alone or in a list, is out of range for its axis.
     #[error("index {index} is out of bounds for axis {axis} with size {size}")]
     OutOfBounds {
-        /// As it was written.
+        /// The integer as written.
         index: i64,
         /// Axis of the source.
         axis: usize,
         /// Length of that axis.
         size: u64,
     },
-    /// More items than axes; the item at fault is the first one too many.
+    /// More items than axes; the error is at the first item too many.
     #[error("too many indices for array: array is {ndim}-dimensional, but {indexed} were indexed")]
     TooManyIndices {
         /// Axes of the source.
         ndim: usize,
-        /// Items that want an axis.
+        /// Items that need an axis.
         indexed: usize,
     },
-    /// More axes than NumPy allows; the item at fault is the last new axis.
+    /// More axes than NumPy allows; the error is at the last new axis.
     #[error("number of dimensions must be within [0, {MAX_NDIM}], indexing result would have {0}")]
     TooManyAxes(usize),
     /// The expression breaks a rule that parsing checks.
@@ -101,36 +100,39 @@ pub enum ResolveErrorKind {
     Malformed(#[from] Malformed),
 }
 
-/// Applies `expr` to a tensor of `shape`, whose lengths may be anything up to 2^63 - 1.
+/// Apply `expr` to a tensor of `shape`, with axis lengths up to 2^63 - 1.
 ///
-/// With `keepdims` an integer keeps its axis, with length 1: it is resolved as an integer, out of
-/// range included, and taken as a slice. Beside a list it then is no integer any more for NumPy's
-/// rule of where the list's axis lands, so that the list stays in its own place and the result
-/// always has the source's axes in the source's order.
+/// With `keepdims` an integer keeps its axis, with length 1. It must still be in range. For NumPy's
+/// rule on where the axis of a list goes it then counts as a slice, so the axes of the result keep
+/// the order of the source axes.
+///
+/// # Errors
+/// [`ResolveError`]: an integer out of range, more items than axes, a result of more than 64 axes,
+/// or an expression that breaks a rule of [`IndexExpr`].
 pub fn resolve(expr: &IndexExpr, shape: &[u64], keepdims: bool) -> Result<Selection, ResolveError> {
     let ellipsis_len = ellipsis_len(expr, shape.len())?;
-    let mut picks = Vec::with_capacity(expr.items.len() + ellipsis_len);
-    let mut axes = shape.iter().copied().enumerate();
+    let mut axes = Vec::with_capacity(expr.items.len() + ellipsis_len);
+    let mut source_axes = shape.iter().copied().enumerate();
     let mut has_ellipsis = false;
     for (item, wanted) in expr.items.iter().enumerate() {
         let fault = |kind| ResolveError { item, kind };
         match wanted {
-            Item::NewAxis => picks.push(Pick::NewAxis),
+            Item::NewAxis => axes.push(AxisSelection::NewAxis),
             Item::Ellipsis => {
-                picks.extend(axes.by_ref().take(ellipsis_len).map(whole_axis));
+                axes.extend(source_axes.by_ref().take(ellipsis_len).map(whole_axis));
                 has_ellipsis = true;
             }
             _ => {
-                let Some((axis, size)) = axes.next() else { break };
-                picks.push(pick(wanted, axis, size, keepdims).map_err(fault)?);
+                let Some((axis, size)) = source_axes.next() else { break };
+                axes.push(select(wanted, axis, size, keepdims).map_err(fault)?);
             }
         }
     }
     if !has_ellipsis {
-        picks.extend(axes.map(whole_axis));
+        axes.extend(source_axes.map(whole_axis));
     }
     let selection = Selection {
-        picks,
+        axes,
         source_shape: shape.to_vec(),
         list_output_axis: list_output_axis(expr, ellipsis_len, keepdims),
     };
@@ -144,16 +146,16 @@ pub fn resolve(expr: &IndexExpr, shape: &[u64], keepdims: bool) -> Result<Select
 }
 
 impl Selection {
-    /// The shape of the result, with a list's axis where NumPy puts it.
+    /// The shape of the result, with the axis of a list where NumPy puts it.
     pub fn shape(&self) -> Vec<u64> {
-        let mut shape = Vec::with_capacity(self.picks.len());
+        let mut shape = Vec::with_capacity(self.axes.len());
         let mut list_len = 0;
-        for pick in &self.picks {
-            match pick {
-                Pick::Index { .. } => {}
-                Pick::Range { len, .. } => shape.push(*len),
-                Pick::NewAxis => shape.push(1),
-                Pick::List { positions, .. } => list_len = positions.len() as u64,
+        for axis in &self.axes {
+            match axis {
+                AxisSelection::Index { .. } => {}
+                AxisSelection::Range { len, .. } => shape.push(*len),
+                AxisSelection::NewAxis => shape.push(1),
+                AxisSelection::List { positions, .. } => list_len = positions.len() as u64,
             }
         }
         if let Some(axis) = self.list_output_axis {
@@ -162,30 +164,31 @@ impl Selection {
         shape
     }
 
-    /// Which axis of the result is the list's; the others follow in the order of the picks.
+    /// The axis of the result that the list becomes; the other axes are in the order of
+    /// [`Selection::axes`].
     ///
-    /// Source: NumPy, "Combining advanced and basic indexing". Beside a list, integers count as
-    /// lists of one: where all of these stand side by side, the axis lands in the first one's
-    /// place; where a slice, an ellipsis (even of no axes) or a new axis parts them, it comes first.
+    /// Source: NumPy, "Combining advanced and basic indexing". If there is a list, integers count
+    /// as lists of one. If all these items are adjacent, the axis goes to the place of the first of
+    /// them; if a slice, an ellipsis (even of no axes) or a new axis separates them, it goes first.
     pub fn list_output_axis(&self) -> Option<usize> {
         self.list_output_axis
     }
 
-    /// Whether the result holds every element of the source in the source's order; its shape may
-    /// still differ by axes of length 1. A selection with a list is never said to.
+    /// Whether the result holds every element of the source, in the same order. Its shape may still
+    /// differ by axes of length 1. Always false for a selection with a list.
     pub fn is_whole(&self) -> bool {
-        self.picks.iter().all(|pick| match *pick {
-            Pick::Index { axis, .. } => self.source_shape.get(axis) == Some(&1),
-            Pick::Range { axis, start, step, len } => {
+        self.axes.iter().all(|axis| match *axis {
+            AxisSelection::Index { axis, .. } => self.source_shape.get(axis) == Some(&1),
+            AxisSelection::Range { axis, start, step, len } => {
                 start == 0 && step == 1 && self.source_shape.get(axis) == Some(&len)
             }
-            Pick::NewAxis => true,
-            Pick::List { .. } => false,
+            AxisSelection::NewAxis => true,
+            AxisSelection::List { .. } => false,
         })
     }
 }
 
-/// How many axes an ellipsis stands for; also checks the rules that no single item breaks.
+/// How many axes the ellipsis stands for. Also checks the rules of [`IndexExpr`].
 fn ellipsis_len(expr: &IndexExpr, ndim: usize) -> Result<usize, ResolveError> {
     let (mut indexed, mut first_too_many) = (0, 0);
     let (mut ellipsis, mut list) = (false, false);
@@ -214,28 +217,33 @@ fn ellipsis_len(expr: &IndexExpr, ndim: usize) -> Result<usize, ResolveError> {
     })
 }
 
-fn whole_axis((axis, size): (usize, u64)) -> Pick {
+fn whole_axis((axis, size): (usize, u64)) -> AxisSelection {
     range(Slice::default(), axis, size)
 }
 
-/// What an item that wants an axis takes of it.
-fn pick(item: &Item, axis: usize, size: u64, keepdims: bool) -> Result<Pick, ResolveErrorKind> {
+/// What an item selects on its axis.
+fn select(
+    item: &Item,
+    axis: usize,
+    size: u64,
+    keepdims: bool,
+) -> Result<AxisSelection, ResolveErrorKind> {
     let position = |index: i64| position(index, axis, size);
     Ok(match item {
         Item::Integer(index) => match position(*index)? {
-            start if keepdims => Pick::Range { axis, start, step: 1, len: 1 },
-            at => Pick::Index { axis, at },
+            start if keepdims => AxisSelection::Range { axis, start, step: 1, len: 1 },
+            at => AxisSelection::Index { axis, at },
         },
         Item::List(indices) => {
             let positions = indices.iter().map(|&index| position(index)).collect::<Result<_, _>>();
-            Pick::List { axis, positions: positions? }
+            AxisSelection::List { axis, positions: positions? }
         }
         Item::Slice(slice) => range(*slice, axis, size),
-        Item::Ellipsis | Item::NewAxis => Pick::NewAxis,
+        Item::Ellipsis | Item::NewAxis => AxisSelection::NewAxis,
     })
 }
 
-/// An integer, after one wrap of a negative one.
+/// The position of an integer; a negative one counts from the end.
 fn position(index: i64, axis: usize, size: u64) -> Result<u64, ResolveErrorKind> {
     let wrapped = i128::from(index) + if index < 0 { i128::from(size) } else { 0 };
     match u64::try_from(wrapped) {
@@ -245,10 +253,10 @@ fn position(index: i64, axis: usize, size: u64) -> Result<u64, ResolveErrorKind>
 }
 
 /// A slice, by the rules of Python's `slice.indices`; its step is not 0.
-fn range(slice: Slice, axis: usize, size: u64) -> Pick {
+fn range(slice: Slice, axis: usize, size: u64) -> AxisSelection {
     let size = i128::from(size);
     let step = i128::from(slice.step.unwrap_or(1));
-    // Where a bound may lie: one past the last position, in either direction.
+    // Bounds are clamped to the axis and one past its end in the direction of the step.
     let (lowest, highest) = if step < 0 { (-1, size - 1) } else { (0, size) };
     let (first, last) = if step < 0 { (highest, lowest) } else { (lowest, highest) };
     let clamped = |bound: i64| {
@@ -259,12 +267,13 @@ fn range(slice: Slice, axis: usize, size: u64) -> Pick {
     let stop = slice.stop.map_or(last, clamped);
     let distance = if step < 0 { start - stop } else { stop - start };
     let len = match distance {
-        // Rounded up: a last part of a step holds one more position.
+        // Rounded up: an incomplete last step still has a position at its start.
         1.. => (distance - 1) / step.abs() + 1,
         _ => 0,
     };
-    // All of these fit: positions and lengths lie within the axis, a step that is used also does.
-    Pick::Range {
+    // The casts are lossless: positions and lengths are within the axis, and so is a step that is
+    // used.
+    AxisSelection::Range {
         axis,
         start: if len > 0 { start as u64 } else { 0 },
         step: if len > 1 { step as i64 } else { 1 },
@@ -272,7 +281,7 @@ fn range(slice: Slice, axis: usize, size: u64) -> Pick {
     }
 }
 
-/// Which axis of the result is the list's; see [`Selection::list_output_axis`].
+/// The axis of the result that a list becomes; see [`Selection::list_output_axis`].
 fn list_output_axis(expr: &IndexExpr, ellipsis_len: usize, keepdims: bool) -> Option<usize> {
     expr.items.iter().find(|item| matches!(item, Item::List(_)))?;
     let is_advanced = |item: &Item| match item {
@@ -296,7 +305,7 @@ mod tests {
     use super::*;
     use crate::index::{numpy, tests::slices};
 
-    fn select(text: &str, shape: &[u64]) -> Selection {
+    fn resolved(text: &str, shape: &[u64]) -> Selection {
         resolve(&numpy::parse(text).unwrap().expr, shape, false).unwrap()
     }
 
@@ -306,22 +315,22 @@ mod tests {
     }
 
     #[test]
-    fn picks_come_in_the_order_of_the_expression() {
-        let selection = select("1, None, ..., ::-2", &[2, 3, 4, 5]);
+    fn axes_come_in_the_order_of_the_expression() {
+        let selection = resolved("1, None, ..., ::-2", &[2, 3, 4, 5]);
         let expected = [
-            Pick::Index { axis: 0, at: 1 },
-            Pick::NewAxis,
-            Pick::Range { axis: 1, start: 0, step: 1, len: 3 },
-            Pick::Range { axis: 2, start: 0, step: 1, len: 4 },
-            Pick::Range { axis: 3, start: 4, step: -2, len: 3 },
+            AxisSelection::Index { axis: 0, at: 1 },
+            AxisSelection::NewAxis,
+            AxisSelection::Range { axis: 1, start: 0, step: 1, len: 3 },
+            AxisSelection::Range { axis: 2, start: 0, step: 1, len: 4 },
+            AxisSelection::Range { axis: 3, start: 4, step: -2, len: 3 },
         ];
-        assert_eq!(selection.picks, expected);
+        assert_eq!(selection.axes, expected);
         assert_eq!(selection.shape(), [1, 3, 4, 3]);
-        assert_eq!(select("", &[]).shape(), [0u64; 0]);
+        assert_eq!(resolved("", &[]).shape(), [0u64; 0]);
     }
 
     #[test]
-    fn errors_speak_numpys_words() {
+    fn errors_are_worded_as_in_numpy() {
         assert_eq!(
             error("None, 0, 9", &[4, 5]),
             (2, "index 9 is out of bounds for axis 1 with size 5".into())
@@ -345,7 +354,7 @@ mod tests {
                 "number of dimensions must be within [0, 64], indexing result would have 65".into()
             )
         );
-        assert_eq!(select(&"None,".repeat(61), &[3, 4, 5]).shape().len(), 64);
+        assert_eq!(resolved(&"None,".repeat(61), &[3, 4, 5]).shape().len(), 64);
         assert_eq!(error(&"0,".repeat(100_000), &[1]).0, 1);
     }
 
@@ -366,22 +375,22 @@ mod tests {
     fn nothing_overflows() {
         let longest = i64::MAX as u64;
         assert_eq!(
-            select("::-9223372036854775807, -1, -9223372036854775807", &[longest; 3]).picks,
+            resolved("::-9223372036854775807, -1, -9223372036854775807", &[longest; 3]).axes,
             [
-                Pick::Range { axis: 0, start: longest - 1, step: 1, len: 1 },
-                Pick::Index { axis: 1, at: longest - 1 },
-                Pick::Index { axis: 2, at: 0 },
+                AxisSelection::Range { axis: 0, start: longest - 1, step: 1, len: 1 },
+                AxisSelection::Index { axis: 1, at: longest - 1 },
+                AxisSelection::Index { axis: 2, at: 0 },
             ]
         );
         assert_eq!(
-            select("::-1, ::9223372036854775806, 1::9223372036854775806", &[longest; 3]).picks,
+            resolved("::-1, ::9223372036854775806, 1::9223372036854775806", &[longest; 3]).axes,
             [
-                Pick::Range { axis: 0, start: longest - 1, step: -1, len: longest },
-                Pick::Range { axis: 1, start: 0, step: i64::MAX - 1, len: 2 },
-                Pick::Range { axis: 2, start: 1, step: 1, len: 1 },
+                AxisSelection::Range { axis: 0, start: longest - 1, step: -1, len: longest },
+                AxisSelection::Range { axis: 1, start: 0, step: i64::MAX - 1, len: 2 },
+                AxisSelection::Range { axis: 2, start: 1, step: 1, len: 1 },
             ]
         );
-        assert_eq!(select(":", &[u64::MAX]).shape(), [u64::MAX]);
+        assert_eq!(resolved(":", &[u64::MAX]).shape(), [u64::MAX]);
         assert!(error("-9223372036854775808", &[longest]).1.contains("out of bounds"));
     }
 
@@ -399,11 +408,11 @@ mod tests {
             ("..., [], :", 2, vec![2, 3, 0, 5]),
             ("0, [0, 1], 0, 0", 0, vec![2]),
         ] {
-            let selection = select(text, &[2, 3, 4, 5]);
+            let selection = resolved(text, &[2, 3, 4, 5]);
             assert_eq!(selection.shape(), shape, "{text}");
             assert_eq!(selection.list_output_axis(), Some(axis), "{text}");
         }
-        assert_eq!(select("0", &[2]).list_output_axis(), None);
+        assert_eq!(resolved("0", &[2]).list_output_axis(), None);
     }
 
     #[test]
@@ -412,18 +421,18 @@ mod tests {
         let selection = resolve(&expr, &[2, 3, 4, 5], true).unwrap();
         assert_eq!(selection.shape(), [1, 3, 2, 1]);
         assert_eq!(selection.list_output_axis(), Some(2));
-        assert_eq!(selection.picks[0], Pick::Range { axis: 0, start: 1, step: 1, len: 1 });
+        assert_eq!(selection.axes[0], AxisSelection::Range { axis: 0, start: 1, step: 1, len: 1 });
         assert!(resolve(&expr, &[2, 3, 4, 1], true).is_err());
     }
 
     #[test]
     fn the_whole_is_known() {
         for text in ["", "...", ":, None, ::1", "::-1, 0:9, :99", ":, ..., 0:"] {
-            assert!(select(text, &[1, 4, 5]).is_whole(), "{text}");
+            assert!(resolved(text, &[1, 4, 5]).is_whole(), "{text}");
         }
-        assert!(select("0, :, -1", &[1, 4, 1]).is_whole());
+        assert!(resolved("0, :, -1", &[1, 4, 1]).is_whole());
         for text in ["0, 0", ":, ::-1", ":, 1:", ":, :, ::2", "[[0]]"] {
-            assert!(!select(text, &[1, 4, 5]).is_whole(), "{text}");
+            assert!(!resolved(text, &[1, 4, 5]).is_whole(), "{text}");
         }
     }
 
@@ -453,7 +462,7 @@ mod tests {
     proptest! {
         #[test]
         fn ranges_are_pythons(slice in slices(), len in 0..9u64) {
-            let Pick::Range { start, step, len: count, .. } = range(slice, 0, len) else {
+            let AxisSelection::Range { start, step, len: count, .. } = range(slice, 0, len) else {
                 return Err(TestCaseError::fail("not a range"));
             };
             let positions: Vec<_> =
@@ -464,7 +473,7 @@ mod tests {
         #[test]
         fn long_ranges_stay_inside(slice in slices(), len in any::<i64>()) {
             let len = len.unsigned_abs() >> 1;
-            let Pick::Range { start, step, len: count, .. } = range(slice, 0, len) else {
+            let AxisSelection::Range { start, step, len: count, .. } = range(slice, 0, len) else {
                 return Err(TestCaseError::fail("not a range"));
             };
             prop_assert!(count <= len);

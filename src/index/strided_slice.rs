@@ -1,8 +1,9 @@
-//! TensorFlow's way of writing an index: begin, end, strides and five masks, in and out.
+//! TensorFlow's notation for an index: begin, end, strides and five masks, to and from an
+//! [`IndexExpr`].
 //!
-//! Owns the words and rules of the StridedSlice op, as TensorFlow 2.21 has them on CPU, and the
-//! texts of the command line's lists and masks. Knows no shapes: what the numbers mean is said by
-//! the [`IndexExpr`] that they become, one item of it for each number.
+//! Owns the terms and rules of the StridedSlice op, as in TensorFlow 2.21 on CPU, and parses the
+//! lists and masks of the command line. Knows no shapes: item i of the lists becomes item i of the
+//! expression.
 //!
 //! ```
 //! use tslice::index::{numpy, strided_slice::StridedSlice};
@@ -13,17 +14,17 @@
 //! assert_eq!(numpy::format(&flags.to_expr().unwrap()).text, "[1, 2:4, None, ..., :-3:-1, :]");
 //! ```
 
-use super::text::{Cursor, enclosed};
+use super::lexer::{Cursor, enclosed};
 use super::{IndexExpr, Item, Slice};
 
-pub use super::text::{ParseError, ParseErrorKind};
+pub use super::lexer::{ParseError, ParseErrorKind};
 
-/// The most items that the masks can speak of.
+/// The most items: a mask has one bit an item.
 pub const MAX_ITEMS: usize = 64;
 
-/// The arguments of the StridedSlice op; bit i of each mask speaks of item i.
+/// The arguments of the StridedSlice op; bit i of each mask is for item i.
 ///
-/// Bits past the last item have no meaning, except that an ellipsis mask has one bit at most.
+/// Bits past the last item are ignored, except that the ellipsis mask has at most one bit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StridedSlice {
     /// First position of each item; negative values count from the end.
@@ -32,22 +33,22 @@ pub struct StridedSlice {
     pub end: Vec<i64>,
     /// Distance between positions of each item.
     pub strides: Vec<i64>,
-    /// Items that start where the axis does, seen in the stride's direction.
+    /// Items that start at the beginning of the axis, seen in the stride's direction.
     pub begin_mask: u64,
-    /// Items that stop where the axis does, seen in the stride's direction.
+    /// Items that stop at the end of the axis, seen in the stride's direction.
     pub end_mask: u64,
-    /// The item that stands for as many axes as the others leave over.
+    /// The item that stands for all axes that no other item indexes.
     pub ellipsis_mask: u64,
     /// Items that are new axes of length 1.
     pub new_axis_mask: u64,
-    /// Items that are one position, `begin`, and lose their axis.
+    /// Items that select one position, `begin`, and drop their axis.
     pub shrink_axis_mask: u64,
 }
 
-/// Numbers that are no StridedSlice of any tensor, or an index that no numbers can say.
+/// Arguments that are invalid for every tensor, or an index that StridedSlice cannot express.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StridedSliceError {
-    /// The three lists must go together.
+    /// The three lists have different lengths.
     #[error(
         "begin, end and strides must have one length, but have {begin}, {end} and {strides} items"
     )]
@@ -59,33 +60,37 @@ pub enum StridedSliceError {
         /// Items of `strides`.
         strides: usize,
     },
-    /// A mask has one bit an item.
+    /// More items than a mask has bits.
     #[error("{0} items are more than the {MAX_ITEMS} that a mask can speak of")]
     TooManyItems(usize),
     /// The ellipsis mask has more than one bit.
     #[error("multiple ellipses in slice spec not allowed (ellipsis mask {0:#b})")]
     MultipleEllipses(u64),
-    /// A stride of 0 where it is looked at.
+    /// A stride of 0 in an item that uses its stride.
     #[error("strides[{0}] must be non-zero")]
     ZeroStride(usize),
-    /// A shrink item that goes backwards.
+    /// A negative stride in a shrink item.
     #[error("only stride 1 allowed on non-range indexing, but strides[{item}] is {stride}")]
     ShrinkStride {
-        /// Which item.
+        /// Index of the item.
         item: usize,
         /// Its stride.
         stride: i64,
     },
-    /// An item that StridedSlice does not have.
+    /// A list of integers, which StridedSlice does not have.
     #[error("item {0} is a list of integers, which begin, end and strides cannot say")]
     List(usize),
 }
 
 impl StridedSlice {
-    /// What the numbers mean; item i of the expression is item i of the lists.
+    /// The expression with the same meaning; its item i is item i of the lists.
     ///
-    /// Source: TensorFlow's `ValidateStridedSliceOp`. An ellipsis wins over a new axis, a new axis
-    /// over a shrink, a shrink over begin and end masks.
+    /// Source: TensorFlow's `ValidateStridedSliceOp`. An ellipsis takes precedence over a new axis,
+    /// a new axis over a shrink, and a shrink over begin and end masks.
+    ///
+    /// # Errors
+    /// [`StridedSliceError`]: lists of different lengths, more than 64 items, several ellipses, a
+    /// stride of 0, a shrink item with a negative stride.
     pub fn to_expr(&self) -> Result<IndexExpr, StridedSliceError> {
         let [begin, end, strides] = [&self.begin, &self.end, &self.strides].map(Vec::len);
         if begin != end || begin != strides {
@@ -115,7 +120,7 @@ impl StridedSlice {
                 Item::Slice(Slice {
                     start: (!set(self.begin_mask)).then_some(begin),
                     stop: (!set(self.end_mask)).then_some(end),
-                    // No axis is long enough to tell -2^63 from this.
+                    // On an axis of at most 2^63 - 1 elements, -2^63 selects the same as this.
                     step: (stride != 1).then_some(stride.max(-i64::MAX)),
                 })
             })
@@ -123,9 +128,10 @@ impl StridedSlice {
         Ok(IndexExpr { items: items.collect::<Result<_, _>>()? })
     }
 
-    /// The numbers that mean the expression, with zeros where they are not looked at.
+    /// The arguments with the same meaning as an expression; unused numbers are 0.
     ///
-    /// Errors: a list of integers, more than 64 items.
+    /// # Errors
+    /// [`StridedSliceError`]: a list of integers, more than 64 items.
     pub fn from_expr(expr: &IndexExpr) -> Result<StridedSlice, StridedSliceError> {
         if expr.items.len() > MAX_ITEMS {
             return Err(StridedSliceError::TooManyItems(expr.items.len()));
@@ -161,9 +167,10 @@ impl StridedSlice {
     }
 }
 
-/// Reads a list of integers: `1,2,-3`, `[1, 2]`, `(1,)`; an empty text is the empty list.
+/// Parse a list of integers: `1,2,-3`, `[1, 2]`, `(1,)`; an empty text is the empty list.
 ///
-/// Errors: anything else, integers past 64 bits.
+/// # Errors
+/// [`ParseError`]: anything else, integers past 64 bits.
 pub fn parse_list(text: &str) -> Result<Vec<i64>, ParseError> {
     let inside = enclosed(text, 0..text.len(), *b"[]")
         .or_else(|| enclosed(text, 0..text.len(), *b"()"))
@@ -185,11 +192,12 @@ pub fn parse_list(text: &str) -> Result<Vec<i64>, ParseError> {
     Ok(values)
 }
 
-/// Reads a mask: an integer of Python, or some of them under `<<` and `|`, as in `1<<4 | 1<<5`.
+/// Parse a mask: a Python integer, or several combined by `<<` and `|`, as in `1<<4 | 1<<5`.
 ///
-/// Errors: anything else, negative masks, masks past 64 bits.
+/// # Errors
+/// [`ParseError`]: anything else, negative masks, masks past 64 bits.
 pub fn parse_mask(text: &str) -> Result<u64, ParseError> {
-    // `[-1]` is how `-1` may arrive from a command line; brackets mean nothing else here.
+    // The command line may pass `-1` as `[-1]`; brackets have no other meaning here.
     let negative = enclosed(text, 0..text.len(), *b"[]")
         .filter(|inside| text[inside.clone()].trim_ascii_start().starts_with('-'));
     let mut cursor = Cursor::new(text, negative.unwrap_or(0..text.len()));
@@ -200,7 +208,7 @@ pub fn parse_mask(text: &str) -> Result<u64, ParseError> {
     }
 }
 
-/// Parentheses in parentheses, at most.
+/// The most levels of nested parentheses.
 const MAX_DEPTH: usize = 64;
 
 /// `shifts | shifts | ...`, and the white space around them.

@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A standard stream that the program uses for data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standard {
+pub(crate) enum StdStream {
     Input = 0,
     Output = 1,
 }
 
 /// Whether `stream` was closed when the process began.
-pub(crate) fn closed_at_start(stream: Standard) -> bool {
+pub(crate) fn closed_at_start(stream: StdStream) -> bool {
     // Naming the entry keeps the linker from leaving it out of a program.
     std::hint::black_box(&ENTRY);
     CLOSED.load(Ordering::Relaxed) & (1 << stream as u8) != 0
@@ -35,7 +35,7 @@ static ENTRY: extern "C" fn() = note;
 
 /// Runs before Rust's runtime, so it must use nothing that needs one: no allocation, no panic.
 extern "C" fn note() {
-    for stream in [Standard::Input, Standard::Output] {
+    for stream in [StdStream::Input, StdStream::Output] {
         // SAFETY: `F_GETFD` only asks, whatever the descriptor is; `EBADF` is its one error.
         if unsafe { libc::fcntl(stream as libc::c_int, libc::F_GETFD) } == -1 {
             CLOSED.fetch_or(1 << stream as u8, Ordering::Relaxed);

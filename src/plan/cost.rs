@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Plan;
-use super::cut::Cut;
+use super::partition::Partition;
 
 /// How a plan goes over its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +33,13 @@ impl fmt::Display for Pattern {
 const LINE_BYTES: u64 = 64;
 
 impl Plan {
-    /// How the input is gone over.
+    /// How the plan goes over the input.
     pub fn pattern(&self) -> Pattern {
-        match &self.cut {
-            Cut::Nothing => Pattern::Nothing,
-            Cut::Boxes(_) => Pattern::Transposed,
-            Cut::Ranges(_) if self.axes.is_empty() => Pattern::Contiguous,
-            Cut::Ranges(_) => Pattern::Strided,
+        match &self.partition {
+            Partition::Empty => Pattern::Nothing,
+            Partition::Boxes(_) => Pattern::Transposed,
+            Partition::Ranges(_) if self.input.axes.is_empty() => Pattern::Contiguous,
+            Partition::Ranges(_) => Pattern::Strided,
         }
     }
 
@@ -60,12 +60,12 @@ impl Plan {
     /// assert_eq!(reads("7:7"), 0);
     /// ```
     pub fn reads(&self) -> u64 {
-        if self.bytes == 0 {
+        if self.bytes() == 0 {
             return 0;
         }
-        let mut axes = self.axes.clone();
+        let mut axes = self.input.axes.clone();
         axes.sort_unstable_by_key(|axis| axis.stride.unsigned_abs());
-        let (mut island, mut islands) = (self.run, 1u64);
+        let (mut island, mut islands) = (self.input.run, 1u64);
         for axis in axes {
             let stride = axis.stride.unsigned_abs();
             if islands == 1 && stride <= island.next_multiple_of(LINE_BYTES) {

@@ -1,9 +1,8 @@
-//! A plan: a view made simple, and its output cut into pieces.
+//! A plan: a view coalesced, and its output divided into pieces.
 //!
-//! Axes of length 1 are dropped and neighbours merged ([`coalesce`]), so that what is copied at
-//! once is as long as it can be. The *output* is cut into [`Piece`]s that fit a cache-sized
-//! buffer, so that workers never share a byte. A piece is computed from its number; a plan takes
-//! the same few bytes for any tensor.
+//! The view's runs are made as long as they can be ([`Runs::coalesced`]). The *output* is divided
+//! into [`Piece`]s that fit a cache-sized buffer, so that workers never share a byte. A piece is
+//! computed from its number; a plan takes the same few bytes for any tensor.
 //!
 //! ```text
 //!   output   |piece 0       |piece 1       |piece 2   |     contiguous, ascending
@@ -17,51 +16,39 @@
 
 use std::ops::Range;
 
-use crate::view::{Axis, View, coalesce, reach};
+use crate::runs::{Axis, Runs, span_bytes};
+use crate::view::View;
 
-mod ahead;
 mod cost;
-mod cut;
-mod strided;
+mod partition;
+mod prefetch;
 
-pub use ahead::Ahead;
 pub use cost::Pattern;
-pub use cut::transposed_axis;
-use cut::{Boxes, Cut, Ranges};
-pub use strided::{Part, Strided};
+pub(crate) use partition::transposed_axis;
+use partition::{Boxes, Partition, Ranges};
 
 /// How to copy a view into a contiguous output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Where the first run lies in the input, in bytes.
-    offset: u64,
-    /// The axes that are left, outermost first, over runs of `run` bytes.
-    axes: Vec<Axis>,
-    /// Bytes that are contiguous in input and output.
-    run: u64,
-    /// Bytes of the whole output.
-    bytes: u64,
-    cut: Cut,
+    /// The input, coalesced; no axes and a run of 0 where there are no bytes.
+    input: Runs,
+    partition: Partition,
 }
 
 /// One piece of a plan: where its bytes come from, and where they go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Where its first run lies in the input, in bytes.
-    pub input: u64,
-    /// The axes inside the piece in the order of its bytes, outermost first.
-    pub axes: Vec<Axis>,
-    /// Bytes of a run, which is contiguous in input and output.
-    pub run: u64,
-    /// Where its bytes go.
-    pub place: Place,
+    /// Its bytes in the input.
+    pub input: Runs,
+    /// Where they go.
+    pub output: OutputRows,
 }
 
-/// Where a piece goes: `rows` ranges of `row_bytes` bytes, `row_stride` bytes apart.
+/// Where a piece goes in the output: `rows` ranges of `row_bytes` bytes, `row_stride` bytes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct OutputRows {
     /// Where the first row begins, in bytes from the beginning of the output.
-    pub output: u64,
+    pub offset: u64,
     /// How many rows there are; 1 for a piece that is one range.
     pub rows: u64,
     /// Bytes a row.
@@ -70,10 +57,10 @@ pub struct Place {
     pub row_stride: u64,
 }
 
-impl Place {
+impl OutputRows {
     /// One contiguous range.
-    pub fn range(output: u64, bytes: u64) -> Place {
-        Place { output, rows: 1, row_bytes: bytes, row_stride: bytes }
+    pub fn range(offset: u64, bytes: u64) -> OutputRows {
+        OutputRows { offset, rows: 1, row_bytes: bytes, row_stride: bytes }
     }
 
     /// Bytes of all rows together.
@@ -82,12 +69,11 @@ impl Place {
     }
 }
 
-/// Neighbours further apart than this are read one by one rather than with the gap.
-pub const GAP_BYTES: u64 = 64 << 10;
+/// Neighbours further apart than this, in bytes, are read one by one rather than with the gap.
+pub(crate) const GAP_BYTES: u64 = 64 << 10;
 
-/// Between islands that are further apart than this, nothing is read ahead: more than what
-/// kernels commonly do by themselves.
-const OCEAN_BYTES: u64 = 1 << 20;
+/// Gaps longer than this, in bytes, are longer than what kernels commonly read ahead.
+const READAHEAD_BYTES: u64 = 1 << 20;
 
 /// The bytes of a piece: half of them and the input's share fit in a level-2 cache.
 pub const PIECE_BYTES: u64 = 256 << 10;
@@ -116,12 +102,17 @@ impl Plan {
     /// Plan the copy of a view, in pieces of at most `piece_bytes` bytes (at least 1), each one
     /// range of the output, in its order.
     ///
-    /// `unit` is a number of bytes that no piece may divide, such as the item size where the
-    /// byte order is changed on the way. A piece is as long as one unit at least.
+    /// `unit` is a number of bytes that no piece may divide, such as the item size where elements
+    /// are converted on the way. A piece is as long as one unit at least.
     pub fn new(view: &View, unit: u64, piece_bytes: u64) -> Plan {
+        Plan::of_runs(view.runs(), unit, piece_bytes)
+    }
+
+    /// As [`new`](Plan::new), of any runs.
+    pub(crate) fn of_runs(runs: &Runs, unit: u64, piece_bytes: u64) -> Plan {
         let fits = |_: &[Axis], bytes: u64| bytes <= piece_bytes;
-        Plan::cut(view, |axes, run| {
-            Cut::Ranges(Ranges::choose(axes, run, unit.max(1), piece_bytes.max(1), fits))
+        Plan::partitioned(runs, |input| {
+            Partition::Ranges(Ranges::choose(input, unit.max(1), piece_bytes.max(1), fits))
         })
     }
 
@@ -129,71 +120,65 @@ impl Plan {
     /// contiguous in the input is another than the output's last, pieces are boxes of both.
     pub fn tiled(view: &View, unit: u64, tiling: Tiling) -> Plan {
         let mut plan = Plan::new(view, unit, tiling.piece_bytes);
-        if plan.bytes > tiling.piece_bytes
-            && let Some(boxes) = Boxes::choose(&plan.axes, plan.run, tiling)
+        if plan.bytes() > tiling.piece_bytes
+            && let Some(boxes) = Boxes::choose(&plan.input, tiling)
         {
-            plan.cut = Cut::Boxes(boxes);
+            plan.partition = Partition::Boxes(boxes);
         }
         plan
     }
 
     /// Plan the copy of a view from an input that is read once, from its beginning to its end:
-    /// the pieces lie one after the other in the input too, and each reaches over `window` bytes
-    /// of it at most. `None` where the view is not to be had in that way.
+    /// the pieces ascend in the input too, and each spans at most `window` bytes of it. `None`
+    /// where the view does not ascend.
     pub fn forward(view: &View, unit: u64, window: u64) -> Option<Plan> {
-        let span = |axes: &[Axis], run| {
-            let reach = reach(axes, run);
-            (reach.end - reach.start) as u64
-        };
-        let mut cut_axis = 0;
-        let plan = Plan::cut(view, |axes, run| {
-            let fits = |inner: &[Axis], bytes: u64| bytes <= window && span(inner, run) <= window;
-            let mut cut = Ranges::choose(axes, run, unit.max(1), window, fits);
-            let one_window = cut.chunks == 1 && span(&axes[cut.axis..], run) <= window;
-            if let (Some(axis), false) = (axes.get(cut.axis), one_window) {
-                let (item, stride) = (span(&axes[cut.axis + 1..], run), axis.stride.unsigned_abs());
+        let mut divided = 0;
+        let plan = Plan::partitioned(view.runs(), |input| {
+            let Runs { axes, run, .. } = input;
+            let fits =
+                |inner: &[Axis], bytes: u64| bytes <= window && span_bytes(inner, *run) <= window;
+            let mut ranges = Ranges::choose(input, unit.max(1), window, fits);
+            let one_window = ranges.chunks == 1 && span_bytes(&axes[ranges.axis..], *run) <= window;
+            if let (Some(axis), false) = (axes.get(ranges.axis), one_window) {
+                let item = span_bytes(&axes[ranges.axis + 1..], *run);
+                let stride = axis.stride.unsigned_abs();
                 let near = stride <= item + GAP_BYTES;
                 let most = if near { (window - item) / stride.max(1) + 1 } else { 1 };
-                cut.chunk = cut.chunk.min(most);
-                cut.chunks = axis.len.div_ceil(cut.chunk);
+                ranges.chunk = ranges.chunk.min(most);
+                ranges.chunks = axis.len.div_ceil(ranges.chunk);
             }
-            cut_axis = cut.axis;
-            Cut::Ranges(cut)
+            divided = ranges.axis;
+            Partition::Ranges(ranges)
         });
-        let mut outer = plan.axes.iter().enumerate().take(cut_axis + 1);
-        let ascending = outer.all(|(at, axis)| {
-            axis.stride >= 0 && axis.stride as u64 >= span(&plan.axes[at + 1..], plan.run)
+        let Runs { axes, run, .. } = &plan.input;
+        let ascending = axes.iter().enumerate().take(divided + 1).all(|(at, axis)| {
+            axis.stride >= 0 && axis.stride as u64 >= span_bytes(&axes[at + 1..], *run)
         });
         (plan.pieces() <= 1 || ascending).then_some(plan)
     }
 
-    fn cut(view: &View, choose: impl FnOnce(&[Axis], u64) -> Cut) -> Plan {
-        let (offset, bytes) = (view.offset(), view.bytes());
-        if bytes == 0 {
-            return Plan { offset, axes: vec![], run: 0, bytes, cut: Cut::Nothing };
+    fn partitioned(runs: &Runs, choose: impl FnOnce(&Runs) -> Partition) -> Plan {
+        if runs.bytes() == 0 {
+            let input = Runs { offset: runs.offset, axes: vec![], run: 0 };
+            return Plan { input, partition: Partition::Empty };
         }
-        let (axes, run) = coalesce(view.axes(), view.itemsize());
-        let cut = choose(&axes, run);
-        Plan { offset, axes, run, bytes, cut }
+        let input = runs.coalesced();
+        let partition = choose(&input);
+        Plan { input, partition }
     }
 
     /// Bytes of the whole output.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.input.bytes()
     }
 
-    /// The axes that are left after merging, outermost first.
-    pub fn axes(&self) -> &[Axis] {
-        &self.axes
-    }
-
-    /// Bytes that are contiguous in input and output.
-    pub fn run(&self) -> u64 {
-        self.run
+    /// The input, coalesced.
+    pub fn input(&self) -> &Runs {
+        &self.input
     }
 
     /// The bytes of the input from the first that is read to the last, where those that are read
-    /// are small islands, far apart; or where whole panels are [asked for](Plan::ahead).
+    /// are short and far apart, or where whole panels are [prefetched](Plan::prefetch).
     ///
     /// ```
     /// use tslice::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};
@@ -208,18 +193,17 @@ impl Plan {
     /// assert_eq!(scattered("5"), None);
     /// ```
     pub fn scattered(&self) -> Option<Range<u64>> {
-        let span = reach(&self.axes, self.run);
-        let first = self.offset as i64;
-        let range = (first + span.start) as u64..(first + span.end) as u64;
-        if matches!(self.cut, Cut::Boxes(_)) {
+        let bounds = self.input.byte_bounds();
+        let range = bounds.start as u64..bounds.end as u64;
+        if matches!(self.partition, Partition::Boxes(_)) {
             return Some(range);
         }
-        let mut axes = self.axes.clone();
+        let mut axes = self.input.axes.clone();
         axes.sort_unstable_by_key(|axis| axis.stride.unsigned_abs());
-        let mut island = self.run;
+        let mut island = self.input.run;
         let next = axes.iter().position(|axis| {
             let stride = axis.stride.unsigned_abs();
-            let apart = stride > island + OCEAN_BYTES;
+            let apart = stride > island + READAHEAD_BYTES;
             island += if apart { 0 } else { stride * (axis.len - 1) };
             apart
         });
@@ -228,19 +212,36 @@ impl Plan {
 
     /// The number of pieces.
     pub fn pieces(&self) -> u64 {
-        match &self.cut {
-            Cut::Nothing => 0,
-            Cut::Ranges(ranges) => ranges.pieces(&self.axes),
-            Cut::Boxes(boxes) => boxes.pieces(&self.axes),
+        match &self.partition {
+            Partition::Empty => 0,
+            Partition::Ranges(ranges) => ranges.pieces(&self.input.axes),
+            Partition::Boxes(boxes) => boxes.pieces(&self.input.axes),
         }
     }
 
     /// Piece `number` of `0..pieces()`.
     pub fn piece(&self, number: u64) -> Piece {
-        match &self.cut {
-            Cut::Nothing => Piece { input: 0, axes: vec![], run: 0, place: Place::range(0, 0) },
-            Cut::Ranges(ranges) => ranges.piece(self.offset, &self.axes, self.run, number),
-            Cut::Boxes(boxes) => boxes.piece(self.offset, &self.axes, self.run, number),
+        match &self.partition {
+            Partition::Empty => {
+                Piece { input: self.input.clone(), output: OutputRows::range(0, 0) }
+            }
+            Partition::Ranges(ranges) => ranges.piece(&self.input, number),
+            Partition::Boxes(boxes) => boxes.piece(&self.input, number),
         }
     }
+}
+
+/// How many dense bytes of `runs` to write at a time: as many whole rows as fit a cache-sized
+/// buffer, and in any case a multiple of `unit` bytes, which must divide the items.
+pub(crate) fn row_piece_bytes(runs: &Runs, unit: u64) -> u64 {
+    let mut row = unit.max(1);
+    let mut inner = runs.run;
+    for axis in runs.axes.iter().rev() {
+        if inner > PIECE_BYTES || inner == 0 {
+            break;
+        }
+        row = inner;
+        inner = inner.saturating_mul(axis.len);
+    }
+    (PIECE_BYTES / row * row).max(row)
 }

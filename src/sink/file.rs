@@ -10,7 +10,7 @@
 //!    for the disk.
 //! 6. The file gets its name by `linkat`, which refuses a name that was taken in the meantime.
 //! 7. To replace, it gets a name beginning with `.tslice-` and is renamed over the old one. For that
-//!    instant `litter` takes care of signals.
+//!    instant `temp_name` takes care of signals.
 //! 8. With `fsync`, the directory follows. It is opened before 6; if it then fails, the output stays
 //!    and the error says so.
 //!
@@ -27,13 +27,13 @@ use rustix::fs::{
     AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, fallocate, fchmod, fsync, ftruncate,
     linkat, openat, renameat, renameat_with, statat, unlinkat,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
-use super::duplicate::duplicate;
-use super::litter::Litter;
-use super::patch::Patch;
-use super::place::{Entry, Place, resolve};
-use super::{Options, Sink, SinkError, WriteOrder, outlive_sigxfsz, retry};
+use super::copy_file::copy_file;
+use super::in_place::InPlaceFile;
+use super::resolve::{FileAt, Resolved, resolve};
+use super::temp_name::TempName;
+use super::{Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz};
 use crate::os;
 
 /// A regular file, on its way to its name.
@@ -41,9 +41,9 @@ use crate::os;
 pub struct FileSink {
     file: File,
     /// Its name for the time being, where it must have one.
-    named: Option<Litter>,
-    entry: Entry,
-    options: Options,
+    named: Option<TempName>,
+    entry: FileAt,
+    options: SinkOptions,
     /// How many bytes were written, and where the last one of them ends.
     written: AtomicU64,
     end: AtomicU64,
@@ -62,34 +62,38 @@ impl FileSink {
     /// Begin a file at `path`, steps 1 to 3.
     ///
     /// # Errors
-    /// [`SinkError::Exists`], [`SinkError::Directory`], [`SinkError::Os`]; the latter too where
+    /// [`SinkError::AlreadyExists`], [`SinkError::IsADirectory`], [`SinkError::Os`]; the latter too where
     /// `path` leads to something that is no regular file, which [`super::create`] can write.
-    pub fn create(path: &Path, options: Options) -> Result<Self, SinkError> {
+    pub fn create(path: &Path, options: SinkOptions) -> Result<Self, SinkError> {
         Self::create_as(path, options, Naming::Unnamed)
     }
 
     /// As [`FileSink::create`] does where files must have names.
     #[doc(hidden)]
-    pub fn create_named(path: &Path, options: Options) -> Result<Self, SinkError> {
+    pub fn create_named(path: &Path, options: SinkOptions) -> Result<Self, SinkError> {
         Self::create_as(path, options, Naming::Named)
     }
 
-    fn create_as(path: &Path, options: Options, naming: Naming) -> Result<Self, SinkError> {
+    fn create_as(path: &Path, options: SinkOptions, naming: Naming) -> Result<Self, SinkError> {
         match resolve(path)? {
-            Place::File(entry) => Self::at(entry, options, naming),
-            Place::Stdout | Place::Stream(_) => {
+            Resolved::File(entry) => Self::at(entry, options, naming),
+            Resolved::Stdout | Resolved::Special(_) => {
                 Err(SinkError::os("is no regular file")(Errno::INVAL))
             }
         }
     }
 
-    pub(super) fn at(entry: Entry, options: Options, naming: Naming) -> Result<Self, SinkError> {
-        entry.may_be_written(options)?;
-        outlive_sigxfsz();
+    pub(super) fn at(
+        entry: FileAt,
+        options: SinkOptions,
+        naming: Naming,
+    ) -> Result<Self, SinkError> {
+        entry.check_overwrite(options)?;
+        ignore_sigxfsz();
         let failed = SinkError::os::<io::Error>("cannot be created");
         // The mode of an old file is set below: the umask has no say in it. Until then the new
         // one must not be open to more people than the old one was.
-        let mode = entry.old.unwrap_or(Mode::from_raw_mode(0o666));
+        let mode = entry.old_mode.unwrap_or(Mode::from_raw_mode(0o666));
         let unnamed = match naming {
             Naming::Unnamed => open_unnamed(&entry.dir, mode),
             Naming::Named => None,
@@ -98,12 +102,12 @@ impl FileSink {
             Some(file) => (file, None),
             None => {
                 let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-                let make = |name: &str| retry(|| openat(&entry.dir, name, flags, mode));
-                let (named, file) = Litter::create(&entry.dir, make).map_err(&failed)?;
+                let make = |name: &str| retry_on_intr(|| openat(&entry.dir, name, flags, mode));
+                let (named, file) = TempName::create(&entry.dir, make).map_err(&failed)?;
                 (file, Some(named))
             }
         };
-        if let Some(old) = entry.old {
+        if let Some(old) = entry.old_mode {
             fchmod(&file, old).map_err(SinkError::os("cannot be given its permissions"))?;
         }
         if let Some(len) = options.len {
@@ -115,15 +119,19 @@ impl FileSink {
 
     /// Steps 3 and 4 at once: all bytes are those of `original`. What is to differ is written
     /// through the patch that is returned; the count of the bytes stays as it is.
-    pub(super) fn fill_from(&mut self, original: &File, len: u64) -> Result<Patch, SinkError> {
-        duplicate(original, &self.file, len)?;
+    pub(super) fn fill_from(
+        &mut self,
+        original: &File,
+        len: u64,
+    ) -> Result<InPlaceFile, SinkError> {
+        copy_file(original, &self.file, len)?;
         self.options.len = Some(len);
         (self.written, self.end) = (len.into(), len.into());
-        Patch::new(self.file.try_clone().map_err(SinkError::Io)?)
+        InPlaceFile::new(self.file.try_clone().map_err(SinkError::Io)?)
     }
 
     /// Steps 5 to 8, under another name on the same file system than the one it began with.
-    pub(super) fn commit_as(self, entry: &Entry) -> Result<(), SinkError> {
+    pub(super) fn commit_as(self, entry: &FileAt) -> Result<(), SinkError> {
         self.check_complete()?;
         let Self { file, named, options, .. } = self;
         let synced = SinkError::os("cannot be brought to the disk");
@@ -139,7 +147,7 @@ impl FileSink {
             None => place_unnamed(&file, entry, options),
         };
         placed.map_err(|error| match Errno::from_io_error(&error) {
-            Some(Errno::EXIST) if !options.force => SinkError::Exists,
+            Some(Errno::EXIST) if !options.force => SinkError::AlreadyExists,
             _ => SinkError::os("cannot be put in place")(error),
         })?;
         dir.map_or(Ok(()), sync_dir)
@@ -163,7 +171,7 @@ impl Sink for FileSink {
         let count = bytes.len() as u64;
         let len = self.options.len.unwrap_or(i64::MAX as u64);
         let end = offset.checked_add(count).filter(|&end| end <= len);
-        let end = end.ok_or(SinkError::Beyond { offset, count, len })?;
+        let end = end.ok_or(SinkError::OutOfBounds { offset, count, len })?;
         // Goes on after signals and short writes.
         self.file.write_all_at(bytes, offset).map_err(SinkError::Io)?;
         self.written.fetch_add(count, Ordering::AcqRel);
@@ -178,14 +186,14 @@ impl Sink for FileSink {
 }
 
 /// The directory, for step 8: its own descriptor is only good for finding names.
-fn open_dir(entry: &Entry) -> io::Result<OwnedFd> {
+fn open_dir(entry: &FileAt) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(retry(|| openat(&entry.dir, ".", flags, Mode::empty()))?)
+    Ok(retry_on_intr(|| openat(&entry.dir, ".", flags, Mode::empty()))?)
 }
 
 /// Step 8. Some network file systems cannot, and bring names to the disk by themselves.
 pub(super) fn sync_dir(dir: OwnedFd) -> rustix::io::Result<()> {
-    match retry(|| fsync(&dir)) {
+    match retry_on_intr(|| fsync(&dir)) {
         Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
         result => result,
     }
@@ -195,7 +203,7 @@ pub(super) fn sync_dir(dir: OwnedFd) -> rustix::io::Result<()> {
 /// also on any other error, which making a named one will meet again and report.
 fn open_unnamed(dir: &OwnedFd, mode: Mode) -> Option<OwnedFd> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    let file = retry(|| openat(dir, ".", flags, mode)).ok()?;
+    let file = retry_on_intr(|| openat(dir, ".", flags, mode)).ok()?;
     statat(CWD, by_descriptor(&file), AtFlags::SYMLINK_NOFOLLOW).ok()?;
     Some(file)
 }
@@ -204,33 +212,33 @@ fn open_unnamed(dir: &OwnedFd, mode: Mode) -> Option<OwnedFd> {
 fn reserve(file: &OwnedFd, len: u64) -> rustix::io::Result<()> {
     match len {
         0 => Ok(()),
-        _ => match retry(|| fallocate(file, FallocateFlags::empty(), 0, len)) {
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => retry(|| ftruncate(file, len)),
+        _ => match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, len)) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => retry_on_intr(|| ftruncate(file, len)),
             result => result,
         },
     }
 }
 
 /// Steps 6 and 7.
-fn place_unnamed(file: &File, entry: &Entry, options: Options) -> io::Result<()> {
+fn place_unnamed(file: &File, entry: &FileAt, options: SinkOptions) -> io::Result<()> {
     let source = by_descriptor(file);
     let link = |name: &Path| linkat(CWD, &source, &entry.dir, name, AtFlags::SYMLINK_FOLLOW);
     let name = Path::new(&entry.name);
-    if entry.old.is_none() {
+    if entry.old_mode.is_none() {
         match link(name) {
             // It came after step 1, and is to be replaced like any other.
             Err(Errno::EXIST) if options.force => {}
             result => return Ok(result?),
         }
     }
-    let (litter, ()) = Litter::create(&entry.dir, |name| link(name.as_ref()))?;
-    litter.settle(|old| renameat(&entry.dir, old, &entry.dir, name))
+    let (temp_name, ()) = TempName::create(&entry.dir, |name| link(name.as_ref()))?;
+    temp_name.persist(|old| renameat(&entry.dir, old, &entry.dir, name))
 }
 
 /// Steps 6 and 7 for a file that has a name already.
-fn place_named(named: Litter, entry: &Entry, options: Options) -> io::Result<()> {
-    let Entry { dir, name, .. } = entry;
-    named.settle_from(|from, old| {
+fn place_named(named: TempName, entry: &FileAt, options: SinkOptions) -> io::Result<()> {
+    let FileAt { dir, name, .. } = entry;
+    named.persist_from(|from, old| {
         if options.force {
             return renameat(from, old, dir, name);
         }

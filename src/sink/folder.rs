@@ -19,23 +19,23 @@ use std::sync::Arc;
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, RenameFlags, mkdirat, openat, renameat, renameat_with, statat,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use super::file::{FileSink, Naming, sync_dir};
-use super::litter::Litter;
-use super::place::Entry;
-use super::{Options, Sink, SinkError, WriteOrder, retry};
+use super::resolve::FileAt;
+use super::temp_name::TempName;
+use super::{Sink, SinkError, SinkOptions, WriteOrder};
 
 /// A folder, on its way to its name.
 #[derive(Debug)]
 pub struct FolderSink {
-    files: Vec<Part>,
-    place: Place,
-    options: Options,
+    files: Vec<PendingFile>,
+    place: FolderAt,
+    options: SinkOptions,
 }
 
 #[derive(Debug)]
-struct Part {
+struct PendingFile {
     name: String,
     /// The position of its first byte.
     start: u64,
@@ -44,32 +44,38 @@ struct Part {
 
 /// Where the files go.
 #[derive(Debug)]
-enum Place {
+enum FolderAt {
     /// A folder that is not there, or empty: its name, in an open directory.
     New { dir: Arc<OwnedFd>, name: OsString },
     /// A folder that holds files.
-    Old(Arc<OwnedFd>),
+    Existing(Arc<OwnedFd>),
 }
 
 impl FolderSink {
     /// Begin a folder at `path` that is to hold these files, each a name and a length in bytes.
     ///
     /// # Errors
-    /// [`SinkError::FolderExists`] where there are files and they are not to be replaced, and the
+    /// [`SinkError::FolderNotEmpty`] where there are files and they are not to be replaced, and the
     /// operating system's.
-    pub fn create(path: &Path, files: &[(&str, u64)], options: Options) -> Result<Self, SinkError> {
-        let place = Place::find(path, options)?;
+    pub fn create(
+        path: &Path,
+        files: &[(&str, u64)],
+        options: SinkOptions,
+    ) -> Result<Self, SinkError> {
+        let place = FolderAt::find(path, options)?;
         let dir = match &place {
-            Place::New { dir, .. } | Place::Old(dir) => dir,
+            FolderAt::New { dir, .. } | FolderAt::Existing(dir) => dir,
         };
         let mut start = 0;
         let mut parts = Vec::with_capacity(files.len());
         for &(name, len) in files {
-            let old = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok().filter(|_| place.is_old());
-            let old = old.map(|stat| Mode::from_raw_mode(stat.st_mode & 0o777));
-            let entry = Entry { dir: Arc::clone(dir), name: name.into(), old };
-            let sink = FileSink::at(entry, Options { len: Some(len), ..options }, Naming::Unnamed)?;
-            parts.push(Part { name: name.to_owned(), start, sink });
+            let old_mode =
+                statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok().filter(|_| place.is_existing());
+            let old_mode = old_mode.map(|stat| Mode::from_raw_mode(stat.st_mode & 0o777));
+            let entry = FileAt { dir: Arc::clone(dir), name: name.into(), old_mode };
+            let sink =
+                FileSink::at(entry, SinkOptions { len: Some(len), ..options }, Naming::Unnamed)?;
+            parts.push(PendingFile { name: name.to_owned(), start, sink });
             start += len;
         }
         Ok(FolderSink { files: parts, place, options })
@@ -79,34 +85,34 @@ impl FolderSink {
     ///
     /// # Errors
     /// As there.
-    pub fn check(path: &Path, options: Options) -> Result<(), SinkError> {
-        Place::find(path, options).map(drop)
+    pub fn check(path: &Path, options: SinkOptions) -> Result<(), SinkError> {
+        FolderAt::find(path, options).map(drop)
     }
 }
 
-impl Place {
-    fn is_old(&self) -> bool {
-        matches!(self, Place::Old(_))
+impl FolderAt {
+    fn is_existing(&self) -> bool {
+        matches!(self, FolderAt::Existing(_))
     }
 
-    fn find(path: &Path, options: Options) -> Result<Place, SinkError> {
+    fn find(path: &Path, options: SinkOptions) -> Result<FolderAt, SinkError> {
         let failed = SinkError::os::<std::io::Error>("cannot be created");
         match path.read_dir() {
             Ok(mut entries) => {
                 let real = path.canonicalize().map_err(&failed)?;
                 match entries.next() {
-                    Some(_) if !options.force => Err(SinkError::FolderExists),
-                    Some(_) => Ok(Place::Old(open(&real)?)),
-                    None => Place::new(&real),
+                    Some(_) if !options.force => Err(SinkError::FolderNotEmpty),
+                    Some(_) => Ok(FolderAt::Existing(open(&real)?)),
+                    None => FolderAt::new(&real),
                 }
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => Place::new(path),
-            Err(error) if error.kind() == ErrorKind::Interrupted => Place::find(path, options),
+            Err(error) if error.kind() == ErrorKind::NotFound => FolderAt::new(path),
+            Err(error) if error.kind() == ErrorKind::Interrupted => FolderAt::find(path, options),
             Err(error) => Err(failed(error)),
         }
     }
 
-    fn new(path: &Path) -> Result<Place, SinkError> {
+    fn new(path: &Path) -> Result<FolderAt, SinkError> {
         let Some(name) = path.file_name() else {
             return Err(SinkError::os("cannot be created")(Errno::INVAL));
         };
@@ -114,13 +120,13 @@ impl Place {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        Ok(Place::New { dir: open(parent)?, name: name.to_owned() })
+        Ok(FolderAt::New { dir: open(parent)?, name: name.to_owned() })
     }
 }
 
 fn open(dir: &Path) -> Result<Arc<OwnedFd>, SinkError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = retry(|| openat(CWD, dir, flags, Mode::empty()));
+    let dir = retry_on_intr(|| openat(CWD, dir, flags, Mode::empty()));
     dir.map(Arc::new).map_err(SinkError::os("cannot be created"))
 }
 
@@ -141,38 +147,40 @@ impl Sink for FolderSink {
         self.files.iter().try_for_each(|file| file.sink.check_complete())?;
         let Self { files, place, options } = *self;
         match place {
-            Place::Old(_) => files.into_iter().try_for_each(|file| Box::new(file.sink).commit()),
-            Place::New { dir, name } => place_new(files, &dir, &name, options),
+            FolderAt::Existing(_) => {
+                files.into_iter().try_for_each(|file| Box::new(file.sink).commit())
+            }
+            FolderAt::New { dir, name } => place_new(files, &dir, &name, options),
         }
     }
 }
 
 /// Step 3.
 fn place_new(
-    files: Vec<Part>,
+    files: Vec<PendingFile>,
     dir: &Arc<OwnedFd>,
     name: &OsString,
-    options: Options,
+    options: SinkOptions,
 ) -> Result<(), SinkError> {
     let failed = SinkError::os::<std::io::Error>("cannot be put in place");
     let names = files.iter().map(|file| file.name.clone()).collect();
     let make = |name: &str| mkdirat(dir, name, Mode::from_raw_mode(0o777));
-    let litter = Litter::create_folder(dir, names, make).map_err(&failed)?;
+    let temp_name = TempName::create_folder(dir, names, make).map_err(&failed)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder = retry(|| openat(dir, litter.name(), flags, Mode::empty()));
+    let folder = retry_on_intr(|| openat(dir, temp_name.name(), flags, Mode::empty()));
     let folder = Arc::new(folder.map_err(|error| failed(error.into()))?);
-    for Part { sink, name, .. } in files {
-        let entry = Entry { dir: Arc::clone(&folder), name: name.into(), old: None };
+    for PendingFile { sink, name, .. } in files {
+        let entry = FileAt { dir: Arc::clone(&folder), name: name.into(), old_mode: None };
         sink.commit_as(&entry)?;
     }
     // An empty folder makes way for another, anything else does not.
-    litter
-        .settle(|old| match renameat_with(dir, old, dir, name, RenameFlags::NOREPLACE) {
+    temp_name
+        .persist(|old| match renameat_with(dir, old, dir, name, RenameFlags::NOREPLACE) {
             Ok(()) => Ok(()),
             Err(_) => renameat(dir, old, dir, name),
         })
         .map_err(|error| match error.raw_os_error() {
-            Some(libc::EEXIST | libc::ENOTEMPTY | libc::ENOTDIR) => SinkError::FolderExists,
+            Some(libc::EEXIST | libc::ENOTEMPTY | libc::ENOTDIR) => SinkError::FolderNotEmpty,
             _ => failed(error),
         })?;
     match options.fsync {

@@ -5,9 +5,9 @@
 //! the bytes mean, and what the path was called on the command line, is not known here.
 //!
 //! ```no_run
-//! use tslice::sink::{Options, Target, create};
+//! use tslice::sink::{SinkOptions, Destination, create};
 //!
-//! let sink = create(&Target::Path("out.npy".into()), Options { len: Some(4), ..Options::default() })?;
+//! let sink = create(&Destination::Path("out.npy".into()), SinkOptions { len: Some(4), ..SinkOptions::default() })?;
 //! sink.write_at(0, b"\x93NUM")?;
 //! sink.commit()?;
 //! # Ok::<(), tslice::sink::SinkError>(())
@@ -19,32 +19,28 @@ use std::path::PathBuf;
 use std::sync::{Arc, Once};
 
 use rustix::fs::{Access, AtFlags, accessat};
-use rustix::io::Errno;
 
-use self::place::Place;
+use self::resolve::Resolved;
 use self::spooled::SpooledSink;
-use crate::os::stdio::{Standard, closed_at_start};
+use crate::os::stdio::{StdStream, closed_at_start};
 
-mod deflate;
-mod direct;
-mod duplicate;
+mod copy_file;
 mod file;
 mod folder;
-mod litter;
-mod patch;
-mod place;
-mod record;
-mod shared;
+mod in_place;
+mod resolve;
 mod spooled;
+mod stream;
+mod temp_name;
+mod writable_map;
 mod zip;
 
-pub use deflate::DeflateSink;
-pub use direct::DirectSink;
 pub use file::FileSink;
 pub use folder::FolderSink;
-pub use patch::Patch;
-pub use shared::Shared;
-pub use zip::{ZipLayout, ZipMember, ZipSink};
+pub use in_place::InPlaceFile;
+pub use stream::StreamSink;
+pub use writable_map::WritableMap;
+pub use zip::{DeflatedZipSink, ZipLayout, ZipMember, ZipSink};
 
 /// In which order a sink takes its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,22 +65,37 @@ pub trait Sink: Send + Sync {
     /// written twice.
     ///
     /// # Errors
-    /// [`SinkError::Io`], [`SinkError::Closed`]; [`SinkError::OutOfOrder`] and
-    /// [`SinkError::Beyond`] where the caller is mistaken.
+    /// [`SinkError::Io`], [`SinkError::BrokenPipe`]; [`SinkError::OutOfOrder`] and
+    /// [`SinkError::OutOfBounds`] where the caller is mistaken.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError>;
+
+    /// The output in memory, where runs of `run` bytes are better written there than by
+    /// [`write_at`](Sink::write_at). To be followed by [`verify`](Sink::verify).
+    fn mapped(&self, run: u64) -> Option<&WritableMap> {
+        let _ = run;
+        None
+    }
+
+    /// Whether all that was written through [`mapped`](Sink::mapped) is in the output.
+    ///
+    /// # Errors
+    /// [`SinkError::Io`] for want of disk, [`SinkError::Truncated`].
+    fn verify(&self) -> Result<(), SinkError> {
+        Ok(())
+    }
 
     /// Put the output in place: every byte of it has been written.
     ///
     /// # Errors
-    /// [`SinkError::Exists`] where a file came to be there in the meantime,
+    /// [`SinkError::AlreadyExists`] where a file came to be there in the meantime,
     /// [`SinkError::Incomplete`], [`SinkError::Os`]. What stood there before is still there then.
     fn commit(self: Box<Self>) -> Result<(), SinkError>;
 }
 
 /// Where an output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// Standard output.
+pub enum Destination {
+    /// StdStream output.
     Stdout,
     /// A file, or an existing FIFO or device.
     Path(PathBuf),
@@ -92,7 +103,7 @@ pub enum Target {
 
 /// How an output is put in place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct SinkOptions {
     /// Replace a file that exists (`--force`).
     pub force: bool,
     /// Wait until the disk has it all (`--fsync`).
@@ -105,44 +116,44 @@ pub struct Options {
 /// Open a place to write to.
 ///
 /// # Errors
-/// [`SinkError::Exists`], [`SinkError::Directory`], [`SinkError::StdoutClosed`]; the operating
+/// [`SinkError::AlreadyExists`], [`SinkError::IsADirectory`], [`SinkError::StdoutClosed`]; the operating
 /// system's, a missing directory and a full disk included.
-pub fn create(target: &Target, options: Options) -> Result<Box<dyn Sink>, SinkError> {
+pub fn create(target: &Destination, options: SinkOptions) -> Result<Box<dyn Sink>, SinkError> {
     let path = match target {
-        Target::Stdout => return Ok(Box::new(DirectSink::stdout(options)?)),
-        Target::Path(path) => path,
+        Destination::Stdout => return Ok(Box::new(StreamSink::stdout(options)?)),
+        Destination::Path(path) => path,
     };
-    match place::resolve(path)? {
-        Place::Stdout => Ok(Box::new(DirectSink::stdout(options)?)),
-        Place::Stream(stream) => Ok(Box::new(DirectSink::open(&stream, options)?)),
-        Place::File(entry) => Ok(Box::new(FileSink::at(entry, options, file::Naming::Unnamed)?)),
+    match resolve::resolve(path)? {
+        Resolved::Stdout => Ok(Box::new(StreamSink::stdout(options)?)),
+        Resolved::Special(stream) => Ok(Box::new(StreamSink::open(&stream, options)?)),
+        Resolved::File(entry) => Ok(Box::new(FileSink::at(entry, options, file::Naming::Unnamed)?)),
     }
 }
 
 /// Begin an output that is a copy of `original`, of as many bytes as it had when its header was
-/// read, but for what is then written through the [`Patch`], which is to be done with before
+/// read, but for what is then written through the [`InPlaceFile`], which is to be done with before
 /// `commit`. For a pipe the copy is made in a temporary file, and sent by `commit`.
 ///
 /// # Errors
-/// Those of [`create`], [`SinkError::OriginalShrunk`], and [`SinkError::Copy`] where `original` could not be read or there is no
+/// Those of [`create`], [`SinkError::OriginalTruncated`], and [`SinkError::Copy`] where `original` could not be read or there is no
 /// room for it.
 pub fn create_copy(
-    target: &Target,
-    options: Options,
+    target: &Destination,
+    options: SinkOptions,
     (original, len): (&File, u64),
-) -> Result<(Box<dyn Sink>, Patch), SinkError> {
+) -> Result<(Box<dyn Sink>, InPlaceFile), SinkError> {
     let place = match target {
-        Target::Stdout => Place::Stdout,
-        Target::Path(path) => place::resolve(path)?,
+        Destination::Stdout => Resolved::Stdout,
+        Destination::Path(path) => resolve::resolve(path)?,
     };
     let pipe = match place {
-        Place::File(entry) => {
+        Resolved::File(entry) => {
             let mut sink = FileSink::at(entry, options, file::Naming::Unnamed)?;
             let patch = sink.fill_from(original, len)?;
             return Ok((Box::new(sink), patch));
         }
-        Place::Stdout => DirectSink::stdout(options)?,
-        Place::Stream(stream) => DirectSink::open(&stream, options)?,
+        Resolved::Stdout => StreamSink::stdout(options)?,
+        Resolved::Special(stream) => StreamSink::open(&stream, options)?,
     };
     let (sink, patch) = SpooledSink::copy_of(original, len, pipe)?;
     Ok((Box::new(sink), patch))
@@ -152,20 +163,20 @@ pub fn create_copy(
 ///
 /// # Errors
 /// Those of [`create`], but for those that only writing brings to light, such as a full disk.
-pub fn check(target: &Target, options: Options) -> Result<(), SinkError> {
+pub fn check(target: &Destination, options: SinkOptions) -> Result<(), SinkError> {
     let place = match target {
-        Target::Stdout => Place::Stdout,
-        Target::Path(path) => place::resolve(path)?,
+        Destination::Stdout => Resolved::Stdout,
+        Destination::Path(path) => resolve::resolve(path)?,
     };
     let writable = |dir, name, access| {
         accessat(dir, name, access, AtFlags::EACCESS).map_err(SinkError::os("cannot be created"))
     };
     match place {
-        Place::Stdout if closed_at_start(Standard::Output) => Err(SinkError::StdoutClosed),
-        Place::Stdout => Ok(()),
-        Place::Stream(stream) => writable(&stream.dir, &*stream.name, Access::WRITE_OK),
-        Place::File(entry) => {
-            entry.may_be_written(options)?;
+        Resolved::Stdout if closed_at_start(StdStream::Output) => Err(SinkError::StdoutClosed),
+        Resolved::Stdout => Ok(()),
+        Resolved::Special(stream) => writable(&stream.dir, &*stream.name, Access::WRITE_OK),
+        Resolved::File(entry) => {
+            entry.check_overwrite(options)?;
             writable(&entry.dir, ".".as_ref(), Access::WRITE_OK | Access::EXEC_OK)
         }
     }
@@ -177,31 +188,31 @@ pub fn check(target: &Target, options: Options) -> Result<(), SinkError> {
 pub enum SinkError {
     /// The output exists, and was not to be replaced.
     #[error("the file exists")]
-    Exists,
+    AlreadyExists,
     /// The output is a folder that holds files, which were not to be replaced.
     #[error("the folder exists and is not empty")]
-    FolderExists,
+    FolderNotEmpty,
     /// The output is a directory, or its name ends with a slash.
     #[error("is a directory")]
-    Directory,
+    IsADirectory,
     /// Only a file can be written at any position.
     #[error("not a regular file, which alone can be written at any position")]
-    NotAFile,
+    NotRegularFile,
     /// The file that is written in place became shorter.
     #[error("the file was cut short while it was being written")]
-    Shrunk,
+    Truncated,
     /// The file that was to be copied became shorter.
     #[error("the file was cut short while it was being copied")]
-    OriginalShrunk,
+    OriginalTruncated,
     /// The file that was to be copied could not be, or not to this place.
     #[error("cannot be copied: {0}")]
     Copy(io::Error),
-    /// Standard output was closed when the program began.
+    /// StdStream output was closed when the program began.
     #[error("standard output is closed")]
     StdoutClosed,
     /// The reader of the pipe went away: not worth a message.
     #[error("the pipe was closed by its reader")]
-    Closed,
+    BrokenPipe,
     /// A write at `offset` where only one at `expected` is possible, in bytes.
     #[error("bytes were to be written at {offset}, where only {expected} can come next")]
     OutOfOrder {
@@ -212,7 +223,7 @@ pub enum SinkError {
     },
     /// A write past the end that was announced, in bytes.
     #[error("{count} bytes were to be written at {offset}, of an output of {len}")]
-    Beyond {
+    OutOfBounds {
         /// Where they were to go.
         offset: u64,
         /// How many.
@@ -258,19 +269,9 @@ impl SinkError {
 
 /// Let a file that exceeds the process's limit (`ulimit -f`) be an error of `write` rather than
 /// the death of the process. A handler that does nothing will do, and is safe to install.
-fn outlive_sigxfsz() {
+fn ignore_sigxfsz() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let _ = signal_hook::flag::register(libc::SIGXFSZ, Arc::default());
     });
-}
-
-/// Repeat a system call that signals interrupt.
-fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
-    }
 }

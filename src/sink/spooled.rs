@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 
-use super::duplicate::duplicate;
-use super::{DirectSink, Patch, Sink, SinkError, WriteOrder};
+use super::copy_file::copy_file;
+use super::{InPlaceFile, Sink, SinkError, StreamSink, WriteOrder};
 
 /// What is sent at a time, in bytes.
 const PIECE: usize = 256 << 10;
@@ -18,7 +18,7 @@ const PIECE: usize = 256 << 10;
 pub(super) struct SpooledSink {
     file: File,
     len: u64,
-    pipe: DirectSink,
+    pipe: StreamSink,
 }
 
 impl SpooledSink {
@@ -27,11 +27,11 @@ impl SpooledSink {
     pub(super) fn copy_of(
         original: &File,
         len: u64,
-        pipe: DirectSink,
-    ) -> Result<(Self, Patch), SinkError> {
+        pipe: StreamSink,
+    ) -> Result<(Self, InPlaceFile), SinkError> {
         let file = tempfile::tempfile().map_err(SinkError::Copy)?;
-        duplicate(original, &file, len)?;
-        let patch = Patch::new(file.try_clone().map_err(SinkError::Io)?)?;
+        copy_file(original, &file, len)?;
+        let patch = InPlaceFile::new(file.try_clone().map_err(SinkError::Io)?)?;
         Ok((Self { file, len, pipe }, patch))
     }
 }
@@ -43,7 +43,7 @@ impl Sink for SpooledSink {
 
     /// All bytes are written through the patch.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        Err(SinkError::Beyond { offset, count: bytes.len() as u64, len: self.len })
+        Err(SinkError::OutOfBounds { offset, count: bytes.len() as u64, len: self.len })
     }
 
     fn commit(self: Box<Self>) -> Result<(), SinkError> {

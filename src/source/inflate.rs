@@ -1,6 +1,6 @@
 //! Bytes that are compressed in another source: the deflated members of a zip archive.
 //!
-//! [`Deflated::stream`] gives them once, in order; as a [`Source`] they are inflated to an unnamed
+//! [`DeflatedRange::stream`] gives them once, in order; as a [`Source`] they are inflated to an unnamed
 //! temporary file when the first one is asked for. Either way no more bytes are made than were
 //! announced, and at the end both their number and their CRC-32 must be right.
 
@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crc32fast::Hasher;
 use flate2::bufread::DeflateDecoder;
 
-use super::{Forward, Reader, Source, SourceError, inside, spool};
+use super::{Forward, Reader, Source, SourceError, checked_len, spool};
 
 /// A deflated range of a source.
-pub struct Deflated {
+pub struct DeflatedRange {
     /// Where the compressed bytes are.
     pub archive: Arc<dyn Source>,
     /// Which they are.
@@ -25,12 +25,12 @@ pub struct Deflated {
     pub crc: u32,
 }
 
-impl Deflated {
+impl DeflatedRange {
     /// The bytes, from the first one on.
-    pub fn stream(&self) -> Inflated<'_> {
+    pub fn stream(&self) -> InflateReader<'_> {
         let reader = Reader::at(self.archive.as_ref(), self.range.start);
         let compressed = reader.take(self.range.end.saturating_sub(self.range.start));
-        Inflated {
+        InflateReader {
             decoder: DeflateDecoder::new(compressed),
             crc: Hasher::new(),
             position: 0,
@@ -40,7 +40,7 @@ impl Deflated {
 }
 
 /// Bytes as they are inflated.
-pub struct Inflated<'s> {
+pub struct InflateReader<'s> {
     decoder: DeflateDecoder<Take<Reader<'s>>>,
     crc: Hasher,
     position: u64,
@@ -48,7 +48,7 @@ pub struct Inflated<'s> {
     of: (u64, u32),
 }
 
-impl Inflated<'_> {
+impl InflateReader<'_> {
     /// Read what is left, and compare all of it with what was announced.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Inflated<'_> {
     }
 }
 
-impl Read for Inflated<'_> {
+impl Read for InflateReader<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let (len, _) = self.of;
         let most = usize::try_from(len - self.position).unwrap_or(usize::MAX).min(buf.len());
@@ -81,7 +81,7 @@ impl Read for Inflated<'_> {
     }
 }
 
-impl Forward for Inflated<'_> {
+impl Forward for InflateReader<'_> {
     fn position(&self) -> u64 {
         self.position
     }
@@ -97,22 +97,22 @@ fn damaged(reason: impl std::fmt::Display) -> io::Error {
 }
 
 /// A deflated range as a source: kept in a temporary file from the first window on.
-pub struct Unpacked {
-    deflated: Deflated,
+pub struct InflatedSource {
+    deflated: DeflatedRange,
     kept: OnceLock<Box<dyn Source>>,
     /// Held while the file is written, so that it is written once.
     writing: Mutex<()>,
 }
 
-impl From<Deflated> for Unpacked {
-    fn from(deflated: Deflated) -> Self {
-        Unpacked { deflated, kept: OnceLock::new(), writing: Mutex::new(()) }
+impl From<DeflatedRange> for InflatedSource {
+    fn from(deflated: DeflatedRange) -> Self {
+        InflatedSource { deflated, kept: OnceLock::new(), writing: Mutex::new(()) }
     }
 }
 
-impl Unpacked {
+impl InflatedSource {
     /// The bytes as they are inflated, kept nowhere.
-    pub fn stream(&self) -> Inflated<'_> {
+    pub fn stream(&self) -> InflateReader<'_> {
         self.deflated.stream()
     }
 
@@ -128,7 +128,7 @@ impl Unpacked {
     }
 }
 
-impl Source for Arc<Unpacked> {
+impl Source for Arc<InflatedSource> {
     fn len(&self) -> u64 {
         self.deflated.len
     }
@@ -138,7 +138,7 @@ impl Source for Arc<Unpacked> {
         range: Range<u64>,
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SourceError> {
-        inside(&range, self.deflated.len)?;
+        checked_len(&range, self.deflated.len)?;
         match self.kept.get() {
             Some(kept) => kept.window(range, scratch),
             None => self.kept()?.window(range, scratch),

@@ -13,13 +13,13 @@ use std::os::unix::fs::FileExt;
 
 use memmap2::{Mmap, MmapOptions};
 
-use super::read::is_cached;
-use super::{Advice, Source, SourceError, inside};
+use super::pread::is_cached;
+use super::{Advice, Source, SourceError, checked_len};
 use crate::os::sigbus::Watch;
 
 /// A mapped file, or its tail from some byte on.
 #[derive(Debug)]
-pub struct Mapped {
+pub struct MmapSource {
     // Before the map, since fields are dropped in this order and a watch must not outlive it.
     watch: Watch,
     map: Mmap,
@@ -29,7 +29,7 @@ pub struct Mapped {
     len: u64,
 }
 
-impl Mapped {
+impl MmapSource {
     /// Map `len` bytes of a regular file from byte `base` on. Where there can be no map (no bytes
     /// at all, too many maps at a time), the file is given back, to be read by position.
     ///
@@ -54,7 +54,7 @@ impl Mapped {
     }
 }
 
-impl Source for Mapped {
+impl Source for MmapSource {
     fn len(&self) -> u64 {
         self.len
     }
@@ -64,11 +64,11 @@ impl Source for Mapped {
         range: Range<u64>,
         _scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SourceError> {
-        let count = inside(&range, self.len)?;
+        let count = checked_len(&range, self.len)?;
         // `base + len` is the length of the map, so that neither sum can wrap around.
         let start = (self.base + range.start) as usize;
         let window = self.map.get(start..start + count);
-        window.ok_or(SourceError::Outside { start: range.start, end: range.end, len: self.len })
+        window.ok_or(SourceError::OutOfBounds { start: range.start, end: range.end, len: self.len })
     }
 
     fn window_limit(&self) -> Option<u64> {
@@ -79,10 +79,10 @@ impl Source for Mapped {
         if let Some(at) = self.watch.lost() {
             // A cut and a bad disk look alike from here; reading tells which it was.
             self.file.read_at(&mut [0], at as u64)?;
-            return Err(SourceError::Shrunk);
+            return Err(SourceError::Truncated);
         }
         if self.file.metadata()?.len() < self.base + self.len {
-            return Err(SourceError::Shrunk);
+            return Err(SourceError::Truncated);
         }
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Source for Mapped {
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) {
-        let Ok(count) = inside(&range, self.len) else { return };
+        let Ok(count) = checked_len(&range, self.len) else { return };
         let advice = match advice {
             Advice::Sequential => memmap2::Advice::Sequential,
             Advice::Random => memmap2::Advice::Random,

@@ -6,12 +6,12 @@
 //!
 //! ```no_run
 //! use std::io::Read;
-//! use tslice::source::{Input, Io, Reader, open};
+//! use tslice::source::{Opened, IoMode, Reader, open};
 //!
 //! let mut magic = [0; 6];
-//! match open("a.npy".as_ref(), Io::Auto)? {
-//!     Input::Random(source) => Reader::new(&*source).read_exact(&mut magic)?,
-//!     Input::Forward(mut stream) => stream.read_exact(&mut magic)?,
+//! match open("a.npy".as_ref(), IoMode::Auto)? {
+//!     Opened::Random(source) => Reader::new(&*source).read_exact(&mut magic)?,
+//!     Opened::Forward(mut stream) => stream.read_exact(&mut magic)?,
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -21,25 +21,25 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+mod concat;
 mod inflate;
-mod joined;
 mod memory;
 mod mmap;
 mod offset;
 mod open;
-mod read;
+mod pread;
 mod reader;
 mod stream;
 
-pub use inflate::{Deflated, Inflated, Unpacked};
-pub use joined::Joined;
-pub use memory::Memory;
-pub use mmap::Mapped;
-pub use offset::Offset;
-pub use open::{Input, Io, OpenError, open, open_stdin};
-pub use read::Positioned;
+pub use concat::ConcatSource;
+pub use inflate::{DeflatedRange, InflateReader, InflatedSource};
+pub use memory::MemorySource;
+pub use mmap::MmapSource;
+pub use offset::OffsetSource;
+pub use open::{IoMode, OpenError, Opened, open, open_stdin};
+pub use pread::PreadSource;
 pub use reader::Reader;
-pub use stream::{Stream, keep, spool};
+pub use stream::{Stream, spool, spool_range};
 
 /// Bytes that can be had in any order, by several threads at once.
 pub trait Source: Send + Sync {
@@ -55,7 +55,7 @@ pub trait Source: Send + Sync {
     /// others read into `scratch`.
     ///
     /// # Errors
-    /// [`SourceError::Outside`] for a range that lies elsewhere, [`SourceError::Shrunk`] where
+    /// [`SourceError::OutOfBounds`] for a range that lies elsewhere, [`SourceError::Truncated`] where
     /// the file ends too early, [`SourceError::Io`] otherwise.
     fn window<'a>(
         &'a self,
@@ -72,7 +72,7 @@ pub trait Source: Send + Sync {
     /// before a result is put in place.
     ///
     /// # Errors
-    /// [`SourceError::Shrunk`], and [`SourceError::Io`] where a page could not be read.
+    /// [`SourceError::Truncated`], and [`SourceError::Io`] where a page could not be read.
     fn verify(&self) -> Result<(), SourceError>;
 
     /// Whether byte `at` can be had without waiting for a disk; where that cannot be told, yes.
@@ -121,7 +121,7 @@ pub trait Forward: Read {
     /// Throw `count` bytes away.
     ///
     /// # Errors
-    /// [`SourceError::Ended`] where there were fewer, and [`SourceError::Io`].
+    /// [`SourceError::UnexpectedEnd`] where there were fewer, and [`SourceError::Io`].
     fn skip(&mut self, count: u64) -> Result<(), SourceError>;
 }
 
@@ -157,13 +157,13 @@ pub enum SourceError {
     Io(#[from] io::Error),
     /// The input became shorter while it was being read.
     #[error("the file was cut short while it was being read")]
-    Shrunk,
+    Truncated,
     /// A pipe ended before bytes that were to be skipped; the position in bytes where it ended.
     #[error("the input ends after {0} bytes")]
-    Ended(u64),
+    UnexpectedEnd(u64),
     /// A range in bytes that was asked for, where the source has only `len`.
     #[error("bytes {start} to {end} were asked for, of {len}")]
-    Outside {
+    OutOfBounds {
         /// The first byte.
         start: u64,
         /// The byte after the last one.
@@ -173,7 +173,7 @@ pub enum SourceError {
     },
     /// One of several files failed.
     #[error("{name}: {error}")]
-    Of {
+    File {
         /// Its name.
         name: String,
         /// Why.
@@ -193,7 +193,7 @@ impl From<SourceError> for io::Error {
     fn from(error: SourceError) -> Self {
         match error {
             SourceError::Io(error) => error,
-            early @ (SourceError::Shrunk | SourceError::Ended(_)) => {
+            early @ (SourceError::Truncated | SourceError::UnexpectedEnd(_)) => {
                 io::Error::new(io::ErrorKind::UnexpectedEof, early)
             }
             other => io::Error::other(other),
@@ -202,12 +202,12 @@ impl From<SourceError> for io::Error {
 }
 
 /// The length of `range` in bytes, where it lies inside `0..len`.
-fn inside(range: &Range<u64>, len: u64) -> Result<usize, SourceError> {
+fn checked_len(range: &Range<u64>, len: u64) -> Result<usize, SourceError> {
     let Range { start, end } = *range;
     if start <= end && end <= len {
         // What doesn't fit into memory can't be lent as a slice.
         usize::try_from(end - start).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory).into())
     } else {
-        Err(SourceError::Outside { start, end, len })
+        Err(SourceError::OutOfBounds { start, end, len })
     }
 }

@@ -8,15 +8,15 @@ use super::{Advice, Source, SourceError};
 ///
 /// What is left of a pipe after its header was read is one, so that positions from the header
 /// need no correction.
-pub struct Offset {
+pub struct OffsetSource {
     start: u64,
     rest: Box<dyn Source>,
 }
 
-impl Offset {
+impl OffsetSource {
     /// Let byte 0 of `rest` stand at position `start`.
-    pub fn new(start: u64, rest: Box<dyn Source>) -> Offset {
-        Offset { start, rest }
+    pub fn new(start: u64, rest: Box<dyn Source>) -> OffsetSource {
+        OffsetSource { start, rest }
     }
 
     /// A range of positions as a range of `rest`.
@@ -25,7 +25,7 @@ impl Offset {
     }
 }
 
-impl Source for Offset {
+impl Source for OffsetSource {
     fn len(&self) -> u64 {
         self.start.saturating_add(self.rest.len())
     }
@@ -39,7 +39,7 @@ impl Source for Offset {
             Some(inner) => self.rest.window(inner, scratch),
             None => {
                 let Range { start, end } = range;
-                Err(SourceError::Outside { start, end, len: self.len() })
+                Err(SourceError::OutOfBounds { start, end, len: self.len() })
             }
         }
     }

@@ -13,8 +13,8 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::pipe::{SpliceFlags, splice};
 
-use super::open::random;
-use super::{Io, Source, SourceError};
+use super::open::open_regular;
+use super::{IoMode, Source, SourceError};
 use crate::os;
 
 /// What is moved at a time, in bytes: what stays in the second-level cache.
@@ -28,11 +28,11 @@ pub struct Stream {
     /// Bytes that were looked at and not yet read, last one first.
     ahead: Vec<u8>,
     /// Where the kernel throws a pipe's bytes; opened at the first skip.
-    void: Void,
+    dev_null: DevNull,
 }
 
 #[derive(Debug)]
-enum Void {
+enum DevNull {
     Unopened,
     Open(File),
     /// Not a pipe, or no `/dev/null`: read and drop.
@@ -42,7 +42,7 @@ enum Void {
 impl From<OwnedFd> for Stream {
     fn from(fd: OwnedFd) -> Self {
         os::enlarge_pipe(&fd);
-        Self { file: File::from(fd), position: 0, ahead: Vec::new(), void: Void::Unopened }
+        Self { file: File::from(fd), position: 0, ahead: Vec::new(), dev_null: DevNull::Unopened }
     }
 }
 
@@ -73,12 +73,12 @@ impl Stream {
     /// Throw `count` bytes away, without copying them where this is a pipe.
     ///
     /// # Errors
-    /// [`SourceError::Ended`] where there were fewer, and [`SourceError::Io`].
+    /// [`SourceError::UnexpectedEnd`] where there were fewer, and [`SourceError::Io`].
     pub fn skip(&mut self, count: u64) -> Result<(), SourceError> {
         let mut left = count;
         while left > 0 {
             match self.discard(left)? {
-                0 => return Err(SourceError::Ended(self.position)),
+                0 => return Err(SourceError::UnexpectedEnd(self.position)),
                 gone => left = left.saturating_sub(gone),
             }
         }
@@ -87,11 +87,11 @@ impl Stream {
 
     /// Throw away between 1 and `most` bytes; 0 only at the end.
     fn discard(&mut self, most: u64) -> io::Result<u64> {
-        if let Void::Unopened = self.void {
+        if let DevNull::Unopened = self.dev_null {
             let null = OpenOptions::new().write(true).open("/dev/null");
-            self.void = null.map_or(Void::Unusable, Void::Open);
+            self.dev_null = null.map_or(DevNull::Unusable, DevNull::Open);
         }
-        if let (Void::Open(null), true) = (&self.void, self.ahead.is_empty()) {
+        if let (DevNull::Open(null), true) = (&self.dev_null, self.ahead.is_empty()) {
             let most = usize::try_from(most).unwrap_or(usize::MAX).min(1 << 30);
             match splice(&self.file, None, null, None, most, SpliceFlags::empty()) {
                 Ok(gone) => {
@@ -101,7 +101,7 @@ impl Stream {
                 // Nothing there yet, or a signal: this once, read.
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 // Whatever else is wrong with it, reading finds out, and says so.
-                Err(_) => self.void = Void::Unusable,
+                Err(_) => self.dev_null = DevNull::Unusable,
             }
         }
         let mut lost = vec![0; most.min(PIECE as u64) as usize];
@@ -152,7 +152,7 @@ pub fn spool(mut stream: impl Read) -> Result<Box<dyn Source>, SourceError> {
     loop {
         let count = stream.read(&mut piece)?;
         if count == 0 {
-            return random(file, 0, len, Io::Auto).map_err(spool);
+            return open_regular(file, 0, len, IoMode::Auto).map_err(spool);
         }
         file.write_all(&piece[..count]).map_err(spool)?;
         len += count as u64;
@@ -164,7 +164,7 @@ pub fn spool(mut stream: impl Read) -> Result<Box<dyn Source>, SourceError> {
 ///
 /// # Errors
 /// Those of [`Source::window`], and [`SourceError::Spool`].
-pub fn keep(source: &dyn Source, range: Range<u64>) -> Result<Box<dyn Source>, SourceError> {
+pub fn spool_range(source: &dyn Source, range: Range<u64>) -> Result<Box<dyn Source>, SourceError> {
     let dir = std::env::temp_dir();
     let spool = |error| SourceError::Spool { dir: dir.clone(), error };
     let mut file = tempfile::tempfile_in(&dir).map_err(spool)?;
@@ -176,5 +176,5 @@ pub fn keep(source: &dyn Source, range: Range<u64>) -> Result<Box<dyn Source>, S
         at = end;
     }
     source.verify()?;
-    random(file, 0, range.end - range.start, Io::Auto).map_err(spool)
+    open_regular(file, 0, range.end - range.start, IoMode::Auto).map_err(spool)
 }

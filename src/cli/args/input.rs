@@ -46,17 +46,17 @@ pub(crate) enum Io {
     Read,
 }
 
-impl From<Io> for source::Io {
-    fn from(io: Io) -> source::Io {
+impl From<Io> for source::IoMode {
+    fn from(io: Io) -> source::IoMode {
         match io {
-            Io::Auto => source::Io::Auto,
-            Io::Mmap => source::Io::Mmap,
-            Io::Read => source::Io::Read,
+            Io::Auto => source::IoMode::Auto,
+            Io::Mmap => source::IoMode::Mmap,
+            Io::Read => source::IoMode::Read,
         }
     }
 }
 
-/// Memory orders.
+/// MemorySource orders.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum OrderArg {
     /// Row-major

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use tslice::container::layout_of;
-use tslice::execute::{Assignment, Copy, Spread};
+use tslice::element::{self, ElementError};
+use tslice::execute::{Assignment, Conversion, StridedSink, Transfer};
 use tslice::format::Tensor;
 use tslice::index::resolve::resolve;
-use tslice::number::{self, NumberError};
-use tslice::plan::Strided;
-use tslice::shape::Tuple;
-use tslice::source::{Memory, Source};
+use tslice::runs::Runs;
+use tslice::shape::AsTuple;
+use tslice::source::{MemorySource, Source};
 use tslice::view::View;
 
 use super::index::Index;
@@ -27,28 +27,30 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     let slice = View::new(&layout_of(&tensor), &selection).map_err(Failure::new)?;
     let shape = selection.shape();
     let path = args.what.value.as_deref().unwrap_or(Path::new(""));
-    let (view, origin, swap_width) = match &args.what.fill {
-        Some(text) => (slice.repeating(0), Origin::Number(element(text, &tensor)?), 1),
+    let (view, origin, conversion) = match &args.what.fill {
+        Some(text) => {
+            (slice.repeating(0), Origin::Number(element(text, &tensor)?), Conversion::None)
+        }
         None => {
             let name = ("--value-tensor", args.value_tensor.as_ref());
             let value = Value::open(path, name, args.from.io, &tensor)?;
             let view = fit(path, &value.tensor, &slice, &shape, args.broadcast)?;
-            let swap_width = value.swap_width;
-            (view, Origin::File(Box::new(value)), swap_width)
+            let conversion = value.conversion;
+            (view, Origin::File(Box::new(value)), conversion)
         }
     };
     if args.to.dry_run {
         return print(&target.describe(&tensor, &shape, slice.bytes())?);
     }
     let source: Box<dyn Source> = match origin {
-        Origin::Number(element) => Box::new(Memory(element)),
+        Origin::Number(element) => Box::new(MemorySource(element)),
         Origin::File(value) => value.into_kept(&target, &tensor)?,
     };
-    let (to, from) = Strided::pair(&slice, &view);
-    let pieces = Assignment::new(&to, from, swap_width as u64);
+    let (to, from) = Runs::pair_in_memory_order(slice.runs(), view.runs());
+    let pieces = Assignment::new(&to, from, conversion.unit());
     let target = target.begin()?;
-    let copy = Copy { source: source.as_ref(), pieces: &pieces, swap_width, at: 0 };
-    target.run(copy, &Spread::new(target.patch(), &to), path)?;
+    let transfer = Transfer { source: source.as_ref(), pieces: &pieces, conversion, at: 0 };
+    target.run(transfer, &StridedSink::new(target.patch(), &to), path)?;
     target.finish()
 }
 
@@ -61,10 +63,10 @@ enum Origin {
 
 /// The element of the target's dtype that `--fill` asks for.
 fn element(text: &str, target: &Tensor) -> Result<Vec<u8>, Failure> {
-    number::element(text, &target.dtype).map_err(|error| {
+    element::parse(text, &target.dtype).map_err(|error| {
         let failure = Failure::new(format_args!("--fill {text}: {error}"));
         match error {
-            NumberError::NotANumber(_) => Failure { exit: Exit::Usage, ..failure },
+            ElementError::NotANumber(_) => Failure { exit: Exit::Usage, ..failure },
             _ => failure,
         }
     })
@@ -79,7 +81,7 @@ fn fit(
     broadcast: bool,
 ) -> Result<View, Failure> {
     let failed = |message: String| Failure::file(path, message);
-    let (ours, theirs) = (Tuple(&value.shape), Tuple(shape));
+    let (ours, theirs) = (AsTuple(&value.shape), AsTuple(shape));
     let equal = value.shape == shape;
     if !value.dtype.item_bits().is_multiple_of(8) && (equal || broadcast) {
         // runs of elements are the items here: axes don't match, but all lies in one order

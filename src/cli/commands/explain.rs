@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use tslice::container::layout_of;
 use tslice::format::Tensor;
-use tslice::index::resolve::{Pick, Selection};
+use tslice::index::resolve::{AxisSelection, Selection};
 use tslice::index::strided_slice::{StridedSlice, parse_list};
 use tslice::plan::{Plan, Tiling};
-use tslice::shape::{self, Tuple};
+use tslice::shape::{self, AsTuple};
 use tslice::view::View;
 
 use super::index::Index;
@@ -65,9 +65,9 @@ struct Explained {
 
 impl Explained {
     fn text(&self) -> String {
-        let mut rows = vec![["index".to_owned(), self.index.spelled.text.clone()]];
+        let mut rows = vec![["index".to_owned(), self.index.spanned.text.clone()]];
         let mut row = |name: &str, value: String| rows.push([name.to_owned(), value]);
-        match StridedSlice::from_expr(&self.index.spelled.expr) {
+        match StridedSlice::from_expr(&self.index.spanned.expr) {
             Ok(strided) => {
                 row("begin", comma_list(&strided.begin));
                 row("end", comma_list(&strided.end));
@@ -110,39 +110,43 @@ impl Explained {
         let bytes = |tensor: &Tensor| shape::byte_count(shape, tensor.dtype.item_bits());
         match self.tensor.as_ref().and_then(|tensor| Some((tensor, bytes(tensor)?))) {
             Some((tensor, bytes)) => {
-                format!("shape {}, dtype {}, {bytes} bytes", Tuple(shape), tensor.dtype)
+                format!("shape {}, dtype {}, {bytes} bytes", AsTuple(shape), tensor.dtype)
             }
-            None => format!("shape {}", Tuple(shape)),
+            None => format!("shape {}", AsTuple(shape)),
         }
     }
 
     /// What each step of the selection does to which axis.
     fn meanings(&self) -> Vec<[String; 2]> {
         let size = |axis: usize| format!("axis {axis} (size {})", self.shape[axis]);
-        let meaning = |pick: &Pick| match pick {
-            Pick::Index { axis, at } => [size(*axis), format!("position {at}, the axis goes")],
-            Pick::Range { axis, start, step: 1, len } if *len == self.shape[*axis] => {
+        let meaning = |pick: &AxisSelection| match pick {
+            AxisSelection::Index { axis, at } => {
+                [size(*axis), format!("position {at}, the axis goes")]
+            }
+            AxisSelection::Range { axis, start, step: 1, len } if *len == self.shape[*axis] => {
                 let _ = start;
                 [size(*axis), "whole".to_owned()]
             }
-            Pick::Range { axis, len: 0, .. } => [size(*axis), "nothing".to_owned()],
-            Pick::Range { axis, start, len: 1, .. } => [size(*axis), format!("position {start}")],
-            Pick::Range { axis, start, step, len } => {
+            AxisSelection::Range { axis, len: 0, .. } => [size(*axis), "nothing".to_owned()],
+            AxisSelection::Range { axis, start, len: 1, .. } => {
+                [size(*axis), format!("position {start}")]
+            }
+            AxisSelection::Range { axis, start, step, len } => {
                 let last = *start as i64 + step * (*len as i64 - 1);
                 let by = if *step == 1 { String::new() } else { format!(" by {step}") };
                 [size(*axis), format!("positions {start} to {last}{by}, {len} of them")]
             }
-            Pick::List { axis, positions } => {
+            AxisSelection::List { axis, positions } => {
                 [size(*axis), format!("{} positions of a list", positions.len())]
             }
-            Pick::NewAxis => ["new axis".to_owned(), "of size 1".to_owned()],
+            AxisSelection::NewAxis => ["new axis".to_owned(), "of size 1".to_owned()],
         };
-        self.selection.picks.iter().map(meaning).collect()
+        self.selection.axes.iter().map(meaning).collect()
     }
 
     fn json(&self) -> Value {
         let mut value = json!({
-            "index": self.index.spelled.text,
+            "index": self.index.spanned.text,
             "input": { "shape": self.shape },
             "output": { "shape": self.selection.shape() },
         });
@@ -156,12 +160,12 @@ impl Explained {
             value["plan"] = json!({
                 "pattern": plan.pattern().to_string(),
                 "pieces": plan.pieces(),
-                "run": plan.run(),
+                "run": plan.input().run,
                 "reads": plan.reads(),
                 "writes": plan.bytes(),
             });
         }
-        if let Ok(strided) = StridedSlice::from_expr(&self.index.spelled.expr) {
+        if let Ok(strided) = StridedSlice::from_expr(&self.index.spanned.expr) {
             value["begin"] = json!(strided.begin);
             value["end"] = json!(strided.end);
             value["strides"] = json!(strided.strides);

@@ -39,7 +39,7 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let takes = places.map(|(to, &at)| Take {
         part: tensor.part,
         region: Region::Gather(gathered.clone()),
-        swap_width: to.swap_width,
+        conversion: to.conversion,
         at,
     });
     let takes: Vec<Take> = takes.collect();
@@ -61,7 +61,7 @@ fn gather(
     let params = container::layout_of(tensor);
     let out_of_range = match args.out_of_range {
         Outside::Error => OutOfRange::Error,
-        Outside::Zero => OutOfRange::Nowhere,
+        Outside::Zero => OutOfRange::Drop,
         Outside::Clip => OutOfRange::Clip,
         Outside::Wrap => OutOfRange::Wrap,
     };

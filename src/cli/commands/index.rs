@@ -5,21 +5,21 @@ use std::path::Path;
 use tslice::index::numpy;
 use tslice::index::resolve::{ResolveError, Selection, resolve};
 use tslice::index::strided_slice::{self, StridedSlice};
-use tslice::index::{Item, Spelled};
+use tslice::index::{Item, SpannedExpr};
 
 use crate::cli::args::{IndexArgs, StridedArgs};
 use crate::cli::report::Failure;
 
-/// An index as it was given: NumPy's text, or StridedSlice's numbers spelled as such.
+/// An index as it was given: NumPy's text, or StridedSlice's numbers as NumPy text.
 pub(crate) struct Index {
-    pub(crate) spelled: Spelled,
+    pub(crate) spanned: SpannedExpr,
     pub(crate) keepdims: bool,
 }
 
 impl Index {
     /// Understand the arguments; `text` is INDEX.
     pub(crate) fn parse(text: Option<&str>, args: &IndexArgs) -> Result<Index, Failure> {
-        let spelled = match (text, &args.strided.begin) {
+        let spanned = match (text, &args.strided.begin) {
             (Some(text), _) => numpy::parse(text).map_err(|error| {
                 let failure = Failure::usage(&error).at(text, error.span.clone());
                 match Path::new(text).exists() {
@@ -32,15 +32,15 @@ impl Index {
             }
             (None, None) => numpy::format(&Default::default()),
         };
-        Ok(Index { spelled, keepdims: args.keepdims })
+        Ok(Index { spanned, keepdims: args.keepdims })
     }
 
     /// Refuse a list of positions, for jobs that take ranges only.
     pub(crate) fn refuse_list(&self) -> Result<(), Failure> {
         let list = |item: &Item| matches!(item, Item::List(_));
-        match self.spelled.expr.items.iter().position(list) {
+        match self.spanned.expr.items.iter().position(list) {
             Some(item) => Err(Failure::usage("a list of integers cannot be assigned to")
-                .at(&self.spelled.text, self.spelled.spans[item].clone())
+                .at(&self.spanned.text, self.spanned.spans[item].clone())
                 .hint("`tslice scatter` writes at listed positions")),
             None => Ok(()),
         }
@@ -48,13 +48,13 @@ impl Index {
 
     /// Apply it to a shape.
     pub(crate) fn resolve(&self, shape: &[u64]) -> Result<Selection, Failure> {
-        resolve(&self.spelled.expr, shape, self.keepdims).map_err(|error| self.misfit(&error))
+        resolve(&self.spanned.expr, shape, self.keepdims).map_err(|error| self.misfit(&error))
     }
 
     fn misfit(&self, error: &ResolveError) -> Failure {
         let failure = Failure::new(error);
-        match self.spelled.spans.get(error.item) {
-            Some(span) => failure.at(&self.spelled.text, span.clone()),
+        match self.spanned.spans.get(error.item) {
+            Some(span) => failure.at(&self.spanned.text, span.clone()),
             None => failure,
         }
     }

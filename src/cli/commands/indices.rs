@@ -8,9 +8,9 @@ use tslice::container::{FileName, Input};
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::format::Tensor;
 use tslice::gather;
-use tslice::index::nested;
+use tslice::index::array;
 use tslice::shape::Order;
-use tslice::source::{Memory, Source};
+use tslice::source::{MemorySource, Source};
 
 use super::input;
 use crate::cli::args::Io;
@@ -46,7 +46,7 @@ impl Indices {
         let Some(text) = path.to_str().filter(|text| text.starts_with('[')) else {
             return Ok(None);
         };
-        let list = nested::parse(text).map_err(|error| {
+        let list = array::parse(text).map_err(|error| {
             Failure::usage(format_args!("--indices: {error}"))
                 .at(text, error.span.clone())
                 .hint("a file whose name begins with a bracket is reached as ./[...")
@@ -55,7 +55,7 @@ impl Indices {
             let message = format!("--indices-tensor {name} has no effect: the indices are a list");
             return Err(Failure::usage(message));
         }
-        let bytes: Vec<u8> = list.numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let bytes: Vec<u8> = list.values.iter().flat_map(|value| value.to_le_bytes()).collect();
         let tensor = Tensor {
             name: None,
             dtype: DType::Scalar(Scalar::I64, Endian::Little),
@@ -65,7 +65,7 @@ impl Indices {
             offset: 0,
             bytes: bytes.len() as u64,
         };
-        let bytes = Bytes::Read(Arc::new(Memory(bytes)));
+        let bytes = Bytes::Read(Arc::new(MemorySource(bytes)));
         Ok(Some(Indices { tensor, file: None, bytes }))
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tslice::container::Input;
 use tslice::format::Tensor;
-use tslice::shape::Tuple;
+use tslice::shape::AsTuple;
 
 use super::input;
 use crate::cli::args::{InfoArgs, Io};
@@ -67,7 +67,7 @@ fn row(input: &Input, tensor: &Tensor) -> [String; 7] {
     [
         tensor.name.as_deref().map_or_else(|| "-".to_owned(), printable),
         tensor.dtype.to_string(),
-        Tuple(&tensor.shape).to_string(),
+        AsTuple(&tensor.shape).to_string(),
         tensor.bytes.to_string(),
         tensor.order.to_string(),
         offset.map_or_else(|| "deflated".to_owned(), |offset| offset.to_string()),

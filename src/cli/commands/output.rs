@@ -5,17 +5,17 @@ use std::path::Path;
 
 use tslice::container::{self, FileName, Input, Output, Prepared, Take, WriteOptions};
 use tslice::execute::Progress;
-use tslice::shape::Tuple;
-use tslice::sink::Target;
+use tslice::shape::AsTuple;
+use tslice::sink::Destination;
 
 use crate::cli::args::{OrderArg, OutputArgs};
 use crate::cli::report::{Failure, human_bytes, watch};
 
 /// Where a path of the command line leads: `-` is standard output.
-pub(super) fn target(path: &Path) -> Target {
+pub(super) fn target(path: &Path) -> Destination {
     match path.to_str() {
-        Some("-") => Target::Stdout,
-        _ => Target::Path(path.to_owned()),
+        Some("-") => Destination::Stdout,
+        _ => Destination::Path(path.to_owned()),
     }
 }
 
@@ -28,7 +28,7 @@ pub(super) fn open(args: &OutputArgs) -> Result<Output, Failure> {
         .order(args.order.map(OrderArg::order).unwrap_or_default())
         .threads(threads(args.threads));
     (options.format, options.name) = (args.to, args.name.clone());
-    let target = args.output.as_deref().map_or(Target::Stdout, target);
+    let target = args.output.as_deref().map_or(Destination::Stdout, target);
     Ok(Output::new(target, options)?)
 }
 
@@ -42,10 +42,10 @@ pub(super) fn describe(output: &Output, prepared: &Prepared) -> Result<String, F
     output.check(prepared)?;
     let format = output.format();
     let what = match prepared.tensors.as_slice() {
-        [only] => format!("shape {}, dtype {}", Tuple(&only.shape), only.dtype),
+        [only] => format!("shape {}, dtype {}", AsTuple(&only.shape), only.dtype),
         several => format!("{} tensors", several.len()),
     };
-    let whole = match prepared.frame.len() {
+    let whole = match prepared.frame.size() {
         Some(bytes) => format!("{} with the header", human_bytes(bytes)),
         None if format.is_text => "before they become text".to_owned(),
         None => "before they are deflated".to_owned(),
@@ -75,8 +75,8 @@ pub(super) fn write(
 }
 
 /// Refuse to write elements to a terminal.
-pub(super) fn refuse_terminal(target: &Target) -> Result<(), Failure> {
-    if *target == Target::Stdout && io::stdout().is_terminal() {
+pub(super) fn refuse_terminal(target: &Destination) -> Result<(), Failure> {
+    if *target == Destination::Stdout && io::stdout().is_terminal() {
         return Err(Failure::new("standard output is a terminal, and the output is binary")
             .hint("name a file with -o FILE, or pipe the output to another program"));
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tslice::container::layout_of;
-use tslice::execute::{Copy, ExecuteError, FillError};
+use tslice::execute::{ExecuteError, FillError, Transfer};
 use tslice::gather::{GatherError, OutOfRange};
 use tslice::scatter::{Scatter, ScatterError};
 use tslice::source::{Source, SourceError};
@@ -25,15 +25,15 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let indices = typed.map_or_else(|| Indices::open(named, args.from.io), Ok)?;
     let name = ("--values-tensor", args.values_tensor.as_ref());
     let value = Value::open(&args.values, name, args.from.io, &tensor)?;
-    let (values, swap_width) = (value.tensor.clone(), value.swap_width);
+    let (values, conversion) = (value.tensor.clone(), value.conversion);
 
     let out_of_range = match args.out_of_range {
         Beyond::Error => OutOfRange::Error,
-        Beyond::Skip => OutOfRange::Nowhere,
+        Beyond::Skip => OutOfRange::Drop,
     };
     // shapes first: nobody waits for a pipe to end to hear that they do not fit
     let (to, from) = (layout_of(&tensor), layout_of(&values));
-    let scatter = Scatter::new(&to, &indices.layout(), &from, out_of_range, swap_width as u64);
+    let scatter = Scatter::new(&to, &indices.layout(), &from, out_of_range, conversion.unit());
     let scatter = scatter.map_err(|error| failed_shapes(args, &error))?;
     let positions = indices.into_kept(&target.original, &tensor)?;
     let positions = positions.as_ref();
@@ -48,8 +48,8 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     }
     let target = target.begin()?;
     let pieces = scatter.pieces();
-    let copy = Copy { source: source.as_ref(), pieces: &pieces, swap_width, at: 0 };
-    target.run(copy, &scatter.into_target(target.patch(), positions), &args.values)?;
+    let transfer = Transfer { source: source.as_ref(), pieces: &pieces, conversion, at: 0 };
+    target.run(transfer, &scatter.into_target(target.patch(), positions), &args.values)?;
     target.finish()
 }
 

@@ -33,7 +33,7 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let takes = sliced.into_iter().zip(places).map(|((_, region), (to, &at))| Take {
         part: to.part,
         region,
-        swap_width: to.swap_width,
+        conversion: to.conversion,
         at,
     });
     let takes: Vec<Take> = takes.collect();

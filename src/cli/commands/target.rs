@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use tslice::container::edit::{Destination, Edit, EditOptions, Original, swap_width};
+use tslice::container::edit::{Edit, EditMode, EditOptions, Original, conversion};
 use tslice::container::{FileName, Input};
-use tslice::execute::{Copy, Progress};
+use tslice::execute::{Conversion, Progress, Transfer};
 use tslice::format::{Format, Tensor};
-use tslice::shape::Tuple;
-use tslice::sink::{Patch, Sink};
+use tslice::shape::AsTuple;
+use tslice::sink::{InPlaceFile, Sink};
 use tslice::source::Source;
 
 use super::input;
@@ -18,7 +18,7 @@ use crate::cli::report::{Failure, human_bytes, of_flag, watch};
 /// The file that is to be changed, its header read.
 pub(super) struct Target<'a> {
     pub(super) original: Original,
-    destination: Destination,
+    mode: EditMode,
     args: &'a EditArgs,
 }
 
@@ -28,14 +28,14 @@ impl<'a> Target<'a> {
         if path == Path::new("-") {
             return Err(Failure::usage("TARGET must be a file, not standard input"));
         }
-        let destination = match &args.place.output {
-            None => Destination::InPlace,
-            Some(output) => Destination::Copy(output::target(output)),
+        let mode = match &args.place.output {
+            None => EditMode::InPlace,
+            Some(output) => EditMode::Copy(output::target(output)),
         };
-        if let (Destination::Copy(target), false) = (&destination, args.dry_run) {
+        if let (EditMode::Copy(target), false) = (&mode, args.dry_run) {
             refuse_terminal(target)?;
         }
-        let original = Original::open(path, destination.clone());
+        let original = Original::open(path, mode.clone());
         // a target has no use for the flags of raw bytes
         let original = original.map_err(|error| match Failure::from(error) {
             failure if failure.hint.as_ref().is_some_and(|hint| hint.starts_with("--dtype")) => {
@@ -43,7 +43,7 @@ impl<'a> Target<'a> {
             }
             failure => failure,
         })?;
-        let target = Target { original, destination, args };
+        let target = Target { original, mode, args };
         target.check_name(path)?;
         Ok(target)
     }
@@ -94,16 +94,16 @@ impl<'a> Target<'a> {
     ) -> Result<String, Failure> {
         self.original.check(self.options())?;
         let input = self.original.input();
-        let place = match &self.destination {
-            Destination::InPlace => format!("{}, in place", input.location()),
-            Destination::Copy(copy) => {
+        let place = match &self.mode {
+            EditMode::InPlace => format!("{}, in place", input.location()),
+            EditMode::Copy(copy) => {
                 format!("{}, a copy of {}", FileName::from(copy), input.location())
             }
         };
         Ok(format!(
             "would write into {place}: shape {}, dtype {}, {bytes} bytes of elements ({}), \
              format {}\n",
-            Tuple(shape),
+            AsTuple(shape),
             tensor.dtype,
             human_bytes(bytes),
             input.contents().format,
@@ -125,16 +125,21 @@ pub(super) struct Changing {
 
 impl Changing {
     /// What the bytes of the target are written through.
-    pub(super) fn patch(&self) -> &Patch {
+    pub(super) fn patch(&self) -> &InPlaceFile {
         self.edit.patch()
     }
 
-    /// Run one copy from the input at `path` into a sink that writes through the patch, and show
+    /// Run one transfer from the input at `path` into a sink that writes through the patch, and show
     /// how far it is.
-    pub(super) fn run(&self, copy: Copy<'_>, sink: &dyn Sink, path: &Path) -> Result<(), Failure> {
+    pub(super) fn run(
+        &self,
+        transfer: Transfer<'_>,
+        sink: &dyn Sink,
+        path: &Path,
+    ) -> Result<(), Failure> {
         let (progress, location) = (Progress::default(), input::location(path));
-        Ok(watch(&progress, copy.pieces.bytes(), self.quiet, || {
-            self.edit.run(copy, sink, &location, &progress)
+        Ok(watch(&progress, transfer.pieces.bytes(), self.quiet, || {
+            self.edit.run(transfer, sink, &location, &progress)
         })?)
     }
 
@@ -144,11 +149,11 @@ impl Changing {
     }
 }
 
-/// A tensor that is read while the target is written, and the bytes that change places on the way.
+/// A tensor that is read while the target is written.
 pub(super) struct Value {
     pub(super) tensor: Tensor,
-    /// Bytes that change places on the way to the target; 1 for none.
-    pub(super) swap_width: usize,
+    /// What its elements go through on the way to the target.
+    pub(super) conversion: Conversion,
     input: Input,
 }
 
@@ -163,9 +168,9 @@ impl Value {
         let input = input::open(path, io)?;
         let name = name.map_or(&[][..], std::slice::from_ref);
         let tensor = input.tensor(name).map_err(of_flag(flag))?.clone();
-        let swap_width = swap_width(&tensor.dtype, &target.dtype);
-        let swap_width = swap_width.map_err(|error| Failure::file(path, error))?;
-        Ok(Value { tensor, swap_width, input })
+        let conversion = conversion(&tensor.dtype, &target.dtype);
+        let conversion = conversion.map_err(|error| Failure::file(path, error))?;
+        Ok(Value { tensor, conversion, input })
     }
 
     /// Its bytes, as they are before `written` is changed.

@@ -51,9 +51,9 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
         Cause::Format(FormatError::Unrecognised(_)) => {
             failed().hint("--dtype, with --shape and --offset, reads raw bytes")
         }
-        Cause::Sink(SinkError::Closed) => Failure { quiet: true, ..failed() },
-        Cause::Sink(SinkError::Exists) => failed().hint("--force replaces it"),
-        Cause::Sink(SinkError::FolderExists) => {
+        Cause::Sink(SinkError::BrokenPipe) => Failure { quiet: true, ..failed() },
+        Cause::Sink(SinkError::AlreadyExists) => failed().hint("--force replaces it"),
+        Cause::Sink(SinkError::FolderNotEmpty) => {
             failed().hint("--force replaces the files of the same names")
         }
         _ => failed(),

@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use tslice::sink::{self, Target};
+use tslice::sink::{self, Destination};
 
 use super::failure::{Failure, plain};
 
 /// Print on standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     // Rust's runtime opens `/dev/null` where it was closed, and writing would succeed
-    sink::check(&Target::Stdout, sink::Options::default()).map_err(Failure::new)?;
+    sink::check(&Destination::Stdout, sink::SinkOptions::default()).map_err(Failure::new)?;
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|error| {

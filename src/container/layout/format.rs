@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use crate::container::error::{Cause, LayoutFault};
 use crate::container::input::Checkpoint;
 use crate::dtype::DType;
+use crate::execute::Conversion;
 use crate::shape::{self, Order};
-use crate::sink::{self, Sink, SinkError, Target};
+use crate::sink::{self, Destination, Sink, SinkError};
 
 /// A format that outputs are written in. Each is a `static` in a file of its own, and a line in
 /// [`FORMATS`](super::FORMATS).
@@ -64,8 +65,8 @@ pub struct Entry {
     pub shape: Vec<u64>,
     /// Bytes of its elements.
     pub bytes: u64,
-    /// Bytes that change places on the way; 1 for none.
-    pub swap_width: usize,
+    /// What elements go through on the way.
+    pub conversion: Conversion,
     /// The shard that it comes from.
     pub part: usize,
 }
@@ -88,13 +89,13 @@ pub struct Layout {
 /// All of an output that is not elements.
 pub trait Frame: Send + Sync {
     /// Bytes of the whole output, where that is known beforehand.
-    fn len(&self) -> Option<u64>;
+    fn size(&self) -> Option<u64>;
 
     /// Find out what [`create`](Frame::create) would find wrong, without creating anything.
     ///
     /// # Errors
     /// Those of [`sink::check`].
-    fn check(&self, target: &Target, options: sink::Options) -> Result<(), SinkError> {
+    fn check(&self, target: &Destination, options: sink::SinkOptions) -> Result<(), SinkError> {
         sink::check(target, options)
     }
 
@@ -102,7 +103,11 @@ pub trait Frame: Send + Sync {
     ///
     /// # Errors
     /// Those of [`sink::create`].
-    fn create(&self, target: &Target, options: sink::Options) -> Result<Box<dyn Sink>, SinkError>;
+    fn create(
+        &self,
+        target: &Destination,
+        options: sink::SinkOptions,
+    ) -> Result<Box<dyn Sink>, SinkError>;
 
     /// Write what stands before the first elements.
     ///
@@ -118,12 +123,16 @@ struct Headed {
 }
 
 impl Frame for Headed {
-    fn len(&self) -> Option<u64> {
+    fn size(&self) -> Option<u64> {
         Some(self.header.len() as u64 + self.bytes)
     }
 
-    fn create(&self, target: &Target, options: sink::Options) -> Result<Box<dyn Sink>, SinkError> {
-        sink::create(target, sink::Options { len: self.len(), ..options })
+    fn create(
+        &self,
+        target: &Destination,
+        options: sink::SinkOptions,
+    ) -> Result<Box<dyn Sink>, SinkError> {
+        sink::create(target, sink::SinkOptions { len: self.size(), ..options })
     }
 
     fn write_headers(&self, sink: &dyn Sink) -> Result<(), SinkError> {

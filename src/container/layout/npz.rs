@@ -3,7 +3,9 @@
 use super::format::{Frame, Layout, OutputFormat, Request};
 use crate::container::error::{Cause, LayoutFault};
 use crate::format::{npy, npz};
-use crate::sink::{self, DeflateSink, Sink, SinkError, Target, ZipLayout, ZipMember, ZipSink};
+use crate::sink::{
+    self, DeflatedZipSink, Destination, Sink, SinkError, ZipLayout, ZipMember, ZipSink,
+};
 
 pub(super) static FORMAT: OutputFormat = OutputFormat {
     name: "npz",
@@ -38,12 +40,16 @@ fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
 struct Stored(ZipLayout);
 
 impl Frame for Stored {
-    fn len(&self) -> Option<u64> {
+    fn size(&self) -> Option<u64> {
         Some(self.0.len())
     }
 
-    fn create(&self, target: &Target, options: sink::Options) -> Result<Box<dyn Sink>, SinkError> {
-        let inner = sink::create(target, sink::Options { len: self.len(), ..options })?;
+    fn create(
+        &self,
+        target: &Destination,
+        options: sink::SinkOptions,
+    ) -> Result<Box<dyn Sink>, SinkError> {
+        let inner = sink::create(target, sink::SinkOptions { len: self.size(), ..options })?;
         Ok(Box::new(ZipSink::new(inner, self.0.clone())?))
     }
 
@@ -56,12 +62,16 @@ impl Frame for Stored {
 struct Deflated(ZipLayout);
 
 impl Frame for Deflated {
-    fn len(&self) -> Option<u64> {
+    fn size(&self) -> Option<u64> {
         None
     }
 
-    fn create(&self, target: &Target, options: sink::Options) -> Result<Box<dyn Sink>, SinkError> {
-        Ok(Box::new(DeflateSink::new(sink::create(target, options)?, self.0.clone())?))
+    fn create(
+        &self,
+        target: &Destination,
+        options: sink::SinkOptions,
+    ) -> Result<Box<dyn Sink>, SinkError> {
+        Ok(Box::new(DeflatedZipSink::new(sink::create(target, options)?, self.0.clone())?))
     }
 
     fn write_headers(&self, _sink: &dyn Sink) -> Result<(), SinkError> {

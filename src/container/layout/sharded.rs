@@ -5,7 +5,7 @@ use super::format::{Entry, Frame, Layout, OutputFormat, Request};
 use crate::container::error::{Cause, LayoutFault};
 use crate::format::{FormatError, safetensors, shards};
 use crate::shape;
-use crate::sink::{self, FolderSink, Sink, SinkError, Target};
+use crate::sink::{self, Destination, FolderSink, Sink, SinkError};
 
 pub(super) static FORMAT: OutputFormat = OutputFormat {
     name: "sharded safetensors",
@@ -67,19 +67,23 @@ fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
 }
 
 impl Frame for Folder {
-    fn len(&self) -> Option<u64> {
+    fn size(&self) -> Option<u64> {
         Some(self.0.iter().map(File::len).sum())
     }
 
-    fn check(&self, target: &Target, options: sink::Options) -> Result<(), SinkError> {
+    fn check(&self, target: &Destination, options: sink::SinkOptions) -> Result<(), SinkError> {
         match target {
-            Target::Path(path) => FolderSink::check(path, options),
-            Target::Stdout => Err(SinkError::Directory),
+            Destination::Path(path) => FolderSink::check(path, options),
+            Destination::Stdout => Err(SinkError::IsADirectory),
         }
     }
 
-    fn create(&self, target: &Target, options: sink::Options) -> Result<Box<dyn Sink>, SinkError> {
-        let Target::Path(path) = target else { return Err(SinkError::Directory) };
+    fn create(
+        &self,
+        target: &Destination,
+        options: sink::SinkOptions,
+    ) -> Result<Box<dyn Sink>, SinkError> {
+        let Destination::Path(path) = target else { return Err(SinkError::IsADirectory) };
         let lens: Vec<_> = self.0.iter().map(|file| (&*file.name, file.len())).collect();
         Ok(Box::new(FolderSink::create(path, &lens, options)?))
     }

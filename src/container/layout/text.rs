@@ -4,8 +4,10 @@ use std::io;
 
 use super::format::{Entry, Frame, Layout, OutputFormat, Request, only};
 use crate::container::error::{Cause, LayoutFault};
-use crate::sink::{self, Sink, SinkError, Target};
-use crate::text::{Form, TextSink, stored_dtype};
+use crate::format::text::{TextFormat, stored_dtype};
+use crate::sink::{self, Destination, Sink, SinkError};
+
+use crate::text::TextSink;
 
 /// What the three formats have in common.
 const TEXT: OutputFormat = OutputFormat {
@@ -17,7 +19,7 @@ const TEXT: OutputFormat = OutputFormat {
     has_deflate: false,
     is_text: true,
     stored_dtype,
-    lay_out: |request| lay_out(Form::Csv, request),
+    lay_out: |request| lay_out(TextFormat::Csv, request),
 };
 
 pub(super) static CSV: OutputFormat = OutputFormat {
@@ -31,7 +33,7 @@ pub(super) static TXT: OutputFormat = OutputFormat {
     name: "txt",
     about: "Text, columns parted by spaces",
     extensions: &["txt"],
-    lay_out: |request| lay_out(Form::Txt, request),
+    lay_out: |request| lay_out(TextFormat::Txt, request),
     ..TEXT
 };
 
@@ -39,15 +41,15 @@ pub(super) static JSON: OutputFormat = OutputFormat {
     name: "json",
     about: "Text, nested lists",
     extensions: &["json"],
-    lay_out: |request| lay_out(Form::Json, request),
+    lay_out: |request| lay_out(TextFormat::Json, request),
     ..TEXT
 };
 
-fn lay_out(form: Form, request: &Request<'_>) -> Result<Layout, Cause> {
+fn lay_out(form: TextFormat, request: &Request<'_>) -> Result<Layout, Cause> {
     let format = match form {
-        Form::Csv => CSV.name,
-        Form::Txt => TXT.name,
-        Form::Json => JSON.name,
+        TextFormat::Csv => CSV.name,
+        TextFormat::Txt => TXT.name,
+        TextFormat::Json => JSON.name,
     };
     let only = only(request.tensors, format)?;
     let (ndim, most) = (only.shape.len(), form.max_ndim());
@@ -59,16 +61,20 @@ fn lay_out(form: Form, request: &Request<'_>) -> Result<Layout, Cause> {
 
 /// Elements that become text on the way.
 struct Text {
-    form: Form,
+    form: TextFormat,
     tensor: Entry,
 }
 
 impl Frame for Text {
-    fn len(&self) -> Option<u64> {
+    fn size(&self) -> Option<u64> {
         None
     }
 
-    fn create(&self, target: &Target, options: sink::Options) -> Result<Box<dyn Sink>, SinkError> {
+    fn create(
+        &self,
+        target: &Destination,
+        options: sink::SinkOptions,
+    ) -> Result<Box<dyn Sink>, SinkError> {
         let inner = sink::create(target, options)?;
         let text = TextSink::new(inner, self.form, &self.tensor.dtype, &self.tensor.shape);
         // the dtype is one that `stored_dtype` gave

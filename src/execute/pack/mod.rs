@@ -12,15 +12,14 @@
 //!
 //! ```
 //! use tslice::execute::pack::pack;
-//! use tslice::view::Axis;
+//! use tslice::runs::Axis;
 //! let mut out = [0; 3];
 //! pack(&[Axis { len: 3, stride: -2 }], 1, b"abcdef", 5, &mut out);
 //! assert_eq!(&out, b"fdb");
 //! ```
 
 use crate::plan::transposed_axis;
-use crate::shape::MAX_NDIM;
-use crate::view::Axis;
+use crate::runs::{Axis, dense_bytes, positions};
 
 mod shuffle;
 mod transpose;
@@ -58,7 +57,7 @@ pub fn pack(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8])
 
 /// Copy matrix by matrix, each of the last axis across and the axis `along`.
 fn transpose(axes: &[Axis], along: usize, run: u64, input: &[u8], first: usize, out: &mut [u8]) {
-    let bytes_from = |axis: usize| run * axes[axis..].iter().map(|axis| axis.len).product::<u64>();
+    let bytes_from = |axis: usize| dense_bytes(&axes[axis..], run);
     let matrix = transpose::Matrix {
         along: axes[along],
         along_out: bytes_from(along + 1) as usize,
@@ -68,10 +67,9 @@ fn transpose(axes: &[Axis], along: usize, run: u64, input: &[u8], first: usize, 
     let row_bytes = bytes_from(axes.len() - 1) as usize;
     let whole = bytes_from(along) as usize;
     let between = &axes[along + 1..axes.len() - 1];
-    let interleaved = between.iter().map(|axis| axis.len as usize).product::<usize>() * row_bytes;
     each_row(&axes[..along], whole, first, out, |at, rest| {
         let mut done = 0;
-        each_place(between, at, interleaved / row_bytes, |at| {
+        for at in positions(between, at) {
             let out = &mut rest[done..whole];
             match run {
                 1 => matrix.transpose::<1>(input, at, out),
@@ -81,7 +79,7 @@ fn transpose(axes: &[Axis], along: usize, run: u64, input: &[u8], first: usize, 
                 _ => matrix.transpose::<16>(input, at, out),
             }
             done += row_bytes;
-        });
+        }
     });
 }
 
@@ -103,28 +101,9 @@ fn each_row(
     mut row: impl FnMut(i64, &mut [u8]),
 ) {
     let mut done = 0;
-    each_place(axes, first as i64, out.len() / row_bytes, |at| {
+    for at in positions(axes, first as i64) {
         row(at, &mut out[done..]);
         done += row_bytes;
-    });
-}
-
-/// Walk along `axes`, the last one fastest, from position `at`: call `place` with each of `count`
-/// positions.
-pub(super) fn each_place(axes: &[Axis], mut at: i64, count: usize, mut place: impl FnMut(i64)) {
-    let mut counters = [0u64; MAX_NDIM];
-    let counters = &mut counters[..axes.len()];
-    for _ in 0..count {
-        place(at);
-        for (counter, axis) in counters.iter_mut().zip(axes).rev() {
-            at += axis.stride;
-            *counter += 1;
-            if *counter < axis.len {
-                break;
-            }
-            at -= axis.stride * axis.len as i64;
-            *counter = 0;
-        }
     }
 }
 

@@ -15,7 +15,7 @@
 //! Elsewhere there is no shuffle, and the plain moves of the parent serve.
 
 use super::pack_plainly;
-use crate::view::{Axis, reach};
+use crate::runs::{Axis, byte_bounds, dense_bytes, span_bytes};
 
 /// The widest register, in bytes.
 const WIDEST: usize = 64;
@@ -46,8 +46,7 @@ impl<'a> Shuffle<'a> {
         let width = kernel.width() as u64;
         let (mut best, mut unit) = (None, run);
         for (axis, along) in axes.iter().enumerate().rev() {
-            let span = reach(&axes[axis + 1..], run);
-            let spans = (span.end - span.start) as u64;
+            let spans = span_bytes(&axes[axis + 1..], run);
             if spans > width || unit > width {
                 break;
             }
@@ -63,7 +62,7 @@ impl<'a> Shuffle<'a> {
         let (along, inside) = (axes[axis], &axes[axis + 1..]);
         let units = bytes / unit;
         let back = along.stride.min(0) * (units as i64 - 1);
-        let lowest = reach(inside, run).start + back;
+        let lowest = byte_bounds(inside, run).start + back;
         let places = places(along.stride, inside, run, units, lowest);
         let (unit, units) = (unit as usize, units as usize);
         Some(Shuffle { axis, along, inside, run, unit, units, lowest, places, kernel })
@@ -129,7 +128,7 @@ fn places(stride: i64, inside: &[Axis], run: u64, units: u64, lowest: i64) -> [u
         *place = number;
     }
     let mut places = [0; WIDEST];
-    let unit = (run * inside.iter().map(|axis| axis.len).product::<u64>()) as usize;
+    let unit = dense_bytes(inside, run) as usize;
     for (place, number) in places.chunks_exact_mut(unit).zip(0..units as i64) {
         pack_plainly(inside, run, &numbered, (stride * number - lowest) as usize, place);
     }

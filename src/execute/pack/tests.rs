@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::view::reach;
+use crate::runs::byte_bounds;
 
 /// Axes whose runs lie anywhere, overlapping or not, and a buffer that just holds their reach.
 fn case() -> impl Strategy<Value = (Vec<Axis>, u64)> {
@@ -17,7 +17,7 @@ proptest! {
 
     #[test]
     fn every_kernel_does_what_the_plain_one_does((axes, run) in case()) {
-        let span = reach(&axes, run);
+        let span = byte_bounds(&axes, run);
         let input: Vec<u8> =
             (0..span.end - span.start).map(|at| (at * 7 + at / 256) as u8).collect();
         let bytes = axes.iter().map(|axis| axis.len).product::<u64>() * run;

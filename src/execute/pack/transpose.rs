@@ -11,7 +11,7 @@
 //! cache lines, so that each line is used up while it is near. What no square covers is moved
 //! item by item.
 
-use crate::view::Axis;
+use crate::runs::Axis;
 
 /// Bytes of the input that a walk along it uses before it goes on across: a few cache lines.
 const LINES: usize = 256;

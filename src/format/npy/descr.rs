@@ -13,10 +13,10 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use super::literal::{Literal, write_str};
+use super::literal::{PyLiteral, write_str};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::format::brief;
-use crate::shape::{MAX_NDIM, Tuple, byte_count};
+use crate::shape::{AsTuple, MAX_NDIM, byte_count};
 
 /// The largest item: NumPy keeps sizes of strings and structures in a C int.
 const MAX_ITEMSIZE: u64 = i32::MAX as u64;
@@ -42,12 +42,12 @@ pub enum DescrError {
 }
 
 /// The type that a `descr` stands for.
-pub(super) fn parse(descr: &Literal) -> Result<DType, DescrError> {
+pub(super) fn parse(descr: &PyLiteral) -> Result<DType, DescrError> {
     match descr {
-        Literal::Str(text) => parse_type_string(text),
-        Literal::List(_) => {
+        PyLiteral::Str(text) => parse_type_string(text),
+        PyLiteral::List(_) => {
             let mut spelled = String::new();
-            let Item { size, .. } = spell(descr, &mut spelled)?;
+            let FieldItem { size, .. } = spell(descr, &mut spelled)?;
             Ok(DType::Npy(NpyType { descr: spelled, itemsize: size }))
         }
         _ => Err(DescrError::Structure("neither a type string nor a list of fields")),
@@ -206,7 +206,7 @@ fn parse_unit(text: &str) -> Option<String> {
 }
 
 /// What the fields around it need to know of an item.
-struct Item {
+struct FieldItem {
     /// Bytes.
     size: u64,
     /// Whether NumPy takes it for padding where it has no name: plain bytes, or any subarray.
@@ -216,16 +216,16 @@ struct Item {
 }
 
 /// Append the literal of a type in its plain form.
-fn spell(descr: &Literal, out: &mut String) -> Result<Item, DescrError> {
+fn spell(descr: &PyLiteral, out: &mut String) -> Result<FieldItem, DescrError> {
     match descr {
-        Literal::Str(text) => {
+        PyLiteral::Str(text) => {
             let dtype = parse_type_string(text)?;
             let spelled = literal(&dtype).ok_or_else(|| DescrError::Unknown(brief(text)))?;
             out.push_str(&spelled);
             let pads = spelled.as_bytes().get(2) == Some(&b'V');
-            Ok(Item { size: dtype.item_bits() / 8, pads, has_fields: false })
+            Ok(FieldItem { size: dtype.item_bits() / 8, pads, has_fields: false })
         }
-        Literal::Tuple(parts) => match parts.as_slice() {
+        PyLiteral::Tuple(parts) => match parts.as_slice() {
             [base, shape] => {
                 let shape = subarray_shape(shape)?;
                 if shape.is_empty() {
@@ -238,22 +238,26 @@ fn spell(descr: &Literal, out: &mut String) -> Result<Item, DescrError> {
             }
             _ => Err(DescrError::Structure("a subarray is not (base, shape)")),
         },
-        Literal::List(fields) => spell_structure(fields, out),
+        PyLiteral::List(fields) => spell_structure(fields, out),
         _ => Err(DescrError::Structure("a field's type is no string, tuple or list")),
     }
 }
 
 /// Append `base, shape`.
-fn spell_subarray(base: &Literal, shape: &[u64], out: &mut String) -> Result<Item, DescrError> {
+fn spell_subarray(
+    base: &PyLiteral,
+    shape: &[u64],
+    out: &mut String,
+) -> Result<FieldItem, DescrError> {
     let item = spell(base, out).and_then(filled)?;
     // Writing to a String cannot fail.
-    let _ = write!(out, ", {}", Tuple(shape));
+    let _ = write!(out, ", {}", AsTuple(shape));
     let size = byte_count(shape, item.size * 8).filter(|&size| size <= MAX_ITEMSIZE);
-    Ok(Item { size: size.ok_or(DescrError::TooLarge)?, pads: true, has_fields: false })
+    Ok(FieldItem { size: size.ok_or(DescrError::TooLarge)?, pads: true, has_fields: false })
 }
 
 /// An item that may stand in a subarray: NumPy wants bytes or fields in it, whatever the shape.
-fn filled(item: Item) -> Result<Item, DescrError> {
+fn filled(item: FieldItem) -> Result<FieldItem, DescrError> {
     if item.size > 0 || item.has_fields {
         Ok(item)
     } else {
@@ -262,14 +266,14 @@ fn filled(item: Item) -> Result<Item, DescrError> {
 }
 
 /// Append the list of fields, neighbouring paddings made one.
-fn spell_structure(fields: &[Literal], out: &mut String) -> Result<Item, DescrError> {
+fn spell_structure(fields: &[PyLiteral], out: &mut String) -> Result<FieldItem, DescrError> {
     let mut names = HashSet::new();
     let mut size = 0u64;
     let mut padding = 0u64;
     out.push('[');
     let start = out.len();
     for field in fields {
-        let (Literal::Tuple(parts) | Literal::List(parts)) = field else {
+        let (PyLiteral::Tuple(parts) | PyLiteral::List(parts)) = field else {
             return Err(DescrError::Structure("a field is no tuple"));
         };
         let (name, base, shape) = match parts.as_slice() {
@@ -294,7 +298,7 @@ fn spell_structure(fields: &[Literal], out: &mut String) -> Result<Item, DescrEr
         };
         out.push(')');
 
-        if matches!(title_and_name, (None, "")) && matches!(name, Literal::Str(_)) && item.pads {
+        if matches!(title_and_name, (None, "")) && matches!(name, PyLiteral::Str(_)) && item.pads {
             out.truncate(before);
             padding += item.size;
         } else {
@@ -313,13 +317,13 @@ fn spell_structure(fields: &[Literal], out: &mut String) -> Result<Item, DescrEr
     }
     write_padding(out, start, padding);
     out.push(']');
-    Ok(Item { size, pads: false, has_fields: true })
+    Ok(FieldItem { size, pads: false, has_fields: true })
 }
 
-fn flatten(base: &Literal, shape: Vec<u64>) -> Result<(&Literal, Vec<u64>), DescrError> {
+fn flatten(base: &PyLiteral, shape: Vec<u64>) -> Result<(&PyLiteral, Vec<u64>), DescrError> {
     let mut base = base;
     let mut shape = shape;
-    while let (true, Literal::Tuple(parts)) = (shape.is_empty(), base) {
+    while let (true, PyLiteral::Tuple(parts)) = (shape.is_empty(), base) {
         let [inner, inner_shape] = parts.as_slice() else {
             return Err(DescrError::Structure("a subarray is not (base, shape)"));
         };
@@ -329,12 +333,12 @@ fn flatten(base: &Literal, shape: Vec<u64>) -> Result<(&Literal, Vec<u64>), Desc
 }
 
 /// The title, where there is one, and the name of a field.
-fn names_of(name: &Literal) -> Result<(Option<&str>, &str), DescrError> {
+fn names_of(name: &PyLiteral) -> Result<(Option<&str>, &str), DescrError> {
     match name {
-        Literal::Str(name) => Ok((None, name)),
-        Literal::Tuple(parts) => match parts.as_slice() {
-            [Literal::Str(title), Literal::Str(name)] => Ok((Some(title), name)),
-            [Literal::None, Literal::Str(name)] => Ok((None, name)),
+        PyLiteral::Str(name) => Ok((None, name)),
+        PyLiteral::Tuple(parts) => match parts.as_slice() {
+            [PyLiteral::Str(title), PyLiteral::Str(name)] => Ok((Some(title), name)),
+            [PyLiteral::None, PyLiteral::Str(name)] => Ok((None, name)),
             _ => Err(DescrError::Structure("a field's names are not (title, name)")),
         },
         _ => Err(DescrError::Structure("a field's name is no string")),
@@ -369,9 +373,9 @@ fn write_padding(out: &mut String, start: usize, bytes: u64) {
 }
 
 /// The shape of a subarray: a tuple or list of lengths, or one length.
-fn subarray_shape(shape: &Literal) -> Result<Vec<u64>, DescrError> {
-    let length = |value: &Literal| match value {
-        Literal::Int(length) => {
+fn subarray_shape(shape: &PyLiteral) -> Result<Vec<u64>, DescrError> {
+    let length = |value: &PyLiteral| match value {
+        PyLiteral::Int(length) => {
             u64::try_from(*length).ok().filter(|&length| length <= MAX_ITEMSIZE).ok_or(
                 DescrError::Structure("a length of a subarray is negative or beyond 2147483647"),
             )
@@ -379,10 +383,12 @@ fn subarray_shape(shape: &Literal) -> Result<Vec<u64>, DescrError> {
         _ => Err(DescrError::Structure("a length of a subarray is no integer")),
     };
     match shape {
-        Literal::Tuple(lengths) | Literal::List(lengths) if lengths.len() > MAX_NDIM => {
+        PyLiteral::Tuple(lengths) | PyLiteral::List(lengths) if lengths.len() > MAX_NDIM => {
             Err(DescrError::Structure("a subarray has more than 64 axes"))
         }
-        Literal::Tuple(lengths) | Literal::List(lengths) => lengths.iter().map(length).collect(),
+        PyLiteral::Tuple(lengths) | PyLiteral::List(lengths) => {
+            lengths.iter().map(length).collect()
+        }
         _ => Ok(vec![length(shape)?]),
     }
 }

@@ -17,7 +17,7 @@ const MAX_VALUES: usize = 1_000_000;
 
 /// A value that a literal stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Literal {
+pub(super) enum PyLiteral {
     /// `'text'` or `"text"`.
     Str(String),
     /// A decimal integer.
@@ -27,11 +27,11 @@ pub(super) enum Literal {
     /// `None`.
     None,
     /// `(a, b)`.
-    Tuple(Vec<Literal>),
+    Tuple(Vec<PyLiteral>),
     /// `[a, b]`.
-    List(Vec<Literal>),
+    List(Vec<PyLiteral>),
     /// `{a: b}`, entries in their order.
-    Dict(Vec<(Literal, Literal)>),
+    Dict(Vec<(PyLiteral, PyLiteral)>),
 }
 
 /// Why a text is no literal, and where.
@@ -45,8 +45,8 @@ pub struct LiteralError {
 /// Read a text that is one literal, white space around it allowed.
 ///
 /// `long_suffix` allows the integers of Python 2, `3L`, which versions 1.0 and 2.0 may hold.
-pub(super) fn parse(text: &str, long_suffix: bool) -> Result<Literal, LiteralError> {
-    let mut parser = Parser { text, at: 0, depth: 0, values: 0, long_suffix };
+pub(super) fn parse(text: &str, long_suffix: bool) -> Result<PyLiteral, LiteralError> {
+    let mut parser = LiteralParser { text, at: 0, depth: 0, values: 0, long_suffix };
     let value = parser.value()?;
     match parser.peek() {
         None => Ok(value),
@@ -54,7 +54,7 @@ pub(super) fn parse(text: &str, long_suffix: bool) -> Result<Literal, LiteralErr
     }
 }
 
-struct Parser<'a> {
+struct LiteralParser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
@@ -62,7 +62,7 @@ struct Parser<'a> {
     long_suffix: bool,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> LiteralParser<'a> {
     fn error(&self, reason: &'static str) -> LiteralError {
         LiteralError { at: self.at, reason }
     }
@@ -84,16 +84,16 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn value(&mut self) -> Result<Literal, LiteralError> {
+    fn value(&mut self) -> Result<PyLiteral, LiteralError> {
         self.values += 1;
         if self.values > MAX_VALUES {
             return Err(self.error("more than 1000000 values"));
         }
         match self.peek() {
             Some(b'{') => self.nested(Self::dict),
-            Some(b'[') => self.nested(|parser| Ok(Literal::List(parser.items(b']')?.0))),
+            Some(b'[') => self.nested(|parser| Ok(PyLiteral::List(parser.items(b']')?.0))),
             Some(b'(') => self.nested(Self::tuple),
-            Some(b'\'' | b'"') => self.string().map(Literal::Str),
+            Some(b'\'' | b'"') => self.string().map(PyLiteral::Str),
             Some(b'-' | b'0'..=b'9') => self.integer(),
             Some(_) => self.word(),
             None => Err(self.error("unexpected end")),
@@ -103,8 +103,8 @@ impl<'a> Parser<'a> {
     /// Read what stands in a bracket, one level deeper.
     fn nested(
         &mut self,
-        inside: impl FnOnce(&mut Self) -> Result<Literal, LiteralError>,
-    ) -> Result<Literal, LiteralError> {
+        inside: impl FnOnce(&mut Self) -> Result<PyLiteral, LiteralError>,
+    ) -> Result<PyLiteral, LiteralError> {
         if self.depth == MAX_DEPTH {
             return Err(self.error("brackets nested deeper than 200 levels"));
         }
@@ -116,7 +116,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Values up to `close`, and whether the last had a comma after it.
-    fn items(&mut self, close: u8) -> Result<(Vec<Literal>, bool), LiteralError> {
+    fn items(&mut self, close: u8) -> Result<(Vec<PyLiteral>, bool), LiteralError> {
         let mut items = Vec::new();
         let mut comma = false;
         while !self.eat(close) {
@@ -129,19 +129,19 @@ impl<'a> Parser<'a> {
         Ok((items, comma))
     }
 
-    fn tuple(&mut self) -> Result<Literal, LiteralError> {
+    fn tuple(&mut self) -> Result<PyLiteral, LiteralError> {
         let (mut items, comma) = self.items(b')')?;
         Ok(match items.pop() {
             Some(only) if items.is_empty() && !comma => only,
             Some(last) => {
                 items.push(last);
-                Literal::Tuple(items)
+                PyLiteral::Tuple(items)
             }
-            None => Literal::Tuple(items),
+            None => PyLiteral::Tuple(items),
         })
     }
 
-    fn dict(&mut self) -> Result<Literal, LiteralError> {
+    fn dict(&mut self) -> Result<PyLiteral, LiteralError> {
         let mut entries = Vec::new();
         let mut comma = true;
         while !self.eat(b'}') {
@@ -155,19 +155,19 @@ impl<'a> Parser<'a> {
             entries.push((key, self.value()?));
             comma = self.eat(b',');
         }
-        Ok(Literal::Dict(entries))
+        Ok(PyLiteral::Dict(entries))
     }
 
-    fn word(&mut self) -> Result<Literal, LiteralError> {
+    fn word(&mut self) -> Result<PyLiteral, LiteralError> {
         let rest = self.rest();
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
         let value = match &rest[..end] {
-            "True" => Literal::Bool(true),
-            "False" => Literal::Bool(false),
-            "None" => Literal::None,
+            "True" => PyLiteral::Bool(true),
+            "False" => PyLiteral::Bool(false),
+            "None" => PyLiteral::None,
             "u" | "U" if rest[end..].starts_with(['\'', '"']) => {
                 self.at += end;
-                return self.string().map(Literal::Str);
+                return self.string().map(PyLiteral::Str);
             }
             _ => return Err(self.error("expected a Python literal")),
         };
@@ -175,7 +175,7 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    fn integer(&mut self) -> Result<Literal, LiteralError> {
+    fn integer(&mut self) -> Result<PyLiteral, LiteralError> {
         let rest = self.rest();
         let sign = usize::from(rest.starts_with('-'));
         let digits = rest[sign..].bytes().take_while(u8::is_ascii_digit).count();
@@ -189,7 +189,7 @@ impl<'a> Parser<'a> {
             return Err(self.error("expected a decimal integer"));
         }
         self.at += end + suffix;
-        Ok(Literal::Int(value))
+        Ok(PyLiteral::Int(value))
     }
 
     fn string(&mut self) -> Result<String, LiteralError> {
@@ -294,16 +294,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn int(value: i128) -> Literal {
-        Literal::Int(value)
+    fn int(value: i128) -> PyLiteral {
+        PyLiteral::Int(value)
     }
 
     #[test]
     fn tuples_need_a_comma() {
         assert_eq!(parse("(3)", false), Ok(int(3)));
-        assert_eq!(parse("(3,)", false), Ok(Literal::Tuple(vec![int(3)])));
-        assert_eq!(parse(" ( ) \n", false), Ok(Literal::Tuple(vec![])));
-        assert_eq!(parse("(3, -4, )", false), Ok(Literal::Tuple(vec![int(3), int(-4)])));
+        assert_eq!(parse("(3,)", false), Ok(PyLiteral::Tuple(vec![int(3)])));
+        assert_eq!(parse(" ( ) \n", false), Ok(PyLiteral::Tuple(vec![])));
+        assert_eq!(parse("(3, -4, )", false), Ok(PyLiteral::Tuple(vec![int(3), int(-4)])));
         assert!(parse("(,)", false).is_err());
         assert!(parse("(3 4)", false).is_err());
         assert!(parse("{1: 2 3: 4}", false).is_err());
@@ -359,7 +359,7 @@ mod tests {
         fn any_string_is_read_back(text in any::<String>()) {
             let mut spelled = String::new();
             write_str(&mut spelled, &text);
-            prop_assert_eq!(parse(&spelled, false), Ok(Literal::Str(text)));
+            prop_assert_eq!(parse(&spelled, false), Ok(PyLiteral::Str(text)));
         }
 
         #[test]

@@ -17,10 +17,10 @@ use std::io::Read;
 mod descr;
 mod literal;
 
-use self::literal::Literal;
+use self::literal::PyLiteral;
 use super::{Contents, Format, FormatError, Tensor, data_bytes, read_more};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
-use crate::shape::{MAX_NDIM, Order, Tuple};
+use crate::shape::{AsTuple, MAX_NDIM, Order};
 pub use descr::DescrError;
 pub use literal::LiteralError;
 
@@ -49,7 +49,7 @@ pub enum NpyError {
     Encoding,
     /// No Python literal.
     #[error(transparent)]
-    Literal(#[from] LiteralError),
+    PyLiteral(#[from] LiteralError),
     /// Something else than the dictionary of three entries.
     #[error("not a dictionary of 'descr', 'fortran_order' and 'shape'")]
     Keys,
@@ -131,10 +131,12 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
 
 /// What the text of a header says.
 fn parse(text: &str, python2: bool, offset: u64) -> Result<Tensor, NpyError> {
-    let Literal::Dict(entries) = literal::parse(text, python2)? else { return Err(NpyError::Keys) };
+    let PyLiteral::Dict(entries) = literal::parse(text, python2)? else {
+        return Err(NpyError::Keys);
+    };
     let (mut descr, mut fortran_order, mut shape) = (None, None, None);
     for (key, value) in &entries {
-        let Literal::Str(key) = key else { return Err(NpyError::Keys) };
+        let PyLiteral::Str(key) = key else { return Err(NpyError::Keys) };
         let entry = match key.as_str() {
             "descr" => &mut descr,
             "fortran_order" => &mut fortran_order,
@@ -151,25 +153,25 @@ fn parse(text: &str, python2: bool, offset: u64) -> Result<Tensor, NpyError> {
 
     let dtype = descr::parse(descr)?;
     let order = match fortran_order {
-        Literal::Bool(true) => Order::F,
-        Literal::Bool(false) => Order::C,
+        PyLiteral::Bool(true) => Order::F,
+        PyLiteral::Bool(false) => Order::C,
         _ => return Err(NpyError::FortranOrder),
     };
     let shape = parse_shape(shape)?;
     let bytes = data_bytes(&shape, dtype.item_bits()).ok_or_else(|| NpyError::TooLarge {
-        shape: Tuple(&shape).to_string(),
+        shape: AsTuple(&shape).to_string(),
         itemsize: dtype.item_bits() / 8,
     })?;
     Ok(Tensor { name: None, dtype, shape, order, part: 0, offset, bytes })
 }
 
-fn parse_shape(shape: &Literal) -> Result<Vec<u64>, NpyError> {
-    let Literal::Tuple(lengths) = shape else { return Err(NpyError::Shape) };
+fn parse_shape(shape: &PyLiteral) -> Result<Vec<u64>, NpyError> {
+    let PyLiteral::Tuple(lengths) = shape else { return Err(NpyError::Shape) };
     if lengths.len() > MAX_NDIM {
         return Err(NpyError::TooManyAxes(lengths.len()));
     }
-    let length = |(axis, length): (usize, &Literal)| match *length {
-        Literal::Int(len) => i64::try_from(len)
+    let length = |(axis, length): (usize, &PyLiteral)| match *length {
+        PyLiteral::Int(len) => i64::try_from(len)
             .and_then(u64::try_from)
             .map_err(|_| NpyError::AxisLength { axis, len }),
         _ => Err(NpyError::Shape),
@@ -195,7 +197,7 @@ pub fn header(dtype: &DType, shape: &[u64], order: Order) -> Result<Vec<u8>, For
         if fortran { ("True", shape.last()) } else { ("False", shape.first()) };
     let mut text = format!(
         "{{'descr': {descr}, 'fortran_order': {python_bool}, 'shape': {}, }}",
-        Tuple(shape)
+        AsTuple(shape)
     );
     if let Some(len) = growing {
         // Room for the axis to grow in place. Writing to a String cannot fail.

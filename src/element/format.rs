@@ -1,0 +1,166 @@
+//! Elements as text: numbers with the fewest digits that keep their value, and strings.
+
+use std::fmt::{self, Display, Write};
+
+use half::{bf16, f16};
+
+use crate::dtype::{DType, Endian, NpyType, Scalar};
+
+/// How numbers are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notation {
+    /// `nan`, `inf`, `1.0+2.0j`, booleans as 1 and 0: what np.loadtxt reads.
+    Plain,
+    /// `"NaN"`, `"Infinity"`, `[1.0, 2.0]`, `true`.
+    Json,
+}
+
+/// What the bytes of a printable element mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ElementKind {
+    /// A little-endian number of one of the types that [`write_number`] takes.
+    Number(Scalar),
+    /// `S`: a UTF-8 string of so many bytes, padded with zeros.
+    Bytes(usize),
+    /// `U`: a string of 4-byte code points, padded with zeros; its bytes and their order.
+    Unicode(usize, Endian),
+}
+
+impl ElementKind {
+    /// `None` for a dtype that has no text form.
+    pub(crate) fn new(dtype: &DType) -> Option<ElementKind> {
+        match dtype {
+            DType::Scalar(scalar, Endian::Little) => (scalar.bits() >= 8
+                && (scalar.type_string().is_some() || *scalar == Scalar::BF16))
+                .then_some(ElementKind::Number(*scalar)),
+            DType::Scalar(..) => None,
+            DType::Npy(NpyType { descr, itemsize }) => {
+                let size = usize::try_from(*itemsize).ok().filter(|&size| size > 0)?;
+                match descr.as_bytes().get(1..3)? {
+                    [_, b'S'] => Some(ElementKind::Bytes(size)),
+                    [b'>', b'U'] => Some(ElementKind::Unicode(size, Endian::Big)),
+                    [_, b'U'] => Some(ElementKind::Unicode(size, Endian::Little)),
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// Bytes of an element.
+    pub(crate) fn itemsize(self) -> usize {
+        match self {
+            ElementKind::Number(scalar) => (scalar.bits() / 8) as usize,
+            ElementKind::Bytes(size) | ElementKind::Unicode(size, _) => size,
+        }
+    }
+}
+
+/// Append a little-endian number of a type that [`ElementKind::new`] accepts.
+///
+/// # Errors
+/// Any other type.
+pub(crate) fn write_number(
+    text: &mut String,
+    scalar: Scalar,
+    bytes: &[u8],
+    notation: Notation,
+) -> fmt::Result {
+    macro_rules! read {
+        ($type:ty) => {{
+            let mut item = [0; size_of::<$type>()];
+            item.copy_from_slice(&bytes[..size_of::<$type>()]);
+            <$type>::from_le_bytes(item)
+        }};
+    }
+    match scalar {
+        Scalar::Bool if notation == Notation::Json => write!(text, "{}", bytes[0] != 0),
+        Scalar::Bool => text.write_str(if bytes[0] != 0 { "1" } else { "0" }),
+        Scalar::I8 => write!(text, "{}", read!(i8)),
+        Scalar::I16 => write!(text, "{}", read!(i16)),
+        Scalar::I32 => write!(text, "{}", read!(i32)),
+        Scalar::I64 => write!(text, "{}", read!(i64)),
+        Scalar::U8 => write!(text, "{}", read!(u8)),
+        Scalar::U16 => write!(text, "{}", read!(u16)),
+        Scalar::U32 => write!(text, "{}", read!(u32)),
+        Scalar::U64 => write!(text, "{}", read!(u64)),
+        Scalar::F16 => {
+            let value = f16::from_bits(read!(u16));
+            let same = |short: f64| f16::from_f64(short) == value;
+            float(text, &shortest(value.to_f64(), same), notation)
+        }
+        Scalar::BF16 => {
+            let value = bf16::from_bits(read!(u16));
+            let same = |short: f64| bf16::from_f64(short) == value;
+            float(text, &shortest(value.to_f64(), same), notation)
+        }
+        Scalar::F32 => float(text, &Shortest(read!(f32)), notation),
+        Scalar::F64 => float(text, &Shortest(read!(f64)), notation),
+        Scalar::C64 | Scalar::C128 => complex(text, scalar, bytes, notation),
+        _ => Err(fmt::Error),
+    }
+}
+
+fn complex(text: &mut String, scalar: Scalar, bytes: &[u8], notation: Notation) -> fmt::Result {
+    let part = if scalar == Scalar::C64 { Scalar::F32 } else { Scalar::F64 };
+    let (re, im) = bytes.split_at(bytes.len() / 2);
+    if notation == Notation::Json {
+        text.write_char('[')?;
+        write_number(text, part, re, notation)?;
+        text.write_str(", ")?;
+        write_number(text, part, im, notation)?;
+        return text.write_char(']');
+    }
+    write_number(text, part, re, notation)?;
+    let mut imaginary = String::new();
+    write_number(&mut imaginary, part, im, notation)?;
+    let sign = if imaginary.starts_with('-') { "" } else { "+" };
+    write!(text, "{sign}{imaginary}j")
+}
+
+/// Append a float; `value` prints as Rust prints floats.
+fn float(text: &mut String, value: &dyn Display, notation: Notation) -> fmt::Result {
+    let printed = value.to_string();
+    text.write_str(match (printed.as_str(), notation) {
+        ("NaN", Notation::Json) => "\"NaN\"",
+        ("inf", Notation::Json) => "\"Infinity\"",
+        ("-inf", Notation::Json) => "\"-Infinity\"",
+        ("NaN", Notation::Plain) => "nan",
+        (finite, _) => finite,
+    })
+}
+
+/// Prints a float in Rust's shortest form, with a point or an exponent.
+struct Shortest<T>(T);
+
+impl<T: fmt::Debug> Display for Shortest<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+/// The decimal with the fewest digits for which `same` holds: it rounds to the same float of a
+/// narrower type.
+fn shortest(value: f64, same: impl Fn(f64) -> bool) -> Shortest<f64> {
+    let short = (0..17).find_map(|digits| {
+        let short = format!("{value:.digits$e}").parse().ok()?;
+        same(short).then_some(short)
+    });
+    Shortest(short.unwrap_or(value))
+}
+
+/// The string of an `S` element; `None` if it is not UTF-8.
+pub(crate) fn utf8_string(bytes: &[u8]) -> Option<&str> {
+    let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    std::str::from_utf8(&bytes[..end]).ok()
+}
+
+/// The string of a `U` element; `None` if one of its code points is invalid.
+pub(crate) fn ucs4_string(bytes: &[u8], endian: Endian) -> Option<String> {
+    let points = bytes.as_chunks::<4>().0.iter().map(|&point| match endian {
+        Endian::Little => u32::from_le_bytes(point),
+        Endian::Big => u32::from_be_bytes(point),
+    });
+    let mut string: String = points.map(char::from_u32).collect::<Option<_>>()?;
+    string.truncate(string.trim_end_matches('\0').len());
+    Some(string)
+}

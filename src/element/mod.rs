@@ -1,0 +1,20 @@
+//! Single elements: from text to bytes ([`parse()`]) and from bytes to text.
+//!
+//! Knows dtypes only: no tensors, no files, no separators between elements.
+//!
+//! ```
+//! use tslice::dtype::{DType, Endian, Scalar};
+//! use tslice::element;
+//! let big = DType::Scalar(Scalar::I16, Endian::Big);
+//! assert_eq!(element::parse("-2", &big), Ok(vec![0xff, 0xfe]));
+//! let half = DType::Scalar(Scalar::F16, Endian::Little);
+//! assert_eq!(element::parse("65519", &half), Ok(vec![0xff, 0x7b]));
+//! assert!(element::parse("300", &DType::Scalar(Scalar::U8, Endian::Little)).is_err());
+//! ```
+
+mod format;
+mod parse;
+mod small_float;
+
+pub(crate) use format::{ElementKind, Notation, ucs4_string, utf8_string, write_number};
+pub use parse::{ElementError, parse};

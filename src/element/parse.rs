@@ -1,0 +1,338 @@
+//! One element from the text of a number, exact for its dtype.
+
+use std::cmp::Ordering;
+
+use super::small_float::{SmallFloat, compare};
+use crate::dtype::{DType, Endian, Scalar};
+
+/// Why a text cannot become an element of a dtype.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ElementError {
+    /// Not a number at all.
+    #[error("'{0}' is not a number")]
+    NotANumber(String),
+    /// A number of the wrong kind.
+    #[error("'{text}' is not {kind}, which dtype {dtype} asks for")]
+    Kind {
+        /// The text as given.
+        text: String,
+        /// What the dtype needs: "an integer".
+        kind: &'static str,
+        /// The dtype's name.
+        dtype: String,
+    },
+    /// A value outside the dtype's range, or an infinity or sign that it lacks.
+    #[error("{text} does not fit into dtype {dtype}{range}")]
+    Range {
+        /// The text as given.
+        text: String,
+        /// The dtype's name.
+        dtype: String,
+        /// For integers, the range of the dtype: ", which holds 0 to 255".
+        range: String,
+    },
+    /// A dtype whose elements are not numbers of whole bytes.
+    #[error("an element of dtype {0} cannot be written as a number")]
+    Unsupported(String),
+}
+
+/// The bytes of one element of `dtype`, in its byte order, from the text of a number.
+///
+/// Integers are written as in Python (`-3`, `1_000`, `0xff`) and must fit. Floats are rounded once,
+/// from the decimal text to the nearest value, ties to even; past the largest finite value they
+/// become infinite where the dtype has infinities. Complex numbers are `1+2j`, booleans `true`,
+/// `false`, `1` or `0`.
+///
+/// # Errors
+/// [`ElementError`]: not a number, a number of the wrong kind, a value outside the dtype's range,
+/// or a dtype without numbers of whole bytes.
+pub fn parse(text: &str, dtype: &DType) -> Result<Vec<u8>, ElementError> {
+    let DType::Scalar(scalar, endian) = dtype else {
+        return Err(ElementError::Unsupported(dtype.to_string()));
+    };
+    let number = Number { text: text.trim_ascii(), dtype };
+    let mut bytes = match scalar {
+        Scalar::Bool => vec![u8::from(number.boolean()?)],
+        Scalar::C64 | Scalar::C128 => {
+            let (real, imaginary) = number.parts()?;
+            let part = if *scalar == Scalar::C64 { Scalar::F32 } else { Scalar::F64 };
+            [number.float(&real, part)?, number.float(&imaginary, part)?].concat()
+        }
+        _ if integer_range(*scalar).is_some() => number.integer(*scalar)?,
+        _ => number.float(&number.decimal(number.text)?, *scalar)?,
+    };
+    if *endian == Endian::Big {
+        bytes.chunks_exact_mut(dtype.swap_width()).for_each(<[u8]>::reverse);
+    }
+    Ok(bytes)
+}
+
+/// The smallest and the largest value of an integer type.
+fn integer_range(scalar: Scalar) -> Option<(i128, i128)> {
+    let signed = match scalar {
+        Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => true,
+        Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => false,
+        _ => return None,
+    };
+    let values = 1i128 << scalar.bits();
+    Some(if signed { (-values / 2, values / 2 - 1) } else { (0, values - 1) })
+}
+
+/// A text and the dtype that it is parsed for.
+struct Number<'a> {
+    text: &'a str,
+    dtype: &'a DType,
+}
+
+/// A real number: sign and magnitude.
+struct Decimal {
+    negative: bool,
+    magnitude: Magnitude,
+}
+
+enum Magnitude {
+    Nan,
+    Infinity,
+    /// ASCII digits with an optional point and exponent, as `str::parse` of a float takes them.
+    Finite(String),
+}
+
+impl Number<'_> {
+    fn boolean(&self) -> Result<bool, ElementError> {
+        match self.text {
+            "true" | "True" | "1" => Ok(true),
+            "false" | "False" | "0" => Ok(false),
+            _ => Err(self.kind("true, false, 1 or 0")),
+        }
+    }
+
+    fn integer(&self, scalar: Scalar) -> Result<Vec<u8>, ElementError> {
+        let (negative, digits) = signed(self.text);
+        let Some(literal) = integer_literal(digits) else {
+            self.parts()?;
+            return Err(self.kind("an integer"));
+        };
+        let value = literal.map(|value| if negative { -value } else { value });
+        let (least, greatest) = integer_range(scalar).unwrap_or_default();
+        match value.filter(|value| (least..=greatest).contains(value)) {
+            Some(value) => Ok(value.to_le_bytes()[..scalar.bits() as usize / 8].to_vec()),
+            None => Err(self.out_of_range(format!(", which holds {least} to {greatest}"))),
+        }
+    }
+
+    /// The real and the imaginary part of `1`, `2j`, `1+2j` or `(1+2j)`.
+    fn parts(&self) -> Result<(Decimal, Decimal), ElementError> {
+        let bare = self.text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+        let text = bare.unwrap_or(self.text);
+        let zero = |negative| Decimal { negative, magnitude: Magnitude::Finite("0".into()) };
+        let Some(text) = text.strip_suffix(['j', 'J']) else {
+            return Ok((self.decimal(text)?, zero(false)));
+        };
+        // the sign of the imaginary part: the last sign that is not part of an exponent
+        let bytes = text.as_bytes();
+        let hex = |at: usize| !text[..at].to_ascii_lowercase().contains("0x");
+        let sign = (1..bytes.len()).rev().find(|&at| {
+            matches!(bytes[at], b'+' | b'-') && !(matches!(bytes[at - 1], b'e' | b'E') && hex(at))
+        });
+        match sign {
+            Some(at) => Ok((self.decimal(&text[..at])?, self.decimal(&text[at..])?)),
+            None => Ok((zero(false), self.decimal(text)?)),
+        }
+    }
+
+    fn decimal(&self, text: &str) -> Result<Decimal, ElementError> {
+        let (negative, rest) = signed(text);
+        let magnitude = match rest.to_ascii_lowercase().as_str() {
+            "nan" => Magnitude::Nan,
+            "inf" | "infinity" => Magnitude::Infinity,
+            rest => match integer_literal(rest) {
+                Some(Some(value)) => Magnitude::Finite(value.to_string()),
+                _ => Magnitude::Finite(float_literal(rest).ok_or_else(|| self.not_a_number())?),
+            },
+        };
+        Ok(Decimal { negative, magnitude })
+    }
+
+    /// The nearest float, little-endian.
+    fn float(&self, decimal: &Decimal, scalar: Scalar) -> Result<Vec<u8>, ElementError> {
+        let sign = if decimal.negative { -1.0 } else { 1.0 };
+        let text = match &decimal.magnitude {
+            Magnitude::Nan => "nan",
+            Magnitude::Infinity => "inf",
+            Magnitude::Finite(text) => text,
+        };
+        let value: f64 = text.parse().map_err(|_| self.not_a_number())?;
+        let bytes = match scalar {
+            Scalar::F64 => f64::copysign(value, sign).to_le_bytes().to_vec(),
+            Scalar::F32 => {
+                let value: f32 = text.parse().map_err(|_| self.not_a_number())?;
+                f32::copysign(value, sign as f32).to_le_bytes().to_vec()
+            }
+            _ => {
+                let small = SmallFloat::of(scalar)
+                    .ok_or_else(|| ElementError::Unsupported(self.dtype.to_string()))?;
+                let bits = small
+                    .encode(value, decimal.negative, || match &decimal.magnitude {
+                        Magnitude::Finite(text) => compare(text, value),
+                        _ => Ordering::Equal,
+                    })
+                    .ok_or_else(|| self.out_of_range(String::new()))?;
+                bits.to_le_bytes()[..scalar.bits() as usize / 8].to_vec()
+            }
+        };
+        Ok(bytes)
+    }
+
+    fn not_a_number(&self) -> ElementError {
+        ElementError::NotANumber(self.text.to_owned())
+    }
+
+    fn kind(&self, kind: &'static str) -> ElementError {
+        ElementError::Kind { text: self.text.into(), kind, dtype: self.dtype.to_string() }
+    }
+
+    fn out_of_range(&self, range: String) -> ElementError {
+        ElementError::Range { text: self.text.into(), dtype: self.dtype.to_string(), range }
+    }
+}
+
+fn signed(text: &str) -> (bool, &str) {
+    match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    }
+}
+
+/// Digits with single underscores between them, as in Python; returned without underscores.
+fn grouped(text: &str, radix: u32) -> Option<String> {
+    let whole = text
+        .split('_')
+        .all(|group| !group.is_empty() && group.chars().all(|digit| digit.is_digit(radix)));
+    whole.then(|| text.replace('_', ""))
+}
+
+/// A Python integer literal without its sign; `Some(None)` if it is past 128 bits.
+fn integer_literal(text: &str) -> Option<Option<i128>> {
+    let lower = text.to_ascii_lowercase();
+    for (prefix, radix) in [("0x", 16), ("0o", 8), ("0b", 2)] {
+        if let Some(digits) = lower.strip_prefix(prefix) {
+            let digits = grouped(digits.strip_prefix('_').unwrap_or(digits), radix)?;
+            return Some(i128::from_str_radix(&digits, radix).ok());
+        }
+    }
+    Some(grouped(text, 10)?.parse().ok())
+}
+
+/// A Python floating-point literal without its sign; returned without underscores.
+fn float_literal(text: &str) -> Option<String> {
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (text, None),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let part = |text: &str| if text.is_empty() { Some(String::new()) } else { grouped(text, 10) };
+    let (whole, fraction) = (part(whole)?, part(fraction)?);
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut bare = format!("{whole}.{fraction}");
+    if let Some(exponent) = exponent {
+        let (negative, digits) = signed(exponent);
+        bare.push_str(if negative { "e-" } else { "e" });
+        bare.push_str(&grouped(digits, 10)?);
+    }
+    Some(bare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bits(text: &str, scalar: Scalar) -> Option<u64> {
+        let bytes = parse(text, &DType::Scalar(scalar, Endian::Little)).ok()?;
+        Some(bytes.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte)))
+    }
+
+    #[test]
+    fn integers_must_be_integers_and_fit() {
+        assert_eq!(bits("255", Scalar::U8), Some(255));
+        assert_eq!(bits("0x_ff", Scalar::U8), Some(255));
+        assert_eq!(bits("-128", Scalar::I8), Some(0x80));
+        assert_eq!(bits("+1_000", Scalar::I16), Some(1000));
+        assert_eq!(bits("18446744073709551615", Scalar::U64), Some(u64::MAX));
+        for text in
+            ["300", "-1", "1.5", "1e2", "nan", "", "1__0", "_1", "1_", "9".repeat(99).as_str()]
+        {
+            assert_eq!(bits(text, Scalar::U8), None, "{text}");
+        }
+        let error = |text| parse(text, &DType::Scalar(Scalar::U8, Endian::Little)).unwrap_err();
+        assert_eq!(
+            error("300").to_string(),
+            "300 does not fit into dtype uint8, which holds 0 to 255"
+        );
+        assert_eq!(error("1.5").to_string(), "'1.5' is not an integer, which dtype uint8 asks for");
+        assert_eq!(error("two").to_string(), "'two' is not a number");
+    }
+
+    #[test]
+    fn floats_are_the_nearest_ones_ties_to_even() {
+        assert_eq!(bits("65519.999999999999999999999", Scalar::F16), Some(0x7bff));
+        assert_eq!(bits("65520", Scalar::F16), Some(0x7c00));
+        // a tie in half precision, and texts so close to it that they round to the same double
+        let tie = "1.00048828125";
+        assert_eq!(bits(tie, Scalar::F16), Some(0x3c00));
+        assert_eq!(
+            bits(&format!("{tie}000000000000000000000000000001"), Scalar::F16),
+            Some(0x3c01)
+        );
+        assert_eq!(bits("1.00146484375", Scalar::F16), Some(0x3c02));
+        assert_eq!(bits("1.001464843749999999999999999999", Scalar::F16), Some(0x3c01));
+        assert_eq!(bits("1e400", Scalar::F64), Some(0x7ff0_0000_0000_0000));
+        assert_eq!(bits("-0", Scalar::F32), Some(0x8000_0000));
+        assert_eq!(bits("-nan", Scalar::BF16), Some(0xffc0));
+        assert_eq!(bits("1_0.5e-0_1", Scalar::F64), Some(1.05f64.to_bits()));
+        assert_eq!(bits("0x10", Scalar::F32), Some(u64::from(16f32.to_bits())));
+    }
+
+    /// The codes that `ml_dtypes` gives.
+    #[test]
+    fn eight_bits_round_as_ml_dtypes_do() {
+        let codes = |text| {
+            [Scalar::F8E4M3, Scalar::F8E5M2, Scalar::F8E8M0, Scalar::F8E4M3Fnuz, Scalar::F8E5M2Fnuz]
+                .map(|scalar| bits(text, scalar))
+        };
+        assert_eq!(codes("nan"), [0x7f, 0x7e, 0xff, 0x80, 0x80].map(Some));
+        assert_eq!(codes("-0.0"), [Some(0x80), Some(0x80), None, Some(0), Some(0)]);
+        assert_eq!(codes("inf"), [None, Some(0x7c), None, None, None]);
+        assert_eq!(codes("464"), [Some(0x7e), Some(0x5f), Some(0x88), None, Some(0x63)]);
+        assert_eq!(codes("480"), [None, Some(0x60), Some(0x88), None, Some(0x64)]);
+        assert_eq!(codes("61440"), [None, Some(0x7c), Some(0x8f), None, None]);
+        assert_eq!(codes("247.9"), [0x77, 0x5c, 0x87, 0x7f, 0x60].map(Some));
+        assert_eq!(codes("3"), [0x44, 0x42, 0x81, 0x4c, 0x46].map(Some));
+        assert_eq!(codes("1.4"), [0x3b, 0x3e, 0x7f, 0x43, 0x42].map(Some));
+        assert_eq!(codes("1e-40"), [0, 0, 0, 0, 0].map(Some));
+    }
+
+    #[test]
+    fn complex_numbers_have_two_parts() {
+        let parts = |text| {
+            let bytes = parse(text, &DType::Scalar(Scalar::C64, Endian::Big)).ok()?;
+            let part = |at: usize| f32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+            Some((part(0), part(4)))
+        };
+        assert_eq!(parts("1+2j"), Some((1.0, 2.0)));
+        assert_eq!(parts("(-1.5e+3-2E-1j)"), Some((-1500.0, -0.2)));
+        assert_eq!(parts("-3j"), Some((0.0, -3.0)));
+        assert_eq!(parts("7"), Some((7.0, 0.0)));
+        assert_eq!(parts("inf-infj"), Some((f32::INFINITY, f32::NEG_INFINITY)));
+        assert_eq!(parts("1+j"), None);
+        assert_eq!(parts("1+2"), None);
+    }
+
+    #[test]
+    fn booleans_are_named() {
+        assert_eq!(bits("true", Scalar::Bool), Some(1));
+        assert_eq!(bits("0", Scalar::Bool), Some(0));
+        assert_eq!(bits("2", Scalar::Bool), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! Why a job stopped.
+
+use std::fmt;
+
+use crate::shape::AsList;
+use crate::sink::SinkError;
+use crate::source::SourceError;
+
+/// Why a job stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecuteError {
+    /// A piece could not be filled.
+    #[error("{error}")]
+    Fill {
+        /// The number of its transfer in the job.
+        transfer: usize,
+        /// What went wrong.
+        error: FillError,
+    },
+    /// The output failed.
+    #[error(transparent)]
+    Sink(#[from] SinkError),
+    /// The operating system gave no threads.
+    #[error("cannot start {threads} threads: {message}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// Its reason.
+        message: String,
+    },
+    /// A worker panicked, which is a bug; its own message has been printed by then.
+    #[error("a worker stopped unexpectedly: this is a bug")]
+    Panicked,
+}
+
+/// Why a piece could not be filled.
+#[derive(Debug, thiserror::Error)]
+pub enum FillError {
+    /// The input failed.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The input that holds indices failed.
+    #[error(transparent)]
+    Indices(SourceError),
+    /// An index is no position of its axis.
+    #[error(transparent)]
+    Position(#[from] BadPosition),
+}
+
+/// A number in an index tensor that is no position of its axis. The words are TensorFlow's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadPosition {
+    /// In a tuple.
+    Tuple {
+        /// The place of the tuple in the index tensor.
+        at: Vec<u64>,
+        /// Its numbers, those of batch axes before them.
+        tuple: Vec<i128>,
+        /// The shape that it does not index.
+        params: Vec<u64>,
+    },
+    /// By itself.
+    Number {
+        /// Its place in the index tensor.
+        at: Vec<u64>,
+        /// The number.
+        number: i128,
+        /// The length of its axis.
+        len: u64,
+    },
+}
+
+impl fmt::Display for BadPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (BadPosition::Tuple { at, .. } | BadPosition::Number { at, .. }) = self;
+        f.write_str("indices")?;
+        if !at.is_empty() {
+            let at: Vec<String> = at.iter().map(u64::to_string).collect();
+            write!(f, "[{}]", at.join(","))?;
+        }
+        match self {
+            BadPosition::Tuple { tuple, params, .. } => {
+                // Debug of a list of integers is Python's notation
+                write!(f, " = {tuple:?} does not index into params of shape {}", AsList(params))
+            }
+            BadPosition::Number { number, len, .. } => {
+                write!(f, " = {number} is not in [0, {len})")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BadPosition {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_positions_speak_tensorflows_words() {
+        let tuple = BadPosition::Tuple { at: vec![1, 0], tuple: vec![3, 0], params: vec![3, 4] };
+        assert_eq!(
+            tuple.to_string(),
+            "indices[1,0] = [3, 0] does not index into params of shape [3, 4]"
+        );
+        let number = BadPosition::Number { at: vec![1, 0], number: -1, len: 3 };
+        assert_eq!(number.to_string(), "indices[1,0] = -1 is not in [0, 3)");
+        let scalar = BadPosition::Number { at: vec![], number: 5, len: 3 };
+        assert_eq!(scalar.to_string(), "indices = 5 is not in [0, 3)");
+    }
+}

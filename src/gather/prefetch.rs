@@ -1,0 +1,138 @@
+//! Bringing in the pages of rows before they are copied.
+//!
+//! Random rows of a file that is not in the page cache cost one disk access each, unless they are
+//! prefetched some hundreds ahead. Where the file is in the cache and the rows are dense, page
+//! faults are the cost, and mapping all pages at once is cheaper. A sample of the rows tells which
+//! case it is. Nothing here can fail or change a byte.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{DROPPED, GatherPieces};
+use crate::runs::{byte_bounds, span_bytes};
+use crate::source::{Advice, Source};
+
+/// How many rows are prefetched ahead of those that are copied.
+pub(super) const AHEAD: u64 = 1024;
+
+/// The sample: so many rows at each of so many places.
+const NEIGHBOURS: usize = 16;
+const PLACES: u64 = 16;
+
+/// Rows with gaps up to this, in bytes, are prefetched in one call.
+const GAP: u64 = 4096;
+
+/// A fault maps about as much of a cached file at once, in bytes.
+const AROUND: u64 = 64 << 10;
+
+/// What is mapped in one call, in bytes.
+const CHUNK: u64 = 16 << 20;
+
+/// What is known of the params' pages.
+#[derive(Debug, Default)]
+pub(super) struct PageCache {
+    state: OnceLock<State>,
+    /// How many chunks of the params were mapped.
+    mapped: AtomicU64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// All the sample is in memory.
+    Cached,
+    /// The same, and the rows lie densely in a map.
+    Dense,
+    /// Some of it must be read from the disk.
+    Cold,
+}
+
+impl GatherPieces<'_> {
+    /// Called before the rows from row `first` on are copied; `fresh` where nobody has prefetched
+    /// them.
+    pub(super) fn prepare(&self, source: &dyn Source, first: u64, fresh: bool) {
+        match *self.page_cache.state.get_or_init(|| self.sample(source)) {
+            State::Cached => {}
+            State::Dense => self.map(source),
+            State::Cold if fresh => self.prefetch(source, first, AHEAD),
+            State::Cold => {}
+        }
+    }
+
+    /// Prefetch `count` rows that lie [`AHEAD`] of row `first`.
+    pub(super) fn prefetch_ahead(&self, source: &dyn Source, first: u64, count: u64) {
+        if self.page_cache.state.get() == Some(&State::Cold) {
+            self.prefetch(source, first.saturating_add(AHEAD), count);
+        }
+    }
+
+    fn sample(&self, source: &dyn Source) -> State {
+        let gather = &self.gather;
+        let rows = gather.row_count();
+        let slab = &gather.slab;
+        let lowest = byte_bounds(&slab.axes, slab.run).start;
+        // a slab that is mostly gaps is left to the kernel's readahead
+        let gaps = span_bytes(&slab.axes, slab.run) > 4 * slab.bytes();
+        let mut offsets = [DROPPED; NEIGHBOURS];
+        for place in 0..PLACES {
+            let first = (u128::from(rows) * u128::from(place) / u128::from(PLACES)) as u64;
+            let count = (rows - first).min(NEIGHBOURS as u64) as usize;
+            // a bad position is reported when it is gathered
+            if self.offsets(first, &mut offsets[..count]).is_err() {
+                continue;
+            }
+            for offset in offsets[..count].iter().filter(|&&offset| offset != DROPPED) {
+                if !gaps && !source.is_cached(offset.wrapping_add_signed(lowest)) {
+                    if source.window_limit().is_none() {
+                        source.advise(gather.params.clone(), Advice::Random);
+                    }
+                    return State::Cold;
+                }
+            }
+        }
+        let size = gather.params.end - gather.params.start;
+        let dense = source.window_limit().is_none() && rows >= (size / AROUND).max(64);
+        if dense { State::Dense } else { State::Cached }
+    }
+
+    /// Map the pages of the params; all workers that come here share the work.
+    fn map(&self, source: &dyn Source) {
+        let params = &self.gather.params;
+        loop {
+            let chunk = self.page_cache.mapped.fetch_add(1, Ordering::Relaxed);
+            let start = params.start.saturating_add(chunk.saturating_mul(CHUNK));
+            if start >= params.end {
+                // so that the count cannot wrap around
+                self.page_cache.mapped.fetch_sub(1, Ordering::Relaxed);
+                return;
+            }
+            source.advise(start..params.end.min(start + CHUNK), Advice::Populate);
+        }
+    }
+
+    /// Begin to read `count` rows from row `first` on.
+    fn prefetch(&self, source: &dyn Source, first: u64, count: u64) {
+        let gather = &self.gather;
+        let count = count.min(gather.row_count().saturating_sub(first));
+        let slab = byte_bounds(&gather.slab.axes, gather.slab.run);
+        let mut offsets = vec![0; count as usize];
+        if self.offsets(first, &mut offsets).is_err() {
+            return;
+        }
+        let mut range = 0..0;
+        for offset in offsets.into_iter().filter(|&offset| offset != DROPPED) {
+            let start = offset.wrapping_add_signed(slab.start);
+            let end = offset.wrapping_add_signed(slab.end);
+            if start >= range.start && start <= range.end + GAP {
+                range.end = range.end.max(end);
+            } else {
+                if !range.is_empty() {
+                    source.advise(range, Advice::WillNeed);
+                }
+                range = start..end;
+            }
+        }
+        if !range.is_empty() {
+            source.advise(range, Advice::WillNeed);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! From raw index numbers to byte offsets: one multiplication and one comparison a number.
+//!
+//! What NumPy calls `ravel_multi_index`. A tuple of numbers lies together, one number for each axis
+//! that it indexes. The kernels are compiled for each width and byte order of the numbers and, up
+//! to four, for how many make a tuple; they only notice *that* a number is out of range. Which one,
+//! and what happens then, the caller finds out with [`Integers::value`].
+
+use crate::dtype::{DType, Endian, Scalar};
+
+/// An axis that one number of each tuple indexes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// The length of the axis, less than 2^63.
+    pub len: u64,
+    /// The distance between neighbours on it, in bytes.
+    pub stride: u64,
+}
+
+/// The integer type of indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Integers {
+    /// Bytes a number.
+    pub(super) width: usize,
+    signed: bool,
+    endian: Endian,
+}
+
+/// Writes the offset of each tuple of `raw` to `out`; false where some number is no position of its
+/// axis, and the offsets mean nothing then.
+pub(super) type Ravel = fn(raw: &[u8], columns: &[Column], out: &mut [u64]) -> bool;
+
+impl Integers {
+    /// `None` for dtypes that are no integers; booleans are none.
+    pub(super) fn new(dtype: &DType) -> Option<Integers> {
+        let DType::Scalar(scalar, endian) = *dtype else { return None };
+        let signed = match scalar {
+            Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => true,
+            Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => false,
+            _ => return None,
+        };
+        Some(Integers { width: (scalar.bits() / 8) as usize, signed, endian })
+    }
+
+    /// The exact value of one number.
+    pub(super) fn value(self, raw: &[u8]) -> i128 {
+        let mut bytes = [0; 8];
+        let width = self.width.min(raw.len());
+        bytes[..width].copy_from_slice(&raw[..width]);
+        if self.endian == Endian::Big {
+            bytes[..width].reverse();
+        }
+        let spare = 64 - 8 * width as u32;
+        let number = u64::from_le_bytes(bytes);
+        if self.signed {
+            i128::from(((number << spare) as i64) >> spare)
+        } else {
+            i128::from(number)
+        }
+    }
+
+    /// The kernel for tuples of `count` numbers.
+    pub(super) fn ravel(self, count: usize) -> Ravel {
+        match (self.width, self.signed, self.endian) {
+            (1, true, _) => by_count::<i8, 1>(count),
+            (1, false, _) => by_count::<u8, 1>(count),
+            (2, true, Endian::Little) => by_count::<i16, 2>(count),
+            (2, true, Endian::Big) => by_count::<Swapped<i16>, 2>(count),
+            (2, false, Endian::Little) => by_count::<u16, 2>(count),
+            (2, false, Endian::Big) => by_count::<Swapped<u16>, 2>(count),
+            (4, true, Endian::Little) => by_count::<i32, 4>(count),
+            (4, true, Endian::Big) => by_count::<Swapped<i32>, 4>(count),
+            (4, false, Endian::Little) => by_count::<u32, 4>(count),
+            (4, false, Endian::Big) => by_count::<Swapped<u32>, 4>(count),
+            (_, true, Endian::Little) => by_count::<i64, 8>(count),
+            (_, true, Endian::Big) => by_count::<Swapped<i64>, 8>(count),
+            (_, false, Endian::Little) => by_count::<u64, 8>(count),
+            (_, false, Endian::Big) => by_count::<Swapped<u64>, 8>(count),
+        }
+    }
+}
+
+fn by_count<W: Word<B>, const B: usize>(count: usize) -> Ravel {
+    match count {
+        1 => ravel::<W, B, 1>,
+        2 => ravel::<W, B, 2>,
+        3 => ravel::<W, B, 3>,
+        4 => ravel::<W, B, 4>,
+        _ => ravel_any::<W, B>,
+    }
+}
+
+fn ravel<W: Word<B>, const B: usize, const N: usize>(
+    raw: &[u8],
+    columns: &[Column],
+    out: &mut [u64],
+) -> bool {
+    let Some(columns) = columns.first_chunk::<N>() else { return false };
+    let tuples = raw.as_chunks::<B>().0.as_chunks::<N>().0;
+    let mut inside = true;
+    for (out, tuple) in out.iter_mut().zip(tuples) {
+        let mut offset = 0u64;
+        for (&number, column) in tuple.iter().zip(columns) {
+            let number = W::wide(number);
+            inside &= number < column.len;
+            // no overflow where all numbers are inside
+            offset = offset.wrapping_add(number.wrapping_mul(column.stride));
+        }
+        *out = offset;
+    }
+    inside
+}
+
+/// The same for any count of numbers, 0 included.
+fn ravel_any<W: Word<B>, const B: usize>(raw: &[u8], columns: &[Column], out: &mut [u64]) -> bool {
+    let numbers = raw.as_chunks::<B>().0;
+    out.fill(0);
+    let mut inside = true;
+    for (place, column) in columns.iter().enumerate() {
+        let numbers = numbers.iter().skip(place).step_by(columns.len());
+        for (out, &number) in out.iter_mut().zip(numbers) {
+            let number = W::wide(number);
+            inside &= number < column.len;
+            *out = out.wrapping_add(number.wrapping_mul(column.stride));
+        }
+    }
+    inside
+}
+
+/// A number of `B` bytes as a file holds it.
+trait Word<const B: usize> {
+    /// Its value in 64 bits; negative ones become larger than any length of an axis.
+    fn wide(bytes: [u8; B]) -> u64;
+}
+
+/// A number with its most significant byte first.
+struct Swapped<T>(T);
+
+macro_rules! words {
+    ($($integer:ty, $bytes:literal;)*) => {$(
+        impl Word<$bytes> for $integer {
+            #[inline]
+            fn wide(bytes: [u8; $bytes]) -> u64 {
+                // sign-extending where the type is signed
+                <$integer>::from_le_bytes(bytes) as i64 as u64
+            }
+        }
+
+        impl Word<$bytes> for Swapped<$integer> {
+            #[inline]
+            fn wide(bytes: [u8; $bytes]) -> u64 {
+                <$integer>::from_be_bytes(bytes) as i64 as u64
+            }
+        }
+    )*};
+}
+
+words! { i8, 1; u8, 1; i16, 2; u16, 2; i32, 4; u32, 4; i64, 8; u64, 8; }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(value: i128, width: usize, endian: Endian) -> Vec<u8> {
+        let mut bytes = value.to_le_bytes()[..width].to_vec();
+        if endian == Endian::Big {
+            bytes.reverse();
+        }
+        bytes
+    }
+
+    #[test]
+    fn every_type_is_read_exactly() {
+        let types = [
+            (Scalar::I8, i128::from(i8::MIN), i128::from(i8::MAX)),
+            (Scalar::I16, i128::from(i16::MIN), i128::from(i16::MAX)),
+            (Scalar::I32, i128::from(i32::MIN), i128::from(i32::MAX)),
+            (Scalar::I64, i128::from(i64::MIN), i128::from(i64::MAX)),
+            (Scalar::U8, 0, i128::from(u8::MAX)),
+            (Scalar::U16, 0, i128::from(u16::MAX)),
+            (Scalar::U32, 0, i128::from(u32::MAX)),
+            (Scalar::U64, 0, i128::from(u64::MAX)),
+        ];
+        for (scalar, low, high) in types {
+            for endian in [Endian::Little, Endian::Big] {
+                let integers = Integers::new(&DType::Scalar(scalar, endian)).unwrap();
+                for value in [low, 1, 100, high] {
+                    let raw = raw(value, integers.width, endian);
+                    assert_eq!(integers.value(&raw), value);
+                    for count in 1..6 {
+                        let columns = vec![Column { len: i64::MAX as u64, stride: 1 }; count];
+                        let (mut out, tuple) = ([7], raw.repeat(count));
+                        let inside = integers.ravel(count)(&tuple, &columns, &mut out);
+                        assert_eq!(inside, (0..i128::from(i64::MAX)).contains(&value));
+                        if inside && value < 1 << 40 {
+                            assert_eq!(i128::from(out[0]), value * count as i128);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_types_are_no_indices() {
+        for scalar in [Scalar::Bool, Scalar::F32, Scalar::C64, Scalar::BF16, Scalar::F4] {
+            assert_eq!(Integers::new(&DType::Scalar(scalar, Endian::Little)), None);
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! What the parsers of this module share: white space, Python's integer literals, errors with their
+//! position.
+//!
+//! Text is read in one pass from left to right, in linear time. A [`Literal`] holds any number of
+//! digits; the parser narrows it to what it needs (an index, a bound, a mask).
+//!
+//! The lexical rules are those of the Python language reference, "Integer literals"; the messages
+//! are Python's or NumPy's where they have one.
+
+use std::ops::Range;
+
+use super::Malformed;
+
+/// A text that is not a valid index expression, list or mask.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}")]
+pub struct ParseError {
+    /// The byte range of the error in the text; empty at its end.
+    pub span: Range<usize>,
+    /// What is wrong there.
+    pub kind: ParseErrorKind,
+}
+
+/// What is wrong with a text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseErrorKind {
+    /// Something else is expected here.
+    #[error("expected {expected}, found '{found}'")]
+    Unexpected {
+        /// What the grammar allows here.
+        expected: &'static str,
+        /// The character found, which is printable ASCII.
+        found: char,
+    },
+    /// The text ends too early.
+    #[error("expected {expected} at the end")]
+    UnexpectedEnd {
+        /// What the grammar allows here.
+        expected: &'static str,
+    },
+    /// A character that is not valid anywhere; digits and spaces must be ASCII.
+    #[error("invalid character {0:?} (U+{code:04X})", code = u32::from(*.0))]
+    InvalidCharacter(char),
+    /// An opening bracket that is never closed.
+    #[error("'{0}' was never closed")]
+    NeverClosed(char),
+    /// A closing bracket that was never opened.
+    #[error("unmatched '{0}'")]
+    Unmatched(char),
+    /// `0x` without digits, `1__0`, `12ab`.
+    #[error("invalid {0} literal")]
+    InvalidLiteral(&'static str),
+    /// `007`.
+    #[error("leading zeros in decimal integer literals are not permitted")]
+    LeadingZeros,
+    /// An integer past 64 bits where it must be exact.
+    #[error("{0} does not fit into 64 bits")]
+    TooLarge(&'static str),
+    /// Another Python expression: a float, a bool, a string, a name.
+    #[error(
+        "only integers, slices (':'), ellipsis ('...'), None and one list of integers are valid \
+         indices"
+    )]
+    NotAnIndex,
+    /// An ellipsis as the bound of a slice.
+    #[error("slice indices must be integers or None")]
+    NotABound,
+    /// A list inside a list.
+    #[error("a list of indices has one dimension only; more are a job for gather")]
+    NestedList,
+    /// Lists of different lengths or depths.
+    #[error("all lists of one depth must have one length")]
+    Ragged,
+    /// A negative mask.
+    #[error("a mask cannot be negative")]
+    NegativeMask,
+    /// Brackets nested too deeply.
+    #[error("too many nested brackets")]
+    TooDeep,
+    /// A broken rule of index expressions.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+}
+
+impl ParseErrorKind {
+    /// The error of this kind at a byte range of the text.
+    pub(super) fn at(self, span: Range<usize>) -> ParseError {
+        ParseError { span, kind: self }
+    }
+}
+
+/// An integer literal of any number of digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Literal {
+    pub(super) negative: bool,
+    /// Exact up to 2^128 - 1, where it saturates.
+    pub(super) magnitude: u128,
+}
+
+impl Literal {
+    /// The value, if it fits into 64 bits.
+    pub(super) fn exact(self) -> Option<i64> {
+        let magnitude = i128::try_from(self.magnitude).ok()?;
+        i64::try_from(if self.negative { -magnitude } else { magnitude }).ok()
+    }
+
+    /// The nearest 64-bit value.
+    pub(super) fn saturated(self) -> i64 {
+        self.exact().unwrap_or(if self.negative { i64::MIN } else { i64::MAX })
+    }
+}
+
+/// A position in a part of a text.
+pub(super) struct Cursor<'a> {
+    text: &'a str,
+    /// Byte offset of the next character; always on a character boundary.
+    pub(super) at: usize,
+    end: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(text: &'a str, part: Range<usize>) -> Self {
+        Cursor { text, at: part.start, end: part.end }
+    }
+
+    /// The rest of the part, as bytes.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.text.as_bytes().get(self.at..self.end).unwrap_or_default()
+    }
+
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.rest().first().copied()
+    }
+
+    /// Steps over `token`, if it is next.
+    pub(super) fn eat(&mut self, token: &str) -> bool {
+        let found = self.rest().starts_with(token.as_bytes());
+        self.at += if found { token.len() } else { 0 };
+        found
+    }
+
+    pub(super) fn skip_space(&mut self) {
+        self.skip_while(|byte| byte.is_ascii_whitespace());
+    }
+
+    /// Steps over ASCII bytes that satisfy `is_part`.
+    fn skip_while(&mut self, is_part: impl Fn(&u8) -> bool) {
+        self.at += self.rest().iter().take_while(|&byte| byte.is_ascii() && is_part(byte)).count();
+    }
+
+    /// Steps over a run of letters, digits and underscores.
+    pub(super) fn word(&mut self) -> &'a [u8] {
+        let start = self.at;
+        self.skip_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        self.text.as_bytes().get(start..self.at).unwrap_or_default()
+    }
+
+    /// An optional sign, white space, digits: `-1`, `+ 1_000`, `0x_ff`.
+    pub(super) fn integer(&mut self) -> Result<Literal, ParseError> {
+        let negative = self.eat("-");
+        if negative || self.eat("+") {
+            self.skip_space();
+        }
+        if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            return Err(self.unexpected("an integer"));
+        }
+        let start = self.at;
+        let word = self.word();
+        let magnitude = magnitude(word).map_err(|kind| kind.at(start..self.at))?;
+        Ok(Literal { negative, magnitude })
+    }
+
+    /// The error for the next character, or for the end of the text.
+    pub(super) fn unexpected(&self, expected: &'static str) -> ParseError {
+        let rest = self.text.get(self.at..self.end).unwrap_or_default();
+        let Some(found) = rest.chars().next() else {
+            return ParseErrorKind::UnexpectedEnd { expected }.at(self.at..self.at);
+        };
+        let kind = match found {
+            ']' | ')' => ParseErrorKind::Unmatched(found),
+            ' '..='~' => ParseErrorKind::Unexpected { expected, found },
+            _ => ParseErrorKind::InvalidCharacter(found),
+        };
+        kind.at(self.at..self.at + found.len_utf8())
+    }
+}
+
+fn magnitude(word: &[u8]) -> Result<u128, ParseErrorKind> {
+    let (radix, name, digits) = match word {
+        [b'0', b'x' | b'X', digits @ ..] => (16, "hexadecimal", digits),
+        [b'0', b'o' | b'O', digits @ ..] => (8, "octal", digits),
+        [b'0', b'b' | b'B', digits @ ..] => (2, "binary", digits),
+        digits => (10, "decimal", digits),
+    };
+    let mut value = 0u128;
+    // An underscore must be between two digits, or between the prefix and a digit.
+    let mut underscore_allowed = radix != 10;
+    let mut complete = false;
+    for &byte in digits {
+        match char::from(byte).to_digit(radix) {
+            Some(digit) => {
+                value = value.saturating_mul(radix.into()).saturating_add(digit.into());
+                (underscore_allowed, complete) = (true, true);
+            }
+            None if byte == b'_' && underscore_allowed => {
+                (underscore_allowed, complete) = (false, false);
+            }
+            None => return Err(ParseErrorKind::InvalidLiteral(name)),
+        }
+    }
+    match word {
+        _ if !complete => Err(ParseErrorKind::InvalidLiteral(name)),
+        [b'0', ..] if radix == 10 && value != 0 => Err(ParseErrorKind::LeadingZeros),
+        _ => Ok(value),
+    }
+}
+
+/// `range` without white space at its ends.
+pub(super) fn trim(text: &str, range: Range<usize>) -> Range<usize> {
+    let part = text.as_bytes().get(range.clone()).unwrap_or_default();
+    let start = range.start + (part.len() - part.trim_ascii_start().len());
+    start..(range.start + part.trim_ascii_end().len()).max(start)
+}
+
+/// The range inside the brackets, if `range`, trimmed, begins with an opening bracket and ends with
+/// the one that closes it.
+pub(super) fn enclosed(text: &str, range: Range<usize>, brackets: [u8; 2]) -> Option<Range<usize>> {
+    let range = trim(text, range);
+    let part = text.as_bytes().get(range.clone())?;
+    let [open, close] = brackets;
+    let matches = part.first() == Some(&open)
+        && part.last() == Some(&close)
+        && closing(part) == Some(part.len() - 1);
+    matches.then(|| range.start + 1..range.end - 1)
+}
+
+/// The offset of the bracket that closes the one at the start of `part`.
+pub(super) fn closing(part: &[u8]) -> Option<usize> {
+    let mut depth = 0usize;
+    part.iter().position(|byte| {
+        match byte {
+            b'[' | b'(' => depth += 1,
+            b']' | b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn integer(text: &str) -> Result<i64, ParseErrorKind> {
+        let mut cursor = Cursor::new(text, 0..text.len());
+        let literal = cursor.integer().map_err(|error| error.kind)?;
+        assert_eq!(cursor.at, text.len());
+        Ok(literal.saturated())
+    }
+
+    #[test]
+    fn integers_are_read_as_in_python() {
+        for (text, value) in [
+            ("0", 0),
+            ("00_0", 0),
+            ("-1", -1),
+            ("- \t1", -1),
+            ("+1_000", 1000),
+            ("0x_1F", 31),
+            ("0B1_0", 2),
+            ("-0o17", -15),
+            ("9223372036854775807", i64::MAX),
+            ("-9223372036854775808", i64::MIN),
+            ("9223372036854775808", i64::MAX),
+        ] {
+            assert_eq!(integer(text), Ok(value), "{text}");
+        }
+        assert_eq!(integer(&"9".repeat(100_000)), Ok(i64::MAX));
+        assert_eq!(integer(&format!("-0x{}", "f".repeat(100_000))), Ok(i64::MIN));
+    }
+
+    #[test]
+    fn other_integers_are_refused() {
+        for text in ["1_", "1__0", "0x", "0x_", "0x__1", "0b2", "0o8", "12ab", "1e5", "0_x1"] {
+            assert!(matches!(integer(text), Err(ParseErrorKind::InvalidLiteral(_))), "{text}");
+        }
+        for text in ["007", "0_7", "-01"] {
+            assert_eq!(integer(text), Err(ParseErrorKind::LeadingZeros), "{text}");
+        }
+        for text in ["--1", "+-1", "_1", "-"] {
+            assert!(integer(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn enclosed_wants_the_matching_bracket_at_the_end() {
+        let inside = |text: &'static str| enclosed(text, 0..text.len(), *b"[]").map(|r| &text[r]);
+        assert_eq!(inside(" [1, 2] "), Some("1, 2"));
+        assert_eq!(inside("[[1], 2]"), Some("[1], 2"));
+        for text in ["", "[", "]", "[1], [2]", "[1, 2)", "[1", "1]"] {
+            assert_eq!(inside(text), None, "{text}");
+        }
+        assert_eq!(trim("   ", 0..3), 3..3);
+    }
+}

@@ -1,0 +1,346 @@
+//! Strided runs of bytes: the one description of memory that all of the engine shares.
+//!
+//! [`Runs`] is an offset, axes with signed strides, and the length of the contiguous run at each
+//! position, all in bytes. A [view](crate::view::View), a plan, a piece of it, the slab of a gather
+//! and both sides of an assignment each hold one. Its *dense bytes* are its runs one after the
+//! other, the last axis fastest: what an output holds.
+//!
+//! ```text
+//!   dense    |    range     |        the runs, one after the other
+//!               ▲▲▲│▲▲▲▲│▲
+//!   file     ··███···████···████··   the end of a row, whole rows, the beginning of one
+//! ```
+//!
+//! ```
+//! use tslice::runs::{Axis, Runs};
+//! let axes = vec![Axis { len: 3, stride: 10 }, Axis { len: 4, stride: 1 }];
+//! let rows = Runs { offset: 100, axes, run: 1 };
+//! assert_eq!(rows.bytes(), 12);
+//! assert_eq!(rows.byte_bounds(), 100..124);
+//! let rows = rows.coalesced();
+//! assert_eq!((&rows.axes[..], rows.run), (&[Axis { len: 3, stride: 10 }][..], 4));
+//! assert_eq!(rows.positions().collect::<Vec<_>>(), [100, 110, 120]);
+//! let mut boxes = vec![];
+//! rows.split(2..8, &mut |part| Ok::<(), ()>(boxes.push((part.offset, part.bytes())))).unwrap();
+//! assert_eq!(boxes, [(102, 2), (110, 4)]);
+//! ```
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use crate::shape::MAX_NDIM;
+
+/// One axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// Its length, in items.
+    pub len: u64,
+    /// The distance between neighbours, in bytes; negative where the axis runs backwards.
+    pub stride: i64,
+}
+
+impl Axis {
+    /// Whether neighbours on `outer` are as far apart as this axis is long, so that both are one
+    /// axis of this stride.
+    pub(crate) fn merges_with(self, outer: Axis) -> bool {
+        i128::from(self.stride) * i128::from(self.len) == i128::from(outer.stride)
+    }
+}
+
+/// Runs of `run` bytes at all positions along `axes`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Runs {
+    /// Where the first run begins, in bytes.
+    pub offset: i64,
+    /// The axes, outermost first, at most [`MAX_NDIM`].
+    pub axes: Vec<Axis>,
+    /// Bytes a run.
+    pub run: u64,
+}
+
+impl Runs {
+    /// The bytes of all runs together.
+    pub fn bytes(&self) -> u64 {
+        dense_bytes(&self.axes, self.run)
+    }
+
+    /// From the lowest byte to the end of the highest (NumPy: `byte_bounds`). No axis may have
+    /// length 0.
+    pub fn byte_bounds(&self) -> Range<i64> {
+        let bounds = byte_bounds(&self.axes, self.run);
+        self.offset + bounds.start..self.offset + bounds.end
+    }
+
+    /// The same bytes in the fewest axes, with the longest run; of no bytes, one axis of length 0.
+    #[must_use]
+    pub fn coalesced(&self) -> Runs {
+        let (axes, run) = match self.bytes() {
+            0 => (vec![Axis { len: 0, stride: 0 }], self.run),
+            _ => coalesce(&self.axes, self.run),
+        };
+        Runs { offset: self.offset, axes, run }
+    }
+
+    /// Where each run begins, in the order of the dense bytes.
+    pub fn positions(&self) -> Positions<'_> {
+        positions(&self.axes, self.offset)
+    }
+
+    /// Where run `number` begins.
+    pub fn position(&self, number: u64) -> i64 {
+        self.offset + distance(&self.axes, number)
+    }
+
+    /// The range of bytes of the only run, where it is repeated along all axes.
+    pub fn repeated(&self) -> Option<Range<u64>> {
+        let repeated = !self.axes.is_empty() && self.axes.iter().all(|axis| axis.stride == 0);
+        let offset = self.offset as u64;
+        repeated.then_some(offset..offset + self.run)
+    }
+
+    /// Call `visit` with the boxes that hold a range of the dense bytes, in their order.
+    ///
+    /// # Errors
+    /// The first of `visit`'s.
+    pub fn split<E>(
+        &self,
+        range: Range<u64>,
+        visit: &mut impl FnMut(Runs) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        split(&self.axes, self.run, self.offset, range, visit)
+    }
+
+    /// Two views of one shape and item size, both in the memory order of the first: its axes from
+    /// the longest stride to the shortest, all forward, so that its bytes ascend and its runs are
+    /// as long as they can be. The axes of the second follow. Both are coalesced.
+    pub fn pair_in_memory_order(first: &Runs, second: &Runs) -> (Runs, Runs) {
+        let mut offsets = (first.offset, second.offset);
+        let pairs = first.axes.iter().copied().zip(second.axes.iter().copied());
+        let mut pairs: Vec<(Axis, Axis)> = pairs.filter(|(axis, _)| axis.len != 1).collect();
+        for (axis, other) in pairs.iter_mut().filter(|(axis, _)| axis.stride < 0) {
+            let last = axis.len as i64 - 1;
+            offsets.0 += axis.stride * last;
+            offsets.1 += other.stride * last;
+            (axis.stride, other.stride) = (-axis.stride, -other.stride);
+        }
+        pairs.sort_by_key(|(axis, _)| Reverse(axis.stride));
+        let (axes, others) = pairs.into_iter().unzip();
+        (
+            Runs { offset: offsets.0, axes, run: first.run }.coalesced(),
+            Runs { offset: offsets.1, axes: others, run: second.run }.coalesced(),
+        )
+    }
+}
+
+/// The bytes of runs of `run` bytes along `axes`.
+pub(crate) fn dense_bytes(axes: &[Axis], run: u64) -> u64 {
+    if axes.iter().any(|axis| axis.len == 0) {
+        return 0;
+    }
+    axes.iter().fold(run, |bytes, axis| bytes * axis.len)
+}
+
+/// The bytes that runs of `run` bytes along `axes` touch, counted from the first run's first byte:
+/// the start is at most 0, the end at least `run`. No axis may have length 0.
+pub fn byte_bounds(axes: &[Axis], run: u64) -> Range<i64> {
+    axes.iter().fold(0..run as i64, |bounds, axis| {
+        let last = axis.stride * (axis.len as i64 - 1);
+        bounds.start + last.min(0)..bounds.end + last.max(0)
+    })
+}
+
+/// The length of [`byte_bounds`].
+pub(crate) fn span_bytes(axes: &[Axis], run: u64) -> u64 {
+    let bounds = byte_bounds(axes, run);
+    (bounds.end - bounds.start) as u64
+}
+
+/// Drop axes of length 1 and merge neighbours that are one; `run` and strides are in one unit.
+///
+/// Returns what is left, outermost first, and the run, which has grown by the innermost axis where
+/// its items are contiguous. No axis may have length 0.
+///
+/// ```
+/// use tslice::runs::{Axis, coalesce};
+/// // a crop of 3 rows of 4 whole, neighbouring, 8-byte items in rows of 64 bytes
+/// let axes = [Axis { len: 3, stride: 64 }, Axis { len: 1, stride: 0 }, Axis { len: 4, stride: 8 }];
+/// assert_eq!(coalesce(&axes, 8), (vec![Axis { len: 3, stride: 64 }], 32));
+/// ```
+pub fn coalesce(axes: &[Axis], mut run: u64) -> (Vec<Axis>, u64) {
+    let mut kept: Vec<Axis> = Vec::with_capacity(axes.len());
+    for &axis in axes.iter().rev().filter(|axis| axis.len != 1) {
+        match kept.last_mut() {
+            None if i64::try_from(run) == Ok(axis.stride) => run *= axis.len,
+            Some(inner) if inner.merges_with(axis) => inner.len *= axis.len,
+            _ => kept.push(axis),
+        }
+    }
+    kept.reverse();
+    (kept, run)
+}
+
+/// The index on each axis of item `number` (NumPy: `unravel_index`). Lengths and result run from
+/// the fastest axis to the slowest, so innermost first for C order.
+pub(crate) fn unravel_index(
+    lens: impl Iterator<Item = u64>,
+    number: u64,
+) -> impl Iterator<Item = u64> {
+    lens.scan(number, |rest, len| {
+        let index = *rest % len;
+        *rest /= len;
+        Some(index)
+    })
+}
+
+/// From the first item along `axes` to item `number`, in bytes.
+pub(crate) fn distance(axes: &[Axis], number: u64) -> i64 {
+    let indices = unravel_index(axes.iter().rev().map(|axis| axis.len), number);
+    axes.iter().rev().zip(indices).map(|(axis, index)| index as i64 * axis.stride).sum()
+}
+
+/// The position of each item along `axes` (outermost first), the first at `at`.
+pub(crate) fn positions(axes: &[Axis], at: i64) -> Positions<'_> {
+    let left = dense_bytes(axes, 1);
+    Positions { axes, indices: [0; MAX_NDIM], at, left }
+}
+
+/// An iterator over positions, the last axis fastest.
+#[derive(Clone, Debug)]
+pub struct Positions<'a> {
+    axes: &'a [Axis],
+    /// The index of the next item on each axis.
+    indices: [u64; MAX_NDIM],
+    /// The position of the next item.
+    at: i64,
+    left: u64,
+}
+
+impl Iterator for Positions<'_> {
+    type Item = i64;
+
+    #[inline]
+    fn next(&mut self) -> Option<i64> {
+        self.left = self.left.checked_sub(1)?;
+        let at = self.at;
+        let indices = &mut self.indices[..self.axes.len()];
+        for (index, axis) in indices.iter_mut().zip(self.axes).rev() {
+            self.at += axis.stride;
+            *index += 1;
+            if *index < axis.len {
+                break;
+            }
+            self.at -= axis.stride * axis.len as i64;
+            *index = 0;
+        }
+        Some(at)
+    }
+}
+
+fn split<E>(
+    axes: &[Axis],
+    run: u64,
+    offset: i64,
+    range: Range<u64>,
+    visit: &mut impl FnMut(Runs) -> Result<(), E>,
+) -> Result<(), E> {
+    let Some((&axis, inner)) = axes.split_first() else {
+        let run = range.end - range.start;
+        return visit(Runs { offset: offset + range.start as i64, axes: vec![], run });
+    };
+    let item = dense_bytes(inner, run);
+    let at = |index: u64| offset + axis.stride * index as i64;
+    let (mut index, skipped) = (range.start / item, range.start % item);
+    let (end, rest) = (range.end / item, range.end % item);
+    if index == end {
+        return split(inner, run, at(index), skipped..rest, visit);
+    }
+    if skipped > 0 {
+        split(inner, run, at(index), skipped..item, visit)?;
+        index += 1;
+    }
+    if index < end {
+        let axes = [&[Axis { len: end - index, ..axis }], inner].concat();
+        visit(Runs { offset: at(index), axes, run })?;
+    }
+    if rest > 0 { split(inner, run, at(end), 0..rest, visit) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn runs() -> impl Strategy<Value = Runs> {
+        let axis = (1u64..5, -60i64..60).prop_map(|(len, stride)| Axis { len, stride });
+        (prop::collection::vec(axis, 0..5), 1u64..9).prop_map(|(axes, run)| Runs {
+            offset: 1000,
+            axes,
+            run,
+        })
+    }
+
+    /// The position of each dense byte, by nested counting.
+    fn byte_positions(runs: &Runs) -> Vec<i64> {
+        let mut starts = vec![runs.offset];
+        for axis in &runs.axes {
+            let along = |at: i64| (0..axis.len as i64).map(move |index| at + index * axis.stride);
+            starts = starts.into_iter().flat_map(along).collect();
+        }
+        starts.into_iter().flat_map(|at| at..at + runs.run as i64).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn all_ways_over_runs_agree(runs in runs(), range in (0u64..3000, 0u64..3000)) {
+            let expected = byte_positions(&runs);
+            prop_assert_eq!(expected.len() as u64, runs.bytes());
+            prop_assert_eq!(&byte_positions(&runs.coalesced()), &expected);
+            let bounds = runs.byte_bounds();
+            prop_assert_eq!(expected.iter().min(), Some(&bounds.start));
+            prop_assert_eq!(expected.iter().max(), Some(&(bounds.end - 1)));
+            let starts: Vec<i64> = runs.positions().collect();
+            let step = runs.run as usize;
+            prop_assert_eq!(&starts, &expected.iter().copied().step_by(step).collect::<Vec<_>>());
+            for (number, &start) in starts.iter().enumerate() {
+                prop_assert_eq!(runs.position(number as u64), start);
+            }
+            let end = range.0.max(range.1).min(runs.bytes());
+            let range = range.0.min(range.1).min(end)..end;
+            let mut bytes = Vec::new();
+            runs.split(range.clone(), &mut |part| {
+                bytes.extend(byte_positions(&part));
+                Ok::<(), ()>(())
+            }).unwrap();
+            prop_assert_eq!(&bytes[..], &expected[range.start as usize..range.end as usize]);
+        }
+
+        #[test]
+        fn pairs_keep_their_partners(first in runs(), strides in prop::collection::vec(-60i64..60, 4)) {
+            let axes = first.axes.iter().zip(strides).map(|(axis, stride)| Axis { stride, ..*axis });
+            let second = Runs { offset: 5000, axes: axes.collect(), run: first.run };
+            let first = Runs { axes: first.axes[..second.axes.len()].to_vec(), ..first };
+            let (a, b) = Runs::pair_in_memory_order(&first, &second);
+            let pairs = |a: &Runs, b: &Runs| {
+                let mut pairs: Vec<(i64, i64)> =
+                    byte_positions(a).into_iter().zip(byte_positions(b)).collect();
+                pairs.sort_unstable();
+                pairs
+            };
+            prop_assert_eq!(pairs(&a, &b), pairs(&first, &second));
+            prop_assert!(a.axes.is_sorted_by_key(|axis| Reverse(axis.stride)));
+            prop_assert!(a.axes.iter().all(|axis| axis.stride >= 0));
+        }
+    }
+
+    #[test]
+    fn runs_of_no_bytes_have_no_parts() {
+        let axes = vec![Axis { len: 1 << 40, stride: 1 }, Axis { len: 0, stride: 9 }];
+        let axes = [axes, vec![Axis { len: 1 << 40, stride: 1 }]].concat();
+        let runs = Runs { offset: 0, axes, run: 8 };
+        assert_eq!((runs.bytes(), runs.coalesced().bytes(), runs.positions().count()), (0, 0, 0));
+    }
+}

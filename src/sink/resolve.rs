@@ -1,0 +1,129 @@
+//! Where a path leads: symbolic links followed, the kind of thing at their end found out.
+//!
+//! An output replaces what its name stands for, so a link goes on pointing: the name that is
+//! written is the last one of the chain, also when nothing is there yet. From here on that is a
+//! name in an open directory, which nobody can exchange under us.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, fstat, fstatfs, openat, readlinkat, statat,
+};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::{SinkError, SinkOptions};
+
+/// How many links are followed, as in the kernel.
+const LINKS: usize = 40;
+
+/// What a path leads to.
+pub(super) enum Resolved {
+    /// This process's standard output, under one of its names.
+    Stdout,
+    /// A FIFO or device that exists, or whatever another open descriptor stands for.
+    Special(SpecialFile),
+    /// A regular file, or nothing yet.
+    File(FileAt),
+}
+
+/// Something that is written as it stands.
+pub(super) struct SpecialFile {
+    pub(super) dir: OwnedFd,
+    pub(super) name: OsString,
+}
+
+/// A name in a directory, for a regular file.
+#[derive(Clone, Debug)]
+pub(super) struct FileAt {
+    pub(super) dir: Arc<OwnedFd>,
+    pub(super) name: OsString,
+    /// The permission bits of the file that has the name now.
+    pub(super) old_mode: Option<Mode>,
+}
+
+impl FileAt {
+    /// Refuse to replace what was not to be replaced.
+    pub(super) fn check_overwrite(&self, options: SinkOptions) -> Result<(), SinkError> {
+        if self.old_mode.is_some() && !options.force {
+            Err(SinkError::AlreadyExists)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Follow `path` to its end.
+pub(super) fn resolve(path: &Path) -> Result<Resolved, SinkError> {
+    let failed = SinkError::os::<Errno>("cannot be created");
+    let (mut dir, mut name) = step(CWD, path)?;
+    for _ in 0..LINKS {
+        let stat = match statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => {
+                return Ok(Resolved::File(FileAt { dir: Arc::new(dir), name, old_mode: None }));
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => return Err(SinkError::IsADirectory),
+            FileType::RegularFile => {
+                let old_mode = Some(Mode::from_raw_mode(stat.st_mode & 0o777));
+                return Ok(Resolved::File(FileAt { dir: Arc::new(dir), name, old_mode }));
+            }
+            FileType::Symlink if is_proc(&dir) => return descriptor(dir, name),
+            FileType::Symlink => {
+                let link = readlinkat(&dir, &name, Vec::new()).map_err(&failed)?;
+                let link = PathBuf::from(OsString::from_vec(link.into_bytes()));
+                (dir, name) = step(dir, &link)?;
+            }
+            _ => return Ok(Resolved::Special(SpecialFile { dir, name })),
+        }
+    }
+    Err(failed(Errno::LOOP))
+}
+
+/// Open the directory of `path`, which starts at `from`, and give the name that is left.
+fn step(from: impl AsFd, path: &Path) -> Result<(OwnedFd, OsString), SinkError> {
+    let failed = SinkError::os("cannot be created");
+    let bytes = path.as_os_str().as_bytes();
+    if bytes.is_empty() {
+        return Err(failed(Errno::NOENT));
+    }
+    // `Path` overlooks what stands at the end here, the kernel does not.
+    if bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
+        return Err(SinkError::IsADirectory);
+    }
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(SinkError::IsADirectory);
+    };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    // Not opened for reading, which is a right of its own that a drop-box doesn't grant.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let dir = retry_on_intr(|| openat(&from, parent, flags, Mode::empty())).map_err(failed)?;
+    Ok((dir, name.to_owned()))
+}
+
+/// The links of `/proc/self/fd`, to which `/dev/stdout` and `/dev/fd/3` lead, stand for open
+/// descriptors, whatever their text says.
+fn descriptor(dir: OwnedFd, name: OsString) -> Result<Resolved, SinkError> {
+    let stat = statat(&dir, &name, AtFlags::empty()).map_err(SinkError::os("cannot be opened"))?;
+    let stdout = fstat(std::io::stdout()).ok();
+    if name == OsStr::new("1")
+        && stdout.is_some_and(|stdout| (stdout.st_dev, stdout.st_ino) == (stat.st_dev, stat.st_ino))
+    {
+        return Ok(Resolved::Stdout);
+    }
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => Err(SinkError::IsADirectory),
+        _ => Ok(Resolved::Special(SpecialFile { dir, name })),
+    }
+}
+
+fn is_proc(dir: &OwnedFd) -> bool {
+    const PROC: u32 = 0x9fa0;
+    fstatfs(dir).is_ok_and(|fs| fs.f_type as u32 == PROC)
+}

@@ -1,0 +1,153 @@
+//! StdStream output, and FIFOs and devices that exist: bytes leave as they are written.
+//!
+//! Nothing can be taken back here, so there is no "whole or not at all"; `commit` still refuses
+//! an output with bytes missing. A regular file on standard output (`> out.npy`) is written by
+//! position from where it stands, unless the shell opened it with `>>`, where positions are
+//! ignored; everything else is written in order.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::sync::{Mutex, PoisonError};
+
+use rustix::event::PollFlags;
+use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, openat, statat};
+
+use rustix::io::retry_on_intr;
+
+use super::resolve::SpecialFile;
+use super::{Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz};
+use crate::os;
+use crate::os::stdio::{StdStream, closed_at_start};
+
+/// An output that takes its bytes in order.
+#[derive(Debug)]
+pub struct StreamSink {
+    file: File,
+    options: SinkOptions,
+    /// How many bytes were written.
+    position: Mutex<u64>,
+    /// The position of byte 0, where the bytes may come in any order.
+    start: Option<u64>,
+}
+
+impl StreamSink {
+    /// Write to standard output.
+    ///
+    /// # Errors
+    /// [`SinkError::StdoutClosed`].
+    pub fn stdout(options: SinkOptions) -> Result<Self, SinkError> {
+        if closed_at_start(StdStream::Output) {
+            return Err(SinkError::StdoutClosed);
+        }
+        let fd = io::stdout().as_fd().try_clone_to_owned().map_err(SinkError::Io)?;
+        Ok(Self::new(fd, options))
+    }
+
+    /// Write to what has this name now.
+    pub(super) fn open(stream: &SpecialFile, options: SinkOptions) -> Result<Self, SinkError> {
+        let failed = SinkError::os("cannot be opened");
+        let mut flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let stat = statat(&stream.dir, &stream.name, rustix::fs::AtFlags::empty());
+        // Only /dev/fd/3 and the like can be a regular file here. Opening it anew loses the
+        // position of descriptor 3, which is nearly always the end.
+        if stat.is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::RegularFile) {
+            flags |= OFlags::APPEND;
+        }
+        let fd = retry_on_intr(|| openat(&stream.dir, &stream.name, flags, Mode::empty()));
+        Ok(Self::new(fd.map_err(failed)?, options))
+    }
+
+    fn new(fd: OwnedFd, options: SinkOptions) -> Self {
+        ignore_sigxfsz();
+        os::enlarge_pipe(&fd);
+        let file = File::from(fd);
+        let start = positional(&file);
+        Self { file, options, position: Mutex::new(0), start }
+    }
+
+    /// Write all of `bytes` by position, and count them.
+    fn write_all_at(&self, start: u64, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let at = start.checked_add(offset).ok_or(ErrorKind::FileTooLarge)?;
+        self.file.write_all_at(bytes, at)?;
+        *self.position.lock().unwrap_or_else(PoisonError::into_inner) += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Write all of `bytes`, counting what could be written.
+    fn write_all(&self, mut bytes: &[u8], position: &mut u64) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match (&self.file).write(bytes) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    bytes = bytes.get(count..).unwrap_or_default();
+                    *position += count as u64;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    os::wait(&self.file, PollFlags::OUT)?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where a file stands that can be written by position.
+fn positional(mut file: &File) -> Option<u64> {
+    let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
+    let appends = fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::APPEND));
+    if regular && !appends { file.stream_position().ok() } else { None }
+}
+
+impl Sink for StreamSink {
+    fn order(&self) -> WriteOrder {
+        if self.start.is_some() { WriteOrder::Any } else { WriteOrder::Ascending }
+    }
+
+    fn is_atomic(&self) -> bool {
+        false
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        let count = bytes.len() as u64;
+        if let Some(len) = self.options.len
+            && count > len.saturating_sub(offset)
+        {
+            return Err(SinkError::OutOfBounds { offset, count, len });
+        }
+        if let Some(start) = self.start {
+            return self.write_all_at(start, offset, bytes).map_err(SinkError::Io);
+        }
+        let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        if offset != *position {
+            return Err(SinkError::OutOfOrder { expected: *position, offset });
+        }
+        self.write_all(bytes, &mut position).map_err(|error| match error.kind() {
+            ErrorKind::BrokenPipe => SinkError::BrokenPipe,
+            _ => SinkError::Io(error),
+        })
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+        let written = self.position.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(len) = self.options.len
+            && written != len
+        {
+            return Err(SinkError::Incomplete { written, len });
+        }
+        if let Some(start) = self.start {
+            // whoever writes next to the same redirection goes on behind
+            (&self.file).seek(SeekFrom::Start(start + written)).map_err(SinkError::Io)?;
+        }
+        // Only a file has a disk to wait for. One on the network is waited for in any case, since
+        // it may keep its errors for `close`, whose result nobody sees.
+        let regular = self.file.metadata().is_ok_and(|metadata| metadata.is_file());
+        if regular && (self.options.fsync || os::is_network(&self.file)) {
+            self.file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! Temporary names, which a signal must not leave behind.
+//!
+//! While a [`TempName`] lives, SIGINT, SIGTERM and SIGHUP unlink its name before they end the
+//! process as they would have. Their handler is a thread that is started with the first name, so
+//! a process that makes none keeps its signals as they were. One lock is held over every change
+//! of a name, and by the thread until the process is dead: no name can slip through.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{AtFlags, unlinkat};
+use rustix::io::Errno;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+
+/// A temporary name in a directory; dropping it unlinks it.
+#[derive(Clone, Debug)]
+struct TempPath {
+    dir: Arc<OwnedFd>,
+    name: String,
+    /// The names of the files in it, where it is a folder.
+    files: Option<Vec<String>>,
+}
+
+impl TempPath {
+    fn unlink(&self) {
+        // Nothing could be done about a failure, and nobody be told.
+        let Some(files) = &self.files else {
+            let _ = unlinkat(&self.dir, &self.name, AtFlags::empty());
+            return;
+        };
+        // Where a signal asks for it, another thread may still be putting files into the folder.
+        for _ in 0..1000 {
+            for file in files {
+                let _ = unlinkat(&self.dir, format!("{}/{file}", self.name), AtFlags::empty());
+            }
+            match unlinkat(&self.dir, &self.name, AtFlags::REMOVEDIR) {
+                Err(Errno::NOTEMPTY | Errno::EXIST) => {}
+                _ => return,
+            }
+        }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.dir, &other.dir) && self.name == other.name
+    }
+}
+
+/// All names that exist now.
+static NAMES: Mutex<Vec<TempPath>> = Mutex::new(Vec::new());
+
+/// The owner of a temporary name.
+#[derive(Debug)]
+pub(super) struct TempName(TempPath);
+
+impl TempName {
+    /// Let `make` bring a name that nobody can guess into being in `dir`; with another one where
+    /// it says that the name exists.
+    pub(super) fn create<T>(
+        dir: &Arc<OwnedFd>,
+        make: impl Fn(&str) -> rustix::io::Result<T>,
+    ) -> io::Result<(Self, T)> {
+        Self::create_as(dir, None, make)
+    }
+
+    /// As [`TempName::create`] does, for a folder that is to hold files of these names.
+    pub(super) fn create_folder(
+        dir: &Arc<OwnedFd>,
+        files: Vec<String>,
+        make: impl Fn(&str) -> rustix::io::Result<()>,
+    ) -> io::Result<Self> {
+        Self::create_as(dir, Some(files), make).map(|(temp_name, ())| temp_name)
+    }
+
+    fn create_as<T>(
+        dir: &Arc<OwnedFd>,
+        files: Option<Vec<String>>,
+        make: impl Fn(&str) -> rustix::io::Result<T>,
+    ) -> io::Result<(Self, T)> {
+        watch()?;
+        let mut names = lock(&NAMES);
+        for _ in 0..1000 {
+            let name = TempPath { dir: Arc::clone(dir), name: unguessable(), files: files.clone() };
+            match make(&name.name) {
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+                Ok(made) => {
+                    names.push(name.clone());
+                    return Ok((Self(name), made));
+                }
+            }
+        }
+        Err(Errno::EXIST.into())
+    }
+
+    /// The name for the time being.
+    pub(super) fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Let `place` move the name to where it belongs. Where that fails the name is unlinked.
+    pub(super) fn persist(
+        self,
+        place: impl FnOnce(&str) -> rustix::io::Result<()>,
+    ) -> io::Result<()> {
+        self.persist_from(|_, name| place(name))
+    }
+
+    /// As [`TempName::persist`], to another directory than the one that it lies in.
+    pub(super) fn persist_from(
+        self,
+        place: impl FnOnce(&OwnedFd, &str) -> rustix::io::Result<()>,
+    ) -> io::Result<()> {
+        // Released before `self` is dropped, which locks again.
+        let mut names = lock(&NAMES);
+        place(&self.0.dir, &self.0.name)?;
+        names.retain(|name| !name.is(&self.0));
+        Ok(())
+    }
+}
+
+impl Drop for TempName {
+    fn drop(&mut self) {
+        let mut names = lock(&NAMES);
+        if let Some(at) = names.iter().position(|name| name.is(&self.0)) {
+            names.swap_remove(at).unlink();
+        }
+    }
+}
+
+/// Twelve digits out of the randomness that std draws for its hash maps.
+fn unguessable() -> String {
+    let random = RandomState::new().hash_one(std::process::id());
+    format!(".tslice-{:012x}", random >> 16)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Start the thread that waits for signals, once.
+fn watch() -> io::Result<()> {
+    static STARTED: Mutex<bool> = Mutex::new(false);
+    let mut started = lock(&STARTED);
+    if *started {
+        return Ok(());
+    }
+    let ignored = ignored();
+    let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|s| ignored >> (s - 1) & 1 == 0);
+    let mut signals = Signals::new(heeded)?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        for signal in signals.forever() {
+            let names = lock(&NAMES);
+            names.iter().for_each(TempPath::unlink);
+            // Does not come back, and so never lets go of the names.
+            let _ = emulate_default_handler(signal);
+        }
+    })?;
+    *started = true;
+    Ok(())
+}
+
+/// The signals that this process was told to ignore, bit n-1 for signal n: under nohup, or in
+/// the background of a script, they must not begin to kill.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}

@@ -1,0 +1,219 @@
+//! A zip archive of deflated members, as np.savez_compressed writes it: it takes the bytes that a
+//! [`ZipSink`](super::ZipSink) takes, at the same positions, but in order, and passes on fewer.
+//!
+//! ```text
+//!   taken    │ head │ data ...            │ head │ data ...
+//!   written  │ local header │ deflated .. │ local header │ deflated .. │ directory │ end
+//! ```
+//!
+//! How long a deflated member is shows at its end. Its local header is written then, where the
+//! output can be written at any position; elsewhere the CRC and the sizes follow the member. The
+//! compressor gets blocks of one length, counted from the member's beginning, whatever the lengths
+//! in which they came: the same bytes every time.
+
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+
+use crc32fast::Hasher;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+
+use super::ZipLayout;
+use super::headers::{LOCAL, MemberHeader, Method, directory};
+use crate::sink::{Sink, SinkError, WriteOrder};
+
+/// How many bytes are deflated at a time.
+const BLOCK: usize = 1 << 18;
+
+/// An archive of deflated members that is being written.
+pub struct DeflatedZipSink {
+    inner: Box<dyn Sink>,
+    layout: ZipLayout,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Where the next byte of the archive goes.
+    written: u64,
+    /// The members that are written; one that is not comes next.
+    done: Vec<Done>,
+    /// The member that is being written.
+    open: Option<Open>,
+}
+
+/// What is known of a member at its end.
+#[derive(Default)]
+struct Done {
+    start: u64,
+    stored: u64,
+    crc: u32,
+}
+
+/// A member on its way.
+struct Open {
+    /// Where its local header begins.
+    start: u64,
+    /// Bytes of its data that were taken.
+    taken: u64,
+    /// Bytes that were written of it, its local header aside.
+    stored: u64,
+    crc: Hasher,
+    /// Bytes that are not deflated yet, less than a block.
+    block: Vec<u8>,
+    encoder: DeflateEncoder<Vec<u8>>,
+}
+
+impl DeflatedZipSink {
+    /// Write an archive to `inner`, whose length must not have been announced.
+    ///
+    /// # Errors
+    /// [`SinkError::OutOfOrder`] where `inner` goes forward only and the layout is not made for it.
+    pub fn new(inner: Box<dyn Sink>, layout: ZipLayout) -> Result<DeflatedZipSink, SinkError> {
+        if inner.order() == WriteOrder::Ascending && !layout.forward {
+            return Err(SinkError::OutOfOrder { expected: 0, offset: layout.len() });
+        }
+        Ok(DeflatedZipSink { inner, layout, state: Mutex::default() })
+    }
+
+    fn record(&self, number: usize, done: &Done) -> MemberHeader<'_> {
+        let member = &self.layout.members[number].member;
+        MemberHeader {
+            name: &member.name,
+            method: Method::Deflated,
+            forward: self.layout.forward,
+            crc: done.crc,
+            size: member.len(),
+            stored: done.stored,
+            start: done.start,
+        }
+    }
+
+    /// End the members before member `number`, and begin those up to it.
+    fn advance(&self, state: &mut State, number: usize) -> Result<(), SinkError> {
+        loop {
+            let current = state.done.len();
+            if let Some(open) = state.open.take_if(|_| current < number) {
+                self.end(state, open)?;
+            } else if state.open.is_none() && current < self.layout.members.len() {
+                self.begin(state)?;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn begin(&self, state: &mut State) -> Result<(), SinkError> {
+        let (number, start) = (state.done.len(), state.written);
+        let member = &self.layout.members[number].member;
+        if self.layout.forward {
+            // its size is known, but means nothing as long as the other one is not
+            let unknown = MemberHeader { size: 0, ..self.record(number, &Done::default()) };
+            self.pass(&mut state.written, &unknown.local(0))?;
+        } else {
+            state.written += LOCAL + member.name.len() as u64;
+        }
+        let encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+        let (crc, block) = (Hasher::new(), Vec::with_capacity(BLOCK));
+        let open = state.open.insert(Open { start, taken: 0, stored: 0, crc, block, encoder });
+        self.deflate(&mut state.written, open, &member.head)
+    }
+
+    /// Deflate the next bytes of a member.
+    fn deflate(
+        &self,
+        written: &mut u64,
+        open: &mut Open,
+        mut bytes: &[u8],
+    ) -> Result<(), SinkError> {
+        open.crc.update(bytes);
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(BLOCK - open.block.len()));
+            open.block.extend(now);
+            bytes = later;
+            if open.block.len() == BLOCK {
+                open.encoder.write_all(&open.block).map_err(SinkError::Io)?;
+                open.block.clear();
+                let deflated = open.encoder.get_mut();
+                self.pass(written, deflated)?;
+                open.stored += deflated.len() as u64;
+                deflated.clear();
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&self, state: &mut State, open: Open) -> Result<(), SinkError> {
+        let Open { start, taken, mut stored, crc, block, mut encoder } = open;
+        let number = state.done.len();
+        let len = self.layout.members[number].member.data_len;
+        if taken != len {
+            return Err(SinkError::Incomplete { written: taken, len });
+        }
+        encoder.write_all(&block).map_err(SinkError::Io)?;
+        let last = encoder.finish().map_err(SinkError::Io)?;
+        self.pass(&mut state.written, &last)?;
+        stored += last.len() as u64;
+        let done = Done { start, stored, crc: crc.finalize() };
+        let record = self.record(number, &done);
+        self.pass(&mut state.written, &record.descriptor())?;
+        if !self.layout.forward {
+            self.inner.write_at(start, &record.local(0))?;
+        }
+        state.done.push(done);
+        Ok(())
+    }
+
+    /// Write the next bytes of the archive.
+    fn pass(&self, written: &mut u64, bytes: &[u8]) -> Result<(), SinkError> {
+        self.inner.write_at(*written, bytes)?;
+        *written += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+impl Sink for DeflatedZipSink {
+    fn order(&self) -> WriteOrder {
+        WriteOrder::Ascending
+    }
+
+    fn is_atomic(&self) -> bool {
+        self.inner.is_atomic()
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        let after = self.layout.members.partition_point(|placed| placed.data <= offset);
+        let Some(number) = after.checked_sub(1).filter(|_| !bytes.is_empty()) else {
+            return Ok(());
+        };
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *state;
+        self.advance(state, number)?;
+        let placed = &self.layout.members[number];
+        let (count, len) = (bytes.len() as u64, placed.data + placed.member.data_len);
+        if count > len.saturating_sub(offset) {
+            return Err(SinkError::OutOfBounds { offset, count, len });
+        }
+        let State { written, done, open } = state;
+        match open {
+            Some(open) if done.len() == number && placed.data + open.taken == offset => {
+                open.taken += count;
+                self.deflate(written, open, bytes)
+            }
+            open => {
+                let taken = open.as_ref().map_or(0, |open| open.taken);
+                let expected = self.layout.data().nth(done.len()).unwrap_or(len) + taken;
+                Err(SinkError::OutOfOrder { expected, offset })
+            }
+        }
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.advance(&mut state, self.layout.members.len())?;
+        let records = state.done.iter().enumerate().map(|(number, done)| self.record(number, done));
+        self.inner.write_at(state.written, &directory(records, state.written))?;
+        drop(state);
+        self.inner.commit()
+    }
+}

@@ -1,0 +1,155 @@
+//! What stands in a zip archive around the bytes of its members (APPNOTE.TXT 6.3.10): a local
+//! header before each, a descriptor after it where the output goes forward only, an entry for each
+//! in the directory, and the directory's end. Sizes and places are always told in 64 bits.
+//!
+//! Where members go, and what their bytes are, is not known here.
+
+/// What an archive says of a member.
+#[derive(Clone, Debug)]
+pub(super) struct MemberHeader<'a> {
+    /// Its name, of less than 65536 bytes.
+    pub(super) name: &'a str,
+    /// How its bytes are kept.
+    pub(super) method: Method,
+    /// Whether its CRC and sizes follow its bytes.
+    pub(super) forward: bool,
+    /// The CRC-32 of its bytes.
+    pub(super) crc: u32,
+    /// Its length in bytes.
+    pub(super) size: u64,
+    /// How many bytes it takes in the archive.
+    pub(super) stored: u64,
+    /// Where its local header begins, in bytes.
+    pub(super) start: u64,
+}
+
+/// How the bytes of a member are kept, by zip's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    /// As they are.
+    Stored = 0,
+    /// Deflated.
+    Deflated = 8,
+}
+
+/// Bytes of a local header without name and padding: 30, 20 of sizes in 64 bits, 4 before padding.
+pub(super) const LOCAL: u64 = 30 + 20 + 4;
+/// Bytes of a descriptor.
+pub(super) const DESCRIPTOR: u64 = 24;
+/// Bytes of an entry of the directory without its name: 46, and 28 of sizes and place in 64 bits.
+pub(super) const ENTRY: u64 = 46 + 28;
+/// Bytes of the end in 64 bits, its locator, and the end.
+pub(super) const ENDS: u64 = 56 + 20 + 22;
+/// The first day that a zip archive can name.
+const DATE: u16 = 1 << 5 | 1;
+
+impl MemberHeader<'_> {
+    /// The local header, with as many zeros as `padding` says at its end.
+    pub(super) fn local(&self, padding: u16) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend(b"PK\x03\x04");
+        self.describe(&mut bytes);
+        put16(&mut bytes, 20 + 4 + padding);
+        bytes.extend(self.name.as_bytes());
+        // sizes in 64 bits: the uncompressed, then the compressed one
+        put16(&mut bytes, 1);
+        put16(&mut bytes, 16);
+        put64(&mut bytes, self.size);
+        put64(&mut bytes, self.stored);
+        // a field that means nothing, and is as long as is needed
+        put16(&mut bytes, 0xa11e);
+        put16(&mut bytes, padding);
+        bytes.resize(bytes.len() + usize::from(padding), 0);
+        bytes
+    }
+
+    /// What follows the bytes of the member: nothing, unless the output goes forward only.
+    pub(super) fn descriptor(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if self.forward {
+            bytes.extend(b"PK\x07\x08");
+            put32(&mut bytes, self.crc);
+            put64(&mut bytes, self.stored);
+            put64(&mut bytes, self.size);
+        }
+        bytes
+    }
+
+    fn entry(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(b"PK\x01\x02");
+        put16(bytes, 3 << 8 | 45);
+        self.describe(bytes);
+        put16(bytes, 28);
+        bytes.extend([0; 6]);
+        put32(bytes, 0o100_644 << 16);
+        put32(bytes, u32::MAX);
+        bytes.extend(self.name.as_bytes());
+        put16(bytes, 1);
+        put16(bytes, 24);
+        put64(bytes, self.size);
+        put64(bytes, self.stored);
+        put64(bytes, self.start);
+    }
+
+    /// The fields that a local header and an entry of the directory share, up to the name's length.
+    fn describe(&self, bytes: &mut Vec<u8>) {
+        let names_are_utf8 = if self.name.is_ascii() { 0 } else { 1 << 11 };
+        let crc_follows = if self.forward { 1 << 3 } else { 0 };
+        put16(bytes, 45);
+        put16(bytes, names_are_utf8 | crc_follows);
+        put16(bytes, self.method as u16);
+        put16(bytes, 0);
+        put16(bytes, DATE);
+        put32(bytes, self.crc);
+        put32(bytes, u32::MAX);
+        put32(bytes, u32::MAX);
+        put16(bytes, self.name.len() as u16);
+    }
+}
+
+/// The central directory, which is to begin at byte `start`, and its end.
+pub(super) fn directory<'a>(
+    records: impl Iterator<Item = MemberHeader<'a>>,
+    start: u64,
+) -> Vec<u8> {
+    let (mut bytes, mut count) = (Vec::new(), 0u64);
+    for record in records {
+        record.entry(&mut bytes);
+        count += 1;
+    }
+    let size = bytes.len() as u64;
+    bytes.extend(b"PK\x06\x06");
+    put64(&mut bytes, 44);
+    put16(&mut bytes, 3 << 8 | 45);
+    put16(&mut bytes, 45);
+    put64(&mut bytes, 0);
+    for value in [count, count, size, start] {
+        put64(&mut bytes, value);
+    }
+    bytes.extend(b"PK\x06\x07");
+    put32(&mut bytes, 0);
+    put64(&mut bytes, start + size);
+    put32(&mut bytes, 1);
+    bytes.extend(b"PK\x05\x06");
+    bytes.extend([0; 4]);
+    for value in [count, count] {
+        put16(&mut bytes, value.min(0xffff) as u16);
+    }
+    for value in [size, start] {
+        put32(&mut bytes, value.min(0xffff_ffff) as u32);
+    }
+    put16(&mut bytes, 0);
+    bytes
+}
+
+fn put16(bytes: &mut Vec<u8>, value: u16) {
+    bytes.extend(value.to_le_bytes());
+}
+
+fn put32(bytes: &mut Vec<u8>, value: u32) {
+    bytes.extend(value.to_le_bytes());
+}
+
+fn put64(bytes: &mut Vec<u8>, value: u64) {
+    bytes.extend(value.to_le_bytes());
+}

@@ -1,0 +1,95 @@
+//! A file read by position: no map, so nothing that others do to the file can hurt.
+//!
+//! The way for network file systems, for files that others may cut short, for block devices, and
+//! for what cannot be mapped. Windows are read into the caller's scratch, best in large pieces.
+
+use std::fs::File;
+use std::io::{ErrorKind, IoSliceMut};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::{Advice as Fadvise, fadvise};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+
+use super::{Advice, Source, SourceError, checked_len};
+
+/// The longest window in bytes that is worth reading for a part of it.
+const WINDOW: u64 = 1 << 20;
+
+/// A file, or its tail from some byte on, read with `pread`.
+#[derive(Debug)]
+pub struct PreadSource {
+    file: File,
+    /// The byte of the file that is byte 0 of the source.
+    base: u64,
+    len: u64,
+}
+
+impl PreadSource {
+    /// Read `len` bytes of a file from byte `base` on.
+    pub fn new(file: File, base: u64, len: u64) -> Self {
+        // A file cannot reach past the end of the numbers.
+        Self { file, base, len: len.min(u64::MAX - base) }
+    }
+}
+
+impl Source for PreadSource {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn window<'a>(
+        &'a self,
+        range: Range<u64>,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], SourceError> {
+        let count = checked_len(&range, self.len)?;
+        // Scratch never becomes shorter, so that its bytes are zeroed once and not every time.
+        if scratch.len() < count {
+            scratch.resize(count, 0);
+        }
+        let window = &mut scratch[..count];
+        // Goes on after signals and short reads.
+        match self.file.read_exact_at(window, self.base + range.start) {
+            Ok(()) => Ok(window),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(SourceError::Truncated),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn window_limit(&self) -> Option<u64> {
+        Some(WINDOW)
+    }
+
+    fn verify(&self) -> Result<(), SourceError> {
+        // Whatever was not there was noticed by the read itself.
+        Ok(())
+    }
+
+    fn is_cached(&self, at: u64) -> bool {
+        is_cached(&self.file, self.base.saturating_add(at))
+    }
+
+    fn advise(&self, range: Range<u64>, advice: Advice) {
+        let advice = match advice {
+            Advice::Sequential => Fadvise::Sequential,
+            Advice::Random => Fadvise::Random,
+            Advice::WillNeed => Fadvise::WillNeed,
+            Advice::Populate => return,
+        };
+        let Some(count) = range.end.checked_sub(range.start) else { return };
+        let Some(start) = self.base.checked_add(range.start) else { return };
+        // A length of 0 would mean "to the end of the file".
+        if let Some(count) = std::num::NonZeroU64::new(count) {
+            let _ = fadvise(&self.file, start, Some(count), advice);
+        }
+    }
+}
+
+/// Whether byte `at` of a file can be read without waiting for a disk.
+pub(super) fn is_cached(file: &File, at: u64) -> bool {
+    let mut byte = [0];
+    let mut buffers = [IoSliceMut::new(&mut byte)];
+    let read = preadv2(file, &mut buffers, at, ReadWriteFlags::NOWAIT);
+    !matches!(read, Err(Errno::AGAIN))
+}

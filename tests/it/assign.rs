@@ -1,0 +1,401 @@
+//! `tslice assign` and `tslice scatter` through the binary: errors word for word, and the promises
+//! of -o and --in-place: kills, sparse files, values that lie in the target, several processes.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, MetadataExt, symlink};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tslice::dtype::DType;
+use tslice::format::safetensors;
+
+use crate::inputs::{F32, I64, U8, floats, npy_header, write_npy};
+use crate::program::{process, tslice};
+
+/// `a.npy`, 0 to 11 in shape (3, 4); `row.npy`, 70 to 73; `bytes.npy`; `two.safetensors`.
+fn directory() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    write_npy(&path("a.npy"), &F32, &[3, 4], &floats(0..12));
+    write_npy(&path("row.npy"), &F32, &[4], &floats(70..74));
+    write_npy(&path("bytes.npy"), &U8, &[4], &[1, 2, 3, 4]);
+    let tensors = [("x", &U8, &[2][..], 2), ("y", &U8, &[3][..], 3)];
+    let mut two = safetensors::header(&tensors, &Default::default()).unwrap();
+    two.extend([1, 2, 3, 4, 5]);
+    fs::write(path("two.safetensors"), two).unwrap();
+    dir
+}
+
+#[track_caller]
+fn succeeds(dir: &Path, args: &[&str]) {
+    let output = tslice(dir, args).output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+/// The command ends with `status`, says exactly `message`, and changes no file.
+#[track_caller]
+fn fails(args: &[&str], status: i32, message: &str) {
+    let dir = directory();
+    let state = || {
+        let mut files: Vec<_> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .map(|path| (fs::read(&path).unwrap(), path))
+            .collect();
+        files.sort();
+        files
+    };
+    let before = state();
+    let output = tslice(dir.path(), args).output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), message);
+    assert_eq!(output.status.code(), Some(status));
+    assert!(output.stdout.is_empty());
+    assert!(state() == before);
+}
+
+#[test]
+fn shapes_and_dtypes_must_be_the_slices() {
+    fails(
+        &["assign", "a.npy", "[0, :3]", "--value", "row.npy", "--in-place"],
+        1,
+        "tslice: row.npy: the value has shape (4,), the slice has shape (3,)\n",
+    );
+    fails(
+        &["assign", "a.npy", "[:0]", "--value", "row.npy", "--in-place"],
+        1,
+        "tslice: row.npy: the value has shape (4,), the slice has shape (0, 4)\n\
+         hint: --broadcast stretches it, as NumPy does\n",
+    );
+    fails(
+        &["assign", "a.npy", "[0, :3]", "--value", "row.npy", "--broadcast", "-o", "out.npy"],
+        1,
+        "tslice: row.npy: could not broadcast input array from shape (4,) into shape (3,)\n",
+    );
+    fails(
+        &["assign", "a.npy", "0", "--value", "bytes.npy", "-o", "out.npy"],
+        1,
+        "tslice: bytes.npy: the value has dtype uint8, the target has float32\n",
+    );
+    fails(
+        &["assign", "a.npy", "0", "--value", "two.safetensors", "--in-place"],
+        1,
+        "tslice: two.safetensors: the file holds 2 tensors, choose one with --value-tensor NAME\n\
+         hint: it holds x, y\n",
+    );
+}
+
+#[test]
+fn fill_takes_what_the_dtype_holds() {
+    let fill = |number: &'static str| ["assign", "bytes.npy", "--in-place", "--fill", number];
+    let range = ", which holds 0 to 255\n";
+    for (number, shown) in [("300", "300"), ("-1", "-1"), ("0x1_00", "0x1_00")] {
+        let message =
+            format!("tslice: --fill {shown}: {shown} does not fit into dtype uint8{range}");
+        fails(&fill(number), 1, &message);
+    }
+    for number in ["1.5", "nan", "-inf", "1e2", "1j"] {
+        let message = format!(
+            "tslice: --fill {number}: '{number}' is not an integer, which dtype uint8 asks for\n"
+        );
+        fails(&fill(number), 1, &message);
+    }
+    fails(&fill("ten"), 2, "tslice: --fill ten: 'ten' is not a number\n");
+}
+
+#[test]
+fn what_was_typed_is_checked() {
+    fails(
+        &["assign", "a.npy", "[[0, 2], :]", "--fill", "0", "--in-place"],
+        2,
+        "tslice: a list of integers cannot be assigned to\n  [[0, 2], :]\n   ^^^^^^\n\
+         hint: `tslice scatter` writes at listed positions\n",
+    );
+    fails(
+        &["assign", "a.npy", "[1, 9]", "--fill", "0", "--in-place"],
+        1,
+        "tslice: index 9 is out of bounds for axis 1 with size 4\n  [1, 9]\n      ^\n",
+    );
+    fails(
+        &["assign", "a.npy", "0", "--fill", "0", "-o", "out.safetensors"],
+        2,
+        "tslice: out.safetensors: the output is a copy of a.npy, in the npy format\n\
+         hint: give it a name that ends in .npy\n",
+    );
+    fails(
+        &["assign", "a.npy", "0", "--fill", "0", "-o", "row.npy"],
+        1,
+        "tslice: row.npy: the file exists\nhint: --force replaces it\n",
+    );
+    fails(
+        &["assign", "-", "0", "--fill", "0", "--in-place"],
+        2,
+        "tslice: TARGET must be a file, not standard input\n",
+    );
+    fails(
+        &["assign", "none.npy", "0", "--fill", "0", "--in-place"],
+        1,
+        "tslice: none.npy: No such file or directory\n",
+    );
+    fails(&["assign", ".", "0", "--fill", "0", "--in-place"], 1, "tslice: .: is a directory\n");
+}
+
+#[test]
+fn archives_and_checkpoints_are_left_alone() {
+    let dir = directory();
+    fs::write(dir.path().join("a.npz"), b"PK\x05\x06".repeat(8)).unwrap();
+    fs::write(dir.path().join("model.safetensors.index.json"), "{\"weight_map\": {}}").unwrap();
+    for (name, message) in [
+        ("a.npz", "a .npz archive cannot be changed"),
+        ("model.safetensors.index.json", "a sharded checkpoint cannot be changed as a whole"),
+    ] {
+        let output = tslice(dir.path(), &["assign", name, "0", "--fill", "0", "--in-place"]);
+        let output = { output }.output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.starts_with(&format!("tslice: {name}: {message}\nhint: ")), "{stderr}");
+    }
+}
+
+#[test]
+fn one_place_and_one_value_are_needed() {
+    let dir = directory();
+    for args in [
+        &["assign", "a.npy", "0", "--fill", "0"][..],
+        &["assign", "a.npy", "0", "--fill", "0", "--in-place", "-o", "out.npy"],
+        &["assign", "a.npy", "0", "--in-place"],
+        &["assign", "a.npy", "0", "--fill", "0", "--value", "row.npy", "--in-place"],
+        &["assign", "a.npy", "0", "--fill", "0", "--in-place", "--force"],
+        &["assign", "a.npy", "0", "--fill", "0", "--in-place", "--broadcast"],
+        &["assign", "a.npy", "0", "--fill", "0", "--in-place", "--value-tensor", "x"],
+        &["scatter", "a.npy", "--indices", "[[0]]", "--in-place"],
+        &["scatter", "a.npy", "--indices", "-", "--values", "-", "--in-place"],
+        &["scatter", "a.npy", "--indices", "[[0]]", "--values", "a.npy"],
+    ] {
+        let output = tslice(dir.path(), args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(output.stderr.starts_with(b"tslice: "));
+    }
+}
+
+#[test]
+fn scatter_names_what_does_not_fit() {
+    let scatter = |indices: &'static str| {
+        ["scatter", "a.npy", "--indices", indices, "--values", "a.npy", "-o", "out.npy"]
+    };
+    fails(
+        &scatter("[[0], [2], [3]]"),
+        1,
+        "tslice: indices[2] = [3] does not index into target of shape [3, 4]\n",
+    );
+    fails(
+        &scatter("[[0], [2]]"),
+        1,
+        "tslice: the values have shape [3, 4], but indices of shape [2, 1] into a target of shape \
+         [3, 4] ask for [2, 4]\n",
+    );
+    fails(
+        &scatter("[[0, 0, 0]]"),
+        1,
+        "tslice: indices of shape [1, 3] hold tuples of 3 numbers, but target of shape [3, 4] \
+         have 2 axes\n",
+    );
+}
+
+#[test]
+fn a_value_in_the_target_is_read_first() {
+    let dir = directory();
+    let data = |name: &str| fs::read(dir.path().join(name)).unwrap()[128..].to_vec();
+    let reversed = |rows: [u16; 3]| floats(rows.into_iter().flat_map(|row| row * 4..row * 4 + 4));
+    fs::hard_link(dir.path().join("a.npy"), dir.path().join("same.npy")).unwrap();
+    succeeds(dir.path(), &["assign", "a.npy", "[::-1]", "--value", "same.npy", "--in-place"]);
+    assert_eq!(data("a.npy"), reversed([2, 1, 0]));
+    let scatter = ["scatter", "a.npy", "--indices", "[[1],[2],[0]]", "--values", "a.npy"];
+    succeeds(dir.path(), &[&scatter[..], &["--in-place"]].concat());
+    assert_eq!(data("a.npy"), reversed([0, 2, 1]));
+    let same = File::open(dir.path().join("a.npy")).unwrap();
+    let mut command =
+        process(dir.path(), &["assign", "a.npy", "::-1", "--value", "-", "--in-place"]);
+    assert!(command.stdin(same).status().unwrap().success());
+    assert_eq!(data("a.npy"), reversed([1, 2, 0]));
+    // from one tensor of a file to another one of it
+    let copy = ["assign", "two.safetensors", "-t", "y", "[:2]", "--value", "two.safetensors"];
+    succeeds(dir.path(), &[&copy[..], &["--value-tensor", "x", "--in-place"]].concat());
+    assert!(fs::read(dir.path().join("two.safetensors")).unwrap().ends_with(&[1, 2, 1, 2, 5]));
+}
+
+#[test]
+fn links_are_followed_and_kept() {
+    let dir = directory();
+    symlink("a.npy", dir.path().join("link.npy")).unwrap();
+    succeeds(dir.path(), &["assign", "link.npy", "0", "--value", "row.npy", "--in-place"]);
+    assert!(dir.path().join("link.npy").is_symlink());
+    let expected = [npy_header(&F32, &[3, 4]), floats((70..74).chain(4..12))].concat();
+    assert_eq!(fs::read(dir.path().join("a.npy")).unwrap(), expected);
+}
+
+#[test]
+fn a_copy_can_replace_its_original_or_go_through_a_pipe() {
+    let dir = directory();
+    let expected = [npy_header(&F32, &[3, 4]), floats((0..8).chain(70..74))].concat();
+    let assign = ["assign", "a.npy", "-1", "--value", "row.npy", "-o"];
+    let output = tslice(dir.path(), &[&assign[..], &["-"]].concat()).output().unwrap();
+    assert_eq!(output.stdout, expected);
+    succeeds(dir.path(), &[&assign[..], &["a.npy", "--force"]].concat());
+    assert_eq!(fs::read(dir.path().join("a.npy")).unwrap(), expected);
+}
+
+#[test]
+fn an_item_that_divides_no_piece_is_repeated_whole() {
+    let dir = directory();
+    let dtype = DType::Npy(tslice::dtype::NpyType { descr: "'|S3'".into(), itemsize: 3 });
+    write_npy(&dir.path().join("long.npy"), &dtype, &[400_000], &vec![0; 1_200_000]);
+    write_npy(&dir.path().join("item.npy"), &dtype, &[], b"abc");
+    let assign = ["assign", "long.npy", "--value", "item.npy", "--broadcast", "--in-place"];
+    succeeds(dir.path(), &assign);
+    let written = fs::read(dir.path().join("long.npy")).unwrap();
+    assert!(written.ends_with(&b"abc".repeat(400_000)));
+}
+
+/// A sparse target of 1 TiB: rows of 1 GiB.
+fn sparse(path: &Path) -> u64 {
+    let header = npy_header(&U8, &[1 << 10, 1 << 30]);
+    fs::write(path, &header).unwrap();
+    let file = File::options().write(true).open(path).unwrap();
+    file.set_len(header.len() as u64 + (1 << 40)).unwrap();
+    header.len() as u64
+}
+
+#[test]
+fn a_small_slice_of_a_huge_file_touches_nothing_else() {
+    let dir = directory();
+    let path = dir.path().join("huge.npy");
+    let start = sparse(&path);
+    let began = Instant::now();
+    let row = ["assign", "huge.npy", "[1000, 5:9]", "--value", "bytes.npy", "--in-place"];
+    succeeds(dir.path(), &row);
+    // a column: a byte of each row
+    succeeds(dir.path(), &["assign", "huge.npy", ":, 7", "--fill", "9", "--in-place"]);
+    let scatter = ["scatter", "huge.npy", "--indices", "[[3, 3]]", "--values"];
+    write_npy(&dir.path().join("one.npy"), &U8, &[1], &[77]);
+    succeeds(dir.path(), &[&scatter[..], &["one.npy", "--in-place"]].concat());
+    assert!(began.elapsed() < Duration::from_secs(5));
+    let file = File::open(&path).unwrap();
+    let bytes = |row: u64, column: u64| {
+        let mut bytes = [0; 4];
+        file.read_exact_at(&mut bytes, start + (row << 30) + column).unwrap();
+        bytes
+    };
+    assert_eq!(
+        (bytes(1000, 5), bytes(999, 5), bytes(3, 3)),
+        ([1, 2, 9, 4], [0, 0, 9, 0], [77, 0, 0, 0])
+    );
+    assert!(file.metadata().unwrap().blocks() * 512 < 32 << 20);
+    assert_eq!(file.metadata().unwrap().len(), start + (1 << 40));
+}
+
+#[test]
+fn disjoint_slices_are_written_at_one_time() {
+    let dir = directory();
+    let path = dir.path().join("shared.npy");
+    let header = npy_header(&U8, &[500, 1000]);
+    fs::write(&path, [&header[..], &[0; 500_000]].concat()).unwrap();
+    let writers: Vec<_> = (0..8)
+        .map(|writer| {
+            let args = ["assign", "shared.npy", &format!(":, {writer}::8"), "--in-place", "--fill"];
+            process(dir.path(), &[&args[..], &[&(writer + 1).to_string()]].concat())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for mut writer in writers {
+        assert!(writer.wait().unwrap().success());
+    }
+    let data = fs::read(&path).unwrap().split_off(header.len());
+    assert!(data.iter().enumerate().all(|(at, &byte)| usize::from(byte) == at % 1000 % 8 + 1));
+}
+
+/// A target of 8 MB of zeros, every second number of which is to become 1; the file afterwards.
+fn slow_job(dir: &Path) -> (Vec<u8>, Vec<u8>) {
+    let header = npy_header(&I64, &[1000, 1000]);
+    let before = [&header[..], &vec![0; 8_000_000]].concat();
+    let mut after = before.clone();
+    after[header.len()..].iter_mut().step_by(16).for_each(|byte| *byte = 1);
+    fs::write(dir.join("t.npy"), &before).unwrap();
+    (before, after)
+}
+
+#[test]
+fn a_killed_copy_leaves_the_old_file_or_the_new_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let (before, after) = slow_job(dir.path());
+    let args = ["assign", "t.npy", ":, ::2", "--fill", "1", "-o", "t.npy", "--force"];
+    let mut seen = [0, 0];
+    for round in 0..100u64 {
+        fs::write(dir.path().join("t.npy"), &before).unwrap();
+        let mut child = process(dir.path(), &args).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(round * 700));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let found = fs::read(dir.path().join("t.npy")).unwrap();
+        assert!(found == before || found == after, "round {round}");
+        seen[usize::from(found == after)] += 1;
+        let litter = fs::read_dir(dir.path()).unwrap().count() - 1;
+        assert!(litter <= 1, "at most the name of the instant before the rename");
+        for entry in fs::read_dir(dir.path()).unwrap() {
+            let name = entry.unwrap().file_name();
+            if name != "t.npy" {
+                assert!(name.to_string_lossy().starts_with(".tslice-"));
+                fs::remove_file(dir.path().join(name)).unwrap();
+            }
+        }
+    }
+    assert!(seen[0] > 0, "no round was killed before its end");
+}
+
+#[test]
+fn a_killed_change_in_place_is_completed_by_repeating_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (before, after) = slow_job(dir.path());
+    let args = ["assign", "t.npy", ":, ::2", "--fill", "1", "--in-place"];
+    let began = Instant::now();
+    succeeds(dir.path(), &args);
+    let whole = began.elapsed();
+    let mut partial = 0;
+    for round in 0..40u32 {
+        fs::write(dir.path().join("t.npy"), &before).unwrap();
+        let mut child = process(dir.path(), &args).spawn().unwrap();
+        std::thread::sleep(whole * round / 40);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let found = fs::read(dir.path().join("t.npy")).unwrap();
+        if found != before && found != after {
+            let items = found.chunks(8).zip(after.chunks(8)).zip(before.chunks(8));
+            assert!(
+                items.into_iter().all(|((item, after), before)| item == after || item == before)
+            );
+            partial += 1;
+        }
+        succeeds(dir.path(), &args);
+        assert!(fs::read(dir.path().join("t.npy")).unwrap() == after);
+    }
+    assert!(partial > 0, "no kill fell into the writing");
+}
+
+#[test]
+fn a_pipe_that_ends_early_changes_nothing() {
+    use std::io::Write;
+    let dir = directory();
+    let before = fs::read(dir.path().join("a.npy")).unwrap();
+    let value = fs::read(dir.path().join("a.npy")).unwrap();
+    let mut command = process(dir.path(), &["assign", "a.npy", "--value", "-", "--in-place"]);
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&value[..170]).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let message = "tslice: standard input: the file is cut short: its header asks for 176 bytes, \
+                   170 are there\n";
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), message);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(fs::read(dir.path().join("a.npy")).unwrap(), before);
+}

@@ -1,0 +1,5 @@
+//! Properties of the library that hold for any tensor, on random ones.
+
+mod assign;
+mod gather;
+mod slice;

@@ -1,0 +1,82 @@
+//! Inputs and outputs in memory, for tests of the engine.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use tslice::sink::{Sink, SinkError, WriteOrder};
+use tslice::source::{Source, SourceError};
+
+/// An input in memory, lent whole or read in windows.
+pub(crate) struct Bytes {
+    pub(crate) data: Vec<u8>,
+    pub(crate) limit: Option<u64>,
+}
+
+impl Source for Bytes {
+    fn len(&self) -> u64 {
+        self.data.len() as u64
+    }
+
+    fn window<'a>(
+        &'a self,
+        range: Range<u64>,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], SourceError> {
+        let bytes = &self.data[range.start as usize..range.end as usize];
+        if self.limit.is_none() {
+            return Ok(bytes);
+        }
+        scratch.clear();
+        scratch.extend_from_slice(bytes);
+        Ok(scratch)
+    }
+
+    fn window_limit(&self) -> Option<u64> {
+        self.limit
+    }
+
+    fn verify(&self) -> Result<(), SourceError> {
+        Ok(())
+    }
+}
+
+/// An output in memory that notices a byte that is written twice or out of order.
+pub(crate) struct Memory {
+    order: WriteOrder,
+    bytes: Mutex<Vec<Option<u8>>>,
+    next: Mutex<u64>,
+}
+
+impl Memory {
+    pub(crate) fn new(len: u64, order: WriteOrder) -> Memory {
+        Memory { order, bytes: Mutex::new(vec![None; len as usize]), next: Mutex::new(0) }
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        let bytes = self.bytes.into_inner().unwrap();
+        bytes.into_iter().map(|byte| byte.expect("every byte is written")).collect()
+    }
+}
+
+impl Sink for Memory {
+    fn order(&self) -> WriteOrder {
+        self.order
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        if self.order == WriteOrder::Ascending {
+            let mut next = self.next.lock().unwrap();
+            assert_eq!(*next, offset, "written in order");
+            *next += bytes.len() as u64;
+        }
+        let mut all = self.bytes.lock().unwrap();
+        for (place, &byte) in all[offset as usize..].iter_mut().zip(bytes) {
+            assert_eq!(place.replace(byte), None, "written once");
+        }
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! The whole text of what is said about wrong input, case by case: `messages.txt` is a session.
+//!
+//! ```text
+//! $ tslice matrix.npy '[0, 5]' -o out.npy      a command
+//! tslice: index 5 is out of bounds ...         all that it says on standard error
+//!   [0, 5]
+//!       ^
+//! [1]                                          its exit status
+//! ```
+//!
+//! Every command must print nothing on standard output, and leave the folder as it was.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::program::bash;
+
+/// The files that the session speaks of.
+fn write_files(folder: &Path) {
+    let npy = |descr: &str, shape: &str, data: &[u8]| {
+        let entries = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}");
+        [b"\x93NUMPY\x01\x00\x76\x00", format!("{entries:<117}\n").as_bytes(), data].concat()
+    };
+    let safetensors = |tensors: &str, data: usize| {
+        let mut file = (tensors.len() as u64).to_le_bytes().to_vec();
+        file.extend(tensors.as_bytes());
+        file.resize(file.len() + data, 0);
+        file
+    };
+    let matrix = npy("'<i4'", "(4, 5)", &[7; 80]);
+    let weight = r#"{"weight":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},"#;
+    let bias = r#""bias":{"dtype":"F32","shape":[3],"data_offsets":[24,36]}}"#;
+    let model = safetensors(&format!("{weight}{bias}"), 36);
+    let nibbles = r#"{"nibbles":{"dtype":"F4","shape":[4,6],"data_offsets":[0,12]}}"#;
+    for (name, bytes) in [
+        ("matrix.npy", matrix.clone()),
+        ("scalar.npy", npy("'<f8'", "()", &[0; 8])),
+        ("objects.npy", npy("'|O'", "(2,)", b"\x80\x04].")),
+        ("times.npy", npy("'<M8[s]'", "(3,)", &[0; 24])),
+        ("cut.npy", matrix[..200].to_vec()),
+        ("header-cut.npy", matrix[..60].to_vec()),
+        ("empty.npy", vec![]),
+        ("letter.txt", b"Dear reader,\n".to_vec()),
+        ("there.npy", b"what stood there before".to_vec()),
+        ("model.safetensors", model.clone()),
+        ("longer.safetensors", [model, vec![0; 2]].concat()),
+        ("nibbles.safetensors", safetensors(nibbles, 12)),
+    ] {
+        fs::write(folder.join(name), bytes).unwrap();
+    }
+    fs::create_dir(folder.join("folder")).unwrap();
+}
+
+/// What a folder holds: names and bytes (none, for a folder in it).
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| (path.clone(), fs::read(path).ok())).collect()
+}
+
+#[test]
+fn every_message_is_as_written() {
+    let session = include_str!("messages.txt");
+    let folder = tempfile::tempdir().unwrap();
+    write_files(folder.path());
+    let before = contents(folder.path());
+
+    let (mut count, mut wrong) = (0, String::new());
+    for case in session.split("\n$ ").skip(1) {
+        // blank lines and remarks stand between the cases
+        let (command, expected) = case.split_once('\n').unwrap();
+        let end = expected.find("\n[").unwrap_or_else(|| panic!("no status after {command}")) + 4;
+        let run = bash(&folder, command).output().unwrap();
+        let said = String::from_utf8_lossy(&run.stderr);
+        let said = format!("{said}[{}]", run.status.code().unwrap_or(-1));
+        let message = said.strip_prefix("tslice: ").unwrap_or("No prefix");
+        assert!(!message.starts_with(char::is_uppercase), "$ {command}\n{said}");
+        if said != expected[..end] {
+            wrong += &format!("$ {command}\n{said}\n\n");
+        }
+        assert!(run.stdout.is_empty(), "$ {command}\nprints something");
+        assert!(contents(folder.path()) == before, "$ {command}\nchanges files");
+        count += 1;
+    }
+    assert!(count >= 40, "only {count} cases found");
+    assert!(wrong.is_empty(), "what is said in these cases is not as written:\n\n{wrong}");
+}

@@ -1,0 +1,34 @@
+//! Runs the program.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tslice");
+
+/// The program in a folder. It ends with the test's failure where it takes minutes.
+pub(crate) fn tslice(folder: impl AsRef<Path>, args: &[&str]) -> assert_cmd::Command {
+    let mut command = assert_cmd::Command::from_std(process(folder, args));
+    command.timeout(Duration::from_secs(300));
+    command
+}
+
+/// The program in a folder, to be started and then watched, killed or given a standard input,
+/// which is empty otherwise.
+pub(crate) fn process(folder: impl AsRef<Path>, args: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.current_dir(folder).args(args).stdin(Stdio::null());
+    command
+}
+
+/// A line of bash in a folder, where the program is found as `tslice`.
+pub(crate) fn bash(folder: impl AsRef<Path>, line: &str) -> Command {
+    let before = std::env::var_os("PATH").unwrap_or_default();
+    let programs = Path::new(PROGRAM).parent().unwrap().to_owned();
+    let path: OsString =
+        std::env::join_paths([programs].into_iter().chain(std::env::split_paths(&before))).unwrap();
+    let mut command = Command::new("bash");
+    command.args(["-c", line]).current_dir(folder).env("PATH", path);
+    command
+}

@@ -1,0 +1,97 @@
+//! Runs the examples of README.md: each line of a `console` block that begins with `$ `.
+//!
+//! The blocks run in order, in one temporary folder that holds the files they speak of. A command
+//! must end with status 0; where lines follow it, they are what it must print, standard error
+//! included.
+//!
+//! ```text
+//! $ tslice photos.npy '[0]' --dry-run       the command
+//! would write standard output: ...          what it prints
+//! ```
+
+use std::fs;
+use std::path::Path;
+
+use crate::program::bash;
+
+/// One example: its command, and the lines that it must print (none: they are not looked at).
+struct Example {
+    command: String,
+    output: Vec<String>,
+}
+
+fn examples(readme: &str) -> Vec<Example> {
+    let mut examples: Vec<Example> = Vec::new();
+    let mut inside = false;
+    for line in readme.lines() {
+        match line {
+            "```console" => inside = true,
+            "```" => inside = false,
+            _ if !inside => {}
+            _ => match (line.strip_prefix("$ "), examples.last_mut()) {
+                (Some(command), _) => {
+                    examples.push(Example { command: command.to_owned(), output: Vec::new() });
+                }
+                (None, Some(example)) => example.output.push(line.to_owned()),
+                (None, None) => panic!("a console block begins without a command: {line}"),
+            },
+        }
+    }
+    examples
+}
+
+fn write_npy(path: &Path, descr: &str, itemsize: usize, fortran: bool, shape: &[usize]) {
+    let fortran = if fortran { "True" } else { "False" };
+    let axes = shape.iter().map(|n| format!("{n}, ")).collect::<String>();
+    let mut header =
+        format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': ({axes}), }}");
+    header += &" ".repeat(128 - 10 - 1 - header.len());
+    header.push('\n');
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.as_bytes());
+    file.extend((0..shape.iter().product::<usize>() * itemsize).map(|i| (i % 251) as u8));
+    fs::write(path, file).unwrap();
+}
+
+fn write_safetensors(path: &Path) {
+    let embed = vec![1u8; 1000 * 64 * 2];
+    let head = vec![2u8; 64 * 100 * 4];
+    let steps = 7i64.to_le_bytes();
+    let tensors = [
+        ("steps", safetensors::Dtype::I64, vec![], &steps[..]),
+        ("head.weight", safetensors::Dtype::F32, vec![64, 100], &head[..]),
+        ("embed.weight", safetensors::Dtype::BF16, vec![1000, 64], &embed[..]),
+    ]
+    .map(|(name, dtype, shape, data)| {
+        (name, safetensors::tensor::TensorView::new(dtype, shape, data).unwrap())
+    });
+    let metadata = [("format".to_owned(), "pt".to_owned())].into_iter().collect();
+    safetensors::serialize_to_file(tensors, Some(metadata), path).unwrap();
+}
+
+#[test]
+fn the_examples_of_the_readme_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let examples = examples(&fs::read_to_string(root.join("README.md")).unwrap());
+    assert!(examples.len() > 10, "only {} examples found", examples.len());
+
+    let folder = tempfile::tempdir().unwrap();
+    write_npy(&folder.path().join("photos.npy"), "|u1", 1, false, &[48, 48, 64, 4]);
+    write_npy(&folder.path().join("volume.npy"), "<f8", 8, true, &[20, 28, 30]);
+    write_safetensors(&folder.path().join("model.safetensors"));
+
+    for Example { command, output } in examples {
+        let line = format!(
+            "set -o pipefail; {{ {command}
+}} 2>&1"
+        );
+        let run = bash(&folder, &line).env("NO_COLOR", "1").output().unwrap();
+        let printed = String::from_utf8_lossy(&run.stdout);
+        assert!(run.status.success(), "$ {command}\n{printed}\n{}", run.status);
+        if !output.is_empty() {
+            let printed: Vec<&str> = printed.lines().map(str::trim_end).collect();
+            assert_eq!(printed, output, "$ {command}");
+        }
+    }
+}
