@@ -1,9 +1,9 @@
-//! Tensor files: what their headers say and how headers are written. Never element data.
+//! Headers of tensor files, read and written. Element data is not touched here.
 //!
-//! A format is recognised by its first bytes, not by a name. [`read_contents`] takes from a
-//! reader exactly the bytes of the header and not one more, so that a pipe stands at its data
-//! afterwards; what a header claims costs memory only as far as its bytes are really there.
-//! Knows no paths: the caller names the file in front of a [`FormatError`].
+//! A format is detected by its first bytes, not by a file name. [`read_contents`] consumes exactly
+//! the header of a reader, so that a pipe is at its data afterwards. Memory grows with the bytes that
+//! are really there, not with the lengths that a header claims. Messages of [`FormatError`] don't
+//! name the file: the caller adds the path.
 //!
 //! ```
 //! use tslice::dtype::{DType, Endian, Scalar};
@@ -33,10 +33,10 @@ pub mod text;
 
 pub use text::TextFormat;
 
-/// One tensor of a file: what it is, and where in the file its bytes lie.
+/// One tensor of an input: its type, its shape, and the range of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    /// Its name, where the format names tensors.
+    /// Its name, if the format names tensors.
     pub name: Option<String>,
     /// The type of its elements.
     pub dtype: DType,
@@ -44,16 +44,17 @@ pub struct Tensor {
     pub shape: Vec<u64>,
     /// The order of its elements in the file.
     pub order: Order,
-    /// The part of the input that holds its bytes: a shard, a compressed member; 0 where all of it
-    /// is one file.
+    /// Number of the part of the input that holds its bytes: a shard, or a deflated member (from
+    /// 1 on); 0 if the input is one file.
     pub part: usize,
-    /// Where its bytes begin, in bytes from the beginning of that part.
+    /// Offset of its first byte in the input, in bytes. For an input of several parts this counts
+    /// through all of them, as [`ConcatSource`](crate::source::ConcatSource) does.
     pub offset: u64,
-    /// How many bytes its elements take: the product of shape and item size, checked.
+    /// Bytes of its elements: the product of shape and item size, rounded up to whole bytes.
     pub bytes: u64,
 }
 
-/// A format that tensors are read from or written to.
+/// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// NumPy's `.npy`.
@@ -66,27 +67,27 @@ pub enum Format {
     Sharded,
     /// Bytes without a header.
     Raw,
-    /// Text, which is written and not read.
+    /// Text, for output only.
     Text(TextFormat),
 }
 
-/// All that a file's header says.
+/// What the header of a file says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
-    /// The format that was recognised.
+    /// The format of the file.
     pub format: Format,
     /// The tensors, in the order of their bytes in the file.
     pub tensors: Vec<Tensor>,
     /// `__metadata__` of a `.safetensors`; empty elsewhere.
     pub metadata: BTreeMap<String, String>,
-    /// Bytes before the data, which are those that were read.
+    /// Bytes of the header; the data begin after it.
     pub header_len: u64,
 }
 
-/// How many first bytes [`detect`] wants to see.
+/// How many bytes [`detect`] looks at.
 pub const MAGIC_LEN: usize = 9;
 
-/// What a file seems to be, by its first bytes.
+/// What a file is, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A `.npy`, for [`read_contents`].
@@ -99,7 +100,7 @@ pub enum FileKind {
     Json,
 }
 
-/// What a file seems to be, by its first [`MAGIC_LEN`] bytes, or all it has.
+/// What a file is, by its first [`MAGIC_LEN`] bytes, or all if it has fewer.
 pub fn detect(first: &[u8]) -> Option<FileKind> {
     if npy::begins(first) {
         Some(FileKind::Npy)
@@ -112,14 +113,14 @@ pub fn detect(first: &[u8]) -> Option<FileKind> {
     }
 }
 
-/// Read the header of a tensor file, from the very first byte of `input` to its last, no further.
+/// Read the header of a `.npy` or `.safetensors` from `input`, and nothing after it.
 ///
-/// `file_len`, in bytes, is checked against what the header says; where it is not known (a pipe),
-/// the caller asks [`Contents::check_len`] when it is.
+/// `file_len` (bytes) is checked against the header; for a pipe, where it is not known, the caller
+/// calls [`Contents::check_len`] at the end.
 ///
 /// # Errors
-/// [`FormatError`]: no format that is known, a header that breaks its format's rules, a file that
-/// is shorter (or, in a `.safetensors`, longer) than its header says, a failing `input`.
+/// [`FormatError`]: an unknown format, a header that breaks the rules of its format, a file shorter
+/// (or, for `.safetensors`, longer) than its header says, a read error.
 pub fn read_contents(input: &mut dyn Read, file_len: Option<u64>) -> Result<Contents, FormatError> {
     let mut first = Vec::new();
     Read::take(&mut *input, 8).read_to_end(&mut first)?;
@@ -138,21 +139,20 @@ pub fn read_contents(input: &mut dyn Read, file_len: Option<u64>) -> Result<Cont
 }
 
 impl Contents {
-    /// The length in bytes that the header gives the file.
+    /// The length of the file in bytes by its header.
     pub fn expected_len(&self) -> u64 {
         self.tensors.last().map_or(self.header_len, |last| last.offset + last.bytes)
     }
 
-    /// Whether bytes after the data are none of our business, as np.load has it, or an error, as
-    /// the safetensors format has it.
+    /// Whether bytes after the data are ignored, as np.load does, or an error, as in safetensors.
     pub fn allows_trailing_bytes(&self) -> bool {
         self.format != Format::Safetensors
     }
 
-    /// Compare the length of the file, in bytes, with what the header says.
+    /// Compare the length of the file (bytes) with [`Contents::expected_len`].
     ///
     /// # Errors
-    /// [`FormatError::CutShort`], or [`FormatError::TrailingBytes`] where they are not allowed.
+    /// [`FormatError::CutShort`], or [`FormatError::TrailingBytes`] if those are not allowed.
     pub fn check_len(&self, len: u64) -> Result<(), FormatError> {
         let expected = self.expected_len();
         if len < expected {
@@ -166,7 +166,7 @@ impl Contents {
 }
 
 impl Format {
-    /// Whether a file of this format may hold more tensors than one, each with a name.
+    /// Whether a file of this format can hold several tensors.
     pub fn holds_several(self) -> bool {
         match self {
             Format::Npy | Format::Raw | Format::Text(_) => false,
@@ -174,24 +174,24 @@ impl Format {
         }
     }
 
-    /// Whether a file of this format tells the names of its tensors.
+    /// Whether a file of this format names its tensors.
     pub fn names_tensors(self) -> bool {
         self.holds_several()
     }
 
-    /// Whether a file of this format may hold elements in Fortran order.
+    /// Whether a file of this format can hold elements in Fortran order.
     pub fn has_orders(self) -> bool {
         matches!(self, Format::Npy | Format::Npz | Format::Raw)
     }
 
-    /// The type, byte order included, in which the elements of a `dtype` stand in this format.
+    /// The dtype, with byte order, that elements of `dtype` have in a file of this format.
     ///
-    /// `.npy` takes everything as it is; floats that NumPy lacks become the void types of
-    /// `ml_dtypes`. `.safetensors` is always little-endian: where the byte order differs from that
-    /// of `dtype`, the bytes are to be swapped.
+    /// `.npy` holds every dtype; floats that NumPy lacks become the void types of `ml_dtypes`.
+    /// `.safetensors` is always little-endian: if the byte order differs from that of `dtype`, the
+    /// caller must swap the bytes.
     ///
     /// # Errors
-    /// [`FormatError::Unsupported`] where the format has no such type.
+    /// [`FormatError::Unsupported`] if the format has no such type.
     pub fn stored_dtype(self, dtype: &DType) -> Result<DType, FormatError> {
         match self {
             Format::Npy | Format::Npz => npy::stored_dtype(dtype),
@@ -218,16 +218,16 @@ impl fmt::Display for Format {
     }
 }
 
-/// Why a file's header cannot be read, or one cannot be written.
+/// Why a header cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
     /// The reader failed.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// There is no first byte.
+    /// The file has no bytes.
     #[error("the file is empty")]
     Empty,
-    /// The first bytes are of no format that can be read.
+    /// The file is of no known format.
     #[error("{0}not a .npy or .safetensors file")]
     Unrecognised(&'static str),
     /// The file ends before its header does. Lengths in bytes.
@@ -243,7 +243,7 @@ pub enum FormatError {
     /// The file ends before its data does. Lengths in bytes.
     #[error("the file is cut short: its header asks for {expected} bytes, {found} are there")]
     CutShort {
-        /// Length of the file as the header has it.
+        /// Length of the file by its header.
         expected: u64,
         /// Length of the file.
         found: u64,
@@ -252,21 +252,21 @@ pub enum FormatError {
     #[error("{} bytes follow the data: the header asks for {expected} bytes, {found} are there",
         .found - .expected)]
     TrailingBytes {
-        /// Length of the file as the header has it.
+        /// Length of the file by its header.
         expected: u64,
         /// Length of the file.
         found: u64,
     },
-    /// A `.npy` header breaks the rules, or says what is not supported.
+    /// A `.npy` header is invalid or not supported.
     #[error("npy header: {0}")]
     Npy(#[from] npy::NpyError),
-    /// A `.safetensors` header breaks the rules, or says what is not supported.
+    /// A `.safetensors` header is invalid or not supported.
     #[error("safetensors header: {0}")]
     Safetensors(#[from] safetensors::SafetensorsError),
-    /// A `.npz` is no archive that can be read.
+    /// A `.npz` archive cannot be read.
     #[error("npz: {0}")]
     Npz(#[from] npz::NpzError),
-    /// The index of a sharded checkpoint breaks the rules.
+    /// The index of a sharded checkpoint is invalid.
     #[error("checkpoint index: {0}")]
     Shards(#[from] shards::ShardsError),
     /// The format has no such type.
@@ -279,7 +279,7 @@ pub enum FormatError {
     },
 }
 
-/// The error for first bytes of no known format, with their meaning where that is easy to tell.
+/// The error for an unknown format, which names some well-known ones.
 fn unrecognised(first: &[u8]) -> FormatError {
     const OTHERS: [(&[u8], &str); 5] = [
         (b"PK", "a zip archive (.npz?), "),
@@ -295,7 +295,7 @@ fn unrecognised(first: &[u8]) -> FormatError {
     FormatError::Unrecognised(known.map_or("", |(_, name)| name))
 }
 
-/// Text of a file as it may stand in a message: one line, and not all of it where it is long.
+/// Text of a file for a message: control characters escaped, at most 200 characters.
 fn brief(text: &str) -> String {
     const MOST: usize = 200;
     let mut brief = String::new();
@@ -312,7 +312,7 @@ fn brief(text: &str) -> String {
     brief
 }
 
-/// Append the next `len` bytes to `header`, which grows with what really comes.
+/// Append the next `len` bytes to `header`, which grows only with bytes that are really there.
 fn read_more(input: &mut dyn Read, header: &mut Vec<u8>, len: u64) -> Result<(), FormatError> {
     let expected = header.len() as u64 + len;
     input.take(len).read_to_end(header)?;
@@ -322,9 +322,9 @@ fn read_more(input: &mut dyn Read, header: &mut Vec<u8>, len: u64) -> Result<(),
     }
 }
 
-/// The bytes that a tensor takes, rounded up to a whole one; `None` where they exceed 2^63 - 1.
+/// The bytes of a tensor, rounded up to whole ones; `None` if they exceed 2^63 - 1.
 ///
-/// As in NumPy, axes of length 0 don't excuse the others: those alone have to fit too.
+/// As in NumPy, the product of the other axes must fit even if an axis has length 0.
 fn data_bytes(shape: &[u64], item_bits: u64) -> Option<u64> {
     let filled: Vec<u64> = shape.iter().copied().filter(|&len| len > 0).collect();
     let bytes = byte_count(&filled, item_bits)?;

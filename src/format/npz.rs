@@ -4,10 +4,10 @@
 //! local header, a.npy │ local header, b.npy │ .. │ central directory │ its end
 //! ```
 //!
-//! What there is stands in the central directory, which is read from the end of the archive; only
-//! as much of zip as NumPy writes and reads is known here (APPNOTE.TXT 6.3.10, with zip64), and
-//! nothing in it is believed before it was compared with the length of the file. Stored members
-//! are tensors of the archive itself, deflated ones have to be inflated first.
+//! The members are listed in the central directory at the end of the archive. Only the part of zip
+//! that NumPy writes and reads is supported (APPNOTE.TXT 6.3.10, with zip64), and every offset and
+//! size is checked against the length of the file. Stored members are read in place, deflated ones
+//! must be inflated first.
 
 use std::collections::HashSet;
 use std::io::{self, Read};
@@ -19,35 +19,35 @@ use crate::source::{Reader, Source};
 /// What is wrong with an archive.
 #[derive(Debug, thiserror::Error)]
 pub enum NpzError {
-    /// No end of a central directory.
+    /// There is no end record of a central directory.
     #[error("the archive is cut short or damaged: it has no end of a central directory")]
     NoEnd,
     /// Over several disks.
     #[error("archives of several parts are not read")]
     MultiDisk,
-    /// A structure that is not where it is said to be, or is not whole.
+    /// A record that is not where another one says, or is incomplete.
     #[error("the archive is damaged: {0}")]
     Damaged(&'static str),
-    /// Something wrong with one member.
+    /// One member cannot be read.
     #[error("member \"{}\": {fault}", brief(.name))]
     Member {
         /// Its name.
         name: String,
-        /// What.
+        /// Why.
         fault: MemberFault,
     },
 }
 
-/// What is wrong with a member of an archive.
+/// Why a member of an archive cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum MemberFault {
-    /// Needs a password.
+    /// It is encrypted.
     #[error("encrypted members are not read")]
     Encrypted,
     /// Neither stored nor deflated.
     #[error("compression method {0} is not read, only stored (0) and deflated (8)")]
     Method(u16),
-    /// A name that looks like a path out of here.
+    /// Its name is absolute or has `..` in it.
     #[error("the name leads out of the archive")]
     Path,
     /// Two members have one name.
@@ -56,18 +56,18 @@ pub enum MemberFault {
     /// Two members share bytes.
     #[error("its bytes are those of another member too")]
     Overlap,
-    /// Not where it is said to be, or another one there.
+    /// The local header is missing or belongs to another member.
     #[error("its local header is not where the central directory says")]
     LocalHeader,
-    /// A stored member of two sizes.
+    /// A stored member whose two sizes differ.
     #[error("it is stored in {stored} bytes and said to have {size}")]
     Size {
         /// Bytes in the archive.
         stored: u64,
-        /// Bytes it is said to have.
+        /// Bytes by its uncompressed size.
         size: u64,
     },
-    /// The array needs another number of bytes than the member has.
+    /// The array's header asks for another number of bytes than the member has.
     #[error("the array in it takes {array} bytes with its header, the member has {size}")]
     Array {
         /// Bytes by the array's header.
@@ -82,17 +82,17 @@ pub enum MemberFault {
 pub struct Member {
     /// Its name, with `.npy`.
     pub name: String,
-    /// Where its bytes are in the archive, compressed or not.
+    /// The range of its (possibly compressed) bytes in the archive.
     pub data: Range<u64>,
-    /// How many bytes they are, or stand for.
+    /// Its uncompressed size in bytes.
     pub len: u64,
-    /// Their CRC-32.
+    /// The CRC-32 of its uncompressed bytes.
     pub crc: u32,
     /// Whether they are compressed.
     pub deflated: bool,
 }
 
-/// The members that are arrays, in the order of their bytes in the archive.
+/// The members whose names end in `.npy`, in the order of their bytes in the archive.
 ///
 /// # Errors
 /// [`NpzError`], and [`FormatError::Io`].
@@ -101,14 +101,14 @@ pub fn members(archive: &dyn Source) -> Result<Vec<Member>, FormatError> {
     let mut reader = Reader::at(archive, directory.range.start).take(directory.len());
     let mut seen = HashSet::new();
     let mut members = Vec::new();
-    let mut held: Vec<(Range<u64>, String)> = Vec::new();
+    let mut ranges: Vec<(Range<u64>, String)> = Vec::new();
     for _ in 0..directory.count {
         let entry = DirectoryEntry::read(&mut reader)?;
         if !seen.insert(entry.name.clone()) {
             return Err(entry.fault(MemberFault::Twice));
         }
         let data = entry.locate(archive, directory.range.start)?;
-        held.push((entry.offset..data.end, entry.name.clone()));
+        ranges.push((entry.offset..data.end, entry.name.clone()));
         if entry.name.ends_with(".npy") {
             members.push(entry.member(data)?);
         }
@@ -116,8 +116,8 @@ pub fn members(archive: &dyn Source) -> Result<Vec<Member>, FormatError> {
     if reader.limit() > 0 {
         return Err(damaged("its central directory has more entries than its end says"));
     }
-    held.sort_by_key(|(range, _)| (range.start, range.end));
-    for pair in held.windows(2) {
+    ranges.sort_by_key(|(range, _)| (range.start, range.end));
+    for pair in ranges.windows(2) {
         if pair[1].0.start < pair[0].0.end {
             let name = pair[1].1.clone();
             return Err(NpzError::Member { name, fault: MemberFault::Overlap }.into());
@@ -127,7 +127,7 @@ pub fn members(archive: &dyn Source) -> Result<Vec<Member>, FormatError> {
     Ok(members)
 }
 
-/// Refuse the name of a member that is or looks like a path out of where an archive is unpacked.
+/// Refuse the name of a member that would be extracted outside of the target folder.
 ///
 /// # Errors
 /// [`MemberFault::Path`].
@@ -160,7 +160,7 @@ fn find_directory(archive: &dyn Source) -> Result<Directory, FormatError> {
     let len = archive.len();
     let tail_start = len.saturating_sub(END + 0xffff);
     let tail = read_at(archive, tail_start, len - tail_start)?;
-    // a comment may follow, so it is searched for from its end
+    // a comment may follow it, so it is searched for backwards
     let at = (0..=tail.len().saturating_sub(END as usize)).rev().find(|&at| {
         let end = &tail[at..];
         end.starts_with(b"PK\x05\x06")
@@ -203,7 +203,7 @@ struct DirectoryEntry {
     flags: u16,
     method: u16,
     crc: u32,
-    /// Bytes in the archive.
+    /// Compressed size in bytes.
     stored: u64,
     size: u64,
     /// Where its local header is.
@@ -249,7 +249,7 @@ impl DirectoryEntry {
         }
     }
 
-    /// Take from the zip64 field what 32 bits could not hold.
+    /// Replace the fields that are 0xffffffff by those of the zip64 extra field.
     fn widen(&mut self, mut extra: &[u8]) -> Result<(), FormatError> {
         const FULL: u64 = u32::MAX as u64;
         while let Some((head, rest)) = extra.split_at_checked(4) {
@@ -271,7 +271,7 @@ impl DirectoryEntry {
         Ok(())
     }
 
-    /// Where its bytes are, all of them before `end`.
+    /// The range of its bytes, which must end at or before `end`, by its local header.
     fn locate(&self, archive: &dyn Source, end: u64) -> Result<Range<u64>, FormatError> {
         let misplaced = || self.fault(MemberFault::LocalHeader);
         let after = self.offset.checked_add(LOCAL).filter(|&after| after <= end);
@@ -298,7 +298,7 @@ impl DirectoryEntry {
 }
 
 impl Member {
-    /// Compare its size with that of the array in it, in bytes with its header.
+    /// Compare its size with that of the array in it (bytes, header included).
     ///
     /// # Errors
     /// [`MemberFault::Array`].

@@ -4,8 +4,8 @@
 //! {"metadata": {"total_size": 48}, "weight_map": {"embed": "model-00001-of-00002.safetensors", ..}}
 //! ```
 //!
-//! The format is that of the `transformers` library. An index comes from strangers: the names of
-//! files in it may not lead out of its folder, which is checked here as far as names tell.
+//! The format is that of the `transformers` library. An index may be hostile: file names in it must
+//! be plain names, so that they don't lead out of its folder.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -19,22 +19,22 @@ use super::{Contents, brief};
 /// The longest index in bytes: as long as the longest header of a `.safetensors`.
 pub const MAX_INDEX: u64 = 100_000_000;
 
-/// What is wrong with an index, or with a shard that is not as the index has it.
+/// Why an index is invalid, or does not match a shard.
 #[derive(Debug, thiserror::Error)]
 pub enum ShardsError {
-    /// Longer than is read.
+    /// Longer than [`MAX_INDEX`].
     #[error("more than {MAX_INDEX} bytes long")]
     TooLong,
-    /// No JSON, or not of the form that is asked for.
+    /// Not JSON, or not of the expected form.
     #[error("{}", brief(&.0.to_string()))]
     Json(#[from] serde_json::Error),
-    /// A tensor stands there twice.
+    /// A tensor is listed twice.
     #[error("two tensors are named '{}'", brief(.0))]
     DuplicateName(String),
-    /// The name of a file that is none, or leads elsewhere.
+    /// A file name that is not a plain name.
     #[error("\"{}\" is not the name of a file in the folder of the index", brief(.0))]
     FileName(String),
-    /// A tensor that is not in its shard.
+    /// A tensor that is listed but not in its shard.
     #[error(
         "{} does not hold tensor '{}', which the index places there",
         brief(.file), brief(.tensor)
@@ -45,7 +45,7 @@ pub enum ShardsError {
         /// The tensor.
         tensor: String,
     },
-    /// A tensor that is in a shard where the index does not have it.
+    /// A tensor in a shard that the index does not list there.
     #[error(
         "{} holds tensor '{}', which the index does not place there",
         brief(.file), brief(.tensor)
@@ -58,12 +58,12 @@ pub enum ShardsError {
     },
 }
 
-/// An index, names checked.
+/// A parsed index with valid file names.
 #[derive(Clone, Debug, Default)]
 pub struct ShardIndex {
-    /// `metadata`, whatever stands there.
+    /// `metadata`, unchanged.
     pub metadata: Map<String, Value>,
-    /// Each tensor and the position of its file in `files`, in the order of the index.
+    /// Each tensor's name and its file's number in `files`, in the order of the index.
     pub tensors: Vec<(String, usize)>,
     /// The names of the files, sorted.
     pub files: Vec<String>,
@@ -102,7 +102,7 @@ impl ShardIndex {
         Ok(ShardIndex { metadata: metadata.unwrap_or_default(), tensors, files })
     }
 
-    /// Compare the tensors of a shard, number `file`, with those that the index places there.
+    /// Compare the tensors of shard number `file` with those that the index lists there.
     ///
     /// # Errors
     /// [`ShardsError::Missing`], [`ShardsError::Unlisted`].
@@ -128,7 +128,7 @@ impl ShardIndex {
 /// new `total_parameters`.
 ///
 /// # Errors
-/// [`ShardsError::Json`], where the JSON cannot be written.
+/// [`ShardsError::Json`] if the JSON cannot be written.
 pub fn index_json(
     tensors: &[(&str, &str)],
     mut metadata: Map<String, Value>,
@@ -155,7 +155,7 @@ fn check_file_name(name: &str) -> Result<(), ShardsError> {
     if leads_elsewhere { Err(ShardsError::FileName(name.to_owned())) } else { Ok(()) }
 }
 
-/// A JSON object of texts, in its own order, with whatever stands there twice.
+/// A JSON object of strings, in its own order, duplicate keys included.
 struct Pairs(Vec<(String, String)>);
 
 impl<'de> Deserialize<'de> for Pairs {

@@ -1,8 +1,7 @@
-//! What `source` and `sink` both ask of Linux and the standard library doesn't offer.
+//! Linux calls that `source` and `sink` share.
 //!
-//! Small questions about a file descriptor (is it on a network, was it there when the process
-//! began, can its pipe be longer), and outliving the loss of mapped pages. Nothing here opens a
-//! file or knows a path of the user's.
+//! Questions about file descriptors (network file system, closed at the start, size of a pipe), and
+//! the handler for lost pages of maps. Nothing here opens files or knows paths of the user.
 
 use std::os::fd::AsFd;
 
@@ -12,16 +11,19 @@ use rustix::io::Errno;
 pub(crate) mod sigbus;
 pub(crate) mod stdio;
 
-/// What pipes are enlarged to, in bytes: the most that an ordinary user is allowed. The default
-/// of 64 KiB costs half of a pipe's rate.
+/// The size of pipes in bytes: the most that users without privileges are allowed. The default of
+/// 64 KiB halves the throughput.
 const PIPE: usize = 1 << 20;
 
-/// Enlarge a pipe. A refusal (the user's quota, no pipe at all) only makes it slower.
+/// Enlarge a pipe. Errors (the user's quota, not a pipe) are ignored: it is only slower then.
 pub(crate) fn enlarge_pipe(fd: impl AsFd) {
     let _ = rustix::pipe::fcntl_setpipe_size(fd, PIPE);
 }
 
-/// Wait until a descriptor that somebody else made non-blocking is ready.
+/// Wait until a non-blocking descriptor is ready.
+///
+/// # Errors
+/// Those of `poll`.
 pub(crate) fn wait(fd: impl AsFd, ready: PollFlags) -> std::io::Result<()> {
     match poll(&mut [PollFd::new(&fd, ready)], None) {
         Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -29,8 +31,8 @@ pub(crate) fn wait(fd: impl AsFd, ready: PollFlags) -> std::io::Result<()> {
     }
 }
 
-/// Whether a file lies on a network file system or in FUSE, where mapping is slow, another
-/// machine may cut the file short, and write errors may come as late as `close`.
+/// Whether a file is on a network file system or FUSE, where mapping is slow, another machine may
+/// truncate the file, and write errors may be reported as late as `close`.
 pub(crate) fn is_network(fd: impl AsFd) -> bool {
     // The low 32 bits are the magic number; the type of the field differs between machines.
     rustix::fs::fstatfs(fd).is_ok_and(|fs| NETWORK.contains(&(fs.f_type as u32)))

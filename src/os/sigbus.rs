@@ -1,53 +1,61 @@
-//! Outliving the loss of a mapped file's pages.
+//! Surviving the loss of a mapped file's pages.
 //!
-//! Another process may cut a file short while it is mapped; touching a page that is no longer
-//! there raises SIGBUS, which kills. The handler here looks the address up among the maps that
-//! are being watched, puts zero pages in place of the lost ones, and leaves a note that
-//! [`Watch::lost`] gives. A fault anywhere else goes to whoever handled it before.
+//! If another process truncates a mapped file, touching a lost page raises SIGBUS, which kills the
+//! process. The handler here looks the address up among the watched maps, puts zero pages in place
+//! of the lost ones, and records the address for [`Watch::lost`]. A fault anywhere else goes to the
+//! previous handler.
 //!
 //! The handler may interrupt any thread at any instruction: it takes no lock, allocates nothing
-//! and calls nothing but `mmap` and `sigaction`. The registry is an array of atomics, therefore.
+//! and calls nothing but `mmap` and `sigaction`. So the registry is an array of atomics, and a slot
+//! is read under a generation counter (a seqlock).
 
 #![allow(unsafe_code)]
 
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
-/// How many maps can be watched at one time; a checkpoint of some hundred shards fits.
+/// How many maps can be watched at a time: enough for a checkpoint of some hundred shards.
 const SLOTS: usize = 1024;
 
-/// A lost address that is none.
+/// The value of [`Slot::lost`] before a loss.
 const NOTHING: usize = usize::MAX;
 
-/// One map: its addresses, and the first one that was found lost.
+/// One watched map.
+///
+/// `generation` is odd while a map is registered and even while the slot is free or being filled; it
+/// grows with each change. `start`, `end` and `writable` change only while it is even. So if it is
+/// odd and the same before and after they are read, they belong together.
 struct Slot {
+    /// Owned by a [`Watch`].
     taken: AtomicBool,
+    generation: AtomicUsize,
     start: AtomicUsize,
-    /// 0 while the slot is empty or being filled; written last and erased first.
     end: AtomicUsize,
-    lost: AtomicUsize,
-    /// Whether the map is written to, and what replaces its pages must be too.
+    /// Whether the map is writable, so that its replacement must be, too.
     writable: AtomicBool,
+    /// The first address that was lost.
+    lost: AtomicUsize,
 }
 
 static REGISTRY: [Slot; SLOTS] = [const {
     Slot {
         taken: AtomicBool::new(false),
+        generation: AtomicUsize::new(0),
         start: AtomicUsize::new(0),
         end: AtomicUsize::new(0),
-        lost: AtomicUsize::new(NOTHING),
         writable: AtomicBool::new(false),
+        lost: AtomicUsize::new(NOTHING),
     }
 }; SLOTS];
 
 /// The size of a page in bytes, known before the handler is installed.
 static PAGE: AtomicUsize = AtomicUsize::new(4096);
 
-/// Who handled the signal before.
+/// The previous handler.
 static PREVIOUS: OnceLock<Option<libc::sigaction>> = OnceLock::new();
 
-/// The watch over one map. To be dropped before the map is.
+/// Watches one map. Must be dropped before the map.
 #[derive(Debug)]
 pub(crate) struct Watch {
     slot: &'static Slot,
@@ -65,13 +73,13 @@ impl std::fmt::Debug for Slot {
 }
 
 impl Watch {
-    /// Watch over a map at these addresses, which must be the caller's own mapping. `None` where
-    /// there is no slot left, or no handler to be had: such a map must not be used.
+    /// Watch a map at these addresses, which must be the caller's own mapping. `None` if no slot is
+    /// left or the handler cannot be installed: the map must not be used then.
     pub(crate) fn new(addresses: Range<usize>) -> Option<Self> {
         Self::over(addresses, false)
     }
 
-    /// The same for a map that is written to. What is written to lost pages is lost as well.
+    /// The same for a writable map. What is written to lost pages is lost as well.
     pub(crate) fn writable(addresses: Range<usize>) -> Option<Self> {
         Self::over(addresses, true)
     }
@@ -79,14 +87,21 @@ impl Watch {
     fn over(addresses: Range<usize>, writable: bool) -> Option<Self> {
         install()?;
         let slot = REGISTRY.iter().find(|slot| !slot.taken.swap(true, Ordering::Acquire))?;
-        slot.lost.store(NOTHING, Ordering::Relaxed);
-        slot.writable.store(writable, Ordering::Relaxed);
-        slot.start.store(addresses.start, Ordering::Release);
-        slot.end.store(addresses.end, Ordering::Release);
-        Some(Self { slot })
+        Some(Self::register(slot, addresses, writable))
     }
 
-    /// How far into the map the first page was that turned out to be lost, in bytes.
+    fn register(slot: &'static Slot, addresses: Range<usize>, writable: bool) -> Self {
+        // The even generation of the last owner becomes visible before any of these stores.
+        fence(Ordering::Release);
+        slot.lost.store(NOTHING, Ordering::Relaxed);
+        slot.writable.store(writable, Ordering::Relaxed);
+        slot.start.store(addresses.start, Ordering::Relaxed);
+        slot.end.store(addresses.end, Ordering::Relaxed);
+        slot.generation.fetch_add(1, Ordering::Release);
+        Self { slot }
+    }
+
+    /// The offset of the first lost byte in the map, if there was a loss.
     pub(crate) fn lost(&self) -> Option<usize> {
         match self.slot.lost.load(Ordering::Acquire) {
             NOTHING => None,
@@ -97,16 +112,16 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.slot.end.store(0, Ordering::Release);
+        self.slot.generation.fetch_add(1, Ordering::Release);
         self.slot.taken.store(false, Ordering::Release);
     }
 }
 
-/// Install the handler, once in the life of the process. `None` where that was refused.
+/// Install the handler, once in the life of the process. `None` if the system refuses.
 fn install() -> Option<()> {
     PREVIOUS
         .get_or_init(|| {
-            // SAFETY: `sysconf` only asks.
+            // SAFETY: `sysconf` has no preconditions.
             if let Ok(size) = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }) {
                 PAGE.store(size, Ordering::Relaxed);
             }
@@ -127,14 +142,14 @@ fn install() -> Option<()> {
         .map(|_| ())
 }
 
-/// Mend a fault inside a watched map; hand any other one on.
+/// Handle a fault inside a watched map; pass any other one to the previous handler.
 extern "C" fn on_sigbus(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid `siginfo_t` to a handler installed with SA_SIGINFO, and
     // for SIGBUS `si_addr` is in it; errno is this thread's own.
     let (address, errno) = unsafe { ((*info).si_addr() as usize, libc::__errno_location()) };
     // SAFETY: as above; the interrupted code must find its errno unchanged.
     let interrupted = unsafe { *errno };
-    if !mend(address) {
+    if !replace_pages(address) {
         let none = const {
             // SAFETY: zeroes are a valid `sigaction`: the default action.
             unsafe { std::mem::zeroed::<libc::sigaction>() }
@@ -148,27 +163,41 @@ extern "C" fn on_sigbus(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut
     unsafe { *errno = interrupted };
 }
 
-/// Put zero pages over a watched map from the page of `address` to the map's end, and note the
-/// loss. To the end, not one page alone: what follows a cut is lost as well, the result is void
-/// in any case, and a page at a time could exceed the number of mappings a process may have.
-fn mend(address: usize) -> bool {
+impl Slot {
+    /// The registered map: its addresses and whether it is writable. `None` while there is none, or
+    /// while it changes.
+    fn read(&self) -> Option<(Range<usize>, bool)> {
+        let generation = self.generation.load(Ordering::Acquire);
+        let start = self.start.load(Ordering::Relaxed);
+        let end = self.end.load(Ordering::Relaxed);
+        let writable = self.writable.load(Ordering::Relaxed);
+        // If one of these values is newer than `generation`, the load below sees the change.
+        fence(Ordering::Acquire);
+        let unchanged = self.generation.load(Ordering::Relaxed) == generation;
+        (unchanged && generation % 2 == 1).then_some((start..end, writable))
+    }
+}
+
+/// Put zero pages over a watched map from the page of `address` to the map's end, and record the
+/// loss. To the end, not one page alone: what follows a truncation is lost as well, the result is
+/// void in any case, and a page at a time could exceed the number of mappings of a process.
+fn replace_pages(address: usize) -> bool {
     for slot in &REGISTRY {
-        // The thread that faults is borrowing its map, so its slot is stable. Reading the end
-        // twice keeps a slot that is changing hands from being taken for it.
-        let end = slot.end.load(Ordering::Acquire);
-        let start = slot.start.load(Ordering::Acquire);
-        if !(start..end).contains(&address) || slot.end.load(Ordering::Acquire) != end {
+        // The faulting thread borrows its map, so the slot of that map is registered and does not
+        // change. A slot that changes under `read` is another map's.
+        let Some((map, writable)) = slot.read().filter(|(map, _)| map.contains(&address)) else {
             continue;
-        }
+        };
         let page = address & !(PAGE.load(Ordering::Relaxed) - 1);
-        let write = if slot.writable.load(Ordering::Relaxed) { libc::PROT_WRITE } else { 0 };
-        // SAFETY: page..end lies inside a mapping that its owner has registered and, while one
-        // of its threads is using it, cannot drop. What may be done with it is the same before
-        // and after; only the bytes behind it become zeroes. `mmap` is a bare system call on Linux.
+        let write = if writable { libc::PROT_WRITE } else { 0 };
+        // SAFETY: page..end lies inside one mapping: `read` gave start, end and protection of one
+        // registration, the address is in it, and mappings don't overlap. Its owner is borrowed by
+        // the thread that faults, so it is not unmapped. Protection stays the same; only the bytes
+        // become zeroes. `mmap` is a bare system call on Linux.
         let zeroes = unsafe {
             libc::mmap(
                 page as *mut libc::c_void,
-                end - page,
+                map.end - page,
                 libc::PROT_READ | write,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE,
                 -1,
@@ -179,4 +208,44 @@ fn mend(address: usize) -> bool {
         return zeroes != libc::MAP_FAILED;
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Maps that take turns in a slot, some with the same end, are never mixed up by a reader.
+    #[test]
+    fn a_slot_is_read_as_one_registration() {
+        const MAPS: [(Range<usize>, bool); 3] =
+            [(0x1000..0x9000, true), (0x5000..0x9000, false), (0x5000..0xa000, true)];
+        let slot = Slot {
+            taken: AtomicBool::new(false),
+            generation: AtomicUsize::new(0),
+            start: AtomicUsize::new(0),
+            end: AtomicUsize::new(0),
+            writable: AtomicBool::new(false),
+            lost: AtomicUsize::new(NOTHING),
+        };
+        let slot: &'static Slot = Box::leak(Box::new(slot));
+        assert_eq!(slot.read(), None);
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for turn in 0..300_000 {
+                    let (addresses, writable) = MAPS[turn % 3].clone();
+                    drop(Watch::register(slot, addresses, writable));
+                }
+                done.store(true, Ordering::Release);
+            });
+            while !done.load(Ordering::Acquire) {
+                let read = slot.read();
+                assert!(read.as_ref().is_none_or(|map| MAPS.contains(map)), "{read:x?}");
+            }
+        });
+        assert_eq!(slot.read(), None);
+        let watch = Watch::register(slot, MAPS[2].0.clone(), true);
+        assert_eq!(slot.read(), Some(MAPS[2].clone()));
+        drop(watch);
+    }
 }

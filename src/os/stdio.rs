@@ -1,10 +1,10 @@
 //! Which standard streams were closed when the process began.
 //!
 //! Rust's runtime opens `/dev/null` in place of a closed descriptor 0, 1 or 2 before `main`, so
-//! that the loss of all output would pass for success. Looking for that `/dev/null` later is no
-//! way out: Python's `subprocess.DEVNULL` and many daemons open theirs read-write too, just as
-//! the runtime does. So a function in `.init_array`, which the loader calls before the runtime,
-//! asks the kernel; three system calls, and exact.
+//! that writing to it would lose all output and still succeed. Looking for that `/dev/null` later is
+//! not exact: Python's `subprocess.DEVNULL` and many daemons open theirs read-write too, as the
+//! runtime does. So a function in `.init_array`, which the loader calls before the runtime, asks
+//! the kernel.
 
 #![allow(unsafe_code)]
 

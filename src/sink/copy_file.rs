@@ -1,5 +1,5 @@
-//! The bytes of one file copied to another, as `cp` does it: shared where the file system can,
-//! else moved inside the kernel, holes left as holes.
+//! Copying a file as `cp` does: by reflink if the file system can, else by `copy_file_range`; holes
+//! stay holes.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -12,19 +12,19 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::SinkError;
 
-/// What is moved at a time where the kernel does not copy by itself, in bytes.
-const PIECE: usize = 256 << 10;
+/// Buffer size in bytes for copying by read and write.
+const BUFFER: usize = 256 << 10;
 
-/// The most bytes to ask the kernel for in one call, so that a signal is heeded in between.
-const STRETCH: u64 = 64 << 20;
+/// The most bytes of one `copy_file_range`, so that signals are handled in between.
+const MAX_RANGE: u64 = 64 << 20;
 
 /// Make the empty file `to` a copy of the first `len` bytes of `from`.
 ///
 /// # Errors
-/// [`SinkError::OriginalTruncated`], since what was cut off looks like a hole; [`SinkError::Copy`].
+/// [`SinkError::OriginalTruncated`] if `from` is shorter than `len`, [`SinkError::Copy`].
 pub(super) fn copy_file(from: &File, to: &File, len: u64) -> Result<(), SinkError> {
     let outcome = copy_all(from, to, len);
-    // whatever a file that was cut short did to the copy, that is the reason
+    // reported first: the part that was cut off looked like a hole, or like another error
     if from.metadata().map_err(SinkError::Copy)?.len() < len {
         return Err(SinkError::OriginalTruncated);
     }
@@ -42,17 +42,17 @@ fn copy_all(from: &File, to: &File, len: u64) -> io::Result<()> {
             Ok(end) => end.min(len),
             Err(_) => len,
         };
-        // a full disk is found out before the copying; not every file system can tell
+        // notice a full disk before copying; not every file system can
         match retry_on_intr(|| fallocate(to, FallocateFlags::KEEP_SIZE, start, end - start)) {
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
             Err(error) => return Err(error.into()),
         }
-        stretch(from, to, start, end)?;
+        copy_range(from, to, start, end)?;
     }
     Ok(())
 }
 
-/// Where the next bytes that are no hole begin; `None` where only a hole is left.
+/// The start of the next data at or after `at`; `None` if only a hole is left.
 fn next_data(file: &File, at: u64, len: u64) -> io::Result<Option<u64>> {
     if at >= len {
         return Ok(None);
@@ -60,33 +60,33 @@ fn next_data(file: &File, at: u64, len: u64) -> io::Result<Option<u64>> {
     match retry_on_intr(|| seek(file, SeekFrom::Data(at))) {
         Ok(start) => Ok((start < len).then_some(start)),
         Err(Errno::NXIO) => Ok(None),
-        // no file system for holes: it is all data
+        // the file system knows no holes: it is all data
         Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(Some(at)),
         Err(error) => Err(error.into()),
     }
 }
 
-fn stretch(from: &File, to: &File, start: u64, end: u64) -> io::Result<()> {
+fn copy_range(from: &File, to: &File, start: u64, end: u64) -> io::Result<()> {
     let mut at = start;
     while at < end {
         let (mut source, mut target) = (at, at);
-        let most = (end - at).min(STRETCH) as usize;
+        let most = (end - at).min(MAX_RANGE) as usize;
         match copy_file_range(from, Some(&mut source), to, Some(&mut target), most) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(count) => at += count as u64,
             Err(Errno::INTR) => {}
             Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => return Err(Errno::NOSPC.into()),
-            // across file systems, or not at all: by hand, which also finds out what is wrong
-            Err(_) => return by_hand(from, to, at, end),
+            // not supported here, or a real error, which reading and writing will meet again
+            Err(_) => return copy_by_read_write(from, to, at, end),
         }
     }
     Ok(())
 }
 
-fn by_hand(from: &File, to: &File, mut at: u64, end: u64) -> io::Result<()> {
-    let mut buffer = vec![0; PIECE];
+fn copy_by_read_write(from: &File, to: &File, mut at: u64, end: u64) -> io::Result<()> {
+    let mut buffer = vec![0; BUFFER];
     while at < end {
-        let piece = &mut buffer[..(end - at).min(PIECE as u64) as usize];
+        let piece = &mut buffer[..(end - at).min(BUFFER as u64) as usize];
         from.read_exact_at(piece, at)?;
         to.write_all_at(piece, at)?;
         at += piece.len() as u64;

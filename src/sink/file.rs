@@ -1,20 +1,21 @@
 //! A file that appears whole or not at all.
 //!
-//! 1. The path is followed to the name it stands for, in an open directory (`place`). A name
-//!    that is taken is refused, unless it is to be replaced.
+//! 1. The path is resolved to a name in an open directory (`resolve`). A name that exists is
+//!    refused, unless `force` is set.
 //! 2. A file without a name is opened in that directory (`O_TMPFILE`), its permissions those that
 //!    any new file gets, or those of the file that it replaces. However the process ends, it is gone.
-//! 3. Room is made for all bytes (`fallocate`), so that a full disk is found out at once.
+//! 3. Space for all bytes is allocated (`fallocate`), so that a full disk is noticed at once.
 //! 4. Bytes are written by position, from any thread.
-//! 5. `commit` counts them. With `fsync`, and where the network would report errors late, it waits
+//! 5. `commit` checks that all were written. With `fsync`, and on network file systems, it waits
 //!    for the disk.
-//! 6. The file gets its name by `linkat`, which refuses a name that was taken in the meantime.
-//! 7. To replace, it gets a name beginning with `.tslice-` and is renamed over the old one. For that
-//!    instant `temp_name` takes care of signals.
-//! 8. With `fsync`, the directory follows. It is opened before 6; if it then fails, the output stays
-//!    and the error says so.
+//! 6. The file gets its name by `linkat`, which fails if the name was taken in the meantime.
+//! 7. To replace a file, it gets a name beginning with `.tslice-` and is renamed over the old one.
+//!    `temp_name` removes that name if a signal comes in between.
+//! 8. With `fsync`, the directory is synced too. It is opened before 6; if syncing fails, the output
+//!    stays in place and the error says so.
 //!
-//! Where files must have names, 2 makes one beginning with `.tslice-`, and 6 renames it.
+//! On file systems without unnamed files, 2 makes one whose name begins with `.tslice-`, and 6
+//! renames it.
 
 use std::fs::File;
 use std::io;
@@ -36,39 +37,42 @@ use super::temp_name::TempName;
 use super::{Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz};
 use crate::os;
 
-/// A regular file, on its way to its name.
+/// A regular file that is being written.
 #[derive(Debug)]
 pub struct FileSink {
     file: File,
-    /// Its name for the time being, where it must have one.
+    /// Its temporary name, on file systems without unnamed files.
     named: Option<TempName>,
     entry: FileAt,
     options: SinkOptions,
-    /// How many bytes were written, and where the last one of them ends.
+    /// How many bytes were written, and the highest end of a write.
     written: AtomicU64,
     end: AtomicU64,
 }
 
-/// Whether a file that grows has a name.
+/// Whether a file has a name before it is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Naming {
-    /// None, where the file system allows that.
+    /// No name, if the file system allows that.
     Unnamed,
     /// One that begins with `.tslice-`.
     Named,
 }
 
 impl FileSink {
-    /// Begin a file at `path`, steps 1 to 3.
+    /// Create a file for `path`: steps 1 to 3.
     ///
     /// # Errors
-    /// [`SinkError::AlreadyExists`], [`SinkError::IsADirectory`], [`SinkError::Os`]; the latter too where
-    /// `path` leads to something that is no regular file, which [`super::create`] can write.
+    /// [`SinkError::AlreadyExists`], [`SinkError::IsADirectory`], [`SinkError::Os`]; the latter also
+    /// if `path` is no regular file ([`super::create`] writes those, too).
     pub fn create(path: &Path, options: SinkOptions) -> Result<Self, SinkError> {
         Self::create_as(path, options, Naming::Unnamed)
     }
 
-    /// As [`FileSink::create`] does where files must have names.
+    /// As [`FileSink::create`] on a file system without unnamed files.
+    ///
+    /// # Errors
+    /// Those of [`FileSink::create`].
     #[doc(hidden)]
     pub fn create_named(path: &Path, options: SinkOptions) -> Result<Self, SinkError> {
         Self::create_as(path, options, Naming::Named)
@@ -91,8 +95,8 @@ impl FileSink {
         entry.check_overwrite(options)?;
         ignore_sigxfsz();
         let failed = SinkError::os::<io::Error>("cannot be created");
-        // The mode of an old file is set below: the umask has no say in it. Until then the new
-        // one must not be open to more people than the old one was.
+        // The old file's mode is set again below, since the umask applies here. Passing it here
+        // keeps the new file from being readable to more people in between.
         let mode = entry.old_mode.unwrap_or(Mode::from_raw_mode(0o666));
         let unnamed = match naming {
             Naming::Unnamed => open_unnamed(&entry.dir, mode),
@@ -117,8 +121,8 @@ impl FileSink {
         Ok(Self { file: file.into(), named, entry, options, written, end })
     }
 
-    /// Steps 3 and 4 at once: all bytes are those of `original`. What is to differ is written
-    /// through the patch that is returned; the count of the bytes stays as it is.
+    /// Steps 3 and 4: copy `len` bytes of `original`. Changes are written through the returned
+    /// [`InPlaceFile`] and don't change the count of written bytes.
     pub(super) fn fill_from(
         &mut self,
         original: &File,
@@ -130,15 +134,15 @@ impl FileSink {
         InPlaceFile::new(self.file.try_clone().map_err(SinkError::Io)?)
     }
 
-    /// Steps 5 to 8, under another name on the same file system than the one it began with.
+    /// Steps 5 to 8, under a name that may differ from the first one (same file system).
     pub(super) fn commit_as(self, entry: &FileAt) -> Result<(), SinkError> {
         self.check_complete()?;
         let Self { file, named, options, .. } = self;
         let synced = SinkError::os("cannot be brought to the disk");
-        // Opened before anything is put in place, so that a folder that may not be read is no
-        // reason to fail afterwards.
+        // Opened before anything is put in place, so that a folder without read permission fails
+        // here and not afterwards.
         let dir = options.fsync.then(|| open_dir(entry)).transpose().map_err(&synced)?;
-        // A network file system may keep its errors for `close`, whose result nobody sees.
+        // A network file system may report errors only at `close`, whose result is not checked.
         if options.fsync || os::is_network(&file) {
             file.sync_all().map_err(&synced)?;
         }
@@ -154,7 +158,7 @@ impl FileSink {
             .map_err(SinkError::os("is in place, but its name cannot be brought to the disk"))
     }
 
-    /// Step 5: nothing is missing.
+    /// Step 5: all bytes were written.
     pub(super) fn check_complete(&self) -> Result<(), SinkError> {
         let written = self.written.load(Ordering::Acquire);
         let len = self.options.len.unwrap_or(self.end.load(Ordering::Acquire));
@@ -185,13 +189,13 @@ impl Sink for FileSink {
     }
 }
 
-/// The directory, for step 8: its own descriptor is only good for finding names.
+/// Open the directory for step 8: `entry.dir` is an `O_PATH` descriptor, which cannot be synced.
 fn open_dir(entry: &FileAt) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(retry_on_intr(|| openat(&entry.dir, ".", flags, Mode::empty()))?)
 }
 
-/// Step 8. Some network file systems cannot, and bring names to the disk by themselves.
+/// Step 8. Some network file systems cannot sync directories, and write names through anyway.
 pub(super) fn sync_dir(dir: OwnedFd) -> rustix::io::Result<()> {
     match retry_on_intr(|| fsync(&dir)) {
         Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
@@ -199,8 +203,8 @@ pub(super) fn sync_dir(dir: OwnedFd) -> rustix::io::Result<()> {
     }
 }
 
-/// Step 2. `None` where the file system has no unnamed files, or no `/proc` to name them through;
-/// also on any other error, which making a named one will meet again and report.
+/// Step 2. `None` if the file system has no unnamed files, or there is no `/proc` to link them
+/// through; also on any other error, which creating a named file will meet again and report.
 fn open_unnamed(dir: &OwnedFd, mode: Mode) -> Option<OwnedFd> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = retry_on_intr(|| openat(dir, ".", flags, mode)).ok()?;
@@ -208,7 +212,7 @@ fn open_unnamed(dir: &OwnedFd, mode: Mode) -> Option<OwnedFd> {
     Some(file)
 }
 
-/// Step 3. File systems that cannot reserve get a file of the right length, full of holes.
+/// Step 3. File systems without `fallocate` get a sparse file of the right length.
 fn reserve(file: &OwnedFd, len: u64) -> rustix::io::Result<()> {
     match len {
         0 => Ok(()),
@@ -226,7 +230,7 @@ fn place_unnamed(file: &File, entry: &FileAt, options: SinkOptions) -> io::Resul
     let name = Path::new(&entry.name);
     if entry.old_mode.is_none() {
         match link(name) {
-            // It came after step 1, and is to be replaced like any other.
+            // It was created after step 1; replace it like any other.
             Err(Errno::EXIST) if options.force => {}
             result => return Ok(result?),
         }
@@ -251,7 +255,7 @@ fn place_named(named: TempName, entry: &FileAt, options: SinkOptions) -> io::Res
             Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP) => {}
             Err(error) => return Err(error),
         }
-        // A file system with neither leaves an instant in which another's file could be lost.
+        // Without either call, a file created between `statat` and `renameat` would be replaced.
         match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => renameat(from, old, dir, name),
             Ok(_) => Err(Errno::EXIST),
@@ -260,7 +264,7 @@ fn place_named(named: TempName, entry: &FileAt, options: SinkOptions) -> io::Res
     })
 }
 
-/// The name that every open file has.
+/// The path of an open file in `/proc`.
 fn by_descriptor(file: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }

@@ -1,14 +1,12 @@
-//! A folder of files that appears whole or not at all.
+//! A folder of files as one output: the bytes of each file follow those of the one before.
 //!
-//! To whoever writes it is one output: the bytes of each file follow those of the one before.
-//!
-//! 1. Each file begins as any output does (`file`): without a name, with room for all its bytes.
-//! 2. `commit` counts every file's bytes before it names one.
-//! 3. Where the folder is new, or empty, its files get their names in a folder whose own name
-//!    begins with `.tslice-`, which is then renamed: all files appear at once.
-//! 4. Where the folder holds files, `force` replaces those of the same names, one by one, and leaves
-//!    the others alone. The last file comes last: of a checkpoint, that is the index, so that a run
-//!    that is killed leaves an old index, never a new one that names files that are not there.
+//! 1. Each file is created as any output is (`file`): without a name, allocated in full.
+//! 2. `commit` checks that all files are complete before it names the first one.
+//! 3. If the folder is new or empty, the files get their names in a folder whose own name begins
+//!    with `.tslice-`, which is then renamed: all files appear at once.
+//! 4. If the folder holds files, `force` replaces those of the same names, one by one in the given
+//!    order, and keeps the others. Of a checkpoint the index is last, so that a run that is killed
+//!    leaves the old index, never a new one that names missing files.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -26,11 +24,11 @@ use super::resolve::FileAt;
 use super::temp_name::TempName;
 use super::{Sink, SinkError, SinkOptions, WriteOrder};
 
-/// A folder, on its way to its name.
+/// A folder that is being written.
 #[derive(Debug)]
 pub struct FolderSink {
     files: Vec<PendingFile>,
-    place: FolderAt,
+    folder: FolderAt,
     options: SinkOptions,
 }
 
@@ -42,35 +40,34 @@ struct PendingFile {
     sink: FileSink,
 }
 
-/// Where the files go.
+/// The folder that the files go to.
 #[derive(Debug)]
 enum FolderAt {
-    /// A folder that is not there, or empty: its name, in an open directory.
+    /// A folder that does not exist or is empty: its name in an open directory.
     New { dir: Arc<OwnedFd>, name: OsString },
-    /// A folder that holds files.
+    /// A folder that is not empty.
     Existing(Arc<OwnedFd>),
 }
 
 impl FolderSink {
-    /// Begin a folder at `path` that is to hold these files, each a name and a length in bytes.
+    /// Create a folder for `path` with these files, each a name and a length in bytes.
     ///
     /// # Errors
-    /// [`SinkError::FolderNotEmpty`] where there are files and they are not to be replaced, and the
-    /// operating system's.
+    /// [`SinkError::FolderNotEmpty`] if it is not empty and `force` is not set, [`SinkError::Os`].
     pub fn create(
         path: &Path,
         files: &[(&str, u64)],
         options: SinkOptions,
     ) -> Result<Self, SinkError> {
-        let place = FolderAt::find(path, options)?;
-        let dir = match &place {
+        let folder = FolderAt::find(path, options)?;
+        let dir = match &folder {
             FolderAt::New { dir, .. } | FolderAt::Existing(dir) => dir,
         };
         let mut start = 0;
         let mut parts = Vec::with_capacity(files.len());
         for &(name, len) in files {
             let old_mode =
-                statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok().filter(|_| place.is_existing());
+                statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok().filter(|_| folder.is_existing());
             let old_mode = old_mode.map(|stat| Mode::from_raw_mode(stat.st_mode & 0o777));
             let entry = FileAt { dir: Arc::clone(dir), name: name.into(), old_mode };
             let sink =
@@ -78,13 +75,13 @@ impl FolderSink {
             parts.push(PendingFile { name: name.to_owned(), start, sink });
             start += len;
         }
-        Ok(FolderSink { files: parts, place, options })
+        Ok(FolderSink { files: parts, folder, options })
     }
 
-    /// What [`FolderSink::create`] would find wrong, without creating anything.
+    /// Make the checks of [`FolderSink::create`] without creating anything.
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`FolderSink::create`].
     pub fn check(path: &Path, options: SinkOptions) -> Result<(), SinkError> {
         FolderAt::find(path, options).map(drop)
     }
@@ -145,8 +142,8 @@ impl Sink for FolderSink {
 
     fn commit(self: Box<Self>) -> Result<(), SinkError> {
         self.files.iter().try_for_each(|file| file.sink.check_complete())?;
-        let Self { files, place, options } = *self;
-        match place {
+        let Self { files, folder, options } = *self;
+        match folder {
             FolderAt::Existing(_) => {
                 files.into_iter().try_for_each(|file| Box::new(file.sink).commit())
             }
@@ -173,7 +170,7 @@ fn place_new(
         let entry = FileAt { dir: Arc::clone(&folder), name: name.into(), old_mode: None };
         sink.commit_as(&entry)?;
     }
-    // An empty folder makes way for another, anything else does not.
+    // `renameat` replaces an empty folder, and fails on anything else.
     temp_name
         .persist(|old| match renameat_with(dir, old, dir, name, RenameFlags::NOREPLACE) {
             Ok(()) => Ok(()),

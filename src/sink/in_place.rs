@@ -1,9 +1,8 @@
-//! A file whose bytes are replaced where they stand: nothing else of it is read or written.
+//! A file whose bytes are overwritten in place.
 //!
-//! Several processes may patch one file at a time where their bytes are disjoint, so no byte next
-//! to those that were given is ever written back. There is nothing to commit: what was written
-//! stays, and a run that was killed is completed by repeating it. The other user of this room is
-//! a copy that has not got its name yet ([`super::create_copy`]).
+//! Only the bytes that are given are written, never their neighbours, so that several processes may
+//! write disjoint parts of one file at the same time. There is no commit: writes are visible at
+//! once. [`super::create_copy`] uses this too, on a file that has no name yet.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -16,25 +15,25 @@ use super::writable_map::PAGE;
 use super::{Sink, SinkError, WritableMap, WriteOrder, ignore_sigxfsz};
 use crate::os;
 
-/// From this length on, in bytes, a run is worth a system call.
+/// Runs of at least this many bytes are written by `pwrite`, shorter ones through the map.
 const LONG: u64 = 64 << 10;
 
 /// An open file that is written by position.
 #[derive(Debug)]
 pub struct InPlaceFile {
     file: File,
-    /// How long the file was in the beginning, in bytes.
+    /// Length of the file in bytes when it was opened.
     len: u64,
     map: Option<WritableMap>,
 }
 
 impl InPlaceFile {
-    /// Open an existing regular file for patching, links followed.
+    /// Open an existing regular file; symbolic links are followed.
     ///
     /// # Errors
     /// [`SinkError::IsADirectory`], [`SinkError::NotRegularFile`], [`SinkError::Io`].
     pub fn open(path: &Path) -> Result<InPlaceFile, SinkError> {
-        // not to wait for the other end of a FIFO, nor to take over a terminal
+        // O_NONBLOCK: don't wait for a FIFO's reader. O_NOCTTY: don't take over a terminal.
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
         let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
         let file = opened.map_err(|error| match error.kind() {
@@ -54,12 +53,12 @@ impl InPlaceFile {
         Ok(InPlaceFile { file, len, map })
     }
 
-    /// The file, to read its header from.
+    /// The file, for reading its header.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Done: with `fsync`, and where the network would report errors late, wait for the disk.
+    /// Check all writes; with `fsync`, and on network file systems, wait for the disk.
     ///
     /// # Errors
     /// [`SinkError::Os`], and those of [`Sink::verify`].
@@ -82,7 +81,7 @@ impl Sink for InPlaceFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        // behind the end of a file that was cut, it would begin to grow again
+        // writing past the end of a file that was truncated meanwhile would extend it again
         let len = self.file.metadata().map_err(SinkError::Io)?.len();
         if len < self.len {
             return Err(SinkError::Truncated);
@@ -96,7 +95,7 @@ impl Sink for InPlaceFile {
 
     fn verify(&self) -> Result<(), SinkError> {
         let Some(at) = self.map.as_ref().and_then(WritableMap::lost) else { return Ok(()) };
-        // a full disk and a cut look alike from here; asking for the page again tells which it was
+        // a full disk and a truncation both lose pages; allocating the page tells which it was
         let again = fallocate(&self.file, FallocateFlags::KEEP_SIZE, at / PAGE * PAGE, PAGE);
         Err(match again {
             Err(error @ (Errno::NOSPC | Errno::DQUOT)) => SinkError::Io(error.into()),

@@ -1,8 +1,8 @@
-//! The place where an output grows: whole or not at all.
+//! Writing outputs: a file appears under its name complete, or not at all.
 //!
 //! A [`Sink`] takes bytes, at any position ([`WriteOrder::Any`]) or only in order. `commit`
-//! consumes it and puts the output in place; dropping it leaves what stood there before. What
-//! the bytes mean, and what the path was called on the command line, is not known here.
+//! consumes it and puts the output in place; dropping it without `commit` leaves the old file.
+//! Sinks know nothing of tensors or of command line flags.
 //!
 //! ```no_run
 //! use tslice::sink::{SinkOptions, Destination, create};
@@ -56,68 +56,69 @@ pub trait Sink: Send + Sync {
     /// In which order `write_at` may be called.
     fn order(&self) -> WriteOrder;
 
-    /// Whether nothing is seen of the output before `commit`: a stream cannot take back.
+    /// Whether nobody sees any byte of the output before `commit`. False for streams.
     fn is_atomic(&self) -> bool {
         true
     }
 
-    /// Write `bytes` at `offset`, counted from the beginning of the output. No byte is to be
+    /// Write `bytes` at `offset`, counted from the beginning of the output. No byte may be
     /// written twice.
     ///
     /// # Errors
     /// [`SinkError::Io`], [`SinkError::BrokenPipe`]; [`SinkError::OutOfOrder`] and
-    /// [`SinkError::OutOfBounds`] where the caller is mistaken.
+    /// [`SinkError::OutOfBounds`] for a mistake of the caller.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError>;
 
-    /// The output in memory, where runs of `run` bytes are better written there than by
-    /// [`write_at`](Sink::write_at). To be followed by [`verify`](Sink::verify).
+    /// The map of the output, if runs of `run` bytes should be written through it instead of
+    /// [`write_at`](Sink::write_at). Call [`verify`](Sink::verify) after writing.
     fn mapped(&self, run: u64) -> Option<&WritableMap> {
         let _ = run;
         None
     }
 
-    /// Whether all that was written through [`mapped`](Sink::mapped) is in the output.
+    /// Check that everything written through [`mapped`](Sink::mapped) reached the output.
     ///
     /// # Errors
-    /// [`SinkError::Io`] for want of disk, [`SinkError::Truncated`].
+    /// [`SinkError::Io`] for a full disk, [`SinkError::Truncated`].
     fn verify(&self) -> Result<(), SinkError> {
         Ok(())
     }
 
-    /// Put the output in place: every byte of it has been written.
+    /// Put the output in place, after every byte of it was written.
     ///
     /// # Errors
-    /// [`SinkError::AlreadyExists`] where a file came to be there in the meantime,
-    /// [`SinkError::Incomplete`], [`SinkError::Os`]. What stood there before is still there then.
+    /// [`SinkError::AlreadyExists`] if another process created the file meanwhile,
+    /// [`SinkError::Incomplete`] if bytes are missing, [`SinkError::Os`]. The old file is then
+    /// still in place.
     fn commit(self: Box<Self>) -> Result<(), SinkError>;
 }
 
 /// Where an output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// StdStream output.
+    /// Standard output.
     Stdout,
     /// A file, or an existing FIFO or device.
     Path(PathBuf),
 }
 
-/// How an output is put in place.
+/// How an output is created and put in place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SinkOptions {
     /// Replace a file that exists (`--force`).
     pub force: bool,
-    /// Wait until the disk has it all (`--fsync`).
+    /// `commit` waits until file and directory are on disk (`--fsync`).
     pub fsync: bool,
-    /// How many bytes there will be, where that is known: room is made for them at once, and
-    /// `commit` refuses any other number.
+    /// The length of the output in bytes, if it is known: the space is allocated at once, and
+    /// `commit` refuses any other length.
     pub len: Option<u64>,
 }
 
-/// Open a place to write to.
+/// Open an output.
 ///
 /// # Errors
 /// [`SinkError::AlreadyExists`], [`SinkError::IsADirectory`], [`SinkError::StdoutClosed`]; the operating
-/// system's, a missing directory and a full disk included.
+/// system's errors, such as a missing directory or a full disk, as [`SinkError::Os`].
 pub fn create(target: &Destination, options: SinkOptions) -> Result<Box<dyn Sink>, SinkError> {
     let path = match target {
         Destination::Stdout => return Ok(Box::new(StreamSink::stdout(options)?)),
@@ -130,13 +131,13 @@ pub fn create(target: &Destination, options: SinkOptions) -> Result<Box<dyn Sink
     }
 }
 
-/// Begin an output that is a copy of `original`, of as many bytes as it had when its header was
-/// read, but for what is then written through the [`InPlaceFile`], which is to be done with before
-/// `commit`. For a pipe the copy is made in a temporary file, and sent by `commit`.
+/// Open an output that starts as a copy of the first `len` bytes of `original`. Changes are written
+/// through the returned [`InPlaceFile`], which must be finished before `commit`. For a pipe, the copy
+/// is made in a temporary file and `commit` sends it.
 ///
 /// # Errors
-/// Those of [`create`], [`SinkError::OriginalTruncated`], and [`SinkError::Copy`] where `original` could not be read or there is no
-/// room for it.
+/// Those of [`create`], [`SinkError::OriginalTruncated`], and [`SinkError::Copy`] if `original` cannot
+/// be read or the copy does not fit on the disk.
 pub fn create_copy(
     target: &Destination,
     options: SinkOptions,
@@ -159,10 +160,10 @@ pub fn create_copy(
     Ok((Box::new(sink), patch))
 }
 
-/// What [`create`] would find wrong, without creating anything (`--dry-run`).
+/// Make the checks of [`create`] without creating anything (`--dry-run`).
 ///
 /// # Errors
-/// Those of [`create`], but for those that only writing brings to light, such as a full disk.
+/// Those of [`create`], except those that show only in writing, such as a full disk.
 pub fn check(target: &Destination, options: SinkOptions) -> Result<(), SinkError> {
     let place = match target {
         Destination::Stdout => Resolved::Stdout,
@@ -182,38 +183,37 @@ pub fn check(target: &Destination, options: SinkOptions) -> Result<(), SinkError
     }
 }
 
-/// Why an output could not be written. The path, or that it is standard output, is left to the
-/// caller to name.
+/// Why an output could not be written. Messages don't name the output: the caller adds the path.
 #[derive(Debug, thiserror::Error)]
 pub enum SinkError {
-    /// The output exists, and was not to be replaced.
+    /// The output exists, and [`SinkOptions::force`] is not set.
     #[error("the file exists")]
     AlreadyExists,
-    /// The output is a folder that holds files, which were not to be replaced.
+    /// The output is a folder that is not empty, and [`SinkOptions::force`] is not set.
     #[error("the folder exists and is not empty")]
     FolderNotEmpty,
     /// The output is a directory, or its name ends with a slash.
     #[error("is a directory")]
     IsADirectory,
-    /// Only a file can be written at any position.
+    /// A file was to be changed in place, and the path is no regular file.
     #[error("not a regular file, which alone can be written at any position")]
     NotRegularFile,
-    /// The file that is written in place became shorter.
+    /// A file became shorter while it was written in place.
     #[error("the file was cut short while it was being written")]
     Truncated,
-    /// The file that was to be copied became shorter.
+    /// A file became shorter while it was copied.
     #[error("the file was cut short while it was being copied")]
     OriginalTruncated,
-    /// The file that was to be copied could not be, or not to this place.
+    /// The original could not be read, or its copy could not be written.
     #[error("cannot be copied: {0}")]
     Copy(io::Error),
-    /// StdStream output was closed when the program began.
+    /// Standard output was closed when the program began.
     #[error("standard output is closed")]
     StdoutClosed,
-    /// The reader of the pipe went away: not worth a message.
+    /// The reader of the pipe closed it; programs usually end silently then.
     #[error("the pipe was closed by its reader")]
     BrokenPipe,
-    /// A write at `offset` where only one at `expected` is possible, in bytes.
+    /// A sequential sink got a write at `offset` instead of `expected` (bytes).
     #[error("bytes were to be written at {offset}, where only {expected} can come next")]
     OutOfOrder {
         /// Where the next byte must go.
@@ -221,7 +221,7 @@ pub enum SinkError {
         /// Where it was to go.
         offset: u64,
     },
-    /// A write past the end that was announced, in bytes.
+    /// A write past the end of the output (bytes).
     #[error("{count} bytes were to be written at {offset}, of an output of {len}")]
     OutOfBounds {
         /// Where they were to go.
@@ -231,7 +231,7 @@ pub enum SinkError {
         /// The length of the output.
         len: u64,
     },
-    /// An output that is not complete was to be put in place.
+    /// `commit` was called before all bytes were written.
     #[error("only {written} of {len} bytes were written")]
     Incomplete {
         /// How many bytes were written.
@@ -239,7 +239,7 @@ pub enum SinkError {
         /// How many there should be.
         len: u64,
     },
-    /// The operating system refused a step on the way from nothing to a file.
+    /// A step other than writing failed: creating, allocating, renaming, syncing.
     #[error("{what}: {error}")]
     Os {
         /// What could not be done: "cannot be created".
@@ -247,18 +247,18 @@ pub enum SinkError {
         /// Why not.
         error: io::Error,
     },
-    /// The operating system refused to write.
+    /// Writing failed.
     #[error("{0}")]
     Io(io::Error),
 }
 
 impl SinkError {
-    /// To be mapped over a system call's result.
+    /// For `map_err` on the result of a system call.
     fn os<E: Into<io::Error>>(what: &'static str) -> impl Fn(E) -> Self {
         move |error| SinkError::Os { what, error: error.into() }
     }
 
-    /// The operating system's error, where it was one.
+    /// The error of the operating system, if there is one.
     pub fn io(&self) -> Option<&io::Error> {
         match self {
             SinkError::Os { error, .. } | SinkError::Io(error) => Some(error),
@@ -267,8 +267,8 @@ impl SinkError {
     }
 }
 
-/// Let a file that exceeds the process's limit (`ulimit -f`) be an error of `write` rather than
-/// the death of the process. A handler that does nothing will do, and is safe to install.
+/// Turn SIGXFSZ (file size limit, `ulimit -f`) into an error of `write`: with any handler installed,
+/// even one that does nothing, the process is not killed.
 fn ignore_sigxfsz() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,8 +1,8 @@
-//! Where a path leads: symbolic links followed, the kind of thing at their end found out.
+//! Resolving an output path: follow symbolic links and find out what is there.
 //!
-//! An output replaces what its name stands for, so a link goes on pointing: the name that is
-//! written is the last one of the chain, also when nothing is there yet. From here on that is a
-//! name in an open directory, which nobody can exchange under us.
+//! An output replaces the file that a link points to, not the link, also if that file does not
+//! exist yet. The result is a name in an open directory, so that later changes to the path's
+//! directories don't matter.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,17 +20,17 @@ use super::{SinkError, SinkOptions};
 /// How many links are followed, as in the kernel.
 const LINKS: usize = 40;
 
-/// What a path leads to.
+/// What an output path stands for.
 pub(super) enum Resolved {
-    /// This process's standard output, under one of its names.
+    /// This process's standard output, by a name such as `/dev/stdout`.
     Stdout,
-    /// A FIFO or device that exists, or whatever another open descriptor stands for.
+    /// An existing FIFO or device, or another open descriptor (`/dev/fd/3`).
     Special(SpecialFile),
-    /// A regular file, or nothing yet.
+    /// A regular file, or a name that does not exist.
     File(FileAt),
 }
 
-/// Something that is written as it stands.
+/// A name of something that is opened and written as it is.
 pub(super) struct SpecialFile {
     pub(super) dir: OwnedFd,
     pub(super) name: OsString,
@@ -46,7 +46,7 @@ pub(super) struct FileAt {
 }
 
 impl FileAt {
-    /// Refuse to replace what was not to be replaced.
+    /// Refuse to replace a file without `force`.
     pub(super) fn check_overwrite(&self, options: SinkOptions) -> Result<(), SinkError> {
         if self.old_mode.is_some() && !options.force {
             Err(SinkError::AlreadyExists)
@@ -56,7 +56,7 @@ impl FileAt {
     }
 }
 
-/// Follow `path` to its end.
+/// Follow the symbolic links of `path`.
 pub(super) fn resolve(path: &Path) -> Result<Resolved, SinkError> {
     let failed = SinkError::os::<Errno>("cannot be created");
     let (mut dir, mut name) = step(CWD, path)?;
@@ -86,14 +86,14 @@ pub(super) fn resolve(path: &Path) -> Result<Resolved, SinkError> {
     Err(failed(Errno::LOOP))
 }
 
-/// Open the directory of `path`, which starts at `from`, and give the name that is left.
+/// Open the parent directory of `path`, which is relative to `from`; return it and the last name.
 fn step(from: impl AsFd, path: &Path) -> Result<(OwnedFd, OsString), SinkError> {
     let failed = SinkError::os("cannot be created");
     let bytes = path.as_os_str().as_bytes();
     if bytes.is_empty() {
         return Err(failed(Errno::NOENT));
     }
-    // `Path` overlooks what stands at the end here, the kernel does not.
+    // `Path` ignores a trailing slash or dot, the kernel does not.
     if bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
         return Err(SinkError::IsADirectory);
     }
@@ -101,14 +101,14 @@ fn step(from: impl AsFd, path: &Path) -> Result<(OwnedFd, OsString), SinkError> 
         return Err(SinkError::IsADirectory);
     };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-    // Not opened for reading, which is a right of its own that a drop-box doesn't grant.
+    // O_PATH: needs no read permission, which a drop-box directory doesn't grant.
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = retry_on_intr(|| openat(&from, parent, flags, Mode::empty())).map_err(failed)?;
     Ok((dir, name.to_owned()))
 }
 
-/// The links of `/proc/self/fd`, to which `/dev/stdout` and `/dev/fd/3` lead, stand for open
-/// descriptors, whatever their text says.
+/// A link in `/proc/self/fd` (`/dev/stdout` and `/dev/fd/3` lead there) stands for an open
+/// descriptor, whatever its text says.
 fn descriptor(dir: OwnedFd, name: OsString) -> Result<Resolved, SinkError> {
     let stat = statat(&dir, &name, AtFlags::empty()).map_err(SinkError::os("cannot be opened"))?;
     let stdout = fstat(std::io::stdout()).ok();

@@ -1,7 +1,6 @@
-//! A changed copy for a pipe: made in a temporary file, and sent when it is complete.
+//! A changed copy of a file for a pipe: made in a temporary file, sent by `commit`.
 //!
-//! What is written by position cannot go straight into a pipe; this is the way around, which also
-//! sends nothing at all where the change fails.
+//! A pipe cannot be written by position. If a change fails, nothing is sent.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -10,10 +9,10 @@ use std::os::unix::fs::FileExt;
 use super::copy_file::copy_file;
 use super::{InPlaceFile, Sink, SinkError, StreamSink, WriteOrder};
 
-/// What is sent at a time, in bytes.
+/// Buffer size for sending, in bytes.
 const PIECE: usize = 256 << 10;
 
-/// An unnamed file in `TMPDIR`, on its way to a pipe.
+/// An unnamed file in `TMPDIR` whose bytes `commit` sends to a pipe.
 #[derive(Debug)]
 pub(super) struct SpooledSink {
     file: File,
@@ -22,8 +21,8 @@ pub(super) struct SpooledSink {
 }
 
 impl SpooledSink {
-    /// Make a copy of `original`, of `len` bytes, to be changed through the patch and then sent
-    /// to `pipe`.
+    /// Copy `len` bytes of `original`. The copy is changed through the returned [`InPlaceFile`] and
+    /// sent to `pipe`.
     pub(super) fn copy_of(
         original: &File,
         len: u64,
@@ -41,7 +40,7 @@ impl Sink for SpooledSink {
         WriteOrder::Any
     }
 
-    /// All bytes are written through the patch.
+    /// Always an error: all bytes are written through the [`InPlaceFile`].
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         Err(SinkError::OutOfBounds { offset, count: bytes.len() as u64, len: self.len })
     }

@@ -1,9 +1,9 @@
-//! StdStream output, and FIFOs and devices that exist: bytes leave as they are written.
+//! Standard output, and existing FIFOs and devices.
 //!
-//! Nothing can be taken back here, so there is no "whole or not at all"; `commit` still refuses
-//! an output with bytes missing. A regular file on standard output (`> out.npy`) is written by
-//! position from where it stands, unless the shell opened it with `>>`, where positions are
-//! ignored; everything else is written in order.
+//! Bytes are visible as soon as they are written; `commit` only checks that none is missing. A
+//! regular file on standard output (`> out.npy`) is written by position from its current offset on,
+//! unless it was opened with `>>`, where the kernel ignores positions; everything else is written
+//! in order.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
@@ -21,14 +21,14 @@ use super::{Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz};
 use crate::os;
 use crate::os::stdio::{StdStream, closed_at_start};
 
-/// An output that takes its bytes in order.
+/// An output that cannot be taken back.
 #[derive(Debug)]
 pub struct StreamSink {
     file: File,
     options: SinkOptions,
     /// How many bytes were written.
     position: Mutex<u64>,
-    /// The position of byte 0, where the bytes may come in any order.
+    /// The file offset of byte 0, if bytes may come in any order.
     start: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ impl StreamSink {
     /// Write to standard output.
     ///
     /// # Errors
-    /// [`SinkError::StdoutClosed`].
+    /// [`SinkError::StdoutClosed`], [`SinkError::Io`].
     pub fn stdout(options: SinkOptions) -> Result<Self, SinkError> {
         if closed_at_start(StdStream::Output) {
             return Err(SinkError::StdoutClosed);
@@ -45,13 +45,13 @@ impl StreamSink {
         Ok(Self::new(fd, options))
     }
 
-    /// Write to what has this name now.
+    /// Open a special file by its name.
     pub(super) fn open(stream: &SpecialFile, options: SinkOptions) -> Result<Self, SinkError> {
         let failed = SinkError::os("cannot be opened");
         let mut flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
         let stat = statat(&stream.dir, &stream.name, rustix::fs::AtFlags::empty());
-        // Only /dev/fd/3 and the like can be a regular file here. Opening it anew loses the
-        // position of descriptor 3, which is nearly always the end.
+        // Only /dev/fd/3 and the like can be a regular file here. Opening it again loses the
+        // offset of descriptor 3, which is nearly always the end.
         if stat.is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::RegularFile) {
             flags |= OFlags::APPEND;
         }
@@ -75,7 +75,7 @@ impl StreamSink {
         Ok(())
     }
 
-    /// Write all of `bytes`, counting what could be written.
+    /// Write all of `bytes` in order; `position` counts what was written, also on errors.
     fn write_all(&self, mut bytes: &[u8], position: &mut u64) -> io::Result<()> {
         while !bytes.is_empty() {
             match (&self.file).write(bytes) {
@@ -95,7 +95,7 @@ impl StreamSink {
     }
 }
 
-/// Where a file stands that can be written by position.
+/// The current offset of a file that can be written by position.
 fn positional(mut file: &File) -> Option<u64> {
     let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
     let appends = fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::APPEND));
@@ -139,11 +139,11 @@ impl Sink for StreamSink {
             return Err(SinkError::Incomplete { written, len });
         }
         if let Some(start) = self.start {
-            // whoever writes next to the same redirection goes on behind
+            // the next program that writes to the same redirection continues behind the output
             (&self.file).seek(SeekFrom::Start(start + written)).map_err(SinkError::Io)?;
         }
-        // Only a file has a disk to wait for. One on the network is waited for in any case, since
-        // it may keep its errors for `close`, whose result nobody sees.
+        // Only regular files can be synced. Network file systems always are, since they may
+        // report errors only at `close`, whose result is not checked.
         let regular = self.file.metadata().is_ok_and(|metadata| metadata.is_file());
         if regular && (self.options.fsync || os::is_network(&self.file)) {
             self.file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;

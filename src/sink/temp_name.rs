@@ -1,9 +1,9 @@
-//! Temporary names, which a signal must not leave behind.
+//! Temporary names that are removed when a signal ends the process.
 //!
 //! While a [`TempName`] lives, SIGINT, SIGTERM and SIGHUP unlink its name before they end the
-//! process as they would have. Their handler is a thread that is started with the first name, so
-//! a process that makes none keeps its signals as they were. One lock is held over every change
-//! of a name, and by the thread until the process is dead: no name can slip through.
+//! process as they would have. A thread that is started with the first name handles them, so a
+//! process that makes none keeps its signals as they were. One lock is held during every change
+//! of a name, and by the thread until the process ends, so that no name is missed.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -17,23 +17,23 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// A temporary name in a directory; dropping it unlinks it.
+/// A temporary name in a directory.
 #[derive(Clone, Debug)]
 struct TempPath {
     dir: Arc<OwnedFd>,
     name: String,
-    /// The names of the files in it, where it is a folder.
+    /// For a folder: the names of the files in it.
     files: Option<Vec<String>>,
 }
 
 impl TempPath {
     fn unlink(&self) {
-        // Nothing could be done about a failure, and nobody be told.
+        // Errors are ignored: this runs in `drop` or while a signal ends the process.
         let Some(files) = &self.files else {
             let _ = unlinkat(&self.dir, &self.name, AtFlags::empty());
             return;
         };
-        // Where a signal asks for it, another thread may still be putting files into the folder.
+        // Repeated, since another thread may still be putting files into the folder.
         for _ in 0..1000 {
             for file in files {
                 let _ = unlinkat(&self.dir, format!("{}/{file}", self.name), AtFlags::empty());
@@ -50,16 +50,15 @@ impl TempPath {
     }
 }
 
-/// All names that exist now.
+/// All temporary names that exist now.
 static NAMES: Mutex<Vec<TempPath>> = Mutex::new(Vec::new());
 
-/// The owner of a temporary name.
+/// Owns a temporary name; dropping it unlinks the name.
 #[derive(Debug)]
 pub(super) struct TempName(TempPath);
 
 impl TempName {
-    /// Let `make` bring a name that nobody can guess into being in `dir`; with another one where
-    /// it says that the name exists.
+    /// Call `make` with a random name to create in `dir`; again with another one if it exists.
     pub(super) fn create<T>(
         dir: &Arc<OwnedFd>,
         make: impl Fn(&str) -> rustix::io::Result<T>,
@@ -67,7 +66,7 @@ impl TempName {
         Self::create_as(dir, None, make)
     }
 
-    /// As [`TempName::create`] does, for a folder that is to hold files of these names.
+    /// As [`TempName::create`], for a folder that will hold files of these names.
     pub(super) fn create_folder(
         dir: &Arc<OwnedFd>,
         files: Vec<String>,
@@ -84,7 +83,7 @@ impl TempName {
         watch()?;
         let mut names = lock(&NAMES);
         for _ in 0..1000 {
-            let name = TempPath { dir: Arc::clone(dir), name: unguessable(), files: files.clone() };
+            let name = TempPath { dir: Arc::clone(dir), name: random_name(), files: files.clone() };
             match make(&name.name) {
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
@@ -97,12 +96,12 @@ impl TempName {
         Err(Errno::EXIST.into())
     }
 
-    /// The name for the time being.
+    /// The temporary name.
     pub(super) fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Let `place` move the name to where it belongs. Where that fails the name is unlinked.
+    /// Let `place` rename it to its final name. If that fails, the name is unlinked.
     pub(super) fn persist(
         self,
         place: impl FnOnce(&str) -> rustix::io::Result<()>,
@@ -110,12 +109,12 @@ impl TempName {
         self.persist_from(|_, name| place(name))
     }
 
-    /// As [`TempName::persist`], to another directory than the one that it lies in.
+    /// As [`TempName::persist`]; `place` also gets the directory, to rename into another one.
     pub(super) fn persist_from(
         self,
         place: impl FnOnce(&OwnedFd, &str) -> rustix::io::Result<()>,
     ) -> io::Result<()> {
-        // Released before `self` is dropped, which locks again.
+        // Unlocked before `self` is dropped, which locks again.
         let mut names = lock(&NAMES);
         place(&self.0.dir, &self.0.name)?;
         names.retain(|name| !name.is(&self.0));
@@ -132,8 +131,8 @@ impl Drop for TempName {
     }
 }
 
-/// Twelve digits out of the randomness that std draws for its hash maps.
-fn unguessable() -> String {
+/// `.tslice-` and twelve hexadecimal digits, from the random keys that std draws for hash maps.
+fn random_name() -> String {
     let random = RandomState::new().hash_one(std::process::id());
     format!(".tslice-{:012x}", random >> 16)
 }
@@ -150,13 +149,13 @@ fn watch() -> io::Result<()> {
         return Ok(());
     }
     let ignored = ignored();
-    let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|s| ignored >> (s - 1) & 1 == 0);
-    let mut signals = Signals::new(heeded)?;
+    let handled = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|s| ignored >> (s - 1) & 1 == 0);
+    let mut signals = Signals::new(handled)?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
             let names = lock(&NAMES);
             names.iter().for_each(TempPath::unlink);
-            // Does not come back, and so never lets go of the names.
+            // Ends the process, with the lock still held.
             let _ = emulate_default_handler(signal);
         }
     })?;
@@ -164,8 +163,8 @@ fn watch() -> io::Result<()> {
     Ok(())
 }
 
-/// The signals that this process was told to ignore, bit n-1 for signal n: under nohup, or in
-/// the background of a script, they must not begin to kill.
+/// The signals that this process ignores, bit n-1 for signal n. Under nohup, or in the background
+/// of a script, they must stay ignored.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,9 +1,9 @@
-//! A file mapped for writing: the way for runs that are too short for a system call each.
+//! A file mapped for writing, for runs that are too short for a system call each.
 //!
-//! The pages of what is about to be written are brought in by one call for many runs
-//! (`MADV_POPULATE_WRITE`). It fails where a write would raise SIGBUS, for want of disk behind a
-//! hole or of the file itself; the caller then writes by position, and gets the reason. Only the
-//! runs' own pages are brought in, so that holes between them stay holes.
+//! Before writing, the pages of many runs are faulted in by one call (`MADV_POPULATE_WRITE`). It
+//! fails where a write would raise SIGBUS: a full disk behind a hole, or a truncated file. The
+//! caller then writes by position, and gets the error from there. Only pages that hold runs are
+//! faulted in, so that holes between them stay holes.
 
 #![allow(unsafe_code)]
 
@@ -16,19 +16,19 @@ use memmap2::{Advice, MmapOptions, MmapRaw};
 
 use crate::os::sigbus::Watch;
 
-/// What is brought in with a run, in bytes; pages of other sizes are multiples of it.
+/// The smallest page size in bytes; others are multiples of it.
 pub(super) const PAGE: u64 = 4096;
 
-/// A whole file in memory, written to by any thread.
+/// A whole file, mapped shared and writable.
 #[derive(Debug)]
 pub struct WritableMap {
-    // Before the map, since fields are dropped in this order and a watch must not outlive it.
+    // Declared before the map: fields are dropped in order, and the watch must go first.
     watch: Watch,
     map: MmapRaw,
 }
 
 impl WritableMap {
-    /// Map a file of `len` bytes; `None` where that cannot be.
+    /// Map a file of `len` bytes; `None` if it cannot be mapped.
     pub(super) fn new(file: &File, len: u64) -> Option<WritableMap> {
         let len = usize::try_from(len).ok().filter(|&len| len > 0)?;
         let map = MmapOptions::new().len(len).map_raw(file).ok()?;
@@ -36,25 +36,24 @@ impl WritableMap {
         Some(WritableMap { watch: Watch::writable(start..start + len)?, map })
     }
 
-    /// Bring in the pages of ranges that come in ascending order; false where one of them cannot
-    /// be written.
-    pub fn populate(&self, ranges: impl Iterator<Item = Range<u64>>) -> bool {
+    /// Fault in the pages of ranges (bytes, ascending); false if one of them cannot be written.
+    pub(crate) fn populate(&self, ranges: impl Iterator<Item = Range<u64>>) -> bool {
         let mut pages = 0..0;
         for range in ranges {
             let start = range.start / PAGE * PAGE;
             let end = range.end.next_multiple_of(PAGE);
             if (pages.start..=pages.end).contains(&start) {
                 pages.end = pages.end.max(end);
-            } else if self.bring_in(pages) {
+            } else if self.populate_pages(pages) {
                 pages = start..end;
             } else {
                 return false;
             }
         }
-        self.bring_in(pages)
+        self.populate_pages(pages)
     }
 
-    fn bring_in(&self, pages: Range<u64>) -> bool {
+    fn populate_pages(&self, pages: Range<u64>) -> bool {
         let end = pages.end.min(self.map.len() as u64);
         let count = end.saturating_sub(pages.start) as usize;
         count == 0
@@ -66,19 +65,23 @@ impl WritableMap {
             }
     }
 
-    /// The bytes of a range of the file, to be written.
-    pub fn cells(&self, range: Range<u64>) -> Option<&[Cell<u8>]> {
+    /// The bytes of a range of the file, for writing; `None` if it is not inside the map.
+    ///
+    /// Callers must not write one byte from two threads at the same time, and must not read any.
+    /// The pieces of a job share no byte of the target, and a scatter writes from one thread at a
+    /// time. Not public, since the types cannot enforce that.
+    pub(crate) fn cells(&self, range: Range<u64>) -> Option<&[Cell<u8>]> {
         let inside = range.start <= range.end && range.end <= self.map.len() as u64;
         // SAFETY: the range lies inside the map, which lives as long as `self` is borrowed. Cells
-        // may alias; threads and processes write disjoint bytes of them, and nobody reads any, so
-        // that there is no race. A file that becomes shorter is `Watch`'s concern.
+        // may alias. By the rule above there is no data race between threads of this process. A
+        // truncated file is handled by `Watch`.
         inside.then(|| unsafe {
             let first = self.map.as_mut_ptr().add(range.start as usize).cast::<Cell<u8>>();
             std::slice::from_raw_parts(first, (range.end - range.start) as usize)
         })
     }
 
-    /// The first byte that was found lost, where one was: what was written from there on is too.
+    /// Offset of the first lost byte, if any: everything written from there on is lost as well.
     pub(super) fn lost(&self) -> Option<u64> {
         self.watch.lost().map(|at| at as u64)
     }

@@ -1,7 +1,8 @@
-//! Several files as one source: the bytes of each follow those of the one before.
+//! Several sources as one: the bytes of each follow those of the one before.
 //!
-//! What a sharded checkpoint is read through: one space of positions, so that nothing downstream
-//! needs to know of files. No window may reach from one file into the next.
+//! Sharded checkpoints and archives with deflated members are read through this: offsets count
+//! through all files, so that the code downstream knows of one source only. A window must lie inside
+//! one file.
 //!
 //! ```text
 //!   file       0            1      2
@@ -12,43 +13,43 @@ use std::ops::Range;
 
 use super::{Advice, Source, SourceError, checked_len};
 
-/// Files one after the other.
+/// Named sources, concatenated.
 #[derive(Default)]
 pub struct ConcatSource {
-    files: Vec<File>,
+    files: Vec<NamedSource>,
     len: u64,
 }
 
-struct File {
+struct NamedSource {
     name: String,
-    /// The position of its first byte.
+    /// The offset of its first byte.
     start: u64,
     source: Box<dyn Source>,
 }
 
 impl ConcatSource {
-    /// Append a file, whose `name` errors tell; returns the position of its first byte.
+    /// Append a source; errors in it name it by `name`. Returns the offset of its first byte.
     ///
     /// # Errors
-    /// [`SourceError::OutOfBounds`] where positions would no longer fit 63 bits.
+    /// [`SourceError::OutOfBounds`] if offsets would exceed 63 bits.
     pub fn push(&mut self, name: String, source: Box<dyn Source>) -> Result<u64, SourceError> {
         let (start, count) = (self.len, source.len());
         let end = start.checked_add(count).filter(|&end| i64::try_from(end).is_ok());
         self.len = end.ok_or(SourceError::OutOfBounds { start, end: u64::MAX, len: count })?;
-        self.files.push(File { name, start, source });
+        self.files.push(NamedSource { name, start, source });
         Ok(start)
     }
 
-    /// The file that a range lies in, and the range there.
-    fn find(&self, range: &Range<u64>) -> Option<(&File, Range<u64>)> {
+    /// The file that holds a range, and the range relative to that file.
+    fn find(&self, range: &Range<u64>) -> Option<(&NamedSource, Range<u64>)> {
         let at = self.files.partition_point(|file| file.start <= range.start);
         let file = self.files[..at].last()?;
         Some((file, range.start - file.start..range.end.checked_sub(file.start)?))
     }
 }
 
-impl File {
-    fn failed(&self, error: SourceError) -> SourceError {
+impl NamedSource {
+    fn name_error(&self, error: SourceError) -> SourceError {
         SourceError::File { name: self.name.clone(), error: Box::new(error) }
     }
 }
@@ -68,7 +69,7 @@ impl Source for ConcatSource {
         }
         match self.find(&range) {
             Some((file, inner)) => {
-                file.source.window(inner, scratch).map_err(|error| file.failed(error))
+                file.source.window(inner, scratch).map_err(|error| file.name_error(error))
             }
             None => Ok(&[]),
         }
@@ -81,7 +82,7 @@ impl Source for ConcatSource {
     fn verify(&self) -> Result<(), SourceError> {
         self.files
             .iter()
-            .try_for_each(|file| file.source.verify().map_err(|error| file.failed(error)))
+            .try_for_each(|file| file.source.verify().map_err(|error| file.name_error(error)))
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) {

@@ -1,8 +1,8 @@
-//! Bytes that are compressed in another source: the deflated members of a zip archive.
+//! Deflated members of a zip archive.
 //!
-//! [`DeflatedRange::stream`] gives them once, in order; as a [`Source`] they are inflated to an unnamed
-//! temporary file when the first one is asked for. Either way no more bytes are made than were
-//! announced, and at the end both their number and their CRC-32 must be right.
+//! [`DeflatedRange::stream`] inflates one in order. [`InflatedSource`] gives random access: it inflates
+//! to an unnamed temporary file at the first window. Neither makes more bytes than the archive
+//! declares, and both check the length and the CRC-32 at the end.
 
 use std::io::{self, ErrorKind, Read, Take};
 use std::ops::Range;
@@ -13,20 +13,20 @@ use flate2::bufread::DeflateDecoder;
 
 use super::{Forward, Reader, Source, SourceError, checked_len, spool};
 
-/// A deflated range of a source.
+/// A deflated range of a source, with what the archive declares of it.
 pub struct DeflatedRange {
-    /// Where the compressed bytes are.
+    /// The source of the compressed bytes.
     pub archive: Arc<dyn Source>,
-    /// Which they are.
+    /// Their range in it, in bytes.
     pub range: Range<u64>,
-    /// How many bytes they stand for.
+    /// The number of inflated bytes.
     pub len: u64,
-    /// The CRC-32 of those.
+    /// The CRC-32 of the inflated bytes.
     pub crc: u32,
 }
 
 impl DeflatedRange {
-    /// The bytes, from the first one on.
+    /// Inflate from the first byte on.
     pub fn stream(&self) -> InflateReader<'_> {
         let reader = Reader::at(self.archive.as_ref(), self.range.start);
         let compressed = reader.take(self.range.end.saturating_sub(self.range.start));
@@ -34,27 +34,27 @@ impl DeflatedRange {
             decoder: DeflateDecoder::new(compressed),
             crc: Hasher::new(),
             position: 0,
-            of: (self.len, self.crc),
+            declared: (self.len, self.crc),
         }
     }
 }
 
-/// Bytes as they are inflated.
+/// Inflates in order.
 pub struct InflateReader<'s> {
     decoder: DeflateDecoder<Take<Reader<'s>>>,
     crc: Hasher,
     position: u64,
-    /// How many bytes there are to be, and their CRC-32.
-    of: (u64, u32),
+    /// The declared length and CRC-32.
+    declared: (u64, u32),
 }
 
 impl InflateReader<'_> {
-    /// Read what is left, and compare all of it with what was announced.
+    /// Inflate the rest, and check length and CRC-32.
     ///
     /// # Errors
-    /// [`SourceError::Io`] for bytes that are damaged.
+    /// [`SourceError::Io`] if they differ, or the data is damaged.
     pub fn finish(mut self) -> Result<(), SourceError> {
-        let (len, crc) = self.of;
+        let (len, crc) = self.declared;
         self.skip(len - self.position)?;
         if self.decoder.read(&mut [0]).map_err(damaged)? > 0 {
             return Err(damaged(format!("more than the {len} bytes that were announced")).into());
@@ -68,7 +68,7 @@ impl InflateReader<'_> {
 
 impl Read for InflateReader<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let (len, _) = self.of;
+        let (len, _) = self.declared;
         let most = usize::try_from(len - self.position).unwrap_or(usize::MAX).min(buf.len());
         let count = self.decoder.read(&mut buf[..most]).map_err(damaged)?;
         if count == 0 && most > 0 {
@@ -96,35 +96,35 @@ fn damaged(reason: impl std::fmt::Display) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("the compressed data are damaged: {reason}"))
 }
 
-/// A deflated range as a source: kept in a temporary file from the first window on.
+/// Random access to a deflated range, inflated to a temporary file at the first window.
 pub struct InflatedSource {
     deflated: DeflatedRange,
-    kept: OnceLock<Box<dyn Source>>,
-    /// Held while the file is written, so that it is written once.
+    spooled: OnceLock<Box<dyn Source>>,
+    /// Locked while the file is written, so that it is written once.
     writing: Mutex<()>,
 }
 
 impl From<DeflatedRange> for InflatedSource {
     fn from(deflated: DeflatedRange) -> Self {
-        InflatedSource { deflated, kept: OnceLock::new(), writing: Mutex::new(()) }
+        InflatedSource { deflated, spooled: OnceLock::new(), writing: Mutex::new(()) }
     }
 }
 
 impl InflatedSource {
-    /// The bytes as they are inflated, kept nowhere.
+    /// Inflate in order, without a temporary file.
     pub fn stream(&self) -> InflateReader<'_> {
         self.deflated.stream()
     }
 
-    fn kept(&self) -> Result<&dyn Source, SourceError> {
+    fn spooled(&self) -> Result<&dyn Source, SourceError> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kept) = self.kept.get() {
-            return Ok(kept.as_ref());
+        if let Some(spooled) = self.spooled.get() {
+            return Ok(spooled.as_ref());
         }
         let mut stream = self.stream();
-        let kept = spool((&mut stream).take(self.deflated.len))?;
+        let spooled = spool((&mut stream).take(self.deflated.len))?;
         stream.finish()?;
-        Ok(self.kept.get_or_init(|| kept).as_ref())
+        Ok(self.spooled.get_or_init(|| spooled).as_ref())
     }
 }
 
@@ -139,9 +139,9 @@ impl Source for Arc<InflatedSource> {
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SourceError> {
         checked_len(&range, self.deflated.len)?;
-        match self.kept.get() {
-            Some(kept) => kept.window(range, scratch),
-            None => self.kept()?.window(range, scratch),
+        match self.spooled.get() {
+            Some(spooled) => spooled.window(range, scratch),
+            None => self.spooled()?.window(range, scratch),
         }
     }
 
@@ -150,6 +150,6 @@ impl Source for Arc<InflatedSource> {
     }
 
     fn verify(&self) -> Result<(), SourceError> {
-        self.kept.get().map_or(Ok(()), |kept| kept.verify())
+        self.spooled.get().map_or(Ok(()), |spooled| spooled.verify())
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes in memory, for inputs that were typed.
+//! Bytes in memory, for inputs from the command line.
 
 use std::ops::Range;
 

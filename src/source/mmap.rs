@@ -1,7 +1,7 @@
-//! A regular file, mapped: its pages are lent, never copied.
+//! A mapped regular file: windows are slices of the map.
 //!
-//! The room of memmap2 for inputs. What makes a map dangerous is that others may cut its file short;
-//! `sigbus` turns that from a death into a note, and [`Source::verify`] turns the note into an
+//! If another process truncates the file, touching a lost page raises SIGBUS. The handler in
+//! `os::sigbus` puts zero pages there and records the loss; [`Source::verify`] turns that into an
 //! error. So a job on a map reads, verifies, and only then commits.
 
 #![allow(unsafe_code)]
@@ -20,7 +20,7 @@ use crate::os::sigbus::Watch;
 /// A mapped file, or its tail from some byte on.
 #[derive(Debug)]
 pub struct MmapSource {
-    // Before the map, since fields are dropped in this order and a watch must not outlive it.
+    // Declared before the map: fields are dropped in order, and the watch must go first.
     watch: Watch,
     map: Mmap,
     file: File,
@@ -30,18 +30,18 @@ pub struct MmapSource {
 }
 
 impl MmapSource {
-    /// Map `len` bytes of a regular file from byte `base` on. Where there can be no map (no bytes
-    /// at all, too many maps at a time), the file is given back, to be read by position.
+    /// Map `len` bytes of a regular file from byte `base` on. If it cannot be mapped (no bytes, too
+    /// many maps), the file is returned, to be read by position.
     ///
     /// # Errors
-    /// The file, with the operating system's error where there was one.
+    /// The file, and the operating system's error, if there was one.
     pub fn new(file: File, base: u64, len: u64) -> Result<Self, (File, Option<io::Error>)> {
         let end = base.checked_add(len).and_then(|end| usize::try_from(end).ok());
         let Some(end) = end.filter(|_| len > 0) else {
             return Err((file, None));
         };
-        // SAFETY: the bytes may change under us, as the bytes of any file may: they are only
-        // ever copied, never trusted, and a file that becomes shorter is `Watch`'s concern.
+        // SAFETY: other processes may change the bytes. They are only copied and checked, and no
+        // code relies on reading the same value twice; truncation is handled by `Watch`.
         let map = match unsafe { MmapOptions::new().len(end).map(&file) } {
             Ok(map) => map,
             Err(error) => return Err((file, Some(error))),
@@ -77,7 +77,7 @@ impl Source for MmapSource {
 
     fn verify(&self) -> Result<(), SourceError> {
         if let Some(at) = self.watch.lost() {
-            // A cut and a bad disk look alike from here; reading tells which it was.
+            // Truncation and a disk error both lose pages; reading tells which it was.
             self.file.read_at(&mut [0], at as u64)?;
             return Err(SourceError::Truncated);
         }
@@ -88,7 +88,7 @@ impl Source for MmapSource {
     }
 
     fn is_cached(&self, at: u64) -> bool {
-        // the map itself cannot tell of a file that is not ours
+        // `mincore` on the map works only for files that we may write
         is_cached(&self.file, self.base.saturating_add(at))
     }
 
@@ -100,7 +100,7 @@ impl Source for MmapSource {
             Advice::WillNeed => memmap2::Advice::WillNeed,
             Advice::Populate => memmap2::Advice::PopulateRead,
         };
-        // A refusal changes nothing: the pages come when they are touched.
+        // Errors are ignored: pages are then read when they are touched.
         let _ = self.map.advise_range(advice, (self.base + range.start) as usize, count);
     }
 }

@@ -1,8 +1,7 @@
-//! The bytes of an input, wherever they come from.
+//! Reading inputs.
 //!
-//! Two kinds: a [`Source`] gives any range at any time (a mapped file, a file read by position,
-//! a spooled pipe); a [`Stream`] is a pipe as it comes, and can only go forward. This room opens
-//! inputs and knows nothing of tensors.
+//! A [`Source`] gives any range at any time (a mapped file, a file read by position, a spooled pipe);
+//! a [`Stream`] is a pipe, which is read once, in order. Sources know nothing of tensors.
 //!
 //! ```no_run
 //! use std::io::Read;
@@ -41,7 +40,7 @@ pub use pread::PreadSource;
 pub use reader::Reader;
 pub use stream::{Stream, spool, spool_range};
 
-/// Bytes that can be had in any order, by several threads at once.
+/// Bytes with random access, for several threads at once.
 pub trait Source: Send + Sync {
     /// The number of bytes there are.
     fn len(&self) -> u64;
@@ -63,25 +62,24 @@ pub trait Source: Send + Sync {
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SourceError>;
 
-    /// The longest range in bytes that should be asked for in one window where only a part of it
-    /// is used; `None` where asking costs nothing (a map).
+    /// The longest window in bytes worth reading if only a part of it is used; `None` if unused
+    /// bytes cost nothing (a map).
     fn window_limit(&self) -> Option<u64>;
 
-    /// Whether everything that was lent so far was really there: an input that another process
-    /// cut short while it was mapped is found out here. To be asked after the last window, and
-    /// before a result is put in place.
+    /// Check that all windows so far held real bytes of the file, and not pages lost because another
+    /// process truncated it. Call it after the last window and before committing a result.
     ///
     /// # Errors
-    /// [`SourceError::Truncated`], and [`SourceError::Io`] where a page could not be read.
+    /// [`SourceError::Truncated`], and [`SourceError::Io`] if a page could not be read.
     fn verify(&self) -> Result<(), SourceError>;
 
-    /// Whether byte `at` can be had without waiting for a disk; where that cannot be told, yes.
+    /// Whether byte `at` is in memory; true if that is unknown.
     fn is_cached(&self, at: u64) -> bool {
         let _ = at;
         true
     }
 
-    /// Say how `range` is going to be used. A hint: it changes no bytes and cannot fail.
+    /// Tell how `range` is going to be used. A hint, which cannot fail.
     fn advise(&self, range: Range<u64>, advice: Advice) {
         let _ = (range, advice);
     }
@@ -113,15 +111,15 @@ impl Source for Arc<dyn Source> {
     }
 }
 
-/// Bytes that come once, in order.
+/// Bytes that are read once, in order.
 pub trait Forward: Read {
     /// How many bytes have been read or skipped.
     fn position(&self) -> u64;
 
-    /// Throw `count` bytes away.
+    /// Skip `count` bytes.
     ///
     /// # Errors
-    /// [`SourceError::UnexpectedEnd`] where there were fewer, and [`SourceError::Io`].
+    /// [`SourceError::UnexpectedEnd`] if there were fewer, and [`SourceError::Io`].
     fn skip(&mut self, count: u64) -> Result<(), SourceError>;
 }
 
@@ -135,33 +133,32 @@ impl Forward for Stream {
     }
 }
 
-/// What can be said beforehand about the use of a range of a [`Source`].
+/// How a range of a [`Source`] is going to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// From its beginning to its end: read ahead.
+    /// From beginning to end: read ahead.
     Sequential,
     /// Here and there: don't read ahead.
     Random,
-    /// Soon: begin to read it from the disk, and don't wait.
+    /// Soon: start reading from the disk, don't wait.
     WillNeed,
-    /// At once, by this thread: map its pages in one call, waiting for the disk. Only a map does
-    /// something here.
+    /// Now, by this thread: fault in its pages in one call, waiting for the disk. For maps only.
     Populate,
 }
 
-/// Why bytes of an input could not be had.
+/// Why an input could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// The operating system refused.
+    /// The operating system's error.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// The input became shorter while it was being read.
     #[error("the file was cut short while it was being read")]
     Truncated,
-    /// A pipe ended before bytes that were to be skipped; the position in bytes where it ended.
+    /// A pipe ended inside bytes that were to be skipped, after this many bytes.
     #[error("the input ends after {0} bytes")]
     UnexpectedEnd(u64),
-    /// A range in bytes that was asked for, where the source has only `len`.
+    /// A range (bytes) that is not inside the source.
     #[error("bytes {start} to {end} were asked for, of {len}")]
     OutOfBounds {
         /// The first byte.
@@ -171,7 +168,7 @@ pub enum SourceError {
         /// How many there are.
         len: u64,
     },
-    /// One of several files failed.
+    /// An error in one of several files.
     #[error("{name}: {error}")]
     File {
         /// Its name.
@@ -179,10 +176,10 @@ pub enum SourceError {
         /// Why.
         error: Box<SourceError>,
     },
-    /// The temporary file that keeps a pipe's bytes could not be written.
+    /// The temporary file for a pipe's bytes could not be written.
     #[error("the input cannot be kept in {}: {error}", dir.display())]
     Spool {
-        /// Where it was to be.
+        /// Its directory.
         dir: PathBuf,
         /// Why not.
         error: io::Error,

@@ -1,8 +1,8 @@
-//! Finding out what an input is, and opening it the best way.
+//! Opening an input: which kind of file it is decides how it is read.
 //!
-//! A regular file can be had in any order, mapped or read; a pipe, a terminal, a socket come
-//! forward only; a block device is read by position. StdStream input is whatever it was
-//! redirected from, from where it stands.
+//! A regular file is mapped or read by position; a block device is read by position; a pipe, a
+//! terminal or a socket is a stream. Standard input is treated as the file it was redirected from,
+//! from its current offset on.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
@@ -14,13 +14,13 @@ use super::{MmapSource, PreadSource, Source, Stream};
 use crate::os;
 use crate::os::stdio::{StdStream, closed_at_start};
 
-/// How the bytes of a file are to be had (`--io`).
+/// How to read a regular file (`--io`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IoMode {
-    /// MmapSource on local file systems, read by position on those of the network.
+    /// Mapped on local file systems, read by position on network file systems.
     #[default]
     Auto,
-    /// MmapSource.
+    /// Mapped.
     Mmap,
     /// Read by position.
     Read,
@@ -28,9 +28,9 @@ pub enum IoMode {
 
 /// An input that was opened.
 pub enum Opened {
-    /// Its bytes can be had in any order.
+    /// With random access.
     Random(Box<dyn Source>),
-    /// Its bytes come once.
+    /// A stream, which is read once.
     Forward(Stream),
 }
 
@@ -46,16 +46,16 @@ impl std::fmt::Debug for Opened {
 /// Why an input could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The operating system refused.
+    /// The operating system's error.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// It is a directory.
     #[error("is a directory")]
     IsADirectory,
-    /// A map was asked for, of something that has none.
+    /// [`IoMode::Mmap`] for something other than a regular file.
     #[error("only a regular file can be mapped")]
     NotMappable,
-    /// StdStream input was closed when the program began.
+    /// Standard input was closed when the program began.
     #[error("standard input is closed")]
     StdinClosed,
 }
@@ -65,17 +65,17 @@ pub enum OpenError {
 /// # Errors
 /// Those of [`OpenError`]; the path is left to the caller to name.
 pub fn open(path: &Path, io: IoMode) -> Result<Opened, OpenError> {
-    // By these names a file would be opened anew, at its first byte.
+    // Opening these names would start at the first byte of a redirected file.
     if ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].iter().any(|name| path == Path::new(name)) {
         return open_stdin(io);
     }
-    // A terminal that is read must not become the one whose Ctrl-C reaches us.
+    // O_NOCTTY: a terminal that is read must not become the controlling terminal.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NOCTTY).open(path)?;
     classify(file, io)
 }
 
-/// Open standard input. Where it is a regular file, its bytes are those from its present position
-/// on, as they are to any program that reads it.
+/// Open standard input. Of a regular file, byte 0 is the one at its current offset, as for any
+/// program that reads it.
 ///
 /// # Errors
 /// Those of [`OpenError`].
@@ -108,8 +108,8 @@ fn classify(mut file: File, io: IoMode) -> Result<Opened, OpenError> {
     Ok(Opened::Forward(file.into()))
 }
 
-/// A regular file, `len` bytes from `base` on. A map that the operating system refuses is an
-/// error only where one was asked for.
+/// Open `len` bytes of a regular file from `base` on. If it cannot be mapped, that is an error with
+/// [`IoMode::Mmap`] only.
 pub(super) fn open_regular(
     file: File,
     base: u64,

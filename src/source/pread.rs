@@ -1,7 +1,7 @@
-//! A file read by position: no map, so nothing that others do to the file can hurt.
+//! A file that is read by position (`pread`).
 //!
-//! The way for network file systems, for files that others may cut short, for block devices, and
-//! for what cannot be mapped. Windows are read into the caller's scratch, best in large pieces.
+//! For network file systems, block devices, and files that cannot be mapped. Windows are read into
+//! the caller's scratch buffer.
 
 use std::fs::File;
 use std::io::{ErrorKind, IoSliceMut};
@@ -28,7 +28,7 @@ pub struct PreadSource {
 impl PreadSource {
     /// Read `len` bytes of a file from byte `base` on.
     pub fn new(file: File, base: u64, len: u64) -> Self {
-        // A file cannot reach past the end of the numbers.
+        // `base + len` must not overflow.
         Self { file, base, len: len.min(u64::MAX - base) }
     }
 }
@@ -44,12 +44,12 @@ impl Source for PreadSource {
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SourceError> {
         let count = checked_len(&range, self.len)?;
-        // Scratch never becomes shorter, so that its bytes are zeroed once and not every time.
+        // Scratch never shrinks, so that its bytes are zeroed only once.
         if scratch.len() < count {
             scratch.resize(count, 0);
         }
         let window = &mut scratch[..count];
-        // Goes on after signals and short reads.
+        // Repeats after signals and short reads.
         match self.file.read_exact_at(window, self.base + range.start) {
             Ok(()) => Ok(window),
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(SourceError::Truncated),
@@ -62,7 +62,7 @@ impl Source for PreadSource {
     }
 
     fn verify(&self) -> Result<(), SourceError> {
-        // Whatever was not there was noticed by the read itself.
+        // Missing bytes were errors of the reads.
         Ok(())
     }
 
@@ -86,7 +86,7 @@ impl Source for PreadSource {
     }
 }
 
-/// Whether byte `at` of a file can be read without waiting for a disk.
+/// Whether byte `at` of a file is in the page cache.
 pub(super) fn is_cached(file: &File, at: u64) -> bool {
     let mut byte = [0];
     let mut buffers = [IoSliceMut::new(&mut byte)];

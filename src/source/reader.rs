@@ -1,45 +1,45 @@
-//! A [`Source`] from its start on, as `std::io::Read`: what headers are read through.
+//! `std::io::Read` on a [`Source`], for headers.
 //!
-//! Reads come from pages of 4 KiB, so that a small job touches the header's page and no more;
-//! only a read that is longer than a page goes straight to the source.
+//! Short reads are served from a buffered page of 4 KiB, so that a small job touches only the
+//! header's page; a read longer than a page goes to the source directly.
 
 use std::io::{self, BufRead, Read};
 
 use super::Source;
 
-/// What is read at a time, in bytes.
+/// Buffer size in bytes.
 const PAGE: u64 = 4096;
 
-/// The longest single copy out of a source that reads into scratch, in bytes.
+/// The longest read from the source, in bytes.
 const PIECE: u64 = 1 << 20;
 
 /// A position that moves forward over a source.
 pub struct Reader<'s> {
     source: &'s dyn Source,
     position: u64,
-    /// Bytes that were fetched already; those from `position` on are `held[at..]`.
-    held: Vec<u8>,
+    /// Buffered bytes; those from `position` on are `buffer[at..]`.
+    buffer: Vec<u8>,
     at: usize,
     scratch: Vec<u8>,
 }
 
 impl<'s> Reader<'s> {
-    /// Stand at the first byte of `source`.
+    /// Read `source` from its first byte on.
     pub fn new(source: &'s dyn Source) -> Self {
-        Self { source, position: 0, held: Vec::new(), at: 0, scratch: Vec::new() }
+        Self { source, position: 0, buffer: Vec::new(), at: 0, scratch: Vec::new() }
     }
 
-    /// Stand at the byte `position` of `source`.
+    /// Read `source` from byte `position` on.
     pub fn at(source: &'s dyn Source, position: u64) -> Self {
         Self { position, ..Self::new(source) }
     }
 
-    /// How many bytes were read so far: the offset in bytes of the next one.
+    /// The offset of the next byte.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// How many bytes there are from here to the end.
+    /// How many bytes are left.
     pub fn remaining(&self) -> u64 {
         self.source.len().saturating_sub(self.position)
     }
@@ -47,10 +47,10 @@ impl<'s> Reader<'s> {
 
 impl Read for Reader<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.at < self.held.len() || (buf.len() as u64) < PAGE {
-            let held = self.fill_buf()?;
-            let count = held.len().min(buf.len());
-            buf[..count].copy_from_slice(&held[..count]);
+        if self.at < self.buffer.len() || (buf.len() as u64) < PAGE {
+            let buffered = self.fill_buf()?;
+            let count = buffered.len().min(buf.len());
+            buf[..count].copy_from_slice(&buffered[..count]);
             self.consume(count);
             return Ok(count);
         }
@@ -64,19 +64,19 @@ impl Read for Reader<'_> {
 
 impl BufRead for Reader<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.at >= self.held.len() && self.remaining() > 0 {
-            // Up to a multiple of the page: the first read of a file ends where its page does.
+        if self.at >= self.buffer.len() && self.remaining() > 0 {
+            // Up to a page boundary, so that no second page is touched.
             let end = self.source.len().min((self.position / PAGE + 1) * PAGE);
             let window = self.source.window(self.position..end, &mut self.scratch)?;
-            self.held.clear();
-            self.held.extend_from_slice(window);
+            self.buffer.clear();
+            self.buffer.extend_from_slice(window);
             self.at = 0;
         }
-        Ok(&self.held[self.at..])
+        Ok(&self.buffer[self.at..])
     }
 
     fn consume(&mut self, count: usize) {
-        let count = count.min(self.held.len() - self.at);
+        let count = count.min(self.buffer.len() - self.at);
         self.at += count;
         self.position += count as u64;
     }

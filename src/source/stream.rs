@@ -1,8 +1,7 @@
-//! A pipe or a character device: bytes that come once, in order.
+//! A pipe or a character device, which is read once, in order.
 //!
-//! A [`Stream`] counts its position and throws bytes away without looking at them; [`spool`]
-//! turns what is left of it into a [`Source`] through an unnamed temporary file, for jobs that
-//! need their input in another order than it comes.
+//! A [`Stream`] counts its position and skips bytes without copying them. [`spool`] writes the rest
+//! of it to an unnamed temporary file, for jobs that need random access.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,17 +16,17 @@ use super::open::open_regular;
 use super::{IoMode, Source, SourceError};
 use crate::os;
 
-/// What is moved at a time, in bytes: what stays in the second-level cache.
+/// Buffer size in bytes: fits the second-level cache.
 const PIECE: usize = 256 << 10;
 
-/// An input that can only go forward.
+/// An input that is read once, in order.
 #[derive(Debug)]
 pub struct Stream {
     file: File,
     position: u64,
-    /// Bytes that were looked at and not yet read, last one first.
-    ahead: Vec<u8>,
-    /// Where the kernel throws a pipe's bytes; opened at the first skip.
+    /// Bytes that were peeked at and not yet read, in reverse order.
+    peeked: Vec<u8>,
+    /// `/dev/null`, which skipped bytes are spliced to; opened at the first skip.
     dev_null: DevNull,
 }
 
@@ -35,14 +34,14 @@ pub struct Stream {
 enum DevNull {
     Unopened,
     Open(File),
-    /// Not a pipe, or no `/dev/null`: read and drop.
+    /// Not a pipe, or no `/dev/null`: skipped bytes are read into a buffer.
     Unusable,
 }
 
 impl From<OwnedFd> for Stream {
     fn from(fd: OwnedFd) -> Self {
         os::enlarge_pipe(&fd);
-        Self { file: File::from(fd), position: 0, ahead: Vec::new(), dev_null: DevNull::Unopened }
+        Self { file: File::from(fd), position: 0, peeked: Vec::new(), dev_null: DevNull::Unopened }
     }
 }
 
@@ -58,22 +57,22 @@ impl Stream {
         self.position
     }
 
-    /// The next `count` bytes, or all there are, which are still to be read afterwards.
+    /// The next `count` bytes, or all there are, without consuming them.
     ///
     /// # Errors
     /// The operating system's.
     pub fn peek(&mut self, count: usize) -> io::Result<Vec<u8>> {
         let (mut first, position) = (Vec::new(), self.position);
         Read::take(&mut *self, count as u64).read_to_end(&mut first)?;
-        self.ahead.extend(first.iter().rev());
+        self.peeked.extend(first.iter().rev());
         self.position = position;
         Ok(first)
     }
 
-    /// Throw `count` bytes away, without copying them where this is a pipe.
+    /// Skip `count` bytes; those of a pipe are not copied.
     ///
     /// # Errors
-    /// [`SourceError::UnexpectedEnd`] where there were fewer, and [`SourceError::Io`].
+    /// [`SourceError::UnexpectedEnd`] if there were fewer, and [`SourceError::Io`].
     pub fn skip(&mut self, count: u64) -> Result<(), SourceError> {
         let mut left = count;
         while left > 0 {
@@ -85,38 +84,38 @@ impl Stream {
         Ok(())
     }
 
-    /// Throw away between 1 and `most` bytes; 0 only at the end.
+    /// Skip between 1 and `most` bytes; 0 only at the end.
     fn discard(&mut self, most: u64) -> io::Result<u64> {
         if let DevNull::Unopened = self.dev_null {
             let null = OpenOptions::new().write(true).open("/dev/null");
             self.dev_null = null.map_or(DevNull::Unusable, DevNull::Open);
         }
-        if let (DevNull::Open(null), true) = (&self.dev_null, self.ahead.is_empty()) {
+        if let (DevNull::Open(null), true) = (&self.dev_null, self.peeked.is_empty()) {
             let most = usize::try_from(most).unwrap_or(usize::MAX).min(1 << 30);
             match splice(&self.file, None, null, None, most, SpliceFlags::empty()) {
                 Ok(gone) => {
                     self.position += gone as u64;
                     return Ok(gone as u64);
                 }
-                // Nothing there yet, or a signal: this once, read.
+                // nothing there yet, or a signal: read this time
                 Err(Errno::AGAIN | Errno::INTR) => {}
-                // Whatever else is wrong with it, reading finds out, and says so.
+                // any real error will be met again by reading
                 Err(_) => self.dev_null = DevNull::Unusable,
             }
         }
-        let mut lost = vec![0; most.min(PIECE as u64) as usize];
-        Ok(self.read(&mut lost)? as u64)
+        let mut skipped = vec![0; most.min(PIECE as u64) as usize];
+        Ok(self.read(&mut skipped)? as u64)
     }
 }
 
 impl Read for Stream {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if !self.ahead.is_empty() {
-            let count = buf.len().min(self.ahead.len());
-            for (byte, ahead) in
-                buf.iter_mut().zip(self.ahead.drain(self.ahead.len() - count..).rev())
+        if !self.peeked.is_empty() {
+            let count = buf.len().min(self.peeked.len());
+            for (byte, peeked) in
+                buf.iter_mut().zip(self.peeked.drain(self.peeked.len() - count..).rev())
             {
-                *byte = ahead;
+                *byte = peeked;
             }
             self.position += count as u64;
             return Ok(count);
@@ -138,11 +137,11 @@ impl Read for Stream {
 }
 
 /// Write the rest of a stream to an unnamed file in `TMPDIR` and map it. Byte 0 of the source is
-/// the stream's next byte. The file is gone with the source, or with the process, however it ends.
+/// the stream's next byte. The file has no name, so it vanishes with the source or the process.
 ///
 /// # Errors
-/// [`SourceError::Io`] where the stream could not be read, [`SourceError::Spool`] where the
-/// file could not be written.
+/// [`SourceError::Io`] if the stream cannot be read, [`SourceError::Spool`] if the file
+/// cannot be written.
 pub fn spool(mut stream: impl Read) -> Result<Box<dyn Source>, SourceError> {
     let dir = std::env::temp_dir();
     let spool = |error| SourceError::Spool { dir: dir.clone(), error };
@@ -159,8 +158,8 @@ pub fn spool(mut stream: impl Read) -> Result<Box<dyn Source>, SourceError> {
     }
 }
 
-/// Copy a range of a source, in bytes, to an unnamed file in `TMPDIR`, for a source that is going
-/// to change. Byte 0 of the result is the first of the range.
+/// Copy a range (bytes) of a source to an unnamed file in `TMPDIR`, because the source is going to
+/// be overwritten. Byte 0 of the result is the first of the range.
 ///
 /// # Errors
 /// Those of [`Source::window`], and [`SourceError::Spool`].

@@ -1,15 +1,15 @@
-//! A zip archive of deflated members, as np.savez_compressed writes it: it takes the bytes that a
-//! [`ZipSink`](super::ZipSink) takes, at the same positions, but in order, and passes on fewer.
+//! A zip archive of deflated members, as `np.savez_compressed` writes it. Callers write the same bytes
+//! at the same positions as to a [`ZipSink`](super::ZipSink), but in order.
 //!
 //! ```text
 //!   taken    │ head │ data ...            │ head │ data ...
 //!   written  │ local header │ deflated .. │ local header │ deflated .. │ directory │ end
 //! ```
 //!
-//! How long a deflated member is shows at its end. Its local header is written then, where the
-//! output can be written at any position; elsewhere the CRC and the sizes follow the member. The
-//! compressor gets blocks of one length, counted from the member's beginning, whatever the lengths
-//! in which they came: the same bytes every time.
+//! The length of a deflated member is known at its end. Its local header is written then, if the
+//! inner sink can be written at any position; else CRC and sizes follow the member. The compressor
+//! gets blocks of a fixed length, however the caller cut its writes, so that equal input gives equal
+//! bytes.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -36,13 +36,13 @@ pub struct DeflatedZipSink {
 struct State {
     /// Where the next byte of the archive goes.
     written: u64,
-    /// The members that are written; one that is not comes next.
+    /// The members that are complete.
     done: Vec<Done>,
-    /// The member that is being written.
+    /// The member that is being written, number `done.len()`.
     open: Option<Open>,
 }
 
-/// What is known of a member at its end.
+/// What is known of a complete member.
 #[derive(Default)]
 struct Done {
     start: u64,
@@ -50,25 +50,25 @@ struct Done {
     crc: u32,
 }
 
-/// A member on its way.
+/// A member that is being written.
 struct Open {
     /// Where its local header begins.
     start: u64,
-    /// Bytes of its data that were taken.
+    /// Bytes of its data that the caller wrote.
     taken: u64,
-    /// Bytes that were written of it, its local header aside.
+    /// Deflated bytes that were written.
     stored: u64,
     crc: Hasher,
-    /// Bytes that are not deflated yet, less than a block.
+    /// Bytes that wait for a full block.
     block: Vec<u8>,
     encoder: DeflateEncoder<Vec<u8>>,
 }
 
 impl DeflatedZipSink {
-    /// Write an archive to `inner`, whose length must not have been announced.
+    /// Write an archive to `inner`, which must be created without a length.
     ///
     /// # Errors
-    /// [`SinkError::OutOfOrder`] where `inner` goes forward only and the layout is not made for it.
+    /// [`SinkError::OutOfOrder`] if `inner` is sequential and the layout is not made for that.
     pub fn new(inner: Box<dyn Sink>, layout: ZipLayout) -> Result<DeflatedZipSink, SinkError> {
         if inner.order() == WriteOrder::Ascending && !layout.forward {
             return Err(SinkError::OutOfOrder { expected: 0, offset: layout.len() });
@@ -107,9 +107,9 @@ impl DeflatedZipSink {
         let (number, start) = (state.done.len(), state.written);
         let member = &self.layout.members[number].member;
         if self.layout.forward {
-            // its size is known, but means nothing as long as the other one is not
+            // the header is written before the deflated size is known, so both sizes are 0
             let unknown = MemberHeader { size: 0, ..self.record(number, &Done::default()) };
-            self.pass(&mut state.written, &unknown.local(0))?;
+            self.append(&mut state.written, &unknown.local(0))?;
         } else {
             state.written += LOCAL + member.name.len() as u64;
         }
@@ -135,7 +135,7 @@ impl DeflatedZipSink {
                 open.encoder.write_all(&open.block).map_err(SinkError::Io)?;
                 open.block.clear();
                 let deflated = open.encoder.get_mut();
-                self.pass(written, deflated)?;
+                self.append(written, deflated)?;
                 open.stored += deflated.len() as u64;
                 deflated.clear();
             }
@@ -152,11 +152,11 @@ impl DeflatedZipSink {
         }
         encoder.write_all(&block).map_err(SinkError::Io)?;
         let last = encoder.finish().map_err(SinkError::Io)?;
-        self.pass(&mut state.written, &last)?;
+        self.append(&mut state.written, &last)?;
         stored += last.len() as u64;
         let done = Done { start, stored, crc: crc.finalize() };
         let record = self.record(number, &done);
-        self.pass(&mut state.written, &record.descriptor())?;
+        self.append(&mut state.written, &record.descriptor())?;
         if !self.layout.forward {
             self.inner.write_at(start, &record.local(0))?;
         }
@@ -165,7 +165,7 @@ impl DeflatedZipSink {
     }
 
     /// Write the next bytes of the archive.
-    fn pass(&self, written: &mut u64, bytes: &[u8]) -> Result<(), SinkError> {
+    fn append(&self, written: &mut u64, bytes: &[u8]) -> Result<(), SinkError> {
         self.inner.write_at(*written, bytes)?;
         *written += bytes.len() as u64;
         Ok(())

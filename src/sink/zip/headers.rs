@@ -1,17 +1,15 @@
-//! What stands in a zip archive around the bytes of its members (APPNOTE.TXT 6.3.10): a local
-//! header before each, a descriptor after it where the output goes forward only, an entry for each
-//! in the directory, and the directory's end. Sizes and places are always told in 64 bits.
-//!
-//! Where members go, and what their bytes are, is not known here.
+//! The records of a zip archive (APPNOTE.TXT 6.3.10): local header, data descriptor (only in
+//! sequential outputs), entry of the central directory, end of the directory. Sizes and offsets are
+//! always written in 64 bits (zip64).
 
-/// What an archive says of a member.
+/// The fields of a member's headers.
 #[derive(Clone, Debug)]
 pub(super) struct MemberHeader<'a> {
     /// Its name, of less than 65536 bytes.
     pub(super) name: &'a str,
-    /// How its bytes are kept.
+    /// Its compression method.
     pub(super) method: Method,
-    /// Whether its CRC and sizes follow its bytes.
+    /// Whether a data descriptor with CRC and sizes follows its bytes.
     pub(super) forward: bool,
     /// The CRC-32 of its bytes.
     pub(super) crc: u32,
@@ -23,10 +21,10 @@ pub(super) struct MemberHeader<'a> {
     pub(super) start: u64,
 }
 
-/// How the bytes of a member are kept, by zip's number.
+/// The compression methods that are written, with zip's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
-    /// As they are.
+    /// Not compressed.
     Stored = 0,
     /// Deflated.
     Deflated = 8,
@@ -40,7 +38,7 @@ pub(super) const DESCRIPTOR: u64 = 24;
 pub(super) const ENTRY: u64 = 46 + 28;
 /// Bytes of the end in 64 bits, its locator, and the end.
 pub(super) const ENDS: u64 = 56 + 20 + 22;
-/// The first day that a zip archive can name.
+/// 1980-01-01, the first date of zip.
 const DATE: u16 = 1 << 5 | 1;
 
 impl MemberHeader<'_> {
@@ -56,14 +54,14 @@ impl MemberHeader<'_> {
         put16(&mut bytes, 16);
         put64(&mut bytes, self.size);
         put64(&mut bytes, self.stored);
-        // a field that means nothing, and is as long as is needed
+        // padding, under a field id that readers skip
         put16(&mut bytes, 0xa11e);
         put16(&mut bytes, padding);
         bytes.resize(bytes.len() + usize::from(padding), 0);
         bytes
     }
 
-    /// What follows the bytes of the member: nothing, unless the output goes forward only.
+    /// The data descriptor; empty unless `forward`.
     pub(super) fn descriptor(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         if self.forward {
@@ -107,7 +105,7 @@ impl MemberHeader<'_> {
     }
 }
 
-/// The central directory, which is to begin at byte `start`, and its end.
+/// The central directory, which begins at byte `start` of the archive, with its end records.
 pub(super) fn directory<'a>(
     records: impl Iterator<Item = MemberHeader<'a>>,
     start: u64,

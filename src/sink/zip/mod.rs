@@ -13,18 +13,18 @@ pub use stored::ZipSink;
 
 use self::headers::{DESCRIPTOR, ENDS, ENTRY, LOCAL};
 
-/// A member that is to be: its name, its first bytes, and how many follow.
+/// A member to write: its name, its first bytes, and the length of its data.
 #[derive(Clone, Debug)]
 pub struct ZipMember {
     /// Its name.
     pub name: String,
     /// Its first bytes: the header of an array.
     pub head: Vec<u8>,
-    /// How many bytes follow: its data.
+    /// Bytes of data after `head`.
     pub data_len: u64,
 }
 
-/// Where everything in an archive goes.
+/// The offsets of everything in an archive.
 #[derive(Clone, Debug)]
 pub struct ZipLayout {
     pub(super) members: Vec<PlacedMember>,
@@ -39,15 +39,15 @@ pub(super) struct PlacedMember {
     pub(super) member: ZipMember,
     /// Where its local header begins.
     start: u64,
-    /// Where its data begin.
+    /// Where its data (after `head`) begin.
     pub(super) data: u64,
 }
 
 const ALIGN: u64 = 64;
 
 impl ZipLayout {
-    /// Lay the members out, one after the other; `forward` for an output that goes forward only.
-    /// `None` where it takes 2^63 bytes or more, or a name is too long for a zip archive.
+    /// Lay out the members one after the other; `forward` for a sequential output. `None` if the
+    /// archive takes 2^63 bytes or more, or a name is too long for zip (65535 bytes).
     pub fn new(members: Vec<ZipMember>, forward: bool) -> Option<ZipLayout> {
         let mut start = 0u64;
         let mut directory_len = ENDS;
@@ -71,7 +71,7 @@ impl ZipLayout {
         self.len
     }
 
-    /// Whether there are no bytes, which cannot be.
+    /// Never: an archive has at least the end of its directory.
     pub fn is_empty(&self) -> bool {
         false
     }

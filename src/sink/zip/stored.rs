@@ -1,16 +1,16 @@
-//! A zip archive around an output: the members' data are written by whoever makes them, in parallel
-//! and in any order where the output allows that; all the rest is written here.
+//! A zip archive of stored members. Callers write the members' data, in parallel and in any order if
+//! the inner sink allows that; headers and directory are written here.
 //!
 //! ```text
 //!   local header │ head │ data ...  │ local header │ head │ data ... │ directory │ end
 //!   here           here   write_at    here           here   write_at   commit
 //! ```
 //!
-//! Of the rest only the CRC-32s are not known beforehand. That of a member is put together from
-//! those of its pieces, in whatever order they come: the CRC of a whole is the exclusive or of the
-//! CRCs of its pieces, each shifted by the number of bytes that follow the piece. Where the output
-//! goes forward only, a member's CRC follows its data (a data descriptor). Data begin at multiples
-//! of 64 bytes, so that a mapped array is aligned. There are no times: the same bytes every time.
+//! Only the CRC-32s are not known beforehand. A member's CRC is combined from those of its pieces,
+//! in any order: it is the exclusive or of the pieces' CRCs, each shifted by the number of bytes that
+//! follow the piece. If the inner sink is sequential, the CRC follows the member's data (a data
+//! descriptor). Data begin at multiples of 64 bytes, so that a mapped array is aligned. There are no
+//! timestamps: equal input gives equal bytes.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -25,17 +25,17 @@ use crate::sink::{Sink, SinkError, WriteOrder};
 pub struct ZipSink {
     inner: Box<dyn Sink>,
     layout: ZipLayout,
-    /// The CRC-32 of each member, as far as its bytes have been written.
+    /// The CRC-32 of each member, over the bytes written so far.
     crcs: Vec<AtomicU32>,
-    /// How many members have been begun: all that stands before their data is written.
+    /// How many members are begun: everything before their data is written.
     begun: Mutex<usize>,
 }
 
 impl ZipSink {
-    /// Write an archive to `inner`, which has room for [`ZipLayout::len`] bytes.
+    /// Write an archive of [`ZipLayout::len`] bytes to `inner`.
     ///
     /// # Errors
-    /// [`SinkError::OutOfOrder`] where `inner` goes forward only and the layout is not made for it.
+    /// [`SinkError::OutOfOrder`] if `inner` is sequential and the layout is not made for that.
     pub fn new(inner: Box<dyn Sink>, layout: ZipLayout) -> Result<ZipSink, SinkError> {
         if inner.order() == WriteOrder::Ascending && !layout.forward {
             return Err(SinkError::OutOfOrder { expected: 0, offset: layout.len });
@@ -48,7 +48,7 @@ impl ZipSink {
         Ok(ZipSink { inner, layout, crcs, begun: Mutex::new(0) })
     }
 
-    /// What the archive says of a member, whose CRC is right once its bytes are written.
+    /// The header fields of a member; the CRC is final once all its bytes are written.
     fn record(&self, number: usize) -> MemberHeader<'_> {
         let PlacedMember { member, start, .. } = &self.layout.members[number];
         MemberHeader {
@@ -63,7 +63,7 @@ impl ZipSink {
     }
 
     /// The bytes before a member's data.
-    fn before(&self, number: usize) -> Vec<u8> {
+    fn header_bytes(&self, number: usize) -> Vec<u8> {
         let PlacedMember { member, start, data } = &self.layout.members[number];
         let mut record = self.record(number);
         if self.layout.forward {
@@ -79,8 +79,8 @@ impl ZipSink {
         self.crcs[number].load(Ordering::Acquire)
     }
 
-    /// Write what stands before the data of member `number`
-    /// and after those of the members before it; of all members, with `number` past the last.
+    /// Write the headers before the data of member `number`, and the descriptors of the members
+    /// before it. With `number` past the last member: everything but the directory.
     fn advance(&self, begun: &mut usize, number: usize) -> Result<(), SinkError> {
         while *begun <= number {
             if let Some(last) = begun.checked_sub(1) {
@@ -89,7 +89,7 @@ impl ZipSink {
             }
             if *begun < self.layout.members.len() {
                 let start = self.layout.members[*begun].start;
-                self.inner.write_at(start, &self.before(*begun))?;
+                self.inner.write_at(start, &self.header_bytes(*begun))?;
             }
             *begun += 1;
         }
@@ -127,7 +127,7 @@ impl Sink for ZipSink {
     }
 
     fn commit(self: Box<Self>) -> Result<(), SinkError> {
-        // where the order is free, this is all members' turn at once
+        // a sink of any order has written no header yet: this writes all of them
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         self.advance(&mut begun, self.layout.members.len())?;
         drop(begun);
@@ -137,7 +137,8 @@ impl Sink for ZipSink {
     }
 }
 
-/// What a piece's CRC-32 adds to that of a whole in which `follow` bytes come after it.
+/// What a piece with this CRC-32 contributes to the CRC-32 of the whole, if `follow` bytes come
+/// after it.
 fn shifted(crc: u32, follow: u64) -> u32 {
     let mut hasher = Hasher::new_with_initial_len(crc, 0);
     hasher.combine(&Hasher::new_with_initial_len(0, follow));

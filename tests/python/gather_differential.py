@@ -1,26 +1,25 @@
 #!/usr/bin/env python3
 """Differential test: `tslice gather` against NumPy.
 
-    python tests/gather_differential.py --bin target/debug/tslice --count 2000 --seed 1
+    python tests/python/gather_differential.py --bin target/debug/tslice --count 2000 --seed 1
 
 Every case is a random tensor, random indices, and a random way in and out: .npy or .safetensors,
 either order, either byte order, files, pipes or a typed list. The oracle is gather_reference.py.
 A case is a function of (seed, number): `--only NUMBER` runs one again. Needs Python 3.9, NumPy 2.
 """
 
-import argparse
 import io
-import json
 import os
 import random
-import struct
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 
 import gather_reference as reference
+import harness
+from formats import safetensors_file
+from harness import Failure
 
 INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
 NAMES = {"i1": "I8", "i2": "I16", "i4": "I32", "i8": "I64", "u1": "U8", "u2": "U16", "u4": "U32", "u8": "U64",
@@ -68,14 +67,20 @@ def file_bytes(rng, array, typed, suffix):
         np.save(out, np.array(array, order=rng.choice('CCF')))
         return out.getvalue(), []
     raw = array.astype(array.dtype.newbyteorder("<")).tobytes()
-    entry = {"dtype": NAMES[array.dtype.str[1:]], "shape": list(array.shape), "data_offsets": [3, 3 + len(raw)]}
-    other = {"dtype": "U8", "shape": [3], "data_offsets": [0, 3]}
-    header = json.dumps({"first": other, "this": entry}).encode()
-    return struct.pack("<Q", len(header)) + header + b"abc" + raw, [typed, "this"]
+    tensors = {"first": ("U8", [3], b"abc"), "this": (NAMES[array.dtype.str[1:]], array.shape, raw)}
+    return safetensors_file(tensors), [typed, "this"]
 
 
-def run_case(binary, seed, number, directory):
-    rng = random.Random(f"{seed} {number}")
+class Case:
+    """One folder, and what was run there."""
+
+    def __init__(self, rng):
+        self.rng, self.story = rng, []
+        self.dir = tempfile.mkdtemp(prefix="tslice-gather-")
+
+
+def gather_case(case):
+    rng, directory = case.rng, case.dir
     shape, indices, axis, batch, mode = random_case(rng)
     dtype = np.dtype(rng.choice("<>") + rng.choice(list(NAMES)))
     count = int(np.prod(shape))
@@ -100,7 +105,7 @@ def run_case(binary, seed, number, directory):
         with open(path, "wb") as out:
             out.write(content)
     stdin, way = None, rng.randrange(6)
-    line = [binary, "gather"]
+    line = ["gather"]
     if way == 0:
         stdin = contents
         line += rng.choice([[], ["-"]])
@@ -118,7 +123,8 @@ def run_case(binary, seed, number, directory):
     line += ["--order", order] if order == "F" else []
     out = os.path.join(directory, "out.npy") if rng.random() < 0.5 else None
     line += ["-o", out] if out else []
-    run = subprocess.run(line, input=stdin, stdin=subprocess.DEVNULL if stdin is None else None, capture_output=True)
+    case.story += ["tslice " + " ".join(line), f"params {shape} {dtype}, indices {indices.shape} {indices.dtype}"]
+    run = harness.tslice(*line, **({} if stdin is None else {"input": stdin}))
     told = run.stderr.decode()
     there = out is not None and os.path.exists(out)
     if expected is None:
@@ -141,30 +147,20 @@ def run_case(binary, seed, number, directory):
             with open(out, "rb") as file:
                 got = file.read()
         problem = None if got == wanted.getvalue() else f"wrong bytes, {len(got)} for {len(wanted.getvalue())}"
-    if there:
-        os.unlink(out)
-    return problem and f"case {number}: {problem}\n  {' '.join(line)}\n  params {shape} {dtype}, indices " \
-                       f"{indices.shape} {indices.dtype}"
+    if problem:
+        raise Failure(problem)
+
+
+def one(job):
+    options, number = job
+    return harness.run_case(Case(random.Random(f"{options.seed} {number}")), gather_case, number, options.keep)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--bin", required=True)
-    parser.add_argument("--count", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int)
-    options = parser.parse_args()
-    failed = 0
-    numbers = range(options.count) if options.only is None else [options.only]
-    with tempfile.TemporaryDirectory() as directory:
-        for number in numbers:
-            problem = run_case(os.path.abspath(options.bin), options.seed, number, directory)
-            if problem:
-                failed += 1
-                print(problem, flush=True)
-    print(f"{len(numbers) - failed} of {len(numbers)} agree")
-    sys.exit(failed > 0)
+    options = harness.case_parser(__doc__.split("\n")[0], 2000).parse_args()
+    harness.begin(options)
+    return harness.run_cases("gather_differential", options, one)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

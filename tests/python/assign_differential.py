@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Differential test: `tslice assign` and `tslice scatter` against live NumPy.
 
-    python tests/assign_differential.py --bin target/debug/tslice --count 1500 --seed 1
+    python tests/python/assign_differential.py --bin target/debug/tslice --count 1500 --seed 1
 
 Every case is a random target file, a random index or random positions, and a random value. What
 `a[index] = value` makes of the elements must be in the file, and every other byte must be as it
@@ -13,21 +13,16 @@ A case is a function of (seed, number): `--only NUMBER` runs one again, `--keep`
 Shares its makers of files and indices with differential.py.
 """
 
-import argparse
-import concurrent.futures
-import multiprocessing
-import os
 import random
-import shlex
-import shutil
 import sys
-import time
-import traceback
 
 import numpy as np
 
 import differential as base
-from differential import Case, Failure, Tensor, compare, make_request, npy_header, random_bytes, random_shape
+import harness
+from differential import Case, Tensor, compare, make_request, npy_header, random_bytes, random_shape
+from formats import safetensors_file
+from harness import Failure
 
 CODES = {code: np.dtype(descr) for code, descr in base.DESCR.items() if "V" not in descr}
 
@@ -43,7 +38,7 @@ class Target:
             tensors = {name: base.random_safetensor(rng, tuple(CODES)) for name in names}
             code, self.shape, self.data = tensors[self.name]
             self.dtype, self.order, self.extension = CODES[code], "C", "safetensors"
-            self.blob = base.safetensors_file(tensors, rng.choice([None, {"a": "1"}]))
+            self.blob = safetensors_file(tensors, rng.choice([None, {"a": "1"}]))
             sizes = {name: len(data) for name, (_, _, data) in tensors.items()}
             self.start = len(self.blob) - sum(sizes.values())
             for name in names:
@@ -103,7 +98,7 @@ def save(rng, array, dtype, name):
         if rng.random() < 0.4:
             tensors["other"] = ("U8", (3,), b"abc")
             options = ["--value-tensor", "v"]
-        return name + ".safetensors", base.safetensors_file(tensors, None), options
+        return name + ".safetensors", safetensors_file(tensors, None), options
     order = rng.choice("CCF")
     header, fortran = npy_header(array.shape, dtype, order)
     return name + ".npy", header + array.tobytes("F" if fortran else "C"), []
@@ -218,7 +213,7 @@ def sub_byte_case(case):
     target = Target.__new__(Target)
     code, shape, data = base.random_safetensor(rng, ("F4", "F6_E2M3", "F6_E3M2"))
     target.shape, target.data, target.extension, target.options = shape, data, "safetensors", ["-t", "w"]
-    target.blob = base.safetensors_file({"w": (code, shape, data), "z": ("U8", (2,), b"ab")}, None)
+    target.blob = safetensors_file({"w": (code, shape, data), "z": ("U8", (2,), b"ab")}, None)
     target.start = len(target.blob) - len(data) - 2
     case.story.append(f"target: shape {shape} dtype {code}")
     request = make_request(rng, shape, wrong_rate=0)
@@ -236,7 +231,7 @@ def sub_byte_case(case):
         for k, first in enumerate(firsts // group):
             after[first * width : first * width + width] = value[k * width : k * width + width]
     options = ["--value", "value.safetensors"]
-    files = {"value.safetensors": base.safetensors_file({"v": (code, value_shape, value)}, None)}
+    files = {"value.safetensors": safetensors_file({"v": (code, value_shape, value)}, None)}
     expected = target.with_data(after) if statuses == (0,) else target.blob
     check_both(case, "assign", target, request.args, options, {}, files, statuses, says, expected)
 
@@ -287,7 +282,7 @@ def scatter_case(case):
     code = base.FROM_CODE.get(kind.str[1:])
     if code and kind.str[0] != ">" and rng.random() < 0.2:
         in_name = "idx.safetensors"
-        files = {in_name: base.safetensors_file({"a": (code, tuples.shape, tuples.tobytes()), "b": ("U8", (1,), b"x")}, None)}
+        files = {in_name: safetensors_file({"a": (code, tuples.shape, tuples.tobytes()), "b": ("U8", (1,), b"x")}, None)}
         options += ["--indices-tensor", "a"]
     typed = rows and n and rng.random() < 0.15 and tuples.size
     if typed:
@@ -408,58 +403,21 @@ def judge_the_loop(count, seed):
 # ---------------------------------------------------------------- the runner
 
 
-def run_case(job):
-    binary, seed, number, keep = job
-    rng = random.Random(f"assign {seed}/{number}")
-    case = Case(rng, binary, frozenset())
-    kind = rng.choices([assign_case, sub_byte_case, scatter_case], [62, 5, 33])[0]
-    try:
-        kind(case)
-        return number, None
-    except Failure as failure:
-        problem = str(failure)
-    except Exception as error:  # a case that the test itself cannot judge is a failure too
-        problem = "the test itself: " + repr(error) + "\n" + traceback.format_exc()
-    finally:
-        if not keep:
-            shutil.rmtree(case.dir, ignore_errors=True)
-    story = "\n  ".join([f"FAILED case {number} ({kind.__name__})", *case.story, problem])
-    return number, story + (f"\n  files: {case.dir}" if keep else "")
+def one(job):
+    options, number = job
+    rng = random.Random(f"assign {options.seed}/{number}")
+    kind = rng.choices([assign_case, sub_byte_case, scatter_case], [62, 5, 33])
+    return harness.run_case(Case(rng), kind[0], number, options.keep)
 
 
 def main():
-    parser = argparse.ArgumentParser(description="tslice assign and scatter against live NumPy")
-    parser.add_argument("--bin", default="target/debug/tslice")
-    parser.add_argument("--count", type=int, default=1500)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, help="run this case alone")
-    parser.add_argument("--keep", action="store_true", help="leave the files of the cases")
-    parser.add_argument("--jobs", type=int, default=max(2, os.cpu_count() or 2))
-    parser.add_argument("--show", type=int, default=20, help="print at most this many failures")
+    parser = harness.case_parser("tslice assign and scatter against live NumPy", 1500)
     parser.add_argument("--tensorflow", type=int, default=0, help="hold the oracle of scatter against TensorFlow first")
     options = parser.parse_args()
     if options.tensorflow:
         judge_the_loop(options.tensorflow, options.seed)
-    binary = os.path.abspath(options.bin)
-    if not os.access(binary, os.X_OK):
-        sys.exit(f"no program at {options.bin}")
-    numbers = range(options.count) if options.only is None else [options.only]
-    jobs = [(binary, options.seed, n, options.keep) for n in numbers]
-    started, passed, failed = time.monotonic(), 0, 0
-    method = multiprocessing.get_context("fork")
-    with concurrent.futures.ProcessPoolExecutor(options.jobs, method, initializer=base.start_worker) as workers:
-        for number, problem in workers.map(run_case, jobs, chunksize=max(1, min(50, len(jobs) // 8))):
-            if problem is None:
-                passed += 1
-                continue
-            failed += 1
-            if failed <= options.show:
-                print(problem)
-                print(f"  again: python tests/assign_differential.py --bin {shlex.quote(options.bin)} "
-                      f"--seed {options.seed} --only {number} --keep", flush=True)
-    print(f"assign_differential: seed {options.seed}, NumPy {np.__version__}, {time.monotonic() - started:.1f} s")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    harness.begin(options)
+    return harness.run_cases("assign_differential", options, one, base.start_worker)
 
 
 if __name__ == "__main__":

@@ -1,158 +1,49 @@
 #!/usr/bin/env python3
 """Black-box checks of what tslice promises: whole or not at all, exit statuses, signals, memory.
 
-    python tests/promises.py --bin target/debug/tslice
+    python tests/python/promises.py --bin target/debug/tslice
 
 Each function named `check_...` is one promise; it gets an empty folder and fails by raising. A
 check that this machine cannot make (as root, without /dev/full, ...) is skipped with its reason.
 Needs Linux, Python 3.9 and NumPy.
 """
 
-import argparse
 import json
 import os
 import random
 import re
 import resource
-import shutil
 import signal
 import stat
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-import traceback
 
 import numpy as np
 
+import harness
+from formats import big, cube, write_safetensors
+from harness import (MIB, TIMEOUT, Skip, done_well, failed_well, names, peak_rss_anon, same, shell, start, text,
+                     tslice)
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-BAD = os.path.join(HERE, os.pardir, "fixtures", "bad")
-MIB = 1 << 20
-TIMEOUT = 60
-BIN = ""
+BAD = os.path.join(HERE, os.pardir, os.pardir, "fixtures", "bad")
 KILLS = 20
-
-
-class Skip(Exception):
-    """Why this machine cannot make the check."""
-
-
-# ---------------------------------------------------------------- helpers
-
-
-def env(**more):
-    base = {k: v for k, v in os.environ.items() if k != "RUST_BACKTRACE"}
-    return dict(base, NO_COLOR="1", **more)
-
-
-def tslice(*args, **options):
-    """Runs the binary to its end; standard input is empty unless given."""
-    if "input" not in options:
-        options.setdefault("stdin", subprocess.DEVNULL)
-    for stream in ("stdout", "stderr"):
-        options.setdefault(stream, subprocess.PIPE)
-    options.setdefault("env", env())
-    return subprocess.run([BIN, *map(str, args)], timeout=TIMEOUT, **options)
-
-
-def start(*args, **options):
-    options.setdefault("stdin", subprocess.DEVNULL)
-    options.setdefault("stdout", subprocess.DEVNULL)
-    options.setdefault("stderr", subprocess.PIPE)
-    return subprocess.Popen([BIN, *map(str, args)], env=env(), **options)
-
-
-def shell(script, **more):
-    """A bash script, in which $tslice is the binary."""
-    return subprocess.run(["bash", "-c", script], env=env(tslice=BIN, **more), stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT)
-
-
-def text(done):
-    return f"exit status {done.returncode}, stdout {done.stdout!r:.300}, stderr {done.stderr!r:.600}"
-
-
-def done_well(done):
-    assert done.returncode == 0, text(done)
-    assert not done.stderr, text(done)
-    return done
-
-
-def failed_well(done, status, *says):
-    """One `tslice: ` message, lower case, that holds the given words; nothing on standard output."""
-    assert done.returncode == status, f"expected exit status {status}: {text(done)}"
-    message = done.stderr.decode(errors="replace")
-    assert message.startswith("tslice: "), text(done)
-    first = message[len("tslice: "):len("tslice: ") + 1]
-    assert not first.isupper(), f"not lower case: {text(done)}"
-    assert "panicked" not in message, text(done)
-    assert not done.stdout, text(done)
-    for word in says:
-        assert word in message, f"the message does not say {word!r}: {text(done)}"
-    return message
-
-
-def same(path, array):
-    """The file is what np.save writes of this array."""
-    found = np.load(path)
-    assert found.shape == array.shape and found.dtype == array.dtype, f"{found.shape} {found.dtype}"
-    assert np.array_equal(found, array), f"{path} holds other values"
-
-
-def names(folder="."):
-    return sorted(os.listdir(folder))
-
-
-def cube(path="a.npy", shape=(5, 6, 7), dtype="<i4"):
-    array = np.arange(int(np.prod(shape)), dtype=dtype).reshape(shape)
-    np.save(path, array)
-    return array
-
-
-def big(path, mib):
-    """A sparse .npy of float32, rows of 4 KiB, that takes no room on the disk."""
-    rows = mib * MIB // 4096
-    with open(path, "wb") as file:
-        np.lib.format.write_array_header_1_0(
-            file, {"descr": "<f4", "fortran_order": False, "shape": (rows, 1024)})
-        file.truncate(file.tell() + rows * 4096)
-    return rows
-
-
-def safetensors(path, tensors, metadata=None):
-    """name -> (dtype, shape, bytes)."""
-    header, at = {} if metadata is None else {"__metadata__": metadata}, 0
-    for name, (dtype, shape, data) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + len(data)]}
-        at += len(data)
-    raw = json.dumps(header).encode()
-    raw += b" " * (-len(raw) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(raw)) + raw + b"".join(d for _, _, d in tensors.values()))
 
 
 def two_tensors(path="m.safetensors"):
     f = np.arange(12, dtype="<f4").reshape(3, 4)
     i = np.arange(6, dtype="<i8")
-    safetensors(path, {"weight": ("F32", f.shape, f.tobytes()), "steps": ("I64", i.shape, i.tobytes())},
-                {"format": "pt"})
+    write_safetensors(path, {"weight": ("F32", f.shape, f.tobytes()), "steps": ("I64", i.shape, i.tobytes())},
+                      {"format": "pt"})
     return f, i
 
 
 def not_root():
     if os.geteuid() == 0:
         raise Skip("runs as root, whom permissions do not stop")
-
-
-def wait_until(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.002)
-    return False
 
 
 # ---------------------------------------------------------------- the command line
@@ -802,20 +693,6 @@ def check_an_input_that_shrinks():
 # ---------------------------------------------------------------- memory
 
 
-def peak_rss_anon(process):
-    """Bytes: the highest RssAnon seen until the process ends."""
-    peak = 0
-    while process.poll() is None:
-        try:
-            with open(f"/proc/{process.pid}/status") as file:
-                found = re.search(r"RssAnon:\s+(\d+) kB", file.read())
-            peak = max(peak, int(found[1]) * 1024 if found else 0)
-        except OSError:
-            pass
-        time.sleep(0.003)
-    return peak
-
-
 def check_memory_stays_small():
     big("big.npy", 3072)
     peaks = []
@@ -924,45 +801,15 @@ def check_hostile_files():
 # ---------------------------------------------------------------- the runner
 
 
-def main(checks, title, description):
-    """Runs every function of `checks` that is named so; the exit status."""
-    global BIN, KILLS
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--bin", default="target/debug/tslice")
-    parser.add_argument("--only", help="run the checks whose name holds this")
+def main():
+    global KILLS
+    parser = harness.check_parser("black-box checks of tslice's promises")
     parser.add_argument("--kills", type=int, default=KILLS, help="how many runs are killed (%(default)s)")
     options = parser.parse_args()
-    BIN, KILLS = os.path.abspath(options.bin), options.kills
-    if not os.access(BIN, os.X_OK):
-        sys.exit(f"no program at {options.bin}")
-    home, passed, failed, skipped = os.getcwd(), 0, 0, 0
-    for name, check in list(checks.items()):
-        if not name.startswith("check_") or (options.only and options.only not in name):
-            continue
-        folder, begun = tempfile.mkdtemp(prefix=f"tslice-{title}-"), time.monotonic()
-        os.chdir(folder)
-        words = name[len("check_"):].replace("_", " ")
-        try:
-            note = check()
-            passed += 1
-            print(f"ok       {words}{f': {note}' if note else ''} ({time.monotonic() - begun:.1f} s)", flush=True)
-        except Skip as reason:
-            skipped += 1
-            print(f"SKIPPED  {words}: {reason}", flush=True)
-        except Exception as error:
-            failed += 1
-            where = traceback.extract_tb(error.__traceback__)
-            line = next(f for f in where if f.name == name)
-            print(f"FAILED   {words}: line {line.lineno}: {line.line}\n         "
-                  f"{type(error).__name__}: {error}", flush=True)
-        finally:
-            os.chdir(home)
-            subprocess.run(["chmod", "-R", "u+rwX", folder], stderr=subprocess.DEVNULL)
-            shutil.rmtree(folder, ignore_errors=True)
-    print(f"{title}: {skipped} skipped")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    KILLS = options.kills
+    harness.begin(options)
+    return harness.run_checks(globals(), "promises", options)
 
 
 if __name__ == "__main__":
-    sys.exit(main(globals(), "promises", "black-box checks of tslice's promises"))
+    sys.exit(main())

@@ -1,20 +1,18 @@
 #!/usr/bin/env python3
 """The formats against each other, and against NumPy and the safetensors package.
 
-    python tests/containers.py --bin target/debug/tslice
+    python tests/python/containers.py --bin target/debug/tslice
 
 Every pair of an input and an output format is tried with every dtype; a dtype that a format lacks
 must be refused. Then archives and checkpoints that lie. Needs NumPy; safetensors and ml_dtypes are
 used where they are there. The last line is `N passed, M failed`.
 """
 
-import argparse
 import csv
 import io
 import json
 import os
 import struct
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -22,29 +20,26 @@ import zipfile
 
 import numpy as np
 
+import formats
+import harness
+
 try:
     from safetensors.numpy import load_file
 except ImportError:
     load_file = None
 
-passed = failed = 0
 DTYPES = ["?", "i1", "u1", "<i2", ">i2", "<u2", "<i4", ">u4", "<i8", ">u8", "<f2", ">f2", "<f4", ">f4", "<f8", ">f8",
           "<c8", ">c16", "S3", "<U2", ">U2", "V5", "<M8[s]", [("x", "<i2"), ("y", "<f4")]]
 NAMES = {"b": "BOOL", "i1": "I8", "u1": "U8", "i2": "I16", "u2": "U16", "i4": "I32", "u4": "U32", "i8": "I64",
          "u8": "U64", "f2": "F16", "f4": "F32", "f8": "F64", "c8": "C64"}
 
 
-def check(name, good, why=""):
-    global passed, failed
-    if good:
-        passed += 1
-    else:
-        failed += 1
-        print(f"FAILED {name}: {why}", flush=True)
+tally = harness.Tally()
+check = tally.check
 
 
 def run(*args, stdin=None):
-    done = subprocess.run([binary, *args], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+    done = harness.tslice(*args, timeout=120, **({} if stdin is None else {"input": stdin}))
     return done.returncode, done.stdout, done.stderr.decode()
 
 
@@ -57,31 +52,19 @@ def safetensors_name(dtype):
 
 
 def write_safetensors(path, array, extra=()):
-    header, at, data = {}, 0, b""
-    for name, item in (("w", array), *extra):
-        raw = little(item).tobytes()
-        header[name] = {"dtype": safetensors_name(item.dtype), "shape": list(item.shape),
-                        "data_offsets": [at, at + len(raw)]}
-        at, data = at + len(raw), data + raw
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
+    tensors = {name: (safetensors_name(item.dtype), item.shape, little(item).tobytes())
+               for name, item in (("w", array), *extra)}
+    formats.write_safetensors(path, tensors)
 
 
 def read_safetensors(path):
     with open(path, "rb") as file:
-        blob = file.read()
-    (length,) = struct.unpack("<Q", blob[:8])
-    header = json.loads(blob[8 : 8 + length])
-    header.pop("__metadata__", None)
+        tensors, _ = formats.read_safetensors(file.read())
     kinds = {v: k for k, v in NAMES.items()}
     out = {}
-    for name, info in header.items():
-        begin, end = info["data_offsets"]
-        kind = kinds[info["dtype"]]
-        dtype = np.dtype("?" if kind == "b" else "<" + kind)
-        out[name] = np.frombuffer(blob[8 + length + begin : 8 + length + end], dtype).reshape(info["shape"])
+    for name, (code, shape, data) in tensors.items():
+        kind = kinds[code]
+        out[name] = np.frombuffer(data, np.dtype("?" if kind == "b" else "<" + kind)).reshape(shape)
     return out
 
 
@@ -382,10 +365,7 @@ def hostile(folder):
 
 
 def main():
-    global binary
-    parser = argparse.ArgumentParser(description="formats against each other, NumPy and safetensors")
-    parser.add_argument("--bin", default="target/debug/tslice")
-    binary = os.path.abspath(parser.parse_args().bin)
+    harness.begin(harness.parser("formats against each other, NumPy and safetensors").parse_args())
     np.seterr(all="ignore")
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory(prefix="tslice-containers-") as folder:
@@ -393,8 +373,7 @@ def main():
         texts(folder)
         deflated(folder)
         hostile(folder)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return tally.finish()
 
 
 if __name__ == "__main__":

@@ -2,24 +2,22 @@
 """Black-box checks at the edges: ranks, sizes and headers as large as they come, many runs at one
 time, races for a name, links and folders that change under a run.
 
-    python tests/limits.py --bin target/debug/tslice [--only WORD]
+    python tests/python/limits.py --bin target/debug/tslice [--only WORD]
 
 Written and run as `promises.py` is. Memory is checked with generous bounds, time never.
 """
 
-import fcntl
 import os
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 
 import numpy as np
 
-import promises
-from promises import (MIB, Skip, big, cube, done_well, failed_well, names, peak_rss_anon, same, start, text, tslice,
-                      wait_until)
+import harness
+from formats import cube, write_safetensors
+from harness import MIB, done_well, failed_well, names, peak_rss_anon, same, start, text, tslice, wait_until
 
 
 def npy(path, descr, shape, bytes_of_data, version=1, padding=0):
@@ -61,7 +59,7 @@ def asleep(run):
 
 
 def ended(run):
-    _, err = run.communicate(timeout=promises.TIMEOUT)
+    _, err = run.communicate(timeout=harness.TIMEOUT)
     run.err = err
     return run
 
@@ -174,7 +172,7 @@ def check_names_that_are_no_line():
         assert not any(c < " " and c != "\n" for c in message), repr(message)
         lines = message.splitlines()
         assert all(line.startswith(("  ", "hint: ")) for line in lines[1:]), repr(message)
-    promises.safetensors("m.safetensors", {evil: ("U8", (1,), b"x"), "c\n": ("U8", (1,), b"y")})
+    write_safetensors("m.safetensors", {evil: ("U8", (1,), b"x"), "c\n": ("U8", (1,), b"y")})
     for done in (tslice("m.safetensors", "-o", "o.npy"), tslice("m.safetensors", "-t", "\x1b", "-o", "o.npy"),
                  tslice("info", "m.safetensors", evil)):
         assert b"\x1b" not in done.stdout + done.stderr and b"\x07" not in done.stdout + done.stderr, text(done)
@@ -312,10 +310,10 @@ def check_folders_without_all_rights():
     options = {}
     if os.geteuid() == 0:
         os.chmod(".", 0o755)
-        subprocess.run(["cp", promises.BIN, "program"], check=True)
+        subprocess.run(["cp", harness.BIN, "program"], check=True)
         os.chmod("program", 0o755)
         options = dict(preexec_fn=lambda: (os.setgid(65534), os.setuid(65534)))
-    program, promises.BIN = promises.BIN, os.path.abspath("program") if options else promises.BIN
+    program, harness.BIN = harness.BIN, os.path.abspath("program") if options else harness.BIN
     try:
         for mode, status in ((0o300, 0), (0o500, 1), (0o600, 1)):
             os.mkdir("d", 0o700)
@@ -331,7 +329,7 @@ def check_folders_without_all_rights():
             assert names("d") == (["o.npy"] if status == 0 else []), f"{mode:o}: {names('d')}"
             subprocess.run(["rm", "-r", "d"], check=True)
     finally:
-        promises.BIN = program
+        harness.BIN = program
 
 
 def check_a_standard_output_that_does_not_block():
@@ -378,5 +376,11 @@ def check_few_descriptors():
     raise AssertionError("11 descriptors are not enough")
 
 
+def main():
+    options = harness.check_parser("black-box checks of tslice at the edges").parse_args()
+    harness.begin(options)
+    return harness.run_checks(globals(), "limits", options)
+
+
 if __name__ == "__main__":
-    sys.exit(promises.main(globals(), "limits", "black-box checks of tslice at the edges"))
+    sys.exit(main())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Differential test: the tslice binary against live NumPy.
 
-    python tests/differential.py --bin target/debug/tslice --count 5000 --seed 1
+    python tests/python/differential.py --bin target/debug/tslice --count 5000 --seed 1
 
 Every case is a random tensor file, a random index in a random spelling, and a random way in and
 out. What NumPy accepts must come out byte for byte as np.save writes it; what NumPy refuses must
@@ -15,35 +15,28 @@ so that the padding of structured dtypes counts too. Needs Python 3.9 and NumPy 
 What the binary does not do yet is named with `--without`, so that it is left out in plain sight.
 """
 
-import argparse
-import concurrent.futures
 import fnmatch
 import io
-import json
-import multiprocessing
 import os
 import random
 import shlex
-import shutil
 import struct
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 
 import numpy as np
 
+import harness
+from formats import BITS, read_safetensors, safetensors_file
+from harness import TIMEOUT, Failure
+
 MAX_NDIM = 64
 INT64 = (-(2**63), 2**63 - 1)
-TIMEOUT = 60
 POOL_BYTES = 9 << 20
 FEATURES = ("several", "keep-rest")
 pool = b""
-
-
-class Failure(Exception):
-    """What tslice did that it should not have done."""
 
 
 # ---------------------------------------------------------------- dtypes and files
@@ -505,8 +498,8 @@ def is_repeat(args, i):
 class Case:
     """One folder, one run, and what was found there afterwards."""
 
-    def __init__(self, rng, binary, without):
-        self.rng, self.binary, self.without = rng, binary, without
+    def __init__(self, rng, without=()):
+        self.rng, self.without = rng, without
         self.dir = tempfile.mkdtemp(prefix="tslice-diff-")
         os.mkdir(self.path("tmp"))
         self.story = []
@@ -520,7 +513,6 @@ class Case:
 
     def run(self, args, stdin=None, stdout="pipe", pipe_in=None):
         """Runs tslice in the folder. `stdin`: a file's name; `pipe_in`: bytes for a pipe."""
-        argv = [self.binary, *args]
         shown = " ".join(shlex.quote(a) for a in ["tslice", *args])
         shown = (f"cat {stdin} | " if pipe_in is not None else "") + shown
         shown += f" < {stdin}" if stdin and pipe_in is None else ""
@@ -528,13 +520,10 @@ class Case:
         self.story.append("argv: " + shown)
         source = open(self.path(stdin), "rb") if stdin and pipe_in is None else None
         target = open(self.path(stdout), "wb") if stdout != "pipe" else None
-        env = dict(os.environ, TMPDIR=self.path("tmp"), NO_COLOR="1")
-        env.pop("RUST_BACKTRACE", None)
+        given = {"input": pipe_in} if pipe_in is not None else {"stdin": source or subprocess.DEVNULL}
         try:
-            done = subprocess.run(
-                argv, cwd=self.dir, env=env, timeout=TIMEOUT,
-                stdin=None if pipe_in is not None else (source or subprocess.DEVNULL),
-                input=pipe_in, stdout=target or subprocess.PIPE, stderr=subprocess.PIPE)
+            done = harness.tslice(*args, cwd=self.dir, env=harness.env(TMPDIR=self.path("tmp")),
+                                  stdout=target or subprocess.PIPE, **given)
         except subprocess.TimeoutExpired:
             raise Failure(f"still running after {TIMEOUT} s") from None
         finally:
@@ -685,9 +674,6 @@ def npy_case(case):
 
 # ---------------------------------------------------------------- safetensors
 
-BITS = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8,
-        "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8, "I16": 16, "U16": 16, "F16": 16, "BF16": 16,
-        "I32": 32, "U32": 32, "F32": 32, "C64": 64, "F64": 64, "I64": 64, "U64": 64}
 DESCR = {"BOOL": "|b1", "U8": "|u1", "I8": "|i1", "F8_E5M2": "|V1", "F8_E4M3": "|V1", "F8_E8M0": "|V1",
          "F8_E4M3FNUZ": "|V1", "F8_E5M2FNUZ": "|V1", "I16": "<i2", "U16": "<u2", "F16": "<f2",
          "BF16": "<V2", "I32": "<i4", "U32": "<u4", "F32": "<f4", "C64": "<c8", "F64": "<f8",
@@ -695,52 +681,6 @@ DESCR = {"BOOL": "|b1", "U8": "|u1", "I8": "|i1", "F8_E5M2": "|V1", "F8_E4M3": "
 FROM_CODE = {v[1:]: k for k, v in DESCR.items() if "V" not in v}
 TENSOR_NAMES = ["w", "layers.0.weight", "layers.1.weight", "layers.1.bias", "embed tokens", "a/b", "gewicht-ß",
                 "日本", "x[0]", "it's", "tensor", "W"]
-
-
-def safetensors_file(tensors, metadata):
-    """The bytes of a file; tensors: name -> (dtype, shape, bytes), in order of their data."""
-    header, at = {}, 0
-    if metadata is not None:
-        header["__metadata__"] = metadata
-    for name, (dtype, shape, data) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + len(data)]}
-        at += len(data)
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + b"".join(data for _, _, data in tensors.values())
-
-
-def read_safetensors(blob):
-    """A strict reader: what the format document allows and nothing else."""
-    if len(blob) < 8:
-        raise Failure(f"a safetensors output of {len(blob)} bytes")
-    (length,) = struct.unpack("<Q", blob[:8])
-    if (8 + length) % 8:
-        raise Failure(f"the data of the output begin at byte {8 + length}, not on 8 bytes")
-    text = blob[8 : 8 + length]
-    if text[:1] != b"{":
-        raise Failure("the header does not begin with {")
-
-    def unique(pairs):
-        if len({k for k, _ in pairs}) != len(pairs):
-            raise Failure("a key twice in the header")
-        return dict(pairs)
-
-    header = json.loads(text.decode(), object_pairs_hook=unique)
-    metadata = header.pop("__metadata__", None)
-    data, at, tensors = blob[8 + length :], 0, {}
-    for name, info in sorted(header.items(), key=lambda entry: entry[1]["data_offsets"]):
-        if set(info) != {"dtype", "shape", "data_offsets"}:
-            raise Failure(f"the entry of {name!r} has the keys {sorted(info)}")
-        begin, end = info["data_offsets"]
-        bits = BITS[info["dtype"]] * int(np.prod(info["shape"], dtype=object) if info["shape"] else 1)
-        if begin != at or (end - begin) * 8 != bits:
-            raise Failure(f"offsets of {name!r}: {begin}..{end} after {at}, for {bits} bits")
-        tensors[name] = (info["dtype"], tuple(info["shape"]), data[begin:end])
-        at = end
-    if at != len(data):
-        raise Failure(f"{len(data) - at} bytes after the last tensor")
-    return tensors, metadata
 
 
 def random_safetensor(rng, dtypes=tuple(BITS)):
@@ -939,64 +879,27 @@ def start_worker():
     warnings.simplefilter("ignore")
 
 
-def run_case(job):
-    binary, seed, number, keep, without = job
-    rng = random.Random(f"{seed}/{number}")
-    case = Case(rng, binary, without)
+def one(job):
+    options, number = job
+    rng = random.Random(f"{options.seed}/{number}")
+    case = Case(rng, options.without)
     kind = rng.choices([npy_case, safetensors_case, round_trip_case], [78, 14, 8])[0]
-    try:
-        kind(case)
-        return number, None
-    except Failure as failure:
-        problem = str(failure)
-    except Exception as error:  # a case that the test itself cannot judge is a failure too
-        import traceback
-        problem = "the test itself: " + repr(error) + "\n" + traceback.format_exc()
-    finally:
-        if not keep:
-            shutil.rmtree(case.dir, ignore_errors=True)
-    story = "\n  ".join([f"FAILED case {number} ({kind.__name__})", *case.story, problem])
-    return number, story + (f"\n  files: {case.dir}" if keep else "")
+    return harness.run_case(case, kind, number, options.keep)
 
 
 def main():
-    parser = argparse.ArgumentParser(description="tslice against live NumPy")
-    parser.add_argument("--bin", default="target/debug/tslice")
-    parser.add_argument("--count", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, help="run this case alone")
-    parser.add_argument("--keep", action="store_true", help="leave the files of the cases")
-    parser.add_argument("--jobs", type=int, default=max(2, os.cpu_count() or 2))
+    parser = harness.case_parser("tslice against live NumPy", 5000)
     parser.add_argument("--without", default="", help="comma list of: " + ", ".join(FEATURES))
-    parser.add_argument("--show", type=int, default=20, help="print at most this many failures")
     options = parser.parse_args()
     if int(np.__version__.split(".")[0]) < 2:
         sys.exit(f"differential.py needs NumPy 2, found {np.__version__}")
-    binary = os.path.abspath(options.bin)
-    if not os.access(binary, os.X_OK):
-        sys.exit(f"no program at {options.bin}")
-    without = [name for name in options.without.split(",") if name]
-    if set(without) - set(FEATURES):
+    harness.begin(options)
+    options.without = [name for name in options.without.split(",") if name]
+    if set(options.without) - set(FEATURES):
         sys.exit(f"--without takes {', '.join(FEATURES)}")
-    numbers = range(options.count) if options.only is None else [options.only]
-    jobs = [(binary, options.seed, n, options.keep, without) for n in numbers]
-    started, passed, failed = time.monotonic(), 0, 0
-    method = multiprocessing.get_context("fork")
-    with concurrent.futures.ProcessPoolExecutor(options.jobs, method, initializer=start_worker) as workers:
-        for number, problem in workers.map(run_case, jobs, chunksize=max(1, min(50, len(jobs) // 8))):
-            if problem is None:
-                passed += 1
-                continue
-            failed += 1
-            if failed <= options.show:
-                print(problem)
-                print(f"  again: python tests/differential.py --bin {shlex.quote(options.bin)} "
-                      f"--seed {options.seed} --only {number} --keep", flush=True)
-    for name in without:
+    for name in options.without:
         print(f"NOT TESTED: {name}")
-    print(f"differential: seed {options.seed}, NumPy {np.__version__}, {time.monotonic() - started:.1f} s")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return harness.run_cases("differential", options, one, start_worker)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Little memory: jobs on a file of 3 GiB in a memory control group of 256 MiB, page cache included.
 #
-#     tests/cgroup.sh target/release/tslice [FOLDER]
+#     tests/python/cgroup.sh target/release/tslice [FOLDER]
 #
 # Needs the right to make control groups (root, or a delegated group), Python with NumPy as $PYTHON
 # (python3), and 7 GB in FOLDER (by default a temporary one); without the rights it is skipped.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every system call of a run goes wrong in turn: what stood there stands, and nothing is left.
 
-    python tests/faults.py --bin target/debug/tslice [--only WORD] [--quick]
+    python tests/python/faults.py --bin target/debug/tslice [--only WORD] [--quick]
 
 Each `Scene` is one run of the binary in a folder of its own. After an undisturbed run, whose
 output NumPy judges, the scene is repeated once for each of its system calls and each misfortune:
@@ -17,7 +17,6 @@ A run must end with exit status 0 and the whole output, or with 1, one message, 
 it was; only its own signal may end it otherwise. Needs NumPy and what `supervise` asks for.
 """
 
-import argparse
 import errno
 import fcntl
 import itertools
@@ -33,12 +32,13 @@ import time
 
 import numpy as np
 
+import harness
 import supervise
+from formats import write_safetensors
 
-BIN, QUICK = "", False
+QUICK = False
 OLD = b"precious"
 O_TMPFILE, SETPIPE_SZ, MAP_STACK = 0o20200000, 1031, 0x20000
-ENV = dict({k: v for k, v in os.environ.items() if k != "RUST_BACKTRACE"}, NO_COLOR="1")
 
 # What a call can say of itself; EINTR only where signals interrupt, since others never give it.
 INTERRUPTED = {"read", "write", "pread64", "pwrite64", "openat", "fallocate", "ftruncate", "splice", "poll", "fstatfs"}
@@ -98,13 +98,13 @@ class Scene:
         else:
             stdout = os.memfd_create("stdout")
         opened += [stderr, stdout]
-        env = dict(ENV, TMPDIR=os.path.join(folder, "spool"))
+        env = harness.env(TMPDIR=os.path.join(folder, "spool"))
 
         def judged(call):
             answer = self.world(call)
             return decide(call) if answer is None else answer
 
-        run = supervise.Run([BIN, *self.args], judged, stdin, stdout, stderr, folder, env)
+        run = supervise.Run([harness.BIN, *self.args], judged, stdin, stdout, stderr, folder, env)
         try:
             run.go(30)
             run.err = os.pread(stderr, 1 << 20, 0)
@@ -310,9 +310,7 @@ def scenes():
     np.save(os.path.join(HOME, "a.npy"), a)
     big = np.arange(6 << 20, dtype="u4").astype("u1").reshape(6, 1024, 1024)
     np.save(os.path.join(HOME, "big.npy"), big)
-    header = json.dumps({"w": {"dtype": "I32", "shape": [60, 30, 40], "data_offsets": [0, a.nbytes]}}).encode()
-    with open(os.path.join(HOME, "m.safetensors"), "wb") as file:
-        file.write(struct.pack("<Q", len(header)) + header + a.tobytes())
+    write_safetensors(os.path.join(HOME, "m.safetensors"), {"w": ("I32", a.shape, a.tobytes())})
     back, every = "[::-1, ::-2]", "[::2]"
     yield Scene("slice to a new file", ["a.npy", back, "-o", "o.npy"], an_array(a[::-1, ::-2]))
     yield Scene("slice over an old file", ["a.npy", back, "-o", "o.npy", "--force"], an_array(a[::-1, ::-2]), old=OLD)
@@ -595,27 +593,25 @@ FORGIVEN = {"no threads", "no links"}
 
 
 def main():
-    global BIN, HOME, QUICK
-    parser = argparse.ArgumentParser(description="every system call of a run goes wrong in turn")
-    parser.add_argument("--bin", default="target/debug/tslice")
+    global HOME, QUICK
+    parser = harness.parser("every system call of a run goes wrong in turn")
     parser.add_argument("--only", default="", help="the scenes, or misfortunes, whose name holds this")
     parser.add_argument("--quick", action="store_true", help="one errno a call, SIGKILL alone, and a third of that")
     options = parser.parse_args()
-    BIN, QUICK = os.path.abspath(options.bin), options.quick
-    if not os.access(BIN, os.X_OK):
-        sys.exit(f"no program at {options.bin}")
+    QUICK = options.quick
+    harness.begin(options)
     if reason := supervise.unavailable():
         print(f"SKIPPED  everything: {reason}\n0 passed, 0 failed")
         return 0
     HOME = tempfile.mkdtemp(prefix="tslice-faults-")
     misfortunes = (fail, signals, shrink, rival, switch, worlds)
-    passed = failed = 0
+    tally = harness.Tally()
     try:
         for index, scene in enumerate(scenes()):
             wanted = [m for m in misfortunes if options.only in f"{scene.name}: {m.__name__}"]
             if not wanted:
                 continue
-            begun, before, count = time.monotonic(), (passed, failed), 0
+            begun, before = time.monotonic(), (tally.passed, tally.failed)
             calls = scene.rehearse()
             for misfortune in wanted:
                 for number, (title, one) in enumerate(misfortune(scene, calls, os.path.join(HOME, "work"))):
@@ -623,16 +619,15 @@ def main():
                         continue
                     try:
                         one()
-                        passed += 1
+                        tally.passed += 1
                     except (Wrong, TimeoutError) as wrong:
-                        failed += 1
+                        tally.failed += 1
                         print(f"FAILED   {scene.name}: {title} {wrong}", flush=True)
-            print(f"{'ok' if failed == before[1] else 'FAILED':8} {scene.name}: {len(calls)} calls, "
-                  f"{passed - before[0]} misfortunes borne ({time.monotonic() - begun:.1f} s)", flush=True)
+            print(f"{'ok' if tally.failed == before[1] else 'FAILED':8} {scene.name}: {len(calls)} calls, "
+                  f"{tally.passed - before[0]} misfortunes borne ({time.monotonic() - begun:.1f} s)", flush=True)
     finally:
         shutil.rmtree(HOME, ignore_errors=True)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return tally.finish()
 
 
 if __name__ == "__main__":
