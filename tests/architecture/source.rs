@@ -1,0 +1,117 @@
+//! The sources as text: the code of each file, without comments, strings and tests.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A source file: its path below `src/`, and its code.
+pub(crate) struct Source {
+    pub(crate) path: String,
+    pub(crate) code: String,
+}
+
+impl Source {
+    /// Whether a path such as `std::path` or a macro such as `print!` stands in the code.
+    pub(crate) fn names(&self, words: &str) -> bool {
+        let word = |c: char| c.is_alphanumeric() || c == '_';
+        self.code.match_indices(words).any(|(at, _)| !self.code[..at].ends_with(word))
+    }
+
+    /// Whether the code names a package: `rayon::`, `use rayon`, `#[rayon(`, but not `super::rayon`
+    /// nor a module of that name.
+    pub(crate) fn names_package(&self, package: &str) -> bool {
+        let uses = |at: usize| {
+            let (before, after) = (&self.code[..at], &self.code[at + package.len()..]);
+            let whole = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+            let inner = ["super::", "crate::", "self::", "tslice::"];
+            whole && after.starts_with("::") && !inner.iter().any(|path| before.ends_with(path))
+        };
+        self.code.match_indices(package).any(|(at, _)| uses(at))
+    }
+
+    pub(crate) fn is_in(&self, places: &[&str]) -> bool {
+        let inside = |place: &&str| match place.strip_suffix('/') {
+            Some(_) => self.path.starts_with(*place),
+            None => self.path == **place,
+        };
+        places.iter().any(inside)
+    }
+
+    /// The module of the library that the file belongs to; `cli` for the program.
+    pub(crate) fn module(&self) -> &str {
+        let first = self.path.split('/').next().unwrap();
+        first.strip_suffix(".rs").unwrap_or(first)
+    }
+
+    /// The modules that it names: the words after `crate::`, which no file of these spells with
+    /// braces.
+    pub(crate) fn used_modules(&self) -> BTreeSet<&str> {
+        let word = |c: char| c.is_alphanumeric() || c == '_';
+        let modules = self.code.split("crate::").skip(1);
+        modules.map(|rest| rest.split(|c| !word(c)).next().unwrap_or_default()).collect()
+    }
+}
+
+/// The code of a file: without comments, texts, and the tests at its end.
+fn code(text: &str) -> String {
+    let text = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap();
+    let mut code = String::new();
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        match (char, chars.peek()) {
+            ('/', Some('/')) => while chars.next_if(|&c| c != '\n').is_some() {},
+            ('"', _) => {
+                while let Some(c) = chars.next() {
+                    match c {
+                        '\\' => drop(chars.next()),
+                        '"' => break,
+                        _ => {}
+                    }
+                }
+                code.push_str("\"\"");
+            }
+            // a quote as a character is no beginning of a text
+            ('\'', Some('"')) => drop((chars.next(), chars.next())),
+            ('\'', Some('\\')) => drop((chars.next(), chars.next(), chars.next())),
+            _ => code.push(char),
+        }
+    }
+    code
+}
+
+pub(crate) fn sources() -> Vec<Source> {
+    fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => collect(&path, files),
+                false => files.push(path),
+            }
+        }
+    }
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    collect(&src, &mut files);
+    files.retain(|path| path.file_name().unwrap() != "tests.rs");
+    let source = |path: PathBuf| Source {
+        path: path.strip_prefix(&src).unwrap().to_str().unwrap().to_owned(),
+        code: code(&fs::read_to_string(&path).unwrap()),
+    };
+    files.into_iter().map(source).collect()
+}
+
+/// The reader must see what it looks for, or none of these tests could fail.
+#[test]
+fn code_is_read_as_code() {
+    let text = "use crate::plan::Plan;\nuse crate::view;\n// rayon::spawn\nlet a = \"memmap2::Mmap\";\n\
+                fn f() { clap::parse(); super::libc::x(); crate::shape::f('\"', '\\n') }\n\
+                #[cfg(test)]\nmod tests {\n use rayon::x; }";
+    let source = Source { path: "index/numpy.rs".to_owned(), code: code(text) };
+    assert_eq!(source.module(), "index");
+    assert_eq!(source.used_modules(), BTreeSet::from(["plan", "shape", "view"]));
+    assert!(source.names_package("clap"));
+    for package in ["rayon", "memmap2", "libc", "lap", "::shape"] {
+        assert!(!source.names_package(package), "{package}");
+    }
+    assert!(source.is_in(&["index/"]) && !source.is_in(&["index", "cli/"]));
+}
