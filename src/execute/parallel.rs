@@ -157,3 +157,81 @@ impl<'a> Job<'a> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::execute::{Conversion, FillError, Pieces};
+    use crate::plan::OutputRows;
+    use crate::sink::SinkError;
+    use crate::source::{MemorySource, Source};
+
+    const BYTES: u64 = 256 << 10;
+
+    /// Pieces of which number 3 panics.
+    struct PanickingPieces;
+
+    impl Pieces for PanickingPieces {
+        fn bytes(&self) -> u64 {
+            self.count() * BYTES
+        }
+
+        fn count(&self) -> u64 {
+            64
+        }
+
+        fn output(&self, number: u64) -> OutputRows {
+            OutputRows::range(number * BYTES, BYTES)
+        }
+
+        fn fill(
+            &self,
+            number: u64,
+            _source: &dyn Source,
+            _scratch: &mut Vec<u8>,
+            _out: &mut [u8],
+        ) -> Result<(), FillError> {
+            assert_ne!(number, 3, "a bug, for this test");
+            Ok(())
+        }
+    }
+
+    struct NullSink(WriteOrder);
+
+    impl Sink for NullSink {
+        fn order(&self) -> WriteOrder {
+            self.0
+        }
+
+        fn write_at(&self, _offset: u64, _bytes: &[u8]) -> Result<(), SinkError> {
+            Ok(())
+        }
+
+        fn commit(self: Box<Self>) -> Result<(), SinkError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_panic_ends_the_job_with_an_error() {
+        for order in [WriteOrder::Ascending, WriteOrder::Any] {
+            for threads in [1, 2, 4] {
+                let (done, outcome) = mpsc::channel();
+                thread::spawn(move || {
+                    let (source, pieces) = (MemorySource(Vec::new()), PanickingPieces);
+                    let conversion = Conversion::None;
+                    let transfer = Transfer { source: &source, pieces: &pieces, conversion, at: 0 };
+                    let outcome = run(&[transfer], &NullSink(order), threads, &Progress::default());
+                    done.send(outcome)
+                });
+                // far longer than it takes, so that a job that never ends fails the test
+                let outcome = outcome.recv_timeout(Duration::from_secs(60)).unwrap();
+                assert!(matches!(outcome, Err(ExecuteError::Panicked)), "{outcome:?}");
+            }
+        }
+    }
+}

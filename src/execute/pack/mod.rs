@@ -24,10 +24,25 @@ use crate::runs::{Axis, dense_bytes, positions};
 mod shuffle;
 mod transpose;
 
+use shuffle::{Register, Shuffle};
+
 /// Copy the runs of `run` bytes that lie along `axes` (outermost first), the first at position
 /// `first` of `input`, to `out`, which they fill exactly.
 pub fn pack(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8]) {
-    if let Some(shuffle) = shuffle::Shuffle::choose(axes, run) {
+    pack_with(Register::widest(), axes, run, input, first, out);
+}
+
+/// [`pack`], with shuffles of that register only, or with none.
+fn pack_with(
+    register: Option<Register>,
+    axes: &[Axis],
+    run: u64,
+    input: &[u8],
+    first: usize,
+    out: &mut [u8],
+) {
+    let shuffle = register.and_then(|register| Shuffle::choose(register, axes, run));
+    if let Some(shuffle) = shuffle {
         let (outer, row_bytes) = (&axes[..shuffle.axis()], shuffle.row_bytes());
         return each_row(outer, row_bytes, first, out, |at, rest| shuffle.row(input, at, rest));
     }
