@@ -18,11 +18,11 @@ const POOL_BYTES: u64 = 2 << 20;
 
 /// Run every transfer of a job, with at most `threads` workers.
 ///
-/// # Errors
+/// Where a sink takes bytes in order, transfers must stand in the order of their places in the
+/// output, without a gap.
 ///
-/// The first error that a worker met; then the output is not complete, and the sink is to be
-/// dropped. Where a sink takes bytes in order, transfers must stand in the order of their places,
-/// without a gap.
+/// # Errors
+/// The error of the first piece that met one. The output is not complete then: drop the sink.
 pub fn run(
     transfers: &[Transfer<'_>],
     sink: &dyn Sink,
@@ -30,7 +30,7 @@ pub fn run(
     progress: &Progress,
 ) -> Result<(), ExecuteError> {
     for transfer in transfers {
-        if let Some(range) = transfer.pieces.scattered() {
+        if let Some(range) = transfer.pieces.sparse_range() {
             transfer.source.advise(range, Advice::Random);
         }
     }
@@ -89,7 +89,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Take pieces until none is left or somebody met an error.
+    /// Take pieces until none is left or a worker met an error.
     fn work(&self) {
         let (mut buffer, mut scratch) = (Vec::new(), Vec::new());
         loop {
@@ -97,7 +97,7 @@ impl<'a> Job<'a> {
             if number >= self.pieces {
                 return;
             }
-            // a panic is an error like any other, or those that wait for this piece never end
+            // a panic is an error too, or the workers that wait for this piece would wait for ever
             let piece = AssertUnwindSafe(|| self.piece(number, &mut buffer, &mut scratch));
             let outcome = catch_unwind(piece).unwrap_or(Err(ExecuteError::Panicked));
             if let Err(error) = outcome {
@@ -144,7 +144,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Wait until all pieces before `number` are written; false where that will never be.
+    /// Wait until all pieces before `number` are written; false where an error ended the job.
     fn wait_for_turn(&self, number: u64) -> bool {
         let mut outcome = self.outcome();
         while outcome.turn != number && outcome.error.is_none() {
