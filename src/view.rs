@@ -1,7 +1,7 @@
 //! A view: the bytes of a tensor that a selection takes, as strided [`Runs`].
 //!
-//! Owns the proof that no byte outside the tensor's data is ever asked for: a [`View`] can only
-//! be made by functions that check it. Knows no files; offsets count from the beginning of one.
+//! A [`View`] can only be made by functions that prove that all its bytes lie inside the tensor's
+//! data. Offsets count from the beginning of a file, but no file is known here.
 //!
 //! ```
 //! use tslice::index::{numpy, resolve::resolve};
@@ -33,7 +33,7 @@ pub struct Layout<'a> {
 
 /// The bytes of a selection, outermost axis first: [`Runs`] whose runs are the items.
 ///
-/// What holds of every view:
+/// Invariants:
 ///
 /// 1. The product of the lengths and the item size is less than 2^63.
 /// 2. Unless that product is 0, its [byte bounds](Runs::byte_bounds) lie inside the tensor that it
@@ -89,8 +89,8 @@ impl Layout<'_> {
         i64::try_from(bits / 8).map_err(|_| ViewError::TooLarge)
     }
 
-    /// The first element of a selection and its axes, one for each pick but those of an index, all
-    /// in elements. The axis of a list is the whole one, for a gather to pick from.
+    /// The first element of a selection and its axes, in elements. Indexed axes have gone; the axis
+    /// of a list is whole, for a gather to pick from.
     pub(crate) fn select(&self, selection: &Selection) -> Result<(i64, Vec<Axis>), ViewError> {
         let strides = self.strides()?;
         // positions and bounds stay below the element count, so below 2^63

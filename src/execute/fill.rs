@@ -43,8 +43,8 @@ impl Pieces for Plan {
         self.bytes().max(self.reads())
     }
 
-    fn scattered(&self) -> Option<Range<u64>> {
-        self.scattered()
+    fn sparse_range(&self) -> Option<Range<u64>> {
+        self.sparse_range()
     }
 }
 

@@ -76,9 +76,9 @@ pub trait Pieces: Sync {
         self.bytes()
     }
 
-    /// The range of the input that is used only here and there, so that reading ahead in it would
-    /// be wasted.
-    fn scattered(&self) -> Option<Range<u64>> {
+    /// The range of the input of which only few bytes, far apart, are used, so that reading ahead in
+    /// it would be wasted.
+    fn sparse_range(&self) -> Option<Range<u64>> {
         None
     }
 }

@@ -18,11 +18,11 @@ const POOL_BYTES: u64 = 2 << 20;
 
 /// Run every transfer of a job, with at most `threads` workers.
 ///
-/// # Errors
+/// Where a sink takes bytes in order, transfers must stand in the order of their places in the
+/// output, without a gap.
 ///
-/// The first error that a worker met; then the output is not complete, and the sink is to be
-/// dropped. Where a sink takes bytes in order, transfers must stand in the order of their places,
-/// without a gap.
+/// # Errors
+/// The error of the first piece that met one. The output is not complete then: drop the sink.
 pub fn run(
     transfers: &[Transfer<'_>],
     sink: &dyn Sink,
@@ -30,7 +30,7 @@ pub fn run(
     progress: &Progress,
 ) -> Result<(), ExecuteError> {
     for transfer in transfers {
-        if let Some(range) = transfer.pieces.scattered() {
+        if let Some(range) = transfer.pieces.sparse_range() {
             transfer.source.advise(range, Advice::Random);
         }
     }
@@ -89,7 +89,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Take pieces until none is left or somebody met an error.
+    /// Take pieces until none is left or a worker met an error.
     fn work(&self) {
         let (mut buffer, mut scratch) = (Vec::new(), Vec::new());
         loop {
@@ -97,7 +97,7 @@ impl<'a> Job<'a> {
             if number >= self.pieces {
                 return;
             }
-            // a panic is an error like any other, or those that wait for this piece never end
+            // a panic is an error too, or the workers that wait for this piece would wait for ever
             let piece = AssertUnwindSafe(|| self.piece(number, &mut buffer, &mut scratch));
             let outcome = catch_unwind(piece).unwrap_or(Err(ExecuteError::Panicked));
             if let Err(error) = outcome {
@@ -144,7 +144,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Wait until all pieces before `number` are written; false where that will never be.
+    /// Wait until all pieces before `number` are written; false where an error ended the job.
     fn wait_for_turn(&self, number: u64) -> bool {
         let mut outcome = self.outcome();
         while outcome.turn != number && outcome.error.is_none() {
@@ -155,5 +155,83 @@ impl<'a> Job<'a> {
 
     fn outcome(&self) -> MutexGuard<'_, Outcome> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::execute::{Conversion, FillError, Pieces};
+    use crate::plan::OutputRows;
+    use crate::sink::SinkError;
+    use crate::source::{MemorySource, Source};
+
+    const BYTES: u64 = 256 << 10;
+
+    /// Pieces of which number 3 panics.
+    struct PanickingPieces;
+
+    impl Pieces for PanickingPieces {
+        fn bytes(&self) -> u64 {
+            self.count() * BYTES
+        }
+
+        fn count(&self) -> u64 {
+            64
+        }
+
+        fn output(&self, number: u64) -> OutputRows {
+            OutputRows::range(number * BYTES, BYTES)
+        }
+
+        fn fill(
+            &self,
+            number: u64,
+            _source: &dyn Source,
+            _scratch: &mut Vec<u8>,
+            _out: &mut [u8],
+        ) -> Result<(), FillError> {
+            assert_ne!(number, 3, "a bug, for this test");
+            Ok(())
+        }
+    }
+
+    struct NullSink(WriteOrder);
+
+    impl Sink for NullSink {
+        fn order(&self) -> WriteOrder {
+            self.0
+        }
+
+        fn write_at(&self, _offset: u64, _bytes: &[u8]) -> Result<(), SinkError> {
+            Ok(())
+        }
+
+        fn commit(self: Box<Self>) -> Result<(), SinkError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_panic_ends_the_job_with_an_error() {
+        for order in [WriteOrder::Ascending, WriteOrder::Any] {
+            for threads in [1, 2, 4] {
+                let (done, outcome) = mpsc::channel();
+                thread::spawn(move || {
+                    let (source, pieces) = (MemorySource(Vec::new()), PanickingPieces);
+                    let conversion = Conversion::None;
+                    let transfer = Transfer { source: &source, pieces: &pieces, conversion, at: 0 };
+                    let outcome = run(&[transfer], &NullSink(order), threads, &Progress::default());
+                    done.send(outcome)
+                });
+                // far longer than it takes, so that a job that never ends fails the test
+                let outcome = outcome.recv_timeout(Duration::from_secs(60)).unwrap();
+                assert!(matches!(outcome, Err(ExecuteError::Panicked)), "{outcome:?}");
+            }
+        }
     }
 }

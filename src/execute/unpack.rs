@@ -1,8 +1,8 @@
 //! The kernels in the other direction: lay a contiguous buffer out as strided runs.
 //!
-//! The inverse of [`pack`](super::pack::pack), over the same axes. The memory that is written is
-//! shared with other threads and processes, each of which has runs of its own in it: it comes as
-//! cells, and not a byte between the runs is written or read.
+//! The inverse of [`pack`](super::pack::pack), over the same axes. The output is shared with other
+//! threads and processes, each of which writes other runs of it: it is given as cells, and no byte
+//! between the runs is written or read.
 //!
 //! ```
 //! use std::cell::Cell;
@@ -35,7 +35,7 @@ pub fn unpack(axes: &[Axis], run: u64, input: &[u8], output: &[Cell<u8>], first:
 ///
 /// # Errors
 /// The first of `write`'s.
-pub fn each_run<E>(
+pub(crate) fn each_run<E>(
     axes: &[Axis],
     run: u64,
     input: &[u8],

@@ -49,7 +49,7 @@ impl Pieces for Positions {
 
     fn count(&self) -> u64 {
         // without numbers there is nothing to check
-        if self.columns() == 0 { 0 } else { Positions::count(self).div_ceil(TUPLES) }
+        if self.tuple_len() == 0 { 0 } else { Positions::count(self).div_ceil(TUPLES) }
     }
 
     fn output(&self, _number: u64) -> OutputRows {

@@ -33,12 +33,11 @@ mod ravel;
 
 pub use pieces::GatherPieces;
 pub use positions::{DROPPED, Indices, OutOfRange, Positions};
-pub use ravel::Column;
 
 /// How to gather.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How many first axes params and indices have in common, whose positions go together.
+    /// How many leading axes are batch axes, which params and indices share.
     pub batch_dims: usize,
     /// What becomes of indices out of range.
     pub out_of_range: OutOfRange,
@@ -107,7 +106,7 @@ enum RowPartition {
     Slab(Box<Plan>),
 }
 
-/// Why a gather cannot be.
+/// Why a gather is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum GatherError {
     /// The indices are of a type that is no integer.
@@ -205,7 +204,7 @@ impl Gather {
             let stride = if axis < batch_dims { strides[axis] } else { 0 };
             OutputAxis { len, stride, indexed: true }
         });
-        let slab = batch_dims + positions.columns();
+        let slab = batch_dims + positions.tuple_len();
         let slab = (slab..params.shape.len()).map(|axis| OutputAxis::of(params, &strides, axis));
         Gather::new(params, 0, indexed.chain(slab).collect(), positions, options)
     }
@@ -245,7 +244,7 @@ impl Gather {
         Gather::new(params, 0, axes, positions, options)
     }
 
-    /// The result of a selection with a list, and the indices to lend it. `None` where the
+    /// The result of a selection with a list, and the source of its indices. `None` where the
     /// selection has no list.
     ///
     /// # Errors
@@ -331,7 +330,7 @@ impl Gather {
         Ok(gather)
     }
 
-    /// Let all rows be one slab each of no axes, for params without elements.
+    /// One row for each tuple, for params without elements.
     fn zeros(&mut self, options: &Options) {
         if self.bytes > 0 {
             let count = self.positions.count();
@@ -431,7 +430,7 @@ fn slab_runs(params: &Layout<'_>, first: i64, axes: &[Axis]) -> Result<Runs, Vie
     Ok(Runs { offset, axes, run: params.bytes(run as i64)? as u64 })
 }
 
-/// The rules of batch dimensions: the last axis of params, and of indices `own` axes, are not theirs.
+/// Check the batch dimensions, which exclude the last axis of params and the last `own` of indices.
 fn check_batch(
     params: &[u64],
     indices: &[u64],

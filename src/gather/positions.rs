@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::ravel::{Column, Integers, Ravel};
+use super::ravel::{Integers, Ravel};
 use super::{GatherError, check_batch};
 use crate::dtype::DType;
 use crate::execute::{BadPosition, FillError, read_runs};
@@ -53,7 +53,8 @@ pub struct Indices<'a> {
 pub struct Positions {
     integers: Integers,
     ravel: Ravel,
-    columns: Vec<Column>,
+    /// The axes of the params that the numbers of a tuple index, in bytes.
+    indexed: Vec<Axis>,
     out_of_range: OutOfRange,
     /// The shape along which the tuples lie.
     shape: Vec<u64>,
@@ -65,20 +66,21 @@ pub struct Positions {
     numbers: Runs,
     /// The same, coalesced.
     coalesced: Runs,
-    words: Words,
+    context: ErrorContext,
 }
 
-/// What a message says that the numbers index.
+/// What the numbers index, for error messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Words {
-    /// All of a tensor of this shape; so many of its first axes by the place of the tuple itself.
+pub(super) enum ErrorContext {
+    /// A tensor of this shape, whose batch axes are indexed by the tuple's own place.
     Params { shape: Vec<u64>, batch_dims: usize },
-    /// This axis.
+    /// One axis, by its number.
     Axis(usize),
 }
 
 impl Positions {
-    /// The tuples on the last axis of `indices`, which index the axes of `params` after the first `batch_dims`: the positions of gather_nd and of scatter.
+    /// The tuples on the last axis of `indices`, which index the axes of `params` after the first
+    /// `batch_dims`: the positions of gather_nd and of scatter.
     ///
     /// # Errors
     /// [`GatherError`]: no integers, a shape or a number of batch axes that does not fit.
@@ -100,8 +102,8 @@ impl Positions {
             batch_dims,
         })?;
         let axes = batch_dims..batch_dims + count;
-        let words = Words::Params { shape: params.shape.to_vec(), batch_dims };
-        Positions::new(indices, shape, columns(params, axes)?, out_of_range, words)
+        let context = ErrorContext::Params { shape: params.shape.to_vec(), batch_dims };
+        Positions::new(indices, shape, indexed_axes(params, axes)?, out_of_range, context)
     }
 
     /// Each number of `indices` by itself, as a position on one axis of `params`.
@@ -111,21 +113,21 @@ impl Positions {
         axis: usize,
         out_of_range: OutOfRange,
     ) -> Result<Positions, GatherError> {
-        let columns = columns(params, axis..axis + 1)?;
-        Positions::new(indices, indices.shape, columns, out_of_range, Words::Axis(axis))
+        let indexed = indexed_axes(params, axis..axis + 1)?;
+        Positions::new(indices, indices.shape, indexed, out_of_range, ErrorContext::Axis(axis))
     }
 
     fn new(
         indices: &Indices<'_>,
         shape: &[u64],
-        columns: Vec<Column>,
+        indexed: Vec<Axis>,
         out_of_range: OutOfRange,
-        words: Words,
+        context: ErrorContext,
     ) -> Result<Positions, GatherError> {
         let integers = Integers::new(indices.dtype)
             .ok_or_else(|| GatherError::NotIntegers(indices.dtype.to_string()))?;
         let count = shape::element_count(shape).ok_or(ViewError::TooLarge)?;
-        let nothing = count == 0 || columns.is_empty();
+        let nothing = count == 0 || indexed.is_empty();
         let strides = if nothing {
             vec![0; indices.shape.len()]
         } else {
@@ -134,30 +136,30 @@ impl Positions {
         };
         let axes = shape.iter().zip(&strides).map(|(&len, &stride)| Axis { len, stride });
         let mut axes: Vec<Axis> = axes.collect();
-        let empty = columns.iter().position(|column| column.len == 0);
+        let empty = indexed.iter().position(|axis| axis.len == 0);
         if let (Some(axis), true) = (empty, count > 0)
             && matches!(out_of_range, OutOfRange::Clip | OutOfRange::Wrap)
         {
-            return Err(GatherError::EmptyAxis(match words {
-                Words::Params { batch_dims, .. } => batch_dims + axis,
-                Words::Axis(axis) => axis,
+            return Err(GatherError::EmptyAxis(match context {
+                ErrorContext::Params { batch_dims, .. } => batch_dims + axis,
+                ErrorContext::Axis(axis) => axis,
             }));
         }
         if let Some(&stride) = strides.get(shape.len()) {
-            axes.push(Axis { len: columns.len() as u64, stride });
+            axes.push(Axis { len: indexed.len() as u64, stride });
         }
         let numbers = Runs { offset: indices.offset as i64, axes, run: integers.width as u64 };
         Ok(Positions {
             integers,
-            ravel: integers.ravel(columns.len()),
-            columns,
+            ravel: integers.ravel(indexed.len()),
+            indexed,
             out_of_range,
             shape: shape.to_vec(),
             order: Order::C,
             count,
             coalesced: numbers.coalesced(),
             numbers,
-            words,
+            context,
         })
     }
 
@@ -188,8 +190,8 @@ impl Positions {
     }
 
     /// How many numbers a tuple has.
-    pub(super) fn columns(&self) -> usize {
-        self.columns.len()
+    pub(super) fn tuple_len(&self) -> usize {
+        self.indexed.len()
     }
 
     /// Read the tuples from number `first` on from the indices' file, as many as `out` holds: the
@@ -199,14 +201,14 @@ impl Positions {
     /// [`FillError::Position`] for the first bad one where that is an error,
     /// [`FillError::Indices`] where the file failed.
     pub fn read(&self, first: u64, source: &dyn Source, out: &mut [u64]) -> Result<(), FillError> {
-        if self.columns.is_empty() || out.is_empty() {
+        if self.indexed.is_empty() || out.is_empty() {
             out.fill(0);
             return Ok(());
         }
         let range = first..first + out.len() as u64;
         let (mut raw, mut scratch) = (Vec::new(), Vec::new());
         let raw = self.raw(&range, source, &mut raw, &mut scratch).map_err(FillError::Indices)?;
-        if (self.ravel)(raw, &self.columns, out) { Ok(()) } else { self.read_each(first, raw, out) }
+        if (self.ravel)(raw, &self.indexed, out) { Ok(()) } else { self.read_each(first, raw, out) }
     }
 
     /// The tuples of a range, one after the other.
@@ -239,9 +241,9 @@ impl Positions {
         for (at, tuple) in raw.chunks_exact(self.tuple_bytes()).enumerate() {
             let numbers = tuple.chunks_exact(self.integers.width);
             let mut offset = Some(0);
-            for (raw, column) in numbers.zip(&self.columns) {
-                let position = self.out_of_range.position(self.integers.value(raw), column.len);
-                offset = offset.zip(position).map(|(offset, at)| offset + at * column.stride);
+            for (raw, axis) in numbers.zip(&self.indexed) {
+                let position = self.out_of_range.position(self.integers.value(raw), axis.len);
+                offset = offset.zip(position).map(|(offset, at)| offset + at * axis.stride as u64);
             }
             if offset.is_none() && self.out_of_range == OutOfRange::Error {
                 return Err(FillError::Position(self.bad(first + at as u64, tuple)));
@@ -262,22 +264,22 @@ impl Positions {
             }
         };
         let numbers = tuple.chunks_exact(self.integers.width).map(|raw| self.integers.value(raw));
-        match &self.words {
-            Words::Params { shape, batch_dims } => {
+        match &self.context {
+            ErrorContext::Params { shape, batch_dims } => {
                 let batch = at[..*batch_dims].iter().map(|&at| i128::from(at));
                 let tuple = batch.chain(numbers).collect();
                 BadPosition::Tuple { at, tuple, params: shape.clone() }
             }
-            Words::Axis(_) => BadPosition::Number {
+            ErrorContext::Axis(_) => BadPosition::Number {
                 at,
                 number: numbers.sum(),
-                len: self.columns.first().map_or(0, |column| column.len),
+                len: self.indexed.first().map_or(0, |axis| axis.len),
             },
         }
     }
 
     fn tuple_bytes(&self) -> usize {
-        self.columns.len() * self.integers.width
+        self.indexed.len() * self.integers.width
     }
 }
 
@@ -295,16 +297,16 @@ impl OutOfRange {
     }
 }
 
-/// The columns for some axes of a tensor.
-fn columns(params: &Layout<'_>, axes: Range<usize>) -> Result<Vec<Column>, GatherError> {
+/// Some axes of a tensor, in bytes.
+fn indexed_axes(params: &Layout<'_>, axes: Range<usize>) -> Result<Vec<Axis>, GatherError> {
     let strides = params.strides()?;
-    let column = |axis: usize| {
+    let indexed = |axis: usize| {
         let len = params.shape[axis];
         // where there is one position only, the stride does not matter
         let stride = if len > 1 { params.bytes(strides[axis])? } else { 0 };
-        Ok(Column { len, stride: stride.unsigned_abs() })
+        Ok(Axis { len, stride })
     };
-    axes.map(column).collect()
+    axes.map(indexed).collect()
 }
 
 #[cfg(test)]

@@ -6,15 +6,7 @@
 //! and what happens then, the caller finds out with [`Integers::value`].
 
 use crate::dtype::{DType, Endian, Scalar};
-
-/// An axis that one number of each tuple indexes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Column {
-    /// The length of the axis, less than 2^63.
-    pub len: u64,
-    /// The distance between neighbours on it, in bytes.
-    pub stride: u64,
-}
+use crate::runs::Axis;
 
 /// The integer type of indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +17,10 @@ pub(super) struct Integers {
     endian: Endian,
 }
 
-/// Writes the offset of each tuple of `raw` to `out`; false where some number is no position of its
+/// Writes the offset of each tuple of `raw` to `out`, from the axes that its numbers index, of
+/// lengths below 2^63 and strides that are not negative; false where some number is no position of its
 /// axis, and the offsets mean nothing then.
-pub(super) type Ravel = fn(raw: &[u8], columns: &[Column], out: &mut [u64]) -> bool;
+pub(super) type Ravel = fn(raw: &[u8], axes: &[Axis], out: &mut [u64]) -> bool;
 
 impl Integers {
     /// `None` for dtypes that are no integers; booleans are none.
@@ -91,19 +84,19 @@ fn by_count<W: Word<B>, const B: usize>(count: usize) -> Ravel {
 
 fn ravel<W: Word<B>, const B: usize, const N: usize>(
     raw: &[u8],
-    columns: &[Column],
+    axes: &[Axis],
     out: &mut [u64],
 ) -> bool {
-    let Some(columns) = columns.first_chunk::<N>() else { return false };
+    let Some(axes) = axes.first_chunk::<N>() else { return false };
     let tuples = raw.as_chunks::<B>().0.as_chunks::<N>().0;
     let mut inside = true;
     for (out, tuple) in out.iter_mut().zip(tuples) {
         let mut offset = 0u64;
-        for (&number, column) in tuple.iter().zip(columns) {
+        for (&number, axis) in tuple.iter().zip(axes) {
             let number = W::wide(number);
-            inside &= number < column.len;
+            inside &= number < axis.len;
             // no overflow where all numbers are inside
-            offset = offset.wrapping_add(number.wrapping_mul(column.stride));
+            offset = offset.wrapping_add(number.wrapping_mul(axis.stride as u64));
         }
         *out = offset;
     }
@@ -111,16 +104,16 @@ fn ravel<W: Word<B>, const B: usize, const N: usize>(
 }
 
 /// The same for any count of numbers, 0 included.
-fn ravel_any<W: Word<B>, const B: usize>(raw: &[u8], columns: &[Column], out: &mut [u64]) -> bool {
+fn ravel_any<W: Word<B>, const B: usize>(raw: &[u8], axes: &[Axis], out: &mut [u64]) -> bool {
     let numbers = raw.as_chunks::<B>().0;
     out.fill(0);
     let mut inside = true;
-    for (place, column) in columns.iter().enumerate() {
-        let numbers = numbers.iter().skip(place).step_by(columns.len());
+    for (place, axis) in axes.iter().enumerate() {
+        let numbers = numbers.iter().skip(place).step_by(axes.len());
         for (out, &number) in out.iter_mut().zip(numbers) {
             let number = W::wide(number);
-            inside &= number < column.len;
-            *out = out.wrapping_add(number.wrapping_mul(column.stride));
+            inside &= number < axis.len;
+            *out = out.wrapping_add(number.wrapping_mul(axis.stride as u64));
         }
     }
     inside
@@ -187,9 +180,9 @@ mod tests {
                     let raw = raw(value, integers.width, endian);
                     assert_eq!(integers.value(&raw), value);
                     for count in 1..6 {
-                        let columns = vec![Column { len: i64::MAX as u64, stride: 1 }; count];
+                        let axes = vec![Axis { len: i64::MAX as u64, stride: 1 }; count];
                         let (mut out, tuple) = ([7], raw.repeat(count));
-                        let inside = integers.ravel(count)(&tuple, &columns, &mut out);
+                        let inside = integers.ravel(count)(&tuple, &axes, &mut out);
                         assert_eq!(inside, (0..i128::from(i64::MAX)).contains(&value));
                         if inside && value < 1 << 40 {
                             assert_eq!(i128::from(out[0]), value * count as i128);

@@ -29,7 +29,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// A cache line, in bytes: what memory gives at a time.
+/// A cache line, in bytes: the unit in which memory is read.
 const LINE_BYTES: u64 = 64;
 
 impl Plan {
@@ -43,7 +43,7 @@ impl Plan {
         }
     }
 
-    /// About how many bytes of the input must be brought, in whole cache lines.
+    /// About how many bytes of the input must be read, in whole cache lines.
     ///
     /// ```
     /// use tslice::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};
@@ -65,15 +65,15 @@ impl Plan {
         }
         let mut axes = self.input.axes.clone();
         axes.sort_unstable_by_key(|axis| axis.stride.unsigned_abs());
-        let (mut island, mut islands) = (self.input.run, 1u64);
+        let (mut cluster, mut clusters) = (self.input.run, 1u64);
         for axis in axes {
             let stride = axis.stride.unsigned_abs();
-            if islands == 1 && stride <= island.next_multiple_of(LINE_BYTES) {
-                island = island.max(stride * (axis.len - 1) + island);
+            if clusters == 1 && stride <= cluster.next_multiple_of(LINE_BYTES) {
+                cluster = cluster.max(stride * (axis.len - 1) + cluster);
             } else {
-                islands = islands.saturating_mul(axis.len);
+                clusters = clusters.saturating_mul(axis.len);
             }
         }
-        islands.saturating_mul(island.next_multiple_of(LINE_BYTES))
+        clusters.saturating_mul(cluster.next_multiple_of(LINE_BYTES))
     }
 }

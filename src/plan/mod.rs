@@ -184,15 +184,15 @@ impl Plan {
     /// use tslice::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};
     /// let shape = [1 << 20, 1024];
     /// let layout = Layout { shape: &shape, item_bits: 32, order: Order::C, offset: 128 };
-    /// let scattered = |index| {
+    /// let sparse_range = |index| {
     ///     let selection = resolve(&numpy::parse(index).unwrap().expr, &shape, false).unwrap();
-    ///     Plan::new(&View::new(&layout, &selection).unwrap(), 1, 1 << 18).scattered()
+    ///     Plan::new(&View::new(&layout, &selection).unwrap(), 1, 1 << 18).sparse_range()
     /// };
-    /// assert_eq!(scattered("1000::-1000, :9"), Some(128..128 + 1000 * 4096 + 36));
-    /// assert_eq!(scattered("::100, ::9"), None); // 400 kB apart: reading ahead is faster
-    /// assert_eq!(scattered("5"), None);
+    /// assert_eq!(sparse_range("1000::-1000, :9"), Some(128..128 + 1000 * 4096 + 36));
+    /// assert_eq!(sparse_range("::100, ::9"), None); // 400 kB apart: reading ahead is faster
+    /// assert_eq!(sparse_range("5"), None);
     /// ```
-    pub fn scattered(&self) -> Option<Range<u64>> {
+    pub fn sparse_range(&self) -> Option<Range<u64>> {
         let bounds = self.input.byte_bounds();
         let range = bounds.start as u64..bounds.end as u64;
         if matches!(self.partition, Partition::Boxes(_)) {
@@ -200,14 +200,14 @@ impl Plan {
         }
         let mut axes = self.input.axes.clone();
         axes.sort_unstable_by_key(|axis| axis.stride.unsigned_abs());
-        let mut island = self.input.run;
+        let mut cluster = self.input.run;
         let next = axes.iter().position(|axis| {
             let stride = axis.stride.unsigned_abs();
-            let apart = stride > island + READAHEAD_BYTES;
-            island += if apart { 0 } else { stride * (axis.len - 1) };
+            let apart = stride > cluster + READAHEAD_BYTES;
+            cluster += if apart { 0 } else { stride * (axis.len - 1) };
             apart
         });
-        next.filter(|_| island <= GAP_BYTES).map(|_| range)
+        next.filter(|_| cluster <= GAP_BYTES).map(|_| range)
     }
 
     /// The number of pieces.

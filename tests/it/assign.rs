@@ -1,5 +1,5 @@
-//! `tslice assign` and `tslice scatter` through the binary: errors word for word, and the promises
-//! of -o and --in-place: kills, sparse files, values that lie in the target, several processes.
+//! `tslice assign` and `tslice scatter` as programs: errors word for word, and the guarantees of -o
+//! and --in-place: kills, sparse files, values that lie in the target, several processes.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
@@ -105,7 +105,7 @@ fn fill_takes_what_the_dtype_holds() {
 }
 
 #[test]
-fn what_was_typed_is_checked() {
+fn arguments_are_checked() {
     fails(
         &["assign", "a.npy", "[[0, 2], :]", "--fill", "0", "--in-place"],
         2,
@@ -159,7 +159,7 @@ fn archives_and_checkpoints_are_left_alone() {
 }
 
 #[test]
-fn one_place_and_one_value_are_needed() {
+fn one_output_and_one_value_are_required() {
     let dir = directory();
     for args in [
         &["assign", "a.npy", "0", "--fill", "0"][..],

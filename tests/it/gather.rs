@@ -84,7 +84,7 @@ fn bad_positions_are_named() {
 }
 
 #[test]
-fn misfits_say_what_does_not_fit() {
+fn shapes_and_options_that_do_not_fit_are_named() {
     fails(
         &["p.npy", "--indices", "float.npy"],
         1,

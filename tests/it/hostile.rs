@@ -1,4 +1,4 @@
-//! Files that lie, and what is said of them: `fixtures/bad`, one line each in its `README.md`.
+//! Malformed files and their messages: `fixtures/bad`, one line each in its `README.md`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/bad")
 }
 
-/// Names, and a part of the message that each is to get.
+/// File names, and a part of the message that each must give.
 fn cases() -> Vec<(String, String)> {
     let table = std::fs::read_to_string(folder().join("README.md")).unwrap();
     let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
@@ -55,7 +55,7 @@ fn every_file_is_refused_for_its_reason() {
 
 /// Any file that is cut short is refused, wherever the cut is; none panics.
 #[test]
-fn every_cut_is_found() {
+fn every_truncation_is_found() {
     for name in ["struct-nested.npy", "version-3.0.npy", "all-dtypes.safetensors"] {
         let bytes = std::fs::read(folder().join("../valid").join(name)).unwrap();
         assert!(refusal(&bytes, false).is_none());
@@ -82,7 +82,7 @@ fn every_change_of_a_byte_is_survived() {
     }
 }
 
-/// A header of many tensors takes time and memory in proportion: a square would take minutes.
+/// The time for a header is linear in its tensors; quadratic time would be minutes.
 #[test]
 fn many_tensors_are_read_fast() {
     let dtype = DType::Scalar(Scalar::BF16, Endian::Little);

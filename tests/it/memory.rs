@@ -40,7 +40,7 @@ impl Source for Bytes {
     }
 }
 
-/// An output in memory that notices a byte that is written twice or out of order.
+/// An output in memory that fails the test if a byte is written twice or out of order.
 pub(crate) struct Memory {
     order: WriteOrder,
     bytes: Mutex<Vec<Option<u8>>>,

@@ -1,4 +1,4 @@
-//! The whole text of what is said about wrong input, case by case: `messages.txt` is a session.
+//! Every message about wrong input, word for word: `messages.txt` is a shell session.
 //!
 //! ```text
 //! $ tslice matrix.npy '[0, 5]' -o out.npy      a command
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use crate::program::bash;
 
-/// The files that the session speaks of.
+/// The files that the session uses.
 fn write_files(folder: &Path) {
     let npy = |descr: &str, shape: &str, data: &[u8]| {
         let entries = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}");
@@ -67,7 +67,7 @@ fn every_message_is_as_written() {
 
     let (mut count, mut wrong) = (0, String::new());
     for case in session.split("\n$ ").skip(1) {
-        // blank lines and remarks stand between the cases
+        // the cases are separated by blank lines and remarks
         let (command, expected) = case.split_once('\n').unwrap();
         let end = expected.find("\n[").unwrap_or_else(|| panic!("no status after {command}")) + 4;
         let run = bash(&folder, command).output().unwrap();

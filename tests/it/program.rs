@@ -7,7 +7,7 @@ use std::time::Duration;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tslice");
 
-/// The program in a folder. It ends with the test's failure where it takes minutes.
+/// The program in a folder, with a time limit of some minutes.
 pub(crate) fn tslice(folder: impl AsRef<Path>, args: &[&str]) -> assert_cmd::Command {
     let mut command = assert_cmd::Command::from_std(process(folder, args));
     command.timeout(Duration::from_secs(300));

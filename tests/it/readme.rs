@@ -1,6 +1,6 @@
 //! Runs the examples of README.md: each line of a `console` block that begins with `$ `.
 //!
-//! The blocks run in order, in one temporary folder that holds the files they speak of. A command
+//! The blocks run in order, in one temporary folder that holds the files they use. A command
 //! must end with status 0; where lines follow it, they are what it must print, standard error
 //! included.
 //!

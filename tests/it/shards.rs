@@ -1,4 +1,4 @@
-//! Sharded checkpoints in and out, and indexes that must not be believed.
+//! Sharded checkpoints in and out, and indexes that are false.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -60,7 +60,7 @@ fn a_checkpoint_is_trimmed_into_a_folder() {
     assert_eq!(json["metadata"]["total_size"], 7);
     assert_eq!(json["weight_map"]["c"], "2.safetensors");
 
-    // what is there is not replaced unasked, and what is not of the checkpoint is left alone
+    // existing files are replaced only with --force, and others in the folder are left alone
     fs::write(out.join("config.json"), "{}").unwrap();
     slice(dir.path(), &args).assert().code(1).stderr(
         "tslice: ../out/: the folder exists and is not empty\n\
@@ -95,7 +95,7 @@ fn only_the_shards_that_are_needed_are_opened() {
 }
 
 #[test]
-fn an_index_is_not_believed() {
+fn a_false_index_is_refused() {
     let dir = folder();
     let fails = |weight_map: &str, stderr: &str| {
         index(dir.path(), weight_map);

@@ -1,4 +1,4 @@
-//! Outputs: whole or not at all, under every name that a shell can give them.
+//! Outputs: complete or not there at all, under every name that a shell can give them.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Read};
@@ -84,7 +84,7 @@ fn no_bytes_are_a_file_too() {
 }
 
 #[test]
-fn what_is_dropped_was_never_there() {
+fn a_dropped_sink_leaves_no_file() {
     for way in WAYS {
         let dir = TempDir::new().unwrap();
         std::fs::write(dir.path().join("old"), "old").unwrap();
@@ -99,7 +99,7 @@ fn what_is_dropped_was_never_there() {
 }
 
 #[test]
-fn only_the_named_way_has_a_name_before() {
+fn only_create_named_shows_a_name_before_commit() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("out");
     let unnamed = FileSink::create(&path, PLAIN).unwrap();
@@ -111,7 +111,7 @@ fn only_the_named_way_has_a_name_before() {
 }
 
 #[test]
-fn what_is_incomplete_is_not_put_in_place() {
+fn an_incomplete_file_is_not_committed() {
     for way in WAYS {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("out");
@@ -122,7 +122,7 @@ fn what_is_incomplete_is_not_put_in_place() {
         let error = Box::new(sink).commit().unwrap_err();
         assert!(matches!(error, SinkError::Incomplete { written: 7, len: 10 }));
 
-        // A gap is found out where no length was announced, too.
+        // Without an announced length, a gap is still detected.
         let sink = way(&path, PLAIN).unwrap();
         sink.write_at(1, b"b").unwrap();
         assert!(matches!(sink.write_at(u64::MAX, b"b"), Err(SinkError::OutOfBounds { .. })));
@@ -133,7 +133,7 @@ fn what_is_incomplete_is_not_put_in_place() {
 }
 
 #[test]
-fn what_exists_is_refused_at_once() {
+fn an_existing_file_is_refused_at_creation() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("out");
     std::fs::write(&path, "old").unwrap();
@@ -149,7 +149,7 @@ fn what_exists_is_refused_at_once() {
 }
 
 #[test]
-fn what_appeared_meanwhile_is_not_overwritten() {
+fn a_file_created_meanwhile_is_not_overwritten_without_force() {
     for way in WAYS {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("out");
@@ -180,7 +180,7 @@ fn force_replaces_in_one_step_and_keeps_the_mode() {
             assert_eq!(std::fs::read(&path).unwrap(), b"new");
             assert_eq!(mode(&path), bits);
             assert_eq!(names(dir.path()), ["out"]);
-            // Who has the old one open keeps it: it may be the input.
+            // A process that has the old file open keeps it: it may be the input.
             let mut text = String::new();
             old.read_to_string(&mut text).unwrap();
             assert_eq!(text, "old");
@@ -202,7 +202,7 @@ fn a_directory_that_took_the_name_stays() {
 }
 
 #[test]
-fn a_link_goes_on_pointing() {
+fn an_output_through_a_link_keeps_the_link() {
     for way in WAYS {
         let dir = TempDir::new().unwrap();
         let (a, b) = (dir.path().join("a"), dir.path().join("b"));
@@ -226,7 +226,7 @@ fn a_link_goes_on_pointing() {
 }
 
 #[test]
-fn links_in_a_circle_are_an_error() {
+fn a_cycle_of_links_is_an_error() {
     let dir = TempDir::new().unwrap();
     symlink("b", dir.path().join("a")).unwrap();
     symlink("a", dir.path().join("b")).unwrap();
@@ -238,7 +238,7 @@ fn links_in_a_circle_are_an_error() {
 }
 
 #[test]
-fn what_cannot_be_a_file_says_why() {
+fn paths_that_cannot_be_files_give_the_reason() {
     let dir = TempDir::new().unwrap();
     std::fs::write(dir.path().join("file"), "").unwrap();
     symlink(".", dir.path().join("link")).unwrap();
@@ -275,7 +275,7 @@ fn more_than_the_disk_holds_is_refused_at_once() {
 }
 
 #[test]
-fn a_fifo_and_a_device_are_written_as_they_stand() {
+fn fifos_and_devices_are_written_directly() {
     let dir = TempDir::new().unwrap();
     let fifo = dir.path().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -307,7 +307,7 @@ fn a_fifo_and_a_device_are_written_as_they_stand() {
 
 #[test]
 #[ignore = "needs a process of its own"]
-fn child_reader_goes_away() {
+fn child_closes_its_reader() {
     let Some(fifo) = child_out() else { return };
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let both = OpenOptions::new().read(true).write(true).open(&fifo).unwrap();
@@ -319,9 +319,9 @@ fn child_reader_goes_away() {
 
 /// In a process that starts no other one, which would hold the reading end until its exec.
 #[test]
-fn a_reader_that_goes_away_closes_the_pipe() {
+fn a_reader_that_is_closed_is_a_broken_pipe() {
     let dir = TempDir::new().unwrap();
-    let mut command = child(child_reader_goes_away, "exec \"$@\"");
+    let mut command = child(child_closes_its_reader, "exec \"$@\"");
     command.env("TSLICE_TEST_OUT", dir.path().join("fifo"));
     assert!(command.status().unwrap().success());
     assert_eq!(names(dir.path()), ["fifo"]);
@@ -360,7 +360,7 @@ fn child_stdout() {
 }
 
 #[test]
-fn standard_output_is_written_from_where_it_stands_whatever_it_is() {
+fn standard_output_is_written_from_its_current_offset() {
     for out in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
         for (redirection, code) in [
             ("| cat > \"$TSLICE_TEST_FILE\"", 0),
@@ -402,7 +402,7 @@ fn child_umask() {
     let Some(out) = child_out() else { return };
     for (name, way) in ["unnamed", "named"].into_iter().zip(WAYS) {
         Box::new(way(&out.join(name), PLAIN).unwrap()).commit().unwrap();
-        // What is replaced keeps its mode, umask or not.
+        // A replaced file keeps its mode, whatever the umask.
         let old = out.join(name.to_owned() + "-old");
         File::create(&old).unwrap().set_permissions(Permissions::from_mode(0o666)).unwrap();
         Box::new(way(&old, FORCE).unwrap()).commit().unwrap();
@@ -489,7 +489,7 @@ fn signal(child: &Child, signal: rustix::process::Signal) {
 }
 
 #[test]
-fn a_signal_leaves_no_litter_and_ends_the_process_as_ever() {
+fn a_signal_removes_temporary_files_and_ends_the_process() {
     use rustix::process::Signal;
     for by in [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL] {
         for named in [false, true] {
@@ -536,7 +536,7 @@ fn child_replaces() {
 }
 
 #[test]
-fn no_moment_of_replacing_leaves_litter_to_a_signal() {
+fn a_signal_while_replacing_leaves_no_temporary_file() {
     for round in 0..30 {
         let dir = TempDir::new().unwrap();
         let mut command = child(child_replaces, "exec \"$@\"");

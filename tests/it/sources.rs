@@ -1,4 +1,4 @@
-//! Inputs of every kind, and inputs that others spoil while they are read.
+//! Inputs of every kind, and inputs that another process truncates while they are read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -44,7 +44,7 @@ fn pipe(contents: Vec<u8>) -> Stream {
 }
 
 #[test]
-fn windows_are_the_files_bytes_however_they_are_had() {
+fn windows_hold_the_files_bytes_in_every_io_mode() {
     let dir = TempDir::new().unwrap();
     let all = bytes(10_000);
     let path = file(&dir, &all);
@@ -100,7 +100,7 @@ fn a_mapped_file_that_is_cut_short_gives_an_error_and_no_signal() {
         let lost = source.window(range, &mut scratch).unwrap();
         assert!(lost.iter().all(|&byte| byte == 0));
         assert!(matches!(source.verify(), Err(SourceError::Truncated)));
-        // Also when it has its length back: what was read is void.
+        // Even if it has its length back: the bytes read before are not trusted.
         cut(&path, all.len() as u64);
         assert!(matches!(source.verify(), Err(SourceError::Truncated)));
     }
@@ -109,7 +109,7 @@ fn a_mapped_file_that_is_cut_short_gives_an_error_and_no_signal() {
 }
 
 #[test]
-fn a_cut_that_no_page_shows_is_found_out() {
+fn a_cut_within_the_last_page_is_detected() {
     let dir = TempDir::new().unwrap();
     let path = file(&dir, &bytes(5000));
     let source = source(&path, IoMode::Mmap);
@@ -119,7 +119,7 @@ fn a_cut_that_no_page_shows_is_found_out() {
 }
 
 #[test]
-fn threads_outlive_a_cut_while_they_read() {
+fn threads_survive_a_cut_while_they_read() {
     let dir = TempDir::new().unwrap();
     let len = 64 << 20;
     for _ in 0..4 {
@@ -173,7 +173,7 @@ fn child_fault_elsewhere() {
 }
 
 #[test]
-fn a_fault_outside_of_our_maps_kills_as_ever() {
+fn a_fault_outside_of_our_maps_still_kills() {
     let status =
         child(child_fault_elsewhere, "exec \"$@\"").stderr(Stdio::null()).status().unwrap();
     assert_eq!(status.signal(), Some(libc::SIGBUS), "{status}");
@@ -190,7 +190,7 @@ fn child_many_maps() {
     let mut sources: Vec<_> = (0..1030).map(|_| source(&path, IoMode::Auto)).collect();
     assert!(sources.iter().all(|s| s.window(1..3, &mut Vec::new()).unwrap() == b"bc"));
     assert_eq!(sources.iter().filter(|s| s.window_limit().is_none()).count(), 1024);
-    // A place that was given back is used again.
+    // A slot that was released is used again.
     sources.remove(500);
     assert_eq!(source(&path, IoMode::Auto).window_limit(), None);
 }
@@ -218,7 +218,7 @@ fn a_pipe_comes_in_order_and_skips() {
 }
 
 #[test]
-fn what_is_no_pipe_skips_too() {
+fn a_stream_over_a_file_skips_too() {
     let dir = TempDir::new().unwrap();
     let all = bytes(600_000);
     let mut stream = Stream::from(File::open(file(&dir, &all)).unwrap());
@@ -230,7 +230,7 @@ fn what_is_no_pipe_skips_too() {
 }
 
 #[test]
-fn a_spooled_pipe_is_its_rest() {
+fn spooling_keeps_the_rest_of_a_pipe() {
     for (len, skip) in [(3_000_000, 128), (5, 5), (0, 0)] {
         let all = bytes(len);
         let mut stream = pipe(all.clone());
@@ -255,13 +255,13 @@ fn child_spool() {
 }
 
 #[test]
-fn a_pipe_that_cannot_be_kept_says_where() {
+fn a_failed_spool_names_its_folder() {
     let mut missing = child(child_spool, "exec \"$@\"");
     assert!(missing.env("TMPDIR", "/nowhere").status().unwrap().success());
 }
 
 #[test]
-fn what_cannot_be_opened_says_why() {
+fn paths_that_cannot_be_opened_give_the_reason() {
     let dir = TempDir::new().unwrap();
     assert!(matches!(open(dir.path(), IoMode::Auto), Err(OpenError::IsADirectory)));
     let missing = open(&dir.path().join("missing"), IoMode::Auto);
@@ -270,7 +270,7 @@ fn what_cannot_be_opened_says_why() {
 }
 
 #[test]
-fn a_fifo_and_a_device_only_go_forward() {
+fn fifos_and_devices_are_forward_only() {
     let dir = TempDir::new().unwrap();
     let fifo = dir.path().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -351,7 +351,7 @@ fn a_closed_standard_input_is_an_error_and_dev_null_is_none() {
     }
 }
 
-/// A source that notes what was asked of it.
+/// A source that records the ranges it was asked for.
 struct Noting {
     all: Vec<u8>,
     asked: Mutex<Vec<Range<u64>>>,
@@ -368,7 +368,7 @@ impl Source for Noting {
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SourceError> {
         self.asked.lock().unwrap().push(range.clone());
-        // Not at the front: no reader may count on where in scratch a window lies.
+        // Not at the front: a reader must not assume where in scratch a window lies.
         scratch.clear();
         scratch.push(0);
         scratch.extend_from_slice(&self.all[range.start as usize..range.end as usize]);

@@ -1,4 +1,4 @@
-//! Whole files of about every kind, and what NumPy and the safetensors package say is in them:
+//! Valid files of about every kind, and what NumPy and the safetensors package find in them:
 //! `fixtures/valid/contents.tsv`.
 
 use std::collections::{BTreeMap, HashSet};

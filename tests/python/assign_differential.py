@@ -10,7 +10,6 @@ was: header, other tensors, bytes after the data. The same command is run with -
 value of another shape without --broadcast, of another dtype) must leave every byte alone.
 
 A case is a function of (seed, number): `--only NUMBER` runs one again, `--keep` leaves its files.
-Shares its makers of files and indices with differential.py.
 """
 
 import random
@@ -18,13 +17,16 @@ import sys
 
 import numpy as np
 
-import differential as base
 import harness
-from differential import Case, Tensor, compare, make_request, npy_header, random_bytes, random_shape
+from cases import Case, compare, input_way
 from formats import safetensors_file
 from harness import Failure
+from random_indices import make_request
+from random_tensors import (
+    cut, DESCR, FROM_CODE, npy_header, random_bytes, random_dtype, random_safetensor, random_shape,
+    start_worker, Tensor, TENSOR_NAMES)
 
-CODES = {code: np.dtype(descr) for code, descr in base.DESCR.items() if "V" not in descr}
+CODES = {code: np.dtype(descr) for code, descr in DESCR.items() if "V" not in descr}
 
 
 class Target:
@@ -33,9 +35,9 @@ class Target:
     def __init__(self, rng):
         self.options = []
         if rng.random() < 0.3:
-            names = rng.sample(base.TENSOR_NAMES, rng.choice([1, 2, 3]))
+            names = rng.sample(TENSOR_NAMES, rng.choice([1, 2, 3]))
             self.name = rng.choice(names)
-            tensors = {name: base.random_safetensor(rng, tuple(CODES)) for name in names}
+            tensors = {name: random_safetensor(rng, tuple(CODES)) for name in names}
             code, self.shape, self.data = tensors[self.name]
             self.dtype, self.order, self.extension = CODES[code], "C", "safetensors"
             self.blob = safetensors_file(tensors, rng.choice([None, {"a": "1"}]))
@@ -48,7 +50,7 @@ class Target:
             if len(names) > 1 or rng.random() < 0.5:
                 self.options = [rng.choice(["-t", "--tensor"]), self.name]
         else:
-            self.dtype = base.random_dtype(rng)
+            self.dtype = random_dtype(rng)
             self.shape = random_shape(rng, self.dtype.itemsize)
             self.order, self.extension = rng.choice("CCF"), "npy"
             header, fortran = npy_header(self.shape, self.dtype, self.order)
@@ -91,7 +93,7 @@ def stretched_from(rng, shape):
 
 def save(rng, array, dtype, name):
     """A file that holds an array of raw elements, as that dtype."""
-    code = base.FROM_CODE.get(dtype.str[1:]) if dtype.names is None else None
+    code = FROM_CODE.get(dtype.str[1:]) if dtype.names is None else None
     if code and dtype.str[0] != ">" and rng.random() < 0.25:
         tensors = {"v": (code, array.shape, array.tobytes())}
         options = []
@@ -186,7 +188,7 @@ def assign_case(case):
             if statuses == (0,):
                 statuses, says = (1,), "dtype"
         files[name] = blob
-        arg, ways, io_allowed = base.input_way(rng, name, blob)
+        arg, ways, io_allowed = input_way(rng, name, blob)
         options += ["--value", arg]
         if io_allowed and rng.random() < 0.4:
             options += ["--io", rng.choice(["auto", "mmap", "read"])]
@@ -211,13 +213,13 @@ def sub_byte_case(case):
     """Elements of 4 and 6 bits, which can be written where the cut falls on whole bytes."""
     rng = case.rng
     target = Target.__new__(Target)
-    code, shape, data = base.random_safetensor(rng, ("F4", "F6_E2M3", "F6_E3M2"))
+    code, shape, data = random_safetensor(rng, ("F4", "F6_E2M3", "F6_E3M2"))
     target.shape, target.data, target.extension, target.options = shape, data, "safetensors", ["-t", "w"]
     target.blob = safetensors_file({"w": (code, shape, data), "z": ("U8", (2,), b"ab")}, None)
     target.start = len(target.blob) - len(data) - 2
     case.story.append(f"target: shape {shape} dtype {code}")
     request = make_request(rng, shape, wrong_rate=0)
-    value_shape, taken = base.cut((code, shape, data), request.items)
+    value_shape, taken = cut((code, shape, data), request.items)
     statuses, says, after = (0,), None, bytearray(data)
     value = b""
     if taken is None:
@@ -279,7 +281,7 @@ def scatter_case(case):
     order = rng.choice("CCF")
     header, fortran = npy_header(tuples.shape, kind, order)
     files[in_name] = header + tuples.tobytes("F" if fortran else "C")
-    code = base.FROM_CODE.get(kind.str[1:])
+    code = FROM_CODE.get(kind.str[1:])
     if code and kind.str[0] != ">" and rng.random() < 0.2:
         in_name = "idx.safetensors"
         files = {in_name: safetensors_file({"a": (code, tuples.shape, tuples.tobytes()), "b": ("U8", (1,), b"x")}, None)}
@@ -303,7 +305,7 @@ def scatter_case(case):
         written = np.ndarray(value_shape, "V%d" % size, buffer=byteswapped(raw, dtype))
     name, blob, more = save(rng, values, value_dtype, "values")
     files[name] = blob
-    arg, ways, io_allowed = base.input_way(rng, name, blob)
+    arg, ways, io_allowed = input_way(rng, name, blob)
     options += [o.replace("--value-tensor", "--values-tensor") for o in more] + ["--values", arg]
     if io_allowed and rng.random() < 0.4:
         options += ["--io", rng.choice(["auto", "mmap", "read"])]
@@ -417,7 +419,7 @@ def main():
     if options.tensorflow:
         judge_the_loop(options.tensorflow, options.seed)
     harness.begin(options)
-    return harness.run_cases("assign_differential", options, one, base.start_worker)
+    return harness.run_cases("assign_differential", options, one, start_worker)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Every system call of a run goes wrong in turn: what stood there stands, and nothing is left.
+"""Each system call of a run fails in turn: existing files stay as they were, no temporary file is left.
 
     python tests/python/faults.py --bin target/debug/tslice [--only WORD] [--quick]
 
 Each `Scene` is one run of the binary in a folder of its own. After an undisturbed run, whose
-output NumPy judges, the scene is repeated once for each of its system calls and each misfortune:
+output NumPy judges, the scene is repeated once for each of its system calls and each fault:
 
     fail    the call fails, with each errno of a list; or transfers only half
     signal  SIGKILL, SIGTERM or SIGINT comes just before the call
@@ -420,7 +420,7 @@ class Once:
 
 
 def turn(scene, folder, number, act, **how):
-    """One run with one misfortune; the call that it met, or None where the run had fewer calls."""
+    """One run with one fault; the call that it met, or None where the run had fewer calls."""
     scene.prepare(folder)
     once = Once(number, act)
     try:
@@ -435,7 +435,7 @@ def turn(scene, folder, number, act, **how):
         raise Wrong(f"call {number}, {name} {path.decode(errors='replace')}: {wrong}") from None
 
 
-# ---------------------------------------------------------------- misfortunes
+# ---------------------------------------------------------------- faults
 
 
 def errnos(name):
@@ -595,7 +595,7 @@ FORGIVEN = {"no threads", "no links"}
 def main():
     global HOME, QUICK
     parser = harness.parser("every system call of a run goes wrong in turn")
-    parser.add_argument("--only", default="", help="the scenes, or misfortunes, whose name holds this")
+    parser.add_argument("--only", default="", help="the scenes, or faults, whose name holds this")
     parser.add_argument("--quick", action="store_true", help="one errno a call, SIGKILL alone, and a third of that")
     options = parser.parse_args()
     QUICK = options.quick
@@ -604,17 +604,17 @@ def main():
         print(f"SKIPPED  everything: {reason}\n0 passed, 0 failed")
         return 0
     HOME = tempfile.mkdtemp(prefix="tslice-faults-")
-    misfortunes = (fail, signals, shrink, rival, switch, worlds)
+    faults = (fail, signals, shrink, rival, switch, worlds)
     tally = harness.Tally()
     try:
         for index, scene in enumerate(scenes()):
-            wanted = [m for m in misfortunes if options.only in f"{scene.name}: {m.__name__}"]
+            wanted = [m for m in faults if options.only in f"{scene.name}: {m.__name__}"]
             if not wanted:
                 continue
             begun, before = time.monotonic(), (tally.passed, tally.failed)
             calls = scene.rehearse()
-            for misfortune in wanted:
-                for number, (title, one) in enumerate(misfortune(scene, calls, os.path.join(HOME, "work"))):
+            for fault in wanted:
+                for number, (title, one) in enumerate(fault(scene, calls, os.path.join(HOME, "work"))):
                     if QUICK and number % 3 != index % 3:
                         continue
                     try:
@@ -624,7 +624,7 @@ def main():
                         tally.failed += 1
                         print(f"FAILED   {scene.name}: {title} {wrong}", flush=True)
             print(f"{'ok' if tally.failed == before[1] else 'FAILED':8} {scene.name}: {len(calls)} calls, "
-                  f"{tally.passed - before[0]} misfortunes borne ({time.monotonic() - begun:.1f} s)", flush=True)
+                  f"{tally.passed - before[0]} faults tried ({time.monotonic() - begun:.1f} s)", flush=True)
     finally:
         shutil.rmtree(HOME, ignore_errors=True)
     return tally.finish()

@@ -20,7 +20,7 @@ def cube(path="a.npy", shape=(5, 6, 7), dtype="<i4"):
 
 
 def big(path, mib):
-    """A sparse .npy of float32, rows of 4 KiB, that takes no room on the disk."""
+    """A sparse .npy of float32, rows of 4 KiB, that takes no space on the disk."""
     rows = mib * MIB // 4096
     with open(path, "wb") as file:
         np.lib.format.write_array_header_1_0(

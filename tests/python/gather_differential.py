@@ -12,12 +12,12 @@ import io
 import os
 import random
 import sys
-import tempfile
 
 import numpy as np
 
 import gather_reference as reference
 import harness
+from cases import Case
 from formats import safetensors_file
 from harness import Failure
 
@@ -69,14 +69,6 @@ def file_bytes(rng, array, typed, suffix):
     raw = array.astype(array.dtype.newbyteorder("<")).tobytes()
     tensors = {"first": ("U8", [3], b"abc"), "this": (NAMES[array.dtype.str[1:]], array.shape, raw)}
     return safetensors_file(tensors), [typed, "this"]
-
-
-class Case:
-    """One folder, and what was run there."""
-
-    def __init__(self, rng):
-        self.rng, self.story = rng, []
-        self.dir = tempfile.mkdtemp(prefix="tslice-gather-")
 
 
 def gather_case(case):

@@ -17,7 +17,7 @@ class Bad(Exception):
 
 
 def settle(indices, lens, mode, words):
-    """Positions for indices whose last axis speaks of axes of `lens`, and which tuples are good."""
+    """Positions for indices whose last axis indexes axes of `lens`, and which tuples are good."""
     # exact for any 64-bit value
     numbers = indices.astype(object)
     good = np.ones(indices.shape[:-1], bool)

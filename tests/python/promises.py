@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Black-box checks of what tslice promises: whole or not at all, exit statuses, signals, memory.
+"""Black-box checks of the program's guarantees: complete outputs or none, exit statuses, signals, memory.
 
     python tests/python/promises.py --bin target/debug/tslice
 

@@ -46,7 +46,7 @@ def unavailable():
     try:
         done = Run(["/bin/true"]).go()
     except OSError as error:
-        return f"seccomp's user notification is not to be had: {error}"
+        return f"seccomp's user notification is not available: {error}"
     return None if done.status == 0 else f"/bin/true ended with {done.status}"
 
 

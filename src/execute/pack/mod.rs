@@ -1,8 +1,8 @@
 //! The kernels: copy strided runs into a contiguous buffer.
 //!
-//! Everything here works on slices in memory and knows no files. Positions are bytes from the
-//! beginning of `input`; they were proven to lie inside when the view was made, and are checked
-//! again by the slices. [`pack`] chooses among the ways, once a piece:
+//! Everything here works on slices in memory. Positions are bytes from the beginning of `input`;
+//! they were proven to lie inside when the view was made, and are checked again by the slices.
+//! [`pack`] chooses a kernel, once a piece:
 //!
 //! - short runs close together are collected by byte shuffles (`shuffle.rs`), many at once;
 //! - where another axis than the last is contiguous, matrices are transposed (`transpose.rs`);
@@ -24,10 +24,25 @@ use crate::runs::{Axis, dense_bytes, positions};
 mod shuffle;
 mod transpose;
 
+use shuffle::{Register, Shuffle};
+
 /// Copy the runs of `run` bytes that lie along `axes` (outermost first), the first at position
 /// `first` of `input`, to `out`, which they fill exactly.
 pub fn pack(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8]) {
-    if let Some(shuffle) = shuffle::Shuffle::choose(axes, run) {
+    pack_with(Register::widest(), axes, run, input, first, out);
+}
+
+/// [`pack`], with shuffles of that register only, or with none.
+fn pack_with(
+    register: Option<Register>,
+    axes: &[Axis],
+    run: u64,
+    input: &[u8],
+    first: usize,
+    out: &mut [u8],
+) {
+    let shuffle = register.and_then(|register| Shuffle::choose(register, axes, run));
+    if let Some(shuffle) = shuffle {
         let (outer, row_bytes) = (&axes[..shuffle.axis()], shuffle.row_bytes());
         return each_row(outer, row_bytes, first, out, |at, rest| shuffle.row(input, at, rest));
     }
@@ -83,7 +98,7 @@ fn transpose(axes: &[Axis], along: usize, run: u64, input: &[u8], first: usize, 
     });
 }
 
-/// The same as [`pack`], in the plainest way: the reference that the kernels are held against.
+/// As [`pack`], run by run: the reference for the tests of the kernels.
 pub fn pack_plainly(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8]) {
     let run = run as usize;
     each_row(axes, run, first, out, |at, rest| {

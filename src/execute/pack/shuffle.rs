@@ -11,8 +11,8 @@
 //!                                   store  B G R B G R B G R B G R B G R ·   next store at the ·
 //! ```
 //!
-//! Registers are 64 bytes with AVX-512 VBMI and 16 with SSSE3, asked for when the program runs.
-//! Elsewhere there is no shuffle, and the plain moves of the parent serve.
+//! Registers have 64 bytes with AVX-512 VBMI and 16 with SSSE3, detected at run time. Without
+//! either, the moves of the parent module do the work.
 
 use super::pack_plainly;
 use crate::runs::{Axis, byte_bounds, dense_bytes, span_bytes};
@@ -36,14 +36,13 @@ pub(super) struct Shuffle<'a> {
     lowest: i64,
     /// For each byte of a stored register, the place in the loaded one.
     places: [u8; WIDEST],
-    kernel: Kernel,
+    register: Register,
 }
 
 impl<'a> Shuffle<'a> {
     /// The best pattern for these axes; `None` where none collects two runs at once.
-    pub(super) fn choose(axes: &'a [Axis], run: u64) -> Option<Shuffle<'a>> {
-        let kernel = Kernel::detect()?;
-        let width = kernel.width() as u64;
+    pub(super) fn choose(register: Register, axes: &'a [Axis], run: u64) -> Option<Shuffle<'a>> {
+        let width = register.width() as u64;
         let (mut best, mut unit) = (None, run);
         for (axis, along) in axes.iter().enumerate().rev() {
             let spans = span_bytes(&axes[axis + 1..], run);
@@ -65,7 +64,7 @@ impl<'a> Shuffle<'a> {
         let lowest = byte_bounds(inside, run).start + back;
         let places = places(along.stride, inside, run, units, lowest);
         let (unit, units) = (unit as usize, units as usize);
-        Some(Shuffle { axis, along, inside, run, unit, units, lowest, places, kernel })
+        Some(Shuffle { axis, along, inside, run, unit, units, lowest, places, register })
     }
 
     /// The axis along which [`row`](Self::row) goes; those before it are the caller's.
@@ -81,7 +80,7 @@ impl<'a> Shuffle<'a> {
     /// Collect the row whose first unit is at position `at` to the beginning of `out`; bytes of
     /// `out` behind the row may be overwritten with anything.
     pub(super) fn row(&self, input: &[u8], at: i64, out: &mut [u8]) {
-        let width = self.kernel.width();
+        let width = self.register.width();
         let step = self.along.stride * self.units as i64;
         let block = self.unit * self.units;
         let blocks = self.along.len as usize / self.units;
@@ -107,7 +106,7 @@ impl<'a> Shuffle<'a> {
         self.plainly(input, at, 0..from * self.units, out);
         let first = start + step * from as i64;
         let stored = &mut out[from * block..];
-        self.kernel.run(input, first, step, stored, block, to - from, &self.places);
+        self.register.run(input, first, step, stored, block, to - from, &self.places);
         self.plainly(input, at, to * self.units..self.along.len as usize, out);
     }
 
@@ -135,37 +134,47 @@ fn places(stride: i64, inside: &[Axis], run: u64, units: u64, lowest: i64) -> [u
     places
 }
 
-/// The instructions that shuffle bytes.
-#[derive(Clone, Copy)]
-enum Kernel {
+/// A register, with the instructions that shuffle its bytes. A value exists only where the machine
+/// has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Register {
     #[cfg(target_arch = "x86_64")]
     Ssse3,
     #[cfg(target_arch = "x86_64")]
     Avx512Vbmi,
 }
 
-impl Kernel {
-    /// The best that this machine has.
-    fn detect() -> Option<Kernel> {
+impl Register {
+    /// The widest that this machine has.
+    pub(super) fn widest() -> Option<Register> {
+        Register::avx512vbmi().or_else(Register::ssse3)
+    }
+
+    /// 64 bytes, where the machine has them.
+    pub(super) fn avx512vbmi() -> Option<Register> {
         #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512vbmi") && is_x86_feature_detected!("avx512f") {
-                return Some(Kernel::Avx512Vbmi);
-            }
-            if is_x86_feature_detected!("ssse3") {
-                return Some(Kernel::Ssse3);
-            }
+        if is_x86_feature_detected!("avx512vbmi") && is_x86_feature_detected!("avx512f") {
+            return Some(Register::Avx512Vbmi);
+        }
+        None
+    }
+
+    /// 16 bytes, where the machine has them.
+    pub(super) fn ssse3() -> Option<Register> {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("ssse3") {
+            return Some(Register::Ssse3);
         }
         None
     }
 
     /// Bytes a register.
-    fn width(self) -> usize {
+    pub(super) fn width(self) -> usize {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Kernel::Ssse3 => 16,
+            Register::Ssse3 => 16,
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512Vbmi => 64,
+            Register::Avx512Vbmi => 64,
         }
     }
 
@@ -184,12 +193,12 @@ impl Kernel {
         places: &[u8; WIDEST],
     ) {
         match self {
-            // SAFETY: `detect` made this value after it had found the instructions.
+            // SAFETY: `ssse3` and `avx512vbmi` alone make values, after finding the instructions.
             #[cfg(target_arch = "x86_64")]
-            Kernel::Ssse3 => unsafe { x86::ssse3(input, first, step, out, block, count, places) },
+            Register::Ssse3 => unsafe { x86::ssse3(input, first, step, out, block, count, places) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512Vbmi => unsafe {
+            Register::Avx512Vbmi => unsafe {
                 x86::avx512vbmi(input, first, step, out, block, count, places);
             },
         }

@@ -3,13 +3,63 @@ use proptest::prelude::*;
 use super::*;
 use crate::runs::byte_bounds;
 
-/// Axes whose runs lie anywhere, overlapping or not, and a buffer that just holds their reach.
+/// Every choice of register: none, which every machine has, and each that this one has.
+fn registers() -> Vec<Option<Register>> {
+    let mut registers = vec![None];
+    registers.extend([Register::ssse3(), Register::avx512vbmi()].into_iter().flatten().map(Some));
+    registers
+}
+
+/// What a kernel packs, and what the reference does; the buffer just holds the byte bounds.
+fn packed(axes: &[Axis], run: u64, kernel: impl FnOnce(&[u8], usize, &mut [u8])) -> [Vec<u8>; 2] {
+    let bounds = byte_bounds(axes, run);
+    let input: Vec<u8> =
+        (0..bounds.end - bounds.start).map(|at| (at * 7 + at / 256) as u8).collect();
+    let bytes = dense_bytes(axes, run) as usize;
+    let (mut plain, mut fast) = (vec![0; bytes], vec![0; bytes]);
+    let first = -bounds.start as usize;
+    pack_plainly(axes, run, &input, first, &mut plain);
+    kernel(&input, first, &mut fast);
+    [plain, fast]
+}
+
+fn axis(len: u64, stride: i64) -> Axis {
+    Axis { len, stride }
+}
+
+/// The reference itself, against bytes written down here.
+#[test]
+fn the_reference_copies_run_by_run() {
+    let mut out = [0; 12];
+    pack_plainly(&[axis(2, 5), axis(3, -2)], 2, b"0123456789abcdef", 4, &mut out);
+    assert_eq!(&out, b"4523019a7856");
+}
+
+/// Axes whose runs lie anywhere, overlapping or not.
 fn case() -> impl Strategy<Value = (Vec<Axis>, u64)> {
     let axis = (1u64..40, prop_oneof![4 => -40i64..40, 1 => -700i64..700])
         .prop_map(|(len, stride)| Axis { len, stride });
     let run = prop_oneof![Just(1u64), Just(2), Just(4), Just(8), Just(16), 1u64..300];
     (prop::collection::vec(axis, 0..4), run)
-        .prop_filter("small", |(axes, _)| axes.iter().map(|axis| axis.len).product::<u64>() < 4000)
+        .prop_filter("small", |(axes, _)| dense_bytes(axes, 1) < 4000)
+}
+
+/// Axes that each register can collect: short runs close together.
+fn shuffled() -> impl Strategy<Value = (Vec<Axis>, u64)> {
+    let stride = (1i64..7, any::<bool>());
+    (1u64..5, 2u64..90, stride, prop::option::of((2u64..5, any::<bool>()))).prop_map(
+        |(run, len, (gap, backwards), channels)| {
+            let signed = |stride: i64, backwards| if backwards { -stride } else { stride };
+            let mut axes = vec![];
+            let mut pixel = run as i64;
+            if let Some((channels, backwards)) = channels.filter(|_| run == 1) {
+                axes.push(axis(channels, signed(pixel, backwards)));
+                pixel *= channels as i64;
+            }
+            axes.insert(0, axis(len, signed(pixel + gap - 1, backwards)));
+            (axes, run)
+        },
+    )
 }
 
 proptest! {
@@ -17,14 +67,12 @@ proptest! {
 
     #[test]
     fn every_kernel_does_what_the_plain_one_does((axes, run) in case()) {
-        let span = byte_bounds(&axes, run);
-        let input: Vec<u8> =
-            (0..span.end - span.start).map(|at| (at * 7 + at / 256) as u8).collect();
-        let bytes = axes.iter().map(|axis| axis.len).product::<u64>() * run;
-        let (mut plain, mut fast) = (vec![0; bytes as usize], vec![0; bytes as usize]);
-        pack_plainly(&axes, run, &input, -span.start as usize, &mut plain);
-        pack(&axes, run, &input, -span.start as usize, &mut fast);
-        prop_assert_eq!(plain, fast);
+        for register in registers() {
+            let [plain, fast] = packed(&axes, run, |input, first, out| {
+                pack_with(register, &axes, run, input, first, out);
+            });
+            prop_assert_eq!(plain, fast, "{:?}", register);
+        }
     }
 
     #[test]
@@ -39,5 +87,54 @@ proptest! {
             swap_bytes(&mut swapped, width);
             prop_assert_eq!(&swapped, &bytes[..whole]);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn each_register_shuffles_short_runs((axes, run) in shuffled()) {
+        for register in registers().into_iter().flatten() {
+            prop_assert!(Shuffle::choose(register, &axes, run).is_some(), "{:?}", register);
+            let [plain, fast] = packed(&axes, run, |input, first, out| {
+                pack_with(Some(register), &axes, run, input, first, out);
+            });
+            prop_assert_eq!(plain, fast, "{:?}", register);
+        }
+    }
+
+    /// Squares of each item size and what they leave over, with axes before and between.
+    #[test]
+    fn matrices_of_each_item_size_are_transposed(
+        power in 0u32..5, (along, across) in (1u64..70, 2u64..70),
+        (before, between) in (1u64..3, 1u64..3), backwards in any::<bool>(),
+    ) {
+        let run = 1u64 << power;
+        let row = (along * run + 17) as i64;
+        let plane = row * across as i64;
+        let item = if backwards { -(run as i64) } else { run as i64 };
+        let axes = [
+            axis(before, plane * between as i64), axis(along, item), axis(between, plane),
+            axis(across, row),
+        ];
+        prop_assert_eq!(transposed_axis(&axes, run), Some(1));
+        let [plain, fast] =
+            packed(&axes, run, |input, first, out| transpose(&axes, 1, run, input, first, out));
+        prop_assert_eq!(plain, fast);
+    }
+
+    /// Moves of fixed size, blocks of 16 bytes, and calls.
+    #[test]
+    fn runs_of_each_length_are_copied(
+        run in prop_oneof![(0u32..5).prop_map(|power| 1 << power), 1u64..600],
+        (len, gap) in (1u64..40, 0i64..40), backwards in any::<bool>(),
+    ) {
+        let stride = run as i64 + gap;
+        let axes = [axis(2, 3 * stride), axis(len, if backwards { -stride } else { stride })];
+        prop_assert_eq!(transposed_axis(&axes, run), None);
+        let [plain, fast] =
+            packed(&axes, run, |input, first, out| pack_with(None, &axes, run, input, first, out));
+        prop_assert_eq!(plain, fast);
     }
 }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Squares of one register's width are transposed in registers; the squares go along the input's
-//! cache lines, so that each line is used up while it is near. What no square covers is moved
+//! cache lines, so that each line is used up while it is in the cache. What no square covers is moved
 //! item by item.
 
 use crate::runs::Axis;
@@ -39,7 +39,7 @@ impl Matrix {
         };
         for panel in (0..squares.0).step_by(LINES / SIZE) {
             let panel_end = (panel + LINES / SIZE).min(squares.0);
-            // a cache line of each output row at a time, so that none is come back to
+            // a cache line of each output row at a time, so that each is written once
             for rows in (0..squares.1).step_by(4 * side) {
                 let rows_end = (rows + 4 * side).min(squares.1);
                 for item in (panel..panel_end).step_by(side) {

@@ -1,4 +1,4 @@
-//! Our gathering against TensorFlow's and NumPy's, case by case.
+//! Gathers by this library, TensorFlow and NumPy, case by case.
 //!
 //! The table is made by the script beside it, `fixtures/gather.py`; its first line names the
 //! versions. The params of each case hold 0, 1, 2, ... in C order. All cases go through the

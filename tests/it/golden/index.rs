@@ -1,4 +1,4 @@
-//! Our reading of indices against NumPy's and TensorFlow's, case by case.
+//! Indices as this library, NumPy and TensorFlow read them, case by case.
 //!
 //! The tables are made by the scripts beside them, `fixtures/index.py` and
 //! `fixtures/strided_slice.py`; their first lines name the versions. The source of each case holds

@@ -13,7 +13,7 @@ use tslice::plan::Plan;
 use tslice::runs::Runs;
 use tslice::scatter::Scatter;
 use tslice::shape::Order;
-use tslice::sink::{InPlaceFile, WriteOrder};
+use tslice::sink::{InPlaceFile, Sink, WriteOrder};
 use tslice::view::{Layout, View};
 
 use crate::memory::{Bytes, Memory};
@@ -138,6 +138,35 @@ proptest! {
         // assigning what is there changes nothing
         let again = assign(&target, &file, &target, file.clone(), threads);
         prop_assert!(again == file);
+    }
+
+    /// Any sink that takes bytes in any order can be the target, not a file in place only.
+    #[test]
+    fn two_halves_of_a_tensor_joined_in_another_sink_are_the_tensor(
+        place in place(), axis in 0usize..8, cut in 0.0f64..1.0, threads in 1usize..3,
+    ) {
+        prop_assume!(!place.shape.is_empty());
+        let axis = axis % place.shape.len();
+        let cut = (cut * (place.shape[axis] + 1) as f64) as i64;
+        let file = place.file(5);
+        let sink = Memory::new(file.len() as u64, WriteOrder::Any);
+        for (start, stop) in [(None, Some(cut)), (Some(cut), None)] {
+            let mut items = vec![Item::Slice(Slice::default()); axis];
+            items.push(Item::Slice(Slice { start, stop, step: None }));
+            let selection = resolve(&IndexExpr { items }, &place.shape, false).unwrap();
+            let half = View::new(&place.layout(), &selection).unwrap();
+            let source = Bytes { data: slice(&half, file.clone()), limit: None };
+            let (to, from) = Runs::pair_in_memory_order(half.runs(), half.dense(0).runs());
+            let pieces = Assignment::new(&to, from, 1);
+            let conversion = Conversion::None;
+            let transfer = Transfer { source: &source, pieces: &pieces, conversion, at: 0 };
+            let target = StridedSink::new(&sink, &to);
+            execute::run(&[transfer], &target, threads, &Progress::default()).unwrap();
+        }
+        let (before, end) = (place.before as usize, (place.before + place.bytes()) as usize);
+        sink.write_at(0, &file[..before]).unwrap();
+        sink.write_at(end as u64, &file[end..]).unwrap();
+        prop_assert!(sink.into_bytes() == file);
     }
 
     #[test]

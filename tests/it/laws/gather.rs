@@ -305,7 +305,7 @@ fn case(wild: bool) -> impl Strategy<Value = Case> {
         })
 }
 
-/// The lengths of the axes that the numbers of a case speak of.
+/// The lengths of the axes that the numbers of a case index.
 fn columns(case: &Case) -> &[u64] {
     match case.axis {
         Some(axis) => &case.params.shape[axis..=axis],
@@ -339,7 +339,7 @@ proptest! {
         let first = case.numbers.iter().enumerate().position(outside);
         let indices = Bytes { data: case.index_file(), limit: way.index_window };
         let gathering = case.gather().with(&indices);
-        // where there is nothing to hold, the check alone looks
+        // slabs of no elements: only the check looks at the positions
         let checks_itself = gathering.as_ref().map_or(true, |gathering| gathering.checks_itself());
         let checked = gathering.and_then(|g| g.check(way.threads).map_err(fill));
         let Some(first) = first else {
