@@ -1,15 +1,64 @@
-//! Cut pieces out of tensor files of any size.
+//! Cut pieces out of tensor files of any size: `.npy`, `.npz`, `.safetensors`, sharded checkpoints.
+//!
+//! Opening a file reads its header. A tensor is a handle, and so is a slice of it; bytes move when
+//! a slice is written or read into memory: in parallel, and only those that are needed.
+//!
+//! # Examples
+//!
+//! Open a checkpoint, slice a tensor by NumPy's notation, and write the slice to a file of its own:
+//!
+//! ```no_run
+//! let file = tslice::open("model.safetensors")?;
+//! let rows = file.tensor("embed.weight")?.slice("[:32000]")?;
+//! rows.write("embed.npy")?;
+//! # Ok::<(), tslice::ContainerError>(())
+//! ```
+//!
+//! See what a file holds:
+//!
+//! ```no_run
+//! for tensor in tslice::open("model.safetensors.index.json")?.tensors() {
+//!     println!("{} {} {:?}", tensor.name().unwrap_or("-"), tensor.dtype(), tensor.shape());
+//! }
+//! # Ok::<(), tslice::ContainerError>(())
+//! ```
+//!
+//! Read a slice into memory. The type must be that of the file, half floats are those of the
+//! `half` crate, and the byte order does not matter:
+//!
+//! ```no_run
+//! let file = tslice::open("model.safetensors")?;
+//! let bias: Vec<f32> = file.tensor("bias")?.all()?.read()?;
+//! let column: Vec<half::bf16> = file.tensor("embed.weight")?.slice("[..., 0]")?.read()?;
+//! # Ok::<(), tslice::ContainerError>(())
+//! ```
+//!
+//! Gather rows by position, from memory or from another file, and replace what was there:
+//!
+//! ```no_run
+//! use tslice::WriteOptions;
+//!
+//! let embed = tslice::open("model.safetensors")?.tensor("embed.weight")?;
+//! embed.take(&[17, 3, 17], 0)?.write("three.npy")?;
+//! let tokens = tslice::open("tokens.npy")?.only()?;
+//! embed.take(&tokens, 0)?.write_with("vectors.npy", &WriteOptions::default().force(true))?;
+//! # Ok::<(), tslice::ContainerError>(())
+//! ```
+//!
+//! The same as programs stand in `examples/`. All of it is what the command-line program runs.
+//!
+//! # Modules
 //!
 //! The program is one pipe, and nothing flows back:
 //!
 //! ```text
 //! command line ─► IndexExpr ─► Selection ─► View ─► Plan ─► execute ─► Sink
 //!   (cli)         (index)      (resolve)    (view)  (plan)  (pack)     (file, stdout)
-//!                      Source + format give the tensor: its bytes, dtype, shape ▲
+//!                 container gives the tensor: its bytes (source), dtype, shape (format) ▲
 //! ```
 //!
-//! The modules below stand in that order. What the core must not know: flags, messages for a
-//! terminal, and the paths of files (only `source` and `sink` open any).
+//! The modules below stand in that order. The core opens no files and knows no paths: that is for
+//! `source`, `sink` and [`container`]. The library prints nothing and knows no flags.
 
 pub mod index;
 
@@ -30,6 +79,12 @@ mod os;
 pub mod sink;
 pub mod source;
 
-pub mod container;
 pub mod format;
 pub mod text;
+
+pub mod container;
+
+pub use container::{
+    ContainerError, Element, IndexTensor, Slice, Tensor, TensorFile, WriteOptions,
+    open_file as open,
+};

@@ -7,9 +7,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::error::{ContainerError, EditFault, FileName};
-use super::input::{Input, Location, failed_source};
+use super::input::{Bytes, Input, Location, failed_source};
 use crate::dtype::DType;
 use crate::execute::{self, Conversion, ExecuteError, FillError, Progress, Transfer};
 use crate::format::{self, Contents, FileKind, MAGIC_LEN, Tensor, npy};
@@ -83,7 +84,7 @@ impl Original {
         let len = metadata.len();
         let source = PreadSource::new(file.try_clone().map_err(failed)?, 0, len);
         let contents = read_contents(path, &source)?;
-        let bytes = source::Opened::Random(Box::new(source));
+        let bytes = Bytes::Random(Arc::new(source));
         let input = Input::of_file(&Location::Path(path.to_owned()), bytes, contents);
         Ok(Original { input, path: path.to_owned(), file, len, patch, mode })
     }
@@ -126,9 +127,9 @@ impl Original {
         mut input: Input,
         tensor: &Tensor,
         written: &Tensor,
-    ) -> Result<Box<dyn Source>, ContainerError> {
+    ) -> Result<Arc<dyn Source>, ContainerError> {
         let location = input.location.clone();
-        input.spool()?;
+        let source = input.spool()?;
         // in a sharded checkpoint the bytes lie in a file beside the one that was named
         let shard = input.checkpoint.as_ref().and_then(|checkpoint| {
             let file = checkpoint.index.files.get(tensor.part)?;
@@ -137,14 +138,13 @@ impl Original {
         // the place of standard input in its file is not known here, nor that of a shard's tensor
         let placed = location != Location::Stdin && shard.is_none();
         let deflated = tensor.part > 0 && !input.deflated.is_empty() && tensor.bytes > 0;
-        let source = input.into_source()?;
         let failed = |error| failed_source(&location, error);
         if self.is_written_by(shard.as_ref().unwrap_or(&location))
             && (!placed || overlap(tensor, written))
         {
             let range = tensor.offset..tensor.offset + tensor.bytes;
             let kept = source::spool_range(source.as_ref(), range).map_err(failed)?;
-            return Ok(Box::new(OffsetSource::new(tensor.offset, kept)));
+            return Ok(Arc::new(OffsetSource::new(tensor.offset, kept)));
         }
         if deflated {
             // inflated whole by the first byte that is asked for, its checksum included

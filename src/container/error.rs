@@ -8,6 +8,7 @@ use crate::dtype::DType;
 use crate::execute::ExecuteError;
 use crate::format::{Format, FormatError};
 use crate::gather::GatherError;
+use crate::index::numpy::ParseError;
 use crate::index::resolve::ResolveError;
 use crate::shape::AsTuple;
 use crate::sink::{Destination, SinkError};
@@ -141,6 +142,12 @@ pub enum Cause {
     /// The file cannot be changed.
     #[error(transparent)]
     Edit(#[from] EditFault),
+    /// The slice cannot be read into memory.
+    #[error(transparent)]
+    Read(#[from] ReadFault),
+    /// The text is no index.
+    #[error(transparent)]
+    Syntax(#[from] ParseError),
     /// The index does not fit the shape.
     #[error(transparent)]
     Index(#[from] ResolveError),
@@ -420,4 +427,20 @@ pub enum EditFault {
         /// The dtype of the target.
         target: DType,
     },
+}
+
+/// Why a slice cannot be read into memory.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadFault {
+    /// The elements are of another type.
+    #[error("the elements are of dtype {dtype}, and {asked} was asked for")]
+    DType {
+        /// The type that was asked for.
+        asked: &'static str,
+        /// The type that they have.
+        dtype: DType,
+    },
+    /// More elements than memory can hold.
+    #[error("the elements do not fit into memory")]
+    TooLarge,
 }

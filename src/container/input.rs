@@ -52,10 +52,27 @@ impl fmt::Display for Location {
 pub struct Input {
     pub(super) location: Location,
     pub(super) contents: Contents,
-    pub(super) bytes: source::Opened,
+    pub(super) bytes: Bytes,
     pub(super) checkpoint: Option<Box<Checkpoint>>,
     /// The deflated members of an archive: tensors of part n are in number n - 1.
     pub(super) deflated: Vec<DeflatedMember>,
+}
+
+/// The bytes of an input.
+pub(super) enum Bytes {
+    /// In any order.
+    Random(Arc<dyn Source>),
+    /// Once.
+    Stream(Stream),
+}
+
+impl From<source::Opened> for Bytes {
+    fn from(opened: source::Opened) -> Bytes {
+        match opened {
+            source::Opened::Random(source) => Bytes::Random(Arc::from(source)),
+            source::Opened::Forward(stream) => Bytes::Stream(stream),
+        }
+    }
 }
 
 /// A sharded checkpoint: its index, and the `__metadata__` of each of its files.
@@ -78,8 +95,12 @@ pub(super) struct DeflatedMember {
 
 impl Input {
     /// A single file with these contents.
-    pub(super) fn of_file(location: &Location, bytes: source::Opened, contents: Contents) -> Input {
-        let location = location.clone();
+    pub(super) fn of_file(
+        location: &Location,
+        bytes: impl Into<Bytes>,
+        contents: Contents,
+    ) -> Input {
+        let (location, bytes) = (location.clone(), bytes.into());
         Input { location, contents, bytes, checkpoint: None, deflated: Vec::new() }
     }
 
@@ -117,8 +138,13 @@ impl Input {
     /// # Errors
     /// [`SelectFault`]: no such tensor, several of them, a pattern that is no glob.
     pub fn tensor(&self, patterns: &[String]) -> Result<&Tensor, ContainerError> {
+        Ok(&self.contents.tensors[self.find_one(patterns)?])
+    }
+
+    /// The number of that tensor.
+    pub(super) fn find_one(&self, patterns: &[String]) -> Result<usize, ContainerError> {
         match self.find(patterns)?.as_slice() {
-            &[only] => Ok(&self.contents.tensors[only]),
+            &[only] => Ok(only),
             several => Err(self.failed(SelectFault::Several(several.len()))),
         }
     }
@@ -150,30 +176,17 @@ impl Input {
     ///
     /// # Errors
     /// A pipe that fails or ends before its tensors do, a temporary file that cannot be written.
-    pub fn spool(&mut self) -> Result<&dyn Source, ContainerError> {
-        if let source::Opened::Forward(stream) = &mut self.bytes {
-            let start = stream.position();
-            let rest = source::spool(&mut *stream)
-                .map_err(|error| failed_source(&self.location, error))?;
-            check_len(&self.location, start + rest.len(), &self.contents)?;
-            self.bytes = source::Opened::Random(Box::new(OffsetSource::new(start, rest)));
-        }
-        match &self.bytes {
-            source::Opened::Random(source) => Ok(source.as_ref()),
-            source::Opened::Forward(_) => Err(SourceError::Truncated.into()),
-        }
-    }
-
-    /// The same, as bytes that outlive the header.
-    ///
-    /// # Errors
-    /// As [`spool`](Input::spool).
-    pub fn into_source(mut self) -> Result<Box<dyn Source>, ContainerError> {
-        self.spool()?;
-        match self.bytes {
-            source::Opened::Random(source) => Ok(source),
-            source::Opened::Forward(_) => Err(SourceError::Truncated.into()),
-        }
+    pub fn spool(&mut self) -> Result<Arc<dyn Source>, ContainerError> {
+        let stream = match &mut self.bytes {
+            Bytes::Random(source) => return Ok(Arc::clone(source)),
+            Bytes::Stream(stream) => stream,
+        };
+        let start = stream.position();
+        let rest = source::spool(stream).map_err(|error| failed_source(&self.location, error))?;
+        check_len(&self.location, start + rest.len(), &self.contents)?;
+        let source: Arc<dyn Source> = Arc::new(OffsetSource::new(start, rest));
+        self.bytes = Bytes::Random(Arc::clone(&source));
+        Ok(source)
     }
 }
 

@@ -3,14 +3,14 @@
 //! A pipe is read in one pass where its regions lie one after the other in it, and kept in a
 //! temporary file otherwise. So is a deflated member of an archive.
 
-use super::error::{Cause, ContainerError};
-use super::input::{DeflatedMember, Input, Location, failed_source, failed_stream, finish};
+use super::error::{Cause, ContainerError, FileName};
+use super::input::{Bytes, DeflatedMember, Input, Location, failed_source, failed_stream, finish};
 use super::output::{Output, Prepared};
 use super::take::{Region, Take};
 use crate::execute::{self, ExecuteError, FillError, Pieces, Progress, Transfer};
 use crate::plan::{PIECE_BYTES, Plan, Tiling};
-use crate::sink::{Sink, WriteOrder};
-use crate::source::{self, Forward, Source};
+use crate::sink::{Sink, SinkError, WriteOrder};
+use crate::source::{Forward, Source};
 use crate::view::View;
 
 /// Write an output: headers, and what is taken of the input. The output is put in place when all
@@ -34,30 +34,51 @@ pub fn write(
 
 /// An output that is being written. Dropping it leaves what stood there before.
 pub(super) struct Job<'a> {
-    output: &'a Output,
+    /// The output, where it is a file or a stream.
+    name: Option<FileName>,
     sink: Box<dyn Sink>,
+    threads: usize,
     progress: &'a Progress,
 }
 
 impl<'a> Job<'a> {
     /// Create the output, and write all of it that is not elements.
     pub(super) fn begin(
-        output: &'a Output,
+        output: &Output,
         prepared: &Prepared,
         takes: &[Take],
         progress: &'a Progress,
     ) -> Result<Job<'a>, ContainerError> {
         let sink = output.create(prepared)?;
-        // what is written in order cannot be taken back: all indices are looked at first
-        takes.iter().try_for_each(|take| check_indices(take, output, sink.is_atomic()))?;
-        let written = prepared.frame.write_headers(sink.as_ref());
-        written.map_err(|error| output.failed(error))?;
-        Ok(Job { output, sink, progress })
+        let name = Some(FileName::from(&output.destination));
+        let job = Job { name, sink, threads: output.options.threads, progress };
+        job.check(takes)?;
+        let written = prepared.frame.write_headers(job.sink.as_ref());
+        written.map_err(|error| job.failed_sink(error))?;
+        Ok(job)
+    }
+
+    /// Write elements alone, to a sink that is no file.
+    pub(super) fn into_sink(
+        sink: Box<dyn Sink>,
+        takes: &[Take],
+        threads: usize,
+        progress: &'a Progress,
+    ) -> Result<Job<'a>, ContainerError> {
+        let job = Job { name: None, sink, threads, progress };
+        job.check(takes)?;
+        Ok(job)
+    }
+
+    /// Look at all indices first where copying would not, or where nothing can be taken back.
+    fn check(&self, takes: &[Take]) -> Result<(), ContainerError> {
+        let is_atomic = self.sink.is_atomic();
+        takes.iter().try_for_each(|take| check_indices(take, self.threads, is_atomic))
     }
 
     /// Copy, and make sure that all of the input was there.
     fn copy(&self, input: &mut Input, takes: &[Take]) -> Result<(), ContainerError> {
-        if let source::Opened::Forward(stream) = &mut input.bytes {
+        if let Bytes::Stream(stream) = &mut input.bytes {
             let plans: Option<Vec<Plan>> = takes.iter().map(|take| take.forward(0)).collect();
             if let Some(plans) = plans {
                 let (location, contents) = (&input.location, &input.contents);
@@ -71,16 +92,18 @@ impl<'a> Job<'a> {
                 }
                 return finish(location, stream, contents);
             }
-            input.spool()?;
         }
-        self.copy_random(input, takes)
+        let source = input.spool()?;
+        self.copy_random(input, source.as_ref(), takes)
     }
 
     /// The same for an input whose bytes come in any order.
-    pub(super) fn copy_random(&self, input: &Input, takes: &[Take]) -> Result<(), ContainerError> {
-        let source::Opened::Random(source) = &input.bytes else {
-            return Err(source::SourceError::Truncated.into());
-        };
+    pub(super) fn copy_random(
+        &self,
+        input: &Input,
+        source: &dyn Source,
+        takes: &[Take],
+    ) -> Result<(), ContainerError> {
         // what can be inflated in one pass needs no temporary file
         let streamed = |take: &Take| {
             let member = input.deflated.get(take.part.checked_sub(1)?)?;
@@ -95,7 +118,7 @@ impl<'a> Job<'a> {
             }
             // the others in one run of the executor
             let count = rest.iter().take_while(|take| streamed(take).is_none()).count();
-            self.run(&input.location, source.as_ref(), &rest[..count])?;
+            self.run(&input.location, source, &rest[..count])?;
             rest = &rest[count..];
         }
         Ok(())
@@ -141,8 +164,7 @@ impl<'a> Job<'a> {
             at: take.at,
         });
         let transfers: Vec<Transfer<'_>> = transfers.collect();
-        let threads = self.output.options.threads;
-        let outcome = execute::run(&transfers, self.sink.as_ref(), threads, self.progress);
+        let outcome = execute::run(&transfers, self.sink.as_ref(), self.threads, self.progress);
         // an input that was cut short is the reason for whatever else went wrong
         source.verify().map_err(|error| failed_source(location, error))?;
         takes.iter().try_for_each(verify_indices)?;
@@ -183,14 +205,19 @@ impl<'a> Job<'a> {
             ExecuteError::Fill { error: FillError::Source(error), .. } => {
                 failed_source(input, error)
             }
-            ExecuteError::Sink(error) => self.output.failed(error),
+            ExecuteError::Sink(error) => self.failed_sink(error),
             error => error.into(),
         }
     }
 
+    fn failed_sink(&self, error: SinkError) -> ContainerError {
+        failed_sink(self.name.clone(), error)
+    }
+
     /// Put the output in place.
     pub(super) fn commit(self) -> Result<(), ContainerError> {
-        self.sink.commit().map_err(|error| self.output.failed(error))
+        let name = self.name;
+        self.sink.commit().map_err(|error| failed_sink(name, error))
     }
 }
 
@@ -199,22 +226,29 @@ impl<'a> Job<'a> {
 /// # Errors
 /// The first bad position, or what kept the indices from being read.
 pub fn check(takes: &[Take], output: &Output) -> Result<(), ContainerError> {
-    takes.iter().try_for_each(|take| check_indices(take, output, false))
+    takes.iter().try_for_each(|take| check_indices(take, output.options.threads, false))
 }
 
 /// Look at all indices of a take; where the output `is_atomic`, only those that copying would not
 /// look at, or in another order.
-fn check_indices(take: &Take, output: &Output, is_atomic: bool) -> Result<(), ContainerError> {
+fn check_indices(take: &Take, threads: usize, is_atomic: bool) -> Result<(), ContainerError> {
     let Region::Gather(gathered) = &take.region else { return Ok(()) };
     let failed = |error| failed_fill(take, error);
     let gathering = gathered.gather.clone().with(gathered.indices.as_ref()).map_err(failed)?;
     if is_atomic && gathering.checks_itself() {
         return Ok(());
     }
-    gathering.check(output.options.threads).map_err(|error| match error {
+    gathering.check(threads).map_err(|error| match error {
         ExecuteError::Fill { error, .. } => failed_fill(take, error),
         error => error.into(),
     })
+}
+
+fn failed_sink(name: Option<FileName>, error: SinkError) -> ContainerError {
+    match name {
+        Some(name) => ContainerError::file(name, error),
+        None => error.into(),
+    }
 }
 
 fn verify_indices(take: &Take) -> Result<(), ContainerError> {

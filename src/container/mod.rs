@@ -7,7 +7,9 @@
 //! them are the command line's.
 
 pub mod edit;
+mod element;
 mod error;
+mod file;
 mod input;
 mod job;
 pub mod layout;
@@ -22,10 +24,12 @@ mod sharded;
 mod single;
 mod take;
 
+pub use element::Element;
 pub use error::{
     Cause, ContainerError, EditFault, FileName, FormatOption, Given, LayoutFault, RawFault,
-    SelectFault, ShardsFault,
+    ReadFault, SelectFault, ShardsFault,
 };
+pub use file::{IndexTensor, Slice, Tensor, TensorFile, open as open_file};
 pub use input::{Checkpoint, Input, Location};
 pub use job::{check, write};
 pub use open::{OpenOptions, open};

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use super::error::{Cause, ContainerError};
-use super::input::{DeflatedMember, Input, Location, failed_source};
+use super::input::{Bytes, DeflatedMember, Input, Location, failed_source};
 use crate::format::npz::{self, Member};
 use crate::format::{Contents, Format, FormatError, npy};
 use crate::source::{self, ConcatSource, DeflatedRange, InflatedSource, Reader, Source};
@@ -46,9 +46,9 @@ pub(super) fn open(location: &Location, bytes: source::Opened) -> Result<Input, 
     }
     let contents =
         Contents { format: Format::Npz, tensors, metadata: Default::default(), header_len: 0 };
-    let bytes = source::Opened::Random(match deflated.is_empty() {
-        true => Box::new(archive),
-        false => Box::new(joined),
+    let bytes = Bytes::Random(match deflated.is_empty() {
+        true => archive,
+        false => Arc::new(joined),
     });
     Ok(Input { deflated, ..Input::of_file(location, bytes, contents) })
 }

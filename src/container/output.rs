@@ -15,7 +15,7 @@ use crate::sink::{self, Destination, Sink, SinkError};
 
 /// Where an output goes, and in what form.
 pub struct Output {
-    pub(super) target: Destination,
+    pub(super) destination: Destination,
     pub(super) format: &'static OutputFormat,
     pub(super) options: WriteOptions,
 }
@@ -49,12 +49,12 @@ impl Output {
     ///
     /// # Errors
     /// [`LayoutFault`]: a name that tells no format, an option that does not apply to it.
-    pub fn new(target: Destination, options: WriteOptions) -> Result<Output, ContainerError> {
-        let format = match (options.format, &target) {
+    pub fn new(destination: Destination, options: WriteOptions) -> Result<Output, ContainerError> {
+        let format = match (options.format, &destination) {
             (Some(format), _) => format,
             (None, Destination::Stdout) => layout::OF_STREAMS,
             (None, Destination::Path(path)) => {
-                by_name(path).map_err(|fault| ContainerError::file(&target, fault))?
+                by_name(path).map_err(|fault| ContainerError::file(&destination, fault))?
             }
         };
         let refused = [
@@ -64,13 +64,13 @@ impl Output {
         ];
         match refused.into_iter().find(|(_, refused)| *refused) {
             Some((option, _)) => Err(LayoutFault::NoEffect { option, format: format.name }.into()),
-            None => Ok(Output { target, format, options }),
+            None => Ok(Output { destination, format, options }),
         }
     }
 
     /// Where it goes.
-    pub fn target(&self) -> &Destination {
-        &self.target
+    pub fn destination(&self) -> &Destination {
+        &self.destination
     }
 
     /// Its format.
@@ -124,7 +124,7 @@ impl Output {
     fn check_folder(&self, checkpoint: Option<&Checkpoint>) -> Result<(), ContainerError> {
         match checkpoint {
             None if std::ptr::eq(self.format, layout::OF_FOLDERS) => {
-                Err(ContainerError::file(&self.target, LayoutFault::Directory))
+                Err(ContainerError::file(&self.destination, LayoutFault::Directory))
             }
             _ => Ok(()),
         }
@@ -149,7 +149,7 @@ impl Output {
 
     /// Whether it can only be written from its beginning to its end, as far as is known.
     fn is_forward(&self) -> bool {
-        match &self.target {
+        match &self.destination {
             Destination::Stdout => true,
             // a device is taken to go forward only, whatever it may be
             Destination::Path(path) => {
@@ -174,13 +174,13 @@ impl Output {
     /// # Errors
     /// [`SinkError`]: an output that exists, a folder that does not.
     pub fn check(&self, prepared: &Prepared) -> Result<(), ContainerError> {
-        let checked = prepared.frame.check(&self.target, self.sink_options());
+        let checked = prepared.frame.check(&self.destination, self.sink_options());
         checked.map_err(|error| self.failed(error))
     }
 
     /// Begin to write.
     pub(super) fn create(&self, prepared: &Prepared) -> Result<Box<dyn Sink>, ContainerError> {
-        let created = prepared.frame.create(&self.target, self.sink_options());
+        let created = prepared.frame.create(&self.destination, self.sink_options());
         created.map_err(|error| self.failed(error))
     }
 
@@ -190,7 +190,7 @@ impl Output {
 
     /// The error of writing it.
     pub(super) fn failed(&self, error: SinkError) -> ContainerError {
-        ContainerError::file(&self.target, error)
+        ContainerError::file(&self.destination, error)
     }
 }
 

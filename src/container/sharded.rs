@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::error::{ContainerError, ShardsFault};
-use super::input::{Checkpoint, Input, Location, failed_source};
+use super::input::{Bytes, Checkpoint, Input, Location, failed_source};
 use super::pattern;
 use super::single::{self, open_bytes};
 use crate::format::shards::{MAX_INDEX, ShardIndex, ShardsError};
@@ -51,11 +52,11 @@ pub(super) fn open(
         if shard.contents.format != Format::Safetensors {
             return Err(failed(ShardsFault::NotSafetensors));
         }
-        let source::Opened::Random(source) = shard.bytes else {
+        let Bytes::Random(source) = shard.bytes else {
             return Err(failed(ShardsFault::NotAFile));
         };
         index.check_shard(number, &shard.contents).map_err(|error| unfit(location, error))?;
-        let pushed = joined.push(file.clone(), source);
+        let pushed = joined.push(file.clone(), Box::new(source));
         let base = pushed.map_err(|error| failed_source(location, error))?;
         tensors.extend(shard.contents.tensors.into_iter().map(|mut tensor| {
             tensor.part = number;
@@ -68,7 +69,7 @@ pub(super) fn open(
     let contents = Contents { format: Format::Sharded, tensors, metadata: all, header_len: 0 };
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let checkpoint = Some(Box::new(Checkpoint { name, index, metadata, starts }));
-    let bytes = source::Opened::Random(Box::new(joined));
+    let bytes = Bytes::Random(Arc::new(joined));
     Ok(Input { checkpoint, ..Input::of_file(location, bytes, contents) })
 }
 

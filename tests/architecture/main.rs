@@ -50,7 +50,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("crc32fast", &["source/inflate.rs", "sink/zip/"]),
     ("flate2", &["source/inflate.rs", "sink/zip/deflated.rs"]),
     ("globset", &["container/pattern.rs"]),
-    ("half", &["element/format.rs"]),
+    ("half", &["element/format.rs", "container/element.rs"]),
     ("indicatif", &["cli/report/progress.rs"]),
     ("libc", &["os/", "source/", "sink/", "container/edit.rs"]),
     ("memmap2", &["source/mmap.rs", "sink/writable_map.rs"]),

@@ -29,6 +29,7 @@ mod several;
 mod shards;
 
 // The library: inputs and outputs, and files that are right or wrong.
+mod examples;
 mod hostile;
 mod sinks;
 mod sources;

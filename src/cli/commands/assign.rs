@@ -1,6 +1,7 @@
 //! `tslice assign TARGET [INDEX] --value FILE`: NumPy's `target[index] = value`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use tslice::container::layout_of;
 use tslice::element::{self, ElementError};
@@ -42,8 +43,8 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     if args.to.dry_run {
         return print(&target.describe(&tensor, &shape, slice.bytes())?);
     }
-    let source: Box<dyn Source> = match origin {
-        Origin::Number(element) => Box::new(MemorySource(element)),
+    let source: Arc<dyn Source> = match origin {
+        Origin::Number(element) => Arc::new(MemorySource(element)),
         Origin::File(value) => value.into_kept(&target, &tensor)?,
     };
     let (to, from) = Runs::pair_in_memory_order(slice.runs(), view.runs());

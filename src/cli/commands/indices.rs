@@ -78,7 +78,7 @@ impl Indices {
     /// Their bytes; a pipe is read to its end.
     pub(super) fn into_source(self) -> Result<Arc<dyn Source>, Failure> {
         match self.bytes {
-            Bytes::File(input) => Ok(Arc::from(input.into_source()?)),
+            Bytes::File(mut input) => Ok(input.spool()?),
             Bytes::Read(source) => Ok(source),
         }
     }
@@ -90,7 +90,7 @@ impl Indices {
         written: &Tensor,
     ) -> Result<Arc<dyn Source>, Failure> {
         match self.bytes {
-            Bytes::File(input) => Ok(Arc::from(target.keep(*input, &self.tensor, written)?)),
+            Bytes::File(input) => Ok(target.keep(*input, &self.tensor, written)?),
             Bytes::Read(source) => Ok(source),
         }
     }

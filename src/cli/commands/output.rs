@@ -52,7 +52,7 @@ pub(super) fn describe(output: &Output, prepared: &Prepared) -> Result<String, F
     };
     Ok(format!(
         "would write {}: {what}, {} bytes of elements ({whole}), format {}\n",
-        FileName::from(output.target()),
+        FileName::from(output.destination()),
         prepared.bytes,
         format.name,
     ))
@@ -66,7 +66,7 @@ pub(super) fn write(
     quiet: bool,
 ) -> Result<(), Failure> {
     if !output.format().is_text {
-        refuse_terminal(output.target())?;
+        refuse_terminal(output.destination())?;
     }
     let progress = Progress::default();
     Ok(watch(&progress, prepared.bytes, quiet, || {

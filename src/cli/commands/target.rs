@@ -1,6 +1,7 @@
 //! A file that is changed by the flags of `assign` and `scatter`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use tslice::container::edit::{Edit, EditMode, EditOptions, Original, conversion};
 use tslice::container::{FileName, Input};
@@ -178,7 +179,7 @@ impl Value {
         self,
         target: &Target<'_>,
         written: &Tensor,
-    ) -> Result<Box<dyn Source>, Failure> {
+    ) -> Result<Arc<dyn Source>, Failure> {
         Ok(target.original.keep(self.input, &self.tensor, written)?)
     }
 }

@@ -1,0 +1,358 @@
+//! Tensors of a file as lazy handles: opened once, sliced, and only then read or written.
+
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+
+use super::element::{Element, ElementSink};
+use super::error::{Cause, ContainerError, FileName, ReadFault};
+use super::input::{Input, Location};
+use super::job::Job;
+use super::open::{OpenOptions, open as open_input};
+use super::options::{WriteOptions, available_threads};
+use super::output::{Item, Output};
+use super::take::{Gathered, Region, Take, layout};
+use crate::dtype::{DType, Endian, Scalar};
+use crate::execute::{Conversion, Progress};
+use crate::format::{self, Format};
+use crate::gather::{self, Gather, Indices};
+use crate::index::resolve::{Selection, resolve};
+use crate::index::{IndexExpr, numpy};
+use crate::shape::{self, Order};
+use crate::sink::Destination;
+use crate::source::{MemorySource, Source};
+
+/// An opened file, from which tensors are taken. Only its header has been read.
+#[derive(Clone)]
+pub struct TensorFile {
+    file: Arc<File>,
+}
+
+/// What all handles of a file share.
+struct File {
+    input: Input,
+    source: Arc<dyn Source>,
+}
+
+/// Open a file that holds tensors: `.npy`, `.npz`, `.safetensors`, the index of a sharded
+/// checkpoint. A pipe is copied to a temporary file.
+///
+/// # Errors
+/// No such file, no known format, a header that breaks its format's rules; see
+/// [`Cause`].
+pub fn open(path: impl AsRef<Path>) -> Result<TensorFile, ContainerError> {
+    TensorFile::open(&Location::Path(path.as_ref().to_owned()), &OpenOptions::default())
+}
+
+impl TensorFile {
+    /// Open a file or standard input: raw bytes, a given way of reading, some shards only.
+    ///
+    /// # Errors
+    /// As [`open`].
+    pub fn open(location: &Location, options: &OpenOptions) -> Result<TensorFile, ContainerError> {
+        let mut input = open_input(location, options)?;
+        let source = input.spool()?;
+        Ok(TensorFile { file: Arc::new(File { input, source }) })
+    }
+
+    /// The format of the file.
+    pub fn format(&self) -> Format {
+        self.file.input.contents.format
+    }
+
+    /// What is known of the file: its header, its metadata.
+    pub fn input(&self) -> &Input {
+        &self.file.input
+    }
+
+    /// All tensors, in the order of the file.
+    pub fn tensors(&self) -> impl Iterator<Item = Tensor> + '_ {
+        (0..self.file.input.contents.tensors.len()).map(|number| self.handle(number))
+    }
+
+    /// The tensor of that name, or the one whose name matches that glob.
+    ///
+    /// # Errors
+    /// [`SelectFault`](super::SelectFault): no such tensor, or several.
+    pub fn tensor(&self, name: &str) -> Result<Tensor, ContainerError> {
+        self.one(&[name.to_owned()])
+    }
+
+    /// The only tensor of the file, such as that of a `.npy`.
+    ///
+    /// # Errors
+    /// [`SelectFault`](super::SelectFault): the file holds none, or several.
+    pub fn only(&self) -> Result<Tensor, ContainerError> {
+        self.one(&[])
+    }
+
+    fn one(&self, patterns: &[String]) -> Result<Tensor, ContainerError> {
+        Ok(self.handle(self.file.input.find_one(patterns)?))
+    }
+
+    fn handle(&self, number: usize) -> Tensor {
+        Tensor { file: Arc::clone(&self.file), number }
+    }
+}
+
+/// A tensor of an opened file. Nothing of it is read before a [`Slice`] of it is.
+#[derive(Clone)]
+pub struct Tensor {
+    file: Arc<File>,
+    number: usize,
+}
+
+impl Tensor {
+    /// What the header says of it.
+    pub fn info(&self) -> &format::Tensor {
+        &self.file.input.contents.tensors[self.number]
+    }
+
+    /// Its name, where the format has names.
+    pub fn name(&self) -> Option<&str> {
+        self.info().name.as_deref()
+    }
+
+    /// The type of its elements.
+    pub fn dtype(&self) -> &DType {
+        &self.info().dtype
+    }
+
+    /// Its shape, in elements.
+    pub fn shape(&self) -> &[u64] {
+        &self.info().shape
+    }
+
+    /// What NumPy's indexing takes of it: `"[1, 2:4, None, ..., ::-1]"`.
+    ///
+    /// # Errors
+    /// [`Cause::Syntax`] for a text that is no index, [`Cause::Index`] for one that does not fit
+    /// the shape.
+    pub fn slice(&self, index: &str) -> Result<Slice, ContainerError> {
+        let parsed = numpy::parse(index).map_err(Cause::from)?;
+        self.slice_by(&parsed.expr)
+    }
+
+    /// The same for an index that is parsed already, or made of StridedSlice's numbers.
+    ///
+    /// # Errors
+    /// [`Cause::Index`] for an index that does not fit the shape.
+    pub fn slice_by(&self, index: &IndexExpr) -> Result<Slice, ContainerError> {
+        let selection = resolve(index, self.shape(), false)?;
+        let shape = selection.shape();
+        Ok(Slice { tensor: self.clone(), shape, what: What::Selection(selection) })
+    }
+
+    /// All of it.
+    ///
+    /// # Errors
+    /// Those of [`slice_by`](Tensor::slice_by); none, for the shapes of files.
+    pub fn all(&self) -> Result<Slice, ContainerError> {
+        self.slice_by(&IndexExpr::default())
+    }
+
+    /// NumPy's `take` along an axis: the slabs at these positions. A negative `axis` counts from
+    /// the end; positions out of range are an error of reading or writing.
+    ///
+    /// # Errors
+    /// [`Cause::Gather`]: indices that are no integers, no such axis.
+    pub fn take(
+        &self,
+        indices: impl Into<IndexTensor>,
+        axis: i64,
+    ) -> Result<Slice, ContainerError> {
+        self.gather(indices.into(), Some(axis))
+    }
+
+    /// TensorFlow's `gather_nd`: the slabs at the tuples on the last axis of the indices. The
+    /// result has shape `indices.shape[:-1] + shape[N:]` for tuples of N numbers.
+    ///
+    /// # Errors
+    /// [`Cause::Gather`]: indices that are no integers, tuples longer than the shape.
+    pub fn gather_nd(&self, indices: impl Into<IndexTensor>) -> Result<Slice, ContainerError> {
+        self.gather(indices.into(), None)
+    }
+
+    fn gather(&self, indices: IndexTensor, axis: Option<i64>) -> Result<Slice, ContainerError> {
+        let gather = indices.gather(self.info(), axis, Order::C)?;
+        let shape = gather.shape().to_vec();
+        Ok(Slice { tensor: self.clone(), shape, what: What::Gather(Box::new(indices), axis) })
+    }
+}
+
+/// An index tensor, in memory or in a file.
+#[derive(Clone)]
+pub struct IndexTensor {
+    info: format::Tensor,
+    bytes: Arc<dyn Source>,
+    file: Option<FileName>,
+}
+
+impl From<&Tensor> for IndexTensor {
+    fn from(tensor: &Tensor) -> IndexTensor {
+        IndexTensor {
+            info: tensor.info().clone(),
+            bytes: Arc::clone(&tensor.file.source),
+            file: Some((&tensor.file.input.location).into()),
+        }
+    }
+}
+
+impl From<&[i64]> for IndexTensor {
+    fn from(indices: &[i64]) -> IndexTensor {
+        let bytes: Vec<u8> = indices.iter().flat_map(|index| index.to_le_bytes()).collect();
+        let info = format::Tensor {
+            name: None,
+            dtype: DType::Scalar(Scalar::I64, Endian::Little),
+            shape: vec![indices.len() as u64],
+            order: Order::C,
+            part: 0,
+            offset: 0,
+            bytes: bytes.len() as u64,
+        };
+        IndexTensor { info, bytes: Arc::new(MemorySource(bytes)), file: None }
+    }
+}
+
+impl<const N: usize> From<&[i64; N]> for IndexTensor {
+    fn from(indices: &[i64; N]) -> IndexTensor {
+        indices.as_slice().into()
+    }
+}
+
+impl IndexTensor {
+    fn gather(
+        &self,
+        params: &format::Tensor,
+        axis: Option<i64>,
+        order: Order,
+    ) -> Result<Gather, ContainerError> {
+        let format::Tensor { dtype, shape, order: own, offset, .. } = &self.info;
+        let indices = Indices { dtype, shape, order: *own, offset: *offset };
+        let unit = params.dtype.swap_width() as u64;
+        let options = gather::Options { order, unit, ..gather::Options::default() };
+        Ok(match axis {
+            None => Gather::nd(&layout(params), &indices, &options)?,
+            Some(axis) => Gather::along(&layout(params), &indices, axis, &options)?,
+        })
+    }
+}
+
+/// Part of a tensor: a shape, and where its elements come from. Nothing of it has been read.
+#[derive(Clone)]
+pub struct Slice {
+    tensor: Tensor,
+    shape: Vec<u64>,
+    what: What,
+}
+
+/// Which elements.
+#[derive(Clone)]
+enum What {
+    Selection(Selection),
+    /// Those that an index tensor names, along an axis or as tuples.
+    Gather(Box<IndexTensor>, Option<i64>),
+}
+
+impl Slice {
+    /// Its shape, in elements.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The type of its elements.
+    pub fn dtype(&self) -> &DType {
+        self.tensor.dtype()
+    }
+
+    /// Its elements in memory, in C order; bytes of the other order are swapped.
+    ///
+    /// # Errors
+    /// [`ReadFault`] for a `T` that is not the dtype or for more elements than memory can hold,
+    /// positions out of range, an input that fails or is cut short.
+    pub fn read<T: Element>(&self) -> Result<Vec<T>, ContainerError> {
+        let tensor = self.tensor.info();
+        let endian = match &tensor.dtype {
+            DType::Scalar(scalar, endian) if *scalar == T::SCALAR => *endian,
+            dtype => {
+                let asked = T::SCALAR.name();
+                return Err(self.failed(ReadFault::DType { asked, dtype: dtype.clone() }));
+            }
+        };
+        let count = shape::element_count(&self.shape).and_then(|it| usize::try_from(it).ok());
+        let count = count.ok_or_else(|| self.failed(ReadFault::TooLarge))?;
+        let (sink, received) =
+            ElementSink::<T>::new(endian, count).ok_or_else(|| self.failed(ReadFault::TooLarge))?;
+        let takes = [self.take(Order::C, Conversion::None, 0)?];
+        let progress = Progress::default();
+        let job = Job::into_sink(Box::new(sink), &takes, available_threads(), &progress)?;
+        self.copy(&job, &takes)?;
+        job.commit()?;
+        let mut received = received.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(std::mem::take(&mut received.elements))
+    }
+
+    /// Write it to a new file, whose name tells the format: `.npy`, `.npz`, `.safetensors`,
+    /// `.bin`, `.csv`, `.txt`, `.json`. The file appears when it is complete.
+    ///
+    /// # Errors
+    /// A file that exists or cannot be written, a dtype that the format lacks, positions out of
+    /// range, an input that fails or is cut short.
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), ContainerError> {
+        self.write_with(path, &WriteOptions::default())
+    }
+
+    /// The same with options: another format, a file that is replaced, a name.
+    ///
+    /// # Errors
+    /// As [`write`](Slice::write), and options that do not apply to the format.
+    pub fn write_with(
+        &self,
+        path: impl AsRef<Path>,
+        options: &WriteOptions,
+    ) -> Result<(), ContainerError> {
+        let destination = Destination::Path(path.as_ref().to_owned());
+        let output = Output::new(destination, options.clone())?;
+        let (tensor, input) = (self.tensor.info(), &self.tensor.file.input);
+        let item = Item {
+            name: &output.tensor_name(tensor, &input.location, true),
+            dtype: &tensor.dtype,
+            shape: self.shape.clone(),
+            part: tensor.part,
+        };
+        let prepared = output.prepare(&[item], &input.contents.metadata, None)?;
+        let places = prepared.tensors.iter().zip(&prepared.starts);
+        let takes = places.map(|(to, &at)| self.take(options.order, to.conversion, at));
+        let takes: Vec<Take> = takes.collect::<Result<_, _>>()?;
+        let progress = Progress::default();
+        let job = Job::begin(&output, &prepared, &takes, &progress)?;
+        self.copy(&job, &takes)?;
+        job.commit()
+    }
+
+    fn copy(&self, job: &Job<'_>, takes: &[Take]) -> Result<(), ContainerError> {
+        let File { input, source } = self.tensor.file.as_ref();
+        job.copy_random(input, source.as_ref(), takes)
+    }
+
+    /// Its bytes on their way to position `at` of an output.
+    fn take(&self, order: Order, conversion: Conversion, at: u64) -> Result<Take, ContainerError> {
+        let tensor = self.tensor.info();
+        let region = match &self.what {
+            What::Selection(selection) => Region::of(tensor, selection, order)?,
+            What::Gather(indices, axis) => Region::Gather(Box::new(Gathered {
+                gather: indices.gather(tensor, *axis, order)?,
+                indices: Arc::clone(&indices.bytes),
+                file: indices.file.clone(),
+            })),
+        };
+        Ok(Take { part: tensor.part, region, conversion, at })
+    }
+
+    fn failed(&self, fault: ReadFault) -> ContainerError {
+        let error = ContainerError::file(&self.tensor.file.input.location, fault);
+        match self.tensor.name() {
+            Some(name) => error.of_tensor(name),
+            None => error,
+        }
+    }
+}
