@@ -19,7 +19,7 @@
 //! assert_eq!(rows.byte_bounds(), 100..124);
 //! let rows = rows.coalesced();
 //! assert_eq!((&rows.axes[..], rows.run), (&[Axis { len: 3, stride: 10 }][..], 4));
-//! assert_eq!(rows.positions().collect::<Vec<_>>(), [100, 110, 120]);
+//! assert_eq!(rows.starts().collect::<Vec<_>>(), [100, 110, 120]);
 //! let mut boxes = vec![];
 //! rows.split(2..8, &mut |part| Ok::<(), ()>(boxes.push((part.offset, part.bytes())))).unwrap();
 //! assert_eq!(boxes, [(102, 2), (110, 4)]);
@@ -82,13 +82,8 @@ impl Runs {
     }
 
     /// Where each run begins, in the order of the dense bytes.
-    pub fn positions(&self) -> Positions<'_> {
-        positions(&self.axes, self.offset)
-    }
-
-    /// Where run `number` begins.
-    pub fn position(&self, number: u64) -> i64 {
-        self.offset + distance(&self.axes, number)
+    pub fn starts(&self) -> RunStarts<'_> {
+        starts(&self.axes, self.offset)
     }
 
     /// The range of bytes of the only run, where it is repeated along all axes.
@@ -202,14 +197,14 @@ pub(crate) fn distance(axes: &[Axis], number: u64) -> i64 {
 }
 
 /// The position of each item along `axes` (outermost first), the first at `at`.
-pub(crate) fn positions(axes: &[Axis], at: i64) -> Positions<'_> {
+pub(crate) fn starts(axes: &[Axis], at: i64) -> RunStarts<'_> {
     let left = dense_bytes(axes, 1);
-    Positions { axes, indices: [0; MAX_NDIM], at, left }
+    RunStarts { axes, indices: [0; MAX_NDIM], at, left }
 }
 
-/// An iterator over positions, the last axis fastest.
+/// An iterator over where runs begin, the last axis fastest.
 #[derive(Clone, Debug)]
-pub struct Positions<'a> {
+pub struct RunStarts<'a> {
     axes: &'a [Axis],
     /// The index of the next item on each axis.
     indices: [u64; MAX_NDIM],
@@ -218,7 +213,7 @@ pub struct Positions<'a> {
     left: u64,
 }
 
-impl Iterator for Positions<'_> {
+impl Iterator for RunStarts<'_> {
     type Item = i64;
 
     #[inline]
@@ -302,11 +297,11 @@ mod tests {
             let bounds = runs.byte_bounds();
             prop_assert_eq!(expected.iter().min(), Some(&bounds.start));
             prop_assert_eq!(expected.iter().max(), Some(&(bounds.end - 1)));
-            let starts: Vec<i64> = runs.positions().collect();
+            let starts: Vec<i64> = runs.starts().collect();
             let step = runs.run as usize;
             prop_assert_eq!(&starts, &expected.iter().copied().step_by(step).collect::<Vec<_>>());
             for (number, &start) in starts.iter().enumerate() {
-                prop_assert_eq!(runs.position(number as u64), start);
+                prop_assert_eq!(runs.offset + distance(&runs.axes, number as u64), start);
             }
             let end = range.0.max(range.1).min(runs.bytes());
             let range = range.0.min(range.1).min(end)..end;
@@ -341,6 +336,6 @@ mod tests {
         let axes = vec![Axis { len: 1 << 40, stride: 1 }, Axis { len: 0, stride: 9 }];
         let axes = [axes, vec![Axis { len: 1 << 40, stride: 1 }]].concat();
         let runs = Runs { offset: 0, axes, run: 8 };
-        assert_eq!((runs.bytes(), runs.coalesced().bytes(), runs.positions().count()), (0, 0, 0));
+        assert_eq!((runs.bytes(), runs.coalesced().bytes(), runs.starts().count()), (0, 0, 0));
     }
 }

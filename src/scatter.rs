@@ -138,11 +138,7 @@ impl Scatter {
     }
 
     /// The target's side, for the executor: `sink` must take bytes in any order.
-    pub fn into_target<'a>(
-        &'a self,
-        sink: &'a dyn Sink,
-        indices: &'a dyn Source,
-    ) -> ScatterSink<'a> {
+    pub fn sink<'a>(&'a self, sink: &'a dyn Sink, indices: &'a dyn Source) -> ScatterSink<'a> {
         ScatterSink { scatter: self, sink, indices }
     }
 }

@@ -8,7 +8,7 @@ use super::fill::read_runs;
 use super::unpack::{each_run, unpack};
 use super::{FillError, Pieces};
 use crate::plan::{OutputRows, row_piece_bytes};
-use crate::runs::{Runs, byte_bounds, positions};
+use crate::runs::{Runs, byte_bounds, starts};
 use crate::sink::{Sink, SinkError, WritableMap, WriteOrder};
 use crate::source::Source;
 
@@ -142,7 +142,7 @@ fn write_mapped(shared: &WritableMap, runs: &Runs, bytes: &[u8]) -> bool {
         }
         _ => (&axes[..], 0..run as i64),
     };
-    let rows = positions(outer, offset);
+    let rows = starts(outer, offset);
     let ready = shared.populate(rows.map(|at| (at + row.start) as u64..(at + row.end) as u64));
     if ready {
         unpack(axes, run, bytes, cells, (offset - bounds.start) as usize);

@@ -62,12 +62,12 @@ fn prefetch(runs: Option<Runs>, source: &dyn Source) {
         return;
     }
     let sampled = |number: u64| number.is_multiple_of(ranges / SAMPLES + 1) || number == ranges;
-    let mut samples = (1..).zip(runs.positions()).filter(|&(number, _)| sampled(number));
+    let mut samples = (1..).zip(runs.starts()).filter(|&(number, _)| sampled(number));
     // the last byte tells, since what was read before may extend into the first ones
     if samples.all(|(_, at)| source.is_cached(at as u64 + runs.run - 1)) {
         return;
     }
-    for at in runs.positions() {
+    for at in runs.starts() {
         source.advise(at as u64..at as u64 + runs.run, Advice::WillNeed);
     }
 }

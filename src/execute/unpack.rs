@@ -16,7 +16,7 @@
 
 use std::cell::Cell;
 
-use crate::runs::{Axis, positions};
+use crate::runs::{Axis, starts};
 
 /// Copy the bytes of `input`, run after run of `run` bytes, to where the runs lie along `axes`
 /// (outermost first), the first at position `first` of `output`.
@@ -26,7 +26,7 @@ pub fn unpack(axes: &[Axis], run: u64, input: &[u8], output: &[Cell<u8>], first:
         return;
     };
     let row_bytes = inner.len as usize * run as usize;
-    for (at, row) in positions(outer, first as i64).zip(input.chunks_exact(row_bytes)) {
+    for (at, row) in starts(outer, first as i64).zip(input.chunks_exact(row_bytes)) {
         unpack_row(inner.stride, run as usize, row, output, at);
     }
 }
@@ -43,7 +43,7 @@ pub(crate) fn each_run<E>(
     mut write: impl FnMut(i64, &[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
     let runs = input.chunks_exact(run as usize);
-    positions(axes, first).zip(runs).try_for_each(|(at, bytes)| write(at, bytes))
+    starts(axes, first).zip(runs).try_for_each(|(at, bytes)| write(at, bytes))
 }
 
 /// Copy one row of runs, `stride` bytes apart.

@@ -49,7 +49,7 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let target = target.begin()?;
     let pieces = scatter.pieces();
     let transfer = Transfer { source: source.as_ref(), pieces: &pieces, conversion, at: 0 };
-    target.run(transfer, &scatter.into_target(target.patch(), positions), &args.values)?;
+    target.run(transfer, &scatter.sink(target.patch(), positions), &args.values)?;
     target.finish()
 }
 

@@ -19,7 +19,7 @@
 //! ```
 
 use crate::plan::transposed_axis;
-use crate::runs::{Axis, dense_bytes, positions};
+use crate::runs::{Axis, dense_bytes, starts};
 
 mod shuffle;
 mod transpose;
@@ -84,7 +84,7 @@ fn transpose(axes: &[Axis], along: usize, run: u64, input: &[u8], first: usize, 
     let between = &axes[along + 1..axes.len() - 1];
     each_row(&axes[..along], whole, first, out, |at, rest| {
         let mut done = 0;
-        for at in positions(between, at) {
+        for at in starts(between, at) {
             let out = &mut rest[done..whole];
             match run {
                 1 => matrix.transpose::<1>(input, at, out),
@@ -116,7 +116,7 @@ fn each_row(
     mut row: impl FnMut(i64, &mut [u8]),
 ) {
     let mut done = 0;
-    for at in positions(axes, first as i64) {
+    for at in starts(axes, first as i64) {
         row(at, &mut out[done..]);
         done += row_bytes;
     }

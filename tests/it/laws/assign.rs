@@ -251,7 +251,7 @@ proptest! {
         scatter.positions().check(&indices, threads).unwrap();
         let pieces = scatter.pieces();
         let copy = Transfer { source: &source, pieces: &pieces, conversion: Conversion::None, at: 0 };
-        let sink = scatter.into_target(&patch, &indices);
+        let sink = scatter.sink(&patch, &indices);
         execute::run(&[copy], &sink, threads, &Progress::default()).unwrap();
         patch.finish(false).unwrap();
         prop_assert!(fs::read(kept.path()).unwrap() == expected);
