@@ -56,8 +56,11 @@ impl Element for bool {
 /// A sink that decodes bytes to elements, in order.
 pub(super) struct ElementSink<T> {
     endian: Endian,
-    received: Arc<Mutex<Received<T>>>,
+    received: Shared<T>,
 }
+
+/// What a sink and the reader of its elements share.
+pub(super) type Shared<T> = Arc<Mutex<Received<T>>>;
 
 /// What an [`ElementSink`] has received so far.
 pub(super) struct Received<T> {
@@ -69,10 +72,7 @@ pub(super) struct Received<T> {
 impl<T: Element> ElementSink<T> {
     /// A sink with room for `count` elements, and what it will have received; `None` where there
     /// is not that much memory.
-    pub(super) fn new(
-        endian: Endian,
-        count: usize,
-    ) -> Option<(ElementSink<T>, Arc<Mutex<Received<T>>>)> {
+    pub(super) fn new(endian: Endian, count: usize) -> Option<(ElementSink<T>, Shared<T>)> {
         let (mut elements, partial) = (Vec::new(), Vec::new());
         elements.try_reserve_exact(count).ok()?;
         let received = Arc::new(Mutex::new(Received { elements, partial }));

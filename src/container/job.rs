@@ -221,7 +221,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Look at all indices of all takes, as [`write`] does where the output cannot be taken back.
+/// Look at all indices of all takes, as [`write()`] does where the output cannot be taken back.
 ///
 /// # Errors
 /// The first bad position, or what kept the indices from being read.

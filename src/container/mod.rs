@@ -2,7 +2,7 @@
 //!
 //! An [`Input`] is opened by [`open`]: `.npy`, `.npz`, `.safetensors`, a sharded checkpoint, raw
 //! bytes, a file or a pipe. An [`Output`] has a place, a format (one of [`layout::FORMATS`]) and
-//! options. [`write`] copies what is taken of the one into the other, and [`edit`] changes a file.
+//! options. [`write()`] copies what is taken of the one into the other, and [`edit`] changes a file.
 //! Errors say which file, which tensor and why ([`ContainerError`]); flags and the words around
 //! them are the command line's.
 

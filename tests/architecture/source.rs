@@ -54,7 +54,12 @@ impl Source {
 
 /// The code of a file: without comments, texts, and the tests at its end.
 fn code(text: &str) -> String {
-    let text = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap();
+    let is_tests = |(at, marker): &(usize, &str)| {
+        let line = text[at + marker.len()..].lines().next().unwrap_or_default();
+        line.contains("mod ") && line.ends_with('{')
+    };
+    let tests = text.match_indices("\n#[cfg(test)]\n").find(is_tests);
+    let text = &text[..tests.map_or(text.len(), |(at, _)| at)];
     let mut code = String::new();
     let mut chars = text.chars().peekable();
     while let Some(char) = chars.next() {
