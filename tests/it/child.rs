@@ -1,8 +1,7 @@
 //! Tests that need a process of their own: this binary, started anew with one test in it.
 //!
-//! Such a test is ignored, so that nothing else runs it, and begins with `let Some(..) = env(..)`
-//! or the like, so that `cargo test -- --ignored` passes over it. A test that is not ignored
-//! starts it:
+//! Such a test is ignored, so that nothing else runs it, and returns at once where it is not in
+//! such a process, for `cargo test -- --ignored`. A test that is not ignored starts it:
 //!
 //! ```text
 //! child(child_umask, "umask 077; \"$@\"").env("TSLICE_TEST_OUT", folder).status()
