@@ -11,7 +11,6 @@
 //! of the first piece is reported.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::plan::OutputRows;
 #[cfg(doc)]
@@ -25,6 +24,7 @@ mod fill;
 mod forward;
 pub mod pack;
 mod parallel;
+mod progress;
 pub mod unpack;
 
 pub(crate) use assign::write_runs;
@@ -34,6 +34,7 @@ pub use error::{BadPosition, ExecuteError, FillError};
 pub(crate) use fill::read_runs;
 pub use forward::{WINDOW_BYTES, run_forward};
 pub use parallel::run;
+pub use progress::Progress;
 
 /// One part of a job: bytes of one source, on their way to one place in the output.
 pub struct Transfer<'a> {
@@ -80,22 +81,5 @@ pub trait Pieces: Sync {
     /// it would be wasted.
     fn sparse_range(&self) -> Option<Range<u64>> {
         None
-    }
-}
-
-/// How far a job is, to be watched from another thread.
-#[derive(Debug, Default)]
-pub struct Progress {
-    written: AtomicU64,
-}
-
-impl Progress {
-    /// The bytes of output written so far.
-    pub fn written(&self) -> u64 {
-        self.written.load(Ordering::Relaxed)
-    }
-
-    fn add(&self, bytes: u64) {
-        self.written.fetch_add(bytes, Ordering::Relaxed);
     }
 }

@@ -20,18 +20,22 @@ use crate::dtype::{DType, Endian, Scalar};
 use crate::index::resolve::{AxisSelection, Selection};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::{Axis, Runs, coalesce};
-use crate::shape::{self, AsList, MAX_NDIM, Order};
+use crate::shape::{self, MAX_NDIM, Order};
 use crate::source::MemorySource;
 use crate::view::{Layout, ViewError};
 
 mod check;
 mod copy;
+mod error;
+mod page_cache;
 mod pieces;
 mod positions;
 mod prefetch;
 mod ravel;
 
+pub use error::GatherError;
 pub use pieces::GatherPieces;
+use positions::check_batch;
 pub use positions::{DROPPED, Indices, OutOfRange, Positions};
 
 /// How to gather.
@@ -104,85 +108,6 @@ enum RowPartition {
     Rows(u64),
     /// Parts of one slab, whose offset is 0 in this plan.
     Slab(Box<Plan>),
-}
-
-/// Why a gather is not possible.
-#[derive(Debug, thiserror::Error)]
-pub enum GatherError {
-    /// The indices are of a type that is no integer.
-    #[error("indices must be integers, not {0}")]
-    NotIntegers(String),
-    /// A scalar cannot hold tuples.
-    #[error("indices must have an axis of tuples, but have shape []")]
-    NoTuples,
-    /// Tuples with more numbers than there are axes.
-    #[error(
-        "indices of shape {} hold tuples of {} numbers, but params of shape {} have {} axes{}",
-        AsList(indices), indices.last().unwrap_or(&0), AsList(params), params.len(),
-        if *batch_dims > 0 { format!(" after {batch_dims} of batches") } else { String::new() }
-    )]
-    LongTuples {
-        /// The shape of the indices.
-        indices: Vec<u64>,
-        /// The shape of the params.
-        params: Vec<u64>,
-        /// How many axes are left to the batches.
-        batch_dims: usize,
-    },
-    /// More batch axes than one of the two tensors has.
-    #[error(
-        "{batch_dims} batch dims are too many: at most {most} fit {what} of shape {}",
-        AsList(shape)
-    )]
-    BatchDims {
-        /// How many were asked for.
-        batch_dims: usize,
-        /// How many there can be.
-        most: usize,
-        /// Whose shape it is.
-        what: &'static str,
-        /// The shape.
-        shape: Vec<u64>,
-    },
-    /// The gathered axis would be one of the batches'.
-    #[error("{batch_dims} batch dims are too many: axis {axis} cannot be gathered among them")]
-    BatchAxis {
-        /// How many were asked for.
-        batch_dims: usize,
-        /// The axis to gather along.
-        axis: usize,
-    },
-    /// Batches of different shapes.
-    #[error(
-        "params of shape {} and indices of shape {} differ in axis {axis} of the batches",
-        AsList(params),
-        AsList(indices)
-    )]
-    BatchShape {
-        /// The shape of the params.
-        params: Vec<u64>,
-        /// The shape of the indices.
-        indices: Vec<u64>,
-        /// The first axis that differs.
-        axis: usize,
-    },
-    /// An axis that the params lack.
-    #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
-    Axis {
-        /// The axis.
-        axis: i64,
-        /// How many the params have.
-        ndim: usize,
-    },
-    /// Nothing to clip or wrap to.
-    #[error("axis {0} of the params has length 0: it has no position to clip or wrap to")]
-    EmptyAxis(usize),
-    /// A result that NumPy could not hold.
-    #[error("number of dimensions must be within [0, {MAX_NDIM}], the result would have {0}")]
-    TooManyAxes(usize),
-    /// Sizes past 63 bits, or slabs that would cut a byte.
-    #[error(transparent)]
-    View(#[from] ViewError),
 }
 
 impl Gather {
@@ -428,28 +353,4 @@ fn slab_runs(params: &Layout<'_>, first: i64, axes: &[Axis]) -> Result<Runs, Vie
         axis.stride = params.bytes(axis.stride)?;
     }
     Ok(Runs { offset, axes, run: params.bytes(run as i64)? as u64 })
-}
-
-/// Check the batch dimensions, which exclude the last axis of params and the last `own` of indices.
-fn check_batch(
-    params: &[u64],
-    indices: &[u64],
-    batch_dims: usize,
-    own: usize,
-) -> Result<(), GatherError> {
-    for (what, shape, own) in [("indices", indices, own), ("params", params, 1)] {
-        let most = shape.len().saturating_sub(own);
-        if batch_dims > most {
-            let shape = shape.to_vec();
-            return Err(GatherError::BatchDims { batch_dims, most, what, shape });
-        }
-    }
-    match (0..batch_dims).find(|&axis| params[axis] != indices[axis]) {
-        Some(axis) => Err(GatherError::BatchShape {
-            params: params.to_vec(),
-            indices: indices.to_vec(),
-            axis,
-        }),
-        None => Ok(()),
-    }
 }

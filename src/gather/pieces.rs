@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::copy::{copy_rows, read_rows};
-use super::prefetch::{AHEAD, PageCache};
+use super::page_cache::{AHEAD, PageCache};
 use super::{DROPPED, Gather, RowAxis, RowPartition};
 use crate::execute::{FillError, Pieces, read_runs};
 use crate::plan::OutputRows;

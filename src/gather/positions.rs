@@ -8,8 +8,8 @@
 
 use std::ops::Range;
 
+use super::error::GatherError;
 use super::ravel::{Integers, Ravel};
-use super::{GatherError, check_batch};
 use crate::dtype::DType;
 use crate::execute::{BadPosition, FillError, read_runs};
 use crate::runs::{Axis, Runs, unravel_index};
@@ -307,6 +307,30 @@ fn indexed_axes(params: &Layout<'_>, axes: Range<usize>) -> Result<Vec<Axis>, Ga
         Ok(Axis { len, stride })
     };
     axes.map(indexed).collect()
+}
+
+/// Check the batch dimensions, which exclude the last axis of params and the last `own` of indices.
+pub(super) fn check_batch(
+    params: &[u64],
+    indices: &[u64],
+    batch_dims: usize,
+    own: usize,
+) -> Result<(), GatherError> {
+    for (what, shape, own) in [("indices", indices, own), ("params", params, 1)] {
+        let most = shape.len().saturating_sub(own);
+        if batch_dims > most {
+            let shape = shape.to_vec();
+            return Err(GatherError::BatchDims { batch_dims, most, what, shape });
+        }
+    }
+    match (0..batch_dims).find(|&axis| params[axis] != indices[axis]) {
+        Some(axis) => Err(GatherError::BatchShape {
+            params: params.to_vec(),
+            indices: indices.to_vec(),
+            axis,
+        }),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

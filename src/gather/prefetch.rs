@@ -5,15 +5,12 @@
 //! faults are the cost, and mapping all pages at once is cheaper. A sample of the rows tells which
 //! case it is. Nothing here can fail or change a byte.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
+use super::page_cache::{AHEAD, State};
 use super::{DROPPED, GatherPieces};
 use crate::runs::{byte_bounds, span_bytes};
 use crate::source::{Advice, Source};
-
-/// How many rows are prefetched ahead of those that are copied.
-pub(super) const AHEAD: u64 = 1024;
 
 /// The sample: so many rows at each of so many places.
 const NEIGHBOURS: usize = 16;
@@ -27,24 +24,6 @@ const AROUND: u64 = 64 << 10;
 
 /// What is mapped in one call, in bytes.
 const CHUNK: u64 = 16 << 20;
-
-/// What is known of the params' pages.
-#[derive(Debug, Default)]
-pub(super) struct PageCache {
-    state: OnceLock<State>,
-    /// How many chunks of the params were mapped.
-    mapped: AtomicU64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// All the sample is in memory.
-    Cached,
-    /// The same, and the rows lie densely in a map.
-    Dense,
-    /// Some of it must be read from the disk.
-    Cold,
-}
 
 impl GatherPieces<'_> {
     /// Called before the rows from row `first` on are copied; `fresh` where nobody has prefetched

@@ -2,9 +2,11 @@
 //!
 //! Both compute a piece from its number, and divide lengths evenly, so that no piece is tiny.
 
-use super::prefetch::PANEL_BYTES;
-use super::{OutputRows, Piece, Tiling};
+use super::piece::{OutputRows, Piece, Tiling};
 use crate::runs::{Axis, Runs, dense_bytes, distance, unravel_index};
+
+/// The most of the input that a panel may need, in bytes.
+pub(super) const PANEL_BYTES: u64 = 32 << 20;
 
 /// How a plan's output is divided.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,9 +14,6 @@ const AHEAD_BYTES: u64 = 32 << 20;
 /// The longest range to prefetch at once; what is spread wider is left to the kernel's readahead.
 const RANGE_BYTES: u64 = 32 << 20;
 
-/// The most of the input that a panel may need, in bytes.
-pub(super) const PANEL_BYTES: u64 = 32 << 20;
-
 /// Stretches nearer than this are prefetched with the gap between them, in bytes.
 const NEAR_BYTES: u64 = 16 << 10;
 

@@ -13,18 +13,12 @@
 //! # Ok::<(), tslice::sink::SinkError>(())
 //! ```
 
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
 
-use rustix::fs::{Access, AtFlags, accessat};
-
-use self::resolve::Resolved;
-use self::spooled::SpooledSink;
-use crate::os::stdio::{StdStream, closed_at_start};
-
 mod copy_file;
+mod create;
 mod file;
 mod folder;
 mod in_place;
@@ -35,6 +29,7 @@ mod temp_name;
 mod writable_map;
 mod zip;
 
+pub use create::{check, create, create_copy};
 pub use file::FileSink;
 pub use folder::FolderSink;
 pub use in_place::InPlaceFile;
@@ -112,75 +107,6 @@ pub struct SinkOptions {
     /// The length of the output in bytes, if it is known: the space is allocated at once, and
     /// `commit` refuses any other length.
     pub len: Option<u64>,
-}
-
-/// Open an output.
-///
-/// # Errors
-/// [`SinkError::AlreadyExists`], [`SinkError::IsADirectory`], [`SinkError::StdoutClosed`]; the operating
-/// system's errors, such as a missing directory or a full disk, as [`SinkError::Os`].
-pub fn create(target: &Destination, options: SinkOptions) -> Result<Box<dyn Sink>, SinkError> {
-    let path = match target {
-        Destination::Stdout => return Ok(Box::new(StreamSink::stdout(options)?)),
-        Destination::Path(path) => path,
-    };
-    match resolve::resolve(path)? {
-        Resolved::Stdout => Ok(Box::new(StreamSink::stdout(options)?)),
-        Resolved::Special(stream) => Ok(Box::new(StreamSink::open(&stream, options)?)),
-        Resolved::File(entry) => Ok(Box::new(FileSink::at(entry, options, file::Naming::Unnamed)?)),
-    }
-}
-
-/// Open an output that starts as a copy of the first `len` bytes of `original`. Changes are written
-/// through the returned [`InPlaceFile`], which must be finished before `commit`. For a pipe, the copy
-/// is made in a temporary file and `commit` sends it.
-///
-/// # Errors
-/// Those of [`create`], [`SinkError::OriginalTruncated`], and [`SinkError::Copy`] if `original` cannot
-/// be read or the copy does not fit on the disk.
-pub fn create_copy(
-    target: &Destination,
-    options: SinkOptions,
-    (original, len): (&File, u64),
-) -> Result<(Box<dyn Sink>, InPlaceFile), SinkError> {
-    let place = match target {
-        Destination::Stdout => Resolved::Stdout,
-        Destination::Path(path) => resolve::resolve(path)?,
-    };
-    let pipe = match place {
-        Resolved::File(entry) => {
-            let mut sink = FileSink::at(entry, options, file::Naming::Unnamed)?;
-            let patch = sink.fill_from(original, len)?;
-            return Ok((Box::new(sink), patch));
-        }
-        Resolved::Stdout => StreamSink::stdout(options)?,
-        Resolved::Special(stream) => StreamSink::open(&stream, options)?,
-    };
-    let (sink, patch) = SpooledSink::copy_of(original, len, pipe)?;
-    Ok((Box::new(sink), patch))
-}
-
-/// Make the checks of [`create`] without creating anything (`--dry-run`).
-///
-/// # Errors
-/// Those of [`create`], except those that show only in writing, such as a full disk.
-pub fn check(target: &Destination, options: SinkOptions) -> Result<(), SinkError> {
-    let place = match target {
-        Destination::Stdout => Resolved::Stdout,
-        Destination::Path(path) => resolve::resolve(path)?,
-    };
-    let writable = |dir, name, access| {
-        accessat(dir, name, access, AtFlags::EACCESS).map_err(SinkError::os("cannot be created"))
-    };
-    match place {
-        Resolved::Stdout if closed_at_start(StdStream::Output) => Err(SinkError::StdoutClosed),
-        Resolved::Stdout => Ok(()),
-        Resolved::Special(stream) => writable(&stream.dir, &*stream.name, Access::WRITE_OK),
-        Resolved::File(entry) => {
-            entry.check_overwrite(options)?;
-            writable(&entry.dir, ".".as_ref(), Access::WRITE_OK | Access::EXEC_OK)
-        }
-    }
 }
 
 /// Why an output could not be written. Messages don't name the output: the caller adds the path.

@@ -28,6 +28,7 @@ mod offset;
 mod open;
 mod pread;
 mod reader;
+mod spool;
 mod stream;
 
 pub use concat::ConcatSource;
@@ -38,7 +39,8 @@ pub use offset::OffsetSource;
 pub use open::{IoMode, OpenError, Opened, open, open_stdin};
 pub use pread::PreadSource;
 pub use reader::Reader;
-pub use stream::{Stream, spool, spool_range};
+pub use spool::{spool, spool_range};
+pub use stream::Stream;
 
 /// Bytes with random access, for several threads at once.
 pub trait Source: Send + Sync {
@@ -121,16 +123,6 @@ pub trait Forward: Read {
     /// # Errors
     /// [`SourceError::UnexpectedEnd`] if there were fewer, and [`SourceError::Io`].
     fn skip(&mut self, count: u64) -> Result<(), SourceError>;
-}
-
-impl Forward for Stream {
-    fn position(&self) -> u64 {
-        Stream::position(self)
-    }
-
-    fn skip(&mut self, count: u64) -> Result<(), SourceError> {
-        Stream::skip(self, count)
-    }
 }
 
 /// How a range of a [`Source`] is going to be used.

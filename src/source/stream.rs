@@ -1,19 +1,17 @@
 //! A pipe or a character device, which is read once, in order.
 //!
-//! A [`Stream`] counts its position and skips bytes without copying them. [`spool`] writes the rest
-//! of it to an unnamed temporary file, for jobs that need random access.
+//! A [`Stream`] counts its position and skips bytes without copying them. [`spool`](super::spool())
+//! writes the rest of it to an unnamed temporary file, for jobs that need random access.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
-use std::ops::Range;
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::OwnedFd;
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::pipe::{SpliceFlags, splice};
 
-use super::open::open_regular;
-use super::{IoMode, Source, SourceError};
+use super::{Forward, SourceError};
 use crate::os;
 
 /// Buffer size in bytes: fits the second-level cache.
@@ -136,44 +134,12 @@ impl Read for Stream {
     }
 }
 
-/// Write the rest of a stream to an unnamed file in `TMPDIR` and map it. Byte 0 of the source is
-/// the stream's next byte. The file has no name, so it vanishes with the source or the process.
-///
-/// # Errors
-/// [`SourceError::Io`] if the stream cannot be read, [`SourceError::Spool`] if the file
-/// cannot be written.
-pub fn spool(mut stream: impl Read) -> Result<Box<dyn Source>, SourceError> {
-    let dir = std::env::temp_dir();
-    let spool = |error| SourceError::Spool { dir: dir.clone(), error };
-    let mut file = tempfile::tempfile_in(&dir).map_err(spool)?;
-    let mut piece = vec![0; PIECE];
-    let mut len = 0;
-    loop {
-        let count = stream.read(&mut piece)?;
-        if count == 0 {
-            return open_regular(file, 0, len, IoMode::Auto).map_err(spool);
-        }
-        file.write_all(&piece[..count]).map_err(spool)?;
-        len += count as u64;
+impl Forward for Stream {
+    fn position(&self) -> u64 {
+        Stream::position(self)
     }
-}
 
-/// Copy a range (bytes) of a source to an unnamed file in `TMPDIR`, because the source is going to
-/// be overwritten. Byte 0 of the result is the first of the range.
-///
-/// # Errors
-/// Those of [`Source::window`], and [`SourceError::Spool`].
-pub fn spool_range(source: &dyn Source, range: Range<u64>) -> Result<Box<dyn Source>, SourceError> {
-    let dir = std::env::temp_dir();
-    let spool = |error| SourceError::Spool { dir: dir.clone(), error };
-    let mut file = tempfile::tempfile_in(&dir).map_err(spool)?;
-    let mut scratch = Vec::new();
-    let mut at = range.start;
-    while at < range.end {
-        let end = range.end.min(at + PIECE as u64);
-        file.write_all(source.window(at..end, &mut scratch)?).map_err(spool)?;
-        at = end;
+    fn skip(&mut self, count: u64) -> Result<(), SourceError> {
+        Stream::skip(self, count)
     }
-    source.verify()?;
-    open_regular(file, 0, range.end - range.start, IoMode::Auto).map_err(spool)
 }

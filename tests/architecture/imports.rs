@@ -115,7 +115,7 @@ fn absolute(path: &[String], file: &File, modules: &BTreeMap<Name, String>) -> O
 }
 
 fn read(source: &Source, modules: &BTreeMap<Name, String>) -> File {
-    let (uses, code) = split_uses(&source.code);
+    let (uses, code) = split_uses(&without_inner_modules(&source.code));
     let declares = |line: &&str| {
         let line = line.trim_start().trim_start_matches("pub ").trim_start_matches("pub(crate) ");
         line.starts_with("mod ") && line.ends_with(';')
@@ -138,6 +138,24 @@ fn read(source: &Source, modules: &BTreeMap<Name, String>) -> File {
         }
     }
     file
+}
+
+/// The code, in which what an inner module calls `super` is this file itself.
+fn without_inner_modules(code: &str) -> String {
+    let Some((at, open)) = code.match_indices("mod ").find_map(|(at, _)| {
+        let open = at + code[at..].find(['{', ';', '\n'])?;
+        code[open..].starts_with('{').then_some((at, open))
+    }) else {
+        return code.to_owned();
+    };
+    let mut depth = 0;
+    let end = code[open..].find(|c| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        depth == 0
+    });
+    let end = end.map_or(code.len(), |end| open + end);
+    let inner = code[open..end].replace("super::", "self::");
+    format!("{}{inner}{}", &code[..at], without_inner_modules(&code[end..]))
 }
 
 /// The trees of all `use`, and whether each is a re-export; and the code without them.

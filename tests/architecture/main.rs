@@ -57,11 +57,11 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("rayon", &["execute/parallel.rs"]),
     ("rustix", &["os/", "source/", "sink/"]),
     // there is a module of that name, so that the package is spelled with colons
-    ("::safetensors", &["format/safetensors.rs"]),
-    ("serde", &["format/safetensors.rs", "format/shards.rs"]),
-    ("serde_json", &["format/safetensors.rs", "format/shards.rs", "text.rs", "cli/commands/"]),
+    ("::safetensors", &["format/safetensors/"]),
+    ("serde", &["format/safetensors/mod.rs", "format/shards/mod.rs"]),
+    ("serde_json", &["format/safetensors/", "format/shards/", "text.rs", "cli/commands/"]),
     ("signal_hook", &["sink/", "cli/mod.rs"]),
-    ("tempfile", &["source/stream.rs", "sink/spooled.rs"]),
+    ("tempfile", &["source/spool.rs", "sink/spooled.rs"]),
     (
         "thiserror",
         &[
@@ -131,9 +131,7 @@ fn no_files_use_each_other_in_a_circle() {
     let sources = sources();
     let imports = Imports::of(&sources);
     let circles = imports.circles();
-    let ours = |path: &&str| path.starts_with("cli/") || path.starts_with("container/");
-    let circles = circles.iter().filter(|circle| circle.iter().any(ours));
-    let found = circles.map(|circle| {
+    let found = circles.iter().map(|circle| {
         let uses = |path: &&str| {
             let used = imports.used(path);
             let used: Vec<&str> = used.into_iter().filter(|used| circle.contains(used)).collect();

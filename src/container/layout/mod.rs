@@ -39,3 +39,48 @@ pub fn by_name(name: &str) -> Option<&'static OutputFormat> {
 pub fn by_extension(extension: &str) -> Option<&'static OutputFormat> {
     FORMATS.into_iter().find(|format| format.extensions.contains(&extension))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::{DType, Endian, NpyType, Scalar};
+    use crate::shape::Order;
+
+    #[test]
+    fn stored_types_follow_the_format() {
+        let little = |scalar| DType::Scalar(scalar, Endian::Little);
+        let void =
+            |descr: &str, itemsize| Some(DType::Npy(NpyType { descr: descr.into(), itemsize }));
+        let stored = |format: &str, dtype: &DType| (by_name(format).unwrap().stored_dtype)(dtype);
+        let big = DType::Scalar(Scalar::F64, Endian::Big);
+        assert_eq!(stored("npy", &big).unwrap(), big);
+        assert_eq!(stored("safetensors", &big).unwrap(), little(Scalar::F64));
+        assert_eq!(stored("npy", &little(Scalar::BF16)), void("'<V2'", 2));
+        assert_eq!(stored("npy", &little(Scalar::F8E5M2)), void("'|V1'", 1));
+        assert_eq!(stored("npy", &little(Scalar::F4)), None);
+        assert_eq!(stored("safetensors", &little(Scalar::C128)), None);
+        assert_eq!(
+            crate::format::npy::header(&little(Scalar::F4), &[2], Order::C)
+                .unwrap_err()
+                .to_string(),
+            "dtype float4_e2m1fn has no counterpart in the npy format"
+        );
+        let tensors = [("a", &little(Scalar::C128), &[1][..], 16)];
+        assert_eq!(
+            crate::format::safetensors::header(&tensors, &Default::default())
+                .unwrap_err()
+                .to_string(),
+            "dtype complex128 has no counterpart in the safetensors format"
+        );
+    }
+
+    #[test]
+    fn every_format_is_found_by_its_name_and_extensions() {
+        for format in FORMATS {
+            assert!(std::ptr::eq(by_name(format.name).unwrap(), format));
+            for extension in format.extensions {
+                assert!(std::ptr::eq(by_extension(extension).unwrap(), format));
+            }
+        }
+    }
+}

@@ -21,9 +21,12 @@
 use crate::plan::transposed_axis;
 use crate::runs::{Axis, dense_bytes, starts};
 
+mod plain;
 mod shuffle;
 mod transpose;
 
+use plain::each_row;
+pub use plain::pack_plainly;
 use shuffle::{Register, Shuffle};
 
 /// Copy the runs of `run` bytes that lie along `axes` (outermost first), the first at position
@@ -96,30 +99,6 @@ fn transpose(axes: &[Axis], along: usize, run: u64, input: &[u8], first: usize, 
             done += row_bytes;
         }
     });
-}
-
-/// As [`pack`], run by run: the reference for the tests of the kernels.
-pub fn pack_plainly(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8]) {
-    let run = run as usize;
-    each_row(axes, run, first, out, |at, rest| {
-        rest[..run].copy_from_slice(&input[at as usize..at as usize + run]);
-    });
-}
-
-/// Walk along `axes`: call `row` with the input position of each row of `row_bytes` bytes, and
-/// with the output from the beginning of the row to the end of all rows.
-fn each_row(
-    axes: &[Axis],
-    row_bytes: usize,
-    first: usize,
-    out: &mut [u8],
-    mut row: impl FnMut(i64, &mut [u8]),
-) {
-    let mut done = 0;
-    for at in starts(axes, first as i64) {
-        row(at, &mut out[done..]);
-        done += row_bytes;
-    }
 }
 
 /// A row of items whose size the compiler knows: moves instead of calls.

@@ -14,7 +14,7 @@
 //! Registers have 64 bytes with AVX-512 VBMI and 16 with SSSE3, detected at run time. Without
 //! either, the moves of the parent module do the work.
 
-use super::pack_plainly;
+use super::plain::pack_plainly;
 use crate::runs::{Axis, byte_bounds, dense_bytes, span_bytes};
 
 /// The widest register, in bytes.

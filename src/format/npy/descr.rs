@@ -15,7 +15,7 @@ use std::fmt::Write;
 
 use super::literal::{PyLiteral, write_str};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
-use crate::format::brief;
+use crate::format::brief::brief;
 use crate::shape::{AsTuple, MAX_NDIM, byte_count};
 
 /// The largest item: NumPy keeps sizes of strings and structures in a C int.

@@ -15,75 +15,27 @@ use std::fmt::Write;
 use std::io::Read;
 
 mod descr;
+mod error;
 mod literal;
 
+use self::error::MAX_HEADER;
 use self::literal::PyLiteral;
-use super::{Contents, Format, FormatError, Tensor, data_bytes, read_more};
+use super::contents::{Contents, Format, Tensor};
+use super::error::FormatError;
+use super::header::{data_bytes, read_more, unrecognised};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
 pub use descr::DescrError;
+pub use error::NpyError;
 pub use literal::LiteralError;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-
-/// The longest header text in bytes, though its version allows 4 GiB; np.load's limit is 10000.
-const MAX_HEADER: u64 = 16 << 20;
 
 /// A header, its prefix included, is a multiple of this many bytes.
 const ALIGN: usize = 64;
 
 /// The width that the length of the growing axis gets in a header.
 const GROWTH_DIGITS: usize = 21;
-
-/// What is wrong with a `.npy` header.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NpyError {
-    /// A version that NumPy does not know either.
-    #[error("version {0}.{1} of the format is unknown; 1.0, 2.0 and 3.0 are read")]
-    Version(u8, u8),
-    /// Longer than the limit.
-    #[error("{0} bytes long, {MAX_HEADER} are allowed")]
-    TooLong(u64),
-    /// Version 3.0 is UTF-8.
-    #[error("the text is not UTF-8")]
-    Encoding,
-    /// No Python literal.
-    #[error(transparent)]
-    PyLiteral(#[from] LiteralError),
-    /// Something else than the dictionary of three entries.
-    #[error("not a dictionary of 'descr', 'fortran_order' and 'shape'")]
-    Keys,
-    /// Neither `True` nor `False`.
-    #[error("'fortran_order' is neither True nor False")]
-    FortranOrder,
-    /// Not a tuple of integers.
-    #[error("'shape' is not a tuple of integers")]
-    Shape,
-    /// A length no axis can have.
-    #[error("axis {axis} has a length of {len}; 0 to 9223372036854775807 are possible")]
-    AxisLength {
-        /// Which axis.
-        axis: usize,
-        /// Its length.
-        len: i128,
-    },
-    /// More than 64 axes.
-    #[error("{0} axes, at most {MAX_NDIM} are possible")]
-    TooManyAxes(usize),
-    /// Its size does not fit 63 bits.
-    #[error(
-        "an array of shape {shape} with {itemsize} bytes an item is larger than 2^63 - 1 bytes"
-    )]
-    TooLarge {
-        /// The shape, as a tuple.
-        shape: String,
-        /// Bytes an item.
-        itemsize: u64,
-    },
-    /// No element type that is read.
-    #[error(transparent)]
-    Descr(#[from] DescrError),
-}
 
 /// Whether a file that begins with these bytes, its first 8 or all it has, is to be a `.npy`.
 pub(super) fn begins(first: &[u8]) -> bool {
@@ -99,7 +51,7 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
     let mut header = Vec::new();
     read_more(input, &mut header, 10)?;
     if !header.starts_with(MAGIC) {
-        return Err(super::unrecognised(&header));
+        return Err(unrecognised(&header));
     }
     let (major, minor) = (header[6], header[7]);
     match (major, minor) {
@@ -187,11 +139,9 @@ fn parse_shape(shape: &PyLiteral) -> Result<Vec<u64>, NpyError> {
 /// [`FormatError::Unsupported`] for floats of less than a byte; [`NpyError::TooLong`] for a type
 /// with a literal that is longer than this module reads.
 pub fn header(dtype: &DType, shape: &[u64], order: Order) -> Result<Vec<u8>, FormatError> {
-    let stored = Format::Npy.stored_dtype(dtype)?;
-    let descr = descr::literal(&stored).ok_or_else(|| FormatError::Unsupported {
-        dtype: dtype.to_string(),
-        format: Format::Npy,
-    })?;
+    let stored = stored_dtype(dtype).and_then(|stored| descr::literal(&stored));
+    let descr =
+        stored.ok_or_else(|| FormatError::Unsupported { dtype: dtype.clone(), format: "npy" })?;
     let fortran = order == Order::F && orders_differ(shape);
     let (python_bool, growing) =
         if fortran { ("True", shape.last()) } else { ("False", shape.first()) };
@@ -258,7 +208,9 @@ pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
     }
 }
 
-/// See [`Format::stored_dtype`]: the void types are those that `ml_dtypes` arrays are saved as.
+/// The type, byte order included, in which elements of a `dtype` are stored: any, except that
+/// floats that NumPy lacks become the void types that `ml_dtypes` arrays are saved as. `None` for
+/// floats of less than a byte.
 pub fn stored_dtype(dtype: &DType) -> Option<DType> {
     let void =
         |descr: &str, itemsize| Some(DType::Npy(NpyType { descr: descr.to_owned(), itemsize }));
@@ -303,7 +255,7 @@ mod tests {
         let mut bytes = file(1, text("'<f4'", "(3,)").as_bytes());
         bytes.extend(b"data");
         let mut rest = bytes.as_slice();
-        let contents = super::super::read_contents(&mut rest, None).unwrap();
+        let contents = crate::format::read_contents(&mut rest, None).unwrap();
         assert_eq!(rest, b"data");
         assert_eq!(contents.header_len, bytes.len() as u64 - 4);
         assert_eq!(contents.expected_len(), contents.header_len + 12);

@@ -20,104 +20,20 @@ use serde::de::value::StrDeserializer;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::{Contents, Format, FormatError, Tensor, brief, data_bytes, read_more, unrecognised};
+use super::brief::brief;
+use super::contents::{Contents, Format, Tensor};
+use super::error::FormatError;
+use super::header::{data_bytes, read_more, unrecognised};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::shape::{AsList, MAX_NDIM, Order};
 
-/// The longest JSON in bytes, as the format has it.
-const MAX_HEADER: u64 = 100_000_000;
+mod error;
+
+pub use error::SafetensorsError;
+use error::{MAX_HEADER, METADATA};
 
 /// A header, its length included, is a multiple of this many bytes.
 const ALIGN: usize = 8;
-
-/// The one key that is no tensor.
-const METADATA: &str = "__metadata__";
-
-/// What is wrong with a `.safetensors` header.
-#[derive(Debug, thiserror::Error)]
-pub enum SafetensorsError {
-    /// Longer than the format allows.
-    #[error("{0} bytes long, {MAX_HEADER} are allowed")]
-    TooLong(u64),
-    /// JSON is UTF-8.
-    #[error("the text is not UTF-8, at byte {0}")]
-    Encoding(usize),
-    /// No JSON, or not of the form that the format asks for.
-    #[error("{0}")]
-    Json(#[from] serde_json::Error),
-    /// A dtype that is none of the format's.
-    #[error("tensor '{tensor}' has the unknown dtype '{dtype}'")]
-    Dtype {
-        /// The tensor.
-        tensor: String,
-        /// What stands there.
-        dtype: String,
-    },
-    /// Two tensors have one name.
-    #[error("two tensors are named '{0}'")]
-    DuplicateName(String),
-    /// A name that is no tensor's.
-    #[error("no tensor can be named '{METADATA}'")]
-    ReservedName,
-    /// More than 64 axes.
-    #[error("tensor '{tensor}' has {ndim} axes, at most {MAX_NDIM} are possible")]
-    TooManyAxes {
-        /// The tensor.
-        tensor: String,
-        /// How many axes it has.
-        ndim: usize,
-    },
-    /// Its size does not fit 63 bits.
-    #[error("tensor '{tensor}' of shape {shape} is larger than 2^63 - 1 bytes")]
-    TooLarge {
-        /// The tensor.
-        tensor: String,
-        /// The shape, as a list.
-        shape: String,
-    },
-    /// A sub-byte tensor that ends inside a byte.
-    #[error("tensor '{tensor}' of dtype {dtype} and shape {shape} does not end at a whole byte")]
-    PartialByte {
-        /// The tensor.
-        tensor: String,
-        /// The type, as the format spells it.
-        dtype: Dtype,
-        /// The shape, as a list.
-        shape: String,
-    },
-    /// Shape and dtype make another number of bytes than the offsets.
-    #[error(
-        "tensor '{tensor}' of dtype {dtype} and shape {shape} takes {expected} bytes, \
-         its data_offsets [{begin}, {end}] do not give them"
-    )]
-    Size {
-        /// The tensor.
-        tensor: String,
-        /// The type, as the format spells it.
-        dtype: Dtype,
-        /// The shape, as a list.
-        shape: String,
-        /// Bytes by shape and dtype.
-        expected: u64,
-        /// First byte, from the beginning of the data.
-        begin: u64,
-        /// One past the last byte, from the beginning of the data.
-        end: u64,
-    },
-    /// Two tensors share bytes.
-    #[error("tensor '{tensor}' begins at byte {begin} of the data, inside tensor '{before}'")]
-    Overlap {
-        /// The tensor.
-        tensor: String,
-        /// The one it overlaps.
-        before: String,
-        /// First byte, from the beginning of the data.
-        begin: u64,
-    },
-    /// Bytes belong to no tensor.
-    #[error("bytes {0} to {1} of the data belong to no tensor, tensor '{2}' begins after them")]
-    Hole(u64, u64, String),
-}
 
 /// Whether a file that begins with these bytes can be a `.safetensors`.
 pub(super) fn begins(first: &[u8]) -> bool {
@@ -345,8 +261,8 @@ pub fn header(
     let mut begin = 0u64;
     for &(name, dtype, shape, bytes) in tensors {
         let spelled = dtype_name(dtype).ok_or_else(|| FormatError::Unsupported {
-            dtype: dtype.to_string(),
-            format: Format::Safetensors,
+            dtype: (*dtype).clone(),
+            format: "safetensors",
         })?;
         if name == METADATA {
             return Err(SafetensorsError::ReservedName.into());
@@ -394,7 +310,8 @@ pub fn dtype_name(dtype: &DType) -> Option<String> {
     }
 }
 
-/// See [`Format::stored_dtype`].
+/// The type in which elements of a `dtype` are stored, always little-endian; `None` where the
+/// format has none.
 pub fn stored_dtype(dtype: &DType) -> Option<DType> {
     match dtype {
         DType::Scalar(scalar, _) => {
@@ -462,7 +379,7 @@ mod tests {
             "__metadata__":{"format":"pt"}}  "#;
         let bytes = file(json, 12);
         let mut rest = bytes.as_slice();
-        let contents = super::super::read_contents(&mut rest, Some(bytes.len() as u64)).unwrap();
+        let contents = crate::format::read_contents(&mut rest, Some(bytes.len() as u64)).unwrap();
         assert_eq!(rest.len(), 12);
         let names: Vec<_> = contents.tensors.iter().map(|t| t.name.as_deref().unwrap()).collect();
         assert_eq!(names, ["a", "z", "y", "b"]);

@@ -1,0 +1,96 @@
+//! What headers say: tensors, and where their bytes are.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::error::FormatError;
+use crate::dtype::DType;
+use crate::shape::Order;
+
+/// One tensor of an input: its type, its shape, and the range of its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    /// Its name, if the format names tensors.
+    pub name: Option<String>,
+    /// The type of its elements.
+    pub dtype: DType,
+    /// Its shape, in elements.
+    pub shape: Vec<u64>,
+    /// The order of its elements in the file.
+    pub order: Order,
+    /// Number of the part of the input that holds its bytes: a shard, or a deflated member (from
+    /// 1 on); 0 if the input is one file.
+    pub part: usize,
+    /// Offset of its first byte in the input, in bytes. For an input of several parts this counts
+    /// through all of them, as [`ConcatSource`](crate::source::ConcatSource) does.
+    pub offset: u64,
+    /// Bytes of its elements: the product of shape and item size, rounded up to whole bytes.
+    pub bytes: u64,
+}
+
+/// A format that files are read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// NumPy's `.npy`.
+    Npy,
+    /// NumPy's `.npz`.
+    Npz,
+    /// Hugging Face's `.safetensors`.
+    Safetensors,
+    /// A checkpoint of several `.safetensors` and an index.
+    Sharded,
+    /// Bytes without a header.
+    Raw,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Npy => "npy",
+            Format::Npz => "npz",
+            Format::Safetensors => "safetensors",
+            Format::Sharded => "sharded safetensors",
+            Format::Raw => "raw",
+        })
+    }
+}
+
+/// What the header of a file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// The format of the file.
+    pub format: Format,
+    /// The tensors, in the order of their bytes in the file.
+    pub tensors: Vec<Tensor>,
+    /// `__metadata__` of a `.safetensors`; empty elsewhere.
+    pub metadata: BTreeMap<String, String>,
+    /// Bytes of the header; the data begin after it.
+    pub header_len: u64,
+}
+
+impl Contents {
+    /// The length of the file in bytes by its header.
+    pub fn expected_len(&self) -> u64 {
+        self.tensors.last().map_or(self.header_len, |last| last.offset + last.bytes)
+    }
+
+    /// Whether bytes after the data are ignored, as np.load does, or an error, as in safetensors.
+    pub fn allows_trailing_bytes(&self) -> bool {
+        self.format != Format::Safetensors
+    }
+
+    /// Compare the length of the file (bytes) with [`Contents::expected_len`].
+    ///
+    /// # Errors
+    /// [`FormatError::CutShort`], or [`FormatError::TrailingBytes`] if those are not allowed.
+    pub fn check_len(&self, len: u64) -> Result<(), FormatError> {
+        let expected = self.expected_len();
+        if len < expected {
+            Err(FormatError::CutShort { expected, found: len })
+        } else if len > expected && !self.allows_trailing_bytes() {
+            Err(FormatError::TrailingBytes { expected, found: len })
+        } else {
+            Ok(())
+        }
+    }
+}

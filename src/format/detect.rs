@@ -1,0 +1,128 @@
+//! Which format a file has, by its first bytes, and the reading of its header.
+
+use std::io::Read;
+
+use super::contents::Contents;
+use super::error::FormatError;
+use super::header::unrecognised;
+use super::{npy, safetensors};
+
+/// How many bytes [`detect`] looks at.
+pub const MAGIC_LEN: usize = 9;
+
+/// What a file is, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A `.npy`, for [`read_contents`].
+    Npy,
+    /// A `.safetensors`, for [`read_contents`].
+    Safetensors,
+    /// A zip archive.
+    Zip,
+    /// A JSON object.
+    Json,
+}
+
+/// What a file is, by its first [`MAGIC_LEN`] bytes, or all if it has fewer.
+pub fn detect(first: &[u8]) -> Option<FileKind> {
+    if npy::begins(first) {
+        Some(FileKind::Npy)
+    } else if [b"PK\x03\x04", b"PK\x05\x06"].iter().any(|magic| first.starts_with(*magic)) {
+        Some(FileKind::Zip)
+    } else if let [b'{', b'"' | b'}' | b' ' | b'\n' | b'\r' | b'\t', ..] = first {
+        Some(FileKind::Json)
+    } else {
+        safetensors::begins(first).then_some(FileKind::Safetensors)
+    }
+}
+
+/// Read the header of a `.npy` or `.safetensors` from `input`, and nothing after it.
+///
+/// `file_len` (bytes) is checked against the header; for a pipe, where it is not known, the caller
+/// calls [`Contents::check_len`] at the end.
+///
+/// # Errors
+/// [`FormatError`]: an unknown format, a header that breaks the rules of its format, a file shorter
+/// (or, for `.safetensors`, longer) than its header says, a read error.
+pub fn read_contents(input: &mut dyn Read, file_len: Option<u64>) -> Result<Contents, FormatError> {
+    let mut first = Vec::new();
+    Read::take(&mut *input, 8).read_to_end(&mut first)?;
+    let mut whole = first.as_slice().chain(input);
+    let contents = if npy::begins(&first) {
+        npy::read(&mut whole)?
+    } else if first.len() == 8 {
+        safetensors::read(&mut whole)?
+    } else {
+        return Err(unrecognised(&first));
+    };
+    match file_len {
+        Some(len) => contents.check_len(len).map(|()| contents),
+        None => Ok(contents),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::brief::brief;
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn other_files_are_named() {
+        let message = |bytes: &[u8]| read_contents(&mut &*bytes, None).unwrap_err().to_string();
+        assert_eq!(message(b""), "the file is empty");
+        assert_eq!(
+            message(b"PK\x03\x04xxxxxxxx"),
+            "a zip archive (.npz?), not a .npy or .safetensors file"
+        );
+        assert_eq!(message(b"hello"), "not a .npy or .safetensors file");
+        assert_eq!(message(&[0; 100]), "not a .npy or .safetensors file");
+        assert_eq!(
+            message(b"\x93NUM"),
+            "the file is cut short inside its header: 10 bytes are needed, 4 are there"
+        );
+    }
+
+    #[test]
+    fn messages_stay_short() {
+        let long = "\n".repeat(1_000_000);
+        assert_eq!(brief(&long), "\\n".repeat(200) + "…");
+        for json in [
+            format!(
+                r#"{{"{}":{{"dtype":"U8","shape":[],"data_offsets":[1,2]}}}}"#,
+                "x".repeat(5000)
+            ),
+            format!(
+                r#"{{"a":{{"dtype":"{}","shape":[],"data_offsets":[0,1]}}}}"#,
+                "x".repeat(5000)
+            ),
+            format!(r#"{{"a":{{"dtype":"U8","shape":"{}"}}}}"#, "x".repeat(5000)),
+            format!(r#"{{"__metadata__":"{}"}}"#, "\\n".repeat(5000)),
+        ] {
+            let mut file = (json.len() as u64).to_le_bytes().to_vec();
+            file.extend(json.bytes());
+            let message = read_contents(&mut file.as_slice(), None).unwrap_err().to_string();
+            assert!(message.len() < 600 && !message.contains('\n'), "{message}");
+        }
+        let text = format!("{{'descr':'{}','fortran_order':False,'shape':()}}", "x".repeat(5000));
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend((text.len() as u16).to_le_bytes());
+        file.extend(text.bytes());
+        let message = read_contents(&mut file.as_slice(), None).unwrap_err().to_string();
+        assert!(message.len() < 600, "{message}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), which in 0..4) {
+            let mut file: Vec<u8> = match which {
+                0 => vec![],
+                1 => b"\x93NUMPY\x01\x00\x40\x00".to_vec(),
+                2 => b"\x93NUMPY\x03\x00\x40\x00\x00\x00".to_vec(),
+                _ => b"\x20\0\0\0\0\0\0\0{".to_vec(),
+            };
+            file.extend(bytes);
+            let _ = read_contents(&mut file.as_slice(), Some(file.len() as u64));
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Why a header cannot be read or written.
+
+use std::io;
+
+use super::npy::NpyError;
+use super::npz::NpzError;
+use super::safetensors::SafetensorsError;
+use super::shards::ShardsError;
+use crate::dtype::DType;
+
+/// Why a header cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FormatError {
+    /// The reader failed.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The file has no bytes.
+    #[error("the file is empty")]
+    Empty,
+    /// The file is of no known format.
+    #[error("{0}not a .npy or .safetensors file")]
+    Unrecognised(&'static str),
+    /// The file ends before its header does. Lengths in bytes.
+    #[error(
+        "the file is cut short inside its header: {expected} bytes are needed, {found} are there"
+    )]
+    HeaderCutShort {
+        /// Bytes that the header takes, as far as is known.
+        expected: u64,
+        /// Bytes that there are.
+        found: u64,
+    },
+    /// The file ends before its data does. Lengths in bytes.
+    #[error("the file is cut short: its header asks for {expected} bytes, {found} are there")]
+    CutShort {
+        /// Length of the file by its header.
+        expected: u64,
+        /// Length of the file.
+        found: u64,
+    },
+    /// The file goes on after its data. Lengths in bytes.
+    #[error("{} bytes follow the data: the header asks for {expected} bytes, {found} are there",
+        .found - .expected)]
+    TrailingBytes {
+        /// Length of the file by its header.
+        expected: u64,
+        /// Length of the file.
+        found: u64,
+    },
+    /// A `.npy` header is invalid or not supported.
+    #[error("npy header: {0}")]
+    Npy(#[from] NpyError),
+    /// A `.safetensors` header is invalid or not supported.
+    #[error("safetensors header: {0}")]
+    Safetensors(#[from] SafetensorsError),
+    /// A `.npz` archive cannot be read.
+    #[error("npz: {0}")]
+    Npz(#[from] NpzError),
+    /// The index of a sharded checkpoint is invalid.
+    #[error("checkpoint index: {0}")]
+    Shards(#[from] ShardsError),
+    /// The format has no such type.
+    #[error("dtype {dtype} has no counterpart in the {format} format")]
+    Unsupported {
+        /// The type.
+        dtype: DType,
+        /// The format it was meant for.
+        format: &'static str,
+    },
+}

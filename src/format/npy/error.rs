@@ -1,0 +1,58 @@
+//! What is wrong with a `.npy` header.
+
+use super::descr::DescrError;
+use super::literal::LiteralError;
+use crate::shape::MAX_NDIM;
+
+/// The longest header text in bytes, though its version allows 4 GiB; np.load's limit is 10000.
+pub(super) const MAX_HEADER: u64 = 16 << 20;
+
+/// What is wrong with a `.npy` header.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NpyError {
+    /// A version that NumPy does not know either.
+    #[error("version {0}.{1} of the format is unknown; 1.0, 2.0 and 3.0 are read")]
+    Version(u8, u8),
+    /// Longer than the limit.
+    #[error("{0} bytes long, {MAX_HEADER} are allowed")]
+    TooLong(u64),
+    /// Version 3.0 is UTF-8.
+    #[error("the text is not UTF-8")]
+    Encoding,
+    /// No Python literal.
+    #[error(transparent)]
+    PyLiteral(#[from] LiteralError),
+    /// Something else than the dictionary of three entries.
+    #[error("not a dictionary of 'descr', 'fortran_order' and 'shape'")]
+    Keys,
+    /// Neither `True` nor `False`.
+    #[error("'fortran_order' is neither True nor False")]
+    FortranOrder,
+    /// Not a tuple of integers.
+    #[error("'shape' is not a tuple of integers")]
+    Shape,
+    /// A length no axis can have.
+    #[error("axis {axis} has a length of {len}; 0 to 9223372036854775807 are possible")]
+    AxisLength {
+        /// Which axis.
+        axis: usize,
+        /// Its length.
+        len: i128,
+    },
+    /// More than 64 axes.
+    #[error("{0} axes, at most {MAX_NDIM} are possible")]
+    TooManyAxes(usize),
+    /// Its size does not fit 63 bits.
+    #[error(
+        "an array of shape {shape} with {itemsize} bytes an item is larger than 2^63 - 1 bytes"
+    )]
+    TooLarge {
+        /// The shape, as a tuple.
+        shape: String,
+        /// Bytes an item.
+        itemsize: u64,
+    },
+    /// No element type that is read.
+    #[error(transparent)]
+    Descr(#[from] DescrError),
+}

@@ -1,0 +1,64 @@
+//! What is wrong with an archive.
+
+use crate::format::brief::brief;
+
+/// What is wrong with an archive.
+#[derive(Debug, thiserror::Error)]
+pub enum NpzError {
+    /// There is no end record of a central directory.
+    #[error("the archive is cut short or damaged: it has no end of a central directory")]
+    NoEnd,
+    /// Over several disks.
+    #[error("archives of several parts are not read")]
+    MultiDisk,
+    /// A record that is not where another one says, or is incomplete.
+    #[error("the archive is damaged: {0}")]
+    Damaged(&'static str),
+    /// One member cannot be read.
+    #[error("member \"{}\": {fault}", brief(.name))]
+    Member {
+        /// Its name.
+        name: String,
+        /// Why.
+        fault: MemberFault,
+    },
+}
+
+/// Why a member of an archive cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum MemberFault {
+    /// It is encrypted.
+    #[error("encrypted members are not read")]
+    Encrypted,
+    /// Neither stored nor deflated.
+    #[error("compression method {0} is not read, only stored (0) and deflated (8)")]
+    Method(u16),
+    /// Its name is absolute or has `..` in it.
+    #[error("the name leads out of the archive")]
+    Path,
+    /// Two members have one name.
+    #[error("the name stands there twice")]
+    Twice,
+    /// Two members share bytes.
+    #[error("its bytes are those of another member too")]
+    Overlap,
+    /// The local header is missing or belongs to another member.
+    #[error("its local header is not where the central directory says")]
+    LocalHeader,
+    /// A stored member whose two sizes differ.
+    #[error("it is stored in {stored} bytes and said to have {size}")]
+    Size {
+        /// Bytes in the archive.
+        stored: u64,
+        /// Bytes by its uncompressed size.
+        size: u64,
+    },
+    /// The array's header asks for another number of bytes than the member has.
+    #[error("the array in it takes {array} bytes with its header, the member has {size}")]
+    Array {
+        /// Bytes by the array's header.
+        array: u64,
+        /// Bytes of the member.
+        size: u64,
+    },
+}

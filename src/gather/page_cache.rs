@@ -1,0 +1,25 @@
+//! What is known of the pages that a gather's params lie on.
+
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64;
+
+/// How many rows are prefetched ahead of those that are copied.
+pub(super) const AHEAD: u64 = 1024;
+
+/// What is known of the params' pages.
+#[derive(Debug, Default)]
+pub(super) struct PageCache {
+    pub(super) state: OnceLock<State>,
+    /// How many chunks of the params were mapped.
+    pub(super) mapped: AtomicU64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// All the sample is in memory.
+    Cached,
+    /// The same, and the rows lie densely in a map.
+    Dense,
+    /// Some of it must be read from the disk.
+    Cold,
+}
