@@ -244,7 +244,7 @@ impl<'de> Deserialize<'de> for Metadata {
 ///
 /// # Errors
 /// [`FormatError`]: a dtype that the format lacks or that is not little-endian (see
-/// [`Format::stored_dtype`]), a name that is reserved or given twice, a number of bytes that is
+/// [`stored_dtype`]), a name that is reserved or given twice, a number of bytes that is
 /// not that of dtype and shape, a header longer than the format allows.
 pub fn header(
     tensors: &[(&str, &DType, &[u64], u64)],
