@@ -9,7 +9,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::error::{ContainerError, EditFault, FileName};
+use super::error::{ContainerError, FileName};
+use super::fault::EditFault;
 use super::input::{Bytes, Input, Location, failed_source};
 use crate::dtype::DType;
 use crate::execute::{self, Conversion, ExecuteError, FillError, Progress, Transfer};

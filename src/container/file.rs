@@ -4,22 +4,24 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
 use super::element::{Element, ElementSink};
-use super::error::{Cause, ContainerError, FileName, ReadFault};
+use super::error::{Cause, ContainerError};
+use super::fault::ReadFault;
+use super::indices::IndexTensor;
 use super::input::{Input, Location};
 use super::job::Job;
 use super::open::{OpenOptions, open as open_input};
 use super::options::{WriteOptions, available_threads};
 use super::output::{Item, Output};
-use super::take::{Gathered, Region, Take, layout};
-use crate::dtype::{DType, Endian, Scalar};
+use super::take::{Region, Take};
+use crate::dtype::DType;
 use crate::execute::{Conversion, Progress};
 use crate::format::{self, Format};
-use crate::gather::{self, Gather, Indices};
+use crate::gather;
 use crate::index::resolve::{Selection, resolve};
 use crate::index::{IndexExpr, numpy};
 use crate::shape::{self, Order};
 use crate::sink::Destination;
-use crate::source::{MemorySource, Source};
+use crate::source::Source;
 
 /// An opened file, from which tensors are taken. Only its header has been read.
 #[derive(Clone)]
@@ -160,7 +162,7 @@ impl Tensor {
         indices: impl Into<IndexTensor>,
         axis: i64,
     ) -> Result<Slice, ContainerError> {
-        self.gather(indices.into(), Some(axis))
+        self.gather(indices, Some(axis), &gather::Options::default())
     }
 
     /// TensorFlow's `gather_nd`: the slabs at the tuples on the last axis of the indices. The
@@ -169,22 +171,26 @@ impl Tensor {
     /// # Errors
     /// [`Cause::Gather`]: indices that are no integers, tuples longer than the shape.
     pub fn gather_nd(&self, indices: impl Into<IndexTensor>) -> Result<Slice, ContainerError> {
-        self.gather(indices.into(), None)
+        self.gather(indices, None, &gather::Options::default())
     }
 
-    fn gather(&self, indices: IndexTensor, axis: Option<i64>) -> Result<Slice, ContainerError> {
-        let gather = indices.gather(self.info(), axis, Order::C)?;
-        let shape = gather.shape().to_vec();
-        Ok(Slice { tensor: self.clone(), shape, what: What::Gather(Box::new(indices), axis) })
+    /// The same with batch dimensions, or another treatment of positions out of range; along an
+    /// axis or, without one, by tuples.
+    ///
+    /// # Errors
+    /// As [`take`](Tensor::take) and [`gather_nd`](Tensor::gather_nd).
+    pub fn gather(
+        &self,
+        indices: impl Into<IndexTensor>,
+        axis: Option<i64>,
+        options: &gather::Options,
+    ) -> Result<Slice, ContainerError> {
+        let (indices, options) = (indices.into(), *options);
+        let gather = indices.gather(self.info(), axis, &options)?;
+        let (tensor, shape) = (self.clone(), gather.shape().to_vec());
+        let what = What::Gather(Box::new(GatherBy { indices, axis, options }));
+        Ok(Slice { tensor, shape, what })
     }
-}
-
-/// An index tensor, in memory or in a file.
-#[derive(Clone)]
-pub struct IndexTensor {
-    info: format::Tensor,
-    bytes: Arc<dyn Source>,
-    file: Option<FileName>,
 }
 
 impl From<&Tensor> for IndexTensor {
@@ -194,46 +200,6 @@ impl From<&Tensor> for IndexTensor {
             bytes: Arc::clone(&tensor.file.source),
             file: Some((&tensor.file.input.location).into()),
         }
-    }
-}
-
-impl From<&[i64]> for IndexTensor {
-    fn from(indices: &[i64]) -> IndexTensor {
-        let bytes: Vec<u8> = indices.iter().flat_map(|index| index.to_le_bytes()).collect();
-        let info = format::Tensor {
-            name: None,
-            dtype: DType::Scalar(Scalar::I64, Endian::Little),
-            shape: vec![indices.len() as u64],
-            order: Order::C,
-            part: 0,
-            offset: 0,
-            bytes: bytes.len() as u64,
-        };
-        IndexTensor { info, bytes: Arc::new(MemorySource(bytes)), file: None }
-    }
-}
-
-impl<const N: usize> From<&[i64; N]> for IndexTensor {
-    fn from(indices: &[i64; N]) -> IndexTensor {
-        indices.as_slice().into()
-    }
-}
-
-impl IndexTensor {
-    fn gather(
-        &self,
-        params: &format::Tensor,
-        axis: Option<i64>,
-        order: Order,
-    ) -> Result<Gather, ContainerError> {
-        let format::Tensor { dtype, shape, order: own, offset, .. } = &self.info;
-        let indices = Indices { dtype, shape, order: *own, offset: *offset };
-        let unit = params.dtype.swap_width() as u64;
-        let options = gather::Options { order, unit, ..gather::Options::default() };
-        Ok(match axis {
-            None => Gather::nd(&layout(params), &indices, &options)?,
-            Some(axis) => Gather::along(&layout(params), &indices, axis, &options)?,
-        })
     }
 }
 
@@ -249,8 +215,15 @@ pub struct Slice {
 #[derive(Clone)]
 enum What {
     Selection(Selection),
-    /// Those that an index tensor names, along an axis or as tuples.
-    Gather(Box<IndexTensor>, Option<i64>),
+    Gather(Box<GatherBy>),
+}
+
+/// Those that an index tensor names, along an axis or as tuples.
+#[derive(Clone)]
+struct GatherBy {
+    indices: IndexTensor,
+    axis: Option<i64>,
+    options: gather::Options,
 }
 
 impl Slice {
@@ -339,11 +312,10 @@ impl Slice {
         let tensor = self.tensor.info();
         let region = match &self.what {
             What::Selection(selection) => Region::of(tensor, selection, order)?,
-            What::Gather(indices, axis) => Region::Gather(Box::new(Gathered {
-                gather: indices.gather(tensor, *axis, order)?,
-                indices: Arc::clone(&indices.bytes),
-                file: indices.file.clone(),
-            })),
+            What::Gather(by) => {
+                let GatherBy { indices, axis, options } = by.as_ref();
+                indices.region(tensor, *axis, &gather::Options { order, ..*options })?
+            }
         };
         Ok(Take { part: tensor.part, region, conversion, at })
     }

@@ -6,7 +6,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::error::{ContainerError, FileName, SelectFault};
+use super::error::{ContainerError, FileName};
+use super::fault::SelectFault;
 use super::pattern;
 use crate::format::{Contents, Format, Tensor, shards};
 use crate::source::{self, InflatedSource, OffsetSource, Source, SourceError, Stream};

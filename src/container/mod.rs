@@ -9,7 +9,9 @@
 pub mod edit;
 mod element;
 mod error;
+mod fault;
 mod file;
+mod indices;
 mod input;
 mod job;
 pub mod layout;
@@ -25,11 +27,12 @@ mod single;
 mod take;
 
 pub use element::Element;
-pub use error::{
-    Cause, ContainerError, EditFault, FileName, FormatOption, Given, LayoutFault, RawFault,
-    ReadFault, SelectFault, ShardsFault,
+pub use error::{Cause, ContainerError, FileName};
+pub use fault::{
+    EditFault, FormatOption, Given, LayoutFault, RawFault, ReadFault, SelectFault, ShardsFault,
 };
-pub use file::{IndexTensor, Slice, Tensor, TensorFile, open as open_file};
+pub use file::{Slice, Tensor, TensorFile, open as open_file};
+pub use indices::{IndexTensor, gather};
 pub use input::{Checkpoint, Input, Location};
 pub use job::{check, write};
 pub use open::{OpenOptions, open};

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::error::{ContainerError, FormatOption, LayoutFault};
+use super::error::ContainerError;
+use super::fault::{FormatOption, LayoutFault};
 use super::input::{Checkpoint, Location};
 use super::layout::{self, Entry, Frame, OutputFormat, Request};
 use super::options::WriteOptions;

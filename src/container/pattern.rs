@@ -5,7 +5,7 @@
 
 use globset::GlobBuilder;
 
-use super::error::SelectFault;
+use super::fault::SelectFault;
 
 /// The positions of the names that the patterns mean, ascending.
 ///

@@ -3,7 +3,8 @@
 //! For raw bytes that is all there is to know. Of a file with a header only the dtype can be
 //! named, and only where the header leaves open what the bytes of an element mean (`V2`).
 
-use super::error::{ContainerError, Given, RawFault};
+use super::error::ContainerError;
+use super::fault::{Given, RawFault};
 use super::input::{Input, Location, failed_source};
 use crate::dtype::{DType, NpyType};
 use crate::format::{Contents, FileKind, Format, Tensor};

@@ -4,7 +4,8 @@
 
 use std::collections::HashSet;
 
-use super::error::{ContainerError, SelectFault};
+use super::error::ContainerError;
+use super::fault::SelectFault;
 use super::input::Input;
 use super::output::Output;
 use crate::format::Tensor;

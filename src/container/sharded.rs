@@ -6,7 +6,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::error::{ContainerError, ShardsFault};
+use super::error::ContainerError;
+use super::fault::ShardsFault;
 use super::input::{Bytes, Checkpoint, Input, Location, failed_source};
 use super::pattern;
 use super::single::{self, open_bytes};

@@ -276,15 +276,6 @@ impl Gather {
         self.bytes
     }
 
-    /// The same gather from a file whose first `bytes` bytes are gone.
-    #[must_use]
-    pub fn after(mut self, bytes: u64) -> Gather {
-        let Range { start, end } = self.params;
-        self.params = start.saturating_sub(bytes)..end.saturating_sub(bytes);
-        self.slab.offset = self.slab.offset.saturating_sub_unsigned(bytes);
-        self
-    }
-
     fn row_count(&self) -> u64 {
         self.rows.iter().map(|row| row.len).product()
     }

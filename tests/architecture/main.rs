@@ -75,6 +75,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "element/",
             "scatter.rs",
             "container/error.rs",
+            "container/fault.rs",
         ],
     ),
 ];

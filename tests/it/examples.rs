@@ -5,6 +5,7 @@ use std::path::Path;
 
 use half::{bf16, f16};
 use tslice::dtype::DType;
+use tslice::gather::{Options, OutOfRange};
 use tslice::{ContainerError, WriteOptions};
 
 #[allow(dead_code)]
@@ -113,6 +114,9 @@ fn elements_are_read_whatever_their_layout() {
     assert!(wrong.ends_with("the elements are of dtype >i2, and float32 was asked for"), "{wrong}");
     let outside = a.take(&[2], 0).unwrap().read::<i16>().unwrap_err().to_string();
     assert_eq!(outside, "indices[0] = 2 is not in [0, 2)");
+    let options = Options { out_of_range: OutOfRange::Clip, ..Options::default() };
+    let clipped = a.gather(&[9, -1], Some(1), &options).unwrap().read::<i16>().unwrap();
+    assert_eq!(clipped, [4, 0, 5, 1]);
     assert!(a.slice("[5]").is_err() && a.slice("[").is_err());
 }
 

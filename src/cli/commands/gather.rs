@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tslice::container::{self, FileName, Gathered, Item, Region, Take};
+use tslice::container::{self, Cause, Gathered, Item, Region, Take};
 use tslice::format::Tensor;
 use tslice::gather::{Gather, GatherError, Options, OutOfRange};
 use tslice::shape::Order;
@@ -58,33 +58,19 @@ fn gather(
     indices: &Indices,
     order: Order,
 ) -> Result<Gather, Failure> {
-    let params = container::layout_of(tensor);
     let out_of_range = match args.out_of_range {
         Outside::Error => OutOfRange::Error,
         Outside::Zero => OutOfRange::Drop,
         Outside::Clip => OutOfRange::Clip,
         Outside::Wrap => OutOfRange::Wrap,
     };
-    let options = Options {
-        batch_dims: args.batch_dims.into(),
-        out_of_range,
-        order,
-        unit: tensor.dtype.swap_width() as u64,
-        ..Options::default()
-    };
-    match args.axis {
-        None => Gather::nd(&params, &indices.layout(), &options),
-        Some(axis) => Gather::along(&params, &indices.layout(), axis, &options),
-    }
-    .map_err(|error| match (&error, &indices.file) {
-        (GatherError::NotIntegers(_), Some(file)) => Failure::of_file(file, error),
-        _ => Failure::new(error),
+    let batch_dims = args.batch_dims.into();
+    let options = Options { batch_dims, out_of_range, order, ..Options::default() };
+    let gather = container::gather(tensor, &indices.tensor, args.axis, &options);
+    gather.map_err(|error| match (error.cause.as_ref(), &indices.file) {
+        (Cause::Gather(GatherError::NotIntegers(_)), Some(file)) => {
+            Failure::new(format_args!("{file}: {error}"))
+        }
+        _ => error.into(),
     })
-}
-
-impl Failure {
-    /// It could not be done because of a file.
-    pub(super) fn of_file(file: &FileName, error: impl std::fmt::Display) -> Failure {
-        Failure::new(format_args!("{file}: {error}"))
-    }
 }

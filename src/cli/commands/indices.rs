@@ -4,13 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tslice::container::edit::Original;
-use tslice::container::{FileName, Input};
-use tslice::dtype::{DType, Endian, Scalar};
+use tslice::container::{FileName, IndexTensor, Input};
 use tslice::format::Tensor;
 use tslice::gather;
 use tslice::index::array;
-use tslice::shape::Order;
-use tslice::source::{MemorySource, Source};
+use tslice::source::Source;
 
 use super::input;
 use crate::cli::args::Io;
@@ -55,18 +53,9 @@ impl Indices {
             let message = format!("--indices-tensor {name} has no effect: the indices are a list");
             return Err(Failure::usage(message));
         }
-        let bytes: Vec<u8> = list.values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        let tensor = Tensor {
-            name: None,
-            dtype: DType::Scalar(Scalar::I64, Endian::Little),
-            shape: list.shape,
-            order: Order::C,
-            part: 0,
-            offset: 0,
-            bytes: bytes.len() as u64,
-        };
-        let bytes = Bytes::Read(Arc::new(MemorySource(bytes)));
-        Ok(Some(Indices { tensor, file: None, bytes }))
+        let IndexTensor { info: tensor, bytes, file } = IndexTensor::new(&list.values, list.shape);
+        let bytes = Bytes::Read(bytes);
+        Ok(Some(Indices { tensor, file, bytes }))
     }
 
     /// What gather needs to know of them.

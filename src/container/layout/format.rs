@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::container::error::{Cause, LayoutFault};
+use crate::container::error::Cause;
+use crate::container::fault::LayoutFault;
 use crate::container::input::Checkpoint;
 use crate::dtype::DType;
 use crate::execute::Conversion;

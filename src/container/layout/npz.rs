@@ -1,7 +1,8 @@
 //! NumPy's `.npz` as an output: a zip archive, a member each tensor, stored or deflated.
 
 use super::format::{Frame, Layout, OutputFormat, Request};
-use crate::container::error::{Cause, LayoutFault};
+use crate::container::error::Cause;
+use crate::container::fault::LayoutFault;
 use crate::format::{npy, npz};
 use crate::sink::{
     self, DeflatedZipSink, Destination, Sink, SinkError, ZipLayout, ZipMember, ZipSink,

@@ -2,7 +2,8 @@
 //! came from, and a new index.
 
 use super::format::{Entry, Frame, Layout, OutputFormat, Request};
-use crate::container::error::{Cause, LayoutFault};
+use crate::container::error::Cause;
+use crate::container::fault::LayoutFault;
 use crate::format::{FormatError, safetensors, shards};
 use crate::shape;
 use crate::sink::{self, Destination, FolderSink, Sink, SinkError};

@@ -3,7 +3,8 @@
 use std::io;
 
 use super::format::{Entry, Frame, Layout, OutputFormat, Request, only};
-use crate::container::error::{Cause, LayoutFault};
+use crate::container::error::Cause;
+use crate::container::fault::LayoutFault;
 use crate::format::text::{TextFormat, stored_dtype};
 use crate::sink::{self, Destination, Sink, SinkError};
 

@@ -1,0 +1,290 @@
+//! Causes of errors that containers find themselves.
+
+use std::fmt;
+
+use crate::dtype::DType;
+use crate::format::Format;
+use crate::shape::AsTuple;
+
+/// Why the files of a sharded checkpoint cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ShardsFault {
+    /// The index comes through a pipe, which lies in no folder.
+    #[error("the index of a sharded checkpoint has to be opened by its name")]
+    NoFolder,
+    /// A shard is in another format.
+    #[error("a shard has to be a .safetensors file")]
+    NotSafetensors,
+    /// A shard is a pipe.
+    #[error("a shard has to be a regular file")]
+    NotAFile,
+    /// A shard is a link to somewhere else.
+    #[error("the shard lies outside of the folder of its index")]
+    Outside,
+}
+
+/// Why bytes cannot be what was said of them.
+#[derive(Debug, thiserror::Error)]
+pub enum RawFault {
+    /// A shape or an order was given for a file that tells its own.
+    #[error("{given} is for raw bytes, and the input is of format {format}")]
+    NotRaw {
+        /// What was given.
+        given: Given,
+        /// The format of the file.
+        format: Format,
+    },
+    /// The size of the data does not fit into 63 bits.
+    #[error("shape: shape {} has 2^63 bytes or more", AsTuple(.0))]
+    TooLarge(Vec<u64>),
+    /// The file is shorter than what was said; lengths in bytes.
+    #[error("{asked} bytes are asked for by shape and offset, {found} are there")]
+    Short {
+        /// The length that the file should have.
+        asked: u64,
+        /// The length that it has.
+        found: u64,
+    },
+    /// The length of the open axis is not a whole number.
+    #[error(
+        "the {bytes} bytes{} are no whole number of {}",
+        if *offset > 0 { format!(" from byte {offset} on") } else { String::new() },
+        if known.is_empty() { format!("{dtype} elements") }
+        else { format!("slabs of shape {} and dtype {dtype}", AsTuple(known)) }
+    )]
+    NotWhole {
+        /// How many bytes there are.
+        bytes: u64,
+        /// Where they begin in the file.
+        offset: u64,
+        /// The lengths of the other axes.
+        known: Vec<u64>,
+        /// The type of the elements.
+        dtype: DType,
+    },
+    /// The file names another dtype.
+    #[error("dtype {given}: the file says {theirs}")]
+    OtherDType {
+        /// The dtype that was given.
+        given: DType,
+        /// The dtype of the file.
+        theirs: DType,
+    },
+    /// The elements of the file have another size.
+    #[error(
+        "dtype {given}: its elements have {} bits, those of the file's {theirs} {}",
+        given.item_bits(),
+        theirs.item_bits()
+    )]
+    OtherSize {
+        /// The dtype that was given.
+        given: DType,
+        /// The dtype of the file.
+        theirs: DType,
+    },
+}
+
+/// What a caller can say about raw bytes besides their dtype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// The shape.
+    Shape,
+    /// The memory order.
+    Order,
+}
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Given::Shape => "a shape",
+            Given::Order => "an order",
+        })
+    }
+}
+
+/// Why tensors cannot be chosen.
+#[derive(Debug, thiserror::Error)]
+pub enum SelectFault {
+    /// The file holds no tensors.
+    #[error("the file holds no tensors")]
+    NoTensors,
+    /// One tensor is needed, and none was named.
+    #[error("the file holds {} tensors, and one has to be named", .0.len())]
+    NotNamed(Vec<String>),
+    /// One tensor is needed, and several match.
+    #[error("{0} tensors match, and one is needed")]
+    Several(usize),
+    /// A name was asked for in a file that has none.
+    #[error("the tensor has no name")]
+    Nameless {
+        /// The name or glob.
+        pattern: String,
+    },
+    /// No tensor has that name or matches that glob.
+    #[error("no tensor is named {pattern:?}")]
+    NotFound {
+        /// The name or glob.
+        pattern: String,
+        /// The names that there are.
+        names: Vec<String>,
+    },
+    /// A text that is no name and no glob either.
+    #[error("{pattern}: {reason}")]
+    Glob {
+        /// The text.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Several tensors are to be written under one name.
+    #[error("one name is given, and several tensors are chosen")]
+    OneName,
+    /// More tensors than the output can hold.
+    #[error("{count} tensors are chosen, and an output of format {format} holds one")]
+    HoldsOne {
+        /// How many.
+        count: usize,
+        /// Whether the others were to be kept.
+        keep_rest: bool,
+        /// The format of the output.
+        format: &'static str,
+    },
+    /// A new name that is not written `OLD=NEW`.
+    #[error("{0}: OLD=NEW is needed")]
+    NoRename(String),
+    /// A new name for a tensor that is not there.
+    #[error("{rename}: no tensor of the output is named {old:?} in the input")]
+    RenameNotFound {
+        /// As it was given.
+        rename: String,
+        /// The old name.
+        old: String,
+    },
+    /// A second new name for a tensor.
+    #[error("{0}: that tensor is renamed twice")]
+    RenamedTwice(String),
+    /// Two tensors would have one name.
+    #[error("two tensors of the output would be named {0:?}")]
+    SameName(String),
+}
+
+/// Why an output cannot hold what is to be written.
+#[derive(Debug, thiserror::Error)]
+pub enum LayoutFault {
+    /// The extension belongs to no output format.
+    #[error("the extension .{0} names no format that can be written")]
+    Extension(String),
+    /// There is no extension.
+    #[error("the name has no extension that tells the format")]
+    NoExtension,
+    /// An option does not apply to the format.
+    #[error("{option} has no effect: an output of format {format} {}", .option.why_not())]
+    NoEffect {
+        /// The option.
+        option: FormatOption,
+        /// The format of the output.
+        format: &'static str,
+    },
+    /// A folder is written for a sharded checkpoint only.
+    #[error("is a directory")]
+    Directory,
+    /// The output would not fit into 63 bits.
+    #[error("the output would have 2^63 bytes or more")]
+    TooLarge,
+    /// The format has no such type.
+    #[error("dtype {dtype} has no counterpart in the {format} format")]
+    DType {
+        /// The type.
+        dtype: DType,
+        /// The format of the output.
+        format: &'static str,
+    },
+    /// More axes than the format has.
+    #[error("an output of format {format} has at most {most} axes, and the result has {ndim}")]
+    Axes {
+        /// The format of the output.
+        format: &'static str,
+        /// How many it has at most.
+        most: usize,
+        /// How many there are.
+        ndim: usize,
+    },
+    /// More tensors than the format holds.
+    #[error("an output of format {format} holds one tensor, not {count}")]
+    Count {
+        /// The format of the output.
+        format: &'static str,
+        /// How many there are.
+        count: usize,
+    },
+}
+
+/// Options that apply to some output formats only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormatOption {
+    /// A name for the tensor.
+    Name,
+    /// Compression.
+    Deflate,
+    /// Fortran order.
+    OrderF,
+}
+
+impl FormatOption {
+    /// What is true of formats without it.
+    pub fn why_not(self) -> &'static str {
+        match self {
+            FormatOption::Name => "names no tensor",
+            FormatOption::Deflate => "is never compressed",
+            FormatOption::OrderF => "is always in C order",
+        }
+    }
+}
+
+impl fmt::Display for FormatOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FormatOption::Name => "a name",
+            FormatOption::Deflate => "compression",
+            FormatOption::OrderF => "order F",
+        })
+    }
+}
+
+/// Why a file cannot be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum EditFault {
+    /// Not a regular file.
+    #[error("only a regular file can be changed")]
+    NotAFile,
+    /// An archive, whose checksums would be wrong.
+    #[error("a .npz archive cannot be changed")]
+    Archive,
+    /// An index of several files.
+    #[error("a sharded checkpoint cannot be changed as a whole")]
+    Sharded,
+    /// The value has another dtype.
+    #[error("the value has dtype {value}, the target has {target}")]
+    DType {
+        /// The dtype of the value.
+        value: DType,
+        /// The dtype of the target.
+        target: DType,
+    },
+}
+
+/// Why a slice cannot be read into memory.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadFault {
+    /// The elements are of another type.
+    #[error("the elements are of dtype {dtype}, and {asked} was asked for")]
+    DType {
+        /// The type that was asked for.
+        asked: &'static str,
+        /// The type that they have.
+        dtype: DType,
+    },
+    /// More elements than memory can hold.
+    #[error("the elements do not fit into memory")]
+    TooLarge,
+}
