@@ -63,7 +63,6 @@ impl TextSink {
 
     /// Append element number `at` with the brackets and separators around it.
     fn append(&self, text: &mut String, bytes: &[u8], at: u64) -> fmt::Result {
-        let columns = self.shape.last().copied().unwrap_or(1).max(1);
         match self.format {
             TextFormat::Json => {
                 self.json_edge(text, at)?;
@@ -73,13 +72,21 @@ impl TextSink {
             }
             TextFormat::Csv | TextFormat::Txt => {
                 self.value(text, bytes)?;
-                let row_ends = self.shape.len() < 2 || (at + 1).is_multiple_of(columns);
+                let row_ends = (at + 1).is_multiple_of(self.columns().max(1));
                 text.write_char(match self.format {
                     _ if row_ends => '\n',
                     TextFormat::Csv => ',',
                     _ => ' ',
                 })
             }
+        }
+    }
+
+    /// Elements in a row of csv or txt.
+    fn columns(&self) -> u64 {
+        match self.shape.as_slice() {
+            [_, columns] => *columns,
+            _ => 1,
         }
     }
 
@@ -128,7 +135,12 @@ impl TextSink {
             TextFormat::Json => {
                 text.write_str(&serde_json::to_string(value).map_err(|_| fmt::Error)?)
             }
-            TextFormat::Csv if !value.contains(special) => text.write_str(value),
+            // as Python's csv: a row of one empty string is not an empty line
+            TextFormat::Csv
+                if !value.contains(special) && (!value.is_empty() || self.columns() > 1) =>
+            {
+                text.write_str(value)
+            }
             TextFormat::Txt if !value.is_empty() && !value.contains(special) => {
                 text.write_str(value)
             }

@@ -36,7 +36,7 @@ complete -c tslice -n "__fish_tslice_needs_command" -s t -l tensor -d 'The tenso
 complete -c tslice -n "__fish_tslice_needs_command" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
 mmap\t'Map the file'
 read\t'Read the file by position, in large pieces'"
-complete -c tslice -n "__fish_tslice_needs_command" -l dtype -d 'The dtype of raw bytes, or of a file\'s void type: float32, \'>i2\', bfloat16, ...' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l dtype -d 'The dtype of raw bytes, or of a file\'s void type: float32 or f32, \'>i2\', bfloat16 or bf16, ...' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l shape -d 'The shape of raw bytes; one length may be -1; one axis when left out' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l offset -d 'Where the elements of raw bytes begin, in bytes' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l input-order -d 'The order of the elements of raw bytes' -r -f -a "C\t'Row-major'
@@ -82,7 +82,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand slice" -s t -l tensor -d '
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
 mmap\t'Map the file'
 read\t'Read the file by position, in large pieces'"
-complete -c tslice -n "__fish_tslice_using_subcommand slice" -l dtype -d 'The dtype of raw bytes, or of a file\'s void type: float32, \'>i2\', bfloat16, ...' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l dtype -d 'The dtype of raw bytes, or of a file\'s void type: float32 or f32, \'>i2\', bfloat16 or bf16, ...' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l shape -d 'The shape of raw bytes; one length may be -1; one axis when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l offset -d 'Where the elements of raw bytes begin, in bytes' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l input-order -d 'The order of the elements of raw bytes' -r -f -a "C\t'Row-major'

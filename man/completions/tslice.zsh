@@ -28,7 +28,7 @@ _tslice() {
 '--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
 mmap\:"Map the file"
 read\:"Read the file by position, in large pieces"))' \
-'--dtype=[The dtype of raw bytes, or of a file'\''s void type\: float32, '\''>i2'\'', bfloat16, ...]:DTYPE:_default' \
+'--dtype=[The dtype of raw bytes, or of a file'\''s void type\: float32 or f32, '\''>i2'\'', bfloat16 or bf16, ...]:DTYPE:_default' \
 '--shape=[The shape of raw bytes; one length may be -1; one axis when left out]:LIST:_default' \
 '--offset=[Where the elements of raw bytes begin, in bytes]:BYTES:_default' \
 '--input-order=[The order of the elements of raw bytes]:ORDER:((C\:"Row-major"
@@ -88,7 +88,7 @@ _arguments "${_arguments_options[@]}" : \
 '--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
 mmap\:"Map the file"
 read\:"Read the file by position, in large pieces"))' \
-'--dtype=[The dtype of raw bytes, or of a file'\''s void type\: float32, '\''>i2'\'', bfloat16, ...]:DTYPE:_default' \
+'--dtype=[The dtype of raw bytes, or of a file'\''s void type\: float32 or f32, '\''>i2'\'', bfloat16 or bf16, ...]:DTYPE:_default' \
 '--shape=[The shape of raw bytes; one length may be -1; one axis when left out]:LIST:_default' \
 '--offset=[Where the elements of raw bytes begin, in bytes]:BYTES:_default' \
 '--input-order=[The order of the elements of raw bytes]:ORDER:((C\:"Row-major"

@@ -3,9 +3,13 @@
 //! A pattern that is the very name of a tensor means that tensor, whatever else it would match as
 //! a glob.
 
-use globset::GlobBuilder;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::fault::SelectFault;
+
+/// The deepest nesting of braces. globset turns them into groups of a regular expression, whose
+/// own limit it meets with a panic, and recurses over them without one.
+const MAX_BRACES: usize = 30;
 
 /// The positions of the names that the patterns mean, ascending.
 ///
@@ -37,10 +41,79 @@ fn find_one<'n>(
     if let Some(exact) = names.clone().position(|name| name == pattern) {
         return Ok(vec![exact]);
     }
-    let glob = GlobBuilder::new(pattern).build().map_err(|error| SelectFault::Glob {
-        pattern: pattern.to_owned(),
-        reason: error.kind().to_string(),
-    })?;
-    let glob = glob.compile_matcher();
+    let glob = compile(pattern)
+        .map_err(|reason| SelectFault::Glob { pattern: pattern.to_owned(), reason })?;
     Ok(names.enumerate().filter(|(_, name)| glob.is_match(name)).map(|(at, _)| at).collect())
+}
+
+/// Make a matcher of a glob, or say why it is none.
+fn compile(pattern: &str) -> Result<GlobSet, String> {
+    if brace_depth(pattern) > MAX_BRACES {
+        return Err(format!("braces nested deeper than {MAX_BRACES} levels"));
+    }
+    let failed = |error: globset::Error| error.kind().to_string();
+    let glob = GlobBuilder::new(pattern).build().map_err(failed)?;
+    // a set of one: its errors are returned, where those of a matcher are panics
+    GlobSetBuilder::new().add(glob).build().map_err(failed)
+}
+
+/// How deep the braces of a glob are nested at most, escaped ones and those in classes included.
+fn brace_depth(pattern: &str) -> usize {
+    let (mut depth, mut deepest) = (0usize, 0);
+    for byte in pattern.bytes() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn found(names: &[&str], pattern: &str) -> Result<Vec<usize>, SelectFault> {
+        find(names.iter().copied(), &[pattern.to_owned()])
+    }
+
+    #[test]
+    fn names_come_before_globs() {
+        let names = ["a[0]", "a0", "b.w", "b.v"];
+        assert_eq!(found(&names, "a[0]").unwrap(), [0]);
+        assert_eq!(found(&names, "a[0-9]").unwrap(), [1]);
+        assert_eq!(found(&names, "b.{w,v}").unwrap(), [2, 3]);
+        assert!(matches!(found(&names, "c*"), Err(SelectFault::NotFound { .. })));
+        assert!(matches!(found(&names, "["), Err(SelectFault::Glob { .. })));
+    }
+
+    /// A command line may hold an argument of 128 KiB.
+    #[test]
+    fn no_glob_panics() {
+        let mut texts = vec!["{".repeat(65_000), "[".repeat(131_000), "\\{".repeat(250)];
+        for depth in [MAX_BRACES, MAX_BRACES + 1, 250, 60_000] {
+            texts.push("{".repeat(depth) + "a" + &"}".repeat(depth));
+            texts.push("{a,".repeat(depth) + "a" + &"}".repeat(depth));
+        }
+        for part in ["?", "*", "**/", "[!a]", "[a-z]", "é", "{a,b}", "{*,?}", "*a?"] {
+            texts.push(part.repeat(131_000 / part.len()));
+        }
+        for text in &texts {
+            let _ = found(&["name"], text);
+        }
+        let nested = |depth| "{".repeat(depth) + "n*" + &"}".repeat(depth);
+        assert_eq!(found(&["name"], &nested(MAX_BRACES)).unwrap(), [0]);
+        let error = found(&["name"], &nested(250)).unwrap_err();
+        assert!(error.to_string().ends_with("braces nested deeper than 30 levels"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in r#"[*?\[\]{}!^,\\a-c/.é-]{0,60}"#) {
+            let _ = found(&["abc", "a.b", ""], &text);
+        }
+    }
 }

@@ -28,7 +28,7 @@ pub enum ElementError {
         text: String,
         /// The dtype's name.
         dtype: String,
-        /// For integers, the range of the dtype: ", which holds 0 to 255".
+        /// The range of the dtype, where it is known: ", which holds 0 to 255".
         range: String,
     },
     /// A dtype whose elements are not numbers of whole bytes.
@@ -39,27 +39,28 @@ pub enum ElementError {
 /// The bytes of one element of `dtype`, in its byte order, from the text of a number.
 ///
 /// Integers are written as in Python (`-3`, `1_000`, `0xff`) and must fit. Floats are rounded once,
-/// from the decimal text to the nearest value, ties to even; past the largest finite value they
-/// become infinite where the dtype has infinities. Complex numbers are `1+2j`, booleans `true`,
+/// from the decimal text to the nearest value, ties to even; a number that would become infinite is
+/// refused: infinity is written `inf`. Complex numbers are `1+2j`, booleans `true`,
 /// `false`, `1` or `0`.
 ///
 /// # Errors
 /// [`ElementError`]: not a number, a number of the wrong kind, a value outside the dtype's range,
 /// or a dtype without numbers of whole bytes.
 pub fn parse(text: &str, dtype: &DType) -> Result<Vec<u8>, ElementError> {
+    let number = Number { text: text.trim_ascii(), dtype };
+    number.check()?;
     let DType::Scalar(scalar, endian) = dtype else {
         return Err(ElementError::Unsupported(dtype.to_string()));
     };
-    let number = Number { text: text.trim_ascii(), dtype };
     let mut bytes = match scalar {
         Scalar::Bool => vec![u8::from(number.boolean()?)],
         Scalar::C64 | Scalar::C128 => {
-            let (real, imaginary) = number.parts()?;
+            let (real, imaginary) = number.parts().map_err(|_| number.kind("a number"))?;
             let part = if *scalar == Scalar::C64 { Scalar::F32 } else { Scalar::F64 };
             [number.float(&real, part)?, number.float(&imaginary, part)?].concat()
         }
         _ if integer_range(*scalar).is_some() => number.integer(*scalar)?,
-        _ => number.float(&number.decimal(number.text)?, *scalar)?,
+        _ => number.float(&number.real()?, *scalar)?,
     };
     if *endian == Endian::Big {
         bytes.chunks_exact_mut(dtype.swap_width()).for_each(<[u8]>::reverse);
@@ -98,6 +99,18 @@ enum Magnitude {
 }
 
 impl Number<'_> {
+    /// Refuse what is no element of any dtype, so that this error does not depend on the dtype.
+    fn check(&self) -> Result<(), ElementError> {
+        match self.text {
+            "true" | "True" | "false" | "False" => Ok(()),
+            _ => self.parts().map(drop),
+        }
+    }
+
+    fn real(&self) -> Result<Decimal, ElementError> {
+        self.decimal(self.text).map_err(|_| self.kind("a real number"))
+    }
+
     fn boolean(&self) -> Result<bool, ElementError> {
         match self.text {
             "true" | "True" | "1" => Ok(true),
@@ -108,10 +121,7 @@ impl Number<'_> {
 
     fn integer(&self, scalar: Scalar) -> Result<Vec<u8>, ElementError> {
         let (negative, digits) = signed(self.text);
-        let Some(literal) = integer_literal(digits) else {
-            self.parts()?;
-            return Err(self.kind("an integer"));
-        };
+        let literal = integer_literal(digits).ok_or_else(|| self.kind("an integer"))?;
         let value = literal.map(|value| if negative { -value } else { value });
         let (least, greatest) = integer_range(scalar).unwrap_or_default();
         match value.filter(|value| (least..=greatest).contains(value)) {
@@ -162,10 +172,18 @@ impl Number<'_> {
             Magnitude::Finite(text) => text,
         };
         let value: f64 = text.parse().map_err(|_| self.not_a_number())?;
+        let is_finite = matches!(decimal.magnitude, Magnitude::Finite(_));
+        let overflow = || self.out_of_range(largest(scalar));
+        if is_finite && value.is_infinite() {
+            return Err(overflow());
+        }
         let bytes = match scalar {
             Scalar::F64 => f64::copysign(value, sign).to_le_bytes().to_vec(),
             Scalar::F32 => {
                 let value: f32 = text.parse().map_err(|_| self.not_a_number())?;
+                if is_finite && value.is_infinite() {
+                    return Err(overflow());
+                }
                 f32::copysign(value, sign as f32).to_le_bytes().to_vec()
             }
             _ => {
@@ -176,7 +194,10 @@ impl Number<'_> {
                         Magnitude::Finite(text) => compare(text, value),
                         _ => Ordering::Equal,
                     })
-                    .ok_or_else(|| self.out_of_range(String::new()))?;
+                    .ok_or_else(overflow)?;
+                if is_finite && small.is_infinity(bits) {
+                    return Err(overflow());
+                }
                 bits.to_le_bytes()[..scalar.bits() as usize / 8].to_vec()
             }
         };
@@ -193,6 +214,20 @@ impl Number<'_> {
 
     fn out_of_range(&self, range: String) -> ElementError {
         ElementError::Range { text: self.text.into(), dtype: self.dtype.to_string(), range }
+    }
+}
+
+/// The largest finite value of a float type, as the error of a larger one says it.
+fn largest(scalar: Scalar) -> String {
+    let largest = match scalar {
+        Scalar::F64 => Some(f64::MAX),
+        Scalar::F32 => Some(f64::from(f32::MAX)),
+        _ => SmallFloat::of(scalar).and_then(|small| small.largest()),
+    };
+    match largest {
+        Some(value) if value < 1e6 => format!(", whose largest finite value is {value}"),
+        Some(value) => format!(", whose largest finite value is {value:.5e}"),
+        None => String::new(),
     }
 }
 
@@ -277,7 +312,6 @@ mod tests {
     #[test]
     fn floats_are_the_nearest_ones_ties_to_even() {
         assert_eq!(bits("65519.999999999999999999999", Scalar::F16), Some(0x7bff));
-        assert_eq!(bits("65520", Scalar::F16), Some(0x7c00));
         // a tie in half precision, and texts so close to it that they round to the same double
         let tie = "1.00048828125";
         assert_eq!(bits(tie, Scalar::F16), Some(0x3c00));
@@ -287,11 +321,54 @@ mod tests {
         );
         assert_eq!(bits("1.00146484375", Scalar::F16), Some(0x3c02));
         assert_eq!(bits("1.001464843749999999999999999999", Scalar::F16), Some(0x3c01));
-        assert_eq!(bits("1e400", Scalar::F64), Some(0x7ff0_0000_0000_0000));
         assert_eq!(bits("-0", Scalar::F32), Some(0x8000_0000));
         assert_eq!(bits("-nan", Scalar::BF16), Some(0xffc0));
         assert_eq!(bits("1_0.5e-0_1", Scalar::F64), Some(1.05f64.to_bits()));
         assert_eq!(bits("0x10", Scalar::F32), Some(u64::from(16f32.to_bits())));
+    }
+
+    #[test]
+    fn infinity_is_only_what_is_called_so() {
+        for (text, scalar) in [
+            ("65520", Scalar::F16),
+            ("1e6", Scalar::F16),
+            ("-1e6", Scalar::F16),
+            ("3.4e38", Scalar::BF16),
+            ("61440", Scalar::F8E5M2),
+            ("3.4028236e38", Scalar::F32),
+            ("1e400", Scalar::F64),
+            ("1+1e39j", Scalar::C64),
+        ] {
+            let error = parse(text, &DType::Scalar(scalar, Endian::Little)).unwrap_err();
+            assert!(matches!(error, ElementError::Range { .. }), "{text}: {error}");
+        }
+        assert_eq!(bits("inf", Scalar::F16), Some(0x7c00));
+        assert_eq!(bits("-Infinity", Scalar::F16), Some(0xfc00));
+        assert_eq!(bits("inf", Scalar::F64), Some(0x7ff0_0000_0000_0000));
+        let error = |scalar| {
+            parse("1e999", &DType::Scalar(scalar, Endian::Little)).unwrap_err().to_string()
+        };
+        let says = "1e999 does not fit into dtype float16, whose largest finite value is 65504";
+        assert_eq!(error(Scalar::F16), says);
+        assert!(error(Scalar::BF16).ends_with("is 3.38953e38"), "{}", error(Scalar::BF16));
+        assert!(error(Scalar::F8E5M2).ends_with("is 57344"));
+        assert!(error(Scalar::F8E4M3).ends_with("is 448"));
+    }
+
+    /// Whether a text is a number at all does not depend on the dtype that it is for.
+    #[test]
+    fn no_number_is_the_same_error_for_every_dtype() {
+        for scalar in Scalar::ALL {
+            let parse = |text| parse(text, &DType::Scalar(scalar, Endian::Little));
+            for text in ["x", "", "1__0", "tru", "1+j"] {
+                let not_a_number = ElementError::NotANumber(text.to_owned());
+                assert_eq!(parse(text), Err(not_a_number), "{scalar:?}");
+            }
+            for text in ["true", "1", "1.5", "1+2j", "inf", "nan"] {
+                let result = parse(text);
+                assert!(!matches!(result, Err(ElementError::NotANumber(_))), "{scalar:?} {text}");
+            }
+        }
     }
 
     /// The codes that `ml_dtypes` gives.
@@ -306,7 +383,7 @@ mod tests {
         assert_eq!(codes("inf"), [None, Some(0x7c), None, None, None]);
         assert_eq!(codes("464"), [Some(0x7e), Some(0x5f), Some(0x88), None, Some(0x63)]);
         assert_eq!(codes("480"), [None, Some(0x60), Some(0x88), None, Some(0x64)]);
-        assert_eq!(codes("61440"), [None, Some(0x7c), Some(0x8f), None, None]);
+        assert_eq!(codes("61440"), [None, None, Some(0x8f), None, None]);
         assert_eq!(codes("247.9"), [0x77, 0x5c, 0x87, 0x7f, 0x60].map(Some));
         assert_eq!(codes("3"), [0x44, 0x42, 0x81, 0x4c, 0x46].map(Some));
         assert_eq!(codes("1.4"), [0x3b, 0x3e, 0x7f, 0x43, 0x42].map(Some));

@@ -65,6 +65,20 @@ impl SmallFloat {
         })
     }
 
+    /// Whether a code is that of an infinity.
+    pub(super) fn is_infinity(&self, code: u32) -> bool {
+        self.infinity == Some(code & !self.sign.unwrap_or(0))
+    }
+
+    /// The largest finite number, of a format with a sign.
+    pub(super) fn largest(&self) -> Option<f64> {
+        self.sign?;
+        let one = 1 << self.mantissa;
+        let exponent = (self.greatest >> self.mantissa) as i32 - 1 + self.least;
+        let count = one | (self.greatest & (one - 1));
+        Some(f64::from(count) * power(exponent - self.mantissa))
+    }
+
     fn magnitude(&self, value: f64, exact: impl Fn() -> Ordering) -> Option<u32> {
         // the value as a multiple of the distance between neighbouring numbers
         let bits = value.to_bits();

@@ -135,7 +135,9 @@ def fill_element(text, dtype):
             return None
         value = float(int(text, 0) if text.startswith("0x") else text)
     with np.errstate(all="ignore"):
-        return np.array(value).astype(dtype).tobytes()
+        element = np.array(value).astype(dtype)
+    # a number that becomes infinity is refused, unless infinity is what was said
+    return element.tobytes() if np.isinf(element) == np.isinf(value) else None
 
 
 def assign_case(case):

@@ -210,6 +210,12 @@ def compare(name, source, target, out, expected):
             check(name, np.array_equal(loaded, expected, equal_nan=expected.dtype.kind in "fc"), "loadtxt")
 
 
+def python_csv(rows):
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerows(rows)
+    return written.getvalue()
+
+
 def texts(folder):
     path = os.path.join(folder, "t.npy")
 
@@ -230,7 +236,9 @@ def texts(folder):
     text(np.zeros((2, 0), "i1"), "json", "[[], []]\n")
     text(np.zeros((2, 0), "i1"), "csv", "\n\n")
     text(np.zeros((0, 2), "i1"), "csv", "")
-    text(np.array(["a,b", 'c"', ""]), "csv", '"a,b"\n"c"""\n\n')
+    for rows in [[["a,b"], ['c"'], [""]], [["", ""], ["a", ""]], [["x\ny", "'"], ["\r", " z"]], [[""]]]:
+        text(np.array(rows), "csv", python_csv(rows))
+        text(np.array(rows)[:, 0], "csv", python_csv([row[:1] for row in rows]))
     text(np.array(7, "u8"), "json", "7\n")
     np.save(path, np.zeros((1, 1, 1)))
     status, out, err = run(path, "--to", "csv")

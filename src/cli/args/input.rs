@@ -20,7 +20,7 @@ pub(crate) struct InputArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Raw bytes")]
 pub(crate) struct RawArgs {
-    /// The dtype of raw bytes, or of a file's void type: float32, '>i2', bfloat16, ...
+    /// The dtype of raw bytes, or of a file's void type: float32 or f32, '>i2', bfloat16 or bf16, ...
     #[arg(long, value_name = "DTYPE")]
     pub(crate) dtype: Option<String>,
     /// The shape of raw bytes; one length may be -1; one axis when left out

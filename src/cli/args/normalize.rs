@@ -4,14 +4,14 @@
 //! with a minus sign. Both are settled here, so that clap itself is strict, and its suggestions
 //! for mistyped flags stay right.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 /// The name under which [`normalize`] hands the main job to clap; nobody types it.
 pub(super) const SLICE: &str = "slice";
 
 /// The command line as clap can parse it: where the first argument is no
 /// subcommand, the main job's is put before it; an argument that begins with a minus sign and a
-/// digit is no flag, but the value of the flag before it (`--end -3` becomes `--end=-3`) or else
+/// digit, white space between them or not, is no flag, but the value of the flag before it (`--end -3` becomes `--end=-3`) or else
 /// an index, and goes behind a `--`, with whatever else is no flag from there on.
 pub(super) fn normalize(
     command: &clap::Command,
@@ -39,8 +39,7 @@ pub(super) fn normalize(
     let (mut flags, mut behind) = (Vec::<OsString>::new(), Vec::new());
     let mut args = args.into_iter();
     while let Some(arg) = args.next() {
-        let negative =
-            matches!(arg.as_encoded_bytes(), [b'-', digit, ..] if digit.is_ascii_digit());
+        let negative = is_negative(&arg);
         let is_flag = arg.as_encoded_bytes().starts_with(b"-") && arg != "-" && !negative;
         match flags.last_mut() {
             _ if arg == "--" => behind.extend(args.by_ref()),
@@ -60,6 +59,12 @@ pub(super) fn normalize(
         flags.extend(behind);
     }
     flags
+}
+
+/// Whether an argument begins like a negative number: `-1`, `- 1`.
+fn is_negative(arg: &OsStr) -> bool {
+    let number = arg.as_encoded_bytes().strip_prefix(b"-").map(<[u8]>::trim_ascii_start);
+    number.and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit)
 }
 
 #[cfg(test)]
@@ -100,5 +105,18 @@ mod tests {
             normalized("tslice explain -1 --shape -5,6"),
             "tslice explain --shape=-5,6 -- -1"
         );
+    }
+
+    #[test]
+    fn white_space_may_follow_the_minus_sign() {
+        for (typed, meant) in [
+            (["a.npy", "- 1", "-f"], "slice a.npy -f -- - 1"),
+            (["a.npy", "-\t 1:", "-f"], "slice a.npy -f -- -\t 1:"),
+            (["a.npy", "--end", "- 3"], "slice a.npy --end=- 3"),
+            (["a.npy", "- x", "-f"], "slice a.npy - x -f"),
+        ] {
+            let args = normalize(&command(), ["tslice"].iter().chain(&typed).map(OsString::from));
+            assert_eq!(args[1..].join(" ".as_ref()).to_str(), Some(meant));
+        }
     }
 }

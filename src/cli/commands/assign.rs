@@ -68,6 +68,9 @@ fn element(text: &str, target: &Tensor) -> Result<Vec<u8>, Failure> {
         let failure = Failure::new(format_args!("--fill {text}: {error}"));
         match error {
             ElementError::NotANumber(_) => Failure { exit: Exit::Usage, ..failure },
+            ElementError::Range { .. } if element::parse("inf", &target.dtype).is_ok() => {
+                failure.hint("--fill inf writes infinity")
+            }
             _ => failure,
         }
     })

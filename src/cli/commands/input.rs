@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tslice::container::{self, Input, Location, OpenOptions, RawLayout};
-use tslice::format::npy;
+use tslice::format;
 use tslice::index::strided_slice::parse_list;
 use tslice::shape;
 
@@ -35,7 +35,7 @@ pub(super) fn options(args: &SliceArgs) -> Result<OpenOptions, Failure> {
 }
 
 fn raw(args: &RawArgs) -> Result<RawLayout, Failure> {
-    let dtype = args.dtype.as_deref().map(npy::parse_dtype).transpose();
+    let dtype = args.dtype.as_deref().map(format::parse_dtype).transpose();
     Ok(RawLayout {
         dtype: dtype.map_err(|error| Failure::usage(format_args!("--dtype: {error}")))?,
         shape: args.shape.as_deref().map(parse_shape).transpose()?,

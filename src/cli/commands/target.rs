@@ -63,7 +63,7 @@ impl<'a> Target<'a> {
         if extension == expected || output == Path::new("-") || is_stream() {
             return Ok(());
         }
-        Err(Failure::usage(format_args!(
+        Err(Failure::new(format_args!(
             "{}: the output is a copy of {}, in the {format} format",
             output.display(),
             path.display()

@@ -75,20 +75,20 @@ fn select(
             Failure::new(format_args!("{file}: {words}")).hint(list(names))
         }
         SelectFault::NotFound { names, .. } => failed().hint(list(names)),
-        SelectFault::Several(count) => Failure::usage(format_args!(
+        SelectFault::Several(count) => Failure::new(format_args!(
             "{flag} chooses {count} tensors of {file}, and one is needed"
         )),
         SelectFault::Nameless { pattern } => {
-            Failure::usage(format_args!("{flag} {pattern}: the tensor of {file} has no name"))
+            Failure::new(format_args!("{flag} {pattern}: the tensor of {file} has no name"))
         }
         SelectFault::Glob { .. } => Failure::usage(format_args!("{flag} {fault}")),
-        SelectFault::OneName => Failure::usage("--name names one tensor, and several are chosen")
+        SelectFault::OneName => Failure::new("--name names one tensor, and several are chosen")
             .hint("--rename OLD=NEW names each"),
         SelectFault::HoldsOne { keep_rest, format, .. } => match keep_rest {
             true => Failure::usage(format_args!(
                 "--keep-rest: an output of format {format} holds one tensor"
             )),
-            false => Failure::usage(fault),
+            false => Failure::new(fault),
         }
         .hint("use a .safetensors or .npz output"),
         SelectFault::NoRename(_) | SelectFault::RenamedTwice(_) => {

@@ -1,7 +1,5 @@
 //! Tables on standard output: columns as wide as they need, numbers to the right.
 
-use std::fmt::Write;
-
 /// How a column's cells stand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -21,18 +19,46 @@ pub(crate) fn table<const N: usize>(
             *width = (*width).max(cell.chars().count());
         }
     }
+    // a cell beyond this stands out of its column, instead of widening all rows; the widths of
+    // format strings, which end at 16 bits, are not used
+    widths = widths.map(|width| width.min(MAX_WIDTH));
     let mut text = String::new();
     for row in rows {
         let mut line = " ".repeat(indent);
         for ((cell, width), align) in row.iter().zip(widths).zip(align) {
-            // writing to a string cannot fail
-            let _ = match align {
-                Align::Left => write!(line, "{cell:width$}  "),
-                Align::Right => write!(line, "{cell:>width$}  "),
-            };
+            let padding = " ".repeat(width.saturating_sub(cell.chars().count()));
+            match align {
+                Align::Left => line.extend([cell, padding.as_str(), "  "]),
+                Align::Right => line.extend([padding.as_str(), cell, "  "]),
+            }
         }
         text.push_str(line.trim_end());
         text.push('\n');
     }
     text
+}
+
+/// The most characters that a column is padded to.
+const MAX_WIDTH: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(rows: &[[&str; 2]]) -> String {
+        let rows: Vec<_> = rows.iter().map(|row| row.map(str::to_owned)).collect();
+        table(&rows, [Align::Left, Align::Right], 1)
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_cells() {
+        assert_eq!(of(&[["name", "n"], ["é", "10"]]), " name   n\n é     10\n");
+    }
+
+    #[test]
+    fn a_cell_may_have_any_length() {
+        let long = "x".repeat(70_000);
+        let (padding, wide) = (" ".repeat(199), &long);
+        assert_eq!(of(&[[&long, "1"], ["a", "2"]]), format!(" {wide}  1\n a{padding}  2\n"));
+    }
 }

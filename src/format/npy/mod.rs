@@ -195,8 +195,8 @@ fn orders_differ(shape: &[u64]) -> bool {
     !shape.contains(&0) && shape.iter().filter(|&&len| len > 1).count() > 1
 }
 
-/// The type that people mean by a text: a name or type string of NumPy (`float32`, `>i2`, `U5`), or
-/// a name of the `ml_dtypes` package (`bfloat16`, `float8_e4m3fn`), little-endian.
+/// The type of a text that NumPy with the `ml_dtypes` package knows: a name or type string
+/// (`float32`, `>i2`, `U5`, `bfloat16`, `float8_e4m3fn`), little-endian where it does not say.
 ///
 /// # Errors
 /// [`DescrError`] where it is neither, or means Python objects.

@@ -322,6 +322,11 @@ pub fn stored_dtype(dtype: &DType) -> Option<DType> {
     }
 }
 
+/// The type of that name, as the format spells it.
+pub(super) fn scalar(name: &str) -> Option<Scalar> {
+    parse_dtype(name).map(|(scalar, _)| scalar)
+}
+
 fn parse_dtype(name: &str) -> Option<(Scalar, Dtype)> {
     let name = StrDeserializer::<serde::de::value::Error>::new(name);
     let found = Dtype::deserialize(name).ok()?;
