@@ -312,7 +312,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__gather)
-            opts="-t -o -f -j -n -q -h --indices --axis --batch-dims --out-of-range --tensor --indices-tensor --io --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --help"
+            opts="-t -o -f -j -n -q -h --indices --axis --batch-dims --negative --out-of-range --tensor --indices-tensor --io --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

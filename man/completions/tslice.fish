@@ -108,10 +108,10 @@ complete -c tslice -n "__fish_tslice_using_subcommand slice" -s n -l dry-run -d 
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s q -l quiet -d 'Show no progress'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l keep-rest -d 'Copy the tensors that -t does not choose as they are (.safetensors, .npz)'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tslice -n "__fish_tslice_using_subcommand gather" -l indices -d 'The positions: a file of integers, `-` for standard input, or a list: \'[[0, 1], [2, 3]]\'' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l indices -d 'The positions: a file of integers, also as text (.txt, .csv), `-` for standard input, or a list: \'[[0, 1], [2, 3]]\'' -r -F
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l axis -d 'Gather along this axis, each index by itself; negative values count from the end' -r
-complete -c tslice -n "__fish_tslice_using_subcommand gather" -l batch-dims -d 'The first axes of params and indices go together, so many of them' -r
-complete -c tslice -n "__fish_tslice_using_subcommand gather" -l out-of-range -d 'What becomes of indices out of range, negative ones included' -r -f -a "error\t'It is an error that names the first one'
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l batch-dims -d 'The first axes of params and indices go together, so many of them; with --axis, a negative number counts from the rank of the indices' -r
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l out-of-range -d 'What becomes of indices out of range' -r -f -a "error\t'It is an error that names the first one'
 zero\t'Its slice is zeros (TensorFlow on GPU)'
 clip\t'It is the nearest position, 0 for a negative one (NumPy\'s mode)'
 wrap\t'It counts on from the other end (NumPy\'s mode)'"
@@ -132,6 +132,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand gather" -l order -d 'The o
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l name -d 'The name of the tensor in the output (.safetensors)' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l negative -d 'Negative indices count from the end, as in np.take; without it they are out of range'
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s f -l force -d 'Replace the output if it exists'
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l fsync -d 'Wait until the disk has the output'
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l deflate -d 'Compress the arrays of the output, as np.savez_compressed does (.npz)'
@@ -163,7 +164,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand assign" -l fsync -d 'Wait 
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -s q -l quiet -d 'Show no progress'
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l indices -d 'The positions: a file of integers, `-` for standard input, or a list: \'[[0, 1], [2, 3]]\'' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l indices -d 'The positions: a file of integers, also as text (.txt, .csv), `-` for standard input, or a list: \'[[0, 1], [2, 3]]\'' -r -F
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l values -d 'The file whose slices are written; `-` is standard input' -r -F
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l out-of-range -d 'What becomes of positions out of range, negative ones included' -r -f -a "error\t'It is an error that names the first one'
 skip\t'Nothing is written there'"

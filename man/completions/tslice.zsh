@@ -126,10 +126,10 @@ F\:"Column-major, Fortran'\''s"))' \
 ;;
 (gather)
 _arguments "${_arguments_options[@]}" : \
-'--indices=[The positions\: a file of integers, \`-\` for standard input, or a list\: '\''\[\[0, 1\], \[2, 3\]\]'\'']:FILE:_files' \
+'--indices=[The positions\: a file of integers, also as text (.txt, .csv), \`-\` for standard input, or a list\: '\''\[\[0, 1\], \[2, 3\]\]'\'']:FILE:_files' \
 '--axis=[Gather along this axis, each index by itself; negative values count from the end]:AXIS:_default' \
-'--batch-dims=[The first axes of params and indices go together, so many of them]:N:_default' \
-'--out-of-range=[What becomes of indices out of range, negative ones included]:WHAT:((error\:"It is an error that names the first one"
+'--batch-dims=[The first axes of params and indices go together, so many of them; with --axis, a negative number counts from the rank of the indices]:N:_default' \
+'--out-of-range=[What becomes of indices out of range]:WHAT:((error\:"It is an error that names the first one"
 zero\:"Its slice is zeros (TensorFlow on GPU)"
 clip\:"It is the nearest position, 0 for a negative one (NumPy'\''s mode)"
 wrap\:"It counts on from the other end (NumPy'\''s mode)"))' \
@@ -153,6 +153,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--negative[Negative indices count from the end, as in np.take; without it they are out of range]' \
 '-f[Replace the output if it exists]' \
 '--force[Replace the output if it exists]' \
 '--fsync[Wait until the disk has the output]' \
@@ -206,7 +207,7 @@ read\:"Read the file by position, in large pieces"))' \
 ;;
 (scatter)
 _arguments "${_arguments_options[@]}" : \
-'--indices=[The positions\: a file of integers, \`-\` for standard input, or a list\: '\''\[\[0, 1\], \[2, 3\]\]'\'']:FILE:_files' \
+'--indices=[The positions\: a file of integers, also as text (.txt, .csv), \`-\` for standard input, or a list\: '\''\[\[0, 1\], \[2, 3\]\]'\'']:FILE:_files' \
 '--values=[The file whose slices are written; \`-\` is standard input]:FILE:_files' \
 '--out-of-range=[What becomes of positions out of range, negative ones included]:WHAT:((error\:"It is an error that names the first one"
 skip\:"Nothing is written there"))' \

@@ -4,7 +4,9 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::fault::{EditFault, LayoutFault, RawFault, ReadFault, SelectFault, ShardsFault};
+use super::fault::{
+    EditFault, IntegersFault, LayoutFault, RawFault, ReadFault, SelectFault, ShardsFault,
+};
 use crate::execute::ExecuteError;
 use crate::format::FormatError;
 use crate::gather::GatherError;
@@ -129,6 +131,9 @@ pub enum Cause {
     /// The files of a sharded checkpoint cannot be opened.
     #[error(transparent)]
     Shards(#[from] ShardsFault),
+    /// A text is no index tensor.
+    #[error(transparent)]
+    Integers(#[from] IntegersFault),
     /// Raw bytes are not what was said of them.
     #[error(transparent)]
     Raw(#[from] RawFault),

@@ -288,3 +288,40 @@ pub enum ReadFault {
     #[error("the elements do not fit into memory")]
     TooLarge,
 }
+
+/// Why a text is no index tensor.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IntegersFault {
+    /// Something else than an integer.
+    #[error("line {line}: '{text}' is not an integer")]
+    NotAnInteger {
+        /// The line, from 1 on.
+        line: u64,
+        /// What stands there, its first characters.
+        text: String,
+    },
+    /// An integer past 64 bits.
+    #[error("line {line}: {text} does not fit into 64 bits")]
+    TooLarge {
+        /// The line, from 1 on.
+        line: u64,
+        /// The integer.
+        text: String,
+    },
+    /// A comma without a number on each side.
+    #[error("line {line}: a number is missing beside a comma")]
+    Missing {
+        /// The line, from 1 on.
+        line: u64,
+    },
+    /// Rows of different lengths.
+    #[error("line {line} holds {found} numbers, the lines before it {expected}")]
+    Ragged {
+        /// The line, from 1 on.
+        line: u64,
+        /// How many numbers it holds.
+        found: u64,
+        /// How many the first line holds.
+        expected: u64,
+    },
+}

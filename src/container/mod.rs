@@ -13,6 +13,7 @@ mod fault;
 mod file;
 mod indices;
 mod input;
+mod integers;
 mod job;
 pub mod layout;
 mod npz;
@@ -29,7 +30,8 @@ mod take;
 pub use element::Element;
 pub use error::{Cause, ContainerError, FileName};
 pub use fault::{
-    EditFault, FormatOption, Given, LayoutFault, RawFault, ReadFault, SelectFault, ShardsFault,
+    EditFault, FormatOption, Given, IntegersFault, LayoutFault, RawFault, ReadFault, SelectFault,
+    ShardsFault,
 };
 pub use file::{Slice, Tensor, TensorFile, open as open_file};
 pub use indices::{IndexTensor, gather};

@@ -7,7 +7,7 @@ use super::input::{Input, Location};
 use super::raw::RawLayout;
 use super::sharded::Shards;
 use super::single::open_bytes;
-use super::{npz, raw, sharded, single};
+use super::{integers, npz, raw, sharded, single};
 use crate::format::{self, FileKind, MAGIC_LEN};
 use crate::source::{self, IoMode, Reader};
 
@@ -23,6 +23,8 @@ pub struct OpenOptions {
     pub tensors: Vec<String>,
     /// Whether the other tensors are needed too.
     pub rest: bool,
+    /// Whether a text of integers is an index tensor.
+    pub integers: bool,
 }
 
 /// Open an input, find out what it is, and read its header.
@@ -36,6 +38,12 @@ pub fn open(location: &Location, options: &OpenOptions) -> Result<Input, Contain
     let kind = format::detect(&first);
     if let Some(dtype) = options.raw.of_raw_bytes(kind) {
         return raw::open(location, bytes, dtype, &options.raw);
+    }
+    if kind.is_none() && options.integers {
+        return match integers::is_text(&first) {
+            true => integers::open(location, bytes),
+            false => Err(integers::refused(location, &first)),
+        };
     }
     let mut input = match kind {
         Some(FileKind::Json) => {

@@ -67,7 +67,29 @@ pub enum BadPosition {
         number: i128,
         /// The length of its axis.
         len: u64,
+        /// Whether negative numbers that count from the end are positions.
+        negative: bool,
     },
+}
+
+impl BadPosition {
+    /// Whether it would be a position if negative numbers counted from the end.
+    pub fn counts_from_the_end(&self) -> bool {
+        let fits =
+            |(&number, &len): (&i128, &u64)| number >= -i128::from(len) && number < i128::from(len);
+        match self {
+            BadPosition::Tuple { tuple, params, .. } => tuple.iter().zip(params).all(fits),
+            BadPosition::Number { number, len, .. } => fits((number, len)),
+        }
+    }
+
+    /// Whether the indices are one flat list, which fits the first axis: then each number by
+    /// itself may be meant.
+    pub fn fits_first_axis(&self) -> bool {
+        let BadPosition::Tuple { at, tuple, params } = self else { return false };
+        let len = params.first().map_or(0, |&len| i128::from(len));
+        at.is_empty() && tuple.iter().all(|number| (0..len).contains(number))
+    }
 }
 
 impl fmt::Display for BadPosition {
@@ -83,8 +105,9 @@ impl fmt::Display for BadPosition {
                 // Debug of a list of integers is Python's notation
                 write!(f, " = {tuple:?} does not index into params of shape {}", AsList(params))
             }
-            BadPosition::Number { number, len, .. } => {
-                write!(f, " = {number} is not in [0, {len})")
+            BadPosition::Number { number, len, negative, .. } => {
+                let least = if *negative { -i128::from(*len) } else { 0 };
+                write!(f, " = {number} is not in [{least}, {len})")
             }
         }
     }
@@ -103,9 +126,24 @@ mod tests {
             tuple.to_string(),
             "indices[1,0] = [3, 0] does not index into params of shape [3, 4]"
         );
-        let number = BadPosition::Number { at: vec![1, 0], number: -1, len: 3 };
+        let number = BadPosition::Number { at: vec![1, 0], number: -1, len: 3, negative: false };
         assert_eq!(number.to_string(), "indices[1,0] = -1 is not in [0, 3)");
-        let scalar = BadPosition::Number { at: vec![], number: 5, len: 3 };
+        let scalar = BadPosition::Number { at: vec![], number: 5, len: 3, negative: false };
         assert_eq!(scalar.to_string(), "indices = 5 is not in [0, 3)");
+        let further = BadPosition::Number { at: vec![2], number: -4, len: 3, negative: true };
+        assert_eq!(further.to_string(), "indices[2] = -4 is not in [-3, 3)");
+    }
+
+    #[test]
+    fn what_would_be_right_is_known() {
+        let tuple = |at: &[u64], tuple: &[i128]| BadPosition::Tuple {
+            at: at.to_vec(),
+            tuple: tuple.to_vec(),
+            params: vec![5, 4],
+        };
+        assert!(tuple(&[0], &[0, -4]).counts_from_the_end());
+        assert!(!tuple(&[0], &[0, -5]).counts_from_the_end());
+        assert!(tuple(&[], &[0, 4]).fits_first_axis());
+        assert!(!tuple(&[], &[5, 0]).fits_first_axis() && !tuple(&[0], &[0, 4]).fits_first_axis());
     }
 }

@@ -41,6 +41,8 @@ pub enum Format {
     Sharded,
     /// Bytes without a header.
     Raw,
+    /// Integers as text, for index tensors only.
+    Text,
 }
 
 impl fmt::Display for Format {
@@ -51,6 +53,7 @@ impl fmt::Display for Format {
             Format::Safetensors => "safetensors",
             Format::Sharded => "sharded safetensors",
             Format::Raw => "raw",
+            Format::Text => "text",
         })
     }
 }

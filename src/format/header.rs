@@ -6,7 +6,7 @@ use super::error::FormatError;
 use crate::shape::byte_count;
 
 /// The error for an unknown format, which names some well-known ones.
-pub(super) fn unrecognised(first: &[u8]) -> FormatError {
+pub(crate) fn unrecognised(first: &[u8]) -> FormatError {
     const OTHERS: [(&[u8], &str); 5] = [
         (b"PK", "a zip archive (.npz?), "),
         (b"\x89HDF\r\n\x1a\n", "an HDF5 file, "),

@@ -33,5 +33,6 @@ pub mod text;
 pub use contents::{Contents, Format, Tensor};
 pub use detect::{FileKind, MAGIC_LEN, detect, read_contents};
 pub use error::FormatError;
+pub(crate) use header::unrecognised;
 pub use named::parse_dtype;
 pub use text::TextFormat;

@@ -41,6 +41,14 @@ pub enum GatherError {
         /// The shape.
         shape: Vec<u64>,
     },
+    /// A negative number of batch axes that goes beyond the axes of the indices.
+    #[error("{batch_dims} batch dims: indices of shape {} have {} axes", AsList(indices), indices.len())]
+    NegativeBatchDims {
+        /// How many were asked for.
+        batch_dims: i64,
+        /// The shape of the indices.
+        indices: Vec<u64>,
+    },
     /// The gathered axis would be one of the batches'.
     #[error("{batch_dims} batch dims are too many: axis {axis} cannot be gathered among them")]
     BatchAxis {

@@ -36,13 +36,16 @@ mod ravel;
 pub use error::GatherError;
 pub use pieces::GatherPieces;
 use positions::check_batch;
-pub use positions::{DROPPED, Indices, OutOfRange, Positions};
+pub use positions::{DROPPED, Indices, OutOfRange, Positions, count_batch_dims};
 
 /// How to gather.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// How many leading axes are batch axes, which params and indices share.
     pub batch_dims: usize,
+    /// Whether negative indices count from the end, as in NumPy and ONNX; only those further out
+    /// are out of range then. In TensorFlow all are.
+    pub negative: bool,
     /// What becomes of indices out of range.
     pub out_of_range: OutOfRange,
     /// The order of the output's elements.
@@ -59,6 +62,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             batch_dims: 0,
+            negative: false,
             out_of_range: OutOfRange::Error,
             order: Order::C,
             unit: 1,
@@ -123,7 +127,8 @@ impl Gather {
         options: &Options,
     ) -> Result<Gather, GatherError> {
         let batch_dims = options.batch_dims;
-        let positions = Positions::nd(params, indices, batch_dims, options.out_of_range)?;
+        let positions = Positions::nd(params, indices, batch_dims, options.out_of_range)?
+            .with_negative(options.negative);
         let strides = params.strides()?;
         let indexed = positions.shape().iter().enumerate().map(|(axis, &len)| {
             let stride = if axis < batch_dims { strides[axis] } else { 0 };
@@ -158,7 +163,8 @@ impl Gather {
         }
         check_batch(params.shape, indices.shape, batch_dims, 0)?;
         let strides = params.strides()?;
-        let positions = Positions::along(params, indices, axis, options.out_of_range)?;
+        let positions = Positions::along(params, indices, axis, options.out_of_range)?
+            .with_negative(options.negative);
         let whole = |axis: usize| OutputAxis::of(params, &strides, axis);
         let mut axes: Vec<OutputAxis> =
             (0..batch_dims).map(|axis| OutputAxis { indexed: true, ..whole(axis) }).collect();

@@ -56,6 +56,8 @@ pub struct Positions {
     /// The axes of the params that the numbers of a tuple index, in bytes.
     indexed: Vec<Axis>,
     out_of_range: OutOfRange,
+    /// Whether -1 is the last position of an axis.
+    negative: bool,
     /// The shape along which the tuples lie.
     shape: Vec<u64>,
     /// Whether tuples are numbered with the first axis fastest.
@@ -154,6 +156,7 @@ impl Positions {
             ravel: integers.ravel(indexed.len()),
             indexed,
             out_of_range,
+            negative: false,
             shape: shape.to_vec(),
             order: Order::C,
             count,
@@ -161,6 +164,12 @@ impl Positions {
             numbers,
             context,
         })
+    }
+
+    /// The same positions, where negative numbers count from the end of their axis, or do not.
+    #[must_use]
+    pub fn with_negative(self, negative: bool) -> Positions {
+        Positions { negative, ..self }
     }
 
     /// The same positions, numbered in another order of their axes.
@@ -242,7 +251,8 @@ impl Positions {
             let numbers = tuple.chunks_exact(self.integers.width);
             let mut offset = Some(0);
             for (raw, axis) in numbers.zip(&self.indexed) {
-                let position = self.out_of_range.position(self.integers.value(raw), axis.len);
+                let number = self.counted(self.integers.value(raw), axis.len);
+                let position = self.out_of_range.position(number, axis.len);
                 offset = offset.zip(position).map(|(offset, at)| offset + at * axis.stride as u64);
             }
             if offset.is_none() && self.out_of_range == OutOfRange::Error {
@@ -251,6 +261,12 @@ impl Positions {
             out[at] = offset.unwrap_or(DROPPED);
         }
         Ok(())
+    }
+
+    /// A number on an axis of length `len`, counted from the beginning where it can be.
+    fn counted(&self, number: i128, len: u64) -> i128 {
+        let len = i128::from(len);
+        if self.negative && (-len..0).contains(&number) { number + len } else { number }
     }
 
     fn bad(&self, number: u64, tuple: &[u8]) -> BadPosition {
@@ -274,6 +290,7 @@ impl Positions {
                 at,
                 number: numbers.sum(),
                 len: self.indexed.first().map_or(0, |axis| axis.len),
+                negative: self.negative,
             },
         }
     }
@@ -307,6 +324,17 @@ fn indexed_axes(params: &Layout<'_>, axes: Range<usize>) -> Result<Vec<Axis>, Ga
         Ok(Axis { len, stride })
     };
     axes.map(indexed).collect()
+}
+
+/// How many batch axes a number means; a negative one counts from the rank of the indices, in a
+/// gather along an axis.
+///
+/// # Errors
+/// [`GatherError::NegativeBatchDims`]. Source: TensorFlow's GatherV2.
+pub fn count_batch_dims(batch_dims: i64, indices: &[u64]) -> Result<usize, GatherError> {
+    let counted = if batch_dims < 0 { batch_dims + indices.len() as i64 } else { batch_dims };
+    usize::try_from(counted)
+        .map_err(|_| GatherError::NegativeBatchDims { batch_dims, indices: indices.to_vec() })
 }
 
 /// Check the batch dimensions, which exclude the last axis of params and the last `own` of indices.

@@ -58,7 +58,8 @@ fn bad_positions_are_named() {
     fails(
         &["p.npy", "--indices", "[[0], [-1]]", "--axis", "0"],
         1,
-        "tslice: indices[1,0] = -1 is not in [0, 3)\n",
+        "tslice: indices[1,0] = -1 is not in [0, 3)\n\
+         hint: --negative counts negative indices from the end, as np.take does\n",
     );
     fails(
         &["p.npy", "--indices", "[[0], [4], [0]]", "--batch-dims", "1"],
@@ -94,7 +95,7 @@ fn shapes_and_options_that_do_not_fit_are_named() {
         &["p.npy", "--indices", "[0, 0, 0]"],
         1,
         "tslice: indices of shape [3] hold tuples of 3 numbers, but params of shape [3, 4] have \
-         2 axes\n",
+         2 axes\nhint: --axis 0 takes each number as a position on the first axis\n",
     );
     fails(
         &["p.npy", "--indices", "[[0]]", "--axis", "-3"],
@@ -146,7 +147,7 @@ fn command_lines_that_contradict_themselves_are_refused() {
     );
     fails(
         &["p.npy", "--indices", "rows.npy", "--indices-tensor", "a"],
-        2,
+        1,
         "tslice: --indices-tensor a: the tensor of rows.npy has no name\n",
     );
 }
@@ -243,4 +244,131 @@ fn a_bad_position_in_the_last_of_many_leaves_no_output() {
         assert!(output.stdout.is_empty());
         assert!(!dir.path().join("out.npy").exists());
     }
+}
+
+/// What most people mean by a list of numbers, and by a negative one.
+#[test]
+fn flags_that_would_be_right_are_named() {
+    let along = "hint: --axis 0 takes each number as a position on the first axis\n";
+    let long =
+        "indices of shape [3] hold tuples of 3 numbers, but params of shape [3, 4] have 2 axes";
+    fails(&["p.npy", "--indices", "[1, 0, 1]"], 1, &format!("tslice: {long}\n{along}"));
+    let bad = "tslice: indices = [2, 4] does not index into params of shape";
+    let wide = ["wide.npy", "--indices", "[2, 4]"];
+    let dir = directory();
+    write_npy(&dir.path().join("wide.npy"), &F32, &[5, 4], &floats(0..20));
+    let output = tslice(&dir, &[&["gather"], &wide[..]].concat()).output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("{bad} [5, 4]\n{along}"));
+
+    let negative = "hint: --negative counts negative indices from the end, as np.take does\n";
+    fails(
+        &["p.npy", "--axis", "1", "--indices", "[0, -4]"],
+        1,
+        &format!("tslice: indices[1] = -4 is not in [0, 4)\n{negative}"),
+    );
+    fails(
+        &["p.npy", "--axis", "1", "--indices", "[0, -5]"],
+        1,
+        "tslice: indices[1] = -5 is not in [0, 4)\n",
+    );
+    fails(
+        &["p.npy", "--axis", "1", "--negative", "--indices", "[0, -5]"],
+        1,
+        "tslice: indices[1] = -5 is not in [-4, 4)\n",
+    );
+    fails(
+        &["p.npy", "--negative", "--indices", "[[-4, 0]]"],
+        1,
+        "tslice: indices[0] = [-4, 0] does not index into params of shape [3, 4]\n",
+    );
+}
+
+#[test]
+fn negative_positions_count_from_the_end_where_that_is_asked_for() {
+    let dir = directory();
+    // np.take(p, [-1, 0, -3], axis=0)
+    let rows = floats([8, 9, 10, 11, 0, 1, 2, 3, 0, 1, 2, 3]);
+    let take = ["gather", "p.npy", "--axis", "0", "--negative", "--indices"];
+    gives(&dir, &[&take[..], &["[-1, 0, -3]"]].concat(), &[3, 4], &rows);
+    gives(&dir, &["gather", "p.npy", "--negative", "--indices", "[[-1, -4]]"], &[1], &floats([8]));
+    let mut policy =
+        vec!["gather", "p.npy", "--negative", "--axis", "1", "--indices", "[[-1, -9]]"];
+    policy.extend(["--out-of-range", "clip"]);
+    gives(&dir, &policy, &[3, 1, 2], &floats([3, 0, 7, 4, 11, 8]));
+    *policy.last_mut().unwrap() = "zero";
+    gives(&dir, &policy, &[3, 1, 2], &floats([3, 0, 7, 0, 11, 0]));
+    *policy.last_mut().unwrap() = "wrap";
+    let hint = "hint: wrap counts negative indices from the end\n";
+    let message = format!("tslice: --negative has no effect with --out-of-range wrap\n{hint}");
+    fails(&policy[1..], 2, &message);
+}
+
+/// TensorFlow: `tf.gather(params, indices, axis=axis, batch_dims=batch_dims)`.
+#[test]
+fn negative_batch_dims_count_from_the_rank_of_the_indices() {
+    let dir = directory();
+    let batch = ["gather", "p.npy", "--axis", "1", "--indices", "[[3, 0], [1, 1], [2, 0]]"];
+    let expected = floats([3, 0, 5, 5, 10, 8]);
+    gives(&dir, &[&batch[..], &["--batch-dims", "1"]].concat(), &[3, 2], &expected);
+    gives(&dir, &[&batch[..], &["--batch-dims", "-1"]].concat(), &[3, 2], &expected);
+    fails(
+        &[&batch[1..], &["--batch-dims", "-3"]].concat(),
+        1,
+        "tslice: -3 batch dims: indices of shape [3, 2] have 2 axes\n",
+    );
+    fails(
+        &["p.npy", "--indices", "[[0]]", "--batch-dims", "-1"],
+        2,
+        "tslice: a negative --batch-dims cannot be used without --axis\n",
+    );
+}
+
+#[test]
+fn indices_may_be_text() {
+    let dir = directory();
+    let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+    write("flat.txt", "2\n0 # the first\n\n");
+    write("rows.csv", "2, 3\r\n0, 0\r\n");
+    let rows = floats([8, 9, 10, 11, 0, 1, 2, 3]);
+    gives(&dir, &["gather", "p.npy", "--axis", "0", "--indices", "flat.txt"], &[2, 4], &rows);
+    gives(&dir, &["gather", "p.npy", "--indices", "rows.csv"], &[2], &floats([11, 0]));
+    let piped = ["gather", "p.npy", "--axis", "0", "--indices", "-"];
+    let output = tslice(&dir, &piped).write_stdin("2 0\n").output().unwrap();
+    assert!(output.stdout.ends_with(&rows), "{}", String::from_utf8_lossy(&output.stderr));
+
+    // more than is kept in memory, with the checks of every kind of index
+    let many: Vec<String> = (0..100_000).map(|at| (at % 3).to_string()).collect();
+    write("many.txt", &many.join("\n"));
+    let args = ["gather", "p.npy", "--axis", "0", "--indices", "many.txt", "--to", "raw"];
+    let output = tslice(&dir, &args).output().unwrap();
+    let expected: Vec<u8> = floats(0..12).into_iter().cycle().take(100_000 * 16).collect();
+    assert!(output.stdout == expected, "{}", String::from_utf8_lossy(&output.stderr));
+
+    for (text, says) in [
+        ("1\n2.0\n", "line 2: '2.0' is not an integer"),
+        ("1 2\n3\n", "line 2 holds 1 numbers, the lines before it 2"),
+        ("", "the file is empty"),
+    ] {
+        write("bad.txt", text);
+        let args = ["gather", "p.npy", "--axis", "0", "--indices", "bad.txt"];
+        let output = tslice(&dir, &args).output().unwrap();
+        let message = format!("tslice: bad.txt: {says}\n");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), message);
+        assert_eq!(output.status.code(), Some(1));
+    }
+}
+
+#[test]
+fn scatter_takes_indices_as_text() {
+    let dir = directory();
+    fs::write(dir.path().join("rows.txt"), "2\n0\n").unwrap();
+    fs::write(dir.path().join("tuples.csv"), "2,0\n0,1\n").unwrap();
+    write_npy(&dir.path().join("two.npy"), &F32, &[2], &floats([70, 71]));
+    let args = ["scatter", "p.npy", "--indices", "tuples.csv", "--values", "two.npy", "-o", "-"];
+    gives(&dir, &args, &[3, 4], &floats([0, 71, 2, 3, 4, 5, 6, 7, 70, 9, 10, 11]));
+    let args = ["scatter", "p.npy", "--indices", "[0, 1, 2]", "--values", "two.npy", "-o", "-"];
+    let output = tslice(&dir, &args).output().unwrap();
+    let says = "tslice: indices of shape [3] hold tuples of 3 numbers, but target of shape [3, 4] \
+                have 2 axes\nhint: one position a row is an index tensor of shape [N, 1]\n";
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), says);
 }

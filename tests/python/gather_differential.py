@@ -44,6 +44,7 @@ def random_case(rng):
         if np.prod(params) < 20_000 and np.prod(shape) < 2000 and size < 10**7:
             break
     mode = rng.choice(["error"] * 4 + ["clip", "wrap", "zero"])
+    negative = mode != "wrap" and rng.random() < 0.3
     wild = 0 if mode == "error" and rng.random() < 0.8 else 0.1
     dtype = np.dtype(rng.choice("<>") + rng.choice(INTEGERS))
     info = np.iinfo(dtype)
@@ -52,13 +53,29 @@ def random_case(rng):
         length = lens[at % len(lens)]
         number = rng.randrange(length) if length else 0
         if rng.random() < wild:
-            number = rng.choice([-1, length, -length, 2 * length + 1, info.min, info.max])
+            number = rng.choice([-1, length, -length, -length - 1, 2 * length + 1, info.min, info.max])
+        elif negative and length and rng.random() < 0.3:
+            number -= length
         numbers.append(min(max(number, info.min), info.max))
     indices = np.array(numbers, dtype).reshape(shape)
     if axis is not None and rng.random() < 0.3:
         axis -= len(params)
-    return params, indices, axis, batch, mode
+    if axis is not None and rng.random() < 0.3:
+        batch -= indices.ndim + (rng.random() < 0.1)
+    return params, indices, axis, batch, mode, negative
 
+
+def index_text(rng, indices):
+    """Indices as text, and the array that they mean: a row a line."""
+    end = rng.choice(["\n", "\n", "\r\n"])
+    rows = indices.reshape(len(indices), -1) if indices.ndim else indices.reshape(1, 1)
+    lines = [rng.choice([" ", ",", ", ", "\t", " , "]).join(str(int(number)) for number in row) for row in rows]
+    if rng.random() < 0.3:
+        lines = [line + rng.choice(["", " # 7", "#"]) for line in lines]
+        lines.insert(rng.randint(0, len(lines)), rng.choice(["", "# positions", "  "]))
+    text = end.join(lines) + rng.choice([end, ""])
+    meant = np.loadtxt(io.StringIO(text.replace(",", " ")), np.int64, ndmin=1)
+    return text.encode(), meant
 
 def file_bytes(rng, array, typed, suffix):
     """A file of that suffix; returns its bytes and the flag that chooses a tensor."""
@@ -73,7 +90,10 @@ def file_bytes(rng, array, typed, suffix):
 
 def gather_case(case):
     rng, directory = case.rng, case.dir
-    shape, indices, axis, batch, mode = random_case(rng)
+    shape, indices, axis, batch, mode, negative = random_case(rng)
+    as_text = None
+    if indices.ndim in (1, 2) and indices.size and indices.max() < 2**63 and rng.random() < 0.25:
+        as_text, indices = index_text(rng, indices)
     dtype = np.dtype(rng.choice("<>") + rng.choice(list(NAMES)))
     count = int(np.prod(shape))
     params = np.frombuffer(rng.randbytes(count * dtype.itemsize), dtype).reshape(shape)
@@ -81,17 +101,19 @@ def gather_case(case):
     raw = params.view(np.dtype((np.void, dtype.itemsize))) if count else np.zeros(shape, f"V{dtype.itemsize}")
     try:
         if axis is None:
-            expected = reference.gather_nd(raw, indices, batch, mode)
+            expected = reference.gather_nd(raw, indices, batch, mode, negative)
         else:
-            expected = reference.gather(raw, indices, axis, batch, mode)
+            expected = reference.gather(raw, indices, axis, batch, mode, negative)
     except reference.Misfit:
         expected = None
     except reference.Bad as bad:
-        expected, message = None, f"tslice: {bad}\n"
+        expected, message = None, f"tslice: {bad}\n" + (f"hint: {bad.hint}\n" if bad.hint else "")
 
     suffixes = [rng.choice([".npy"] * 3 + [".safetensors"]) for _ in range(2)]
     contents, choose = file_bytes(rng, params, "-t", suffixes[0])
     index_contents, choose_indices = file_bytes(rng, indices, "--indices-tensor", suffixes[1])
+    if as_text is not None:
+        suffixes[1], index_contents, choose_indices = rng.choice([".txt", ".csv"]), as_text, []
     paths = [os.path.join(directory, name + suffix) for name, suffix in zip(("params", "indices"), suffixes)]
     for path, content in zip(paths, (contents, index_contents)):
         with open(path, "wb") as out:
@@ -110,6 +132,7 @@ def gather_case(case):
     line += ["--indices", paths[1], *choose, *choose_indices, "--out-of-range", mode]
     line += ["--axis", str(axis)] if axis is not None else []
     line += ["--batch-dims", str(batch)] if batch or rng.random() < 0.3 else []
+    line += ["--negative"] if negative else []
     line += ["-j", str(rng.randint(1, 3))] + rng.choice([[], ["--io", "read"]])
     order = rng.choice(["C", "C", "F"])
     line += ["--order", order] if order == "F" else []

@@ -34,7 +34,8 @@ pub(crate) struct AssignArgs {
 pub(crate) struct ScatterArgs {
     /// The file to change
     pub(crate) target: PathBuf,
-    /// The positions: a file of integers, `-` for standard input, or a list: '[[0, 1], [2, 3]]'
+    /// The positions: a file of integers, also as text (.txt, .csv), `-` for standard input, or a
+    /// list: '[[0, 1], [2, 3]]'
     #[arg(long, value_name = "FILE")]
     pub(crate) indices: PathBuf,
     /// The file whose slices are written; `-` is standard input

@@ -11,16 +11,21 @@ use super::output::OutputArgs;
 pub(crate) struct GatherArgs {
     /// The file to gather from; standard input when left out or `-`
     pub(crate) params: Option<PathBuf>,
-    /// The positions: a file of integers, `-` for standard input, or a list: '[[0, 1], [2, 3]]'
+    /// The positions: a file of integers, also as text (.txt, .csv), `-` for standard input, or a
+    /// list: '[[0, 1], [2, 3]]'
     #[arg(long, value_name = "FILE")]
     pub(crate) indices: PathBuf,
     /// Gather along this axis, each index by itself; negative values count from the end
     #[arg(long, value_name = "AXIS", value_parser = integer)]
     pub(crate) axis: Option<i64>,
-    /// The first axes of params and indices go together, so many of them
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub(crate) batch_dims: u8,
-    /// What becomes of indices out of range, negative ones included
+    /// The first axes of params and indices go together, so many of them; with --axis, a negative
+    /// number counts from the rank of the indices
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = integer)]
+    pub(crate) batch_dims: i64,
+    /// Negative indices count from the end, as in np.take; without it they are out of range
+    #[arg(long)]
+    pub(crate) negative: bool,
+    /// What becomes of indices out of range
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub(crate) out_of_range: Outside,
     /// The tensor to gather from, in a file of several

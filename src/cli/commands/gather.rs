@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use tslice::container::{self, Cause, Gathered, Item, Region, Take};
+use tslice::container::{self, Cause, ContainerError, Gathered, Item, Region, Take};
+use tslice::execute::{ExecuteError, FillError};
 use tslice::format::Tensor;
-use tslice::gather::{Gather, GatherError, Options, OutOfRange};
+use tslice::gather::{Gather, GatherError, Options, OutOfRange, count_batch_dims};
 use tslice::shape::Order;
 
 use super::indices::Indices;
@@ -17,6 +18,13 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let path = args.params.as_deref().unwrap_or(Path::new("-"));
     if path == Path::new("-") && args.indices == path {
         return Err(Failure::usage("PARAMS and --indices cannot both be standard input"));
+    }
+    if args.negative && matches!(args.out_of_range, Outside::Wrap) {
+        let message = "--negative has no effect with --out-of-range wrap";
+        return Err(Failure::usage(message).hint("wrap counts negative indices from the end"));
+    }
+    if args.batch_dims < 0 && args.axis.is_none() {
+        return Err(Failure::usage("a negative --batch-dims cannot be used without --axis"));
     }
     let named = (args.indices.as_path(), args.indices_tensor.as_ref());
     let typed = Indices::typed(named)?;
@@ -44,11 +52,11 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     });
     let takes: Vec<Take> = takes.collect();
     if args.to.dry_run {
-        container::check(&takes, &output)?;
+        container::check(&takes, &output).map_err(advised)?;
         return print(&output::describe(&output, &prepared)?);
     }
     params.spool()?;
-    output::write(&output, &prepared, (&mut params, &takes), args.to.quiet)
+    output::write(&output, &prepared, (&mut params, &takes), args.to.quiet, advised)
 }
 
 /// What the arguments ask for.
@@ -64,13 +72,44 @@ fn gather(
         Outside::Clip => OutOfRange::Clip,
         Outside::Wrap => OutOfRange::Wrap,
     };
-    let batch_dims = args.batch_dims.into();
-    let options = Options { batch_dims, out_of_range, order, ..Options::default() };
+    let batch_dims = count_batch_dims(args.batch_dims, &indices.tensor.shape);
+    let options = Options {
+        batch_dims: batch_dims.map_err(Failure::new)?,
+        negative: args.negative,
+        out_of_range,
+        order,
+        ..Options::default()
+    };
     let gather = container::gather(tensor, &indices.tensor, args.axis, &options);
     gather.map_err(|error| match (error.cause.as_ref(), &indices.file) {
         (Cause::Gather(GatherError::NotIntegers(_)), Some(file)) => {
             Failure::new(format_args!("{file}: {error}"))
         }
+        (Cause::Gather(GatherError::LongTuples { indices, .. }), _) if indices.len() == 1 => {
+            Failure::from(error).hint(ALONG)
+        }
         _ => error.into(),
     })
+}
+
+/// What most people mean by a flat list of indices.
+const ALONG: &str = "--axis 0 takes each number as a position on the first axis";
+
+/// The error of indices, with the flag that would make them right.
+fn advised(error: ContainerError) -> Failure {
+    let hint = match error.cause.as_ref() {
+        Cause::Execute(ExecuteError::Fill { error: FillError::Position(bad), .. }) => match bad {
+            bad if bad.fits_first_axis() => Some(ALONG),
+            bad if bad.counts_from_the_end() => {
+                Some("--negative counts negative indices from the end, as np.take does")
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    let failure = Failure::from(error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tslice::container::edit::Original;
-use tslice::container::{FileName, IndexTensor, Input};
+use tslice::container::{self, FileName, IndexTensor, Input, OpenOptions};
 use tslice::format::Tensor;
 use tslice::gather;
 use tslice::index::array;
@@ -30,7 +30,8 @@ enum Bytes {
 impl Indices {
     /// Open the file, and choose the tensor of that name.
     pub(super) fn open((path, name): (&Path, Option<&String>), io: Io) -> Result<Indices, Failure> {
-        let input = input::open(path, io)?;
+        let options = OpenOptions { io: io.into(), integers: true, ..OpenOptions::default() };
+        let input = container::open(&input::location(path), &options)?;
         let name = name.map_or(&[][..], std::slice::from_ref);
         let tensor = input.tensor(name).map_err(of_flag("--indices-tensor"))?.clone();
         let file = Some(input.location().into());

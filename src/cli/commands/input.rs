@@ -31,6 +31,7 @@ pub(super) fn options(args: &SliceArgs) -> Result<OpenOptions, Failure> {
         raw: raw(&args.raw)?,
         tensors: args.from.tensor.clone(),
         rest: args.keep_rest,
+        integers: false,
     })
 }
 

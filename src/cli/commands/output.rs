@@ -3,7 +3,9 @@
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
-use tslice::container::{self, FileName, Input, Output, Prepared, Take, WriteOptions};
+use tslice::container::{
+    self, ContainerError, FileName, Input, Output, Prepared, Take, WriteOptions,
+};
 use tslice::execute::Progress;
 use tslice::shape::AsTuple;
 use tslice::sink::Destination;
@@ -58,20 +60,22 @@ pub(super) fn describe(output: &Output, prepared: &Prepared) -> Result<String, F
     ))
 }
 
-/// Write it, and show how far it is.
+/// Write it, and show how far it is. `advised` words what can go wrong.
 pub(super) fn write(
     output: &Output,
     prepared: &Prepared,
     (input, takes): (&mut Input, &[Take]),
     quiet: bool,
+    advised: impl Fn(ContainerError) -> Failure,
 ) -> Result<(), Failure> {
     if !output.format().is_text {
         refuse_terminal(output.destination())?;
     }
     let progress = Progress::default();
-    Ok(watch(&progress, prepared.bytes, quiet, || {
+    watch(&progress, prepared.bytes, quiet, || {
         container::write(output, prepared, input, takes, &progress)
-    })?)
+    })
+    .map_err(advised)
 }
 
 /// Refuse to write elements to a terminal.

@@ -71,6 +71,10 @@ fn unread_indices(args: &ScatterArgs, error: SourceError) -> Failure {
 fn failed_shapes(args: &ScatterArgs, error: &ScatterError) -> Failure {
     match error {
         ScatterError::Indices(GatherError::NotIntegers(_)) => Failure::file(&args.indices, error),
+        ScatterError::Indices(GatherError::LongTuples { indices, .. }) if indices.len() == 1 => {
+            in_target(Failure::new(error))
+                .hint("one position a row is an index tensor of shape [N, 1]")
+        }
         error => in_target(Failure::new(error)),
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
         at,
     });
     let takes: Vec<Take> = takes.collect();
-    output::write(&output, &prepared, (&mut input, &takes), args.to.quiet)
+    output::write(&output, &prepared, (&mut input, &takes), args.to.quiet, Failure::from)
 }
 
 /// The shape and the bytes of the result for each tensor.
