@@ -107,7 +107,7 @@ fn all_is_checked_before_anything_is_written() {
     );
     fails(
         &["m.safetensors", "-t", "b.*", "-o", "out.npy"],
-        2,
+        1,
         "tslice: 2 tensors are chosen, and an output of format npy holds one\n\
          hint: use a .safetensors or .npz output\n",
     );
@@ -135,7 +135,7 @@ fn all_is_checked_before_anything_is_written() {
     );
     fails(
         &["m.safetensors", "-t", "b.*", "--name", "x", "-o", "out.safetensors"],
-        2,
+        1,
         "tslice: --name names one tensor, and several are chosen\n\
          hint: --rename OLD=NEW names each\n",
     );
