@@ -46,6 +46,8 @@
 //! ```
 //!
 //! The same as programs stand in `examples/`. All of it is what the command-line program runs.
+//! `tslice = { version = "0.1", default-features = false }` leaves out the packages that only that
+//! program needs.
 //!
 //! # Modules
 //!
