@@ -261,13 +261,11 @@ impl Gather {
         Ok(gather)
     }
 
-    /// One row for each tuple, for params without elements.
+    /// One slab at the first tuple, for params without elements: no tuple of theirs is in range, so
+    /// that the first one stands for all.
     fn zeros(&mut self, options: &Options) {
         if self.bytes > 0 {
-            let count = self.positions.count();
-            self.rows = vec![RowAxis { len: count, stride: 0, step: 1 }];
-            self.tuple_run = count;
-            self.slab.run = self.bytes / count;
+            self.slab.run = self.bytes;
             self.partition = RowPartition::new(&self.slab, options);
         }
     }

@@ -4,7 +4,7 @@ use std::fs;
 
 use tslice::format::safetensors;
 
-use crate::inputs::{F32, I64, floats, integers, npy_header, write_npy};
+use crate::inputs::{F32, I64, floats, integers, npy_header, write_npy, write_safetensors};
 use crate::program::{process, tslice};
 
 /// `p.npy`, 0 to 11 in shape (3, 4); `bad.npy`, shape (2, 1, 2), whose last row is out of range.
@@ -371,4 +371,31 @@ fn scatter_takes_indices_as_text() {
     let says = "tslice: indices of shape [3] hold tuples of 3 numbers, but target of shape [3, 4] \
                 have 2 axes\nhint: one position a row is an index tensor of shape [N, 1]\n";
     assert_eq!(String::from_utf8(output.stderr).unwrap(), says);
+}
+
+/// TensorFlow's zeros for every position, also where elements are no whole bytes: 6 of them in 3.
+#[test]
+fn zeros_of_half_bytes_are_written_whole() {
+    let dir = directory();
+    let header = r#"{"f":{"dtype":"F4","shape":[3,0],"data_offsets":[0,0]}}"#;
+    write_safetensors(&dir.path().join("f.safetensors"), header, &[]);
+    let zeros = |args: &[&str], shape: &[usize]| {
+        let gather = ["gather", "f.safetensors", "--out-of-range", "zero", "-fo", "o.safetensors"];
+        tslice(&dir, &[&gather, args].concat()).assert().success();
+        let bytes = fs::read(dir.path().join("o.safetensors")).unwrap();
+        let file = ::safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        let found = file.tensor("f").unwrap();
+        assert_eq!(found.shape(), shape);
+        let bits = 4 * shape.iter().product::<usize>();
+        assert_eq!(found.data(), vec![0; bits / 8]);
+    };
+    zeros(&["--indices", "[0, -1]", "--axis", "1"], &[3, 2]);
+    zeros(&["--indices", "[0, 1, 5, 7]", "--axis", "-1"], &[3, 4]);
+    zeros(&["--indices", "[[0, 1], [2, 0]]"], &[2]);
+    // more than a piece of the engine
+    let tensor = [("i", &I64, &[200_000][..], 1_600_000)];
+    let mut indices = safetensors::header(&tensor, &Default::default()).unwrap();
+    indices.resize(indices.len() + 1_600_000, 0);
+    fs::write(dir.path().join("i.safetensors"), indices).unwrap();
+    zeros(&["--indices", "i.safetensors", "--axis", "1", "-j", "2"], &[3, 200_000]);
 }
