@@ -15,9 +15,6 @@ pub enum ShardsFault {
     /// A shard is in another format.
     #[error("a shard has to be a .safetensors file")]
     NotSafetensors,
-    /// A shard is a pipe.
-    #[error("a shard has to be a regular file")]
-    NotAFile,
     /// A shard is a link to somewhere else.
     #[error("the shard lies outside of the folder of its index")]
     Outside,

@@ -10,7 +10,7 @@ use super::error::ContainerError;
 use super::fault::ShardsFault;
 use super::input::{Bytes, Checkpoint, Input, Location, failed_source};
 use super::pattern;
-use super::single::{self, open_bytes};
+use super::single;
 use crate::format::shards::{MAX_INDEX, ShardIndex, ShardsError};
 use crate::format::{Contents, Format, FormatError};
 use crate::source::{self, ConcatSource, IoMode, Reader};
@@ -46,25 +46,24 @@ pub(super) fn open(
         if !files.contains(&number) {
             continue;
         }
-        let shard_location = Location::Path(locate(path, file, &folders)?);
-        let failed = |fault| ContainerError::file(&shard_location, fault);
+        let path = locate(path, file, &folders)?;
+        let source = source::open_file(&path, io)
+            .map_err(|error| ContainerError::file(path.as_path(), error))?;
+        let shard_location = Location::Path(path);
         // never an index again, which could name itself
-        let shard = single::open(&shard_location, open_bytes(&shard_location, io)?)?;
-        if shard.contents.format != Format::Safetensors {
-            return Err(failed(ShardsFault::NotSafetensors));
+        let shard = single::read_header(&shard_location, source.as_ref())?;
+        if shard.format != Format::Safetensors {
+            return Err(ContainerError::file(&shard_location, ShardsFault::NotSafetensors));
         }
-        let Bytes::Random(source) = shard.bytes else {
-            return Err(failed(ShardsFault::NotAFile));
-        };
-        index.check_shard(number, &shard.contents).map_err(|error| unfit(location, error))?;
-        let pushed = joined.push(file.clone(), Box::new(source));
+        index.check_shard(number, &shard).map_err(|error| unfit(location, error))?;
+        let pushed = joined.push(file.clone(), source);
         let base = pushed.map_err(|error| failed_source(location, error))?;
-        tensors.extend(shard.contents.tensors.into_iter().map(|mut tensor| {
+        tensors.extend(shard.tensors.into_iter().map(|mut tensor| {
             tensor.part = number;
             tensor.offset += base;
             tensor
         }));
-        (metadata[number], starts[number]) = (shard.contents.metadata, base);
+        (metadata[number], starts[number]) = (shard.metadata, base);
     }
     let all = metadata.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
     let contents = Contents { format: Format::Sharded, tensors, metadata: all, header_len: 0 };

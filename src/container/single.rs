@@ -2,8 +2,8 @@
 
 use super::error::ContainerError;
 use super::input::{Input, Location, failed_source};
-use crate::format;
-use crate::source::{self, IoMode, Reader};
+use crate::format::{self, Contents};
+use crate::source::{self, IoMode, Reader, Source};
 
 /// Open the bytes of an input.
 pub(super) fn open_bytes(
@@ -23,15 +23,20 @@ pub(super) fn open(
     mut bytes: source::Opened,
 ) -> Result<Input, ContainerError> {
     let contents = match &mut bytes {
-        source::Opened::Random(source) => {
-            let mut reader = Reader::new(source.as_ref());
-            let contents = format::read_contents(&mut reader, Some(source.len()));
-            // a file cut short in the meantime is the reason for whatever its header seems to say
-            source.verify().map_err(|error| failed_source(location, error))?;
-            contents
-        }
-        source::Opened::Forward(stream) => format::read_contents(stream, None),
+        source::Opened::Random(source) => read_header(location, source.as_ref())?,
+        source::Opened::Forward(stream) => format::read_contents(stream, None)
+            .map_err(|error| ContainerError::file(location, error))?,
     };
-    let contents = contents.map_err(|error| ContainerError::file(location, error))?;
     Ok(Input::of_file(location, bytes, contents))
+}
+
+/// Read the header of a whole file.
+pub(super) fn read_header(
+    location: &Location,
+    source: &dyn Source,
+) -> Result<Contents, ContainerError> {
+    let contents = format::read_contents(&mut Reader::new(source), Some(source.len()));
+    // a file cut short in the meantime is the reason for whatever its header seems to say
+    source.verify().map_err(|error| failed_source(location, error))?;
+    contents.map_err(|error| ContainerError::file(location, error))
 }

@@ -36,7 +36,7 @@ pub use inflate::{DeflatedRange, InflateReader, InflatedSource};
 pub use memory::MemorySource;
 pub use mmap::MmapSource;
 pub use offset::OffsetSource;
-pub use open::{IoMode, OpenError, Opened, open, open_stdin};
+pub use open::{IoMode, OpenError, Opened, open, open_file, open_stdin};
 pub use pread::PreadSource;
 pub use reader::Reader;
 pub use spool::{spool, spool_range};

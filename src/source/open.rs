@@ -55,6 +55,9 @@ pub enum OpenError {
     /// [`IoMode::Mmap`] for something other than a regular file.
     #[error("only a regular file can be mapped")]
     NotMappable,
+    /// Something other than a regular file, where only that will do.
+    #[error("not a regular file")]
+    NotRegularFile,
     /// Standard input was closed when the program began.
     #[error("standard input is closed")]
     StdinClosed,
@@ -72,6 +75,22 @@ pub fn open(path: &Path, io: IoMode) -> Result<Opened, OpenError> {
     // O_NOCTTY: a terminal that is read must not become the controlling terminal.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NOCTTY).open(path)?;
     classify(file, io)
+}
+
+/// Open what has to be a regular file, such as a file of a checkpoint. Never waits for the other end
+/// of a FIFO.
+///
+/// # Errors
+/// [`OpenError::NotRegularFile`], [`OpenError::IsADirectory`], [`OpenError::Io`].
+pub fn open_file(path: &Path, io: IoMode) -> Result<Box<dyn Source>, OpenError> {
+    let flags = libc::O_NOCTTY | libc::O_NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    match metadata.file_type() {
+        kind if kind.is_file() => Ok(open_regular(file, 0, metadata.len(), io)?),
+        kind if kind.is_dir() => Err(OpenError::IsADirectory),
+        _ => Err(OpenError::NotRegularFile),
+    }
 }
 
 /// Open standard input. Of a regular file, byte 0 is the one at its current offset, as for any

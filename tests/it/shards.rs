@@ -3,7 +3,9 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::time::Duration;
 
+use rustix::fs::{CWD, FileType, Mode};
 use tempfile::TempDir;
 
 use crate::program::tslice;
@@ -143,4 +145,29 @@ fn a_cache_that_links_all_of_it_into_one_folder_is_read() {
         symlink(format!("../blobs/{blob}"), dir.path().join("in").join(link)).unwrap();
     }
     slice(dir.path(), &["-t", "c", "--to", "raw"]).assert().success().stdout(vec![6, 7, 8]);
+}
+
+/// Opening a FIFO would wait for somebody to write to it.
+#[test]
+fn a_shard_is_a_regular_file() {
+    let dir = folder();
+    let shard = dir.path().join("in/2.safetensors");
+    let refused = |message: &str| {
+        for args in [&["-t", "c"][..], &["-t", "*", "--io", "read", "-o", "o.safetensors"]] {
+            let mut command = slice(dir.path(), args);
+            let output = command.timeout(Duration::from_secs(20)).output().unwrap();
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(stderr, format!("tslice: 2.safetensors: {message}\n"));
+            assert_eq!(output.status.code(), Some(1));
+        }
+    };
+    fs::remove_file(&shard).unwrap();
+    rustix::fs::mknodat(CWD, &shard, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    refused("not a regular file");
+    fs::remove_file(&shard).unwrap();
+    fs::create_dir(&shard).unwrap();
+    refused("is a directory");
+    fs::remove_dir(&shard).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(&shard).unwrap();
+    refused("No such device or address");
 }
