@@ -21,7 +21,7 @@ use tslice::index::{IndexExpr, Item, Slice, numpy};
 use tslice::plan::Plan;
 use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::{Sink, SinkError, WriteOrder};
-use tslice::source::{DeflatedRange, InflatedSource, Reader, Source, SourceError};
+use tslice::source::{DeflatedRange, FileRange, InflatedSource, Reader, Source, SourceError};
 use tslice::view::{Layout, View};
 
 /// A target's body.
@@ -574,6 +574,10 @@ impl Source for Bytes {
 
     fn window_limit(&self) -> Option<u64> {
         self.limit
+    }
+
+    fn places(&self, _range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+        Ok(Vec::new())
     }
 
     fn verify(&self) -> Result<(), SourceError> {

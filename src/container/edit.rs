@@ -3,20 +3,22 @@
 //! Everything is checked while the file is only read. [`Original::begin`] is the moment from
 //! which on bytes are written.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::ops::Range;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::{ContainerError, FileName};
 use super::fault::EditFault;
 use super::input::{Bytes, Input, Location, failed_source};
+use super::overwrite;
 use crate::dtype::DType;
 use crate::execute::{self, Conversion, ExecuteError, FillError, Progress, Transfer};
 use crate::format::{self, Contents, FileKind, MAGIC_LEN, Tensor, npy};
 use crate::sink::{self, Destination, InPlaceFile, Sink, SinkError};
-use crate::source::{self, OffsetSource, PreadSource, Reader, Source};
+use crate::source::{self, PreadSource, Reader, Source};
 
 /// Where the change is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,23 +89,15 @@ impl Original {
         let contents = read_contents(path, &source)?;
         let bytes = Bytes::Random(Arc::new(source));
         let input = Input::of_file(&Location::Path(path.to_owned()), bytes, contents);
+        if let EditMode::Copy(target) = &mode {
+            overwrite::check_input(target, &input)?;
+        }
         Ok(Original { input, path: path.to_owned(), file, len, patch, mode })
     }
 
     /// The file as an input, to choose a tensor of.
     pub fn input(&self) -> &Input {
         &self.input
-    }
-
-    /// Whether a file that is read is the very file that will be written.
-    fn is_written_by(&self, location: &Location) -> bool {
-        let Ok(ours) = self.file.metadata() else { return false };
-        let theirs = match location {
-            Location::Stdin => fs::metadata("/dev/stdin"),
-            Location::Path(path) => fs::metadata(path),
-        };
-        let same = theirs.is_ok_and(|it| (it.dev(), it.ino()) == (ours.dev(), ours.ino()));
-        self.patch.is_some() && same
     }
 
     /// Make the checks that only writing would make.
@@ -118,38 +112,31 @@ impl Original {
         }
     }
 
-    /// Make sure that all of a tensor that is read while `written` is changed is there, and stays
-    /// as it is: a pipe is read to its end, what lies in the bytes to be written is copied.
+    /// Make sure that all of a tensor that is read while `written` (bytes of the file) is changed is
+    /// there, and stays as it is. A pipe is read to its end; what lies in the bytes to be written is
+    /// refused.
     ///
     /// # Errors
-    /// An input that cannot be read, a temporary file that cannot be written.
+    /// An input that cannot be read, a temporary file that cannot be written, [`EditFault::Overlap`],
+    /// [`Cause::InputIsOutput`](super::Cause::InputIsOutput).
     pub fn keep(
         &self,
         mut input: Input,
         tensor: &Tensor,
-        written: &Tensor,
+        written: &Range<u64>,
     ) -> Result<Arc<dyn Source>, ContainerError> {
-        let location = input.location.clone();
         let source = input.spool()?;
-        // in a sharded checkpoint the bytes lie in a file beside the one that was named
-        let shard = input.checkpoint.as_ref().and_then(|checkpoint| {
-            let file = checkpoint.index.files.get(tensor.part)?;
-            Some(Location::Path(location.path()?.parent()?.join(file)))
-        });
-        // the place of standard input in its file is not known here, nor that of a shard's tensor
-        let placed = location != Location::Stdin && shard.is_none();
-        let deflated = tensor.part > 0 && !input.deflated.is_empty() && tensor.bytes > 0;
-        let failed = |error| failed_source(&location, error);
-        if self.is_written_by(shard.as_ref().unwrap_or(&location))
-            && (!placed || overlap(tensor, written))
-        {
-            let range = tensor.offset..tensor.offset + tensor.bytes;
-            let kept = source::spool_range(source.as_ref(), range).map_err(failed)?;
-            return Ok(Arc::new(OffsetSource::new(tensor.offset, kept)));
+        match (&self.mode, &self.patch) {
+            (EditMode::Copy(target), _) => overwrite::check_input(target, &input)?,
+            (EditMode::InPlace, Some(patch)) => {
+                overwrite::check_in_place(patch, written, (&input, tensor), source.as_ref())?;
+            }
+            (EditMode::InPlace, None) => {}
         }
-        if deflated {
+        if tensor.part > 0 && !input.deflated.is_empty() && tensor.bytes > 0 {
             // inflated whole by the first byte that is asked for, its checksum included
             let first = tensor.offset..tensor.offset + 1;
+            let failed = |error| failed_source(&input.location, error);
             source.window(first, &mut Vec::new()).map_err(failed)?;
         }
         Ok(source)
@@ -260,11 +247,6 @@ fn failed_sink(name: FileName, error: SinkError) -> ContainerError {
         error => error,
     };
     ContainerError::file(name, error)
-}
-
-/// Whether two tensors of one file share bytes.
-fn overlap(a: &Tensor, b: &Tensor) -> bool {
-    a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes
 }
 
 /// What makes elements of a value's dtype elements of the target's, where the two are one but for

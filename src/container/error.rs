@@ -119,6 +119,9 @@ pub enum Cause {
         /// What is wrong with it.
         error: FormatError,
     },
+    /// The output is an open descriptor of a file that is read.
+    #[error("input file is output file")]
+    InputIsOutput,
     /// The operating system refused.
     #[error("{0}")]
     Io(#[from] io::Error),

@@ -260,6 +260,12 @@ pub enum EditFault {
     /// An index of several files.
     #[error("a sharded checkpoint cannot be changed as a whole")]
     Sharded,
+    /// What is written is read from the bytes that it overwrites.
+    #[error(
+        "its bytes are to be overwritten: a run that is killed could not be completed by running \
+         it again"
+    )]
+    Overlap,
     /// The value has another dtype.
     #[error("the value has dtype {value}, the target has {target}")]
     DType {

@@ -297,7 +297,7 @@ impl Slice {
         let takes = places.map(|(to, &at)| self.take(options.order, to.conversion, at));
         let takes: Vec<Take> = takes.collect::<Result<_, _>>()?;
         let progress = Progress::default();
-        let job = Job::begin(&output, &prepared, &takes, &progress)?;
+        let job = Job::begin(&output, &prepared, (input, &takes), &progress)?;
         self.copy(&job, &takes)?;
         job.commit()
     }

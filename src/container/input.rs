@@ -134,6 +134,15 @@ impl Input {
         }
     }
 
+    /// The file that holds the bytes of a tensor: of a sharded checkpoint, a file beside the index.
+    pub(super) fn file_name(&self, tensor: &Tensor) -> FileName {
+        let shard = self.checkpoint.as_ref().and_then(|checkpoint| {
+            let file = checkpoint.index.files.get(tensor.part)?;
+            Some(FileName::Path(self.location.path()?.with_file_name(file)))
+        });
+        shard.unwrap_or_else(|| (&self.location).into())
+    }
+
     /// The one tensor that the patterns (names or globs) mean; without any, the only one.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 use super::error::{Cause, ContainerError, FileName};
 use super::input::{Bytes, DeflatedMember, Input, Location, failed_source, failed_stream, finish};
 use super::output::{Output, Prepared};
+use super::overwrite;
 use super::take::{Region, Take};
 use crate::execute::{self, ExecuteError, FillError, Pieces, Progress, Transfer};
 use crate::plan::{PIECE_BYTES, Plan, Tiling};
@@ -27,7 +28,7 @@ pub fn write(
     takes: &[Take],
     progress: &Progress,
 ) -> Result<(), ContainerError> {
-    let job = Job::begin(output, prepared, takes, progress)?;
+    let job = Job::begin(output, prepared, (input, takes), progress)?;
     job.copy(input, takes)?;
     job.commit()
 }
@@ -46,9 +47,10 @@ impl<'a> Job<'a> {
     pub(super) fn begin(
         output: &Output,
         prepared: &Prepared,
-        takes: &[Take],
+        (input, takes): (&Input, &[Take]),
         progress: &'a Progress,
     ) -> Result<Job<'a>, ContainerError> {
+        overwrite::check_output(&output.destination, input, takes)?;
         let sink = output.create(prepared)?;
         let name = Some(FileName::from(&output.destination));
         let job = Job { name, sink, threads: output.options.threads, progress };
@@ -221,11 +223,19 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Look at all indices of all takes, as [`write()`] does where the output cannot be taken back.
+/// Make all the checks that [`write()`] would fail at, and write nothing.
 ///
 /// # Errors
-/// The first bad position, or what kept the indices from being read.
-pub fn check(takes: &[Take], output: &Output) -> Result<(), ContainerError> {
+/// An output that exists or cannot be created, one that is an input, the first bad position, what
+/// kept the indices from being read.
+pub fn check(
+    output: &Output,
+    prepared: &Prepared,
+    input: &Input,
+    takes: &[Take],
+) -> Result<(), ContainerError> {
+    output.check(prepared)?;
+    overwrite::check_output(&output.destination, input, takes)?;
     takes.iter().try_for_each(|take| check_indices(take, output.options.threads, false))
 }
 

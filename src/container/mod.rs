@@ -20,6 +20,7 @@ mod npz;
 mod open;
 mod options;
 mod output;
+mod overwrite;
 mod pattern;
 mod raw;
 mod select;

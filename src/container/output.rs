@@ -54,9 +54,8 @@ impl Output {
         let format = match (options.format, &destination) {
             (Some(format), _) => format,
             (None, Destination::Stdout) => layout::OF_STREAMS,
-            (None, Destination::Path(path)) => {
-                by_name(path).map_err(|fault| ContainerError::file(&destination, fault))?
-            }
+            (None, Destination::Path(path)) => by_name(path, &destination)
+                .map_err(|fault| ContainerError::file(&destination, fault))?,
         };
         let refused = [
             (FormatOption::Name, options.name.is_some() && !format.holds_several),
@@ -115,7 +114,7 @@ impl Output {
             metadata,
             order: self.options.order,
             deflate: self.options.deflate,
-            forward: self.is_forward(),
+            forward: self.destination.is_stream(),
             checkpoint,
         })?;
         Ok(Prepared { tensors, starts: layout.starts, frame: layout.frame, bytes })
@@ -148,17 +147,6 @@ impl Output {
         Ok(Entry { name, dtype, shape, bytes, conversion, part: item.part })
     }
 
-    /// Whether it can only be written from its beginning to its end, as far as is known.
-    fn is_forward(&self) -> bool {
-        match &self.destination {
-            Destination::Stdout => true,
-            // a device is taken to go forward only, whatever it may be
-            Destination::Path(path) => {
-                path.starts_with("/dev") || path.metadata().is_ok_and(|meta| !meta.is_file())
-            }
-        }
-    }
-
     /// The name of a tensor in the output: that of the options for a tensor that is `sliced`, or
     /// the name that it had, or the stem of the input.
     pub fn tensor_name(&self, from: &Tensor, input: &Location, sliced: bool) -> String {
@@ -174,7 +162,7 @@ impl Output {
     ///
     /// # Errors
     /// [`SinkError`]: an output that exists, a folder that does not.
-    pub fn check(&self, prepared: &Prepared) -> Result<(), ContainerError> {
+    pub(super) fn check(&self, prepared: &Prepared) -> Result<(), ContainerError> {
         let checked = prepared.frame.check(&self.destination, self.sink_options());
         checked.map_err(|error| self.failed(error))
     }
@@ -196,14 +184,14 @@ impl Output {
 }
 
 /// The format that a file's name asks for; that of streams for pipes and devices.
-fn by_name(path: &Path) -> Result<&'static OutputFormat, LayoutFault> {
+fn by_name(path: &Path, destination: &Destination) -> Result<&'static OutputFormat, LayoutFault> {
     if is_folder(path) {
         return Ok(layout::OF_FOLDERS);
     }
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     match extension.as_deref().and_then(layout::by_extension) {
         Some(format) => Ok(format),
-        None if path.metadata().is_ok_and(|meta| !meta.is_file()) => Ok(layout::OF_STREAMS),
+        None if destination.is_stream() => Ok(layout::OF_STREAMS),
         None => Err(extension.map_or(LayoutFault::NoExtension, LayoutFault::Extension)),
     }
 }

@@ -8,6 +8,9 @@ use std::os::fd::AsFd;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+pub use file_id::FileId;
+
+mod file_id;
 pub(crate) mod sigbus;
 pub(crate) mod stdio;
 

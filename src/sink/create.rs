@@ -1,14 +1,29 @@
 //! Opening an output: which sink a destination gets.
 
 use std::fs::File;
+use std::io;
 
-use rustix::fs::{Access, AtFlags, accessat};
+use rustix::fs::{Access, AtFlags, accessat, statat};
 
 use super::file::Naming;
-use super::resolve::{Resolved, resolve};
+use super::resolve::{Resolved, SpecialFile, resolve};
 use super::spooled::SpooledSink;
 use super::{Destination, FileSink, InPlaceFile, Sink, SinkError, SinkOptions, StreamSink};
+use crate::os::FileId;
 use crate::os::stdio::{StdStream, closed_at_start};
+
+impl Destination {
+    /// Whether it is standard output, an existing FIFO or device, or another open descriptor
+    /// (`/dev/fd/3`), whatever its name says.
+    pub fn is_stream(&self) -> bool {
+        match self {
+            Destination::Stdout => true,
+            Destination::Path(path) => {
+                matches!(resolve(path), Ok(Resolved::Stdout | Resolved::Special(_)))
+            }
+        }
+    }
+}
 
 /// Open an output.
 ///
@@ -54,6 +69,28 @@ pub fn create_copy(
     };
     let (sink, patch) = SpooledSink::copy_of(original, len, pipe)?;
     Ok((Box::new(sink), patch))
+}
+
+/// The file whose bytes an output overwrites, or appends to, while it is written: one that is already
+/// open (`1<> FILE`, `>> FILE`, `/dev/fd/3`). `None` for an output that appears when it is complete, for
+/// pipes, and for what [`create`] refuses.
+///
+/// # Errors
+/// [`SinkError::Os`] if the descriptor cannot be asked for its file.
+pub fn overwritten_file(target: &Destination) -> Result<Option<FileId>, SinkError> {
+    let place = match target {
+        Destination::Stdout => Ok(Resolved::Stdout),
+        Destination::Path(path) => resolve(path),
+    };
+    match place {
+        Ok(Resolved::Stdout) => FileId::of(io::stdout()),
+        Ok(Resolved::Special(SpecialFile { dir, name })) => {
+            let stat = statat(&dir, &name, AtFlags::empty());
+            stat.map(|stat| FileId::from_stat(&stat)).map_err(io::Error::from)
+        }
+        Ok(Resolved::File(_)) | Err(_) => Ok(None),
+    }
+    .map_err(SinkError::os("cannot be opened"))
 }
 
 /// Make the checks of [`create`] without creating anything (`--dry-run`).

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::writable_map::PAGE;
 use super::{Sink, SinkError, WritableMap, WriteOrder, ignore_sigxfsz};
-use crate::os;
+use crate::os::{self, FileId};
 
 /// Runs of at least this many bytes are written by `pwrite`, shorter ones through the map.
 const LONG: u64 = 64 << 10;
@@ -51,6 +51,14 @@ impl InPlaceFile {
         let len = file.metadata().map_err(SinkError::Io)?.len();
         let map = if os::is_network(&file) { None } else { WritableMap::new(&file, len) };
         Ok(InPlaceFile { file, len, map })
+    }
+
+    /// Which file it is.
+    ///
+    /// # Errors
+    /// [`SinkError::Io`].
+    pub fn id(&self) -> Result<Option<FileId>, SinkError> {
+        FileId::of(&self.file).map_err(SinkError::Io)
     }
 
     /// The file, for reading its header.

@@ -29,7 +29,7 @@ mod temp_name;
 mod writable_map;
 mod zip;
 
-pub use create::{check, create, create_copy};
+pub use create::{check, create, create_copy, overwritten_file};
 pub use file::FileSink;
 pub use folder::FolderSink;
 pub use in_place::InPlaceFile;

@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use super::{Advice, Source, SourceError, checked_len};
+use super::{Advice, FileRange, Source, SourceError, checked_len};
 
 /// Named sources, concatenated.
 #[derive(Default)]
@@ -83,6 +83,19 @@ impl Source for ConcatSource {
         self.files
             .iter()
             .try_for_each(|file| file.source.verify().map_err(|error| file.name_error(error)))
+    }
+
+    fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+        let mut places = Vec::new();
+        for file in &self.files {
+            let start = range.start.max(file.start);
+            let end = range.end.min(file.start + file.source.len());
+            if start < end {
+                let inner = start - file.start..end - file.start;
+                places.extend(file.source.places(inner).map_err(|error| file.name_error(error))?);
+            }
+        }
+        Ok(places)
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crc32fast::Hasher;
 use flate2::bufread::DeflateDecoder;
 
-use super::{Forward, Reader, Source, SourceError, checked_len, spool};
+use super::{FileRange, Forward, Reader, Source, SourceError, checked_len, spool};
 
 /// A deflated range of a source, with what the archive declares of it.
 pub struct DeflatedRange {
@@ -147,6 +147,11 @@ impl Source for Arc<InflatedSource> {
 
     fn window_limit(&self) -> Option<u64> {
         None
+    }
+
+    /// That of the compressed bytes, all of which are needed for any of the others.
+    fn places(&self, _range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+        self.deflated.archive.places(self.deflated.range.clone())
     }
 
     fn verify(&self) -> Result<(), SourceError> {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Source, SourceError, checked_len};
+use super::{FileRange, Source, SourceError, checked_len};
 
 /// A source that lends bytes it owns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +25,10 @@ impl Source for MemorySource {
 
     fn window_limit(&self) -> Option<u64> {
         None
+    }
+
+    fn places(&self, _range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+        Ok(Vec::new())
     }
 
     fn verify(&self) -> Result<(), SourceError> {

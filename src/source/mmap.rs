@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 use memmap2::{Mmap, MmapOptions};
 
 use super::pread::is_cached;
-use super::{Advice, Source, SourceError, checked_len};
+use super::{Advice, FileRange, Source, SourceError, checked_len};
 use crate::os::sigbus::Watch;
 
 /// A mapped file, or its tail from some byte on.
@@ -85,6 +85,10 @@ impl Source for MmapSource {
             return Err(SourceError::Truncated);
         }
         Ok(())
+    }
+
+    fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+        FileRange::of(&self.file, self.base, range)
     }
 
     fn is_cached(&self, at: u64) -> bool {

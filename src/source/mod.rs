@@ -15,6 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -39,8 +40,10 @@ pub use offset::OffsetSource;
 pub use open::{IoMode, OpenError, Opened, open, open_file, open_stdin};
 pub use pread::PreadSource;
 pub use reader::Reader;
-pub use spool::{spool, spool_range};
+pub use spool::spool;
 pub use stream::Stream;
+
+pub use crate::os::FileId;
 
 /// Bytes with random access, for several threads at once.
 pub trait Source: Send + Sync {
@@ -75,6 +78,13 @@ pub trait Source: Send + Sync {
     /// [`SourceError::Truncated`], and [`SourceError::Io`] if a page could not be read.
     fn verify(&self) -> Result<(), SourceError>;
 
+    /// Where the bytes of `range` lie: in which files, and in which ranges of them. Nothing for bytes
+    /// that are in memory only.
+    ///
+    /// # Errors
+    /// [`SourceError::Io`] if a file cannot be asked for its identity.
+    fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError>;
+
     /// Whether byte `at` is in memory; true if that is unknown.
     fn is_cached(&self, at: u64) -> bool {
         let _ = at;
@@ -108,8 +118,40 @@ impl Source for Arc<dyn Source> {
         self.as_ref().verify()
     }
 
+    fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+        self.as_ref().places(range)
+    }
+
+    fn is_cached(&self, at: u64) -> bool {
+        self.as_ref().is_cached(at)
+    }
+
     fn advise(&self, range: Range<u64>, advice: Advice) {
         self.as_ref().advise(range, advice);
+    }
+}
+
+/// Some bytes of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileRange {
+    /// The file.
+    pub file: FileId,
+    /// Their range in it, in bytes.
+    pub range: Range<u64>,
+}
+
+impl FileRange {
+    /// A range of an open file: from byte `base` of the file on, `range` is counted from there.
+    fn of(file: &File, base: u64, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+        let range = base.saturating_add(range.start)..base.saturating_add(range.end);
+        let id = FileId::of(file)?;
+        Ok(id.into_iter().map(|file| FileRange { file, range: range.clone() }).collect())
+    }
+
+    /// Whether they share a byte with a range of the file `file`.
+    pub fn overlaps(&self, file: FileId, range: &Range<u64>) -> bool {
+        let (start, end) = (self.range.start.max(range.start), self.range.end.min(range.end));
+        self.file == file && start < end
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Advice, Source, SourceError};
+use super::{Advice, FileRange, Source, SourceError};
 
 /// A source whose first `start` bytes are missing: byte 0 of `rest` stands at position `start`.
 ///
@@ -50,6 +50,11 @@ impl Source for OffsetSource {
 
     fn verify(&self) -> Result<(), SourceError> {
         self.rest.verify()
+    }
+
+    fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+        let Range { start, end } = range;
+        self.rest.places(start.saturating_sub(self.start)..end.saturating_sub(self.start))
     }
 
     fn is_cached(&self, at: u64) -> bool {

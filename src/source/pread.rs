@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::{Advice as Fadvise, fadvise};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use super::{Advice, Source, SourceError, checked_len};
+use super::{Advice, FileRange, Source, SourceError, checked_len};
 
 /// The longest window in bytes that is worth reading for a part of it.
 const WINDOW: u64 = 1 << 20;
@@ -64,6 +64,10 @@ impl Source for PreadSource {
     fn verify(&self) -> Result<(), SourceError> {
         // Missing bytes were errors of the reads.
         Ok(())
+    }
+
+    fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+        FileRange::of(&self.file, self.base, range)
     }
 
     fn is_cached(&self, at: u64) -> bool {

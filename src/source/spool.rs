@@ -1,7 +1,6 @@
 //! Bytes that are kept in an unnamed temporary file, for jobs that need random access.
 
 use std::io::{Read, Write};
-use std::ops::Range;
 
 use super::open::{IoMode, open_regular};
 use super::{Source, SourceError};
@@ -29,24 +28,4 @@ pub fn spool(mut stream: impl Read) -> Result<Box<dyn Source>, SourceError> {
         file.write_all(&piece[..count]).map_err(spool)?;
         len += count as u64;
     }
-}
-
-/// Copy a range (bytes) of a source to an unnamed file in `TMPDIR`, because the source is going to
-/// be overwritten. Byte 0 of the result is the first of the range.
-///
-/// # Errors
-/// Those of [`Source::window`], and [`SourceError::Spool`].
-pub fn spool_range(source: &dyn Source, range: Range<u64>) -> Result<Box<dyn Source>, SourceError> {
-    let dir = std::env::temp_dir();
-    let spool = |error| SourceError::Spool { dir: dir.clone(), error };
-    let mut file = tempfile::tempfile_in(&dir).map_err(spool)?;
-    let mut scratch = Vec::new();
-    let mut at = range.start;
-    while at < range.end {
-        let end = range.end.min(at + PIECE as u64);
-        file.write_all(source.window(at..end, &mut scratch)?).map_err(spool)?;
-        at = end;
-    }
-    source.verify()?;
-    open_regular(file, 0, range.end - range.start, IoMode::Auto).map_err(spool)
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tslice::dtype::DType;
 use tslice::format::safetensors;
 
-use crate::inputs::{F32, I64, U8, floats, npy_header, write_npy};
+use crate::inputs::{F32, I64, U8, floats, integers, npy_header, write_npy};
 use crate::program::{process, tslice};
 
 /// `a.npy`, 0 to 11 in shape (3, 4); `row.npy`, 70 to 73; `bytes.npy`; `two.safetensors`.
@@ -203,26 +203,65 @@ fn scatter_names_what_does_not_fit() {
     );
 }
 
+/// What an interrupted run leaves can be completed only if what it reads is still there: a value or
+/// indices that lie in the bytes that are written are refused, whatever the name they come by.
 #[test]
-fn a_value_in_the_target_is_read_first() {
+fn what_is_overwritten_in_place_is_not_read() {
+    let refused = "its bytes are to be overwritten: a run that is killed could not be completed by \
+                   running it again\n\
+                   hint: copy it first, or use -o FILE, with --force to replace the target\n";
     let dir = directory();
-    let data = |name: &str| fs::read(dir.path().join(name)).unwrap()[128..].to_vec();
-    let reversed = |rows: [u16; 3]| floats(rows.into_iter().flat_map(|row| row * 4..row * 4 + 4));
-    fs::hard_link(dir.path().join("a.npy"), dir.path().join("same.npy")).unwrap();
-    succeeds(dir.path(), &["assign", "a.npy", "[::-1]", "--value", "same.npy", "--in-place"]);
-    assert_eq!(data("a.npy"), reversed([2, 1, 0]));
-    let scatter = ["scatter", "a.npy", "--indices", "[[1],[2],[0]]", "--values", "a.npy"];
-    succeeds(dir.path(), &[&scatter[..], &["--in-place"]].concat());
-    assert_eq!(data("a.npy"), reversed([0, 2, 1]));
-    let same = File::open(dir.path().join("a.npy")).unwrap();
-    let mut command =
-        process(dir.path(), &["assign", "a.npy", "::-1", "--value", "-", "--in-place"]);
-    assert!(command.stdin(same).status().unwrap().success());
-    assert_eq!(data("a.npy"), reversed([1, 2, 0]));
-    // from one tensor of a file to another one of it
-    let copy = ["assign", "two.safetensors", "-t", "y", "[:2]", "--value", "two.safetensors"];
-    succeeds(dir.path(), &[&copy[..], &["--value-tensor", "x", "--in-place"]].concat());
-    assert!(fs::read(dir.path().join("two.safetensors")).unwrap().ends_with(&[1, 2, 1, 2, 5]));
+    let path = |name: &str| dir.path().join(name);
+    fs::hard_link(path("a.npy"), path("same.npy")).unwrap();
+    symlink("a.npy", path("link.npy")).unwrap();
+    write_npy(&path("p.npy"), &I64, &[3, 1], &integers(&[2, 0, 1]));
+    write_npy(&path("numbers.npy"), &I64, &[3, 1], &integers(&[7, 8, 9]));
+    let index = r#"{"weight_map": {"x": "two.safetensors", "y": "two.safetensors"}}"#;
+    fs::write(path("m.safetensors.index.json"), index).unwrap();
+    let before: Vec<_> =
+        ["a.npy", "p.npy", "two.safetensors"].map(|it| fs::read(path(it)).unwrap()).into();
+    let fails = |args: &[&str], name: &str, stdin: Option<&str>| {
+        let mut command = process(dir.path(), &[args, &["--in-place"]].concat());
+        if let Some(stdin) = stdin {
+            command.stdin(File::open(path(stdin)).unwrap());
+        }
+        let output = command.output().unwrap();
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("tslice: {name}: {refused}"));
+        assert_eq!(output.status.code(), Some(1));
+    };
+    for name in ["a.npy", "same.npy", "link.npy", "./a.npy"] {
+        fails(&["assign", "a.npy", "[::-1]", "--value", name], name, None);
+        fails(&["assign", name, "[::-1]", "--value", "same.npy"], "same.npy", None);
+        fails(&["assign", "a.npy", "[::-1]", "--value", name, "--dry-run"], name, None);
+        fails(&["assign", "a.npy", "[::-1]", "--value", name, "--io", "read"], name, None);
+        let scatter = ["scatter", "a.npy", "--indices", "[[1],[2],[0]]", "--values", name];
+        fails(&scatter, name, None);
+    }
+    fails(&["assign", "a.npy", "::-1", "--value", "-"], "standard input", Some("same.npy"));
+    fails(&["assign", "a.npy", "::-1", "--value", "/dev/stdin"], "/dev/stdin", Some("a.npy"));
+    fails(&["scatter", "p.npy", "--values", "numbers.npy", "--indices", "p.npy"], "p.npy", None);
+    // a tensor of a checkpoint, one of whose files is the target
+    let two = ["assign", "two.safetensors", "-t", "x", "[::-1]", "--value"];
+    let from = ["m.safetensors.index.json", "--value-tensor", "x"];
+    fails(&[&two[..], &from].concat(), "two.safetensors", None);
+    let after: Vec<_> =
+        ["a.npy", "p.npy", "two.safetensors"].map(|it| fs::read(path(it)).unwrap()).into();
+    assert!(before == after);
+
+    // other bytes of the same file may be read, and nothing may be written
+    let copy = ["assign", "two.safetensors", "-t", "y", "[:2]", "--value"];
+    for from in ["two.safetensors", "m.safetensors.index.json"] {
+        succeeds(dir.path(), &[&copy[..], &[from, "--value-tensor", "x", "--in-place"]].concat());
+        assert!(fs::read(path("two.safetensors")).unwrap().ends_with(&[1, 2, 1, 2, 5]));
+    }
+    let nothing = ["scatter", "a.npy", "--indices", "[[9]]", "--out-of-range", "skip", "--values"];
+    write_npy(&path("one.npy"), &F32, &[1, 4], &floats(0..4));
+    succeeds(dir.path(), &[&nothing[..], &["one.npy", "--in-place"]].concat());
+    // a copy is not overwritten by itself
+    let copied = ["assign", "a.npy", "[::-1]", "--value", "same.npy", "--force", "-o"];
+    succeeds(dir.path(), &[&copied[..], &["a.npy"]].concat());
+    let rows = [2, 1, 0].into_iter().flat_map(|row: u16| row * 4..row * 4 + 4);
+    assert_eq!(fs::read(path("a.npy")).unwrap()[128..], floats(rows));
 }
 
 #[test]
@@ -354,22 +393,22 @@ fn a_killed_copy_leaves_the_old_file_or_the_new_one() {
     assert!(seen[0] > 0, "no round was killed before its end");
 }
 
-#[test]
-fn a_killed_change_in_place_is_completed_by_repeating_it() {
-    let dir = tempfile::tempdir().unwrap();
-    let (before, after) = slow_job(dir.path());
-    let args = ["assign", "t.npy", ":, ::2", "--fill", "1", "--in-place"];
+/// A run is killed at `rounds` moments, and run again, which always ends with `after`. How many kills
+/// fell into the writing.
+fn kill_and_repeat(dir: &Path, args: &[&str], name: &str, after: &[u8], rounds: u32) -> u32 {
+    let path = dir.join(name);
+    let before = fs::read(&path).unwrap();
     let began = Instant::now();
-    succeeds(dir.path(), &args);
+    succeeds(dir, args);
     let whole = began.elapsed();
     let mut partial = 0;
-    for round in 0..40u32 {
-        fs::write(dir.path().join("t.npy"), &before).unwrap();
-        let mut child = process(dir.path(), &args).spawn().unwrap();
-        std::thread::sleep(whole * round / 40);
+    for round in 0..rounds {
+        fs::write(&path, &before).unwrap();
+        let mut child = process(dir, args).spawn().unwrap();
+        std::thread::sleep(whole * round / rounds);
         child.kill().unwrap();
         child.wait().unwrap();
-        let found = fs::read(dir.path().join("t.npy")).unwrap();
+        let found = fs::read(&path).unwrap();
         if found != before && found != after {
             let items = found.chunks(8).zip(after.chunks(8)).zip(before.chunks(8));
             assert!(
@@ -377,10 +416,50 @@ fn a_killed_change_in_place_is_completed_by_repeating_it() {
             );
             partial += 1;
         }
-        succeeds(dir.path(), &args);
-        assert!(fs::read(dir.path().join("t.npy")).unwrap() == after);
+        succeeds(dir, args);
+        assert!(fs::read(&path).unwrap() == after);
     }
-    assert!(partial > 0, "no kill fell into the writing");
+    partial
+}
+
+#[test]
+fn a_killed_change_in_place_is_completed_by_repeating_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, after) = slow_job(dir.path());
+    let args = ["assign", "t.npy", ":, ::2", "--fill", "1", "--in-place"];
+    assert!(kill_and_repeat(dir.path(), &args, "t.npy", &after, 40) > 0);
+}
+
+/// The value and the indices lie in the file that is changed, in other bytes of it.
+#[test]
+fn a_killed_change_from_the_same_file_is_completed_by_repeating_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = 200_000;
+    let bytes = 8 * rows as u64;
+    let shapes = [("i", [rows as u64, 1]), ("t", [rows as u64, 1]), ("v", [rows as u64, 1])];
+    let tensors: Vec<_> =
+        shapes.iter().map(|(name, shape)| (*name, &I64, &shape[..], bytes)).collect();
+    let header = safetensors::header(&tensors, &Default::default()).unwrap();
+    let count = 0..rows as i64;
+    let order: Vec<i64> = count.clone().map(|row| row * 7 % rows as i64).collect();
+    let values: Vec<i64> = count.clone().map(|row| -row).collect();
+    let mut result = vec![0; rows];
+    order.iter().zip(&values).for_each(|(&row, &value)| result[row as usize] = value);
+    let file = |target: &[i64]| {
+        [&header[..], &integers(&order), &integers(target), &integers(&values)].concat()
+    };
+    fs::write(dir.path().join("c.safetensors"), file(&vec![0; rows])).unwrap();
+    let scatter = ["scatter", "c.safetensors", "-t", "t", "--indices", "c.safetensors"];
+    let from = ["--indices-tensor", "i", "--values", "c.safetensors", "--values-tensor", "v"];
+    let args = [&scatter[..], &from, &["--in-place"]].concat();
+    let scattered = kill_and_repeat(dir.path(), &args, "c.safetensors", &file(&result), 20);
+
+    fs::write(dir.path().join("c.safetensors"), file(&vec![0; rows])).unwrap();
+    let assign = ["assign", "c.safetensors", "[::-1]", "-t", "t", "--value", "c.safetensors"];
+    let args = [&assign[..], &["--value-tensor", "v", "--in-place"]].concat();
+    let reversed: Vec<i64> = values.iter().rev().copied().collect();
+    let assigned = kill_and_repeat(dir.path(), &args, "c.safetensors", &file(&reversed), 20);
+    assert!(scattered + assigned > 0);
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod assign;
 mod deflate;
 mod gather;
 mod messages;
+mod overwrite;
 mod raw_bytes;
 mod readme;
 mod several;

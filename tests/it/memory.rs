@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use tslice::sink::{Sink, SinkError, WriteOrder};
-use tslice::source::{Source, SourceError};
+use tslice::source::{FileRange, Source, SourceError};
 
 /// An input in memory, lent whole or read in windows.
 pub(crate) struct Bytes {
@@ -33,6 +33,10 @@ impl Source for Bytes {
 
     fn window_limit(&self) -> Option<u64> {
         self.limit
+    }
+
+    fn places(&self, _range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+        Ok(Vec::new())
     }
 
     fn verify(&self) -> Result<(), SourceError> {

@@ -10,7 +10,8 @@ use std::sync::Mutex;
 
 use tempfile::TempDir;
 use tslice::source::{
-    Advice, IoMode, OpenError, Opened, Reader, Source, SourceError, Stream, open, open_stdin, spool,
+    Advice, FileRange, IoMode, OpenError, Opened, Reader, Source, SourceError, Stream, open,
+    open_stdin, spool,
 };
 
 use crate::child::{child, is_child};
@@ -377,6 +378,10 @@ impl Source for Noting {
 
     fn window_limit(&self) -> Option<u64> {
         Some(1 << 20)
+    }
+
+    fn places(&self, _range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+        Ok(Vec::new())
     }
 
     fn verify(&self) -> Result<(), SourceError> {

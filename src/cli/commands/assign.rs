@@ -14,7 +14,7 @@ use tslice::source::{MemorySource, Source};
 use tslice::view::View;
 
 use super::index::Index;
-use super::target::{Target, Value};
+use super::target::{Target, Value, written};
 use crate::cli::args::AssignArgs;
 use crate::cli::report::{Exit, Failure, print};
 
@@ -40,13 +40,13 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
             (view, Origin::File(Box::new(value)), conversion)
         }
     };
+    let source: Arc<dyn Source> = match origin {
+        Origin::Number(element) => Arc::new(MemorySource(element)),
+        Origin::File(value) => value.into_kept(&target, &written(&tensor, slice.bytes()))?,
+    };
     if args.to.dry_run {
         return print(&target.describe(&tensor, &shape, slice.bytes())?);
     }
-    let source: Arc<dyn Source> = match origin {
-        Origin::Number(element) => Arc::new(MemorySource(element)),
-        Origin::File(value) => value.into_kept(&target, &tensor)?,
-    };
     let (to, from) = Runs::pair_in_memory_order(slice.runs(), view.runs());
     let pieces = Assignment::new(&to, from, conversion.unit());
     let target = target.begin()?;

@@ -52,8 +52,8 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     });
     let takes: Vec<Take> = takes.collect();
     if args.to.dry_run {
-        container::check(&takes, &output).map_err(advised)?;
-        return print(&output::describe(&output, &prepared)?);
+        let described = output::describe(&output, &prepared, (&params, &takes), advised);
+        return print(&described?);
     }
     params.spool()?;
     output::write(&output, &prepared, (&mut params, &takes), args.to.quiet, advised)

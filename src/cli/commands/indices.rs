@@ -1,5 +1,6 @@
 //! An index tensor: in a file, or typed on the command line.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -73,11 +74,11 @@ impl Indices {
         }
     }
 
-    /// The same, as they are before `written` is changed.
+    /// The same, where `written` are the bytes of the target that are changed.
     pub(super) fn into_kept(
         self,
         target: &Original,
-        written: &Tensor,
+        written: &Range<u64>,
     ) -> Result<Arc<dyn Source>, Failure> {
         match self.bytes {
             Bytes::File(input) => Ok(target.keep(*input, &self.tensor, written)?),

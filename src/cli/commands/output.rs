@@ -39,9 +39,15 @@ pub(super) fn threads(asked: Option<u16>) -> usize {
     asked.map_or_else(container::available_threads, usize::from)
 }
 
-/// Make all the checks that writing would fail at, and say what would be written.
-pub(super) fn describe(output: &Output, prepared: &Prepared) -> Result<String, Failure> {
-    output.check(prepared)?;
+/// Make all the checks that writing would fail at, and say what would be written. `advised` words
+/// what can go wrong.
+pub(super) fn describe(
+    output: &Output,
+    prepared: &Prepared,
+    (input, takes): (&Input, &[Take]),
+    advised: impl Fn(ContainerError) -> Failure,
+) -> Result<String, Failure> {
+    container::check(output, prepared, input, takes).map_err(advised)?;
     let format = output.format();
     let what = match prepared.tensors.as_slice() {
         [only] => format!("shape {}, dtype {}", AsTuple(&only.shape), only.dtype),

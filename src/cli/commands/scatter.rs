@@ -9,7 +9,7 @@ use tslice::scatter::{Scatter, ScatterError};
 use tslice::source::{Source, SourceError};
 
 use super::indices::Indices;
-use super::target::{Target, Value};
+use super::target::{Target, Value, written};
 use crate::cli::args::{Beyond, ScatterArgs};
 use crate::cli::report::{Failure, print};
 
@@ -35,9 +35,10 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let (to, from) = (layout_of(&tensor), layout_of(&values));
     let scatter = Scatter::new(&to, &indices.layout(), &from, out_of_range, conversion.unit());
     let scatter = scatter.map_err(|error| failed_shapes(args, &error))?;
-    let positions = indices.into_kept(&target.original, &tensor)?;
+    let written = written(&tensor, scatter.bytes());
+    let positions = indices.into_kept(&target.original, &written)?;
     let positions = positions.as_ref();
-    let source = value.into_kept(&target, &tensor)?;
+    let source = value.into_kept(&target, &written)?;
     scatter.positions().check(positions, target.threads()).map_err(|error| match error {
         ExecuteError::Fill { error, .. } => failed_indices(args, positions, error),
         error => Failure::new(error),

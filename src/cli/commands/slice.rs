@@ -26,9 +26,6 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let items: Vec<Item<'_>> =
         selected.iter().zip(&sliced).map(|(selected, (shape, _))| item(selected, shape)).collect();
     let prepared = output.prepare(&items, &input.contents().metadata, input.checkpoint())?;
-    if args.to.dry_run {
-        return print(&output::describe(&output, &prepared)?);
-    }
     let places = prepared.tensors.iter().zip(&prepared.starts);
     let takes = sliced.into_iter().zip(places).map(|((_, region), (to, &at))| Take {
         part: to.part,
@@ -37,6 +34,10 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
         at,
     });
     let takes: Vec<Take> = takes.collect();
+    if args.to.dry_run {
+        let described = output::describe(&output, &prepared, (&input, &takes), Failure::from);
+        return print(&described?);
+    }
     output::write(&output, &prepared, (&mut input, &takes), args.to.quiet, Failure::from)
 }
 

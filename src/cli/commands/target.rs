@@ -1,5 +1,6 @@
 //! A file that is changed by the flags of `assign` and `scatter`.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -59,8 +60,7 @@ impl<'a> Target<'a> {
             Format::Safetensors => "safetensors",
             _ => "bin",
         };
-        let is_stream = || output.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
-        if extension == expected || output == Path::new("-") || is_stream() {
+        if extension == expected || output::target(output).is_stream() {
             return Ok(());
         }
         Err(Failure::new(format_args!(
@@ -116,6 +116,12 @@ impl<'a> Target<'a> {
         let (options, quiet) = (self.options(), self.args.quiet);
         Ok(Changing { edit: self.original.begin(options)?, quiet })
     }
+}
+
+/// The bytes of the target's file among which `bytes` are changed.
+pub(super) fn written(tensor: &Tensor, bytes: u64) -> Range<u64> {
+    let end = if bytes > 0 { tensor.offset + tensor.bytes } else { tensor.offset };
+    tensor.offset..end
 }
 
 /// A target that is being written.
@@ -174,11 +180,11 @@ impl Value {
         Ok(Value { tensor, conversion, input })
     }
 
-    /// Its bytes, as they are before `written` is changed.
+    /// Its bytes, none of which may lie in `written`, the bytes of the target that are changed.
     pub(super) fn into_kept(
         self,
         target: &Target<'_>,
-        written: &Tensor,
+        written: &Range<u64>,
     ) -> Result<Arc<dyn Source>, Failure> {
         Ok(target.original.keep(self.input, &self.tensor, written)?)
     }

@@ -47,6 +47,10 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
         Cause::Raw(fault) => Failure::new(said(&format!("--{fault}"))),
         Cause::Edit(EditFault::Archive) => failed()
             .hint("take the array out with `tslice FILE -t NAME -o NAME.npy`, and change that"),
+        Cause::Edit(EditFault::Overlap) => {
+            failed().hint("copy it first, or use -o FILE, with --force to replace the target")
+        }
+        Cause::InputIsOutput => failed().hint("-o FILE --force replaces a file in one step"),
         Cause::Edit(EditFault::Sharded) => failed().hint("name the shard that holds the tensor"),
         Cause::Format(FormatError::Unrecognised(_)) => {
             failed().hint("--dtype, with --shape and --offset, reads raw bytes")
