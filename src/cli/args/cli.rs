@@ -97,7 +97,7 @@ const ASSIGN_HELP: &str = "\
 With -o the output is TARGET, all its bytes, but for the slice; it appears when it is complete.
 With --in-place the bytes of the slice are written where they stand, after all checks, and no
 others are touched: processes may write disjoint slices of one file at a time. A run that was
-killed is completed by running it again.
+killed is completed by running it again; so a value that lies in these bytes is refused.
 
 Examples:
   tslice assign volume.npy '[10:20, ..., 0]' --value crop.npy --in-place
@@ -106,6 +106,8 @@ Examples:
 const SCATTER_HELP: &str = "\
 With indices of shape (..., N) the values have shape indices.shape[:-1] + target.shape[N:]. With a
 position given twice the last one wins. All positions are checked before the first byte is written.
+In place, indices and values that lie in the bytes to be written are refused, so that a run that was
+killed can be completed by running it again.
 
 Examples:
   tslice scatter table.npy --indices rows.npy --values new-rows.npy --in-place
