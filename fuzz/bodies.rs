@@ -18,6 +18,7 @@ use tslice::index::array::{self, IntArray};
 use tslice::index::resolve::{AxisSelection, Selection, resolve};
 use tslice::index::strided_slice::{StridedSlice, parse_list, parse_mask};
 use tslice::index::{IndexExpr, Item, Slice, numpy};
+use tslice::permutation::Permutation;
 use tslice::plan::Plan;
 use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::{Sink, SinkError, WriteOrder};
@@ -457,8 +458,8 @@ pub(crate) fn engine(data: &[u8]) {
     let len = shape.iter().product::<u64>() * itemsize + offset;
     let data = (0..len).map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect();
     let source = Bytes { data, limit };
-    let view = View::new(&layout, &selection).expect("a small tensor");
-    let view = if out_order == Order::F { view.transposed() } else { view };
+    let axes = Permutation::identity(selection.shape().len()).in_memory(out_order);
+    let view = View::permuted(&layout, &selection, &axes).expect("a small tensor");
     let plan = Plan::new(&view, 1, piece_bytes);
     let sink = Memory { write, bytes: Mutex::new((vec![None; view.bytes() as usize], 0)) };
     let copies = [Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 }];

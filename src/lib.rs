@@ -67,6 +67,7 @@ pub mod index;
 pub mod dtype;
 pub mod element;
 pub mod gather;
+pub mod permutation;
 pub mod runs;
 pub mod shape;
 pub mod view;

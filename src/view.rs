@@ -15,6 +15,7 @@
 //! ```
 
 use crate::index::resolve::{AxisSelection, Selection};
+use crate::permutation::Permutation;
 use crate::runs::{Axis, Runs, coalesce};
 use crate::shape::{self, Order};
 
@@ -124,7 +125,30 @@ impl View {
     /// # Errors
     /// [`ViewError`].
     pub fn new(layout: &Layout<'_>, selection: &Selection) -> Result<View, ViewError> {
-        let (mut first, mut axes) = layout.select(selection)?;
+        let (first, axes) = layout.select(selection)?;
+        View::of_axes(layout, first, axes)
+    }
+
+    /// The same with the axes of the result in another order: those of a transposed result, or of
+    /// an output in Fortran order.
+    ///
+    /// # Errors
+    /// [`ViewError`].
+    pub fn permuted(
+        layout: &Layout<'_>,
+        selection: &Selection,
+        order: &Permutation,
+    ) -> Result<View, ViewError> {
+        let (first, axes) = layout.select(selection)?;
+        View::of_axes(layout, first, order.permute(&axes))
+    }
+
+    /// The view from element number `first` of the layout on, along axes in elements.
+    fn of_axes(
+        layout: &Layout<'_>,
+        mut first: i64,
+        mut axes: Vec<Axis>,
+    ) -> Result<View, ViewError> {
         let lens: Vec<u64> = axes.iter().map(|axis| axis.len).collect();
         shape::byte_count(&lens, layout.item_bits).ok_or(ViewError::TooLarge)?;
         let is_empty = lens.contains(&0);
@@ -173,13 +197,6 @@ impl View {
     /// The bytes of all items together.
     pub fn bytes(&self) -> u64 {
         self.runs.bytes()
-    }
-
-    /// The same items with the first axis innermost: what an output in Fortran order holds.
-    #[must_use]
-    pub fn transposed(mut self) -> View {
-        self.runs.axes.reverse();
-        self
     }
 
     /// The same items stretched to axes of the lengths `lens`, as NumPy broadcasts the value of an

@@ -12,6 +12,7 @@ use crate::format::FormatError;
 use crate::gather::GatherError;
 use crate::index::numpy::ParseError;
 use crate::index::resolve::ResolveError;
+use crate::permutation::PermutationError;
 use crate::sink::{Destination, SinkError};
 use crate::source::{OpenError, SourceError};
 use crate::view::ViewError;
@@ -161,6 +162,9 @@ pub enum Cause {
     /// The selection has no layout in bytes.
     #[error(transparent)]
     View(#[from] ViewError),
+    /// The axes cannot be put in that order.
+    #[error(transparent)]
+    Transpose(#[from] PermutationError),
     /// The indices do not fit the tensor.
     #[error(transparent)]
     Gather(#[from] GatherError),

@@ -19,6 +19,7 @@ use crate::format::{self, Format};
 use crate::gather;
 use crate::index::resolve::{Selection, resolve};
 use crate::index::{IndexExpr, numpy};
+use crate::permutation::Permutation;
 use crate::shape::{self, Order};
 use crate::sink::Destination;
 use crate::source::Source;
@@ -140,8 +141,9 @@ impl Tensor {
     /// [`Cause::Index`] for an index that does not fit the shape.
     pub fn slice_by(&self, index: &IndexExpr) -> Result<Slice, ContainerError> {
         let selection = resolve(index, self.shape(), false)?;
-        let shape = selection.shape();
-        Ok(Slice { tensor: self.clone(), shape, what: What::Selection(selection) })
+        let (tensor, shape) = (self.clone(), selection.shape());
+        let axes = Permutation::identity(shape.len());
+        Ok(Slice { tensor, shape, axes, what: What::Selection(selection) })
     }
 
     /// All of it.
@@ -185,11 +187,12 @@ impl Tensor {
         axis: Option<i64>,
         options: &gather::Options,
     ) -> Result<Slice, ContainerError> {
-        let (indices, options) = (indices.into(), *options);
+        let (indices, options) = (indices.into(), options.clone());
         let gather = indices.gather(self.info(), axis, &options)?;
         let (tensor, shape) = (self.clone(), gather.shape().to_vec());
+        let axes = options.transpose.clone().unwrap_or(Permutation::identity(shape.len()));
         let what = What::Gather(Box::new(GatherBy { indices, axis, options }));
-        Ok(Slice { tensor, shape, what })
+        Ok(Slice { tensor, shape, axes, what })
     }
 }
 
@@ -208,6 +211,8 @@ impl From<&Tensor> for IndexTensor {
 pub struct Slice {
     tensor: Tensor,
     shape: Vec<u64>,
+    /// The order of its axes, as they were before it was transposed.
+    axes: Permutation,
     what: What,
 }
 
@@ -235,6 +240,17 @@ impl Slice {
     /// The type of its elements.
     pub fn dtype(&self) -> &DType {
         self.tensor.dtype()
+    }
+
+    /// NumPy's `transpose`: the same elements with the axes in another order. Negative axes count
+    /// from the end.
+    ///
+    /// # Errors
+    /// [`Cause::Transpose`] for axes that are not those of the slice, each once.
+    pub fn transpose(&self, axes: &[i64]) -> Result<Slice, ContainerError> {
+        let axes = Permutation::new(axes, self.shape.len())?;
+        let shape = axes.permute(&self.shape);
+        Ok(Slice { shape, axes: self.axes.then(&axes), ..self.clone() })
     }
 
     /// Its elements in memory, in C order; bytes of the other order are swapped.
@@ -311,10 +327,12 @@ impl Slice {
     fn take(&self, order: Order, conversion: Conversion, at: u64) -> Result<Take, ContainerError> {
         let tensor = self.tensor.info();
         let region = match &self.what {
-            What::Selection(selection) => Region::of(tensor, selection, order)?,
+            What::Selection(selection) => Region::of(tensor, selection, &self.axes, order)?,
             What::Gather(by) => {
                 let GatherBy { indices, axis, options } = by.as_ref();
-                indices.region(tensor, *axis, &gather::Options { order, ..*options })?
+                let transpose = Some(self.axes.clone());
+                let options = gather::Options { order, transpose, ..options.clone() };
+                indices.region(tensor, *axis, &options)?
             }
         };
         Ok(Take { part: tensor.part, region, conversion, at })

@@ -7,6 +7,7 @@ use crate::execute::{Conversion, WINDOW_BYTES};
 use crate::format::Tensor;
 use crate::gather::{self, Gather};
 use crate::index::resolve::Selection;
+use crate::permutation::Permutation;
 use crate::plan::Plan;
 use crate::shape::Order;
 use crate::source::Source;
@@ -43,20 +44,25 @@ pub struct Gathered {
 }
 
 impl Region {
-    /// The bytes of a selection, in the memory order of the output.
+    /// The bytes of a selection, its axes in the order `axes`, in the memory order of the output.
     ///
     /// # Errors
     /// [`Cause::View`] and [`Cause::Gather`]: sizes past 63 bits, a selection that would cut a
     /// byte.
-    pub fn of(tensor: &Tensor, selection: &Selection, order: Order) -> Result<Region, Cause> {
+    pub fn of(
+        tensor: &Tensor,
+        selection: &Selection,
+        axes: &Permutation,
+        order: Order,
+    ) -> Result<Region, Cause> {
         let (layout, unit) = (layout(tensor), tensor.dtype.swap_width() as u64);
-        let options = gather::Options { order, unit, ..gather::Options::default() };
+        let transpose = Some(axes.clone());
+        let options = gather::Options { order, unit, transpose, ..gather::Options::default() };
         if let Some((gather, list)) = Gather::list(&layout, selection, &options)? {
             let gathered = Gathered { gather, indices: Arc::new(list), file: None };
             return Ok(Region::Gather(Box::new(gathered)));
         }
-        let view = View::new(&layout, selection)?;
-        Ok(Region::View(if order == Order::F { view.transposed() } else { view }))
+        Ok(Region::View(View::permuted(&layout, selection, &axes.in_memory(order))?))
     }
 }
 

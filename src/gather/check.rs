@@ -1,13 +1,12 @@
 //! Checking all indices before anything is written.
 //!
 //! Needed where the output cannot be taken back (a pipe), where gathering would not read them (an
-//! output of no elements), or in another order than theirs (Fortran's). It is a job like any other,
+//! output of no elements), or in another order than theirs (Fortran's, transposed). It is a job like any other,
 //! whose pieces write nothing.
 
 use super::{GatherPieces, Positions};
 use crate::execute::{self, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer};
 use crate::plan::OutputRows;
-use crate::shape::Order;
 use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::source::Source;
 
@@ -18,7 +17,7 @@ impl GatherPieces<'_> {
     /// Whether gathering alone finds a bad position, and the first one first; where not,
     /// [`check`](GatherPieces::check) must come before it.
     pub fn checks_itself(&self) -> bool {
-        self.gather.bytes > 0 && self.gather.order == Order::C
+        self.gather.bytes > 0 && self.gather.positions.is_in_their_order()
     }
 
     /// Read all indices, with at most `threads` workers.
@@ -26,7 +25,7 @@ impl GatherPieces<'_> {
     /// # Errors
     /// The first bad position in the order of the indices; a failure to read them.
     pub fn check(&self, threads: usize) -> Result<(), ExecuteError> {
-        let positions = self.gather.positions.clone().numbered(Order::C);
+        let positions = self.gather.positions.clone().in_their_order();
         positions.check(self.indices, threads)
     }
 }

@@ -1,5 +1,6 @@
 //! Why a gather is not possible.
 
+use crate::permutation::PermutationError;
 use crate::shape::{AsList, MAX_NDIM};
 use crate::view::ViewError;
 
@@ -85,6 +86,9 @@ pub enum GatherError {
     /// A result that NumPy could not hold.
     #[error("number of dimensions must be within [0, {MAX_NDIM}], the result would have {0}")]
     TooManyAxes(usize),
+    /// The order of the axes is of another number of them.
+    #[error(transparent)]
+    Transpose(#[from] PermutationError),
     /// Sizes past 63 bits, or slabs that would cut a byte.
     #[error(transparent)]
     View(#[from] ViewError),

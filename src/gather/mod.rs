@@ -18,6 +18,7 @@ use std::ops::Range;
 
 use crate::dtype::{DType, Endian, Scalar};
 use crate::index::resolve::{AxisSelection, Selection};
+use crate::permutation::{Permutation, PermutationError};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::{Axis, Runs, coalesce};
 use crate::shape::{self, MAX_NDIM, Order};
@@ -39,7 +40,7 @@ use positions::check_batch;
 pub use positions::{DROPPED, Indices, OutOfRange, Positions, count_batch_dims};
 
 /// How to gather.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// How many leading axes are batch axes, which params and indices share.
     pub batch_dims: usize,
@@ -48,6 +49,8 @@ pub struct Options {
     pub negative: bool,
     /// What becomes of indices out of range.
     pub out_of_range: OutOfRange,
+    /// The order of the axes of the result, where it is not that of the gather itself.
+    pub transpose: Option<Permutation>,
     /// The order of the output's elements.
     pub order: Order,
     /// A number of bytes that no piece may divide, as in [`Plan::new`].
@@ -59,11 +62,12 @@ pub struct Options {
 }
 
 impl Default for Options {
-    fn default() -> Options {
+    fn default() -> Self {
         Options {
             batch_dims: 0,
             negative: false,
             out_of_range: OutOfRange::Error,
+            transpose: None,
             order: Order::C,
             unit: 1,
             piece_bytes: PIECE_BYTES,
@@ -78,7 +82,6 @@ pub struct Gather {
     positions: Positions,
     /// The shape of the output.
     shape: Vec<u64>,
-    order: Order,
     /// The bytes of the file that the params take.
     params: Range<u64>,
     /// The axes that count the rows, outermost first.
@@ -221,7 +224,16 @@ impl Gather {
         positions: Positions,
         options: &Options,
     ) -> Result<Gather, GatherError> {
-        let shape: Vec<u64> = axes.iter().map(|axis| axis.len).collect();
+        let ndim = axes.len();
+        let transpose = match &options.transpose {
+            None => Permutation::identity(ndim),
+            Some(order) if order.axes().len() == ndim => order.clone(),
+            Some(order) => {
+                return Err(PermutationError::Count { given: order.axes().len(), ndim }.into());
+            }
+        };
+        let in_memory = transpose.in_memory(options.order);
+        let shape = transpose.permute(&axes).iter().map(|axis| axis.len).collect::<Vec<_>>();
         if shape.len() > MAX_NDIM {
             return Err(GatherError::TooManyAxes(shape.len()));
         }
@@ -230,9 +242,9 @@ impl Gather {
         let size = shape::byte_count(params.shape, bits).ok_or(ViewError::TooLarge)?;
         let end = params.offset.checked_add(size).filter(|&end| i64::try_from(end).is_ok());
         let mut gather = Gather {
-            positions: positions.numbered(options.order),
+            // each axis that goes along the tuples is one of theirs, in that order
+            positions: positions.numbered(in_memory.restricted(|axis| axes[axis].indexed)),
             shape,
-            order: options.order,
             params: params.offset..end.ok_or(ViewError::TooLarge)?,
             rows: Vec::new(),
             tuple_run: 1,
@@ -246,9 +258,7 @@ impl Gather {
             gather.zeros(options);
             return Ok(gather);
         }
-        if options.order == Order::F {
-            axes.reverse();
-        }
+        axes = in_memory.permute(&axes);
         axes.retain(|axis| axis.len != 1);
         let rows = axes.iter().rposition(|axis| axis.indexed).map_or(0, |last| last + 1);
         let slab = axes.split_off(rows);

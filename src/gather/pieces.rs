@@ -12,7 +12,6 @@ use super::{DROPPED, Gather, RowAxis, RowPartition};
 use crate::execute::{FillError, Pieces, read_runs};
 use crate::plan::OutputRows;
 use crate::runs::{Runs, unravel_index};
-use crate::shape::Order;
 use crate::source::Source;
 
 /// Rows whose offsets are computed at a time: they stay in a level-1 cache.
@@ -48,9 +47,9 @@ impl Gather {
     fn hold(&self, indices: &dyn Source) -> Result<Vec<u64>, FillError> {
         let mut held = vec![0; self.positions.count() as usize];
         // in the order of the indices first, in which bad positions are reported
-        let orders = if self.order == Order::C { &[Order::C][..] } else { &[Order::C, Order::F] };
-        for &order in orders {
-            let positions = self.positions.clone().numbered(order);
+        let theirs = self.positions.clone().in_their_order();
+        let ours = Some(&self.positions).filter(|ours| !ours.is_in_their_order());
+        for positions in [Some(&theirs), ours].into_iter().flatten() {
             for (number, block) in held.chunks_mut(BLOCK).enumerate() {
                 positions.read((number * BLOCK) as u64, indices, block)?;
             }

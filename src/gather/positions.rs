@@ -12,6 +12,7 @@ use super::error::GatherError;
 use super::ravel::{Integers, Ravel};
 use crate::dtype::DType;
 use crate::execute::{BadPosition, FillError, read_runs};
+use crate::permutation::Permutation;
 use crate::runs::{Axis, Runs, unravel_index};
 use crate::shape::{self, Order, contiguous_strides};
 use crate::source::{Source, SourceError};
@@ -60,8 +61,8 @@ pub struct Positions {
     negative: bool,
     /// The shape along which the tuples lie.
     shape: Vec<u64>,
-    /// Whether tuples are numbered with the first axis fastest.
-    order: Order,
+    /// The axes of the tuples from the slowest to the fastest, as tuples are numbered.
+    numbering: Permutation,
     count: u64,
     /// The numbers, tuple after tuple in the order in which they are numbered: the axes of the
     /// tuples and that of the numbers in one, not coalesced.
@@ -158,7 +159,7 @@ impl Positions {
             out_of_range,
             negative: false,
             shape: shape.to_vec(),
-            order: Order::C,
+            numbering: Permutation::identity(shape.len()),
             count,
             coalesced: numbers.coalesced(),
             numbers,
@@ -172,15 +173,33 @@ impl Positions {
         Positions { negative, ..self }
     }
 
-    /// The same positions, numbered in another order of their axes.
+    /// The same positions, numbered with the axes of their shape in that order, the last one
+    /// fastest.
     #[must_use]
-    pub fn numbered(mut self, order: Order) -> Positions {
-        if order != self.order {
-            self.numbers.axes[..self.shape.len()].reverse();
-            self.coalesced = self.numbers.coalesced();
-            self.order = order;
+    pub(super) fn numbered(mut self, numbering: Permutation) -> Positions {
+        let ndim = self.shape.len();
+        let mut axes = self.numbers.axes.split_off(ndim);
+        let mut own = self.numbers.axes.clone();
+        for (axis, &was) in self.numbers.axes.iter().zip(self.numbering.axes()) {
+            own[was] = *axis;
         }
+        self.numbers.axes = numbering.permute(&own);
+        self.numbers.axes.append(&mut axes);
+        self.coalesced = self.numbers.coalesced();
+        self.numbering = numbering;
         self
+    }
+
+    /// The same positions, numbered in the order of the indices.
+    #[must_use]
+    pub(super) fn in_their_order(self) -> Positions {
+        let ndim = self.shape.len();
+        self.numbered(Permutation::identity(ndim))
+    }
+
+    /// Whether tuples are numbered in the order of the indices.
+    pub(super) fn is_in_their_order(&self) -> bool {
+        self.numbering.is_identity()
     }
 
     /// How many tuples there are.
@@ -270,15 +289,12 @@ impl Positions {
     }
 
     fn bad(&self, number: u64, tuple: &[u8]) -> BadPosition {
-        let lens = self.shape.iter().copied();
-        let at: Vec<u64> = match self.order {
-            Order::F => unravel_index(lens, number).collect(),
-            Order::C => {
-                let mut at: Vec<u64> = unravel_index(lens.rev(), number).collect();
-                at.reverse();
-                at
-            }
-        };
+        let mut at = vec![0; self.shape.len()];
+        let axes = self.numbering.axes().iter().rev();
+        let lens = axes.clone().map(|&axis| self.shape[axis]);
+        for (&axis, index) in axes.zip(unravel_index(lens, number)) {
+            at[axis] = index;
+        }
         let numbers = tuple.chunks_exact(self.integers.width).map(|raw| self.integers.value(raw));
         match &self.context {
             ErrorContext::Params { shape, batch_dims } => {

@@ -109,6 +109,13 @@ fn elements_are_read_whatever_their_layout() {
     let at = tslice::open(path("at.npy")).unwrap().only().unwrap();
     let gathered = a.gather_nd(&at).unwrap();
     assert_eq!((gathered.shape(), gathered.read::<i16>().unwrap()), (&[2][..], vec![5, 2]));
+    let transposed = a.slice("[:, ::2]").unwrap().transpose(&[1, 0]).unwrap();
+    assert_eq!(transposed.shape(), [2, 2]);
+    assert_eq!(transposed.read::<i16>().unwrap(), [0, 1, 4, 5]);
+    let back = transposed.transpose(&[-1, 0]).unwrap();
+    assert_eq!(back.read::<i16>().unwrap(), [0, 4, 1, 5]);
+    let columns = a.take(&[2, 0], 1).unwrap().transpose(&[1, 0]).unwrap();
+    assert_eq!(columns.read::<i16>().unwrap(), [4, 5, 0, 1]);
 
     let wrong = a.all().unwrap().read::<f32>().unwrap_err().to_string();
     assert!(wrong.ends_with("the elements are of dtype >i2, and float32 was asked for"), "{wrong}");

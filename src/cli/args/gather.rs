@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::input::Io;
 use super::output::OutputArgs;
+use super::result::TransposeArgs;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GatherArgs {
@@ -28,6 +29,8 @@ pub(crate) struct GatherArgs {
     /// What becomes of indices out of range
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub(crate) out_of_range: Outside,
+    #[command(flatten)]
+    pub(crate) transpose: TransposeArgs,
     /// The tensor to gather from, in a file of several
     #[arg(short, long, value_name = "NAME", help_heading = "Input")]
     pub(crate) tensor: Option<String>,

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::index::IndexArgs;
 use super::input::InputArgs;
+use super::result::TransposeArgs;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct InfoArgs {
@@ -26,6 +27,8 @@ pub(crate) struct ExplainArgs {
     pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) index: IndexArgs,
+    #[command(flatten)]
+    pub(crate) transpose: TransposeArgs,
     /// Explain against this shape, without a file
     #[arg(long, value_name = "LIST", conflicts_with = "io")]
     pub(crate) shape: Option<String>,

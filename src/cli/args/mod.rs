@@ -10,6 +10,7 @@ mod inspect;
 mod man;
 mod normalize;
 mod output;
+mod result;
 mod slice;
 
 pub(crate) use cli::{Command, command, parse};
@@ -19,4 +20,5 @@ pub(crate) use index::{IndexArgs, StridedArgs};
 pub(crate) use input::{Io, OrderArg, RawArgs};
 pub(crate) use inspect::{ExplainArgs, InfoArgs};
 pub(crate) use output::OutputArgs;
+pub(crate) use result::TransposeArgs;
 pub(crate) use slice::SliceArgs;

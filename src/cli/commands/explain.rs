@@ -5,12 +5,14 @@ use tslice::container::layout_of;
 use tslice::format::Tensor;
 use tslice::index::resolve::{AxisSelection, Selection};
 use tslice::index::strided_slice::{StridedSlice, parse_list};
+use tslice::permutation::Permutation;
 use tslice::plan::{Plan, Tiling};
 use tslice::shape::{self, AsTuple};
 use tslice::view::View;
 
 use super::index::Index;
 use super::input;
+use super::transpose::Transpose;
 use crate::cli::args::ExplainArgs;
 use crate::cli::report::{Align, Failure, human_bytes, print, table};
 
@@ -40,7 +42,8 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         }
     };
     let selection = index.resolve(&shape)?;
-    let explained = Explained { index, shape, tensor, selection };
+    let transpose = Transpose::parse(&args.transpose)?.permutation(selection.shape().len())?;
+    let explained = Explained { index, shape, tensor, selection, transpose };
     print(&if args.json { format!("{}\n", explained.json()) } else { explained.text() })
 }
 
@@ -61,6 +64,8 @@ struct Explained {
     shape: Vec<u64>,
     tensor: Option<Tensor>,
     selection: Selection,
+    /// The order of the axes of the result.
+    transpose: Permutation,
 }
 
 impl Explained {
@@ -78,7 +83,10 @@ impl Explained {
             }
             Err(error) => row("StridedSlice", error.to_string()),
         }
-        let result = self.selection.shape();
+        let result = self.result();
+        if !self.transpose.is_identity() {
+            row("transpose", comma_list(self.transpose.axes()));
+        }
         row("input", self.described(&self.shape));
         row("output", self.described(&result));
         if let Some(plan) = self.plan() {
@@ -95,13 +103,18 @@ impl Explained {
         text
     }
 
+    /// The shape of the result.
+    fn result(&self) -> Vec<u64> {
+        self.transpose.permute(&self.selection.shape())
+    }
+
     /// How a mapped file would be copied to a new one; lists are gathered instead.
     fn plan(&self) -> Option<Plan> {
         let tensor = self.tensor.as_ref()?;
         if self.selection.list_output_axis().is_some() {
             return None;
         }
-        let view = View::new(&layout_of(tensor), &self.selection).ok()?;
+        let view = View::permuted(&layout_of(tensor), &self.selection, &self.transpose).ok()?;
         Some(Plan::tiled(&view, 1, Tiling::MAPPED))
     }
 
@@ -148,10 +161,13 @@ impl Explained {
         let mut value = json!({
             "index": self.index.spanned.text,
             "input": { "shape": self.shape },
-            "output": { "shape": self.selection.shape() },
+            "output": { "shape": self.result() },
         });
+        if !self.transpose.is_identity() {
+            value["transpose"] = json!(self.transpose.axes());
+        }
         if let Some(tensor) = &self.tensor {
-            for (side, shape) in [("input", &self.shape), ("output", &self.selection.shape())] {
+            for (side, shape) in [("input", &self.shape), ("output", &self.result())] {
                 value[side]["dtype"] = tensor.dtype.to_string().into();
                 value[side]["bytes"] = shape::byte_count(shape, tensor.dtype.item_bits()).into();
             }
@@ -187,6 +203,6 @@ fn masks(strided: &StridedSlice) -> [(&'static str, u64); 5] {
     ]
 }
 
-fn comma_list(values: &[i64]) -> String {
-    values.iter().map(i64::to_string).collect::<Vec<_>>().join(",")
+fn comma_list<T: ToString>(values: &[T]) -> String {
+    values.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }

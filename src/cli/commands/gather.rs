@@ -9,6 +9,7 @@ use tslice::gather::{Gather, GatherError, Options, OutOfRange, count_batch_dims}
 use tslice::shape::Order;
 
 use super::indices::Indices;
+use super::transpose::Transpose;
 use super::{input, output};
 use crate::cli::args::{GatherArgs, Outside};
 use crate::cli::report::{Failure, print};
@@ -27,12 +28,14 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
         return Err(Failure::usage("a negative --batch-dims cannot be used without --axis"));
     }
     let named = (args.indices.as_path(), args.indices_tensor.as_ref());
+    let transpose = Transpose::parse(&args.transpose)?;
     let typed = Indices::typed(named)?;
     let output = output::open(&args.to)?;
     let mut params = input::open(path, args.io)?;
     let tensor = params.tensor(args.tensor.as_slice())?.clone();
     let indices = typed.map_or_else(|| Indices::open(named, args.io), Ok)?;
-    let gather = gather(args, &tensor, &indices, output.options().order)?;
+    let order = output.options().order;
+    let gather = gather(args, &tensor, &indices, &transpose, order)?;
     let item = Item {
         name: &output.tensor_name(&tensor, params.location(), true),
         dtype: &tensor.dtype,
@@ -64,6 +67,7 @@ fn gather(
     args: &GatherArgs,
     tensor: &Tensor,
     indices: &Indices,
+    transpose: &Transpose,
     order: Order,
 ) -> Result<Gather, Failure> {
     let out_of_range = match args.out_of_range {
@@ -73,23 +77,29 @@ fn gather(
         Outside::Wrap => OutOfRange::Wrap,
     };
     let batch_dims = count_batch_dims(args.batch_dims, &indices.tensor.shape);
-    let options = Options {
+    let mut options = Options {
         batch_dims: batch_dims.map_err(Failure::new)?,
         negative: args.negative,
         out_of_range,
         order,
         ..Options::default()
     };
-    let gather = container::gather(tensor, &indices.tensor, args.axis, &options);
-    gather.map_err(|error| match (error.cause.as_ref(), &indices.file) {
-        (Cause::Gather(GatherError::NotIntegers(_)), Some(file)) => {
-            Failure::new(format_args!("{file}: {error}"))
-        }
-        (Cause::Gather(GatherError::LongTuples { indices, .. }), _) if indices.len() == 1 => {
-            Failure::from(error).hint(ALONG)
-        }
-        _ => error.into(),
-    })
+    let gather = |options: &Options| {
+        let gather = container::gather(tensor, &indices.tensor, args.axis, options);
+        gather.map_err(|error| match (error.cause.as_ref(), &indices.file) {
+            (Cause::Gather(GatherError::NotIntegers(_)), Some(file)) => {
+                Failure::new(format_args!("{file}: {error}"))
+            }
+            (Cause::Gather(GatherError::LongTuples { indices, .. }), _) if indices.len() == 1 => {
+                Failure::from(error).hint(ALONG)
+            }
+            _ => Failure::from(error),
+        })
+    };
+    // the axes of the result are known only when all else fits
+    let axes = transpose.permutation(gather(&options)?.shape().len())?;
+    options.transpose = Some(axes);
+    gather(&options)
 }
 
 /// What most people mean by a flat list of indices.

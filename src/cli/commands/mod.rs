@@ -14,6 +14,7 @@ mod output;
 mod scatter;
 mod slice;
 mod target;
+mod transpose;
 
 use super::args::Command;
 use super::report::Failure;

@@ -3,9 +3,11 @@
 use tslice::container::{self, Item, Region, Select, Selected, Take};
 use tslice::index::IndexExpr;
 use tslice::index::resolve::resolve;
+use tslice::permutation::Permutation;
 use tslice::shape::Order;
 
 use super::index::Index;
+use super::transpose::Transpose;
 use super::{input, output};
 use crate::cli::args::SliceArgs;
 use crate::cli::report::{Failure, print};
@@ -13,6 +15,7 @@ use crate::cli::report::{Failure, print};
 /// Write the selected elements to the output.
 pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
+    let transpose = Transpose::parse(&args.transpose)?;
     let output = output::open(&args.to)?;
     let options = input::options(args)?;
     let mut input = container::open(&input::location(&args.input), &options)?;
@@ -22,7 +25,7 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
         renames: args.rename.clone(),
     };
     let selected = container::select(&input, &select, &output)?;
-    let sliced = slice_all(&selected, &index, output.options().order)?;
+    let sliced = slice_all(&selected, &index, &transpose, output.options().order)?;
     let items: Vec<Item<'_>> =
         selected.iter().zip(&sliced).map(|(selected, (shape, _))| item(selected, shape)).collect();
     let prepared = output.prepare(&items, &input.contents().metadata, input.checkpoint())?;
@@ -45,11 +48,12 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
 fn slice_all(
     all: &[Selected<'_>],
     index: &Index,
+    transpose: &Transpose,
     order: Order,
 ) -> Result<Vec<(Vec<u64>, Region)>, Failure> {
     let several = all.iter().filter(|selected| selected.sliced).count() > 1;
     let slice = |selected: &Selected<'_>| {
-        slice(selected, index, order).map_err(|failure| match &selected.tensor.name {
+        slice(selected, index, transpose, order).map_err(|failure| match &selected.tensor.name {
             Some(name) if several => failure.of_tensor(name),
             _ => failure,
         })
@@ -57,17 +61,24 @@ fn slice_all(
     all.iter().map(slice).collect()
 }
 
-/// Apply the index to a tensor, unless it is only kept.
+/// Apply the index to a tensor, and transpose the result, unless it is only kept.
 fn slice(
     Selected { tensor, sliced, .. }: &Selected<'_>,
     index: &Index,
+    transpose: &Transpose,
     order: Order,
 ) -> Result<(Vec<u64>, Region), Failure> {
     let selection = match sliced {
         true => index.resolve(&tensor.shape)?,
         false => resolve(&IndexExpr::default(), &tensor.shape, false).map_err(Failure::new)?,
     };
-    Ok((selection.shape(), Region::of(tensor, &selection, order).map_err(Failure::new)?))
+    let shape = selection.shape();
+    let axes = match sliced {
+        true => transpose.permutation(shape.len())?,
+        false => Permutation::identity(shape.len()),
+    };
+    let region = Region::of(tensor, &selection, &axes, order).map_err(Failure::new)?;
+    Ok((axes.permute(&shape), region))
 }
 
 fn item<'a>(selected: &'a Selected<'_>, shape: &[u64]) -> Item<'a> {

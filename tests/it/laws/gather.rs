@@ -10,6 +10,7 @@ use tslice::execute::{self, BadPosition, Conversion, ExecuteError, FillError, Pr
 use tslice::gather::{Gather, Indices, Options, OutOfRange};
 use tslice::index::resolve::{AxisSelection, resolve};
 use tslice::index::{IndexExpr, Item, Slice};
+use tslice::permutation::Permutation;
 use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::WriteOrder;
 use tslice::view::Layout;
@@ -48,6 +49,8 @@ struct Case {
     numbers: Vec<i128>,
     axis: Option<usize>,
     options: Options,
+    /// Which order of the result's axes; 0 for their own.
+    shuffle: u64,
 }
 
 /// Positions of a shape in C order, or Fortran's.
@@ -104,7 +107,17 @@ impl Case {
         (0..len).contains(&position).then_some(position as u64)
     }
 
-    /// The shape of the output.
+    /// The order of the axes of the result.
+    fn permutation(&self) -> Permutation {
+        let (mut rest, mut axes) = (self.shuffle, vec![]);
+        for axis in 0..self.shape().len() as u64 {
+            axes.insert(axes.len() - (rest % (axis + 1)) as usize, axis as i64);
+            rest /= axis + 1;
+        }
+        Permutation::new(&axes, axes.len()).unwrap()
+    }
+
+    /// The shape of the output, before it is transposed.
     fn shape(&self) -> Vec<u64> {
         let (params, indices) = (&self.params.shape, &self.indices.shape);
         let batch = self.options.batch_dims;
@@ -143,7 +156,12 @@ impl Case {
     fn naive(&self) -> Vec<u8> {
         let file = self.params_file();
         let mut out = Vec::new();
-        for at in positions(&self.shape(), self.options.order) {
+        let axes = self.permutation();
+        for transposed in positions(&axes.permute(&self.shape()), self.options.order) {
+            let mut at = transposed.clone();
+            for (index, &axis) in transposed.iter().zip(axes.axes()) {
+                at[axis] = *index;
+            }
             match self.source(&at) {
                 None => out.extend(vec![0; self.itemsize as usize]),
                 Some(place) => {
@@ -161,9 +179,11 @@ impl Case {
         let dtype = DType::Scalar(self.scalar, self.endian);
         let Tensor { shape, order, before } = &self.indices;
         let indices = Indices { dtype: &dtype, shape, order: *order, offset: *before };
+        let transpose = Some(self.permutation());
+        let options = Options { transpose, ..self.options.clone() };
         match self.axis {
-            None => Gather::nd(&layout, &indices, &self.options).unwrap(),
-            Some(axis) => Gather::along(&layout, &indices, axis as i64, &self.options).unwrap(),
+            None => Gather::nd(&layout, &indices, &options).unwrap(),
+            Some(axis) => Gather::along(&layout, &indices, axis as i64, &options).unwrap(),
         }
     }
 
@@ -171,7 +191,7 @@ impl Case {
         let source = Bytes { data: self.params_file(), limit: way.window };
         let indices = Bytes { data: self.index_file(), limit: way.index_window };
         let gather = self.gather();
-        assert_eq!(gather.shape(), self.shape());
+        assert_eq!(gather.shape(), self.permutation().permute(&self.shape()));
         let sink = Memory::new(gather.bytes(), way.write);
         let gathering = gather.with(&indices)?;
         let copies =
@@ -296,7 +316,8 @@ fn case(wild: bool) -> impl Strategy<Value = Case> {
             let numbers = numbers.collect();
             let params = Tensor { shape: params, order, before };
             let indices = Tensor { shape, order: index_order, before: index_before };
-            Case { params, itemsize, indices, scalar, endian, numbers, axis, options }
+            let shuffle = if seed % 3 == 0 { 0 } else { seed >> 8 };
+            Case { params, itemsize, indices, scalar, endian, numbers, axis, options, shuffle }
         })
         .prop_filter("small", |case| {
             case.shape().iter().product::<u64>() < 20_000

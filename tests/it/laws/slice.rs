@@ -8,6 +8,7 @@ use tslice::execute::{self, Conversion, Progress, Transfer};
 use tslice::index::resolve::{AxisSelection, Selection, resolve};
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{IndexExpr, Item, Slice, numpy};
+use tslice::permutation::Permutation;
 use tslice::plan::{Plan, Tiling};
 use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::WriteOrder;
@@ -79,8 +80,8 @@ struct Way {
 }
 
 fn engine(tensor: &Tensor, selection: &Selection, order: Order, way: &Way) -> Vec<u8> {
-    let view = View::new(&tensor.layout(), selection).unwrap();
-    let view = if order == Order::F { view.transposed() } else { view };
+    let axes = Permutation::identity(selection.shape().len()).in_memory(order);
+    let view = View::permuted(&tensor.layout(), selection, &axes).unwrap();
     let source = Bytes { data: tensor.data(), limit: way.window };
     let sink = Memory::new(view.bytes(), way.write);
     let plan = match way.write {

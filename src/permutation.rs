@@ -1,0 +1,137 @@
+//! Permutations of axes, as np.transpose takes them.
+//!
+//! ```
+//! use tslice::permutation::Permutation;
+//! use tslice::shape::Order;
+//! let nchw = Permutation::new(&[0, -1, 1, 2], 4)?;
+//! assert_eq!(nchw.permute(&[8, 48, 64, 3]), [8, 3, 48, 64]);
+//! assert_eq!(nchw.in_memory(Order::F).permute(&[8, 48, 64, 3]), [64, 48, 3, 8]);
+//! assert_eq!(Permutation::reversed(3).permute(&['a', 'b', 'c']), ['c', 'b', 'a']);
+//! # Ok::<(), tslice::permutation::PermutationError>(())
+//! ```
+
+use crate::shape::Order;
+
+/// An order of axes: for each axis of a result, the axis that it was before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permutation(Vec<usize>);
+
+/// Why a list is no order of the axes; the messages are NumPy's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PermutationError {
+    /// Too few or too many axes.
+    #[error("axes don't match array: {given} axes for an array of dimension {ndim}")]
+    Count {
+        /// How many there are in the list.
+        given: usize,
+        /// How many the array has.
+        ndim: usize,
+    },
+    /// An axis that the array lacks.
+    #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
+    OutOfBounds {
+        /// The axis.
+        axis: i64,
+        /// How many the array has.
+        ndim: usize,
+    },
+    /// An axis that stands in the list twice.
+    #[error("repeated axis in transpose: {0}")]
+    Repeated(i64),
+}
+
+impl Permutation {
+    /// The order of np.transpose's `axes`; negative ones count from the end.
+    ///
+    /// # Errors
+    /// [`PermutationError`]: a wrong number of axes, one that is out of bounds, one given twice.
+    pub fn new(axes: &[i64], ndim: usize) -> Result<Permutation, PermutationError> {
+        if axes.len() != ndim {
+            return Err(PermutationError::Count { given: axes.len(), ndim });
+        }
+        let mut order = Vec::with_capacity(ndim);
+        for &axis in axes {
+            let counted = if axis < 0 { axis.checked_add(ndim as i64) } else { Some(axis) };
+            let counted = counted.and_then(|axis| usize::try_from(axis).ok());
+            let counted = counted.filter(|&axis| axis < ndim);
+            let counted = counted.ok_or(PermutationError::OutOfBounds { axis, ndim })?;
+            if order.contains(&counted) {
+                return Err(PermutationError::Repeated(axis));
+            }
+            order.push(counted);
+        }
+        Ok(Permutation(order))
+    }
+
+    /// Every axis where it is.
+    pub fn identity(ndim: usize) -> Permutation {
+        Permutation((0..ndim).collect())
+    }
+
+    /// The last axis first.
+    pub fn reversed(ndim: usize) -> Permutation {
+        Permutation((0..ndim).rev().collect())
+    }
+
+    /// The axes as they were before, in their new order.
+    pub fn axes(&self) -> &[usize] {
+        &self.0
+    }
+
+    /// Whether every axis stays where it is.
+    pub fn is_identity(&self) -> bool {
+        self.0.iter().enumerate().all(|(at, &axis)| at == axis)
+    }
+
+    /// This order, and then another one of its result.
+    #[must_use]
+    pub fn then(&self, next: &Permutation) -> Permutation {
+        Permutation(next.permute(&self.0))
+    }
+
+    /// The axes of the result from the slowest to the fastest in memory of that order.
+    #[must_use]
+    pub fn in_memory(&self, order: Order) -> Permutation {
+        let mut axes = self.0.clone();
+        if order == Order::F {
+            axes.reverse();
+        }
+        Permutation(axes)
+    }
+
+    /// The order of the axes that are kept, each numbered among those alone.
+    #[must_use]
+    pub(crate) fn restricted(&self, is_kept: impl Fn(usize) -> bool) -> Permutation {
+        let kept = self.0.iter().filter(|&&axis| is_kept(axis));
+        let number = |&axis: &usize| (0..axis).filter(|&before| is_kept(before)).count();
+        Permutation(kept.map(number).collect())
+    }
+
+    /// What is known of each axis, such as its length, in the new order; one of `items` for each
+    /// axis.
+    pub fn permute<T: Clone>(&self, items: &[T]) -> Vec<T> {
+        self.0.iter().filter_map(|&axis| items.get(axis).cloned()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_permutation_holds_each_axis_once() {
+        let message = |axes: &[i64]| Permutation::new(axes, 3).unwrap_err().to_string();
+        assert_eq!(message(&[0, 1]), "axes don't match array: 2 axes for an array of dimension 3");
+        assert_eq!(message(&[0, 1, 3]), "axis 3 is out of bounds for array of dimension 3");
+        assert_eq!(message(&[0, 1, -4]), "axis -4 is out of bounds for array of dimension 3");
+        assert_eq!(message(&[0, 1, i64::MIN]).len(), 67);
+        assert_eq!(message(&[0, 2, -1]), "repeated axis in transpose: -1");
+        assert_eq!(Permutation::new(&[], 0), Ok(Permutation::identity(0)));
+        assert_eq!(Permutation::new(&[-1, -2, -3], 3), Ok(Permutation::reversed(3)));
+        let turn = Permutation::new(&[1, 2, 0], 3).unwrap();
+        assert_eq!(turn.then(&turn).axes(), [2, 0, 1]);
+        assert_eq!(turn.then(&turn).then(&turn), Permutation::identity(3));
+        let order = Permutation::new(&[3, 0, 2, 1], 4).unwrap();
+        assert_eq!(order.restricted(|axis| axis != 1).axes(), [2, 0, 1]);
+    }
+}
