@@ -44,7 +44,7 @@ _tslice() {
 
     case "${cmd}" in
         tslice)
-            opts="-t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --rename --help --version slice gather assign scatter info explain completions"
+            opts="-T -t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --transpose --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --rename --help --version slice gather assign scatter info explain completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -79,6 +79,10 @@ _tslice() {
                     return 0
                     ;;
                 --shrink-axis-mask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --transpose)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -250,7 +254,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__explain)
-            opts="-t -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --shape --tensor --io --json --help"
+            opts="-T -t -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --transpose --shape --tensor --io --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -288,6 +292,10 @@ _tslice() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --transpose)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --shape)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -312,7 +320,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__gather)
-            opts="-t -o -f -j -n -q -h --indices --axis --batch-dims --negative --out-of-range --tensor --indices-tensor --io --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --help"
+            opts="-T -t -o -f -j -n -q -h --indices --axis --batch-dims --negative --out-of-range --transpose --tensor --indices-tensor --io --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -332,6 +340,10 @@ _tslice() {
                     ;;
                 --out-of-range)
                     COMPREPLY=($(compgen -W "error zero clip wrap" -- "${cur}"))
+                    return 0
+                    ;;
+                --transpose)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --tensor)
@@ -462,7 +474,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__slice)
-            opts="-t -o -f -j -n -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --rename --help"
+            opts="-T -t -o -f -j -n -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --transpose --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --rename --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -497,6 +509,10 @@ _tslice() {
                     return 0
                     ;;
                 --shrink-axis-mask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --transpose)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

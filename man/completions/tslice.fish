@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tslice_global_optspecs
-    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims t/tensor= io= dtype= shape= offset= input-order= o/output= to= f/force fsync deflate order= name= j/threads= n/dry-run q/quiet keep-rest rename= h/help V/version
+    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims transpose= T t/tensor= io= dtype= shape= offset= input-order= o/output= to= f/force fsync deflate order= name= j/threads= n/dry-run q/quiet keep-rest rename= h/help V/version
 end
 
 function __fish_tslice_needs_command
@@ -32,6 +32,7 @@ complete -c tslice -n "__fish_tslice_needs_command" -l end-mask -d 'Bit i: ignor
 complete -c tslice -n "__fish_tslice_needs_command" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l transpose -d 'Put the axes of the result in this order, as np.transpose does: 0,3,1,2; negative axes count from the end; `--transpose=` reverses them' -r
 complete -c tslice -n "__fish_tslice_needs_command" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
 mmap\t'Map the file'
@@ -55,6 +56,7 @@ complete -c tslice -n "__fish_tslice_needs_command" -l name -d 'The name of the 
 complete -c tslice -n "__fish_tslice_needs_command" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l rename -d 'Give a tensor another name in the output; may be given again' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_needs_command" -s T -d 'Reverse the axes of the result, as NumPy\'s a.T does'
 complete -c tslice -n "__fish_tslice_needs_command" -s f -l force -d 'Replace the output if it exists'
 complete -c tslice -n "__fish_tslice_needs_command" -l fsync -d 'Wait until the disk has the output'
 complete -c tslice -n "__fish_tslice_needs_command" -l deflate -d 'Compress the arrays of the output, as np.savez_compressed does (.npz)'
@@ -78,6 +80,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand slice" -l end-mask -d 'Bit
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l transpose -d 'Put the axes of the result in this order, as np.transpose does: 0,3,1,2; negative axes count from the end; `--transpose=` reverses them' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
 mmap\t'Map the file'
@@ -101,6 +104,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand slice" -l name -d 'The nam
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l rename -d 'Give a tensor another name in the output; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -s T -d 'Reverse the axes of the result, as NumPy\'s a.T does'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s f -l force -d 'Replace the output if it exists'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l fsync -d 'Wait until the disk has the output'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l deflate -d 'Compress the arrays of the output, as np.savez_compressed does (.npz)'
@@ -115,6 +119,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand gather" -l out-of-range -d
 zero\t'Its slice is zeros (TensorFlow on GPU)'
 clip\t'It is the nearest position, 0 for a negative one (NumPy\'s mode)'
 wrap\t'It counts on from the other end (NumPy\'s mode)'"
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l transpose -d 'Put the axes of the result in this order, as np.transpose does: 0,3,1,2; negative axes count from the end; `--transpose=` reverses them' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s t -l tensor -d 'The tensor to gather from, in a file of several' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l indices-tensor -d 'The tensor of the indices, in a file of several' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
@@ -133,6 +138,7 @@ F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l name -d 'The name of the tensor in the output (.safetensors)' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l negative -d 'Negative indices count from the end, as in np.take; without it they are out of range'
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -s T -d 'Reverse the axes of the result, as NumPy\'s a.T does'
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s f -l force -d 'Replace the output if it exists'
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l fsync -d 'Wait until the disk has the output'
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l deflate -d 'Compress the arrays of the output, as np.savez_compressed does (.npz)'
@@ -192,12 +198,14 @@ complete -c tslice -n "__fish_tslice_using_subcommand explain" -l end-mask -d 'B
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -l transpose -d 'Put the axes of the result in this order, as np.transpose does: 0,3,1,2; negative axes count from the end; `--transpose=` reverses them' -r
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l shape -d 'Explain against this shape, without a file' -r
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
 mmap\t'Map the file'
 read\t'Read the file by position, in large pieces'"
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -s T -d 'Reverse the axes of the result, as NumPy\'s a.T does'
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l json -d 'Print JSON'
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tslice -n "__fish_tslice_using_subcommand completions" -s h -l help -d 'Print help'

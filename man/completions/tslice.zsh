@@ -23,6 +23,7 @@ _tslice() {
 '--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
 '--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
 '--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
+'--transpose=[Put the axes of the result in this order, as np.transpose does\: 0,3,1,2; negative axes count from the end; \`--transpose=\` reverses them]:AXES:_default' \
 '*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
@@ -49,6 +50,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '*--rename=[Give a tensor another name in the output; may be given again]:OLD=NEW:_default' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
+'(--transpose)-T[Reverse the axes of the result, as NumPy'\''s a.T does]' \
 '-f[Replace the output if it exists]' \
 '--force[Replace the output if it exists]' \
 '--fsync[Wait until the disk has the output]' \
@@ -83,6 +85,7 @@ _arguments "${_arguments_options[@]}" : \
 '--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
 '--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
 '--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
+'--transpose=[Put the axes of the result in this order, as np.transpose does\: 0,3,1,2; negative axes count from the end; \`--transpose=\` reverses them]:AXES:_default' \
 '*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
@@ -109,6 +112,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '*--rename=[Give a tensor another name in the output; may be given again]:OLD=NEW:_default' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
+'(--transpose)-T[Reverse the axes of the result, as NumPy'\''s a.T does]' \
 '-f[Replace the output if it exists]' \
 '--force[Replace the output if it exists]' \
 '--fsync[Wait until the disk has the output]' \
@@ -133,6 +137,7 @@ _arguments "${_arguments_options[@]}" : \
 zero\:"Its slice is zeros (TensorFlow on GPU)"
 clip\:"It is the nearest position, 0 for a negative one (NumPy'\''s mode)"
 wrap\:"It counts on from the other end (NumPy'\''s mode)"))' \
+'--transpose=[Put the axes of the result in this order, as np.transpose does\: 0,3,1,2; negative axes count from the end; \`--transpose=\` reverses them]:AXES:_default' \
 '-t+[The tensor to gather from, in a file of several]:NAME:_default' \
 '--tensor=[The tensor to gather from, in a file of several]:NAME:_default' \
 '--indices-tensor=[The tensor of the indices, in a file of several]:NAME:_default' \
@@ -154,6 +159,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--negative[Negative indices count from the end, as in np.take; without it they are out of range]' \
+'(--transpose)-T[Reverse the axes of the result, as NumPy'\''s a.T does]' \
 '-f[Replace the output if it exists]' \
 '--force[Replace the output if it exists]' \
 '--fsync[Wait until the disk has the output]' \
@@ -253,6 +259,7 @@ _arguments "${_arguments_options[@]}" : \
 '--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
 '--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
 '--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
+'--transpose=[Put the axes of the result in this order, as np.transpose does\: 0,3,1,2; negative axes count from the end; \`--transpose=\` reverses them]:AXES:_default' \
 '(--io)--shape=[Explain against this shape, without a file]:LIST:_default' \
 '*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
@@ -260,6 +267,7 @@ _arguments "${_arguments_options[@]}" : \
 mmap\:"Map the file"
 read\:"Read the file by position, in large pieces"))' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
+'(--transpose)-T[Reverse the axes of the result, as NumPy'\''s a.T does]' \
 '--json[Print JSON]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
