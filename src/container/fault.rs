@@ -88,6 +88,8 @@ pub enum Given {
     Shape,
     /// The memory order.
     Order,
+    /// Where the elements begin.
+    Offset,
 }
 
 impl fmt::Display for Given {
@@ -95,6 +97,7 @@ impl fmt::Display for Given {
         f.write_str(match self {
             Given::Shape => "a shape",
             Given::Order => "an order",
+            Given::Offset => "an offset",
         })
     }
 }

@@ -34,11 +34,13 @@ impl RawLayout {
 
     /// Refuse what applies to raw bytes only, for a file with a header.
     pub(super) fn check_header(&self, format: Format) -> Result<(), RawFault> {
-        match (&self.shape, self.order) {
-            (Some(_), _) => Err(RawFault::NotRaw { given: Given::Shape, format }),
-            (_, Some(_)) => Err(RawFault::NotRaw { given: Given::Order, format }),
-            (None, None) => Ok(()),
-        }
+        let given = match (&self.shape, self.order, self.offset) {
+            (Some(_), _, _) => Given::Shape,
+            (_, Some(_), _) => Given::Order,
+            (_, _, Some(_)) => Given::Offset,
+            (None, None, None) => return Ok(()),
+        };
+        Err(RawFault::NotRaw { given, format })
     }
 
     /// Whether the number of bytes must be known to know the shape.

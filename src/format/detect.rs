@@ -73,10 +73,16 @@ mod tests {
         assert_eq!(message(b""), "the file is empty");
         assert_eq!(
             message(b"PK\x03\x04xxxxxxxx"),
-            "a zip archive (.npz?), not a .npy or .safetensors file"
+            "a zip archive, not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint"
         );
-        assert_eq!(message(b"hello"), "not a .npy or .safetensors file");
-        assert_eq!(message(&[0; 100]), "not a .npy or .safetensors file");
+        assert_eq!(
+            message(b"hello"),
+            "not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint"
+        );
+        assert_eq!(
+            message(&[0; 100]),
+            "not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint"
+        );
         assert_eq!(
             message(b"\x93NUM"),
             "the file is cut short inside its header: 10 bytes are needed, 4 are there"

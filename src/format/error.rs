@@ -18,7 +18,7 @@ pub enum FormatError {
     #[error("the file is empty")]
     Empty,
     /// The file is of no known format.
-    #[error("{0}not a .npy or .safetensors file")]
+    #[error("{0}not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint")]
     Unrecognised(&'static str),
     /// The file ends before its header does. Lengths in bytes.
     #[error(

@@ -86,6 +86,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("serde", &["format/safetensors/mod.rs", "format/shards/mod.rs"]),
     ("serde_json", &["format/safetensors/", "format/shards/", "text.rs", "cli/commands/"]),
     ("signal_hook", &["sink/", "cli/mod.rs"]),
+    ("strsim", &["cli/report/nearest.rs"]),
     ("tempfile", &["source/spool.rs", "sink/spooled.rs"]),
     (
         "thiserror",

@@ -46,10 +46,30 @@ fn write_files(folder: &Path) {
         ("model.safetensors", model.clone()),
         ("longer.safetensors", [model, vec![0; 2]].concat()),
         ("nibbles.safetensors", safetensors(nibbles, 12)),
+        ("spaced.safetensors", safetensors("\n {}", 0)),
+        ("torch.pt", zip(&["model/data.pkl", "model/data/0"])),
+        ("book.docx", zip(&["word/document.xml"])),
     ] {
         fs::write(folder.join(name), bytes).unwrap();
     }
     fs::create_dir(folder.join("folder")).unwrap();
+}
+
+/// An archive of stored members without bytes.
+fn zip(names: &[&str]) -> Vec<u8> {
+    let (mut locals, mut directory) = (Vec::new(), Vec::new());
+    for name in names {
+        let at = locals.len() as u32;
+        let len = (name.len() as u16).to_le_bytes();
+        let shared = [&[20, 0], &[0; 20][..], &len, &[0; 2]].concat();
+        locals.extend([b"PK\x03\x04", &shared[..], name.as_bytes()].concat());
+        directory.extend([b"PK\x01\x02\x14\0", &shared[..], &[0; 10]].concat());
+        directory.extend([&at.to_le_bytes(), name.as_bytes()].concat());
+    }
+    let count = (names.len() as u16).to_le_bytes();
+    let lens = [directory.len() as u32, locals.len() as u32].map(u32::to_le_bytes).concat();
+    let end = [b"PK\x05\x06", &[0; 4][..], &count, &count, &lens, &[0; 2]].concat();
+    [locals, directory, end].concat()
 }
 
 /// What a folder holds: names and bytes (none, for a folder in it).

@@ -67,7 +67,7 @@ fn contradictions_are_errors() {
     fails(
         &["a.bin"],
         1,
-        "tslice: a.bin: not a .npy or .safetensors file\n\
+        "tslice: a.bin: not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint\n\
          hint: --dtype, with --shape and --offset, reads raw bytes\n",
     );
     fails(
@@ -95,7 +95,7 @@ fn contradictions_are_errors() {
         &["v2.npy", "--dtype", "i2", "--shape", "6"],
         1,
         "tslice: v2.npy: --shape is for raw bytes, and the input is of format npy\n\
-         hint: --offset 0 takes it as raw bytes from the first one on\n",
+         hint: with --dtype, --offset 0 takes it as raw bytes from the first one on\n",
     );
     fails(&["a.bin", "--dtype", "f3"], 2, "tslice: --dtype: 'f3' is not a dtype of NumPy\n");
     fails(

@@ -1,7 +1,9 @@
 //! The command line as a whole: subcommands and their help.
 
 use std::ffi::OsString;
+use std::path::Path;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::edit::{AssignArgs, ScatterArgs};
@@ -119,10 +121,34 @@ Examples:
 ///
 /// What is to be printed in place of work: a usage error, the help, the version.
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, clap::Error> {
-    let cli = Cli::try_parse_from(normalize(&Cli::command(), args))?;
+    let (definition, args) = (Cli::command(), Vec::from_iter(args));
+    refuse_unknown_command(&definition, &args)?;
+    let cli = Cli::try_parse_from(normalize(&definition, args.into_iter()))?;
     cli.command.ok_or_else(|| {
         Cli::command().error(clap::error::ErrorKind::MissingSubcommand, "an input is needed")
     })
+}
+
+/// Refuse a first argument that looks like a command, and is none, and no file either.
+fn refuse_unknown_command(
+    definition: &clap::Command,
+    args: &[OsString],
+) -> Result<(), clap::Error> {
+    let Some(word) = args.get(1).and_then(|word| word.to_str()) else { return Ok(()) };
+    let commands = || definition.get_subcommands().filter(|command| !command.is_hide_set());
+    let names: Vec<&str> = commands().map(clap::Command::get_name).collect();
+    let looks_like_one = word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_lowercase());
+    if !looks_like_one || names.contains(&word) || Path::new(word).symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    let mut error = clap::Error::new(ErrorKind::InvalidSubcommand).with_cmd(definition);
+    error.insert(ContextKind::InvalidSubcommand, ContextValue::String(word.to_owned()));
+    let names = names.into_iter().map(str::to_owned).collect();
+    error.insert(ContextKind::ValidSubcommand, ContextValue::Strings(names));
+    if let Some(next) = args.get(2).and_then(|next| next.to_str()) {
+        error.insert(ContextKind::TrailingArg, ContextValue::String(next.to_owned()));
+    }
+    Err(error)
 }
 
 /// The definition, for help pages and completions.

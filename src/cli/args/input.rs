@@ -24,13 +24,13 @@ pub(crate) struct RawArgs {
     #[arg(long, value_name = "DTYPE")]
     pub(crate) dtype: Option<String>,
     /// The shape of raw bytes; one length may be -1; one axis when left out
-    #[arg(long, value_name = "LIST", requires = "dtype")]
+    #[arg(long, value_name = "LIST")]
     pub(crate) shape: Option<String>,
     /// Where the elements of raw bytes begin, in bytes
-    #[arg(long, value_name = "BYTES", requires = "dtype")]
+    #[arg(long, value_name = "BYTES")]
     pub(crate) offset: Option<u64>,
     /// The order of the elements of raw bytes
-    #[arg(long, value_enum, value_name = "ORDER", requires = "dtype")]
+    #[arg(long, value_enum, value_name = "ORDER")]
     pub(crate) input_order: Option<OrderArg>,
 }
 

@@ -1,6 +1,7 @@
 //! `tslice INPUT [INDEX]`: the main job.
 
-use tslice::container::{self, Item, Region, Select, Selected, Take};
+use tslice::container::{self, Cause, ContainerError, Item, Region, Select, Selected, Take};
+use tslice::format::FormatError;
 use tslice::index::IndexExpr;
 use tslice::index::resolve::resolve;
 use tslice::permutation::Permutation;
@@ -18,7 +19,7 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let transpose = Transpose::parse(&args.transpose)?;
     let output = output::open(&args.to)?;
     let options = input::options(args)?;
-    let mut input = container::open(&input::location(&args.input), &options)?;
+    let mut input = container::open(&input::location(&args.input), &options).map_err(advised)?;
     let select = Select {
         patterns: args.from.tensor.clone(),
         keep_rest: args.keep_rest,
@@ -42,6 +43,16 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
         return print(&described?);
     }
     output::write(&output, &prepared, (&mut input, &takes), args.to.quiet, Failure::from)
+}
+
+/// The error of an input, with the flags that read any.
+fn advised(error: ContainerError) -> Failure {
+    match error.cause.as_ref() {
+        Cause::Format(FormatError::Unrecognised(_)) => {
+            Failure::from(error).hint("--dtype, with --shape and --offset, reads raw bytes")
+        }
+        _ => error.into(),
+    }
 }
 
 /// The shape and the bytes of the result for each tensor.

@@ -37,14 +37,7 @@ impl<'a> Target<'a> {
         if let (EditMode::Copy(target), false) = (&mode, args.dry_run) {
             refuse_terminal(target)?;
         }
-        let original = Original::open(path, mode.clone());
-        // a target has no use for the flags of raw bytes
-        let original = original.map_err(|error| match Failure::from(error) {
-            failure if failure.hint.as_ref().is_some_and(|hint| hint.starts_with("--dtype")) => {
-                Failure { hint: None, ..failure }
-            }
-            failure => failure,
-        })?;
+        let original = Original::open(path, mode.clone())?;
         let target = Target { original, mode, args };
         target.check_name(path)?;
         Ok(target)

@@ -5,10 +5,10 @@ use tslice::container::layout::FORMATS;
 use tslice::container::{
     Cause, ContainerError, EditFault, FormatOption, Given, LayoutFault, RawFault, SelectFault,
 };
-use tslice::format::FormatError;
 use tslice::sink::SinkError;
 
 use super::failure::{Failure, plain};
+use super::nearest::{did_you_mean, nearest};
 
 impl From<ContainerError> for Failure {
     fn from(error: ContainerError) -> Failure {
@@ -35,10 +35,11 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
             let flag = match given {
                 Given::Shape => "--shape",
                 Given::Order => "--input-order",
+                Given::Offset => "--offset",
             };
             let words = format!("{flag} is for raw bytes, and the input is of format {format}");
             Failure::new(said(&words))
-                .hint("--offset 0 takes it as raw bytes from the first one on")
+                .hint("with --dtype, --offset 0 takes it as raw bytes from the first one on")
         }
         Cause::Raw(RawFault::Short { asked, found }) => Failure::new(said(&format!(
             "{asked} bytes are asked for by --shape and --offset, {found} are there"
@@ -52,9 +53,6 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
         }
         Cause::InputIsOutput => failed().hint("-o FILE --force replaces a file in one step"),
         Cause::Edit(EditFault::Sharded) => failed().hint("name the shard that holds the tensor"),
-        Cause::Format(FormatError::Unrecognised(_)) => {
-            failed().hint("--dtype, with --shape and --offset, reads raw bytes")
-        }
         Cause::Sink(SinkError::BrokenPipe) => Failure { quiet: true, ..failed() },
         Cause::Sink(SinkError::AlreadyExists) => failed().hint("--force replaces it"),
         Cause::Sink(SinkError::FolderNotEmpty) => {
@@ -78,7 +76,7 @@ fn select(
             let words = format!("the file holds {count} tensors, choose one with {flag} NAME");
             Failure::new(format_args!("{file}: {words}")).hint(list(names))
         }
-        SelectFault::NotFound { names, .. } => failed().hint(list(names)),
+        SelectFault::NotFound { pattern, names } => failed().hint(near_or_all(pattern, names)),
         SelectFault::Several(count) => Failure::new(format_args!(
             "{flag} chooses {count} tensors of {file}, and one is needed"
         )),
@@ -138,9 +136,20 @@ fn extensions() -> String {
     }
 }
 
+/// The most names that people read.
+const MOST: usize = 20;
+
+/// Of many names those that are near to one that is not there, where there are any.
+fn near_or_all(pattern: &str, names: &[String]) -> String {
+    let near = match names.len() {
+        0..=MOST => None,
+        _ => did_you_mean(&nearest(pattern, names.iter().map(String::as_str))),
+    };
+    near.unwrap_or_else(|| list(names))
+}
+
 /// The names of a file's tensors, as far as people read.
 fn list(names: &[String]) -> String {
-    const MOST: usize = 20;
     match names {
         [] => "it holds no tensors".to_owned(),
         [.., _] if names.len() > MOST => {

@@ -8,6 +8,7 @@ use std::error::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::failure::Failure;
+use super::nearest::{did_you_mean, is_near, nearest};
 
 /// The error in one line.
 pub(crate) fn failure(error: &clap::Error) -> Failure {
@@ -43,6 +44,13 @@ pub(crate) fn failure(error: &clap::Error) -> Failure {
                 }
             }
         }
+        ErrorKind::InvalidSubcommand => {
+            return unknown_command(
+                &texts(ContextKind::InvalidSubcommand).concat(),
+                &texts(ContextKind::TrailingArg).concat(),
+                &texts(ContextKind::ValidSubcommand),
+            );
+        }
         ErrorKind::TooManyValues => Failure::usage(format_args!("{arg} takes no value")),
         _ => {
             let report = error.render().to_string();
@@ -50,13 +58,22 @@ pub(crate) fn failure(error: &clap::Error) -> Failure {
             Failure::usage(line.strip_prefix("error: ").unwrap_or(line))
         }
     };
-    let suggested =
-        [ContextKind::SuggestedArg, ContextKind::SuggestedValue].map(texts).concat().into_iter();
+    // clap proposes what has little in common, too
+    let near = |(typed, suggested)| {
+        let typed = texts(typed).concat();
+        texts(suggested).into_iter().rfind(|suggested| is_near(&typed, suggested))
+    };
+    let suggested = [
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        (ContextKind::InvalidValue, ContextKind::SuggestedValue),
+    ]
+    .into_iter()
+    .find_map(near);
     let possible = texts(ContextKind::ValidValue).join(", ");
     let flags = args.iter().all(|arg| {
         arg.starts_with('-') && !arg[1..].starts_with(|first: char| first.is_ascii_digit())
     });
-    match (error.kind(), suggested.last()) {
+    match (error.kind(), suggested) {
         (_, Some(suggested)) => failure.hint(format_args!("did you mean '{suggested}'?")),
         _ if !possible.is_empty() => failure.hint(format_args!("possible values: {possible}")),
         (ErrorKind::UnknownArgument, _) if flags => failure.hint("--help lists the flags"),
@@ -64,6 +81,22 @@ pub(crate) fn failure(error: &clap::Error) -> Failure {
             failure.usage_lines(&texts(ContextKind::Usage).concat())
         }
         _ => failure,
+    }
+}
+
+/// A first word that is no command and no file, and the word after it.
+fn unknown_command(typed: &str, next: &str, commands: &[String]) -> Failure {
+    let failure = Failure::usage(format_args!("'{typed}' is neither a command nor a file"));
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    match typed {
+        "help" if commands.contains(&next) => {
+            failure.hint(format_args!("use tslice {next} --help"))
+        }
+        "help" => failure.hint("use tslice --help"),
+        _ => failure.hint(
+            did_you_mean(&nearest(typed, commands.iter().copied()))
+                .unwrap_or_else(|| format!("the commands are {}", commands.join(", "))),
+        ),
     }
 }
 

@@ -4,6 +4,7 @@ mod container;
 mod exit;
 mod failure;
 mod misuse;
+mod nearest;
 mod progress;
 mod stdout;
 mod table;

@@ -60,6 +60,11 @@ pub fn members(archive: &dyn Source) -> Result<Vec<Member>, FormatError> {
     if reader.limit() > 0 {
         return Err(damaged("its central directory has more entries than its end says"));
     }
+    if members.is_empty() && !seen.is_empty() {
+        let torch = seen.iter().any(|name| name == "data.pkl" || name.ends_with("/data.pkl"));
+        let found = if torch { "a PyTorch file (.pt), " } else { "a zip archive without arrays, " };
+        return Err(FormatError::Unrecognised(found));
+    }
     ranges.sort_by_key(|(range, _)| (range.start, range.end));
     for pair in ranges.windows(2) {
         if pair[1].0.start < pair[0].0.end {

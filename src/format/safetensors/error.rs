@@ -16,6 +16,9 @@ pub enum SafetensorsError {
     /// Longer than the format allows.
     #[error("{0} bytes long, {MAX_HEADER} are allowed")]
     TooLong(u64),
+    /// The first byte is to be `{`, though JSON allows white space.
+    #[error("it begins with white space, and must begin with '{{'")]
+    LeadingSpace,
     /// JSON is UTF-8.
     #[error("the text is not UTF-8, at byte {0}")]
     Encoding(usize),

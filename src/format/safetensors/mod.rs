@@ -59,6 +59,13 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
         None if (1..=MAX_HEADER).contains(&json_len) => {
             return Err(FormatError::HeaderCutShort { expected: 8 + json_len, found: 8 });
         }
+        Some(first) if is_space(*first) && (2..=MAX_HEADER).contains(&json_len) => {
+            input.take((json_len - 1).min(MAX_SPACE)).read_to_end(&mut json)?;
+            return Err(match json.iter().find(|byte| !is_space(**byte)) {
+                Some(b'{') => SafetensorsError::LeadingSpace.into(),
+                _ => unrecognised(&length),
+            });
+        }
         _ => return Err(unrecognised(&length)),
     }
     read_more(input, &mut json, json_len - 1).map_err(|error| match error {
@@ -68,6 +75,14 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
         other => other,
     })?;
     Ok(parse(&json)?)
+}
+
+/// How far a header is looked for behind white space, in bytes.
+const MAX_SPACE: u64 = 4096;
+
+/// Whether JSON takes a byte for white space.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
 /// What the JSON of a header says.
@@ -459,7 +474,10 @@ mod tests {
             "the file is cut short inside its header: 100000008 bytes are needed, 10 are there"
         );
         assert!(read(&mut &bytes[..8]).unwrap_err().to_string().contains("8 are there"));
-        assert_eq!(message("[]"), "not a .npy or .safetensors file");
+        assert_eq!(
+            message("[]"),
+            "not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint"
+        );
     }
 
     #[test]
