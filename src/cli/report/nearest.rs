@@ -13,9 +13,9 @@ pub(crate) fn nearest<'w>(typed: &str, known: impl Iterator<Item = &'w str>) -> 
     near.into_iter().map(|(_, word)| word).collect()
 }
 
-/// Whether a word is near to a typed one.
+/// Whether a word or a flag is near to a typed one; the dashes of flags do not count.
 pub(crate) fn is_near(typed: &str, word: &str) -> bool {
-    distance(typed, word).is_some()
+    distance(typed.trim_start_matches('-'), word.trim_start_matches('-')).is_some()
 }
 
 /// A hint that proposes words.
@@ -56,9 +56,13 @@ mod tests {
         {
             assert!(is_near(typed, word), "{typed}");
         }
-        for (typed, word) in
-            [("--transpose", "--tensor"), ("stats", "gather"), ("x", "y"), ("--x", "--tensor")]
-        {
+        for (typed, word) in [
+            ("--transpose", "--tensor"),
+            ("--strip", "--strides"),
+            ("stats", "gather"),
+            ("x", "y"),
+            ("--x", "--tensor"),
+        ] {
             assert!(!is_near(typed, word), "{typed}");
         }
     }
