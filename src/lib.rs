@@ -83,6 +83,7 @@ pub mod sink;
 pub mod source;
 
 pub mod format;
+pub mod print;
 pub mod text;
 
 pub mod container;

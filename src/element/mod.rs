@@ -1,4 +1,4 @@
-//! Single elements: from text to bytes ([`parse()`]) and from bytes to text.
+//! Single elements: from text to bytes ([`parse()`]), from bytes to numbers and to text.
 //!
 //! Knows dtypes only: no tensors, no files, no separators between elements.
 //!
@@ -12,9 +12,16 @@
 //! assert!(element::parse("300", &DType::Scalar(Scalar::U8, Endian::Little)).is_err());
 //! ```
 
+mod big;
+mod binary_float;
+mod dragon4;
 mod format;
 mod parse;
 mod small_float;
 
+pub(crate) use big::Big;
+pub(crate) use binary_float::{BinaryFloat, FloatFormat, Magnitude};
+pub(crate) use dragon4::{Decimal, Trim};
 pub(crate) use format::{ElementKind, Notation, ucs4_string, utf8_string, write_number};
 pub use parse::{ElementError, parse};
+pub(crate) use small_float::SmallFloat;

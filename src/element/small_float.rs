@@ -1,4 +1,5 @@
-//! Rounding decimal text to the float formats of 8 and 16 bits.
+//! The float formats of 8 and 16 bits: what their codes are worth, and the nearest code to a decimal
+//! text.
 //!
 //! Rounding through a double could round twice; so where a double lies on a tie, the decimal text
 //! itself is compared with it.
@@ -8,7 +9,7 @@ use std::cmp::Ordering;
 use crate::dtype::Scalar;
 
 /// A float format of 8 or 16 bits.
-pub(super) struct SmallFloat {
+pub(crate) struct SmallFloat {
     /// Bits of the mantissa that are stored.
     mantissa: i32,
     /// The exponent of the least normal number.
@@ -27,7 +28,7 @@ pub(super) struct SmallFloat {
 impl SmallFloat {
     /// The format of a dtype, as defined by IEEE 754, the OCP specifications and `ml_dtypes`;
     /// `None` for dtypes that are not floats of 8 or 16 bits.
-    pub(super) fn of(scalar: Scalar) -> Option<SmallFloat> {
+    pub(crate) fn of(scalar: Scalar) -> Option<SmallFloat> {
         let (mantissa, least, greatest, infinity, nan, sign) = match scalar {
             Scalar::F16 => (10, -14, 0x7bff, Some(0x7c00), 0x7e00, Some(0x8000)),
             Scalar::BF16 => (7, -126, 0x7f7f, Some(0x7f80), 0x7fc0, Some(0x8000)),
@@ -40,6 +41,25 @@ impl SmallFloat {
         };
         let one_zero = matches!(scalar, Scalar::F8E4M3Fnuz | Scalar::F8E5M2Fnuz);
         Some(SmallFloat { mantissa, least, greatest, infinity, nan, sign, one_zero })
+    }
+
+    /// What a code is worth.
+    pub(crate) fn decode(&self, code: u32) -> f64 {
+        let sign = self.sign.unwrap_or(0);
+        let magnitude = code & !sign;
+        let value = if Some(magnitude) == self.infinity {
+            f64::INFINITY
+        } else if magnitude > self.greatest || self.one_zero && code == self.nan {
+            f64::NAN
+        } else if self.sign.is_none() {
+            power(magnitude as i32 + self.least)
+        } else {
+            let (block, rest) =
+                (magnitude >> self.mantissa, magnitude & ((1 << self.mantissa) - 1));
+            let count = if block > 0 { rest + (1 << self.mantissa) } else { rest };
+            f64::from(count) * power(block.max(1) as i32 - 1 + self.least - self.mantissa)
+        };
+        if code & sign != 0 { -value } else { value }
     }
 
     /// The code of the nearest number, ties to even. `value` is the magnitude rounded to a double;

@@ -32,6 +32,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("sink", &["os"]),
     ("format", &["dtype", "element", "shape", "source"]),
     ("text", &["dtype", "element", "format", "shape", "sink"]),
+    ("print", &["dtype", "element", "format", "shape"]),
     ("execute", &["plan", "runs", "shape", "sink", "source"]),
     (
         "gather",

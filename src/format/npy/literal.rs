@@ -249,22 +249,29 @@ fn code_point(hex: &str) -> Option<char> {
 
 /// Append a string as Python's `repr` spells it.
 pub(super) fn write_str(out: &mut String, text: &str) {
-    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    write_code_points(out, text.chars().map(u32::from));
+}
+
+/// Append a string of code points as Python's `repr` spells it; those that are no characters, such
+/// as lone surrogates, become escapes.
+pub(crate) fn write_code_points(out: &mut String, codes: impl Iterator<Item = u32> + Clone) {
+    let holds = |quote: char| codes.clone().any(|code| code == u32::from(quote));
+    let quote = if holds('\'') && !holds('"') { '"' } else { '\'' };
     out.push(quote);
-    for char in text.chars() {
-        match char {
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            _ if char == quote => out.extend(['\\', char]),
-            _ if is_printable(char) => out.push(char),
+    for code in codes {
+        match char::from_u32(code) {
+            Some('\\') => out.push_str("\\\\"),
+            Some('\n') => out.push_str("\\n"),
+            Some('\r') => out.push_str("\\r"),
+            Some('\t') => out.push_str("\\t"),
+            Some(char) if char == quote => out.extend(['\\', char]),
+            Some(char) if is_printable(char) => out.push(char),
             // Writing to a String cannot fail.
             _ => {
-                let _ = match u32::from(char) {
-                    code @ ..=0xff => write!(out, "\\x{code:02x}"),
-                    code @ ..=0xffff => write!(out, "\\u{code:04x}"),
-                    code => write!(out, "\\U{code:08x}"),
+                let _ = match code {
+                    ..=0xff => write!(out, "\\x{code:02x}"),
+                    ..=0xffff => write!(out, "\\u{code:04x}"),
+                    _ => write!(out, "\\U{code:08x}"),
                 };
             }
         }

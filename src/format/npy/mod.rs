@@ -16,6 +16,7 @@ use std::io::Read;
 
 mod descr;
 mod error;
+mod kind;
 mod literal;
 
 use self::error::MAX_HEADER;
@@ -27,7 +28,9 @@ use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
 pub use descr::DescrError;
 pub use error::NpyError;
+pub use kind::{Field, NpyKind, TimeUnit};
 pub use literal::LiteralError;
+pub(crate) use literal::write_code_points;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 

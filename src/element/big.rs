@@ -1,0 +1,162 @@
+//! Natural numbers of any size, as far as the digits of floats need them.
+
+use std::cmp::Ordering;
+
+/// A natural number: digits of 32 bits, the lowest first, without zeros at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Big(Vec<u32>);
+
+impl From<u64> for Big {
+    fn from(value: u64) -> Big {
+        let mut big = Big(vec![value as u32, (value >> 32) as u32]);
+        big.trim();
+        big
+    }
+}
+
+impl Big {
+    fn trim(&mut self) {
+        while self.0.last() == Some(&0) {
+            self.0.pop();
+        }
+    }
+
+    /// Times 2 to the power of `bits`.
+    pub(crate) fn shifted(&self, bits: u32) -> Big {
+        let (words, bits) = ((bits / 32) as usize, bits % 32);
+        let mut digits = vec![0; words];
+        let mut carry = 0u64;
+        for &digit in &self.0 {
+            carry |= u64::from(digit) << bits;
+            digits.push(carry as u32);
+            carry >>= 32;
+        }
+        digits.push(carry as u32);
+        let mut big = Big(digits);
+        big.trim();
+        big
+    }
+
+    /// Multiply by a small number.
+    pub(crate) fn multiply(&mut self, factor: u32) {
+        let mut carry = 0u64;
+        for digit in &mut self.0 {
+            carry += u64::from(*digit) * u64::from(factor);
+            *digit = carry as u32;
+            carry >>= 32;
+        }
+        if carry > 0 {
+            self.0.push(carry as u32);
+        }
+        self.trim();
+    }
+
+    /// The product with another one.
+    pub(crate) fn times(&self, other: &Big) -> Big {
+        let mut product = Big(Vec::new());
+        for &digit in other.0.iter().rev() {
+            product = product.shifted(32);
+            let mut part = self.clone();
+            part.multiply(digit);
+            product.add(&part);
+        }
+        product.trim();
+        product
+    }
+
+    /// Multiply by a power of ten.
+    pub(crate) fn multiply_power_of_ten(&mut self, mut power: u32) {
+        while power >= 9 {
+            self.multiply(1_000_000_000);
+            power -= 9;
+        }
+        self.multiply(10u32.pow(power));
+    }
+
+    /// Add another one.
+    pub(crate) fn add(&mut self, other: &Big) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        let mut carry = 0u64;
+        for (at, digit) in self.0.iter_mut().enumerate() {
+            carry += u64::from(*digit) + u64::from(other.0.get(at).copied().unwrap_or(0));
+            *digit = carry as u32;
+            carry >>= 32;
+        }
+        if carry > 0 {
+            self.0.push(carry as u32);
+        }
+    }
+
+    /// Divide by a number that goes into this one at most nine times; this becomes the rest.
+    pub(crate) fn divide(&mut self, by: &Big) -> u8 {
+        let mut quotient = 0;
+        while (*self).cmp(by).is_ge() {
+            self.subtract(by);
+            quotient += 1;
+        }
+        quotient
+    }
+
+    /// Subtract another one, which is not larger.
+    fn subtract(&mut self, other: &Big) {
+        let mut borrow = 0i64;
+        for (at, digit) in self.0.iter_mut().enumerate() {
+            borrow += i64::from(*digit) - i64::from(other.0.get(at).copied().unwrap_or(0));
+            *digit = borrow as u32;
+            borrow >>= 32;
+        }
+        self.trim();
+    }
+}
+
+impl PartialOrd for Big {
+    fn partial_cmp(&self, other: &Big) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Big {
+    fn cmp(&self, other: &Big) -> Ordering {
+        let lengths = self.0.len().cmp(&other.0.len());
+        lengths.then_with(|| self.0.iter().rev().cmp(other.0.iter().rev()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn value(big: &Big) -> u128 {
+        big.0.iter().rev().fold(0, |value, &digit| value << 32 | u128::from(digit))
+    }
+
+    proptest! {
+        #[test]
+        fn arithmetic_is_that_of_128_bits(a: u64, b: u64, shift in 0u32..60, factor in 0u32..1000) {
+            let (big_a, big_b) = (Big::from(a), Big::from(b));
+            prop_assert_eq!(big_a.cmp(&big_b), a.cmp(&b));
+            let shifted = big_a.shifted(shift);
+            prop_assert_eq!(value(&shifted), u128::from(a) << shift);
+            let mut sum = shifted.clone();
+            sum.add(&big_b);
+            prop_assert_eq!(value(&sum), (u128::from(a) << shift) + u128::from(b));
+            let mut product = big_a.clone();
+            product.multiply(factor);
+            if factor > 0 {
+                prop_assert_eq!(value(&product), u128::from(a) * u128::from(factor));
+            }
+            prop_assert_eq!(value(&big_a.times(&big_b)), u128::from(a) * u128::from(b));
+            let mut dividend = big_b.clone();
+            dividend.multiply(factor % 10);
+            if factor % 10 > 0 && b > a % 1000 {
+                dividend.add(&Big::from(a % 1000));
+                prop_assert_eq!(u32::from(dividend.divide(&big_b)), factor % 10);
+                prop_assert_eq!(value(&dividend), u128::from(a % 1000));
+            }
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Decimal digits of binary floats as NumPy prints them: the Dragon4 algorithm.
+//!
+//! Steele and White's algorithm in the form of Burger and Dybvig: the fewest digits that tell a
+//! float from its neighbours, or more or fewer of them where the caller says so, rounded from the
+//! exact value, ties to even. NumPy's `format_float_positional` and `format_float_scientific` are
+//! the reference for every choice made here; a shortest decimal cut to a precision afterwards would
+//! be rounded twice.
+
+use std::cmp::Ordering;
+use std::fmt::Write;
+
+use super::big::Big;
+use super::binary_float::{BinaryFloat, Magnitude};
+
+/// What is done with zeros at the end of the fraction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trim {
+    /// They stay, and are added up to the least number of digits.
+    Keep,
+    /// They go; the point stays: `1.`.
+    Zeros,
+    /// They go but for one behind a bare point: `1.0`.
+    LeaveOneZero,
+    /// They go with a bare point: `1`.
+    PointToo,
+}
+
+/// How a float is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decimal {
+    /// The most digits of the fraction, where there is a limit.
+    pub(crate) precision: Option<i32>,
+    /// The fewest digits of the fraction, where there is a limit.
+    pub(crate) min_digits: Option<i32>,
+    /// What is done with zeros at the end.
+    pub(crate) trim: Trim,
+    /// Whether positive numbers have a sign.
+    pub(crate) plus: bool,
+    /// At least so many characters before the point.
+    pub(crate) pad_left: i32,
+    /// At least so many characters after the point, without an exponent.
+    pub(crate) pad_right: i32,
+    /// At least so many digits of an exponent.
+    pub(crate) exponent_digits: i32,
+}
+
+impl Default for Decimal {
+    /// As many digits as needed.
+    fn default() -> Decimal {
+        let (precision, min_digits) = (None, None);
+        let (pad_left, pad_right, exponent_digits) = (-1, -1, 2);
+        let (trim, plus) = (Trim::Zeros, false);
+        Decimal { precision, min_digits, trim, plus, pad_left, pad_right, exponent_digits }
+    }
+}
+
+impl Decimal {
+    /// Append a finite float as `12.5`; nothing for others.
+    pub(crate) fn positional(&self, out: &mut String, float: &BinaryFloat) {
+        let Magnitude::Finite { mantissa, exponent, unequal_margins } = float.magnitude else {
+            return;
+        };
+        let value = Value { mantissa, exponent, unequal_margins };
+        let (digits, first) = value.digits(self.precision.map(Cutoff::Fraction), self.min_digits);
+        let sign = self.sign(float);
+        let whole_digits = (first + 1).max(1);
+        let pad = self.pad_left - whole_digits - sign.len() as i32;
+        out.extend(std::iter::repeat_n(' ', pad.max(0) as usize));
+        out.push_str(sign);
+        let whole = digits.len().min((first + 1).max(0) as usize);
+        if whole == 0 {
+            out.push('0');
+        }
+        out.push_str(&digits[..whole]);
+        out.extend(std::iter::repeat_n('0', (first + 1 - whole as i32).max(0) as usize));
+        let zeros = if first < 0 { (-first - 1) as usize } else { 0 };
+        let fraction = format!("{}{}", "0".repeat(zeros), &digits[whole..]);
+        let shown = self.fraction(out, fraction);
+        out.extend(std::iter::repeat_n(' ', (self.pad_right - shown).max(0) as usize));
+    }
+
+    /// Append a finite float as `1.25e+01`; nothing for others.
+    pub(crate) fn scientific(&self, out: &mut String, float: &BinaryFloat) {
+        let Magnitude::Finite { mantissa, exponent, unequal_margins } = float.magnitude else {
+            return;
+        };
+        let value = Value { mantissa, exponent, unequal_margins };
+        let cutoff = self.precision.map(|digits| Cutoff::Total(digits + 1));
+        let (digits, first) = value.digits(cutoff, self.min_digits.map(|digits| digits + 1));
+        let sign = self.sign(float);
+        let pad = self.pad_left - 1 - sign.len() as i32;
+        out.extend(std::iter::repeat_n(' ', pad.max(0) as usize));
+        out.push_str(sign);
+        out.push_str(&digits[..1]);
+        self.fraction(out, digits[1..].to_owned());
+        let width = self.exponent_digits.clamp(0, 5) as usize;
+        let sign = if first < 0 { '-' } else { '+' };
+        // writing to a string cannot fail
+        let _ = write!(out, "e{sign}{:0width$}", first.unsigned_abs());
+    }
+
+    fn sign(&self, float: &BinaryFloat) -> &'static str {
+        match (float.negative, self.plus) {
+            (true, _) => "-",
+            (false, true) => "+",
+            (false, false) => "",
+        }
+    }
+
+    /// Append the point and the fraction; returns how many of its digits there are.
+    fn fraction(&self, out: &mut String, mut digits: String) -> i32 {
+        match self.trim {
+            Trim::Keep => {
+                let missing = self.min_digits.unwrap_or(0) - digits.len() as i32;
+                digits.extend(std::iter::repeat_n('0', missing.max(0) as usize));
+            }
+            Trim::Zeros | Trim::LeaveOneZero | Trim::PointToo => {
+                digits.truncate(digits.trim_end_matches('0').len());
+                if digits.is_empty() && self.trim == Trim::LeaveOneZero {
+                    digits.push('0');
+                }
+            }
+        }
+        if !digits.is_empty() || self.trim != Trim::PointToo {
+            out.push('.');
+        }
+        out.push_str(&digits);
+        digits.len() as i32
+    }
+}
+
+/// Where digits end at the latest.
+#[derive(Clone, Copy)]
+enum Cutoff {
+    /// So many digits behind the point.
+    Fraction(i32),
+    /// So many digits in all.
+    Total(i32),
+}
+
+/// `mantissa * 2^exponent`.
+struct Value {
+    mantissa: u64,
+    exponent: i32,
+    unequal_margins: bool,
+}
+
+/// No float has more digits than this.
+const MOST_DIGITS: i32 = 20_000;
+
+impl Value {
+    /// Its digits, and the power of ten of the first; `least` counts as the cutoff does.
+    fn digits(&self, cutoff: Option<Cutoff>, least: Option<i32>) -> (String, i32) {
+        if self.mantissa == 0 {
+            return ("0".to_owned(), 0);
+        }
+        // the value is `value / scale`; half the distances to its neighbours are `low / scale` and,
+        // where that is another one, `high / scale`
+        let up = self.exponent.max(0) as u32;
+        let down = (-self.exponent).max(0) as u32;
+        let more = u32::from(self.unequal_margins);
+        let mut value = Big::from(self.mantissa).shifted(up + 1 + more);
+        let mut scale = Big::from(1).shifted(down + 1 + more);
+        let mut low = Big::from(1).shifted(up);
+        let bits = 63 - self.mantissa.leading_zeros() as i32;
+        let estimate = f64::from(bits + self.exponent) * std::f64::consts::LOG10_2 - 0.69;
+        let mut power = estimate.ceil() as i32;
+        if let Some(Cutoff::Fraction(digits)) = cutoff {
+            power = power.max(1 - digits);
+        }
+        match power {
+            0.. => scale.multiply_power_of_ten(power as u32),
+            _ => {
+                value.multiply_power_of_ten(power.unsigned_abs());
+                low.multiply_power_of_ten(power.unsigned_abs());
+            }
+        }
+        if value.cmp(&scale).is_ge() {
+            power += 1;
+        } else {
+            value.multiply(10);
+            low.multiply(10);
+        }
+        let first = power - 1;
+        let last = match cutoff {
+            None => power - MOST_DIGITS,
+            Some(Cutoff::Total(digits)) => power - digits,
+            Some(Cutoff::Fraction(digits)) => -digits,
+        };
+        let enough = match (cutoff, least) {
+            (_, None) => power,
+            (Some(Cutoff::Total(_)), Some(digits)) => power.min(power - digits),
+            (_, Some(digits)) => power.min(-digits),
+        };
+        let is_even = self.mantissa.is_multiple_of(2);
+        let mut digits = String::new();
+        let (digit, below, above) = loop {
+            power -= 1;
+            let digit = value.divide(&scale);
+            let mut high = low.clone();
+            if self.unequal_margins {
+                high.multiply(2);
+            }
+            high.add(&value);
+            let (below, above) = (value.cmp(&low), high.cmp(&scale));
+            let below = below.is_lt() || is_even && below.is_eq();
+            let above = above.is_gt() || is_even && above.is_eq();
+            if (below || above) && power <= enough || power <= last {
+                break (digit, below, above);
+            }
+            digits.push(char::from(b'0' + digit));
+            value.multiply(10);
+            low.multiply(10);
+        };
+        let down = if below == above {
+            value.multiply(2);
+            match value.cmp(&scale) {
+                Ordering::Less => true,
+                Ordering::Equal => digit % 2 == 0,
+                Ordering::Greater => false,
+            }
+        } else {
+            below
+        };
+        digits.push(char::from(b'0' + digit));
+        let carried = !down && increment(&mut digits);
+        (digits, first + i32::from(carried))
+    }
+}
+
+/// Add one to the last digit; nines at the end go. Returns whether all were nines, which become 1.
+fn increment(digits: &mut String) -> bool {
+    digits.truncate(digits.trim_end_matches('9').len());
+    match digits.pop() {
+        Some(digit) => {
+            digits.push(char::from(digit as u8 + 1));
+            false
+        }
+        None => {
+            digits.push('1');
+            true
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::binary_float::FloatFormat;
+    use super::*;
+
+    fn double(value: f64) -> BinaryFloat {
+        BinaryFloat::from_bits(FloatFormat::Double, u128::from(value.to_bits()))
+    }
+
+    fn positional(value: f64, decimal: Decimal) -> String {
+        let mut out = String::new();
+        decimal.positional(&mut out, &double(value));
+        out
+    }
+
+    /// The expected texts are what NumPy 2.4's format_float_positional gives.
+    #[test]
+    fn digits_are_those_of_numpy() {
+        let most = |digits| Decimal { precision: Some(digits), ..Decimal::default() };
+        assert_eq!(positional(0.1, Decimal::default()), "0.1");
+        assert_eq!(positional(-1e22, Decimal::default()), "-10000000000000000000000.");
+        assert_eq!(positional(0.001, Decimal { trim: Trim::Keep, ..most(2) }), "0.00");
+        assert_eq!(positional(0.006, most(2)), "0.01");
+        assert_eq!(positional(0.6, most(0)), "1.");
+        assert_eq!(positional(9.996, most(2)), "10.");
+        assert_eq!(positional(2.5, Decimal { trim: Trim::PointToo, ..most(0) }), "2");
+        let mut out = String::new();
+        Decimal::default().scientific(&mut out, &double(f64::MIN_POSITIVE));
+        assert_eq!(out, "2.2250738585072014e-308");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_shortest_digits_are_those_of_rust(bits in proptest::num::u64::ANY) {
+            let value = f64::from_bits(bits);
+            if value.is_finite() {
+                let trimmed = Decimal { trim: Trim::PointToo, exponent_digits: 1, ..Decimal::default() };
+                let mut out = String::new();
+                trimmed.scientific(&mut out, &double(value));
+                proptest::prop_assert_eq!(out.replace("e+", "e"), format!("{value:e}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Brackets, lines and dots: NumPy's `_formatArray`.
+
+use super::elements::Elements;
+use super::element::Formatter;
+use super::kept::Cursor;
+
+/// What stands between elements of a line.
+const SEPARATOR: char = ' ';
+
+/// Writes an array that has axes and elements.
+pub(super) struct Writer<'a, 'w, E: Elements> {
+    pub(super) shape: &'a [u64],
+    /// How many items of a long axis are shown at each end.
+    pub(super) edge: Option<u64>,
+    pub(super) formatter: &'a Formatter,
+    pub(super) cursor: Cursor,
+    pub(super) elements: &'a mut E,
+    pub(super) write: &'w mut dyn FnMut(&str) -> Result<(), E::Error>,
+}
+
+impl<E: Elements> Writer<'_, '_, E> {
+    /// Write it in lines of at most `width` characters, where elements allow.
+    pub(super) fn write(&mut self, width: usize) -> Result<(), E::Error> {
+        // every axis needs a character for its closing bracket, so the width may become negative
+        self.axis(0, 1, width as i64)
+    }
+
+    /// Write the items of one axis, of which lines after the first are indented by `indent`.
+    fn axis(&mut self, axis: usize, indent: usize, width: i64) -> Result<(), E::Error> {
+        (self.write)("[")?;
+        let len = self.shape[axis];
+        let edge = self.edge.filter(|&edge| edge.checked_mul(2).is_some_and(|both| both < len));
+        let dots = edge.unwrap_or(len);
+        let shown = edge.map_or(len, |edge| 2 * edge);
+        if axis + 1 == self.shape.len() {
+            self.row(shown, dots, indent, width - 1)?;
+        } else {
+            let between = "\n".repeat(self.shape.len() - axis - 1) + &" ".repeat(indent);
+            for item in 0..shown {
+                if item == dots {
+                    (self.write)(&format!("{between}..."))?;
+                }
+                if item > 0 {
+                    (self.write)(&between)?;
+                }
+                self.axis(axis + 1, indent + 1, width - 1)?;
+            }
+        }
+        (self.write)("]")
+    }
+
+    /// Write the elements of the last axis, with dots before number `dots`.
+    fn row(&mut self, shown: u64, dots: u64, indent: usize, width: i64) -> Result<(), E::Error> {
+        let mut line = Line { text: String::new(), len: indent, indent, width };
+        let mut word = String::new();
+        for item in 0..shown {
+            if item == dots {
+                line.add("...", self.write)?;
+                line.separate();
+            }
+            let Some(element) = self.cursor.next(self.elements)? else { break };
+            word.clear();
+            self.formatter.write(&mut word, element);
+            line.add(&word, self.write)?;
+            if item + 1 < shown {
+                line.separate();
+            }
+        }
+        (self.write)(&line.text)
+    }
+}
+
+/// The line that is being filled.
+struct Line {
+    text: String,
+    /// Its length in characters; the indent counts, also where brackets stand in its place.
+    len: usize,
+    indent: usize,
+    width: i64,
+}
+
+impl Line {
+    /// Add a word, on a new line where it does not fit and would fit better there.
+    fn add<E>(
+        &mut self,
+        word: &str,
+        write: &mut dyn FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let len = word.chars().count();
+        if (self.len + len) as i64 > self.width && self.len > self.indent {
+            write(self.text.trim_end())?;
+            write("\n")?;
+            self.text = " ".repeat(self.indent);
+            self.len = self.indent;
+        }
+        self.text.push_str(word);
+        self.len += len;
+        Ok(())
+    }
+
+    fn separate(&mut self) {
+        self.text.push(SEPARATOR);
+        self.len += 1;
+    }
+}

@@ -1,0 +1,280 @@
+//! One element as text, in columns with the others of its array.
+
+use std::fmt::Write;
+
+use super::float::FloatColumn;
+use super::number::{Bits, integer, write_float, write_small_float};
+use super::options::PrintOptions;
+use super::strings::{write_bytes, write_unicode, write_void};
+use super::time::{NAT, write_datetime};
+use crate::dtype::{DType, Endian, Scalar};
+use crate::element::{FloatFormat, SmallFloat};
+use crate::format::npy::{Field, NpyKind, TimeUnit};
+
+/// Writes the elements of an array, after all of them were [observed](Formatter::observe) and their
+/// common form was [decided](Formatter::decide).
+#[derive(Clone, Debug)]
+pub(super) enum Formatter {
+    /// `True` and `False`, in an array with a space before `True`.
+    Bool {
+        padded: bool,
+    },
+    /// Integers to the right of a column.
+    Integer {
+        scalar: Scalar,
+        endian: Endian,
+        range: Option<(i128, i128)>,
+        width: usize,
+    },
+    /// Floats in a column, points below each other.
+    Float(Endian, FloatColumn),
+    /// Real and imaginary parts in columns of their own.
+    Complex(Endian, Box<(FloatColumn, FloatColumn)>),
+    /// A float as NumPy's scalars print it.
+    LoneFloat(Endian, FloatFormat),
+    /// A float that NumPy lacks, as `ml_dtypes` prints it.
+    Small(Scalar, Endian),
+    Bytes,
+    Unicode(Endian),
+    Void,
+    /// Datetimes, or lengths of time where there is no unit.
+    Time {
+        endian: Endian,
+        unit: Option<TimeUnit>,
+        range: Option<(i64, i64)>,
+        nat: bool,
+        width: usize,
+    },
+    Structure(Vec<FieldFormatter>),
+}
+
+/// A field of a structure.
+#[derive(Clone, Debug)]
+pub(super) struct FieldFormatter {
+    field: Field,
+    itemsize: usize,
+    threshold: u64,
+    edge: u64,
+    formatter: Formatter,
+}
+
+impl Formatter {
+    /// For the elements of an array, or for the one of an array without axes (`alone`); `None` for
+    /// a dtype that cannot be printed.
+    pub(super) fn new(dtype: &DType, options: &PrintOptions, alone: bool) -> Option<Formatter> {
+        Formatter::padded(dtype, options, alone, !alone)
+    }
+
+    fn padded(
+        dtype: &DType,
+        options: &PrintOptions,
+        alone: bool,
+        padded: bool,
+    ) -> Option<Formatter> {
+        let column = |format, plus| FloatColumn::new(format, options.precision, plus);
+        let float = |endian, format| match alone {
+            true => Formatter::LoneFloat(endian, format),
+            false => Formatter::Float(endian, column(format, false)),
+        };
+        let complex = |endian, format| {
+            Formatter::Complex(endian, Box::new((column(format, false), column(format, true))))
+        };
+        let time =
+            |endian, unit| Formatter::Time { endian, unit, range: None, nat: false, width: 0 };
+        Some(match dtype {
+            &DType::Scalar(scalar, endian) => match scalar {
+                Scalar::Bool => Formatter::Bool { padded },
+                Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => {
+                    Formatter::Integer { scalar, endian, range: None, width: 0 }
+                }
+                Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => {
+                    Formatter::Integer { scalar, endian, range: None, width: 0 }
+                }
+                Scalar::F16 => float(endian, FloatFormat::Half),
+                Scalar::F32 => float(endian, FloatFormat::Single),
+                Scalar::F64 => float(endian, FloatFormat::Double),
+                Scalar::C64 => complex(endian, FloatFormat::Single),
+                Scalar::C128 => complex(endian, FloatFormat::Double),
+                _ => SmallFloat::of(scalar).map(|_| Formatter::Small(scalar, endian))?,
+            },
+            DType::Npy(npy) => match NpyKind::of(npy)? {
+                NpyKind::Bytes => Formatter::Bytes,
+                NpyKind::Unicode(endian) => Formatter::Unicode(endian),
+                NpyKind::Void => Formatter::Void,
+                NpyKind::Datetime(endian, unit) => time(endian, Some(unit)),
+                NpyKind::Timedelta(endian, _) => time(endian, None),
+                NpyKind::LongDouble(endian) => float(endian, FloatFormat::Extended),
+                NpyKind::ComplexLongDouble(endian) => complex(endian, FloatFormat::Extended),
+                NpyKind::Structure(fields) => {
+                    let field = |field: Field| {
+                        let padded = padded || !field.shape.is_empty();
+                        Some(FieldFormatter {
+                            formatter: Formatter::padded(&field.dtype, options, alone, padded)?,
+                            itemsize: (field.dtype.item_bits() / 8) as usize,
+                            threshold: options.threshold,
+                            edge: options.edge,
+                            field,
+                        })
+                    };
+                    Formatter::Structure(fields.into_iter().map(field).collect::<Option<_>>()?)
+                }
+            },
+        })
+    }
+
+    /// Take an element into account.
+    pub(super) fn observe(&mut self, bytes: &[u8]) {
+        match self {
+            Formatter::Integer { scalar, endian, range, .. } => {
+                let value = integer(*scalar, endian.bits(bytes));
+                let (least, greatest) = range.unwrap_or((value, value));
+                *range = Some((least.min(value), greatest.max(value)));
+            }
+            Formatter::Float(endian, column) => column.observe(endian.bits(bytes)),
+            Formatter::Complex(endian, columns) => {
+                let (real, imaginary) = bytes.split_at(bytes.len() / 2);
+                columns.0.observe(endian.bits(real));
+                columns.1.observe(endian.bits(imaginary));
+            }
+            Formatter::Time { endian, range, nat, .. } => match endian.bits(bytes) as i64 {
+                NAT => *nat = true,
+                value => {
+                    let (least, greatest) = range.unwrap_or((value, value));
+                    *range = Some((least.min(value), greatest.max(value)));
+                }
+            },
+            Formatter::Structure(fields) => fields.iter_mut().for_each(|field| {
+                let items = field.field.shape.iter().product::<u64>() as usize;
+                let start = field.field.offset as usize;
+                for item in 0..items {
+                    let start = start + item * field.itemsize;
+                    field.formatter.observe(&bytes[start..start + field.itemsize]);
+                }
+            }),
+            Formatter::Bool { .. }
+            | Formatter::LoneFloat(..)
+            | Formatter::Small(..)
+            | Formatter::Bytes
+            | Formatter::Unicode(_)
+            | Formatter::Void => {}
+        }
+    }
+
+    /// All elements have been seen: decide how wide they are.
+    pub(super) fn decide(&mut self) {
+        match self {
+            Formatter::Integer { range: Some((least, greatest)), width, .. } => {
+                *width = least.to_string().len().max(greatest.to_string().len());
+            }
+            Formatter::Float(_, column) => column.decide(),
+            Formatter::Complex(_, columns) => {
+                columns.0.decide();
+                columns.1.decide();
+            }
+            Formatter::Time { unit, range, nat, width, .. } => {
+                let bounds = range.iter().flat_map(|&(least, greatest)| [least, greatest]);
+                let widths = bounds.map(|value| time(value, unit.as_ref()).len());
+                *width = widths.chain(nat.then_some("'NaT'".len())).max().unwrap_or(0);
+            }
+            Formatter::Structure(fields) => {
+                fields.iter_mut().for_each(|field| field.formatter.decide());
+            }
+            _ => {}
+        }
+    }
+
+    /// Append an element.
+    pub(super) fn write(&self, out: &mut String, bytes: &[u8]) {
+        // writing to a string cannot fail
+        let _ = match self {
+            Formatter::Bool { padded } => out.write_str(match (bytes != [0], padded) {
+                (true, true) => " True",
+                (true, false) => "True",
+                (false, _) => "False",
+            }),
+            Formatter::Integer { scalar, endian, width, .. } => {
+                write!(out, "{:width$}", integer(*scalar, endian.bits(bytes)))
+            }
+            Formatter::Time { endian, unit, width, .. } => match endian.bits(bytes) as i64 {
+                NAT => write!(out, "{:>width$}", "'NaT'"),
+                value => write!(out, "{:>width$}", time(value, unit.as_ref())),
+            },
+            _ => {
+                self.write_other(out, bytes);
+                Ok(())
+            }
+        };
+    }
+
+    fn write_other(&self, out: &mut String, bytes: &[u8]) {
+        match self {
+            Formatter::Float(endian, column) => column.write(out, endian.bits(bytes)),
+            Formatter::Complex(endian, columns) => {
+                let (real, imaginary) = bytes.split_at(bytes.len() / 2);
+                columns.0.write(out, endian.bits(real));
+                columns.1.write(out, endian.bits(imaginary));
+                // the unit stands behind the digits, before the spaces that fill the column
+                let end = out.trim_end().len();
+                out.insert(end, 'j');
+            }
+            Formatter::LoneFloat(endian, format) => {
+                write_float(out, *format, endian.bits(bytes));
+            }
+            Formatter::Small(scalar, endian) => {
+                write_small_float(out, *scalar, endian.bits(bytes) as u32);
+            }
+            Formatter::Bytes => write_bytes(out, bytes),
+            Formatter::Unicode(endian) => write_unicode(out, bytes, *endian),
+            Formatter::Structure(fields) => {
+                out.push('(');
+                for (number, field) in fields.iter().enumerate() {
+                    out.push_str(if number > 0 { ", " } else { "" });
+                    field.write(out, bytes);
+                }
+                out.push_str(if fields.len() == 1 { ",)" } else { ")" });
+            }
+            _ => write_void(out, bytes),
+        }
+    }
+}
+
+impl FieldFormatter {
+    /// Append the field of a structure.
+    fn write(&self, out: &mut String, structure: &[u8]) {
+        let items: u64 = self.field.shape.iter().product();
+        let start = self.field.offset as usize;
+        let bytes = &structure[start..start + items as usize * self.itemsize];
+        self.write_items(out, bytes, &self.field.shape, items > self.threshold);
+    }
+
+    /// Append the items of a subarray; a shortened one has dots where its axes are long.
+    fn write_items(&self, out: &mut String, bytes: &[u8], shape: &[u64], shortened: bool) {
+        let Some((&len, inner)) = shape.split_first() else {
+            return self.formatter.write(out, bytes);
+        };
+        let item_bytes = inner.iter().product::<u64>() as usize * self.itemsize;
+        let is_long = self.edge.checked_mul(2).is_some_and(|shown| shown < len);
+        out.push('[');
+        let mut item = 0;
+        while item < len {
+            out.push_str(if item > 0 { ", " } else { "" });
+            if shortened && is_long && item == self.edge {
+                out.push_str("..., ");
+                item = len - self.edge;
+            }
+            let start = item as usize * item_bytes;
+            self.write_items(out, &bytes[start..start + item_bytes], inner, shortened);
+            item += 1;
+        }
+        out.push(']');
+    }
+}
+
+/// A datetime in quotes, or a bare length of time.
+fn time(value: i64, unit: Option<&TimeUnit>) -> String {
+    let Some(unit) = unit else { return value.to_string() };
+    let mut text = String::from("'");
+    write_datetime(&mut text, value, unit);
+    text.push('\'');
+    text
+}

@@ -1,0 +1,173 @@
+//! Floats of an array in columns: NumPy's `FloatingFormat` with the mode `maxprec`.
+//!
+//! All numbers of an array are written with or without exponents, by the largest and the smallest
+//! of them. Which it is, is known when all have been seen, so that the widths of both are kept.
+
+use crate::element::{Big, BinaryFloat, Decimal, FloatFormat, Magnitude, Trim};
+
+/// The floats of an array: first [observed](FloatColumn::observe), then written.
+#[derive(Clone, Debug)]
+pub(super) struct FloatColumn {
+    format: FloatFormat,
+    precision: i32,
+    /// Whether positive numbers have a sign.
+    plus: bool,
+    /// The bits of the smallest and the largest absolute value that is neither zero nor infinite.
+    bounds: Option<(u128, u128)>,
+    any_finite: bool,
+    any_special: bool,
+    any_negative_infinity: bool,
+    /// The widest numbers with an exponent, and without one.
+    scientific: Widths,
+    positional: Widths,
+    /// How they are written, once that is decided.
+    decided: Decided,
+}
+
+/// Characters before the point, after it, and of the exponent without its sign.
+#[derive(Clone, Copy, Debug, Default)]
+struct Widths {
+    left: i32,
+    fraction: i32,
+    exponent: i32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Decided {
+    decimal: Decimal,
+    with_exponent: bool,
+    /// Characters of a number.
+    width: usize,
+}
+
+impl FloatColumn {
+    pub(super) fn new(format: FloatFormat, precision: u16, plus: bool) -> FloatColumn {
+        FloatColumn {
+            format,
+            precision: i32::from(precision),
+            plus,
+            bounds: None,
+            any_finite: false,
+            any_special: false,
+            any_negative_infinity: false,
+            scientific: Widths::default(),
+            positional: Widths::default(),
+            decided: Decided::default(),
+        }
+    }
+
+    /// Take a float into account.
+    pub(super) fn observe(&mut self, bits: u128) {
+        let float = BinaryFloat::from_bits(self.format, bits);
+        let Magnitude::Finite { mantissa, .. } = float.magnitude else {
+            self.any_special = true;
+            self.any_negative_infinity |= float.negative && float.magnitude == Magnitude::Infinite;
+            return;
+        };
+        self.any_finite = true;
+        if mantissa > 0 {
+            let magnitude = self.format.magnitude_bits(bits);
+            let (least, greatest) = self.bounds.unwrap_or((magnitude, magnitude));
+            self.bounds = Some((least.min(magnitude), greatest.max(magnitude)));
+        }
+        let decimal = self.first_decimal();
+        let mut text = String::new();
+        decimal.scientific(&mut text, &float);
+        let (number, exponent) = text.split_once('e').unwrap_or((&text, ""));
+        self.scientific.widen(number, exponent.len() as i32 - 1);
+        text.clear();
+        decimal.positional(&mut text, &float);
+        self.positional.widen(&text, 0);
+    }
+
+    /// How numbers are written to be measured.
+    fn first_decimal(&self) -> Decimal {
+        Decimal { precision: Some(self.precision), plus: self.plus, ..Decimal::default() }
+    }
+
+    /// All have been seen: decide how they are written.
+    pub(super) fn decide(&mut self) {
+        let with_exponent = self.needs_exponent();
+        let widths = if with_exponent { self.scientific } else { self.positional };
+        let mut decimal = Decimal { min_digits: None, ..self.first_decimal() };
+        let right;
+        if with_exponent {
+            decimal.precision = Some(widths.fraction);
+            decimal.min_digits = Some(widths.fraction);
+            decimal.trim = Trim::Keep;
+            decimal.exponent_digits = widths.exponent;
+            right = widths.exponent + 2 + widths.fraction;
+        } else {
+            decimal.min_digits = self.any_finite.then_some(0);
+            right = widths.fraction;
+        }
+        let mut left = widths.left;
+        if self.any_special {
+            // "nan" and "inf" are as wide as a number with its point
+            let negative = i32::from(self.plus || self.any_negative_infinity);
+            left = left.max(3 - (right + 1)).max(3 + negative - (right + 1));
+        }
+        decimal.pad_left = left;
+        decimal.pad_right = right;
+        self.decided =
+            Decided { decimal, with_exponent, width: (left + right + 1).max(0) as usize };
+    }
+
+    /// Whether the numbers are too large, too small or too different to be written without.
+    fn needs_exponent(&self) -> bool {
+        let Some((least, greatest)) = self.bounds else { return false };
+        let greatest_plain = Big::from(10u64.pow(self.format.decimal_digits().min(8)));
+        let (least_bits, precision) = (least, self.format.precision());
+        let (least, greatest) = (self.fraction(least), self.fraction(greatest));
+        let is_large = greatest.0.cmp(&greatest.1.times(&greatest_plain)).is_ge();
+        // the quotient is rounded to the precision of the format before it is compared: it is more
+        // than 1000 where it lies beyond half of the distance from 1000 to the next float
+        let half = precision - 9;
+        let numerator = greatest.0.times(&least.1).shifted(half);
+        let divisor = least.0.times(&greatest.1);
+        let mut limit = divisor.times(&Big::from(1000)).shifted(half);
+        limit.add(&divisor);
+        is_large || least_bits < self.format.ten_thousandth() || numerator.cmp(&limit).is_gt()
+    }
+
+    /// An absolute value as numerator and denominator.
+    fn fraction(&self, bits: u128) -> (Big, Big) {
+        match BinaryFloat::from_bits(self.format, bits).magnitude {
+            Magnitude::Finite { mantissa, exponent, .. } => (
+                Big::from(mantissa).shifted(exponent.max(0) as u32),
+                Big::from(1).shifted((-exponent).max(0) as u32),
+            ),
+            _ => (Big::from(0), Big::from(1)),
+        }
+    }
+
+    /// Append a float, as wide as all of them.
+    pub(super) fn write(&self, out: &mut String, bits: u128) {
+        let float = BinaryFloat::from_bits(self.format, bits);
+        let Decided { decimal, with_exponent, width } = &self.decided;
+        let special = match (float.magnitude, float.negative) {
+            (Magnitude::Nan, _) => "nan",
+            (Magnitude::Infinite, true) => "-inf",
+            (Magnitude::Infinite, false) => "inf",
+            (Magnitude::Finite { .. }, _) if *with_exponent => {
+                return decimal.scientific(out, &float);
+            }
+            (Magnitude::Finite { .. }, _) => return decimal.positional(out, &float),
+        };
+        let sign = if self.plus && !special.starts_with('-') { "+" } else { "" };
+        let pad = width.saturating_sub(special.len() + sign.len());
+        out.extend(std::iter::repeat_n(' ', pad));
+        out.push_str(sign);
+        out.push_str(special);
+    }
+}
+
+impl Widths {
+    /// Make room for a number with a point.
+    fn widen(&mut self, number: &str, exponent: i32) {
+        let (left, fraction) = number.split_once('.').unwrap_or((number, ""));
+        self.left = self.left.max(left.len() as i32);
+        self.fraction = self.fraction.max(fraction.len() as i32);
+        self.exponent = self.exponent.max(exponent);
+    }
+}

@@ -1,0 +1,108 @@
+//! Numbers from bytes, and floats as NumPy's scalars print them.
+
+use std::fmt::Write;
+
+use crate::dtype::{Endian, Scalar};
+use crate::element::{BinaryFloat, Decimal, FloatFormat, Magnitude, SmallFloat, Trim};
+
+/// The integer that bits are.
+pub(super) fn integer(scalar: Scalar, bits: u128) -> i128 {
+    match scalar {
+        Scalar::I8 => i128::from(bits as i8),
+        Scalar::I16 => i128::from(bits as i16),
+        Scalar::I32 => i128::from(bits as i32),
+        Scalar::I64 => i128::from(bits as i64),
+        _ => bits as i128,
+    }
+}
+
+/// Numbers from bytes.
+pub(super) trait Bits {
+    /// The bytes (at most 16) as one unsigned number.
+    fn bits(&self, bytes: &[u8]) -> u128;
+}
+
+impl Bits for Endian {
+    fn bits(&self, bytes: &[u8]) -> u128 {
+        let join = |bits: u128, &byte: &u8| bits << 8 | u128::from(byte);
+        match self {
+            Endian::Little => bytes.iter().rev().fold(0, join),
+            Endian::Big => bytes.iter().fold(0, join),
+        }
+    }
+}
+
+/// Append a float as NumPy's scalars print: `1.0`, `1e+16`.
+pub(super) fn write_float(out: &mut String, format: FloatFormat, bits: u128) {
+    let plain = Decimal { trim: Trim::LeaveOneZero, ..Decimal::default() };
+    write_lone(out, format, bits, plain);
+}
+
+/// Append a complex number: `(1+2j)`, `2j`.
+pub(super) fn write_complex(out: &mut String, format: FloatFormat, endian: Endian, bytes: &[u8]) {
+    let (real, imaginary) = bytes.split_at(bytes.len() / 2);
+    let (real, imaginary) = (endian.bits(real), endian.bits(imaginary));
+    let plain = Decimal { trim: Trim::PointToo, ..Decimal::default() };
+    if BinaryFloat::from_bits(format, real).is_positive_zero() {
+        write_lone(out, format, imaginary, plain);
+        out.push('j');
+    } else {
+        out.push('(');
+        write_lone(out, format, real, plain);
+        write_lone(out, format, imaginary, Decimal { plus: true, ..plain });
+        out.push_str("j)");
+    }
+}
+
+/// Append a float, with an exponent where it is large or small.
+fn write_lone(out: &mut String, format: FloatFormat, bits: u128, plain: Decimal) {
+    let float = BinaryFloat::from_bits(format, bits);
+    match float.magnitude {
+        Magnitude::Nan => out.push_str(if plain.plus { "+nan" } else { "nan" }),
+        Magnitude::Infinite => out.push_str(match (float.negative, plain.plus) {
+            (true, _) => "-inf",
+            (false, true) => "+inf",
+            (false, false) => "inf",
+        }),
+        Magnitude::Finite { mantissa, exponent, .. } => {
+            // below 2^64, which all that matters is, a product with a power of two is exact
+            let value = mantissa as f64 * 2f64.powi(exponent);
+            let greatest = match format {
+                FloatFormat::Half => 1e3,
+                FloatFormat::Single => 1e6,
+                FloatFormat::Double | FloatFormat::Extended => 1e16,
+            };
+            if mantissa == 0 || (1e-4..greatest).contains(&value) {
+                plain.positional(out, &float);
+            } else {
+                Decimal { trim: Trim::PointToo, ..plain }.scientific(out, &float);
+            }
+        }
+    }
+}
+
+/// Append a float of `ml_dtypes` as its package prints it: in C's `%g`, with six digits.
+pub(super) fn write_small_float(out: &mut String, scalar: Scalar, bits: u32) {
+    let Some(format) = SmallFloat::of(scalar) else { return };
+    let value = format.decode(bits);
+    if !value.is_finite() {
+        let text = if value.is_nan() { "nan" } else { "inf" };
+        out.push_str(if value == f64::NEG_INFINITY { "-" } else { "" });
+        return out.push_str(text);
+    }
+    let scientific = format!("{value:.5e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let trimmed = |digits: &str| match digits.contains('.') {
+        true => digits.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => digits.to_owned(),
+    };
+    // writing to a string cannot fail
+    let _ = if (-4..6).contains(&exponent) {
+        let places = (5 - exponent) as usize;
+        out.write_str(&trimmed(&format!("{value:.places$}")))
+    } else {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        write!(out, "{}e{sign}{:02}", trimmed(digits), exponent.unsigned_abs())
+    };
+}
