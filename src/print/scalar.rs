@@ -16,7 +16,12 @@ pub(super) fn write(out: &mut String, dtype: &DType, bytes: &[u8], options: &Pri
     match dtype {
         &DType::Scalar(scalar, endian) => write_number(out, scalar, endian, bytes),
         DType::Npy(npy) => match NpyKind::of(npy) {
-            Some(NpyKind::Bytes) => write_bytes(out, bytes),
+            Some(NpyKind::Bytes) => {
+                // the only scalar that NumPy prints with its type
+                out.push_str("np.bytes_(");
+                write_bytes(out, bytes);
+                out.push(')');
+            }
             Some(NpyKind::Unicode(endian)) => {
                 let replaced = |code| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
                 out.extend(code_points(bytes, endian).map(replaced));

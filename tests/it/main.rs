@@ -28,6 +28,7 @@ mod raw_bytes;
 mod readme;
 mod several;
 mod shards;
+mod view;
 mod transpose;
 
 // The library: inputs and outputs, and files that are right or wrong.

@@ -11,6 +11,7 @@ use super::gather::GatherArgs;
 use super::inspect::{ExplainArgs, InfoArgs};
 use super::normalize::{SLICE, normalize};
 use super::slice::SliceArgs;
+use super::view::ViewArgs;
 
 /// Cut pieces out of tensor files (.npy, .safetensors) of any size.
 ///
@@ -28,6 +29,7 @@ use super::slice::SliceArgs;
                       tslice gather [PARAMS] --indices FILE [-o OUTPUT]\n       \
                       tslice assign TARGET [INDEX] --value FILE [-o OUTPUT | --in-place]\n       \
                       tslice scatter TARGET --indices FILE --values FILE [-o OUTPUT | --in-place]\n       \
+                      tslice view INPUT [INDEX]\n       \
                       tslice info INPUT...\n       \
                       tslice explain INPUT [INDEX]\n       tslice explain INDEX --shape 5,6,7\n       \
                       tslice completions SHELL",
@@ -71,6 +73,9 @@ pub(crate) enum Command {
         after_help = SCATTER_HELP
     )]
     Scatter(ScatterArgs),
+    /// Print values as NumPy prints them
+    #[command(override_usage = "tslice view INPUT [INDEX]", after_help = VIEW_HELP)]
+    View(ViewArgs),
     /// Show what is in files: names, dtypes, shapes
     Info(InfoArgs),
     /// Show what an index means, in NumPy's words and as StridedSlice's numbers
@@ -114,6 +119,14 @@ killed can be completed by running it again.
 Examples:
   tslice scatter table.npy --indices rows.npy --values new-rows.npy --in-place
   tslice scatter table.npy --indices '[[7], [0]]' --values two-rows.npy -o changed.npy";
+
+const VIEW_HELP: &str = "\
+Values are printed as NumPy's print(a) does; below them the name, the shape and the dtype.
+
+Examples:
+  tslice view data.npy
+  tslice view model.safetensors -t embed.weight '[:4]' --precision 3
+  tslice view data.npy '[0, :, ::-1]' --full | less -S";
 
 /// Parse a command line, program name first.
 ///

@@ -12,6 +12,7 @@ mod normalize;
 mod output;
 mod result;
 mod slice;
+mod view;
 
 pub(crate) use cli::{Command, command, parse};
 pub(crate) use edit::{AssignArgs, Beyond, EditArgs, ScatterArgs};
@@ -22,3 +23,4 @@ pub(crate) use inspect::{ExplainArgs, InfoArgs};
 pub(crate) use output::OutputArgs;
 pub(crate) use result::TransposeArgs;
 pub(crate) use slice::SliceArgs;
+pub(crate) use view::{ValuesArgs, ViewArgs};

@@ -35,7 +35,7 @@ pub(super) fn options(args: &SliceArgs) -> Result<OpenOptions, Failure> {
     })
 }
 
-fn raw(args: &RawArgs) -> Result<RawLayout, Failure> {
+pub(super) fn raw(args: &RawArgs) -> Result<RawLayout, Failure> {
     let dtype = args.dtype.as_deref().map(format::parse_dtype).transpose();
     Ok(RawLayout {
         dtype: dtype.map_err(|error| Failure::usage(format_args!("--dtype: {error}")))?,

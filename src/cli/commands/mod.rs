@@ -15,6 +15,7 @@ mod scatter;
 mod slice;
 mod target;
 mod transpose;
+mod view;
 
 use super::args::Command;
 use super::report::Failure;
@@ -27,6 +28,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Scatter(args) => scatter::run(args),
         Command::Assign(args) => assign::run(args),
         Command::Info(args) => info::run(args),
+        Command::View(args) => view::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Completions { shell } => completions::run(*shell),
     }

@@ -1,0 +1,126 @@
+//! Reading any range of a region: what looks at elements in another order than that of a copy.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::error::{Cause, ContainerError};
+use super::input::{Input, Location, failed_source};
+use super::take::{Gathered, Region};
+use crate::execute::{ExecuteError, FillError, Pieces, read_runs};
+use crate::runs::Runs;
+use crate::source::Source;
+
+/// Reads ranges of the bytes that a copy of a region would write, and no more than they need.
+pub struct RegionReader<'a> {
+    location: Location,
+    source: Arc<dyn Source>,
+    bytes: Reading<'a>,
+    scratch: Vec<u8>,
+}
+
+/// How ranges are found.
+enum Reading<'a> {
+    /// Strided bytes.
+    Runs(Runs),
+    /// Positions that an index tensor names: whole pieces are gathered.
+    Pieces(Box<dyn Pieces + 'a>),
+}
+
+impl<'a> RegionReader<'a> {
+    /// Prepare to read a region of an input. A pipe is copied to a temporary file.
+    ///
+    /// # Errors
+    /// A pipe or an index tensor that cannot be read.
+    pub fn new(input: &mut Input, region: &'a Region) -> Result<RegionReader<'a>, ContainerError> {
+        let source = input.spool()?;
+        let bytes = match region {
+            Region::View(view) => Reading::Runs(view.runs().coalesced()),
+            Region::Gather(gathered) => {
+                let Gathered { gather, indices, .. } = gathered.as_ref();
+                let pieces = gather.clone().with(indices.as_ref());
+                Reading::Pieces(Box::new(pieces.map_err(|error| failed_fill(region, error))?))
+            }
+        };
+        let location = input.location().clone();
+        Ok(RegionReader { location, source, bytes, scratch: Vec::new() })
+    }
+
+    /// Fill `out` with the bytes from position `start` of the region on.
+    ///
+    /// # Errors
+    /// An input that fails or is cut short, positions that are out of range.
+    pub fn read(&mut self, start: u64, out: &mut [u8]) -> Result<(), ContainerError> {
+        let range = start..start + out.len() as u64;
+        let (source, scratch) = (self.source.as_ref(), &mut self.scratch);
+        let outcome = match &self.bytes {
+            Reading::Runs(runs) => read_range(runs, range, source, scratch, out),
+            Reading::Pieces(pieces) => gather_range(pieces.as_ref(), range, source, scratch, out),
+        };
+        // an input that was cut short is the reason for whatever else went wrong
+        source.verify().map_err(|error| failed_source(&self.location, error))?;
+        outcome.map_err(|error| match error {
+            FillError::Source(error) => failed_source(&self.location, error),
+            error => ExecuteError::Fill { transfer: 0, error }.into(),
+        })
+    }
+}
+
+fn read_range(
+    runs: &Runs,
+    range: Range<u64>,
+    source: &dyn Source,
+    scratch: &mut Vec<u8>,
+    out: &mut [u8],
+) -> Result<(), FillError> {
+    let mut done = 0;
+    runs.split(range, &mut |part: Runs| {
+        let bytes = part.bytes() as usize;
+        read_runs(&part, source, scratch, &mut out[done..done + bytes])?;
+        done += bytes;
+        Ok(())
+    })
+}
+
+/// Gather the pieces that a range lies in, and take what is asked for of them.
+fn gather_range(
+    pieces: &dyn Pieces,
+    range: Range<u64>,
+    source: &dyn Source,
+    scratch: &mut Vec<u8>,
+    out: &mut [u8],
+) -> Result<(), FillError> {
+    // the pieces of a gather are ranges that ascend: find the last that begins at or before
+    let (mut low, mut high) = (0, pieces.count());
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if pieces.output(middle).offset <= range.start { low = middle } else { high = middle }
+    }
+    let mut piece = Vec::new();
+    for number in low..pieces.count() {
+        let rows = pieces.output(number);
+        if rows.offset >= range.end {
+            break;
+        }
+        piece.resize(rows.bytes() as usize, 0);
+        pieces.fill(number, source, scratch, &mut piece)?;
+        let from = range.start.max(rows.offset);
+        let to = range.end.min(rows.offset + rows.bytes());
+        out[(from - range.start) as usize..(to - range.start) as usize]
+            .copy_from_slice(&piece[(from - rows.offset) as usize..(to - rows.offset) as usize]);
+    }
+    Ok(())
+}
+
+/// The error of an index tensor.
+fn failed_fill(region: &Region, error: FillError) -> ContainerError {
+    let file = match region {
+        Region::Gather(gathered) => gathered.file.clone(),
+        Region::View(_) => None,
+    };
+    match (file, error) {
+        (Some(file), FillError::Indices(error) | FillError::Source(error)) => {
+            ContainerError::file(file, Cause::Source(error))
+        }
+        (_, error) => ExecuteError::Fill { transfer: 0, error }.into(),
+    }
+}

@@ -1,0 +1,129 @@
+//! `tslice view`: values as NumPy prints them. Every text was printed by NumPy 2.4; random arrays
+//! are compared with live NumPy in `tests/python/view_differential.py`.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::program::tslice;
+
+/// Write a `.npy` file in C order.
+fn write_npy(path: &Path, descr: &str, shape: &str, data: &[u8]) {
+    let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    file.extend(
+        format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}").bytes(),
+    );
+    file.resize(127, b' ');
+    file.push(b'\n');
+    file.extend(data);
+    fs::write(path, file).unwrap();
+}
+
+/// A folder with `counted.npy`, 1200 integers in the shape (30, 40), and `floats.npy`.
+fn folder() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let counted: Vec<u8> = (0..1200i32).flat_map(i32::to_le_bytes).collect();
+    write_npy(&dir.path().join("counted.npy"), "'<i4'", "(30, 40)", &counted);
+    let floats = [0.1f64, -2.5, f64::NAN, 1e-5, 123456.0, f64::NEG_INFINITY];
+    let floats: Vec<u8> = floats.iter().flat_map(|float| float.to_be_bytes()).collect();
+    write_npy(&dir.path().join("floats.npy"), "'>f8'", "(2, 3)", &floats);
+    dir
+}
+
+#[track_caller]
+fn shows(args: &[&str], expected: &str) {
+    let dir = folder();
+    let expected = expected.to_owned();
+    tslice(dir.path(), args).assert().success().stdout(expected).stderr("");
+}
+
+#[test]
+fn long_arrays_are_shortened() {
+    let expected = "\
+[[   0    1    2 ...   37   38   39]
+ [  40   41   42 ...   77   78   79]
+ [  80   81   82 ...  117  118  119]
+ ...
+ [1080 1081 1082 ... 1117 1118 1119]
+ [1120 1121 1122 ... 1157 1158 1159]
+ [1160 1161 1162 ... 1197 1198 1199]]
+shape (30, 40), dtype int32
+";
+    shows(&["view", "counted.npy"], expected);
+    let expected = "\
+[[   0 ...   39]
+ ...
+ [1160 ... 1199]]
+shape (30, 40), dtype int32
+";
+    shows(&["view", "counted.npy", "--edge", "1"], expected);
+}
+
+#[test]
+fn what_is_asked_for_in_full_is_printed_in_lines() {
+    let dir = folder();
+    let full = tslice(dir.path(), &["view", "counted.npy", "--full"]).output().unwrap();
+    let text = String::from_utf8(full.stdout).unwrap();
+    let numbers = text.lines().flat_map(|line| line.split([' ', '[', ']']));
+    let numbers: Vec<i32> = numbers.filter_map(|word| word.parse().ok()).collect();
+    assert_eq!(numbers, (0..1200).collect::<Vec<_>>());
+    assert!(text.lines().all(|line| line.len() <= 75));
+}
+
+#[test]
+fn floats_stand_in_columns() {
+    let expected = "\
+[[ 1.00000e-01 -2.50000e+00          nan]
+ [ 1.00000e-05  1.23456e+05         -inf]]
+shape (2, 3), dtype >f8
+";
+    shows(&["view", "floats.npy"], expected);
+    shows(&["view", "floats.npy", "0, :2"], "[ 0.1 -2.5]\nshape (2,), dtype >f8\n");
+    shows(&["view", "floats.npy", "1, 0", "--precision", "2"], "1e-05\nshape (), dtype >f8\n");
+    let args = ["view", "floats.npy", "0", "--precision", "0", "--io", "read"];
+    shows(&args, "[ 0. -2. nan]\nshape (3,), dtype >f8\n");
+    shows(&["view", "floats.npy", ":0"], "[]\nshape (0, 3), dtype >f8\n");
+}
+
+#[test]
+fn lists_and_pipes_work_too() {
+    let dir = folder();
+    tslice(dir.path(), &["view", "counted.npy", "[0, 2, 1, 0], 39"])
+        .assert()
+        .success()
+        .stdout("[ 39 119  79  39]\nshape (4,), dtype int32\n");
+    let piped = fs::read(dir.path().join("counted.npy")).unwrap();
+    let shown = tslice(dir.path(), &["view", "-", "-1, -2:"]).write_stdin(piped).assert();
+    shown.success().stdout("[1198 1199]\nshape (2,), dtype int32\n");
+}
+
+#[test]
+fn structures_strings_and_times_are_readable() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rows.npy");
+    let mut data = Vec::new();
+    for (name, born, scores) in [(b"Ada", -56_267i64, [1.5f32, 20.0]), (b"Bo\0", i64::MIN, [0.25, 3.0])] {
+        data.extend(name);
+        data.extend(born.to_le_bytes());
+        data.extend(scores.iter().flat_map(|score| score.to_le_bytes()));
+    }
+    let descr = "[('name', '|S3'), ('born', '<M8[D]'), ('scores', '<f4', (2,))]";
+    write_npy(&path, descr, "(2,)", &data);
+    let expected = "\
+[(b'Ada', '1815-12-12', [ 1.5 , 20.  ])
+ (b'Bo',        'NaT', [ 0.25,  3.  ])]
+shape (2,), dtype [('name', '|S3'), ('born', '<M8[D]'), ('scores', '<f4', (2,))]
+";
+    tslice(dir.path(), &["view", "rows.npy"]).assert().success().stdout(expected);
+}
+
+#[test]
+fn a_truncated_file_is_an_error_that_names_it() {
+    let dir = folder();
+    let bytes = fs::read(dir.path().join("counted.npy")).unwrap();
+    fs::write(dir.path().join("cut.npy"), &bytes[..2000]).unwrap();
+    let failed = tslice(dir.path(), &["view", "cut.npy"]).assert().code(1);
+    let message = String::from_utf8(failed.get_output().stderr.clone()).unwrap();
+    assert!(message.starts_with("tslice: cut.npy: "), "{message}");
+}
