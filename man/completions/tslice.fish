@@ -69,6 +69,7 @@ complete -c tslice -n "__fish_tslice_needs_command" -a "slice" -d 'Write the sel
 complete -c tslice -n "__fish_tslice_needs_command" -a "gather" -d 'Take the slices that an index tensor names (gather_nd; with --axis gather)'
 complete -c tslice -n "__fish_tslice_needs_command" -a "assign" -d 'Write a value into a slice of a tensor: TARGET[INDEX] = VALUE'
 complete -c tslice -n "__fish_tslice_needs_command" -a "scatter" -d 'Write slices at the positions that an index tensor names (TensorScatterUpdate)'
+complete -c tslice -n "__fish_tslice_needs_command" -a "view" -d 'Print values as NumPy prints them'
 complete -c tslice -n "__fish_tslice_needs_command" -a "info" -d 'Show what is in files: names, dtypes, shapes'
 complete -c tslice -n "__fish_tslice_needs_command" -a "explain" -d 'Show what an index means, in NumPy\'s words and as StridedSlice\'s numbers'
 complete -c tslice -n "__fish_tslice_needs_command" -a "completions" -d 'Print a completion script for a shell'
@@ -188,6 +189,30 @@ complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l fsync -d 'Wait
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s q -l quiet -d 'Show no progress'
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l end -d 'One past the last positions, as long as --begin' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l strides -d 'Steps, as long as --begin; 1s when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l begin-mask -d 'Bit i: ignore begin[i], take the fullest range (decimal, 0x.., 0b.., or 1<<4|1<<5)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l end-mask -d 'Bit i: ignore end[i], take the fullest range' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l transpose -d 'Put the axes of the result in this order, as np.transpose does: 0,3,1,2; negative axes count from the end; `--transpose=` reverses them' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
+mmap\t'Map the file'
+read\t'Read the file by position, in large pieces'"
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l dtype -d 'The dtype of raw bytes, or of a file\'s void type: float32 or f32, \'>i2\', bfloat16 or bf16, ...' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l shape -d 'The shape of raw bytes; one length may be -1; one axis when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l offset -d 'Where the elements of raw bytes begin, in bytes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l input-order -d 'The order of the elements of raw bytes' -r -f -a "C\t'Row-major'
+F\t'Column-major, Fortran\'s'"
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l edge -d 'How many items to print at each end of an axis whose middle is left out [default: 3]' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l precision -d 'The most digits behind the point [default: 8]' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand view" -s T -d 'Reverse the axes of the result, as NumPy\'s a.T does'
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l full -d 'Print all values; above 1000 elements, the middle of long axes is left out otherwise'
+complete -c tslice -n "__fish_tslice_using_subcommand view" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tslice -n "__fish_tslice_using_subcommand info" -l json -d 'Print JSON'
 complete -c tslice -n "__fish_tslice_using_subcommand info" -s h -l help -d 'Print help'
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r

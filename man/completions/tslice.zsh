@@ -241,6 +241,38 @@ read\:"Read the file by position, in large pieces"))' \
 ':target -- The file to change:_files' \
 && ret=0
 ;;
+(view)
+_arguments "${_arguments_options[@]}" : \
+'--begin=[First positions, a comma list; '\'''\'' is the empty list]:LIST:_default' \
+'--end=[One past the last positions, as long as --begin]:LIST:_default' \
+'--strides=[Steps, as long as --begin; 1s when left out]:LIST:_default' \
+'--begin-mask=[Bit i\: ignore begin\[i\], take the fullest range (decimal, 0x.., 0b.., or 1<<4|1<<5)]:MASK:_default' \
+'--end-mask=[Bit i\: ignore end\[i\], take the fullest range]:MASK:_default' \
+'--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
+'--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
+'--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
+'--transpose=[Put the axes of the result in this order, as np.transpose does\: 0,3,1,2; negative axes count from the end; \`--transpose=\` reverses them]:AXES:_default' \
+'*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
+mmap\:"Map the file"
+read\:"Read the file by position, in large pieces"))' \
+'--dtype=[The dtype of raw bytes, or of a file'\''s void type\: float32 or f32, '\''>i2'\'', bfloat16 or bf16, ...]:DTYPE:_default' \
+'--shape=[The shape of raw bytes; one length may be -1; one axis when left out]:LIST:_default' \
+'--offset=[Where the elements of raw bytes begin, in bytes]:BYTES:_default' \
+'--input-order=[The order of the elements of raw bytes]:ORDER:((C\:"Row-major"
+F\:"Column-major, Fortran'\''s"))' \
+'(--full)--edge=[How many items to print at each end of an axis whose middle is left out \[default\: 3\]]:N:_default' \
+'--precision=[The most digits behind the point \[default\: 8\]]:N:_default' \
+'--keepdims[Keep the axes that integers index, with length 1]' \
+'(--transpose)-T[Reverse the axes of the result, as NumPy'\''s a.T does]' \
+'--full[Print all values; above 1000 elements, the middle of long axes is left out otherwise]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':input -- The file to look at; `-` is standard input:_files' \
+'::text -- What to look at, as in NumPy\: '\''\[0, \:\:-1\]'\''; everything when left out:_default' \
+&& ret=0
+;;
 (info)
 _arguments "${_arguments_options[@]}" : \
 '--json[Print JSON]' \
@@ -294,6 +326,7 @@ _tslice_commands() {
 'gather:Take the slices that an index tensor names (gather_nd; with --axis gather)' \
 'assign:Write a value into a slice of a tensor\: TARGET\[INDEX\] = VALUE' \
 'scatter:Write slices at the positions that an index tensor names (TensorScatterUpdate)' \
+'view:Print values as NumPy prints them' \
 'info:Show what is in files\: names, dtypes, shapes' \
 'explain:Show what an index means, in NumPy'\''s words and as StridedSlice'\''s numbers' \
 'completions:Print a completion script for a shell' \
@@ -334,6 +367,11 @@ _tslice__subcmd__scatter_commands() {
 _tslice__subcmd__slice_commands() {
     local commands; commands=()
     _describe -t commands 'tslice slice commands' commands "$@"
+}
+(( $+functions[_tslice__subcmd__view_commands] )) ||
+_tslice__subcmd__view_commands() {
+    local commands; commands=()
+    _describe -t commands 'tslice view commands' commands "$@"
 }
 
 if [ "$funcstack[1]" = "_tslice" ]; then

@@ -1,7 +1,7 @@
 //! Brackets, lines and dots: NumPy's `_formatArray`.
 
-use super::elements::Elements;
 use super::element::Formatter;
+use super::elements::Elements;
 use super::kept::Cursor;
 
 /// What stands between elements of a line.

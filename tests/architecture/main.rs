@@ -60,6 +60,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "index",
             "permutation",
             "plan",
+            "runs",
             "shape",
             "sink",
             "source",

@@ -28,8 +28,8 @@ mod raw_bytes;
 mod readme;
 mod several;
 mod shards;
-mod view;
 mod transpose;
+mod view;
 
 // The library: inputs and outputs, and files that are right or wrong.
 mod examples;

@@ -103,7 +103,9 @@ fn structures_strings_and_times_are_readable() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("rows.npy");
     let mut data = Vec::new();
-    for (name, born, scores) in [(b"Ada", -56_267i64, [1.5f32, 20.0]), (b"Bo\0", i64::MIN, [0.25, 3.0])] {
+    for (name, born, scores) in
+        [(b"Ada", -56_268i64, [1.5f32, 20.0]), (b"Bo\0", i64::MIN, [0.25, 3.0])]
+    {
         data.extend(name);
         data.extend(born.to_le_bytes());
         data.extend(scores.iter().flat_map(|score| score.to_le_bytes()));

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::index::IndexArgs;
 use super::input::{InputArgs, RawArgs};
+use super::result::TransposeArgs;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ViewArgs {
@@ -16,6 +17,8 @@ pub(crate) struct ViewArgs {
     pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) index: IndexArgs,
+    #[command(flatten)]
+    pub(crate) transpose: TransposeArgs,
     #[command(flatten)]
     pub(crate) from: InputArgs,
     #[command(flatten)]

@@ -3,6 +3,7 @@
 //! are changed (`target`).
 
 mod assign;
+mod chosen;
 mod completions;
 mod explain;
 mod gather;

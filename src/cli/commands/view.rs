@@ -1,19 +1,20 @@
 //! `tslice view INPUT [INDEX]`: look at values.
 
-use tslice::container::{self, ContainerError, Input, OpenOptions, Region, RegionReader};
-use tslice::dtype::DType;
-use tslice::format::Tensor;
+use tslice::container::{self, ContainerError, Input, OpenOptions, RegionReader};
 use tslice::print::{self, Elements, PrintOptions};
-use tslice::shape::{AsTuple, Order};
+use tslice::shape::AsTuple;
 
+use super::chosen::Chosen;
 use super::index::Index;
 use super::input;
+use super::transpose::Transpose;
 use crate::cli::args::{ValuesArgs, ViewArgs};
 use crate::cli::report::{Failure, print, printable};
 
 /// Show the selected elements of each tensor.
 pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
+    let transpose = Transpose::parse(&args.transpose)?;
     let options = OpenOptions {
         io: args.from.io.into(),
         raw: input::raw(&args.raw)?,
@@ -21,7 +22,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
         ..OpenOptions::default()
     };
     let mut input = container::open(&input::location(&args.input), &options)?;
-    let chosen: Vec<Chosen> = choose(&input, &args.from.tensor, &index)?;
+    let chosen = Chosen::all(&input, &args.from.tensor, (&index, &transpose))?;
     for (number, chosen) in chosen.iter().enumerate() {
         if number > 0 {
             print("\n")?;
@@ -31,39 +32,9 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is looked at of one tensor.
-struct Chosen {
-    name: Option<String>,
-    dtype: DType,
-    shape: Vec<u64>,
-    region: Region,
-}
-
-/// The tensors of the patterns, the index applied to each.
-fn choose(input: &Input, patterns: &[String], index: &Index) -> Result<Vec<Chosen>, Failure> {
-    let numbers = input.find(patterns)?;
-    let several = numbers.len() > 1;
-    let choose = |number: usize| {
-        let tensor: &Tensor = &input.contents().tensors[number];
-        let of_tensor = |failure: Failure| match &tensor.name {
-            Some(name) if several => failure.of_tensor(name),
-            _ => failure,
-        };
-        let selection = index.resolve(&tensor.shape).map_err(of_tensor)?;
-        let region = Region::of(tensor, &selection, Order::C);
-        Ok(Chosen {
-            name: tensor.name.clone(),
-            dtype: tensor.dtype.clone(),
-            shape: selection.shape(),
-            region: region.map_err(|error| of_tensor(Failure::new(error)))?,
-        })
-    };
-    numbers.into_iter().map(choose).collect()
-}
-
 /// Print the values, and below them the name, the shape and the dtype.
 fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<(), Failure> {
-    let Chosen { name, dtype, shape, region } = chosen;
+    let Chosen { name, dtype, shape, region, .. } = chosen;
     if !print::can_print(dtype) {
         let message = format!("values of dtype {dtype} cannot be printed");
         return Err(Failure::new(message).hint("`tslice info` shows what is in the file"));

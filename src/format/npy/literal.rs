@@ -269,8 +269,8 @@ pub(crate) fn write_code_points(out: &mut String, codes: impl Iterator<Item = u3
             // Writing to a String cannot fail.
             _ => {
                 let _ = match code {
-                    ..=0xff => write!(out, "\\x{code:02x}"),
-                    ..=0xffff => write!(out, "\\u{code:04x}"),
+                    0..=0xff => write!(out, "\\x{code:02x}"),
+                    0x100..=0xffff => write!(out, "\\u{code:04x}"),
                     _ => write!(out, "\\U{code:08x}"),
                 };
             }

@@ -1,0 +1,54 @@
+//! The tensors that a command looks at: chosen by name, the index applied to each.
+
+use tslice::container::{Input, Region};
+use tslice::dtype::DType;
+use tslice::format::Tensor;
+use tslice::shape::Order;
+
+use super::index::Index;
+use super::transpose::Transpose;
+use crate::cli::report::Failure;
+
+/// What is looked at of one tensor.
+pub(super) struct Chosen {
+    pub(super) name: Option<String>,
+    pub(super) dtype: DType,
+    /// The shape of the selection.
+    pub(super) shape: Vec<u64>,
+    /// Its bytes, in the order asked for.
+    pub(super) region: Region,
+}
+
+impl Chosen {
+    /// The tensors that the patterns mean, the index applied to each, in C order.
+    pub(super) fn all(
+        input: &Input,
+        patterns: &[String],
+        (index, transpose): (&Index, &Transpose),
+    ) -> Result<Vec<Chosen>, Failure> {
+        let numbers = input.find(patterns)?;
+        let several = numbers.len() > 1;
+        let tensors = numbers.into_iter().map(|number| &input.contents().tensors[number]);
+        let choose = |tensor: &Tensor| {
+            Chosen::of(tensor, (index, transpose), Order::C).map_err(|failure| match &tensor.name {
+                Some(name) if several => failure.of_tensor(name),
+                _ => failure,
+            })
+        };
+        tensors.map(choose).collect()
+    }
+
+    /// Apply the index to a tensor, and transpose the result.
+    pub(super) fn of(
+        tensor: &Tensor,
+        (index, transpose): (&Index, &Transpose),
+        order: Order,
+    ) -> Result<Chosen, Failure> {
+        let selection = index.resolve(&tensor.shape)?;
+        let shape = selection.shape();
+        let axes = transpose.permutation(shape.len())?;
+        let region = Region::of(tensor, &selection, &axes, order).map_err(Failure::new)?;
+        let (name, dtype) = (tensor.name.clone(), tensor.dtype.clone());
+        Ok(Chosen { name, dtype, shape: axes.permute(&shape), region })
+    }
+}
