@@ -76,6 +76,7 @@ pub mod plan;
 
 pub mod execute;
 
+pub mod join;
 pub mod scatter;
 
 mod os;

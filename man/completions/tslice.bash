@@ -22,6 +22,9 @@ _tslice() {
             tslice,completions)
                 cmd="tslice__subcmd__completions"
                 ;;
+            tslice,concat)
+                cmd="tslice__subcmd__concat"
+                ;;
             tslice,explain)
                 cmd="tslice__subcmd__explain"
                 ;;
@@ -37,6 +40,9 @@ _tslice() {
             tslice,slice)
                 cmd="tslice__subcmd__slice"
                 ;;
+            tslice,stack)
+                cmd="tslice__subcmd__stack"
+                ;;
             tslice,view)
                 cmd="tslice__subcmd__view"
                 ;;
@@ -47,7 +53,7 @@ _tslice() {
 
     case "${cmd}" in
         tslice)
-            opts="-T -t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --transpose --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --rename --help --version slice gather assign scatter view info explain completions"
+            opts="-T -t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --transpose --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --rename --help --version slice gather assign scatter concat stack view info explain completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -249,6 +255,88 @@ _tslice() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tslice__subcmd__concat)
+            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --files-from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --axis)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --index)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tensor)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --io)
+                    COMPREPLY=($(compgen -W "auto mmap read" -- "${cur}"))
+                    return 0
+                    ;;
+                --dtype)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --shape)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input-order)
+                    COMPREPLY=($(compgen -W "C F" -- "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -W "npy npz safetensors raw csv txt json" -- "${cur}"))
+                    return 0
+                    ;;
+                --order)
+                    COMPREPLY=($(compgen -W "C F" -- "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -j)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -576,6 +664,88 @@ _tslice() {
                     return 0
                     ;;
                 --rename)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tslice__subcmd__stack)
+            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --files-from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --axis)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --index)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tensor)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --io)
+                    COMPREPLY=($(compgen -W "auto mmap read" -- "${cur}"))
+                    return 0
+                    ;;
+                --dtype)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --shape)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input-order)
+                    COMPREPLY=($(compgen -W "C F" -- "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -W "npy npz safetensors raw csv txt json" -- "${cur}"))
+                    return 0
+                    ;;
+                --order)
+                    COMPREPLY=($(compgen -W "C F" -- "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -j)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

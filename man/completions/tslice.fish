@@ -69,6 +69,8 @@ complete -c tslice -n "__fish_tslice_needs_command" -a "slice" -d 'Write the sel
 complete -c tslice -n "__fish_tslice_needs_command" -a "gather" -d 'Take the slices that an index tensor names (gather_nd; with --axis gather)'
 complete -c tslice -n "__fish_tslice_needs_command" -a "assign" -d 'Write a value into a slice of a tensor: TARGET[INDEX] = VALUE'
 complete -c tslice -n "__fish_tslice_needs_command" -a "scatter" -d 'Write slices at the positions that an index tensor names (TensorScatterUpdate)'
+complete -c tslice -n "__fish_tslice_needs_command" -a "concat" -d 'Join tensors along an axis that they have (np.concatenate)'
+complete -c tslice -n "__fish_tslice_needs_command" -a "stack" -d 'Join tensors of one shape along a new axis (np.stack)'
 complete -c tslice -n "__fish_tslice_needs_command" -a "view" -d 'Print values as NumPy prints them'
 complete -c tslice -n "__fish_tslice_needs_command" -a "info" -d 'Show what is in files: names, dtypes, shapes'
 complete -c tslice -n "__fish_tslice_needs_command" -a "explain" -d 'Show what an index means, in NumPy\'s words and as StridedSlice\'s numbers'
@@ -189,6 +191,72 @@ complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l fsync -d 'Wait
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s q -l quiet -d 'Show no progress'
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l files-from -d 'Read the names of the inputs from a file, one a line; `-` is standard input' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l axis -d 'The axis to join along; a negative one counts from the end' -r
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l index -d 'What to take of every input before it is joined, as in NumPy: \'[1, 2:4, ..., ::-1]\'' -r
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
+mmap\t'Map the file'
+read\t'Read the file by position, in large pieces'"
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l dtype -d 'The dtype of raw bytes, or of a file\'s void type: float32 or f32, \'>i2\', bfloat16 or bf16, ...' -r
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l shape -d 'The shape of raw bytes; one length may be -1; one axis when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l offset -d 'Where the elements of raw bytes begin, in bytes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l input-order -d 'The order of the elements of raw bytes' -r -f -a "C\t'Row-major'
+F\t'Column-major, Fortran\'s'"
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -s o -l output -d 'The file to write, its format by its name; standard output when left out or `-`' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
+npz\t'NumPy\'s .npz'
+safetensors\t'.safetensors'
+raw\t'The bytes of the elements alone (.bin, .raw)'
+csv\t'Text, columns parted by commas'
+txt\t'Text, columns parted by spaces'
+json\t'Text, nested lists'"
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
+F\t'Column-major, Fortran\'s'"
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l name -d 'The name of the tensor in the output (.safetensors)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -s 0 -l null -d 'The names of --files-from end with NUL bytes, as find -print0 writes them'
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l keepdims -d 'Keep the axes that integers of --index select, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -s f -l force -d 'Replace the output if it exists'
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l fsync -d 'Wait until the disk has the output'
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l deflate -d 'Compress the arrays of the output, as np.savez_compressed does (.npz)'
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -s q -l quiet -d 'Show no progress'
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l keep-rest -d 'Take the tensors that -t does not choose once; they must be the same in all inputs'
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l files-from -d 'Read the names of the inputs from a file, one a line; `-` is standard input' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l axis -d 'The axis to join along; a negative one counts from the end' -r
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l index -d 'What to take of every input before it is joined, as in NumPy: \'[1, 2:4, ..., ::-1]\'' -r
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
+mmap\t'Map the file'
+read\t'Read the file by position, in large pieces'"
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l dtype -d 'The dtype of raw bytes, or of a file\'s void type: float32 or f32, \'>i2\', bfloat16 or bf16, ...' -r
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l shape -d 'The shape of raw bytes; one length may be -1; one axis when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l offset -d 'Where the elements of raw bytes begin, in bytes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l input-order -d 'The order of the elements of raw bytes' -r -f -a "C\t'Row-major'
+F\t'Column-major, Fortran\'s'"
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -s o -l output -d 'The file to write, its format by its name; standard output when left out or `-`' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
+npz\t'NumPy\'s .npz'
+safetensors\t'.safetensors'
+raw\t'The bytes of the elements alone (.bin, .raw)'
+csv\t'Text, columns parted by commas'
+txt\t'Text, columns parted by spaces'
+json\t'Text, nested lists'"
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
+F\t'Column-major, Fortran\'s'"
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l name -d 'The name of the tensor in the output (.safetensors)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -s 0 -l null -d 'The names of --files-from end with NUL bytes, as find -print0 writes them'
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l keepdims -d 'Keep the axes that integers of --index select, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -s f -l force -d 'Replace the output if it exists'
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l fsync -d 'Wait until the disk has the output'
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l deflate -d 'Compress the arrays of the output, as np.savez_compressed does (.npz)'
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -s q -l quiet -d 'Show no progress'
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l keep-rest -d 'Take the tensors that -t does not choose once; they must be the same in all inputs'
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l end -d 'One past the last positions, as long as --begin' -r
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l strides -d 'Steps, as long as --begin; 1s when left out' -r

@@ -241,6 +241,98 @@ read\:"Read the file by position, in large pieces"))' \
 ':target -- The file to change:_files' \
 && ret=0
 ;;
+(concat)
+_arguments "${_arguments_options[@]}" : \
+'--files-from=[Read the names of the inputs from a file, one a line; \`-\` is standard input]:FILE:_files' \
+'--axis=[The axis to join along; a negative one counts from the end]:AXIS:_default' \
+'--index=[What to take of every input before it is joined, as in NumPy\: '\''\[1, 2\:4, ..., \:\:-1\]'\'']:INDEX:_default' \
+'*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
+mmap\:"Map the file"
+read\:"Read the file by position, in large pieces"))' \
+'--dtype=[The dtype of raw bytes, or of a file'\''s void type\: float32 or f32, '\''>i2'\'', bfloat16 or bf16, ...]:DTYPE:_default' \
+'--shape=[The shape of raw bytes; one length may be -1; one axis when left out]:LIST:_default' \
+'--offset=[Where the elements of raw bytes begin, in bytes]:BYTES:_default' \
+'--input-order=[The order of the elements of raw bytes]:ORDER:((C\:"Row-major"
+F\:"Column-major, Fortran'\''s"))' \
+'-o+[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
+'--output=[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
+'--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
+npz\:"NumPy'\''s .npz"
+safetensors\:".safetensors"
+raw\:"The bytes of the elements alone (.bin, .raw)"
+csv\:"Text, columns parted by commas"
+txt\:"Text, columns parted by spaces"
+json\:"Text, nested lists"))' \
+'--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
+F\:"Column-major, Fortran'\''s"))' \
+'--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
+'-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'-0[The names of --files-from end with NUL bytes, as find -print0 writes them]' \
+'--null[The names of --files-from end with NUL bytes, as find -print0 writes them]' \
+'--keepdims[Keep the axes that integers of --index select, with length 1]' \
+'-f[Replace the output if it exists]' \
+'--force[Replace the output if it exists]' \
+'--fsync[Wait until the disk has the output]' \
+'--deflate[Compress the arrays of the output, as np.savez_compressed does (.npz)]' \
+'-n[Check everything, print what would be written, write nothing]' \
+'--dry-run[Check everything, print what would be written, write nothing]' \
+'-q[Show no progress]' \
+'--quiet[Show no progress]' \
+'--keep-rest[Take the tensors that -t does not choose once; they must be the same in all inputs]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::inputs -- The files to join, in this order; `-` is standard input:_files' \
+&& ret=0
+;;
+(stack)
+_arguments "${_arguments_options[@]}" : \
+'--files-from=[Read the names of the inputs from a file, one a line; \`-\` is standard input]:FILE:_files' \
+'--axis=[The axis to join along; a negative one counts from the end]:AXIS:_default' \
+'--index=[What to take of every input before it is joined, as in NumPy\: '\''\[1, 2\:4, ..., \:\:-1\]'\'']:INDEX:_default' \
+'*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
+mmap\:"Map the file"
+read\:"Read the file by position, in large pieces"))' \
+'--dtype=[The dtype of raw bytes, or of a file'\''s void type\: float32 or f32, '\''>i2'\'', bfloat16 or bf16, ...]:DTYPE:_default' \
+'--shape=[The shape of raw bytes; one length may be -1; one axis when left out]:LIST:_default' \
+'--offset=[Where the elements of raw bytes begin, in bytes]:BYTES:_default' \
+'--input-order=[The order of the elements of raw bytes]:ORDER:((C\:"Row-major"
+F\:"Column-major, Fortran'\''s"))' \
+'-o+[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
+'--output=[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
+'--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
+npz\:"NumPy'\''s .npz"
+safetensors\:".safetensors"
+raw\:"The bytes of the elements alone (.bin, .raw)"
+csv\:"Text, columns parted by commas"
+txt\:"Text, columns parted by spaces"
+json\:"Text, nested lists"))' \
+'--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
+F\:"Column-major, Fortran'\''s"))' \
+'--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
+'-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'-0[The names of --files-from end with NUL bytes, as find -print0 writes them]' \
+'--null[The names of --files-from end with NUL bytes, as find -print0 writes them]' \
+'--keepdims[Keep the axes that integers of --index select, with length 1]' \
+'-f[Replace the output if it exists]' \
+'--force[Replace the output if it exists]' \
+'--fsync[Wait until the disk has the output]' \
+'--deflate[Compress the arrays of the output, as np.savez_compressed does (.npz)]' \
+'-n[Check everything, print what would be written, write nothing]' \
+'--dry-run[Check everything, print what would be written, write nothing]' \
+'-q[Show no progress]' \
+'--quiet[Show no progress]' \
+'--keep-rest[Take the tensors that -t does not choose once; they must be the same in all inputs]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::inputs -- The files to join, in this order; `-` is standard input:_files' \
+&& ret=0
+;;
 (view)
 _arguments "${_arguments_options[@]}" : \
 '--begin=[First positions, a comma list; '\'''\'' is the empty list]:LIST:_default' \
@@ -326,6 +418,8 @@ _tslice_commands() {
 'gather:Take the slices that an index tensor names (gather_nd; with --axis gather)' \
 'assign:Write a value into a slice of a tensor\: TARGET\[INDEX\] = VALUE' \
 'scatter:Write slices at the positions that an index tensor names (TensorScatterUpdate)' \
+'concat:Join tensors along an axis that they have (np.concatenate)' \
+'stack:Join tensors of one shape along a new axis (np.stack)' \
 'view:Print values as NumPy prints them' \
 'info:Show what is in files\: names, dtypes, shapes' \
 'explain:Show what an index means, in NumPy'\''s words and as StridedSlice'\''s numbers' \
@@ -342,6 +436,11 @@ _tslice__subcmd__assign_commands() {
 _tslice__subcmd__completions_commands() {
     local commands; commands=()
     _describe -t commands 'tslice completions commands' commands "$@"
+}
+(( $+functions[_tslice__subcmd__concat_commands] )) ||
+_tslice__subcmd__concat_commands() {
+    local commands; commands=()
+    _describe -t commands 'tslice concat commands' commands "$@"
 }
 (( $+functions[_tslice__subcmd__explain_commands] )) ||
 _tslice__subcmd__explain_commands() {
@@ -367,6 +466,11 @@ _tslice__subcmd__scatter_commands() {
 _tslice__subcmd__slice_commands() {
     local commands; commands=()
     _describe -t commands 'tslice slice commands' commands "$@"
+}
+(( $+functions[_tslice__subcmd__stack_commands] )) ||
+_tslice__subcmd__stack_commands() {
+    local commands; commands=()
+    _describe -t commands 'tslice stack commands' commands "$@"
 }
 (( $+functions[_tslice__subcmd__view_commands] )) ||
 _tslice__subcmd__view_commands() {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::fault::{
-    EditFault, IntegersFault, LayoutFault, RawFault, ReadFault, SelectFault, ShardsFault,
+    EditFault, IntegersFault, JoinFault, LayoutFault, RawFault, ReadFault, SelectFault, ShardsFault,
 };
 use crate::execute::ExecuteError;
 use crate::format::FormatError;
@@ -168,6 +168,9 @@ pub enum Cause {
     /// The indices do not fit the tensor.
     #[error(transparent)]
     Gather(#[from] GatherError),
+    /// Inputs do not fit together.
+    #[error(transparent)]
+    Join(#[from] JoinFault),
     /// The job stopped.
     #[error(transparent)]
     Execute(#[from] ExecuteError),

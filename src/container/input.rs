@@ -181,6 +181,14 @@ impl Input {
         ContainerError::file(&self.location, fault)
     }
 
+    /// Its bytes, where they can be read in any order.
+    pub(super) fn random(&self) -> Option<Arc<dyn Source>> {
+        match &self.bytes {
+            Bytes::Random(source) => Some(Arc::clone(source)),
+            Bytes::Stream(_) => None,
+        }
+    }
+
     /// Make sure that its bytes can be read in any order: what is left of a pipe is copied to a
     /// temporary file.
     ///

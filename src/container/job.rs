@@ -51,6 +51,16 @@ impl<'a> Job<'a> {
         progress: &'a Progress,
     ) -> Result<Job<'a>, ContainerError> {
         overwrite::check_output(&output.destination, input, takes)?;
+        Job::of_output(output, prepared, takes, progress)
+    }
+
+    /// The same for an output that is known to overwrite no input.
+    pub(super) fn of_output(
+        output: &Output,
+        prepared: &Prepared,
+        takes: &[Take],
+        progress: &'a Progress,
+    ) -> Result<Job<'a>, ContainerError> {
         let sink = output.create(prepared)?;
         let name = Some(FileName::from(&output.destination));
         let job = Job { name, sink, threads: output.options.threads, progress };
@@ -78,8 +88,13 @@ impl<'a> Job<'a> {
         takes.iter().try_for_each(|take| check_indices(take, self.threads, is_atomic))
     }
 
+    /// Where the bytes go to.
+    pub(super) fn sink(&self) -> &dyn Sink {
+        self.sink.as_ref()
+    }
+
     /// Copy, and make sure that all of the input was there.
-    fn copy(&self, input: &mut Input, takes: &[Take]) -> Result<(), ContainerError> {
+    pub(super) fn copy(&self, input: &mut Input, takes: &[Take]) -> Result<(), ContainerError> {
         if let Bytes::Stream(stream) = &mut input.bytes {
             let plans: Option<Vec<Plan>> = takes.iter().map(|take| take.forward(0)).collect();
             if let Some(plans) = plans {
@@ -120,7 +135,7 @@ impl<'a> Job<'a> {
             }
             // the others in one run of the executor
             let count = rest.iter().take_while(|take| streamed(take).is_none()).count();
-            self.run(&input.location, source, &rest[..count])?;
+            self.run(self.sink(), &input.location, source, &rest[..count])?;
             rest = &rest[count..];
         }
         Ok(())
@@ -150,9 +165,10 @@ impl<'a> Job<'a> {
         execute::run_forward(stream, plan, conversion, sink, at, self.progress)
     }
 
-    /// Copy with all threads.
-    fn run(
+    /// Copy with all threads, to the output or to a sink that writes to it.
+    pub(super) fn run(
         &self,
+        sink: &dyn Sink,
         location: &Location,
         source: &dyn Source,
         takes: &[Take],
@@ -166,7 +182,7 @@ impl<'a> Job<'a> {
             at: take.at,
         });
         let transfers: Vec<Transfer<'_>> = transfers.collect();
-        let outcome = execute::run(&transfers, self.sink.as_ref(), self.threads, self.progress);
+        let outcome = execute::run(&transfers, sink, self.threads, self.progress);
         // an input that was cut short is the reason for whatever else went wrong
         source.verify().map_err(|error| failed_source(location, error))?;
         takes.iter().try_for_each(verify_indices)?;
@@ -175,6 +191,18 @@ impl<'a> Job<'a> {
                 failed_indices(&takes[transfer], error.into())
             }
             error => self.failed(location, error),
+        })
+    }
+
+    /// Copy with all threads from a source whose errors name their files.
+    pub(super) fn transfer(&self, transfer: &Transfer<'_>) -> Result<(), ContainerError> {
+        let transfers = std::slice::from_ref(transfer);
+        let outcome = execute::run(transfers, self.sink(), self.threads, self.progress);
+        transfer.source.verify()?;
+        outcome.map_err(|error| match error {
+            ExecuteError::Fill { error: FillError::Source(error), .. } => error.into(),
+            ExecuteError::Sink(error) => self.failed_sink(error),
+            error => error.into(),
         })
     }
 

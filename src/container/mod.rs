@@ -15,6 +15,7 @@ mod indices;
 mod input;
 mod integers;
 mod job;
+mod join;
 pub mod layout;
 mod npz;
 mod open;
@@ -32,13 +33,14 @@ mod take;
 pub use element::Element;
 pub use error::{Cause, ContainerError, FileName};
 pub use fault::{
-    EditFault, FormatOption, Given, IntegersFault, LayoutFault, RawFault, ReadFault, SelectFault,
-    ShardsFault,
+    EditFault, FormatOption, Given, IntegersFault, JoinFault, LayoutFault, RawFault, ReadFault,
+    SelectFault, ShardsFault,
 };
 pub use file::{Slice, Tensor, TensorFile, open as open_file};
 pub use indices::{IndexTensor, gather};
 pub use input::{Checkpoint, Input, Location};
 pub use job::{check, write};
+pub use join::{Along, JoinOptions, Joined};
 pub use open::{OpenOptions, open};
 pub use options::{WriteOptions, available_threads};
 pub use output::{Item, Output, Prepared};

@@ -43,6 +43,11 @@ pub(super) fn check_input(destination: &Destination, input: &Input) -> Result<()
     check_output(destination, input, &[])
 }
 
+/// Whether an output overwrites the bytes of a file as it is written.
+pub(super) fn overwrites(destination: &Destination) -> Result<bool, ContainerError> {
+    overwritten(destination).map(|file| file.is_some())
+}
+
 /// The file whose bytes an output overwrites as it is written, if it does.
 fn overwritten(destination: &Destination) -> Result<Option<FileId>, ContainerError> {
     let found = sink::overwritten_file(destination);

@@ -64,6 +64,24 @@ impl Region {
         }
         Ok(Region::View(View::permuted(&layout, selection, &axes.in_memory(order))?))
     }
+
+    /// The same with the axes as they are.
+    pub(super) fn of_selection(
+        tensor: &Tensor,
+        selection: &Selection,
+        order: Order,
+    ) -> Result<Region, Cause> {
+        let axes = Permutation::identity(selection.shape().len());
+        Region::of(tensor, selection, &axes, order)
+    }
+
+    /// The bytes of the region.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Region::View(view) => view.bytes(),
+            Region::Gather(gathered) => gathered.gather.bytes(),
+        }
+    }
 }
 
 /// A region on its way to its place in the output.

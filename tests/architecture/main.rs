@@ -50,6 +50,7 @@ const MODULES: &[(&str, &[&str])] = &[
         ],
     ),
     ("scatter", &["execute", "gather", "plan", "runs", "shape", "sink", "source", "view"]),
+    ("join", &["execute", "plan", "runs", "source"]),
     (
         "container",
         &[
@@ -58,6 +59,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "format",
             "gather",
             "index",
+            "join",
             "permutation",
             "plan",
             "runs",
@@ -89,7 +91,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("serde_json", &["format/safetensors/", "format/shards/", "text.rs", "cli/commands/"]),
     ("signal_hook", &["sink/", "cli/mod.rs"]),
     ("strsim", &["cli/report/nearest.rs"]),
-    ("tempfile", &["source/spool.rs", "sink/spooled.rs"]),
+    ("tempfile", &["source/spool.rs", "sink/scratch.rs", "sink/spooled.rs"]),
     (
         "thiserror",
         &[

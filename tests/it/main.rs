@@ -22,6 +22,7 @@ mod program;
 mod assign;
 mod deflate;
 mod gather;
+mod joins;
 mod messages;
 mod overwrite;
 mod raw_bytes;

@@ -9,6 +9,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use super::edit::{AssignArgs, ScatterArgs};
 use super::gather::GatherArgs;
 use super::inspect::{ExplainArgs, InfoArgs};
+use super::join::JoinArgs;
 use super::normalize::{SLICE, normalize};
 use super::slice::SliceArgs;
 use super::view::ViewArgs;
@@ -29,6 +30,8 @@ use super::view::ViewArgs;
                       tslice gather [PARAMS] --indices FILE [-o OUTPUT]\n       \
                       tslice assign TARGET [INDEX] --value FILE [-o OUTPUT | --in-place]\n       \
                       tslice scatter TARGET --indices FILE --values FILE [-o OUTPUT | --in-place]\n       \
+                      tslice concat INPUT... [--axis A] [-o OUTPUT]\n       \
+                      tslice stack INPUT... [--axis A] [-o OUTPUT]\n       \
                       tslice view INPUT [INDEX]\n       \
                       tslice info INPUT...\n       \
                       tslice explain INPUT [INDEX]\n       tslice explain INDEX --shape 5,6,7\n       \
@@ -73,6 +76,20 @@ pub(crate) enum Command {
         after_help = SCATTER_HELP
     )]
     Scatter(ScatterArgs),
+    /// Join tensors along an axis that they have (np.concatenate)
+    #[command(
+        override_usage = "tslice concat INPUT... [--axis A] [-o OUTPUT]\n       \
+                          tslice concat --files-from FILE [--axis A] [-o OUTPUT]",
+        after_help = CONCAT_HELP
+    )]
+    Concat(JoinArgs),
+    /// Join tensors of one shape along a new axis (np.stack)
+    #[command(
+        override_usage = "tslice stack INPUT... [--axis A] [-o OUTPUT]\n       \
+                          tslice stack --files-from FILE [--axis A] [-o OUTPUT]",
+        after_help = STACK_HELP
+    )]
+    Stack(JoinArgs),
     /// Print values as NumPy prints them
     #[command(override_usage = "tslice view INPUT [INDEX]", after_help = VIEW_HELP)]
     View(ViewArgs),
@@ -119,6 +136,25 @@ killed can be completed by running it again.
 Examples:
   tslice scatter table.npy --indices rows.npy --values new-rows.npy --in-place
   tslice scatter table.npy --indices '[[7], [0]]' --values two-rows.npy -o changed.npy";
+
+const CONCAT_HELP: &str = "\
+All shapes must agree but along the axis, and all dtypes but for the byte order, which is that of
+the first input. In files of several tensors -t chooses, and those of one name are joined.
+
+Examples:
+  tslice concat 2024-*.npy -o year.npy
+  tslice concat left.npy right.npy --axis -1 -o wide.npy
+  tslice concat rank-?.safetensors -t '*.q_proj.weight' --axis 0 --keep-rest -o model.safetensors
+  find samples -name '*.npy' -print0 | sort -z | tslice concat --files-from - -0 -o all.npy";
+
+const STACK_HELP: &str = "\
+All shapes must be equal, and all dtypes but for the byte order, which is that of the first input.
+In files of several tensors -t chooses, and those of one name are joined.
+
+Examples:
+  tslice stack frame-*.npy -o video.npy
+  tslice stack red.npy green.npy blue.npy --axis -1 -o image.npy
+  tslice stack --files-from samples.txt --index '[..., :224, :224]' -o batch.npy";
 
 const VIEW_HELP: &str = "\
 Values are printed as NumPy's print(a) does; below them the name, the shape and the dtype.

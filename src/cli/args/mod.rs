@@ -6,6 +6,7 @@ mod gather;
 mod index;
 mod input;
 mod inspect;
+mod join;
 #[cfg(test)]
 mod man;
 mod normalize;
@@ -18,8 +19,9 @@ pub(crate) use cli::{Command, command, parse};
 pub(crate) use edit::{AssignArgs, Beyond, EditArgs, ScatterArgs};
 pub(crate) use gather::{GatherArgs, Outside};
 pub(crate) use index::{IndexArgs, StridedArgs};
-pub(crate) use input::{Io, OrderArg, RawArgs};
+pub(crate) use input::{InputArgs, Io, OrderArg, RawArgs};
 pub(crate) use inspect::{ExplainArgs, InfoArgs};
+pub(crate) use join::JoinArgs;
 pub(crate) use output::OutputArgs;
 pub(crate) use result::TransposeArgs;
 pub(crate) use slice::SliceArgs;

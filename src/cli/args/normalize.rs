@@ -36,11 +36,21 @@ pub(super) fn normalize(
         };
         subcommand.get_arguments().any(|arg| arg.get_action().takes_values() && is_flag(arg))
     };
+    // `-0` of `--files-from`
+    let is_digit_flag = |arg: &OsString| match arg.as_encoded_bytes() {
+        [b'-', digit @ b'0'..=b'9'] => {
+            let short = Some(char::from(*digit));
+            subcommand.get_arguments().any(|arg| arg.get_short() == short)
+        }
+        _ => false,
+    };
     let (mut flags, mut behind) = (Vec::<OsString>::new(), Vec::new());
     let mut args = args.into_iter();
     while let Some(arg) = args.next() {
         let negative = is_negative(&arg);
-        let is_flag = arg.as_encoded_bytes().starts_with(b"-") && arg != "-" && !negative;
+        let digit_flag = is_digit_flag(&arg);
+        let is_flag = arg.as_encoded_bytes().starts_with(b"-") && arg != "-";
+        let is_flag = is_flag && (!negative || digit_flag);
         match flags.last_mut() {
             _ if arg == "--" => behind.extend(args.by_ref()),
             Some(flag) if negative && takes_value(flag) => {
@@ -50,7 +60,7 @@ pub(super) fn normalize(
                 flag.push(arg);
             }
             Some(flag) if !behind.is_empty() && !is_flag && !takes_value(flag) => behind.push(arg),
-            _ if negative => behind.push(arg),
+            _ if negative && !digit_flag => behind.push(arg),
             _ => flags.push(arg),
         }
     }
@@ -104,6 +114,10 @@ mod tests {
         assert_eq!(
             normalized("tslice explain -1 --shape -5,6"),
             "tslice explain --shape=-5,6 -- -1"
+        );
+        assert_eq!(
+            normalized("tslice concat -0 --axis -1 -3.npy -0 --axis -0"),
+            "tslice concat -0 --axis=-1 -0 --axis=-0 -- -3.npy"
         );
     }
 

@@ -20,12 +20,9 @@ impl Index {
     /// Understand the arguments; `text` is INDEX.
     pub(crate) fn parse(text: Option<&str>, args: &IndexArgs) -> Result<Index, Failure> {
         let spanned = match (text, &args.strided.begin) {
-            (Some(text), _) => numpy::parse(text).map_err(|error| {
-                let failure = Failure::usage(&error).at(text, error.span.clone());
-                match Path::new(text).exists() {
-                    true => failure.hint("that is a file, where an index is expected"),
-                    false => failure,
-                }
+            (Some(text), _) => parsed(text).map_err(|failure| match Path::new(text).exists() {
+                true => failure.hint("that is a file, where an index is expected"),
+                false => failure,
             })?,
             (None, Some(begin)) => {
                 numpy::format(&strided(begin, &args.strided)?.to_expr().map_err(Failure::usage)?)
@@ -33,6 +30,12 @@ impl Index {
             (None, None) => numpy::format(&Default::default()),
         };
         Ok(Index { spanned, keepdims: args.keepdims })
+    }
+
+    /// Understand the value of a flag; everything without one.
+    pub(crate) fn of_text(text: Option<&str>, keepdims: bool) -> Result<Index, Failure> {
+        let spanned = text.map_or_else(|| Ok(numpy::format(&Default::default())), parsed)?;
+        Ok(Index { spanned, keepdims })
     }
 
     /// Refuse a list of positions, for jobs that take ranges only.
@@ -58,6 +61,10 @@ impl Index {
             None => failure,
         }
     }
+}
+
+fn parsed(text: &str) -> Result<SpannedExpr, Failure> {
+    numpy::parse(text).map_err(|error| Failure::usage(&error).at(text, error.span.clone()))
 }
 
 fn strided(begin: &str, args: &StridedArgs) -> Result<StridedSlice, Failure> {

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use tslice::container::{self, Input, Location, OpenOptions, RawLayout};
-use tslice::format;
+use tslice::container::{self, Cause, ContainerError, Input, Location, OpenOptions, RawLayout};
+use tslice::format::{self, FormatError};
 use tslice::index::strided_slice::parse_list;
 use tslice::shape;
 
-use crate::cli::args::{Io, OrderArg, RawArgs, SliceArgs};
+use crate::cli::args::{InputArgs, Io, OrderArg, RawArgs};
 use crate::cli::report::Failure;
 
 /// Where a path of the command line leads: `-` is standard input.
@@ -24,13 +24,18 @@ pub(super) fn open(path: &Path, io: Io) -> Result<Input, Failure> {
     Ok(container::open(&location(path), &options)?)
 }
 
-/// How the input of a slice is opened.
-pub(super) fn options(args: &SliceArgs) -> Result<OpenOptions, Failure> {
+/// How an input is opened: what is read of it, and whether the tensors that are not named are
+/// needed too.
+pub(super) fn options(
+    from: &InputArgs,
+    raw_args: &RawArgs,
+    keep_rest: bool,
+) -> Result<OpenOptions, Failure> {
     Ok(OpenOptions {
-        io: args.from.io.into(),
-        raw: raw(&args.raw)?,
-        tensors: args.from.tensor.clone(),
-        rest: args.keep_rest,
+        io: from.io.into(),
+        raw: raw(raw_args)?,
+        tensors: from.tensor.clone(),
+        rest: keep_rest,
         integers: false,
     })
 }
@@ -66,4 +71,14 @@ fn parse_shape(text: &str) -> Result<Vec<Option<u64>>, Failure> {
             .map_err(|_| Failure::usage(format_args!("--shape: {len} is no length of an axis"))),
     };
     list.into_iter().map(length).collect()
+}
+
+/// The error of an input, with the flags that read any.
+pub(super) fn advised(error: ContainerError) -> Failure {
+    match error.cause.as_ref() {
+        Cause::Format(FormatError::Unrecognised(_)) => {
+            Failure::from(error).hint("--dtype, with --shape and --offset, reads raw bytes")
+        }
+        _ => error.into(),
+    }
 }

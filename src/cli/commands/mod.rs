@@ -11,6 +11,7 @@ mod index;
 mod indices;
 mod info;
 mod input;
+mod join;
 mod output;
 mod scatter;
 mod slice;
@@ -28,6 +29,8 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Gather(args) => gather::run(args),
         Command::Scatter(args) => scatter::run(args),
         Command::Assign(args) => assign::run(args),
+        Command::Concat(args) => join::concat(args),
+        Command::Stack(args) => join::stack(args),
         Command::Info(args) => info::run(args),
         Command::View(args) => view::run(args),
         Command::Explain(args) => explain::run(args),

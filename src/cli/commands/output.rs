@@ -48,6 +48,11 @@ pub(super) fn describe(
     advised: impl Fn(ContainerError) -> Failure,
 ) -> Result<String, Failure> {
     container::check(output, prepared, input, takes).map_err(advised)?;
+    Ok(planned(output, prepared))
+}
+
+/// What would be written.
+pub(super) fn planned(output: &Output, prepared: &Prepared) -> String {
     let format = output.format();
     let what = match prepared.tensors.as_slice() {
         [only] => format!("shape {}, dtype {}", AsTuple(&only.shape), only.dtype),
@@ -58,12 +63,12 @@ pub(super) fn describe(
         None if format.is_text => "before they become text".to_owned(),
         None => "before they are deflated".to_owned(),
     };
-    Ok(format!(
+    format!(
         "would write {}: {what}, {} bytes of elements ({whole}), format {}\n",
         FileName::from(output.destination()),
         prepared.bytes,
         format.name,
-    ))
+    )
 }
 
 /// Write it, and show how far it is. `advised` words what can go wrong.
@@ -74,14 +79,20 @@ pub(super) fn write(
     quiet: bool,
     advised: impl Fn(ContainerError) -> Failure,
 ) -> Result<(), Failure> {
-    if !output.format().is_text {
-        refuse_terminal(output.destination())?;
-    }
+    refuse_binary_terminal(output)?;
     let progress = Progress::default();
     watch(&progress, prepared.bytes, quiet, || {
         container::write(output, prepared, input, takes, &progress)
     })
     .map_err(advised)
+}
+
+/// Refuse to write what is no text to a terminal.
+pub(super) fn refuse_binary_terminal(output: &Output) -> Result<(), Failure> {
+    match output.format().is_text {
+        true => Ok(()),
+        false => refuse_terminal(output.destination()),
+    }
 }
 
 /// Refuse to write elements to a terminal.

@@ -1,7 +1,6 @@
 //! `tslice INPUT [INDEX]`: the main job.
 
-use tslice::container::{self, Cause, ContainerError, Item, Region, Select, Selected, Take};
-use tslice::format::FormatError;
+use tslice::container::{self, Item, Region, Select, Selected, Take};
 use tslice::index::IndexExpr;
 use tslice::index::resolve::resolve;
 use tslice::permutation::Permutation;
@@ -18,8 +17,9 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let transpose = Transpose::parse(&args.transpose)?;
     let output = output::open(&args.to)?;
-    let options = input::options(args)?;
-    let mut input = container::open(&input::location(&args.input), &options).map_err(advised)?;
+    let options = input::options(&args.from, &args.raw, args.keep_rest)?;
+    let mut input =
+        container::open(&input::location(&args.input), &options).map_err(input::advised)?;
     let select = Select {
         patterns: args.from.tensor.clone(),
         keep_rest: args.keep_rest,
@@ -43,16 +43,6 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
         return print(&described?);
     }
     output::write(&output, &prepared, (&mut input, &takes), args.to.quiet, Failure::from)
-}
-
-/// The error of an input, with the flags that read any.
-fn advised(error: ContainerError) -> Failure {
-    match error.cause.as_ref() {
-        Cause::Format(FormatError::Unrecognised(_)) => {
-            Failure::from(error).hint("--dtype, with --shape and --offset, reads raw bytes")
-        }
-        _ => error.into(),
-    }
 }
 
 /// The shape and the bytes of the result for each tensor.

@@ -3,7 +3,8 @@
 
 use tslice::container::layout::FORMATS;
 use tslice::container::{
-    Cause, ContainerError, EditFault, FormatOption, Given, LayoutFault, RawFault, SelectFault,
+    Cause, ContainerError, EditFault, FormatOption, Given, JoinFault, LayoutFault, RawFault,
+    SelectFault,
 };
 use tslice::sink::SinkError;
 
@@ -58,6 +59,16 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
         Cause::Sink(SinkError::FolderNotEmpty) => {
             failed().hint("--force replaces the files of the same names")
         }
+        Cause::Join(fault) => join(fault, failed),
+        _ => failed(),
+    }
+}
+
+/// Inputs that do not fit together.
+fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
+    match fault {
+        JoinFault::NoAxes => failed().hint("`tslice stack` joins along a new axis"),
+        JoinFault::Nothing | JoinFault::StdinTwice => Failure::usage(fault),
         _ => failed(),
     }
 }

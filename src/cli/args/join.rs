@@ -1,0 +1,48 @@
+//! The arguments of `concat` and `stack`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::gather::integer;
+use super::input::{InputArgs, RawArgs};
+use super::output::OutputArgs;
+
+/// The inputs, in the order in which they are joined.
+#[derive(Args, Clone, Debug)]
+#[group(id = "names", required = true, multiple = false)]
+pub(crate) struct NamesArgs {
+    /// The files to join, in this order; `-` is standard input
+    #[arg(value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Read the names of the inputs from a file, one a line; `-` is standard input
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    pub(crate) files_from: Option<PathBuf>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct JoinArgs {
+    #[command(flatten)]
+    pub(crate) names: NamesArgs,
+    /// The names of --files-from end with NUL bytes, as find -print0 writes them
+    #[arg(short = '0', long, requires = "files_from", help_heading = "Input")]
+    pub(crate) null: bool,
+    /// The axis to join along; a negative one counts from the end
+    #[arg(long, value_name = "AXIS", default_value_t = 0, value_parser = integer)]
+    pub(crate) axis: i64,
+    /// What to take of every input before it is joined, as in NumPy: '[1, 2:4, ..., ::-1]'
+    #[arg(long, value_name = "INDEX", allow_hyphen_values = true)]
+    pub(crate) index: Option<String>,
+    /// Keep the axes that integers of --index select, with length 1
+    #[arg(long, requires = "index")]
+    pub(crate) keepdims: bool,
+    #[command(flatten)]
+    pub(crate) from: InputArgs,
+    #[command(flatten)]
+    pub(crate) raw: RawArgs,
+    #[command(flatten)]
+    pub(crate) to: OutputArgs,
+    /// Take the tensors that -t does not choose once; they must be the same in all inputs
+    #[arg(long, help_heading = "Output")]
+    pub(crate) keep_rest: bool,
+}

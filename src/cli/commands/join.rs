@@ -1,0 +1,98 @@
+//! `tslice concat INPUT...` and `tslice stack INPUT...`: files into one.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+
+use tslice::container::{Along, Cause, ContainerError, JoinOptions, Joined, Location};
+use tslice::execute::Progress;
+use tslice::index::resolve::resolve;
+
+use super::index::Index;
+use super::{input, output};
+use crate::cli::args::JoinArgs;
+use crate::cli::report::{Failure, print, watch};
+
+/// Join along an axis that the inputs have.
+pub(super) fn concat(args: &JoinArgs) -> Result<(), Failure> {
+    run(args, Along::Existing(args.axis))
+}
+
+/// Join along a new axis.
+pub(super) fn stack(args: &JoinArgs) -> Result<(), Failure> {
+    run(args, Along::New(args.axis))
+}
+
+fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
+    let index = Index::of_text(args.index.as_deref(), args.keepdims)?;
+    let output = output::open(&args.to)?;
+    let locations = locations(args)?;
+    let options = JoinOptions {
+        along,
+        open: input::options(&args.from, &args.raw, args.keep_rest)?,
+        index: &|shape| resolve(&index.spanned.expr, shape, index.keepdims).map_err(Cause::from),
+        threads: output.options().threads,
+    };
+    let failed = |error| failure(&index, error);
+    let mut joined = Joined::open(&locations, options).map_err(failed)?;
+    let prepared = joined.prepare(&output)?;
+    if !args.to.dry_run {
+        output::refuse_binary_terminal(&output)?;
+    }
+    let (progress, bytes) = (Progress::default(), joined.rest_bytes()?);
+    watch(&progress, bytes, args.to.quiet, || joined.check(&output, &prepared, &progress))?;
+    if args.to.dry_run {
+        return print(&output::planned(&output, &prepared));
+    }
+    let progress = Progress::default();
+    watch(&progress, prepared.bytes, args.to.quiet, || joined.write(&output, &prepared, &progress))
+        .map_err(failed)
+}
+
+/// The inputs, named one by one or in a file.
+fn locations(args: &JoinArgs) -> Result<Vec<Location>, Failure> {
+    let Some(list) = &args.names.files_from else {
+        return Ok(args.names.inputs.iter().map(|path| input::location(path)).collect());
+    };
+    let failed = |error: io::Error| Failure::file(list, error);
+    let mut text = Vec::new();
+    match list == Path::new("-") {
+        true => io::stdin().lock().read_to_end(&mut text),
+        false => File::open(list).and_then(|mut file| file.read_to_end(&mut text)),
+    }
+    .map_err(failed)?;
+    let (end, ends) = if args.null { (0, "NUL") } else { (b'\n', "line") };
+    let text = text.strip_suffix(&[end]).unwrap_or(&text);
+    if text.is_empty() {
+        return Err(Failure::file(list, "no input is named in it"));
+    }
+    let mut locations = Vec::new();
+    for (number, name) in text.split(|&byte| byte == end).enumerate() {
+        if name.is_empty() {
+            let number = number + 1;
+            return Err(Failure::file(list, format_args!("{ends} {number} is empty")));
+        }
+        let location = input::location(Path::new(&OsString::from_vec(name.to_vec())));
+        if location == Location::Stdin && list == Path::new("-") {
+            let words = "standard input holds the names, and cannot be one of the inputs";
+            return Err(Failure::usage(words));
+        }
+        locations.push(location);
+    }
+    Ok(locations)
+}
+
+/// An error with a caret in the index, where that does not fit an input.
+fn failure(index: &Index, error: ContainerError) -> Failure {
+    let span = match error.cause.as_ref() {
+        Cause::Index(misfit) => index.spanned.spans.get(misfit.item).cloned(),
+        _ => None,
+    };
+    let failure = input::advised(error);
+    match span {
+        Some(span) => failure.at(&index.spanned.text, span),
+        None => failure,
+    }
+}

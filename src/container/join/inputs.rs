@@ -1,0 +1,428 @@
+//! The inputs of a join: opened, checked against the first one, and opened again when they are
+//! copied.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
+
+use super::parallel;
+use crate::container::edit::conversion;
+use crate::container::error::{Cause, ContainerError};
+use crate::container::fault::{JoinFault, LayoutFault};
+use crate::container::input::{Bytes, Input, Location};
+use crate::container::open::{OpenOptions, open};
+use crate::container::output::{Item, Output, Prepared};
+use crate::container::select::{Select, select};
+use crate::execute::Conversion;
+use crate::format::Tensor;
+use crate::index::resolve::Selection;
+use crate::shape::Order;
+use crate::source::IoMode;
+
+/// As many descriptors as all inputs together may take to stay open.
+const HELD: usize = 96;
+
+/// Files of fewer bytes are read rather than mapped, which costs more than reading them once.
+const SMALL: u64 = 1 << 20;
+
+/// As many inputs as are looked at between two checks for the first that does not fit.
+const CHUNK: usize = 4096;
+
+/// The axis along which tensors are joined; a negative one counts from the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Along {
+    /// An axis that they have (np.concatenate).
+    Existing(i64),
+    /// A new one (np.stack).
+    New(i64),
+}
+
+/// How inputs are joined.
+pub struct JoinOptions<'a> {
+    /// The axis.
+    pub along: Along,
+    /// How the inputs are opened; names or globs of the tensors that are joined, and whether the
+    /// others are kept, stand here too.
+    pub open: OpenOptions,
+    /// What is taken of a tensor of some shape before it is joined.
+    pub index: &'a (dyn Fn(&[u64]) -> Result<Selection, Cause> + Sync),
+    /// How many inputs are opened at a time.
+    pub threads: usize,
+}
+
+/// Inputs that fit together.
+pub struct Joined<'a> {
+    pub(super) options: JoinOptions<'a>,
+    pub(super) locations: &'a [Location],
+    /// The first input, pipes, and where there are few, all others.
+    pub(super) held: BTreeMap<usize, Input>,
+    /// The tensors of the output, in the order of the first input.
+    pub(super) tensors: Vec<Target>,
+}
+
+/// A tensor of the output.
+pub(super) struct Target {
+    /// Its number in the first input.
+    pub(super) number: usize,
+    /// How it is joined; `None` for a tensor that is taken once.
+    pub(super) join: Option<JoinedTensor>,
+}
+
+/// A tensor that is joined.
+pub(super) struct JoinedTensor {
+    /// The shape of the first input's, after the index, and with the new axis of a stack.
+    shape: Vec<u64>,
+    /// The axis along which it is joined.
+    axis: usize,
+    /// The length of each input along that axis; empty where all have length 1.
+    lens: Vec<u64>,
+    /// The length of the result.
+    total: u64,
+}
+
+/// What is copied of one tensor of one input.
+pub(super) struct Chosen {
+    /// The number of the tensor in its input.
+    pub(super) number: usize,
+    pub(super) selection: Selection,
+    /// Bytes that are reversed together, to have the byte order of the first input.
+    pub(super) swap_width: usize,
+    /// Its length along the joined axis.
+    len: u64,
+}
+
+impl Chosen {
+    /// Its length along the joined axis.
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+/// An input that is held, or was opened again.
+pub(super) enum Lent<'a> {
+    Held(&'a Input),
+    Again(Box<Input>),
+}
+
+impl Deref for Lent<'_> {
+    type Target = Input;
+
+    fn deref(&self) -> &Input {
+        match self {
+            Lent::Held(input) => input,
+            Lent::Again(input) => input,
+        }
+    }
+}
+
+impl<'a> Joined<'a> {
+    /// Read the headers of all inputs, and check that they fit together.
+    ///
+    /// # Errors
+    /// [`JoinFault`], for the first input that does not fit; those of [`open`].
+    pub fn open(
+        locations: &'a [Location],
+        options: JoinOptions<'a>,
+    ) -> Result<Joined<'a>, ContainerError> {
+        let location = locations.first().ok_or(JoinFault::Nothing)?;
+        if locations.iter().filter(|location| **location == Location::Stdin).count() > 1 {
+            return Err(JoinFault::StdinTwice.into());
+        }
+        let first = open(location, &options.open)?;
+        let cost = descriptors(&first);
+        let tensors = targets(&first, &options)?;
+        let mut joined = Joined { options, locations, held: BTreeMap::new(), tensors };
+        joined.held.insert(0, first);
+        let keep = locations.len().saturating_mul(cost) <= HELD;
+        joined.look_at_all(keep)?;
+        if keep && joined.held.values().map(descriptors).sum::<usize>() > HELD {
+            joined.held.retain(|&number, input| number == 0 || is_stream(input));
+        }
+        Ok(joined)
+    }
+
+    /// Look at all inputs but the first, and keep those that cannot be opened again, or all.
+    fn look_at_all(&mut self, keep: bool) -> Result<(), ContainerError> {
+        let count = self.locations.len();
+        for start in (1..count).step_by(CHUNK) {
+            let chunk = CHUNK.min(count - start);
+            let seen = parallel::each(chunk, self.options.threads, |at| {
+                let number = start + at;
+                let io = if keep { self.options.open.io } else { IoMode::Read };
+                let input = self.open_one(number, io)?;
+                let lens: Vec<u64> =
+                    self.choose(number, &input)?.iter().map(|chosen| chosen.len).collect();
+                let kept = (keep || is_stream(&input)).then(|| Box::new(input));
+                Ok::<_, ContainerError>((lens, kept))
+            })?;
+            for (at, (lens, input)) in seen.into_iter().enumerate() {
+                let joins = self.tensors.iter_mut().filter_map(|target| target.join.as_mut());
+                for (join, len) in joins.zip(lens) {
+                    join.total = join.total.checked_add(len).ok_or(LayoutFault::TooLarge)?;
+                    if join.lens.is_empty() && len == 1 {
+                        continue;
+                    }
+                    join.lens.resize(start + at, 1);
+                    join.lens.push(len);
+                }
+                if let Some(input) = input {
+                    self.held.insert(start + at, *input);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open_one(&self, number: usize, io: IoMode) -> Result<Input, ContainerError> {
+        let io = if self.options.open.io == IoMode::Auto { io } else { self.options.open.io };
+        open(&self.locations[number], &OpenOptions { io, ..self.options.open.clone() })
+    }
+
+    /// The first input, whose names and metadata the output has.
+    pub fn first(&self) -> &Input {
+        &self.held[&0]
+    }
+
+    /// The input with that number, opened again where it is not held.
+    pub(super) fn lend(&self, number: usize) -> Result<Lent<'_>, ContainerError> {
+        match self.held.get(&number) {
+            Some(input) => Ok(Lent::Held(input)),
+            None => {
+                let path = self.locations[number].path();
+                let small = path.and_then(|path| path.metadata().ok());
+                let small = small.is_some_and(|metadata| metadata.len() < SMALL);
+                let io = if small { IoMode::Read } else { IoMode::Auto };
+                Ok(Lent::Again(Box::new(self.open_one(number, io)?)))
+            }
+        }
+    }
+
+    /// The same for what is to be copied, with what is copied of each joined tensor.
+    pub(super) fn lend_checked(
+        &self,
+        number: usize,
+    ) -> Result<(Lent<'_>, Vec<Chosen>), ContainerError> {
+        let input = self.lend(number)?;
+        let chosen = self.choose(number, &input)?;
+        let joins = self.tensors.iter().filter_map(|target| target.join.as_ref());
+        if joins.zip(&chosen).any(|(join, chosen)| join.len(number) != chosen.len) {
+            return Err(ContainerError::file(&input.location, JoinFault::Changed));
+        }
+        Ok((input, chosen))
+    }
+
+    /// What is joined of an input, checked against the first one.
+    fn choose(&self, number: usize, input: &Input) -> Result<Vec<Chosen>, ContainerError> {
+        let failed = |fault: JoinFault| ContainerError::file(&input.location, fault);
+        let ours = input.find(&self.options.open.tensors)?;
+        let joins = || self.tensors.iter().filter(|target| target.join.is_some());
+        let first = &self.held[&0].contents.tensors;
+        let by_name = !self.options.open.tensors.is_empty();
+        let names: BTreeSet<_> =
+            joins().map(|target| first[target.number].name.as_deref()).collect();
+        let surplus = |&number: &usize| by_name && !names.contains(&name(input, number));
+        if let Some(surplus) = ours.iter().copied().find(surplus) {
+            let name = name(input, surplus).unwrap_or("-").to_owned();
+            return Err(failed(JoinFault::Surplus { number, name }));
+        }
+        let mut all = Vec::with_capacity(ours.len());
+        for target in joins() {
+            let (theirs, Some(join)) = (&first[target.number], &target.join) else { continue };
+            let found = match by_name {
+                true => ours.iter().copied().find(|&at| name(input, at) == theirs.name.as_deref()),
+                false => ours.first().copied(),
+            };
+            let Some(found) = found else {
+                let name = theirs.name.clone().unwrap_or_default();
+                return Err(failed(JoinFault::Missing { number, name }));
+            };
+            let several = names.len() > 1;
+            let tensor = &input.contents.tensors[found];
+            let chosen = self.fit(number, (found, tensor), (theirs, join));
+            all.push(chosen.map_err(|cause| of_tensor(input, tensor, several, cause))?);
+        }
+        Ok(all)
+    }
+
+    /// Check the dtype and the shape of a tensor against those of the first input.
+    fn fit(
+        &self,
+        number: usize,
+        (found, tensor): (usize, &Tensor),
+        (theirs, join): (&Tensor, &JoinedTensor),
+    ) -> Result<Chosen, Cause> {
+        let swap_width = match conversion(&tensor.dtype, &theirs.dtype) {
+            Ok(Conversion::SwapBytes { width }) => width,
+            Ok(_) => 1,
+            Err(_) => {
+                let (dtype, first) = (tensor.dtype.clone(), theirs.dtype.clone());
+                return Err(JoinFault::DType { number, dtype, first }.into());
+            }
+        };
+        let selection = (self.options.index)(&tensor.shape)?;
+        let (shape, ours) = (selection.shape(), &join.shape);
+        let fits = match self.options.along {
+            Along::New(_) => {
+                let mut first = ours.clone();
+                first.remove(join.axis);
+                (shape != first).then_some((first, None))
+            }
+            Along::Existing(_) => {
+                let differs = |(axis, (a, b)): (usize, (&u64, &u64))| axis != join.axis && a != b;
+                let misfit =
+                    shape.len() != ours.len() || shape.iter().zip(ours).enumerate().any(differs);
+                misfit.then(|| (ours.clone(), Some(join.axis)))
+            }
+        };
+        if let Some((first, axis)) = fits {
+            return Err(JoinFault::Shape { number, shape, first, axis }.into());
+        }
+        let len = match self.options.along {
+            Along::New(_) => 1,
+            Along::Existing(_) => shape[join.axis],
+        };
+        Ok(Chosen { number: found, selection, swap_width, len })
+    }
+
+    /// Give the tensors of the output their places.
+    ///
+    /// # Errors
+    /// [`SelectFault`](crate::container::SelectFault), and those of [`Output::prepare`];
+    /// [`JoinFault::CutsByte`].
+    pub fn prepare(&self, output: &Output) -> Result<Prepared, ContainerError> {
+        let first = self.first();
+        let patterns = self.options.open.tensors.clone();
+        let select_all = Select { patterns, keep_rest: self.options.open.rest, renames: vec![] };
+        let selected = select(first, &select_all, output)?;
+        let items = selected.iter().zip(&self.tensors).map(|(selected, target)| {
+            let tensor = selected.tensor;
+            let shape = target.join.as_ref().map_or(tensor.shape.clone(), JoinedTensor::result);
+            Item { name: &selected.name, dtype: &tensor.dtype, shape, part: tensor.part }
+        });
+        let items: Vec<Item<'_>> = items.collect();
+        let prepared = output.prepare(&items, &first.contents.metadata, first.checkpoint())?;
+        for target in &self.tensors {
+            let bits = first.contents.tensors[target.number].dtype.item_bits();
+            if let Some(join) = target.join.as_ref().filter(|_| !bits.is_multiple_of(8)) {
+                self.check_bytes(join, bits, output.options().order)?;
+            }
+        }
+        Ok(prepared)
+    }
+
+    /// Elements smaller than a byte: each row of each input must be whole bytes.
+    fn check_bytes(
+        &self,
+        join: &JoinedTensor,
+        item_bits: u64,
+        order: Order,
+    ) -> Result<(), ContainerError> {
+        let (_, inner) = join.rows_and_inner(order);
+        let cuts = |number: &usize| {
+            let bits = u128::from(join.len(*number)) * u128::from(inner) * u128::from(item_bits);
+            bits % 8 != 0
+        };
+        match (0..self.locations.len()).find(cuts) {
+            Some(number) => Err(ContainerError::file(
+                &self.locations[number],
+                JoinFault::CutsByte { number, item_bits },
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+impl JoinedTensor {
+    /// The length of an input along the joined axis.
+    pub(super) fn len(&self, number: usize) -> u64 {
+        self.lens.get(number).copied().unwrap_or(1)
+    }
+
+    /// The length of all inputs along the joined axis.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The shape of the result.
+    fn result(&self) -> Vec<u64> {
+        let mut shape = self.shape.clone();
+        shape[self.axis] = self.total;
+        shape
+    }
+
+    /// The number of rows of the result, one for each position on the axes before the joined one in
+    /// the order of the output; and how many elements each position on the joined axis has in a row.
+    pub(super) fn rows_and_inner(&self, order: Order) -> (u64, u64) {
+        let (before, after) = (&self.shape[..self.axis], &self.shape[self.axis + 1..]);
+        let (rows, inner) = if order == Order::C { (before, after) } else { (after, before) };
+        // a result without elements may have axes of any length
+        let product = |lens: &[u64]| lens.iter().fold(1u64, |all, &len| all.saturating_mul(len));
+        (product(rows), product(inner))
+    }
+}
+
+/// The tensors of the output, by what the first input holds.
+fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<Target>, ContainerError> {
+    let chosen: BTreeSet<usize> = first.find(&options.open.tensors)?.into_iter().collect();
+    let several = chosen.len() > 1;
+    let mut targets = Vec::new();
+    for (number, tensor) in first.contents.tensors.iter().enumerate() {
+        let join = if chosen.contains(&number) {
+            let join = joined_tensor(tensor, options);
+            Some(join.map_err(|cause| of_tensor(first, tensor, several, cause))?)
+        } else if options.open.rest {
+            None
+        } else {
+            continue;
+        };
+        targets.push(Target { number, join });
+    }
+    Ok(targets)
+}
+
+/// How a tensor of the first input is joined.
+fn joined_tensor(tensor: &Tensor, options: &JoinOptions<'_>) -> Result<JoinedTensor, Cause> {
+    let mut shape = (options.index)(&tensor.shape)?.shape();
+    let (asked, ndim) = match options.along {
+        Along::Existing(_) if shape.is_empty() => return Err(JoinFault::NoAxes.into()),
+        Along::Existing(axis) => (axis, shape.len()),
+        Along::New(axis) => (axis, shape.len() + 1),
+    };
+    let from_end = if asked < 0 { asked.checked_add(ndim as i64) } else { Some(asked) };
+    let axis = from_end.and_then(|axis| usize::try_from(axis).ok()).filter(|&axis| axis < ndim);
+    let axis = axis.ok_or(JoinFault::Axis { axis: asked, ndim })?;
+    if let Along::New(_) = options.along {
+        shape.insert(axis, 1);
+    }
+    let total = shape[axis];
+    let lens = if total == 1 { vec![] } else { vec![total] };
+    Ok(JoinedTensor { shape, axis, lens, total })
+}
+
+/// The error of a tensor of an input.
+pub(super) fn of_tensor(
+    input: &Input,
+    tensor: &Tensor,
+    several: bool,
+    cause: Cause,
+) -> ContainerError {
+    let error = ContainerError::file(&input.location, cause);
+    match &tensor.name {
+        Some(name) if several => error.of_tensor(name),
+        _ => error,
+    }
+}
+
+fn name(input: &Input, number: usize) -> Option<&str> {
+    input.contents.tensors[number].name.as_deref()
+}
+
+/// Whether an input can be read only once.
+pub(super) fn is_stream(input: &Input) -> bool {
+    matches!(input.bytes, Bytes::Stream(_)) || input.location == Location::Stdin
+}
+
+/// The descriptors that an input takes: a file, or several, and one for each inflated member.
+pub(super) fn descriptors(input: &Input) -> usize {
+    let shards = input.checkpoint().map_or(0, |checkpoint| checkpoint.index.files.len());
+    1 + shards + input.deflated.len()
+}

@@ -1,0 +1,343 @@
+//! Tensors side by side in one output: what np.concatenate and np.stack make.
+//!
+//! Along the joined axis the output has a number of *rows*, one for each position on the axes
+//! before that axis (a single row where it is the outermost). A row of the output holds a row of
+//! each part, in order:
+//!
+//! ```text
+//!   part a    aaa aaa         row 0       row 1
+//!   part b    bb bb      ──►  aaa bb c    aaa bb c
+//!   part c    c c
+//! ```
+//!
+//! A part is any strided [`Runs`]: its dense bytes are its rows, one after the other. A [`Join`]
+//! cuts the *output* into pieces and fills each from all parts that it touches, so that what is
+//! written is long however short the rows of the parts are. Its rows may be a stretch of longer
+//! ones: more parts than can be open at a time are joined by several, one beside the other.
+//!
+//! ```
+//! use tslice::execute::{Conversion, Pieces};
+//! use tslice::join::{Join, Part};
+//! use tslice::runs::Runs;
+//! use tslice::source::MemorySource;
+//! let part = |offset, run| Part { runs: Runs { offset, axes: vec![], run }, swap_width: 1 };
+//! let join = Join::new(vec![part(0, 6), part(6, 4)], 2, 5, 1);
+//! let mut out = [0; 10];
+//! let source = MemorySource(b"abcdefghij".to_vec());
+//! join.fill(0, &source, &mut Vec::new(), &mut out)?;
+//! assert_eq!(&out, b"abcghdefij");
+//! # Ok::<(), tslice::execute::FillError>(())
+//! ```
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use crate::execute::pack::{pack, swap_bytes};
+use crate::execute::unpack::unpack;
+use crate::execute::{FillError, Pieces, read_runs};
+use crate::plan::{OutputRows, PIECE_BYTES};
+use crate::runs::{Axis, Runs, coalesce};
+use crate::source::Source;
+
+/// What opening a part costs, as so many bytes that could be copied meanwhile.
+const OPEN_BYTES: u64 = 64 << 10;
+
+/// About how many parts a piece may touch, so that parts are opened by several workers.
+const PARTS: u64 = 8;
+
+/// Rows of at least this many bytes are read to their places one by one, shorter ones together.
+const LONG_ROW: u64 = 4 << 10;
+
+/// A tensor that is joined with others.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Its bytes in the source, whose dense order is that of the output.
+    pub runs: Runs,
+    /// Bytes that are reversed together, where its byte order is not that of the other parts; else
+    /// 1.
+    pub swap_width: usize,
+}
+
+/// Neighbouring parts of a joined tensor, as [`Pieces`].
+#[derive(Debug)]
+pub struct Join {
+    parts: Vec<Part>,
+    /// Where each part begins in a row, and the end of the last one, in bytes.
+    starts: Vec<u64>,
+    rows: u64,
+    row_stride: u64,
+    partition: Partition,
+    /// Buffers that no worker uses at the moment.
+    buffers: Mutex<Vec<Vec<u8>>>,
+}
+
+/// How the output is divided into pieces.
+#[derive(Clone, Copy, Debug)]
+enum Partition {
+    /// So many whole rows at a time.
+    Rows(u64),
+    /// So many bytes of one row at a time.
+    Bytes(u64),
+}
+
+impl Join {
+    /// Put parts of `rows` rows each beside each other, in rows of the output that begin
+    /// `row_stride` bytes apart. No piece divides `unit` bytes, nor those that are swapped.
+    ///
+    /// The dense bytes of each part must be a multiple of `rows`. Pieces come in the order of the
+    /// output where `row_stride` is the length of a row, and where there is one row.
+    pub fn new(parts: Vec<Part>, rows: u64, row_stride: u64, unit: u64) -> Join {
+        let mut starts = vec![0];
+        let mut kept = Vec::with_capacity(parts.len());
+        let mut unit = unit.max(1);
+        for part in parts.into_iter().filter(|part| part.runs.bytes() > 0) {
+            let row = part.runs.bytes() / rows.max(1);
+            starts.push(starts[kept.len()] + row);
+            unit = unit.max(part.swap_width as u64);
+            kept.push(Part { runs: part.runs.coalesced(), ..part });
+        }
+        let row = starts[kept.len()];
+        let piece = match rows {
+            // as many pieces as it takes for all workers to open files
+            1 => (row / (kept.len() as u64).max(1) * PARTS).clamp(1, PIECE_BYTES),
+            _ => PIECE_BYTES,
+        };
+        let partition = match piece.checked_div(row) {
+            Some(0) => Partition::Bytes((piece / unit * unit).max(unit)),
+            Some(count) => Partition::Rows(count),
+            None => Partition::Rows(1),
+        };
+        Join { parts: kept, starts, rows, row_stride, partition, buffers: Mutex::default() }
+    }
+
+    /// Bytes of all parts in one row.
+    fn row_bytes(&self) -> u64 {
+        self.starts[self.parts.len()]
+    }
+
+    /// Fill `out` with a range of the dense bytes of a part.
+    fn read(
+        &self,
+        part: &Part,
+        range: Range<u64>,
+        source: &dyn Source,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), FillError> {
+        let mut rest = &mut *out;
+        part.runs.split(range, &mut |runs| {
+            let (now, later) = std::mem::take(&mut rest).split_at_mut(runs.bytes() as usize);
+            rest = later;
+            read_runs(&runs, source, scratch, now)
+        })?;
+        swap_bytes(out, part.swap_width);
+        Ok(())
+    }
+
+    /// Fill `out` with a range of the bytes of one row.
+    fn fill_range(
+        &self,
+        row: u64,
+        range: Range<u64>,
+        source: &dyn Source,
+        scratch: &mut Vec<u8>,
+        mut out: &mut [u8],
+    ) -> Result<(), FillError> {
+        let mut number = self.starts.partition_point(|&start| start <= range.start) - 1;
+        let mut at = range.start;
+        while at < range.end {
+            let (start, end) = (self.starts[number], self.starts[number + 1]);
+            let until = end.min(range.end);
+            let (now, later) = out.split_at_mut((until - at) as usize);
+            out = later;
+            let first = row * (end - start) + (at - start);
+            let range = first..first + (until - at);
+            self.read(&self.parts[number], range, source, scratch, now)?;
+            (at, number) = (until, number + 1);
+        }
+        Ok(())
+    }
+
+    /// Fill `out` with whole rows, each part's at once: to a buffer, and from there to their places.
+    fn fill_rows(
+        &self,
+        rows: Range<u64>,
+        source: &dyn Source,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), FillError> {
+        let count = (rows.end - rows.start) as usize;
+        let row_bytes = self.row_bytes() as usize;
+        let lens = || self.starts.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
+        let first = self.starts[1] as usize;
+        let equal = lens().all(|len| len == first);
+        let mut buffer = self.buffer();
+        let needed = lens().max().unwrap_or(0) * count;
+        let needed = if equal { out.len() } else { needed };
+        if buffer.len() < needed {
+            buffer.resize(needed, 0);
+        }
+        let of_rows = |len: usize| rows.start * len as u64..rows.end * len as u64;
+        if equal {
+            let blocks = buffer[..out.len()].chunks_exact_mut(first * count);
+            for (part, block) in self.parts.iter().zip(blocks) {
+                self.read(part, of_rows(first), source, scratch, block)?;
+            }
+            let block = (first * count) as i64;
+            let axes = [
+                Axis { len: count as u64, stride: first as i64 },
+                Axis { len: self.parts.len() as u64, stride: block },
+            ];
+            let (axes, run) = coalesce(&axes, first as u64);
+            pack(&axes, run, &buffer, 0, out);
+        } else {
+            for ((part, len), &start) in self.parts.iter().zip(lens()).zip(&self.starts) {
+                let block = &mut buffer[..len * count];
+                self.read(part, of_rows(len), source, scratch, block)?;
+                let cells = Cell::from_mut(&mut *out).as_slice_of_cells();
+                let axes = [Axis { len: count as u64, stride: row_bytes as i64 }];
+                unpack(&axes, len as u64, block, cells, start as usize);
+            }
+        }
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+        Ok(())
+    }
+
+    fn buffer(&self) -> Vec<u8> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+}
+
+impl Pieces for Join {
+    fn bytes(&self) -> u64 {
+        self.rows * self.row_bytes()
+    }
+
+    fn count(&self) -> u64 {
+        match self.partition {
+            _ if self.bytes() == 0 => 0,
+            Partition::Rows(most) => self.rows.div_ceil(most),
+            Partition::Bytes(most) => self.rows * self.row_bytes().div_ceil(most),
+        }
+    }
+
+    fn output(&self, number: u64) -> OutputRows {
+        let (row_bytes, row_stride) = (self.row_bytes(), self.row_stride);
+        match self.partition {
+            Partition::Rows(most) => {
+                let first = number * most;
+                let rows = most.min(self.rows - first);
+                if row_bytes == row_stride {
+                    return OutputRows::range(first * row_stride, rows * row_bytes);
+                }
+                OutputRows { offset: first * row_stride, rows, row_bytes, row_stride }
+            }
+            Partition::Bytes(most) => {
+                let in_row = row_bytes.div_ceil(most);
+                let start = number % in_row * most;
+                let offset = number / in_row * row_stride + start;
+                OutputRows::range(offset, most.min(row_bytes - start))
+            }
+        }
+    }
+
+    fn fill(
+        &self,
+        number: u64,
+        source: &dyn Source,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), FillError> {
+        match (self.partition, self.parts.as_slice()) {
+            (Partition::Bytes(most), _) => {
+                let in_row = self.row_bytes().div_ceil(most);
+                let start = number % in_row * most;
+                let range = start..start + out.len() as u64;
+                self.fill_range(number / in_row, range, source, scratch, out)
+            }
+            (Partition::Rows(most), [only]) => {
+                let start = number * most * self.row_bytes();
+                self.read(only, start..start + out.len() as u64, source, scratch, out)
+            }
+            (Partition::Rows(most), parts) => {
+                let rows = number * most..self.rows.min((number + 1) * most);
+                if self.row_bytes() < LONG_ROW * parts.len() as u64 {
+                    return self.fill_rows(rows, source, scratch, out);
+                }
+                for (row, out) in rows.zip(out.chunks_exact_mut(self.row_bytes() as usize)) {
+                    self.fill_range(row, 0..self.row_bytes(), source, scratch, out)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn work(&self) -> u64 {
+        self.bytes() + self.parts.len() as u64 * OPEN_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::source::MemorySource;
+
+    proptest! {
+        /// Parts of random row lengths, some swapped, some read backwards: against nested loops.
+        #[test]
+        fn rows_stand_side_by_side(
+            lens in prop::collection::vec((0u64..5, any::<bool>(), any::<bool>()), 1..7),
+            wide in prop_oneof![Just(1u64), Just(40), Just(3000)],
+            rows in 0u64..40,
+            gap in 0u64..3,
+        ) {
+            let unit = 2;
+            let (mut bytes, mut parts, mut expected) = (Vec::new(), Vec::new(), vec![Vec::new(); rows as usize]);
+            for &(len, swapped, backwards) in &lens {
+                let row = len * unit * wide;
+                let offset = bytes.len() as i64;
+                let made: Vec<u8> = (0..row * rows).map(|at| (at * 7 + at / 256 + len) as u8).collect();
+                bytes.extend(&made);
+                let axis = match backwards && rows > 0 {
+                    true => (offset + (row * (rows - 1)) as i64, -(row as i64)),
+                    false => (offset, row as i64),
+                };
+                let axes = vec![Axis { len: rows, stride: axis.1 }];
+                let swap_width = if swapped { unit as usize } else { 1 };
+                parts.push(Part { runs: Runs { offset: axis.0, axes, run: row }, swap_width });
+                for (number, expected) in expected.iter_mut().enumerate() {
+                    let from = if backwards { rows as usize - 1 - number } else { number };
+                    let mut one = made[from * row as usize..][..row as usize].to_vec();
+                    swap_bytes(&mut one, swap_width);
+                    expected.extend(one);
+                }
+            }
+            let row_bytes = expected.first().map_or(0, Vec::len) as u64;
+            let row_stride = row_bytes + gap;
+            let join = Join::new(parts, rows, row_stride, unit);
+            let mut out = vec![0xaa; (rows * row_stride) as usize];
+            let (source, mut scratch) = (MemorySource(bytes), Vec::new());
+            let mut ends = 0;
+            for number in 0..join.count() {
+                let to = join.output(number);
+                prop_assert!(to.row_bytes % unit == 0);
+                prop_assert!(gap > 0 && rows > 1 || to.offset == ends);
+                ends = to.offset + to.bytes();
+                let mut piece = vec![0; to.bytes() as usize];
+                join.fill(number, &source, &mut scratch, &mut piece).unwrap();
+                for (row, piece) in piece.chunks_exact(to.row_bytes as usize).enumerate() {
+                    let at = (to.offset + row as u64 * to.row_stride) as usize;
+                    out[at..at + piece.len()].copy_from_slice(piece);
+                }
+            }
+            let mut wanted = vec![0xaa; out.len()];
+            for (number, row) in expected.iter().enumerate() {
+                wanted[number * row_stride as usize..][..row.len()].copy_from_slice(row);
+            }
+            prop_assert!(out == wanted);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! An unnamed file in `TMPDIR`, for bytes that come in another order than an output takes them.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use super::{Sink, SinkError, WriteOrder};
+
+/// A temporary file that takes bytes in any order. It vanishes with the last handle on it.
+#[derive(Debug)]
+pub struct ScratchSink(File);
+
+impl ScratchSink {
+    /// Create the file; also returns a handle to read it by.
+    ///
+    /// # Errors
+    /// [`SinkError::Os`].
+    pub fn new() -> Result<(ScratchSink, File), SinkError> {
+        let failed = SinkError::os("a temporary file cannot be created");
+        let file = tempfile::tempfile().map_err(&failed)?;
+        let reader = file.try_clone().map_err(&failed)?;
+        Ok((ScratchSink(file), reader))
+    }
+}
+
+impl Sink for ScratchSink {
+    fn order(&self) -> WriteOrder {
+        WriteOrder::Any
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        let written = self.0.write_all_at(bytes, offset);
+        written.map_err(SinkError::os("a temporary file cannot be written"))
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+        Ok(())
+    }
+}

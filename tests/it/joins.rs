@@ -1,0 +1,207 @@
+//! `tslice concat` and `tslice stack`. What they make of random arrays is held against NumPy in
+//! `tests/python/joins_differential.py`.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::inputs::{F32, I32, U8, npy_header, write_npy, write_safetensors};
+use crate::program::{bash, tslice};
+
+/// A folder with `a.npy` (2 x 3), `b.npy` (2 x 2) and `c.npy` (2 x 3) of bytes that count up.
+fn folder() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    write_npy(&dir.path().join("a.npy"), &U8, &[2, 3], &[0, 1, 2, 3, 4, 5]);
+    write_npy(&dir.path().join("b.npy"), &U8, &[2, 2], &[6, 7, 8, 9]);
+    write_npy(&dir.path().join("c.npy"), &U8, &[2, 3], &[10, 11, 12, 13, 14, 15]);
+    dir
+}
+
+fn npy(shape: &[u64], data: &[u8]) -> Vec<u8> {
+    [&npy_header(&U8, shape), data].concat()
+}
+
+#[test]
+fn files_are_joined_along_any_axis() {
+    let dir = folder();
+    let run = |args: &[&str], expected: Vec<u8>| {
+        tslice(dir.path(), args).assert().success().stderr("").stdout(expected);
+    };
+    let outer = npy(&[4, 3], &[0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 14, 15]);
+    run(&["concat", "a.npy", "c.npy"], outer.clone());
+    run(&["concat", "a.npy", "c.npy", "--axis", "-2", "-o", "-"], outer);
+    let inner = npy(&[2, 5], &[0, 1, 2, 6, 7, 3, 4, 5, 8, 9]);
+    run(&["concat", "a.npy", "b.npy", "--axis", "1"], inner);
+    let stacked = npy(&[2, 3, 2], &[0, 10, 1, 11, 2, 12, 3, 13, 4, 14, 5, 15]);
+    run(&["stack", "a.npy", "c.npy", "--axis", "-1"], stacked);
+    let indexed = npy(&[2, 2], &[4, 3, 14, 13]);
+    run(&["stack", "a.npy", "c.npy", "--index", "1, -2::-1"], indexed);
+}
+
+/// The same, where the order of the bytes is not that of the inputs.
+#[test]
+fn what_alternates_in_a_stream_is_put_together_first() {
+    let dir = folder();
+    let listed = npy(&[2, 4], &[2, 0, 7, 6, 5, 3, 9, 8]);
+    let args = ["concat", "a.npy", "b.npy", "--axis", "1", "--index", "[:, [-1, 0]]"];
+    tslice(dir.path(), &args).assert().success().stderr("").stdout(listed.clone());
+    tslice(dir.path(), &[&args[..], &["-o", "out.npy"]].concat()).assert().success();
+    assert_eq!(fs::read(dir.path().join("out.npy")).unwrap(), listed);
+}
+
+#[test]
+fn any_number_of_files_is_joined_with_few_descriptors() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut expected = Vec::new();
+    for number in 0..700u16 {
+        let row = [number.to_le_bytes(), (number + 1).to_le_bytes()].concat();
+        write_npy(&dir.path().join(format!("{number:04}.npy")), &U8, &[2, 2], &row);
+        expected.push(row);
+    }
+    let names = "printf '%s\\0' 0*.npy";
+    let line = format!(
+        "ulimit -n 150; {names} | tslice concat --files-from - -0 -j 3 -o outer.npy &&
+         {names} | tslice concat --files-from=- -0 --axis 1 -o inner.npy &&
+         {names} | tslice concat --files-from=- -0 --axis 1 > stream.npy"
+    );
+    let done = bash(dir.path(), &line).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let read = |name: &str| fs::read(dir.path().join(name)).unwrap();
+    assert_eq!(read("outer.npy"), npy(&[1400, 2], &expected.concat()));
+    let half = |from: usize| expected.iter().flat_map(move |row| row[from..from + 2].to_vec());
+    let inner = npy(&[2, 1400], &half(0).chain(half(2)).collect::<Vec<_>>());
+    assert_eq!(read("inner.npy"), inner);
+    assert_eq!(read("stream.npy"), inner);
+}
+
+#[test]
+fn a_pipe_is_one_of_the_inputs() {
+    let dir = folder();
+    let pipe = fs::read(dir.path().join("b.npy")).unwrap();
+    let inner = npy(&[2, 5], &[0, 1, 2, 6, 7, 3, 4, 5, 8, 9]);
+    tslice(dir.path(), &["concat", "a.npy", "-", "--axis", "1"])
+        .write_stdin(pipe.clone())
+        .assert()
+        .success()
+        .stdout(inner);
+    let outer = npy(&[4, 2], &[6, 7, 8, 9, 6, 7, 8, 9]);
+    tslice(dir.path(), &["concat", "-", "b.npy"]).write_stdin(pipe.clone()).assert().stdout(outer);
+    // one that ends too early leaves nothing
+    tslice(dir.path(), &["concat", "a.npy", "-", "--axis", "1", "-o", "out.npy"])
+        .write_stdin(&pipe[..pipe.len() - 1])
+        .assert()
+        .code(1);
+    assert!(!dir.path().join("out.npy").exists());
+}
+
+/// A shard of a checkpoint cut in two: `q` (2 x 2) of its own bytes, `norm` the same everywhere.
+fn write_shard(path: &Path, q: [u8; 4], norm: [u8; 2]) {
+    let header = concat!(
+        r#"{"__metadata__":{"format":"pt"},"#,
+        r#""norm":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"#,
+        r#""layers.0.q":{"dtype":"U8","shape":[2,2],"data_offsets":[2,6]}}"#
+    );
+    write_safetensors(path, header, &[&norm[..], &q[..]].concat());
+}
+
+#[test]
+fn shards_become_one_checkpoint() {
+    let dir = tempfile::tempdir().unwrap();
+    write_shard(&dir.path().join("0.safetensors"), [1, 2, 3, 4], [8, 9]);
+    write_shard(&dir.path().join("1.safetensors"), [5, 6, 7, 8], [8, 9]);
+    write_shard(&dir.path().join("2.safetensors"), [5, 6, 7, 8], [8, 7]);
+    let join = |second: &str| {
+        let args = ["concat", "0.safetensors", second, "-t", "*.q", "--axis", "1", "--keep-rest"];
+        tslice(dir.path(), &[&args[..], &["-o", "out.safetensors"]].concat()).assert()
+    };
+    join("1.safetensors").success().stdout("").stderr("");
+    let bytes = fs::read(dir.path().join("out.safetensors")).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let q = file.tensor("layers.0.q").unwrap();
+    assert_eq!((q.shape(), q.data()), (&[2, 4][..], &[1, 2, 5, 6, 3, 4, 7, 8][..]));
+    assert_eq!(file.tensor("norm").unwrap().data(), [8, 9]);
+    fs::remove_file(dir.path().join("out.safetensors")).unwrap();
+    join("2.safetensors").code(1).stderr(
+        "tslice: 2.safetensors: tensor \"norm\": input 1 has other bytes than input 0, so that it \
+         cannot be taken once\n",
+    );
+    assert!(!dir.path().join("out.safetensors").exists());
+}
+
+#[test]
+fn what_does_not_fit_is_named() {
+    let dir = folder();
+    write_npy(&dir.path().join("int.npy"), &I32, &[2, 3], &[0; 24]);
+    write_npy(&dir.path().join("float.npy"), &F32, &[2, 3], &[0; 24]);
+    write_npy(&dir.path().join("scalar.npy"), &U8, &[], &[7]);
+    fs::write(dir.path().join("empty.txt"), "").unwrap();
+    fs::write(dir.path().join("gap.txt"), "a.npy\n\nb.npy\n").unwrap();
+    let fails = |args: &[&str], code, stderr: &'static str| {
+        let args = [args, &["-o", "out.npy"]].concat();
+        tslice(dir.path(), &args).assert().code(code).stdout("").stderr(stderr);
+    };
+    fails(
+        &["concat", "a.npy", "c.npy", "b.npy"],
+        1,
+        "tslice: b.npy: input 2 has shape (2, 2), which does not fit shape (2, 3) of input 0: they \
+         may differ along axis 0 only\n",
+    );
+    fails(
+        &["stack", "a.npy", "b.npy"],
+        1,
+        "tslice: b.npy: input 1 has shape (2, 2), which does not fit shape (2, 3) of input 0: they \
+         must be equal\n",
+    );
+    fails(
+        &["concat", "a.npy", "scalar.npy"],
+        1,
+        "tslice: scalar.npy: input 1 has shape (), which does not fit shape (2, 3) of input 0: they \
+         need as many axes\n",
+    );
+    fails(
+        &["concat", "int.npy", "int.npy", "float.npy"],
+        1,
+        "tslice: float.npy: input 2 has dtype float32, input 0 has int32\n",
+    );
+    fails(
+        &["concat", "scalar.npy"],
+        1,
+        "tslice: scalar.npy: zero-dimensional arrays cannot be concatenated\n\
+         hint: `tslice stack` joins along a new axis\n",
+    );
+    fails(
+        &["concat", "a.npy", "--axis", "-3"],
+        1,
+        "tslice: a.npy: axis -3 is out of bounds for array of dimension 2\n",
+    );
+    fails(
+        &["concat", "a.npy", "b.npy", "--axis", "1", "--index", "[:, 2:, 0]"],
+        1,
+        "tslice: a.npy: too many indices for array: array is 2-dimensional, but 3 were indexed\n  \
+         [:, 2:, 0]\n          ^\n",
+    );
+    fails(
+        &["concat", "a.npy", "b.npy", "--axis", "1", "--index", "[:, 2]"],
+        1,
+        "tslice: a.npy: axis 1 is out of bounds for array of dimension 1\n",
+    );
+    fails(
+        &["stack", "a.npy", "b.npy", "--index", "[:, 2]"],
+        1,
+        "tslice: b.npy: index 2 is out of bounds for axis 1 with size 2\n  [:, 2]\n      ^\n",
+    );
+    fails(&["concat", "-", "-"], 2, "tslice: standard input can be only one of the inputs\n");
+    fails(
+        &["concat", "--files-from", "empty.txt"],
+        1,
+        "tslice: empty.txt: no input is named in it\n",
+    );
+    fails(&["concat", "--files-from", "gap.txt"], 1, "tslice: gap.txt: line 2 is empty\n");
+    fails(
+        &["concat", "a.npy", "missing.npy", "b.npy"],
+        1,
+        "tslice: missing.npy: No such file or directory\n",
+    );
+    assert!(!dir.path().join("out.npy").exists());
+}

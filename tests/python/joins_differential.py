@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""Differential test: `tslice concat` and `tslice stack` against live NumPy.
+
+    python tests/python/joins_differential.py --bin target/debug/tslice --count 1500 --seed 1
+
+A case is a list of random arrays in files of any format, of one dtype but for the byte order, that
+are joined along a random axis. The output must hold what np.concatenate and np.stack make of them,
+in the byte order of the first; what they refuse must be refused, and leave no file.
+
+A case is a function of (seed, number): `--only NUMBER` runs one again, `--keep` leaves its files.
+"""
+
+import io
+import random
+import sys
+import zipfile
+
+import numpy as np
+
+import harness
+from cases import Case, common_options
+from formats import read_safetensors, safetensors_file
+from harness import Failure
+from random_indices import random_items, spell, spell_item
+from random_tensors import FROM_CODE, npy_header, random_bytes, random_dtype, start_worker
+
+DTYPES = ["?", "i1", "<i2", ">i2", "<f4", "<f4", ">f4", "<f8", ">f8", "<c8", ">c16", "S3", "<U2", ">U2", "V5",
+          "<M8[s]", ">M8[s]"]
+
+
+def array_of(rng, shape, dtype, order="C"):
+    count = int(np.prod(shape, dtype=object)) if shape else 1
+    data = random_bytes(rng, min(count * dtype.itemsize, 1 << 20))
+    data = (data * (count * dtype.itemsize // (1 << 20) + 1))[: count * dtype.itemsize]
+    if dtype == np.dtype("?"):
+        data = bytes(byte & 1 for byte in data)
+    return np.ndarray(shape, dtype, data, order=order)
+
+
+def other_order(rng, dtype):
+    """The dtype in either byte order, where that is one thing."""
+    if dtype.names is not None or dtype.kind == "V" or rng.random() < 0.7:
+        return dtype
+    return dtype.newbyteorder(rng.choice("<>"))
+
+
+def raw(array):
+    """The elements as bytes, so that NumPy copies the padding of a structure too."""
+    itemsize = array.dtype.itemsize
+    return array.view("V%d" % itemsize) if itemsize else np.ndarray(array.shape, np.dtype([]))
+
+
+def little(array):
+    return array.astype(array.dtype.newbyteorder("<")) if array.dtype.names is None else array
+
+
+def code_of(dtype):
+    return FROM_CODE.get(dtype.newbyteorder("<").str[1:]) if dtype.names is None and dtype.kind != "V" else None
+
+
+def write(case, name, array, kind, tensor="w"):
+    """Writes a file that holds the array, in C or Fortran order where the format has them."""
+    if kind == "npy":
+        order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+        header, _ = npy_header(array.shape, array.dtype, order)
+        case.write(name, header + raw(array).tobytes(order))
+    elif kind in ("npz", "npz-deflated"):
+        with open(case.path(name), "wb") as file:
+            (np.savez if kind == "npz" else np.savez_compressed)(file, **{tensor: array})
+    else:
+        tensors = {tensor: (code_of(array.dtype), array.shape, little(array).tobytes())}
+        with open(case.path(name), "wb") as file:
+            file.write(safetensors_file(tensors))
+
+
+def check_output(case, blob, extension, expected, order):
+    """The bytes of an output hold the array."""
+    if extension == "npy":
+        found = np.load(io.BytesIO(blob))
+    elif extension == "npz":
+        with zipfile.ZipFile(io.BytesIO(blob)) as archive:
+            (name,) = archive.namelist()
+            blob = archive.read(name)
+        found = np.load(io.BytesIO(blob))
+    elif extension == "safetensors":
+        ((code, shape, data),) = read_safetensors(blob)[0].values()
+        if list(shape) != list(expected.shape) or data != little(expected).tobytes():
+            raise Failure(f"safetensors: {shape}, expected {expected.shape}, or other bytes")
+        return
+    else:
+        if blob != raw(expected).tobytes(order):
+            raise Failure("other bytes")
+        return
+    if found.shape != expected.shape:
+        raise Failure(f"shape {found.shape}, expected {expected.shape}")
+    if found.dtype != expected.dtype:
+        raise Failure(f"dtype {found.dtype}, expected {expected.dtype}")
+    data = raw(expected).tobytes(order)
+    if blob[len(blob) - len(data):] != data:
+        raise Failure("other elements")
+    if found.ndim > 1 and found.size > 1 and order == "F" and not found.flags.f_contiguous:
+        raise Failure("not in Fortran order")
+
+
+def random_shapes(rng, stack):
+    ndim = rng.choice([0, 1, 1, 2, 2, 3, 3, 4, 5] if stack else [1, 1, 2, 2, 3, 3, 4, 5])
+    shape = [rng.choice([1, 2, 3, 4, 5, 7, 9]) for _ in range(ndim)]
+    if rng.random() < 0.1:
+        shape = [rng.choice([40, 129, 300]) if rng.random() < 0.5 else n for n in shape]
+        while np.prod(shape) > 60_000:
+            shape[shape.index(max(shape))] = 2
+    if ndim and rng.random() < 0.06:
+        shape[rng.randrange(ndim)] = 0
+    axis = rng.randrange(ndim + stack)
+    count = rng.choice([1, 2, 2, 3, 3, 4, 5, 8, 120])
+    if count == 120:
+        shape = [min(n, 4) for n in shape]
+    shapes = []
+    for _ in range(count):
+        one = list(shape)
+        if not stack and rng.random() < 0.7:
+            one[axis] = rng.choice([0, 1, 2, 3, 6, 50 if count < 9 else 4])
+        shapes.append(tuple(one))
+    return shapes, axis
+
+
+def join_case(case):
+    rng = case.rng
+    stack = rng.random() < 0.4
+    command = "stack" if stack else "concat"
+    shapes, axis = random_shapes(rng, stack)
+    dtype = random_dtype(rng) if rng.random() < 0.25 else np.dtype(rng.choice(DTYPES))
+    arrays, names, kinds = [], [], []
+    for number, shape in enumerate(shapes):
+        array = array_of(rng, shape, other_order(rng, dtype), rng.choice("CCF"))
+        kind = rng.choice(["npy", "npy", "npy", "npz", "npz-deflated", "safetensors"])
+        if dtype.names is not None or (kind == "safetensors" and code_of(dtype) is None):
+            kind = "npy"
+        if kind == "safetensors" and dtype.kind not in "S":
+            array = np.ascontiguousarray(little(array)).reshape(shape)
+        arrays.append(array)
+        kinds.append(kind)
+        names.append(f"{number}.bin")
+    statuses, wrong = (0,), rng.random()
+    if wrong < 0.04 and len(arrays) > 1 and dtype.names is None and dtype.kind in "fiu":
+        at = rng.randrange(1, len(arrays))
+        arrays[at], kinds[at] = array_of(rng, shapes[at], np.dtype("i8" if dtype.itemsize != 8 else "i4")), "npy"
+        statuses = (1,)
+    elif wrong < 0.08 and len(arrays) > 1:
+        at = rng.randrange(1, len(arrays))
+        arrays[at] = array_of(rng, shapes[at] + (1,) if rng.random() < 0.5 else tuple(n + 1 for n in shapes[at]),
+                              arrays[at].dtype)
+        bad = np.concatenate if not stack else np.stack
+        try:
+            bad([np.zeros(a.shape, "?") for a in arrays], axis)
+        except ValueError:
+            statuses = (1,)
+    items = ()
+    if rng.random() < 0.25 and len({a.shape for a in arrays}) == 1:
+        items = tuple(random_items(rng, arrays[0].shape))
+    index = items if Ellipsis in items else items + (Ellipsis,)
+    for name, array, kind in zip(names, arrays, kinds):
+        write(case, name, array, kind)
+    if statuses == (0,):
+        ndim = arrays[0][index].ndim
+        if items and (ndim == 0 and not stack):
+            statuses = (1,)
+        elif items:
+            axis = rng.randrange(ndim + stack)
+    if rng.random() < 0.03:
+        axis, statuses = 9, (1,)
+    elif rng.random() < 0.3 and statuses == (0,):
+        axis -= arrays[0][index].ndim + stack
+    extension = rng.choice(["npy", "npy", "npy", "npz", "bin", "safetensors"])
+    if extension == "safetensors" and code_of(arrays[0].dtype) is None:
+        extension = "npy"
+    order = rng.choice("CCF") if extension != "safetensors" else "C"
+    args = [] if axis == 0 and rng.random() < 0.5 else rng.choice([["--axis", str(axis)], [f"--axis={axis}"]])
+    args = args + (["--order", order] if order == "F" or rng.random() < 0.1 else [])
+    if items:
+        args += ["--index", spell(rng, [spell_item(rng, item, lambda: "") for item in items])]
+    args += [option for group in common_options(rng, True) for option in group]
+    if extension == "npz" and rng.random() < 0.5:
+        args += ["--deflate"]
+    expected = None
+    if statuses == (0,):
+        taken = [array[index] for array in arrays]
+        first = taken[0].dtype if kinds[0] != "safetensors" else taken[0].dtype.newbyteorder("<")
+        join = np.stack if stack else np.concatenate
+        joined = join([raw(swapped(array, first)) for array in taken], axis)
+        expected = np.ndarray(joined.shape, first, np.ascontiguousarray(joined).tobytes())
+    ways = {}
+    inputs = list(names)
+    way = rng.choice(["names", "names", "names", "list", "null", "pipe"])
+    if way == "pipe":
+        at = rng.randrange(len(names))
+        inputs[at] = "-"
+        with open(case.path(names[at]), "rb") as file:
+            ways = {"stdin": names[at], "pipe_in": file.read()} if rng.random() < 0.7 else {"stdin": names[at]}
+        if "pipe_in" in ways and "mmap" in " ".join(args):
+            inputs, ways = list(names), {}
+    extra = set()
+    if way in ("list", "null"):
+        end = b"\n" if way == "list" else b"\0"
+        blob = end.join(name.encode() for name in names) + (end if rng.random() < 0.8 else b"")
+        args += ["-0"] if way == "null" else []
+        if rng.random() < 0.5:
+            case.write("names", blob)
+            extra.add("names")
+            args += ["--files-from", "names"]
+        else:
+            case.write("names", blob)
+            extra.add("names")
+            args += ["--files-from=-"]
+            ways = {"stdin": "names"}
+        inputs = []
+    out = rng.choice(["file", "file", "stdout"])
+    if out == "file":
+        args += ["-o", "out." + extension]
+    elif extension != "npy":
+        args += ["--to", "raw" if extension == "bin" else extension]
+    status, printed, err = case.run([command, *inputs, *args], **ways)
+    there = set(names) | extra
+    if statuses == (0,):
+        if status != 0 or err:
+            raise Failure(f"exit status {status} with {err!r}, expected 0 and no message")
+        case.check_names(there | ({"out." + extension} if out == "file" else set()))
+        if out == "file":
+            with open(case.path("out." + extension), "rb") as file:
+                printed = file.read()
+        check_output(case, printed, extension, expected, order)
+    else:
+        case.check_error(status, err, statuses)
+        case.check_names(there)
+        if printed:
+            raise Failure("something was printed")
+
+
+def swapped(array, dtype):
+    """The same values in the byte order of another dtype, bit for bit."""
+    return array if array.dtype == dtype or not dtype.itemsize else array.byteswap().view(dtype)
+
+
+def one(job):
+    options, number = job
+    rng = random.Random(f"joins {options.seed}/{number}")
+    return harness.run_case(Case(rng), join_case, number, options.keep)
+
+
+def main():
+    options = harness.case_parser("tslice concat and stack against live NumPy", 1500).parse_args()
+    harness.begin(options)
+    return harness.run_cases("joins_differential", options, one, start_worker)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
