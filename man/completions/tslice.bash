@@ -53,7 +53,7 @@ _tslice() {
 
     case "${cmd}" in
         tslice)
-            opts="-T -t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --transpose --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --rename --help --version slice gather assign scatter concat stack view info explain completions"
+            opts="-T -t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --transpose --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --exclude --keep-rest --rename --help --version slice gather assign scatter concat stack view info explain completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -148,6 +148,10 @@ _tslice() {
                     return 0
                     ;;
                 -j)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --exclude)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -489,12 +493,20 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__info)
-            opts="-h --json --help"
+            opts="-t -h --tensor --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --tensor)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -565,7 +577,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__slice)
-            opts="-T -t -o -f -j -n -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --transpose --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --rename --help"
+            opts="-T -t -o -f -j -n -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --transpose --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --exclude --keep-rest --rename --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -660,6 +672,10 @@ _tslice() {
                     return 0
                     ;;
                 -j)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --exclude)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tslice_global_optspecs
-    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims transpose= T t/tensor= io= dtype= shape= offset= input-order= o/output= to= f/force fsync deflate order= name= j/threads= n/dry-run q/quiet keep-rest rename= h/help V/version
+    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims transpose= T t/tensor= io= dtype= shape= offset= input-order= o/output= to= f/force fsync deflate order= name= j/threads= n/dry-run q/quiet exclude= keep-rest rename= h/help V/version
 end
 
 function __fish_tslice_needs_command
@@ -54,7 +54,8 @@ complete -c tslice -n "__fish_tslice_needs_command" -l order -d 'The order of th
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_needs_command" -l name -d 'The name of the tensor in the output (.safetensors)' -r
 complete -c tslice -n "__fish_tslice_needs_command" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
-complete -c tslice -n "__fish_tslice_needs_command" -l rename -d 'Give a tensor another name in the output; may be given again' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l exclude -d 'Leave out the tensors of this name or glob; without -t all others are chosen; may be given again' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l rename -d 'Give a tensor another name in the output; a * in OLD stands for any text, which the * in NEW carries over: \'model.layers.*=blk.*\'; may be given again' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l keepdims -d 'Keep the axes that integers index, with length 1'
 complete -c tslice -n "__fish_tslice_needs_command" -s T -d 'Reverse the axes of the result, as NumPy\'s a.T does'
 complete -c tslice -n "__fish_tslice_needs_command" -s f -l force -d 'Replace the output if it exists'
@@ -105,7 +106,8 @@ complete -c tslice -n "__fish_tslice_using_subcommand slice" -l order -d 'The or
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l name -d 'The name of the tensor in the output (.safetensors)' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
-complete -c tslice -n "__fish_tslice_using_subcommand slice" -l rename -d 'Give a tensor another name in the output; may be given again' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l exclude -d 'Leave out the tensors of this name or glob; without -t all others are chosen; may be given again' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l rename -d 'Give a tensor another name in the output; a * in OLD stands for any text, which the * in NEW carries over: \'model.layers.*=blk.*\'; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l keepdims -d 'Keep the axes that integers index, with length 1'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s T -d 'Reverse the axes of the result, as NumPy\'s a.T does'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s f -l force -d 'Replace the output if it exists'
@@ -281,6 +283,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand view" -l keepdims -d 'Keep
 complete -c tslice -n "__fish_tslice_using_subcommand view" -s T -d 'Reverse the axes of the result, as NumPy\'s a.T does'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l full -d 'Print all values; above 1000 elements, the middle of long axes is left out otherwise'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tslice -n "__fish_tslice_using_subcommand info" -s t -l tensor -d 'Show the tensors of this name or glob only; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand info" -l json -d 'Print JSON'
 complete -c tslice -n "__fish_tslice_using_subcommand info" -s h -l help -d 'Print help'
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r

@@ -48,7 +48,8 @@ F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
-'*--rename=[Give a tensor another name in the output; may be given again]:OLD=NEW:_default' \
+'*--exclude=[Leave out the tensors of this name or glob; without -t all others are chosen; may be given again]:NAME:_default' \
+'*--rename=[Give a tensor another name in the output; a * in OLD stands for any text, which the * in NEW carries over\: '\''model.layers.*=blk.*'\''; may be given again]:OLD=NEW:_default' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
 '(--transpose)-T[Reverse the axes of the result, as NumPy'\''s a.T does]' \
 '-f[Replace the output if it exists]' \
@@ -110,7 +111,8 @@ F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
-'*--rename=[Give a tensor another name in the output; may be given again]:OLD=NEW:_default' \
+'*--exclude=[Leave out the tensors of this name or glob; without -t all others are chosen; may be given again]:NAME:_default' \
+'*--rename=[Give a tensor another name in the output; a * in OLD stands for any text, which the * in NEW carries over\: '\''model.layers.*=blk.*'\''; may be given again]:OLD=NEW:_default' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
 '(--transpose)-T[Reverse the axes of the result, as NumPy'\''s a.T does]' \
 '-f[Replace the output if it exists]' \
@@ -367,6 +369,8 @@ F\:"Column-major, Fortran'\''s"))' \
 ;;
 (info)
 _arguments "${_arguments_options[@]}" : \
+'*-t+[Show the tensors of this name or glob only; may be given again]:NAME:_default' \
+'*--tensor=[Show the tensors of this name or glob only; may be given again]:NAME:_default' \
 '--json[Print JSON]' \
 '-h[Print help]' \
 '--help[Print help]' \

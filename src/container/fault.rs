@@ -9,6 +9,12 @@ use crate::shape::AsTuple;
 /// Why the files of a sharded checkpoint cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ShardsFault {
+    /// A folder is no checkpoint.
+    #[error("is a directory without the index of a sharded checkpoint (*.safetensors.index.json)")]
+    NoIndex,
+    /// A folder holds several indexes, and none of the usual name.
+    #[error("the folder holds several indexes: {}", .0.join(", "))]
+    SeveralIndexes(Vec<String>),
     /// The index comes through a pipe, which lies in no folder.
     #[error("the index of a sharded checkpoint has to be opened by its name")]
     NoFolder,
@@ -109,8 +115,13 @@ pub enum SelectFault {
     #[error("the file holds no tensors")]
     NoTensors,
     /// One tensor is needed, and none was named.
-    #[error("the file holds {} tensors, and one has to be named", .0.len())]
-    NotNamed(Vec<String>),
+    #[error("the file holds {} tensors, and one has to be named", names.len())]
+    NotNamed {
+        /// The names that there are.
+        names: Vec<String>,
+        /// Whether the output could hold all of them.
+        holds_several: bool,
+    },
     /// One tensor is needed, and several match.
     #[error("{0} tensors match, and one is needed")]
     Several(usize),
@@ -149,9 +160,18 @@ pub enum SelectFault {
         /// The format of the output.
         format: &'static str,
     },
+    /// What is to be left out cannot be chosen.
+    #[error("to be left out: {0}")]
+    Excluded(Box<SelectFault>),
+    /// All that is chosen is left out.
+    #[error("every tensor that is chosen is left out")]
+    NothingLeft,
     /// A new name that is not written `OLD=NEW`.
     #[error("{0}: OLD=NEW is needed")]
     NoRename(String),
+    /// An old and a new name with different numbers of stars.
+    #[error("{0}: OLD and NEW must have the same number of '*'")]
+    UnevenRename(String),
     /// A new name for a tensor that is not there.
     #[error("{rename}: no tensor of the output is named {old:?} in the input")]
     RenameNotFound {
@@ -161,8 +181,13 @@ pub enum SelectFault {
         old: String,
     },
     /// A second new name for a tensor.
-    #[error("{0}: that tensor is renamed twice")]
-    RenamedTwice(String),
+    #[error("{rename}: that tensor is renamed twice")]
+    RenamedTwice {
+        /// The second one.
+        rename: String,
+        /// Whether one of the two is a glob, so that it depends on the names of the file.
+        by_glob: bool,
+    },
     /// Two tensors would have one name.
     #[error("two tensors of the output would be named {0:?}")]
     SameName(String),
@@ -224,6 +249,8 @@ pub enum LayoutFault {
 pub enum FormatOption {
     /// A name for the tensor.
     Name,
+    /// New names for tensors.
+    Rename,
     /// Compression.
     Deflate,
     /// Fortran order.
@@ -234,7 +261,7 @@ impl FormatOption {
     /// What is true of formats without it.
     pub fn why_not(self) -> &'static str {
         match self {
-            FormatOption::Name => "names no tensor",
+            FormatOption::Name | FormatOption::Rename => "names no tensor",
             FormatOption::Deflate => "is never compressed",
             FormatOption::OrderF => "is always in C order",
         }
@@ -245,6 +272,7 @@ impl fmt::Display for FormatOption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             FormatOption::Name => "a name",
+            FormatOption::Rename => "a new name",
             FormatOption::Deflate => "compression",
             FormatOption::OrderF => "order F",
         })

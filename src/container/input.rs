@@ -169,7 +169,10 @@ impl Input {
         match (patterns, tensors.as_slice()) {
             ([], [_]) => Ok(vec![0]),
             ([], []) => Err(self.failed(SelectFault::NoTensors)),
-            ([], _) => Err(self.failed(SelectFault::NotNamed(names.map(str::to_owned).collect()))),
+            ([], _) => {
+                let names = names.map(str::to_owned).collect();
+                Err(self.failed(SelectFault::NotNamed { names, holds_several: false }))
+            }
             ([first, ..], [Tensor { name: None, .. }]) => {
                 Err(self.failed(SelectFault::Nameless { pattern: first.clone() }))
             }

@@ -25,6 +25,7 @@ mod overwrite;
 mod pattern;
 mod raw;
 mod region_reader;
+mod rename;
 mod select;
 mod sharded;
 mod single;

@@ -27,12 +27,14 @@ pub struct OpenOptions {
     pub integers: bool,
 }
 
-/// Open an input, find out what it is, and read its header.
+/// Open an input, find out what it is, and read its header. A folder with the index of a sharded
+/// checkpoint in it is that checkpoint.
 ///
 /// # Errors
 /// The [`Cause`](super::Cause) tells: no such file, no known format, a header that breaks its
 /// format's rules, bytes that cannot be what [`OpenOptions::raw`] says.
 pub fn open(location: &Location, options: &OpenOptions) -> Result<Input, ContainerError> {
+    let location = &sharded::in_folder(location)?;
     let mut bytes = open_bytes(location, options.io)?;
     let first = first_bytes(&mut bytes).map_err(|error| ContainerError::file(location, error))?;
     let kind = format::detect(&first);

@@ -4,10 +4,11 @@
 
 use std::collections::HashSet;
 
-use super::error::ContainerError;
-use super::fault::SelectFault;
+use super::error::{Cause, ContainerError};
+use super::fault::{FormatOption, LayoutFault, SelectFault};
 use super::input::Input;
 use super::output::Output;
+use super::rename::rename;
 use crate::format::Tensor;
 
 /// Which tensors are meant.
@@ -15,9 +16,14 @@ use crate::format::Tensor;
 pub struct Select {
     /// Names or globs of the tensors that the index applies to; without any, the only one.
     pub patterns: Vec<String>,
+    /// Whether all tensors are meant where there are no patterns, and the output holds several.
+    pub whole: bool,
+    /// Names or globs of tensors that are left out. With them and without patterns, all others are
+    /// meant.
+    pub exclude: Vec<String>,
     /// Whether the others are written too, as they are.
     pub keep_rest: bool,
-    /// New names, each as `OLD=NEW`.
+    /// New names, each as `OLD=NEW`; a `*` in both carries over.
     pub renames: Vec<String>,
 }
 
@@ -40,9 +46,15 @@ pub fn select<'a>(
     select: &Select,
     output: &Output,
 ) -> Result<Vec<Selected<'a>>, ContainerError> {
-    let sliced: HashSet<usize> = input.find(&select.patterns)?.into_iter().collect();
+    let excluded = excluded(input, &select.exclude)?;
+    let mut sliced = chosen(input, select, output)?;
+    sliced.retain(|number| !excluded.contains(number));
+    if sliced.is_empty() {
+        return Err(ContainerError::file(&input.location, SelectFault::NothingLeft));
+    }
     let tensors = input.contents.tensors.iter().enumerate();
-    let selected = tensors.filter_map(|(number, tensor)| {
+    let kept = tensors.filter(|(number, _)| !excluded.contains(number));
+    let selected = kept.filter_map(|(number, tensor)| {
         let sliced = sliced.contains(&number);
         let name = output.tensor_name(tensor, &input.location, sliced);
         (sliced || select.keep_rest).then_some(Selected { tensor, sliced, name })
@@ -56,7 +68,14 @@ pub fn select<'a>(
         let (keep_rest, format) = (select.keep_rest, output.format.name);
         return Err(SelectFault::HoldsOne { count, keep_rest, format }.into());
     }
-    rename(&mut selected, &select.renames)?;
+    if !select.renames.is_empty() && !output.format.holds_several {
+        let (option, format) = (FormatOption::Rename, output.format.name);
+        return Err(LayoutFault::NoEffect { option, format }.into());
+    }
+    let old: Vec<_> = selected.iter().map(|selected| selected.tensor.name.as_deref()).collect();
+    for (number, name) in rename(&old, &select.renames)? {
+        selected[number].name = name;
+    }
     let mut names = HashSet::new();
     match selected.iter().find(|selected| !names.insert(selected.name.as_str())) {
         Some(twice) if count > 1 => Err(SelectFault::SameName(twice.name.clone()).into()),
@@ -64,27 +83,40 @@ pub fn select<'a>(
     }
 }
 
-/// Give each tensor that `OLD=NEW` speaks of its new name.
-fn rename(selected: &mut [Selected<'_>], renames: &[String]) -> Result<(), SelectFault> {
-    let mut done = HashSet::new();
-    for rename in renames {
-        // a name may hold a `=` itself: the first split that gives a tensor's name counts
-        let splits = rename.match_indices('=').map(|(at, _)| (&rename[..at], &rename[at + 1..]));
-        let Some((first, _)) = splits.clone().next() else {
-            return Err(SelectFault::NoRename(rename.clone()));
-        };
-        let found = splits.clone().find_map(|(old, new)| {
-            let is_old = |it: &Selected<'_>| it.tensor.name.as_deref() == Some(old);
-            Some((selected.iter().position(is_old)?, new))
-        });
-        let Some((at, new)) = found else {
-            let (rename, old) = (rename.clone(), first.to_owned());
-            return Err(SelectFault::RenameNotFound { rename, old });
-        };
-        if !done.insert(at) {
-            return Err(SelectFault::RenamedTwice(rename.clone()));
-        }
-        selected[at].name = new.to_owned();
+/// The numbers of the tensors that the index applies to.
+fn chosen(
+    input: &Input,
+    select: &Select,
+    output: &Output,
+) -> Result<HashSet<usize>, ContainerError> {
+    let holds_several = output.format.holds_several;
+    let count = input.contents.tensors.len();
+    let all = (select.whole && holds_several) || !select.exclude.is_empty();
+    if select.patterns.is_empty() && count > 1 && all && !select.keep_rest {
+        return Ok((0..count).collect());
     }
-    Ok(())
+    let found = input.find(&select.patterns).map_err(|mut error| {
+        if let Cause::Select(SelectFault::NotNamed { holds_several: known, .. }) =
+            error.cause.as_mut()
+        {
+            *known = holds_several;
+        }
+        error
+    });
+    Ok(found?.into_iter().collect())
+}
+
+/// The numbers of the tensors that are left out.
+fn excluded(input: &Input, patterns: &[String]) -> Result<HashSet<usize>, ContainerError> {
+    if patterns.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let found = input.find(patterns).map_err(|error| match *error.cause {
+        Cause::Select(fault) => {
+            let cause = Box::new(SelectFault::Excluded(Box::new(fault)).into());
+            ContainerError { cause, ..error }
+        }
+        cause => ContainerError { cause: Box::new(cause), ..error },
+    });
+    Ok(found?.into_iter().collect())
 }

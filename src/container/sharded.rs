@@ -15,6 +15,32 @@ use crate::format::shards::{MAX_INDEX, ShardIndex, ShardsError};
 use crate::format::{Contents, Format, FormatError};
 use crate::source::{self, ConcatSource, IoMode, Reader};
 
+/// The index in a folder, where the location is a folder with one in it; the location itself
+/// otherwise. Of several indexes that named `model.safetensors.index.json` counts.
+///
+/// # Errors
+/// [`ShardsFault`]: no index in the folder, or several.
+pub(super) fn in_folder(location: &Location) -> Result<Location, ContainerError> {
+    let Some(folder) = location.path().filter(|path| path.is_dir()) else {
+        return Ok(location.clone());
+    };
+    let failed = |error: std::io::Error| ContainerError::file(folder, error);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
+        if name.contains(".safetensors.index.") && name.ends_with(".json") {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    let usual = names.iter().find(|name| *name == "model.safetensors.index.json");
+    match (usual, names.as_slice()) {
+        (Some(name), _) | (None, [name]) => Ok(Location::Path(folder.join(name))),
+        (None, []) => Err(ContainerError::file(folder, ShardsFault::NoIndex)),
+        (None, _) => Err(ContainerError::file(folder, ShardsFault::SeveralIndexes(names))),
+    }
+}
+
 /// Which files of a checkpoint are opened.
 pub(super) enum Shards<'a> {
     /// All of them.

@@ -24,6 +24,7 @@ mod deflate;
 mod gather;
 mod joins;
 mod messages;
+mod names;
 mod overwrite;
 mod raw_bytes;
 mod readme;

@@ -13,6 +13,9 @@ pub(crate) struct InfoArgs {
     /// The files to look at; `-` is standard input
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
+    /// Show the tensors of this name or glob only; may be given again
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) tensor: Vec<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -26,10 +26,24 @@ pub(crate) struct SliceArgs {
     pub(crate) raw: RawArgs,
     #[command(flatten)]
     pub(crate) to: OutputArgs,
+    /// Leave out the tensors of this name or glob; without -t all others are chosen; may be given
+    /// again
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub(crate) exclude: Vec<String>,
     /// Copy the tensors that -t does not choose as they are (.safetensors, .npz)
     #[arg(long, help_heading = "Output")]
     pub(crate) keep_rest: bool,
-    /// Give a tensor another name in the output; may be given again
+    /// Give a tensor another name in the output; a * in OLD stands for any text, which the * in NEW
+    /// carries over: 'model.layers.*=blk.*'; may be given again
     #[arg(long, value_name = "OLD=NEW", help_heading = "Output")]
     pub(crate) rename: Vec<String>,
+}
+
+impl SliceArgs {
+    /// Whether the tensors are only converted, copied or renamed.
+    pub(crate) fn takes_whole_tensors(&self) -> bool {
+        let SliceArgs { text, index, transpose, .. } = self;
+        let transposes = transpose.transpose.is_some() || transpose.reverse_axes;
+        text.is_none() && index.strided.begin.is_none() && !index.keepdims && !transposes
+    }
 }

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tslice::container::Input;
+use tslice::container::{self, Input, OpenOptions};
 use tslice::format::Tensor;
 use tslice::shape::AsTuple;
 
 use super::input;
-use crate::cli::args::{InfoArgs, Io};
+use crate::cli::args::InfoArgs;
 use crate::cli::report::{Align, Exit, Failure, human_bytes, print, printable, table};
 
 /// Describe every file; one that cannot be read does not keep the others from being shown.
@@ -16,8 +16,8 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let mut failed = None;
     let mut described = Vec::new();
     for path in &args.inputs {
-        let input = match input::open(path, Io::Auto) {
-            Ok(input) => input,
+        let (input, shown) = match open(path, &args.tensor) {
+            Ok(opened) => opened,
             Err(failure) => {
                 if let Some(earlier) = failed.replace(failure) {
                     Failure::print(&earlier);
@@ -26,9 +26,9 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
             }
         };
         if args.json {
-            described.push(as_json(&input));
+            described.push(as_json(&input, &shown));
         } else {
-            print(&as_text(&input))?;
+            print(&as_text(&input, &shown))?;
         }
     }
     if args.json {
@@ -37,21 +37,38 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     failed.map_or(Ok(()), |failure| Err(Failure { exit: Exit::Failed, ..failure }))
 }
 
-fn as_text(input: &Input) -> String {
+/// Open a file, and find the tensors that are shown: those that the patterns mean, or all.
+fn open(path: &Path, patterns: &[String]) -> Result<(Input, Vec<Tensor>), Failure> {
+    let tensors = patterns.to_vec();
+    let input = container::open(
+        &input::location(path),
+        &OpenOptions { tensors, ..OpenOptions::default() },
+    )?;
+    let all = &input.contents().tensors;
+    let shown = match patterns {
+        [] => all.clone(),
+        patterns => input.find(patterns)?.into_iter().map(|number| all[number].clone()).collect(),
+    };
+    Ok((input, shown))
+}
+
+fn as_text(input: &Input, shown: &[Tensor]) -> String {
     let contents = input.contents();
-    let total: u64 = contents.tensors.iter().map(|tensor| tensor.bytes).sum();
-    let count = contents.tensors.len();
+    let total: u64 = shown.iter().map(|tensor| tensor.bytes).sum();
+    // of a checkpoint only the files that hold what is shown were opened
+    let all = input.checkpoint().map_or(contents.tensors.len(), |it| it.index.tensors.len());
     let mut text = format!(
-        "{}: {}, {count} tensor{}, {}\n",
+        "{}: {}, {}{all} tensor{}, {}\n",
         printable(&input.location().to_string()),
         contents.format,
-        if count == 1 { "" } else { "s" },
+        if shown.len() < all { format!("{} of ", shown.len()) } else { String::new() },
+        if all == 1 { "" } else { "s" },
         human_bytes(total)
     );
     // the last column is for the files of a sharded checkpoint
     let file = if input.checkpoint().is_some() { "file" } else { "" };
     let heading = ["name", "dtype", "shape", "bytes", "order", "offset", file].map(str::to_owned);
-    let rows = contents.tensors.iter().map(|tensor| row(input, tensor));
+    let rows = shown.iter().map(|tensor| row(input, tensor));
     let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();
     let (left, right) = (Align::Left, Align::Right);
     let align = [left, left, left, right, left, right, left];
@@ -75,10 +92,9 @@ fn row(input: &Input, tensor: &Tensor) -> [String; 7] {
     ]
 }
 
-fn as_json(input: &Input) -> Value {
+fn as_json(input: &Input, shown: &[Tensor]) -> Value {
     let contents = input.contents();
-    let tensors: Vec<Value> = contents
-        .tensors
+    let tensors: Vec<Value> = shown
         .iter()
         .map(|tensor| {
             let (file, offset) = input.whereabouts(tensor);

@@ -17,11 +17,15 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let transpose = Transpose::parse(&args.transpose)?;
     let output = output::open(&args.to)?;
-    let options = input::options(&args.from, &args.raw, args.keep_rest)?;
+    // what is left out must be there, in whatever shard
+    let rest = args.keep_rest || !args.exclude.is_empty();
+    let options = input::options(&args.from, &args.raw, rest)?;
     let mut input =
         container::open(&input::location(&args.input), &options).map_err(input::advised)?;
     let select = Select {
         patterns: args.from.tensor.clone(),
+        whole: args.takes_whole_tensors(),
+        exclude: args.exclude.clone(),
         keep_rest: args.keep_rest,
         renames: args.rename.clone(),
     };

@@ -30,7 +30,7 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
     };
     let failed = || Failure::new(said(&error.cause));
     match error.cause.as_ref() {
-        Cause::Select(fault) => select(error, fault, flag, failed),
+        Cause::Select(fault) => select(error, fault, flag, &failed),
         Cause::Layout(fault) => layout(fault, failed),
         Cause::Raw(RawFault::NotRaw { given, format }) => {
             let flag = match given {
@@ -78,14 +78,24 @@ fn select(
     error: &ContainerError,
     fault: &SelectFault,
     flag: &str,
-    failed: impl Fn() -> Failure,
+    failed: &dyn Fn() -> Failure,
 ) -> Failure {
     let file = error.file.as_ref().map(ToString::to_string).unwrap_or_default();
     match fault {
-        SelectFault::NotNamed(names) => {
+        SelectFault::NotNamed { names, holds_several } => {
             let count = names.len();
             let words = format!("the file holds {count} tensors, choose one with {flag} NAME");
-            Failure::new(format_args!("{file}: {words}")).hint(list(names))
+            let failure = Failure::new(format_args!("{file}: {words}"));
+            match holds_several {
+                true => failure.hint(format_args!("{}; {flag} '*' chooses all", list(names))),
+                false => failure.hint(list(names)),
+            }
+        }
+        SelectFault::Excluded(fault) => select(error, fault, "--exclude", &|| {
+            Failure::new(format_args!("{file}: --exclude: {fault}"))
+        }),
+        SelectFault::NothingLeft => {
+            Failure::new(format_args!("{file}: --exclude leaves no tensor that is chosen"))
         }
         SelectFault::NotFound { pattern, names } => failed().hint(near_or_all(pattern, names)),
         SelectFault::Several(count) => Failure::new(format_args!(
@@ -104,10 +114,14 @@ fn select(
             false => Failure::new(fault),
         }
         .hint("use a .safetensors or .npz output"),
-        SelectFault::NoRename(_) | SelectFault::RenamedTwice(_) => {
+        SelectFault::NoRename(_)
+        | SelectFault::UnevenRename(_)
+        | SelectFault::RenamedTwice { by_glob: false, .. } => {
             Failure::usage(format_args!("--rename {fault}"))
         }
-        SelectFault::RenameNotFound { .. } => Failure::new(format_args!("--rename {fault}")),
+        SelectFault::RenameNotFound { .. } | SelectFault::RenamedTwice { .. } => {
+            Failure::new(format_args!("--rename {fault}"))
+        }
         SelectFault::NoTensors | SelectFault::SameName(_) => failed(),
     }
 }
@@ -120,6 +134,7 @@ fn layout(fault: &LayoutFault, failed: impl Fn() -> Failure) -> Failure {
         LayoutFault::NoEffect { option, format } => {
             let flag = match option {
                 FormatOption::Name => "--name",
+                FormatOption::Rename => "--rename",
                 FormatOption::Deflate => "--deflate",
                 FormatOption::OrderF => "--order F",
             };
@@ -129,7 +144,7 @@ fn layout(fault: &LayoutFault, failed: impl Fn() -> Failure) -> Failure {
             ));
             match option {
                 FormatOption::Deflate => refused.hint("use it with .npz, or --to npz"),
-                FormatOption::Name | FormatOption::OrderF => refused,
+                _ => refused,
             }
         }
         LayoutFault::Directory => failed().hint("only a sharded checkpoint is written to a folder"),

@@ -291,7 +291,8 @@ impl<'a> Joined<'a> {
     pub fn prepare(&self, output: &Output) -> Result<Prepared, ContainerError> {
         let first = self.first();
         let patterns = self.options.open.tensors.clone();
-        let select_all = Select { patterns, keep_rest: self.options.open.rest, renames: vec![] };
+        let select_all =
+            Select { patterns, keep_rest: self.options.open.rest, ..Select::default() };
         let selected = select(first, &select_all, output)?;
         let items = selected.iter().zip(&self.tensors).map(|(selected, target)| {
             let tensor = selected.tensor;

@@ -1,0 +1,193 @@
+//! Tensors by their names, in files of many: globs, exclusions, new names, whole files, folders.
+
+use std::fs;
+use std::path::Path;
+
+use crate::inputs::{U8, write_npy, write_safetensors};
+use crate::program::tslice;
+
+/// `m.safetensors` with `blocks` blocks of two tensors of one byte each, and `head`; the same as a
+/// checkpoint of two files in `ckpt`.
+fn folder(blocks: u8) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let mut names: Vec<String> = Vec::new();
+    for block in 0..blocks {
+        names.extend(["up", "down"].map(|kind| format!("model.layers.{block}.{kind}")));
+    }
+    names.push("head".to_owned());
+    let write = |name: &str, first: usize, names: &[String]| {
+        let entry = |(at, name): (usize, &String)| {
+            let end = at + 1;
+            format!(r#""{name}":{{"dtype":"U8","shape":[1],"data_offsets":[{at},{end}]}}"#)
+        };
+        let entries: Vec<String> = names.iter().enumerate().map(entry).collect();
+        let data: Vec<u8> = (first..first + names.len()).map(|value| value as u8).collect();
+        write_safetensors(&dir.path().join(name), &format!("{{{}}}", entries.join(",")), &data);
+    };
+    write("m.safetensors", 0, &names);
+    fs::create_dir(dir.path().join("ckpt")).unwrap();
+    let (first, second) = names.split_at(names.len() / 2);
+    write("ckpt/1.safetensors", 0, first);
+    write("ckpt/2.safetensors", first.len(), second);
+    let entry = |(at, name): (usize, &String)| {
+        format!(r#""{name}":"{}.safetensors""#, 1 + usize::from(at >= first.len()))
+    };
+    let map: Vec<String> = names.iter().enumerate().map(entry).collect();
+    let json = format!(r#"{{"weight_map":{{{}}}}}"#, map.join(","));
+    fs::write(dir.path().join("ckpt/model.safetensors.index.json"), json).unwrap();
+    dir
+}
+
+/// Names and bytes in a `.safetensors`, as its package finds them, sorted by name.
+fn read(path: &Path) -> Vec<(String, u8)> {
+    let bytes = fs::read(path).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let tensor =
+        |(name, tensor): (String, safetensors::tensor::TensorView<'_>)| (name, tensor.data()[0]);
+    let mut tensors: Vec<_> = file.tensors().into_iter().map(tensor).collect();
+    tensors.sort();
+    tensors
+}
+
+fn pairs(expected: &[(&str, u8)]) -> Vec<(String, u8)> {
+    expected.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+}
+
+#[track_caller]
+fn succeeds(dir: &tempfile::TempDir, args: &[&str]) {
+    tslice(dir, args).assert().success().stdout("").stderr("");
+}
+
+#[test]
+fn a_whole_file_is_converted_without_a_choice() {
+    let dir = folder(1);
+    let all = pairs(&[("head", 2), ("model.layers.0.down", 1), ("model.layers.0.up", 0)]);
+    let out = dir.path().join("out.safetensors");
+    succeeds(&dir, &["m.safetensors", "-o", "m.npz"]);
+    succeeds(&dir, &["m.npz", "-o", "out.safetensors"]);
+    assert_eq!(read(&out), all);
+    for input in ["ckpt", "ckpt/", "ckpt/model.safetensors.index.json", "m.safetensors"] {
+        succeeds(&dir, &[input, "-f", "-o", "out.safetensors"]);
+        assert_eq!(read(&out), all, "{input}");
+    }
+    let piped = fs::read(dir.path().join("m.npz")).unwrap();
+    let args = ["-", "-f", "-o", "out.safetensors"];
+    tslice(&dir, &args).write_stdin(piped).assert().success();
+    assert_eq!(read(&out), all);
+    // an index is for tensors that were chosen, and one format holds one tensor
+    let args = ["m.safetensors", "[0]", "-o", "o.npz"];
+    let hint = "hint: it holds model.layers.0.up, model.layers.0.down, head; -t '*' chooses all\n";
+    let message = "m.safetensors: the file holds 3 tensors, choose one with -t NAME";
+    tslice(&dir, &args).assert().code(1).stderr(format!("tslice: {message}\n{hint}"));
+    tslice(&dir, &["m.safetensors", "-o", "o.npy"]).assert().code(1);
+    succeeds(&dir, &["m.safetensors", "-t", "*", "[0]", "-o", "o.npz"]);
+}
+
+#[test]
+fn what_is_excluded_is_left_out() {
+    let dir = folder(2);
+    let out = dir.path().join("out.safetensors");
+    succeeds(&dir, &["m.safetensors", "--exclude", "*.up", "-o", "out.safetensors"]);
+    let rest = [("head", 4), ("model.layers.0.down", 1), ("model.layers.1.down", 3)];
+    assert_eq!(read(&out), pairs(&rest));
+    let mut args = vec!["ckpt", "-t", "*.0.*", "--exclude", "*.up", "-f", "-o", "out.safetensors"];
+    succeeds(&dir, &args);
+    assert_eq!(read(&out), pairs(&rest[1..2]));
+    args.push("--keep-rest");
+    succeeds(&dir, &args);
+    assert_eq!(read(&out), pairs(&rest));
+    let one = ["m.safetensors", "--exclude", "model.*", "-o", "head.npy"];
+    succeeds(&dir, &one);
+    assert!(fs::read(dir.path().join("head.npy")).unwrap().ends_with(&[4]));
+}
+
+#[test]
+fn stars_carry_over_into_new_names() {
+    let dir = folder(2);
+    let rename = ["--rename", "model.layers.*.*=blk.*.ffn_*", "--rename", "head=output"];
+    succeeds(&dir, &[&["m.safetensors", "-o", "out.safetensors"], &rename[..]].concat());
+    let expected = [
+        ("blk.0.ffn_down", 1),
+        ("blk.0.ffn_up", 0),
+        ("blk.1.ffn_down", 3),
+        ("blk.1.ffn_up", 2),
+        ("output", 4),
+    ];
+    assert_eq!(read(&dir.path().join("out.safetensors")), pairs(&expected));
+    succeeds(&dir, &[&["ckpt", "-o", "new/"], &rename[..]].concat());
+    succeeds(&dir, &["new", "-f", "-o", "out.safetensors"]);
+    assert_eq!(read(&dir.path().join("out.safetensors")), pairs(&expected));
+}
+
+#[test]
+fn a_folder_is_the_checkpoint_in_it() {
+    let dir = folder(2);
+    let info = |args: &[&str]| {
+        let output = tslice(&dir, &[&["info"], args].concat()).output().unwrap();
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (shown, said) = info(&["ckpt"]);
+    let first = "ckpt/model.safetensors.index.json: sharded safetensors, 5 tensors, 5 bytes\n";
+    assert!(shown.starts_with(first) && said.is_empty(), "{shown}{said}");
+    let index = dir.path().join("ckpt/model.safetensors.index.json");
+    fs::rename(&index, dir.path().join("ckpt/unet.safetensors.index.json")).unwrap();
+    assert!(info(&["ckpt"]).0.starts_with("ckpt/unet.safetensors.index.json: "));
+    fs::copy(dir.path().join("ckpt/unet.safetensors.index.json"), dir.path().join("b")).unwrap();
+    fs::rename(dir.path().join("b"), dir.path().join("ckpt/vae.safetensors.index.json")).unwrap();
+    let several = "tslice: ckpt: the folder holds several indexes: unet.safetensors.index.json, \
+                   vae.safetensors.index.json\n";
+    assert_eq!(info(&["ckpt"]).1, several);
+    fs::rename(dir.path().join("ckpt/unet.safetensors.index.json"), &index).unwrap();
+    assert!(info(&["ckpt"]).0.starts_with(first));
+}
+
+#[test]
+fn info_shows_the_tensors_that_are_asked_for() {
+    let dir = folder(100);
+    let output = tslice(&dir, &["info", "ckpt", "-t", "*.7.*"]).output().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = shown.lines().collect();
+    let first = "ckpt/model.safetensors.index.json: sharded safetensors, 2 of 201 tensors, 2 bytes";
+    assert_eq!((lines.len(), lines[0]), (4, first));
+    assert!(lines[2].trim_start().starts_with("model.layers.7.up "));
+    let args = ["info", "--json", "m.safetensors", "-t", "head", "-t", "model.layers.99.*"];
+    let json = tslice(&dir, &args).output().unwrap().stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let names: Vec<_> =
+        json[0]["tensors"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+    assert_eq!(names, ["model.layers.99.up", "model.layers.99.down", "head"]);
+    write_npy(&dir.path().join("a.npy"), &U8, &[1], &[0]);
+    tslice(&dir, &["info", "a.npy", "-t", "a"]).assert().code(1);
+}
+
+#[test]
+fn the_nearest_of_many_names_are_proposed() {
+    let dir = folder(100);
+    for (typed, hint) in [
+        ("model.layer.17.up", "did you mean 'model.layers.17.up', "),
+        ("haed", "did you mean 'head'?"),
+        ("lm_head.weight", "it holds model.layers.0.up, model.layers.0.down, "),
+    ] {
+        let output = tslice(&dir, &["m.safetensors", "-t", typed, "-o", "o.npy"]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let said: Vec<&str> = said.lines().collect();
+        assert!(said[1].starts_with(&format!("hint: {hint}")), "{said:?}");
+        assert_eq!(said[0], format!("tslice: m.safetensors: no tensor is named {typed:?}"));
+    }
+}
+
+/// The widths of format strings end at 16 bits.
+#[test]
+fn a_name_or_an_index_may_be_long() {
+    let dir = tempfile::tempdir().unwrap();
+    let (long, index) = ("n".repeat(70_000), "0:2,".repeat(20) + &" ".repeat(70_000));
+    let header = format!(r#"{{"{long}":{{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}}}"#);
+    write_safetensors(&dir.path().join("long.safetensors"), &header, &[0]);
+    let output = tslice(&dir, &["info", "long.safetensors"]).output().unwrap();
+    assert!(String::from_utf8(output.stdout).unwrap().contains(&long));
+    assert_eq!(output.status.code(), Some(0));
+    let shape = vec!["3"; 20].join(",");
+    let output = tslice(&dir, &["explain", &index, "--shape", &shape]).output().unwrap();
+    assert!(String::from_utf8(output.stdout).unwrap().contains("strides "));
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+}
