@@ -36,7 +36,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::execute::pack::{pack, swap_bytes};
 use crate::execute::unpack::unpack;
 use crate::execute::{FillError, Pieces, read_runs};
-use crate::plan::{OutputRows, PIECE_BYTES};
+use crate::plan::PIECE_BYTES;
 use crate::runs::{Axis, Runs, coalesce};
 use crate::source::Source;
 
@@ -222,22 +222,23 @@ impl Pieces for Join {
         }
     }
 
-    fn output(&self, number: u64) -> OutputRows {
+    fn output(&self, number: u64) -> Runs {
         let (row_bytes, row_stride) = (self.row_bytes(), self.row_stride);
         match self.partition {
             Partition::Rows(most) => {
                 let first = number * most;
                 let rows = most.min(self.rows - first);
                 if row_bytes == row_stride {
-                    return OutputRows::range(first * row_stride, rows * row_bytes);
+                    return Runs::contiguous(first * row_stride, rows * row_bytes);
                 }
-                OutputRows { offset: first * row_stride, rows, row_bytes, row_stride }
+                let axes = vec![Axis { len: rows, stride: row_stride as i64 }];
+                Runs { offset: (first * row_stride) as i64, axes, run: row_bytes }
             }
             Partition::Bytes(most) => {
                 let in_row = row_bytes.div_ceil(most);
                 let start = number % in_row * most;
                 let offset = number / in_row * row_stride + start;
-                OutputRows::range(offset, most.min(row_bytes - start))
+                Runs::contiguous(offset, most.min(row_bytes - start))
             }
         }
     }
@@ -323,13 +324,13 @@ mod tests {
             let mut ends = 0;
             for number in 0..join.count() {
                 let to = join.output(number);
-                prop_assert!(to.row_bytes % unit == 0);
+                prop_assert!(to.run % unit == 0);
                 prop_assert!(gap > 0 && rows > 1 || to.offset == ends);
-                ends = to.offset + to.bytes();
+                ends = to.offset + to.bytes() as i64;
                 let mut piece = vec![0; to.bytes() as usize];
                 join.fill(number, &source, &mut scratch, &mut piece).unwrap();
-                for (row, piece) in piece.chunks_exact(to.row_bytes as usize).enumerate() {
-                    let at = (to.offset + row as u64 * to.row_stride) as usize;
+                for (at, piece) in to.starts().zip(piece.chunks_exact(to.run as usize)) {
+                    let at = at as usize;
                     out[at..at + piece.len()].copy_from_slice(piece);
                 }
             }

@@ -59,6 +59,11 @@ pub struct Runs {
 }
 
 impl Runs {
+    /// One range of bytes.
+    pub fn contiguous(offset: u64, bytes: u64) -> Runs {
+        Runs { offset: offset as i64, axes: Vec::new(), run: bytes }
+    }
+
     /// The bytes of all runs together.
     pub fn bytes(&self) -> u64 {
         dense_bytes(&self.axes, self.run)
@@ -106,6 +111,29 @@ impl Runs {
             return Ok(());
         }
         split(&self.axes, self.run, self.offset, range, visit)
+    }
+
+    /// The same axes from the longest stride to the shortest: the dense bytes are others in number,
+    /// the same in sum, and lie in the order of the memory but for axes that run backwards.
+    #[must_use]
+    pub fn in_memory_order(&self) -> Runs {
+        let mut axes = self.axes.clone();
+        axes.sort_by_key(|axis| Reverse(axis.stride.unsigned_abs()));
+        Runs { axes, ..*self }
+    }
+
+    /// Where these runs lie in a buffer that holds the dense bytes of
+    /// [`in_memory_order`](Runs::in_memory_order).
+    #[must_use]
+    pub fn packed_in_memory_order(&self) -> Runs {
+        let mut order: Vec<usize> = (0..self.axes.len()).collect();
+        order.sort_by_key(|&axis| Reverse(self.axes[axis].stride.unsigned_abs()));
+        let (mut axes, mut inner) = (self.axes.clone(), self.run);
+        for axis in order.into_iter().rev() {
+            axes[axis].stride = inner as i64;
+            inner *= axes[axis].len;
+        }
+        Runs { offset: 0, axes, run: self.run }
     }
 
     /// Two views of one shape and item size, both in the memory order of the first: its axes from

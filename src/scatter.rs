@@ -12,9 +12,9 @@
 //!                    ────────────  row 2
 //! ```
 
-use crate::execute::{Assignment, FillError, unpack::unpack, write_runs};
-use crate::gather::{DROPPED, GatherError, Indices, OutOfRange, Positions};
-use crate::plan::{PIECE_BYTES, row_piece_bytes};
+use crate::execute::{Assignment, ExecuteError, FillError, in_order, unpack::unpack, write_runs};
+use crate::gather::{DROPPED, GatherError, Indices, OutOfRange, PositionReader, Positions};
+use crate::plan::PIECE_BYTES;
 use crate::runs::{Axis, Runs};
 use crate::shape::{AsList, contiguous_strides};
 use crate::sink::{Sink, SinkError, WritableMap, WriteOrder};
@@ -35,7 +35,8 @@ pub struct Scatter {
     slab: Runs,
     /// The values, slab after slab, each in the order of the target's bytes.
     values: Runs,
-    piece: u64,
+    /// Bytes of the values that no piece divides: a slab, where it fits a piece.
+    unit: u64,
 }
 
 /// Why a scatter is not possible.
@@ -115,16 +116,24 @@ impl Scatter {
             let all = Axis { len: positions.count(), stride: run as i64 };
             (runs(target.offset, vec![], run), runs(values.offset, vec![all], run).coalesced())
         };
-        let piece = match slab.bytes() {
-            bytes if bytes > 0 && bytes <= PIECE_BYTES => PIECE_BYTES / bytes * bytes,
-            _ => row_piece_bytes(&slab, unit),
+        let unit = match slab.bytes() {
+            bytes if bytes > 0 && bytes <= PIECE_BYTES => bytes,
+            _ => unit,
         };
-        Ok(Scatter { positions, slab, values, piece })
+        Ok(Scatter { positions, slab, values, unit })
     }
 
-    /// The positions, which must be checked before anything is written.
-    pub fn positions(&self) -> &Positions {
-        &self.positions
+    /// The positions, which must be [checked](PositionReader::check) before anything is written;
+    /// `threads` workers put their numbers in order, where they must be.
+    ///
+    /// # Errors
+    /// Those of [`PositionReader::new`].
+    pub fn positions<'a>(
+        &self,
+        indices: &'a dyn Source,
+        threads: usize,
+    ) -> Result<PositionReader<'a>, FillError> {
+        PositionReader::new(self.positions.clone(), indices, threads)
     }
 
     /// Bytes of all slabs.
@@ -132,14 +141,26 @@ impl Scatter {
         self.values.bytes()
     }
 
-    /// The values' side, for the executor.
-    pub fn pieces(&self) -> Assignment {
-        Assignment::in_pieces(self.values.clone(), self.piece)
+    /// The values' side, for the executor: pieces of `values`, or of the source that comes with them.
+    ///
+    /// # Errors
+    /// Those of [`in_order`].
+    pub fn pieces(
+        &self,
+        values: &dyn Source,
+        threads: usize,
+    ) -> Result<(Assignment, Option<Box<dyn Source>>), ExecuteError> {
+        let (plan, spooled) = in_order(values, &self.values, self.unit, threads)?;
+        Ok((plan.into(), spooled))
     }
 
     /// The target's side, for the executor: `sink` must take bytes in any order.
-    pub fn sink<'a>(&'a self, sink: &'a dyn Sink, indices: &'a dyn Source) -> ScatterSink<'a> {
-        ScatterSink { scatter: self, sink, indices }
+    pub fn sink<'a>(
+        &'a self,
+        sink: &'a dyn Sink,
+        positions: &'a PositionReader<'a>,
+    ) -> ScatterSink<'a> {
+        ScatterSink { scatter: self, sink, positions }
     }
 }
 
@@ -148,7 +169,7 @@ impl Scatter {
 pub struct ScatterSink<'a> {
     scatter: &'a Scatter,
     sink: &'a dyn Sink,
-    indices: &'a dyn Source,
+    positions: &'a PositionReader<'a>,
 }
 
 impl Sink for ScatterSink<'_> {
@@ -163,7 +184,7 @@ impl Sink for ScatterSink<'_> {
         while !bytes.is_empty() {
             let left = within + bytes.len() as u64;
             offsets.resize(left.div_ceil(slab).min(BLOCK) as usize, 0);
-            self.scatter.positions.read(row, self.indices, &mut offsets).map_err(no_positions)?;
+            self.positions.read(row, &mut offsets).map_err(no_positions)?;
             let count = (offsets.len() as u64 * slab - within).min(bytes.len() as u64);
             let (now, later) = bytes.split_at(count as usize);
             self.write_rows(&offsets, within, now)?;

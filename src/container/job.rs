@@ -9,10 +9,9 @@ use super::output::{Output, Prepared};
 use super::overwrite;
 use super::take::{Region, Take};
 use crate::execute::{self, ExecuteError, FillError, Pieces, Progress, Transfer};
-use crate::plan::{PIECE_BYTES, Plan, Tiling};
+use crate::plan::{Plan, Tiling};
 use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::source::{Forward, Source};
-use crate::view::View;
 
 /// Write an output: headers, and what is taken of the input. The output is put in place when all
 /// of it is written; on any error, what stood there before stays. The takes stand in the order of
@@ -32,6 +31,9 @@ pub fn write(
     job.copy(input, takes)?;
     job.commit()
 }
+
+/// What a take is to the executor, and the source that it is of where that is not the input.
+type PiecesAndSource<'t> = (Box<dyn Pieces + 't>, Option<Box<dyn Source>>);
 
 /// An output that is being written. Dropping it leaves what stood there before.
 pub(super) struct Job<'a> {
@@ -173,10 +175,10 @@ impl<'a> Job<'a> {
         source: &dyn Source,
         takes: &[Take],
     ) -> Result<(), ContainerError> {
-        let pieces = takes.iter().map(|take| self.pieces(take, source));
-        let pieces: Vec<Box<dyn Pieces + '_>> = pieces.collect::<Result<_, _>>()?;
-        let transfers = takes.iter().zip(&pieces).map(|(take, pieces)| Transfer {
-            source,
+        let prepared = takes.iter().map(|take| self.pieces(location, take, source));
+        let prepared: Vec<_> = prepared.collect::<Result<_, _>>()?;
+        let transfers = takes.iter().zip(&prepared).map(|(take, (pieces, spooled))| Transfer {
+            source: spooled.as_deref().unwrap_or(source),
             pieces: pieces.as_ref(),
             conversion: take.conversion,
             at: take.at,
@@ -206,28 +208,28 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// What a take is to the executor.
     fn pieces<'t>(
         &self,
+        location: &Location,
         take: &'t Take,
         source: &dyn Source,
-    ) -> Result<Box<dyn Pieces + 't>, ContainerError> {
+    ) -> Result<PiecesAndSource<'t>, ContainerError> {
+        let (unit, limit) = (take.unit(), source.window_limit());
         Ok(match &take.region {
-            Region::View(view) => Box::new(self.plan(view, take.unit(), source)),
+            Region::View(view) if self.sink.order() == WriteOrder::Any => {
+                (Box::new(Plan::tiled(view, unit, Tiling::of(limit))), None)
+            }
+            Region::View(view) => {
+                let planned = execute::in_order(source, view.runs(), unit, self.threads);
+                let (plan, spooled) = planned.map_err(|error| self.failed(location, error))?;
+                (Box::new(plan), spooled)
+            }
             Region::Gather(gathered) => {
-                let gather = gathered.gather.clone().with(gathered.indices.as_ref());
-                Box::new(gather.map_err(|error| failed_fill(take, error))?)
+                let indices = gathered.indices.as_ref();
+                let gather = gathered.gather.clone().with(indices, self.threads);
+                (Box::new(gather.map_err(|error| failed_fill(take, error))?), None)
             }
         })
-    }
-
-    /// Cut a view as it suits both ends.
-    fn plan(&self, view: &View, unit: u64, source: &dyn Source) -> Plan {
-        match (self.sink.order(), source.window_limit()) {
-            (WriteOrder::Ascending, _) => Plan::new(view, unit, PIECE_BYTES),
-            (WriteOrder::Any, None) => Plan::tiled(view, unit, Tiling::MAPPED),
-            (WriteOrder::Any, Some(_)) => Plan::tiled(view, unit, Tiling::READ),
-        }
     }
 
     fn failed(&self, input: &Location, error: ExecuteError) -> ContainerError {
@@ -271,11 +273,11 @@ pub fn check(
 /// look at, or in another order.
 fn check_indices(take: &Take, threads: usize, is_atomic: bool) -> Result<(), ContainerError> {
     let Region::Gather(gathered) = &take.region else { return Ok(()) };
-    let failed = |error| failed_fill(take, error);
-    let gathering = gathered.gather.clone().with(gathered.indices.as_ref()).map_err(failed)?;
-    if is_atomic && gathering.checks_itself() {
+    if is_atomic && gathered.gather.checks_itself() {
         return Ok(());
     }
+    let gathering = gathered.gather.clone().with(gathered.indices.as_ref(), threads);
+    let gathering = gathering.map_err(|error| failed_fill(take, error))?;
     gathering.check(threads).map_err(|error| match error {
         ExecuteError::Fill { error, .. } => failed_fill(take, error),
         error => error.into(),

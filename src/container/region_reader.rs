@@ -37,7 +37,7 @@ impl<'a> RegionReader<'a> {
             Region::View(view) => Reading::Runs(view.runs().coalesced()),
             Region::Gather(gathered) => {
                 let Gathered { gather, indices, .. } = gathered.as_ref();
-                let pieces = gather.clone().with(indices.as_ref());
+                let pieces = gather.clone().with(indices.as_ref(), 1);
                 Reading::Pieces(Box::new(pieces.map_err(|error| failed_fill(region, error))?))
             }
         };
@@ -90,23 +90,24 @@ fn gather_range(
     out: &mut [u8],
 ) -> Result<(), FillError> {
     // the pieces of a gather are ranges that ascend: find the last that begins at or before
+    let start_of = |number: u64| pieces.output(number).offset as u64;
     let (mut low, mut high) = (0, pieces.count());
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        if pieces.output(middle).offset <= range.start { low = middle } else { high = middle }
+        if start_of(middle) <= range.start { low = middle } else { high = middle }
     }
     let mut piece = Vec::new();
     for number in low..pieces.count() {
-        let rows = pieces.output(number);
-        if rows.offset >= range.end {
+        let (start, bytes) = (start_of(number), pieces.output(number).bytes());
+        if start >= range.end {
             break;
         }
-        piece.resize(rows.bytes() as usize, 0);
+        piece.resize(bytes as usize, 0);
         pieces.fill(number, source, scratch, &mut piece)?;
-        let from = range.start.max(rows.offset);
-        let to = range.end.min(rows.offset + rows.bytes());
+        let from = range.start.max(start);
+        let to = range.end.min(start + bytes);
         out[(from - range.start) as usize..(to - range.start) as usize]
-            .copy_from_slice(&piece[(from - rows.offset) as usize..(to - rows.offset) as usize]);
+            .copy_from_slice(&piece[(from - start) as usize..(to - start) as usize]);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 use super::fill::read_runs;
 use super::unpack::{each_run, unpack};
 use super::{FillError, Pieces};
-use crate::plan::{OutputRows, row_piece_bytes};
+use crate::plan::{Plan, Tiling, row_piece_bytes};
 use crate::runs::{Runs, byte_bounds, starts};
 use crate::sink::{Sink, SinkError, WritableMap, WriteOrder};
 use crate::source::Source;
@@ -17,35 +17,36 @@ const PAGE: u64 = 4096;
 
 /// What is written: the value's side of an assignment.
 pub struct Assignment {
-    value: Runs,
-    piece: u64,
+    plan: Plan,
 }
 
 impl Assignment {
-    /// Read `value` in pieces that suit `target`, of the same number of bytes; both coalesced.
-    /// `unit` bytes are never divided.
-    pub fn new(target: &Runs, value: Runs, unit: u64) -> Assignment {
-        Assignment::in_pieces(value, row_piece_bytes(target, unit))
+    /// Read `value` in pieces that suit `target`, of the same number of bytes, both coalesced, and
+    /// the source of the value, by its [limit of windows](Source::window_limit). `unit` bytes are
+    /// never divided.
+    pub fn new(target: &Runs, value: &Runs, unit: u64, limit: Option<u64>) -> Assignment {
+        let tiling = Tiling { piece_bytes: row_piece_bytes(target, unit), ..Tiling::of(limit) };
+        Assignment { plan: Plan::of_runs_tiled(value, unit, tiling) }
     }
+}
 
-    /// Read `value` in pieces of so many bytes, more than 0.
-    pub(crate) fn in_pieces(value: Runs, piece: u64) -> Assignment {
-        Assignment { value, piece }
+impl From<Plan> for Assignment {
+    fn from(plan: Plan) -> Assignment {
+        Assignment { plan }
     }
 }
 
 impl Pieces for Assignment {
     fn bytes(&self) -> u64 {
-        self.value.bytes()
+        self.plan.bytes()
     }
 
     fn count(&self) -> u64 {
-        self.bytes().div_ceil(self.piece)
+        self.plan.pieces()
     }
 
-    fn output(&self, number: u64) -> OutputRows {
-        let start = number * self.piece;
-        OutputRows::range(start, self.piece.min(self.bytes() - start))
+    fn output(&self, number: u64) -> Runs {
+        self.plan.piece(number).output
     }
 
     fn fill(
@@ -53,19 +54,15 @@ impl Pieces for Assignment {
         number: u64,
         source: &dyn Source,
         scratch: &mut Vec<u8>,
-        mut out: &mut [u8],
+        out: &mut [u8],
     ) -> Result<(), FillError> {
-        let OutputRows { offset, row_bytes, .. } = self.output(number);
-        if let Some(run) = self.value.repeated().filter(|run| run.end - run.start <= PAGE) {
-            let phase = offset % (run.end - run.start);
+        let value = self.plan.input();
+        if let Some(run) = value.repeated().filter(|run| run.end - run.start <= PAGE) {
+            let phase = self.output(number).offset as u64 % (run.end - run.start);
             repeat(source.window(run, scratch)?, phase as usize, out);
             return Ok(source.verify()?);
         }
-        self.value.split(offset..offset + row_bytes, &mut |part| {
-            let (now, later) = std::mem::take(&mut out).split_at_mut(part.bytes() as usize);
-            out = later;
-            read_runs(&part, source, scratch, now)
-        })?;
+        read_runs(&self.plan.piece(number).input, source, scratch, out)?;
         // what is written in place cannot be taken back, so lost pages must not pass as zeros
         source.verify()?;
         Ok(())

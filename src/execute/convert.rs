@@ -8,7 +8,7 @@
 
 use super::Progress;
 use super::pack::swap_bytes;
-use crate::plan::OutputRows;
+use crate::runs::Runs;
 use crate::sink::{Sink, SinkError};
 
 /// What is done to elements.
@@ -42,7 +42,7 @@ impl Conversion {
     }
 
     /// Convert the packed bytes of a piece, which goes to `rows`.
-    pub(super) fn apply(self, packed: &mut [u8], rows: OutputRows) -> Converted<'_> {
+    pub(super) fn apply(self, packed: &mut [u8], rows: Runs) -> Converted<'_> {
         match self {
             Conversion::None => {}
             Conversion::SwapBytes { width } => swap_bytes(packed, width),
@@ -54,7 +54,7 @@ impl Conversion {
 /// The bytes of a piece as the output has them.
 pub(super) struct Converted<'a> {
     bytes: &'a [u8],
-    rows: OutputRows,
+    rows: Runs,
 }
 
 impl Converted<'_> {
@@ -65,10 +65,9 @@ impl Converted<'_> {
         at: u64,
         progress: &Progress,
     ) -> Result<(), SinkError> {
-        let mut offset = at + self.rows.offset;
-        for row in self.bytes.chunks_exact((self.rows.row_bytes as usize).max(1)) {
-            sink.write_at(offset, row)?;
-            offset += self.rows.row_stride;
+        let rows = self.rows.starts().zip(self.bytes.chunks_exact((self.rows.run as usize).max(1)));
+        for (offset, row) in rows {
+            sink.write_at(at + offset as u64, row)?;
         }
         progress.add(self.bytes.len() as u64);
         Ok(())

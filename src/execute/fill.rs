@@ -1,15 +1,15 @@
 //! Filling a piece's buffer through windows on the input.
 //!
 //! A mapped input lends all of a piece's byte bounds at once. One that is read by position is asked
-//! for windows of bounded length: a box that spans more is divided along its outermost axis until
-//! each part fits, or is a single run.
+//! for windows of bounded length, in the order of the input: a box that spans more, or has long gaps,
+//! is divided along its longest stride until each part is worth one read, or is a single run.
 
 use std::ops::Range;
 
 use super::pack::pack;
 use super::{FillError, Pieces};
-use crate::plan::{GAP_BYTES, OutputRows, Plan, transposed_axis};
-use crate::runs::{Axis, Runs, byte_bounds, dense_bytes, span_bytes};
+use crate::plan::{Plan, needed_bytes, reads_gap};
+use crate::runs::{Axis, Runs, dense_bytes, span_bytes};
 use crate::source::{Advice, Source, SourceError};
 
 impl Pieces for Plan {
@@ -21,7 +21,7 @@ impl Pieces for Plan {
         self.pieces()
     }
 
-    fn output(&self, number: u64) -> OutputRows {
+    fn output(&self, number: u64) -> Runs {
         self.piece(number).output
     }
 
@@ -73,83 +73,76 @@ fn prefetch(runs: Option<Runs>, source: &dyn Source) {
 }
 
 /// Fill `out` with the dense bytes of `runs` of the source.
+///
+/// What is read by position is read in the order of the input, each stretch once. Where the output
+/// has another order, it is put in order in memory.
 pub(crate) fn read_runs(
     runs: &Runs,
     source: &dyn Source,
     scratch: &mut Vec<u8>,
     out: &mut [u8],
 ) -> Result<(), SourceError> {
-    fill_box(&runs.axes, runs.run, runs.offset, source, scratch, out)
+    let Some(limit) = source.window_limit() else {
+        return read_window(runs, source, scratch, out);
+    };
+    let ordered = runs.in_memory_order();
+    if ordered.axes == runs.axes {
+        return read_ordered(runs, limit, source, scratch, out);
+    }
+    let mut panel = vec![0; out.len()];
+    read_ordered(&ordered, limit, source, scratch, &mut panel)?;
+    let Runs { axes, run, .. } = runs.packed_in_memory_order();
+    pack(&axes, run, &panel, 0, out);
+    Ok(())
 }
 
-/// Fill `out` with the runs of `run` bytes along `axes`, the first at byte `first` of the source.
-fn fill_box(
-    axes: &[Axis],
-    run: u64,
-    first: i64,
+/// The same for axes from the longest stride to the shortest, in windows of at most `limit` bytes.
+fn read_ordered(
+    runs: &Runs,
+    limit: u64,
     source: &dyn Source,
     scratch: &mut Vec<u8>,
     out: &mut [u8],
 ) -> Result<(), SourceError> {
-    if let (Some(limit), Some(along)) = (source.window_limit(), transposed_axis(axes, run))
-        && span_bytes(axes, run) > limit
-    {
-        return fill_panel(axes, along, run, first, source, scratch, out);
-    }
-    let Some(most) = source.window_limit().and_then(|limit| part_len(axes, run, limit)) else {
-        let bounds = byte_bounds(axes, run);
-        let range = (first + bounds.start) as u64..(first + bounds.end) as u64;
-        pack(axes, run, source.window(range, scratch)?, -bounds.start as usize, out);
-        return Ok(());
+    let Runs { offset, axes, run } = runs;
+    let Some((most, (axis, inner))) = part_len(axes, *run, limit).zip(axes.split_first()) else {
+        return read_window(runs, source, scratch, out);
     };
-    let (axis, inner) = (axes[0], &axes[1..]);
     let item_bytes = out.len() / axis.len as usize;
     let mut done = 0;
     for part in out.chunks_mut(most as usize * item_bytes) {
         let len = (part.len() / item_bytes) as u64;
-        let at = first + axis.stride * done;
-        if len == 1 {
-            fill_box(inner, run, at, source, scratch, part)?;
-        } else {
-            let part_axes = [&[Axis { len, ..axis }], inner].concat();
-            fill_box(&part_axes, run, at, source, scratch, part)?;
-        }
+        let offset = offset + axis.stride * done;
+        let outer = Axis { len, ..*axis };
+        let axes = if len == 1 { inner.to_vec() } else { [&[outer], inner].concat() };
+        read_ordered(&Runs { offset, axes, run: *run }, limit, source, scratch, part)?;
         done += len as i64;
     }
     Ok(())
 }
 
-/// Read the rows of the input that a relayout needs one after the other, each once, and
-/// transpose them from memory.
-fn fill_panel(
-    axes: &[Axis],
-    along: usize,
-    run: u64,
-    first: i64,
+/// Fill `out` from one window.
+fn read_window(
+    runs: &Runs,
     source: &dyn Source,
     scratch: &mut Vec<u8>,
     out: &mut [u8],
 ) -> Result<(), SourceError> {
-    let mut others = axes.to_vec();
-    let Axis { len, stride } = others.remove(along);
-    let mut panel = vec![0; out.len()];
-    let lowest = stride.min(0) * (len as i64 - 1);
-    fill_box(&others, run * len, first + lowest, source, scratch, &mut panel)?;
-    let mut inner = run * len;
-    let mut dense = axes.to_vec();
-    for (_, axis) in dense.iter_mut().enumerate().rev().filter(|(at, _)| *at != along) {
-        axis.stride = inner as i64;
-        inner *= axis.len;
-    }
-    pack(&dense, run, &panel, -lowest as usize, out);
+    let bounds = runs.byte_bounds();
+    let window = source.window(bounds.start as u64..bounds.end as u64, scratch)?;
+    pack(&runs.axes, runs.run, window, (runs.offset - bounds.start) as usize, out);
     Ok(())
 }
 
-/// How many items of the outermost axis to take at once, or `None` for the whole box.
+/// How many items of the outermost axis to take at once, or `None` for all of them in one window.
 fn part_len(axes: &[Axis], run: u64, limit: u64) -> Option<u64> {
-    let (axis, item) = (axes.first()?, span_bytes(&axes[1..], run));
+    let (axis, inner) = axes.split_first()?;
+    let item = span_bytes(inner, run);
     let stride = axis.stride.unsigned_abs();
-    let most =
-        if stride > item + GAP_BYTES { 1 } else { limit.saturating_sub(item) / stride.max(1) + 1 };
+    let most = match stride {
+        0 => return None,
+        _ if !reads_gap(stride, needed_bytes(inner, run)) => 1,
+        _ => limit.saturating_sub(item) / stride + 1,
+    };
     (axis.len == 1 || most < axis.len).then_some(most)
 }

@@ -12,9 +12,9 @@
 
 use std::ops::Range;
 
-use crate::plan::OutputRows;
 #[cfg(doc)]
 use crate::plan::Plan;
+use crate::runs::Runs;
 use crate::source::Source;
 
 mod assign;
@@ -25,6 +25,7 @@ mod forward;
 pub mod pack;
 mod parallel;
 mod progress;
+mod relayout;
 pub mod unpack;
 
 pub(crate) use assign::write_runs;
@@ -35,6 +36,7 @@ pub(crate) use fill::read_runs;
 pub use forward::{WINDOW_BYTES, run_forward};
 pub use parallel::run;
 pub use progress::Progress;
+pub use relayout::{in_order, spool};
 
 /// One part of a job: bytes of one source, on their way to one place in the output.
 pub struct Transfer<'a> {
@@ -58,7 +60,7 @@ pub trait Pieces: Sync {
 
     /// Where piece `number` of `0..count()` goes; pieces share no byte of the output. Where the
     /// sink takes bytes in order, pieces must come in the order of the output.
-    fn output(&self, number: u64) -> OutputRows;
+    fn output(&self, number: u64) -> Runs;
 
     /// Fill `out` with the bytes of a piece, row after row; `scratch` is for what must be read.
     ///

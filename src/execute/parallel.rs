@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
     use crate::execute::{Conversion, FillError, Pieces};
-    use crate::plan::OutputRows;
+    use crate::runs::Runs;
     use crate::sink::SinkError;
     use crate::source::{MemorySource, Source};
 
@@ -184,8 +184,8 @@ mod tests {
             64
         }
 
-        fn output(&self, number: u64) -> OutputRows {
-            OutputRows::range(number * BYTES, BYTES)
+        fn output(&self, number: u64) -> Runs {
+            Runs::contiguous(number * BYTES, BYTES)
         }
 
         fn fill(

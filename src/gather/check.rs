@@ -4,67 +4,81 @@
 //! output of no elements), or in another order than theirs (Fortran's, transposed). It is a job like any other,
 //! whose pieces write nothing.
 
-use super::{GatherPieces, Positions};
+use super::Gather;
+use super::pieces::GatherPieces;
+use super::reader::PositionReader;
 use crate::execute::{self, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer};
-use crate::plan::OutputRows;
+use crate::runs::Runs;
 use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::source::Source;
 
 /// Tuples in a piece.
 const TUPLES: u64 = 1 << 14;
 
-impl GatherPieces<'_> {
+impl Gather {
     /// Whether gathering alone finds a bad position, and the first one first; where not,
     /// [`check`](GatherPieces::check) must come before it.
     pub fn checks_itself(&self) -> bool {
-        self.gather.bytes > 0 && self.gather.positions.is_in_their_order()
+        self.bytes > 0 && self.positions.is_in_their_order()
     }
+}
 
+impl GatherPieces<'_> {
     /// Read all indices, with at most `threads` workers.
     ///
     /// # Errors
     /// The first bad position in the order of the indices; a failure to read them.
     pub fn check(&self, threads: usize) -> Result<(), ExecuteError> {
+        if self.gather.positions.is_in_their_order() {
+            return self.positions.check(threads);
+        }
         let positions = self.gather.positions.clone().in_their_order();
-        positions.check(self.indices, threads)
+        let reader = PositionReader::new(positions, self.positions.given(), threads);
+        let reader = reader.map_err(|error| ExecuteError::Fill { transfer: 0, error })?;
+        reader.check(threads)
     }
 }
 
-impl Positions {
-    /// Read all tuples from the indices' file, with at most `threads` workers.
+impl PositionReader<'_> {
+    /// Read all tuples, with at most `threads` workers.
     ///
     /// # Errors
-    /// As [`Positions::read`]: the first bad position.
-    pub fn check(&self, source: &dyn Source, threads: usize) -> Result<(), ExecuteError> {
+    /// As [`Positions::read`](super::Positions::read): the first bad position.
+    pub fn check(&self, threads: usize) -> Result<(), ExecuteError> {
+        let source = self.given();
         let transfers = [Transfer { source, pieces: self, conversion: Conversion::None, at: 0 }];
         execute::run(&transfers, &NullSink, threads, &Progress::default())
     }
 }
 
-impl Pieces for Positions {
+impl Pieces for PositionReader<'_> {
     fn bytes(&self) -> u64 {
-        Positions::bytes(self)
+        self.positions().bytes()
     }
 
     fn count(&self) -> u64 {
         // without numbers there is nothing to check
-        if self.tuple_len() == 0 { 0 } else { Positions::count(self).div_ceil(TUPLES) }
+        if self.positions().tuple_len() == 0 {
+            0
+        } else {
+            self.positions().count().div_ceil(TUPLES)
+        }
     }
 
-    fn output(&self, _number: u64) -> OutputRows {
-        OutputRows::range(0, 0)
+    fn output(&self, _number: u64) -> Runs {
+        Runs::contiguous(0, 0)
     }
 
     fn fill(
         &self,
         number: u64,
-        source: &dyn Source,
+        _source: &dyn Source,
         _scratch: &mut Vec<u8>,
         _out: &mut [u8],
     ) -> Result<(), FillError> {
         let first = number * TUPLES;
-        let len = TUPLES.min(Positions::count(self) - first);
-        self.read(first, source, &mut vec![0; len as usize])
+        let len = TUPLES.min(self.positions().count() - first);
+        self.read(first, &mut vec![0; len as usize])
     }
 }
 

@@ -6,7 +6,7 @@ use crate::runs::{Runs, byte_bounds};
 use crate::source::{Source, SourceError};
 
 /// Neighbours closer than this are read together, in bytes.
-const NEAR: u64 = 4096;
+const NEAR: u64 = 1024;
 
 /// Copy the slabs at `offsets` of a file, whose bytes from `start` on are `input`, one after the
 /// other to `out`, which they fill; zeros for [`DROPPED`]. Each is like `slab`, but for its offset.

@@ -33,11 +33,13 @@ mod pieces;
 mod positions;
 mod prefetch;
 mod ravel;
+mod reader;
 
 pub use error::GatherError;
 pub use pieces::GatherPieces;
 use positions::check_batch;
 pub use positions::{DROPPED, Indices, OutOfRange, Positions, count_batch_dims};
+pub use reader::PositionReader;
 
 /// How to gather.
 #[derive(Clone, Debug)]

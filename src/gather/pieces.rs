@@ -8,14 +8,15 @@ use std::ops::Range;
 
 use super::copy::{copy_rows, read_rows};
 use super::page_cache::{AHEAD, PageCache};
+use super::reader::{BLOCK, PositionReader};
 use super::{DROPPED, Gather, RowAxis, RowPartition};
 use crate::execute::{FillError, Pieces, read_runs};
-use crate::plan::OutputRows;
 use crate::runs::{Runs, unravel_index};
 use crate::source::Source;
 
-/// Rows whose offsets are computed at a time: they stay in a level-1 cache.
-const BLOCK: usize = 2048;
+/// The same where slabs are read by position: the more are looked at together, the more lie near
+/// each other and are read once.
+const READ_BLOCK: usize = 1 << 16;
 
 /// How many times more tuples are worth holding where they are used again and again.
 const REUSE: u64 = 16;
@@ -23,37 +24,41 @@ const REUSE: u64 = 16;
 /// A gather with the source of its indices.
 pub struct GatherPieces<'a> {
     pub(super) gather: Gather,
-    pub(super) indices: &'a dyn Source,
+    pub(super) positions: PositionReader<'a>,
     /// The offsets of all tuples, where there are few.
     held: Option<Vec<u64>>,
     pub(super) page_cache: PageCache,
 }
 
 impl Gather {
-    /// Bind the source of its indices.
+    /// Bind the source of its indices, which `threads` workers put in order, where they must be.
     ///
     /// # Errors
-    /// A short list of indices is read at once: as [`Positions::read`](super::Positions::read).
-    pub fn with(self, indices: &dyn Source) -> Result<GatherPieces<'_>, FillError> {
+    /// A short list of indices is read at once: as [`Positions::read`](super::Positions::read). So
+    /// is one that must be put in order.
+    pub fn with(self, indices: &dyn Source, threads: usize) -> Result<GatherPieces<'_>, FillError> {
         let count = self.positions.count();
         let repeated = self.row_count() > count;
         let most = if repeated { self.hold.saturating_mul(REUSE) } else { self.hold };
         let hold = self.bytes > 0 && count <= most;
-        let held = if hold { Some(self.hold(indices)?) } else { None };
-        Ok(GatherPieces { gather: self, indices, held, page_cache: PageCache::default() })
+        let positions = PositionReader::new(self.positions.clone(), indices, threads)?;
+        let held = if hold { Some(self.hold(&positions, threads)?) } else { None };
+        Ok(GatherPieces { gather: self, positions, held, page_cache: PageCache::default() })
     }
 
     /// The offsets of all tuples.
-    fn hold(&self, indices: &dyn Source) -> Result<Vec<u64>, FillError> {
+    fn hold(&self, positions: &PositionReader<'_>, threads: usize) -> Result<Vec<u64>, FillError> {
         let mut held = vec![0; self.positions.count() as usize];
-        // in the order of the indices first, in which bad positions are reported
-        let theirs = self.positions.clone().in_their_order();
-        let ours = Some(&self.positions).filter(|ours| !ours.is_in_their_order());
-        for positions in [Some(&theirs), ours].into_iter().flatten() {
-            for (number, block) in held.chunks_mut(BLOCK).enumerate() {
-                positions.read((number * BLOCK) as u64, indices, block)?;
-            }
+        let mut read = |positions: &PositionReader<'_>| {
+            let mut blocks = held.chunks_mut(BLOCK).enumerate();
+            blocks.try_for_each(|(number, block)| positions.read((number * BLOCK) as u64, block))
+        };
+        if !self.positions.is_in_their_order() {
+            // in the order of the indices first, in which bad positions are reported
+            let ordered = self.positions.clone().in_their_order();
+            read(&PositionReader::new(ordered, positions.given(), threads)?)?;
         }
+        read(positions)?;
         Ok(held)
     }
 }
@@ -72,17 +77,18 @@ impl Pieces for GatherPieces<'_> {
         }
     }
 
-    fn output(&self, number: u64) -> OutputRows {
+    fn output(&self, number: u64) -> Runs {
         let slab = self.gather.slab.bytes();
         match &self.gather.partition {
-            RowPartition::Empty => OutputRows::range(0, 0),
+            RowPartition::Empty => Runs::contiguous(0, 0),
             RowPartition::Rows(most) => {
                 let rows = self.rows(number, *most);
-                OutputRows::range(rows.start * slab, (rows.end - rows.start) * slab)
+                Runs::contiguous(rows.start * slab, (rows.end - rows.start) * slab)
             }
             RowPartition::Slab(plan) => {
                 let output = plan.piece(number % plan.pieces()).output;
-                OutputRows { offset: number / plan.pieces() * slab + output.offset, ..output }
+                let offset = (number / plan.pieces() * slab) as i64 + output.offset;
+                Runs { offset, ..output }
             }
         }
     }
@@ -131,15 +137,17 @@ impl GatherPieces<'_> {
     ) -> Result<(), FillError> {
         let Gather { params, slab, .. } = &self.gather;
         let slab_bytes = slab.bytes() as usize;
-        let mut offsets = vec![0; BLOCK.min((rows.end - rows.start) as usize)];
+        let reads = source.window_limit().is_some();
+        let block = if reads { READ_BLOCK } else { BLOCK };
+        let mut offsets = vec![0; block.min((rows.end - rows.start) as usize)];
         let mut row = rows.start;
         // the rows of a short piece were prefetched with those before it
         self.prepare(source, row, row == 0 || rows.end - rows.start > AHEAD);
-        for part in out.chunks_mut(BLOCK * slab_bytes) {
+        for part in out.chunks_mut(block * slab_bytes) {
             let offsets = &mut offsets[..part.len() / slab_bytes];
             self.offsets(row, offsets)?;
             self.prefetch_ahead(source, row, offsets.len() as u64);
-            if source.window_limit().is_some() {
+            if reads {
                 read_rows(source, offsets, slab, scratch, part)?;
             } else {
                 let input = source.window(params.clone(), scratch)?;
@@ -153,7 +161,7 @@ impl GatherPieces<'_> {
     /// Where the slabs of the rows from `row` on lie in the params' file, in bytes, or
     /// [`DROPPED`]; as many as `out` holds.
     pub(super) fn offsets(&self, mut row: u64, out: &mut [u64]) -> Result<(), FillError> {
-        let Gather { rows, tuple_run, slab, positions, .. } = &self.gather;
+        let Gather { rows, tuple_run, slab, .. } = &self.gather;
         let indexed = rows.iter().rev().take_while(|axis| axis.step > 0).count();
         let (outer, inner) = rows.split_at(rows.len() - indexed);
         let mut left = out;
@@ -169,7 +177,7 @@ impl GatherPieces<'_> {
             }
             match &self.held {
                 Some(held) => now.copy_from_slice(&held[tuple as usize..][..len as usize]),
-                None => positions.read(tuple, self.indices, now)?,
+                None => self.positions.read(tuple, now)?,
             }
             add_strides(inner, base, within, now);
             row += len;

@@ -202,6 +202,17 @@ impl Positions {
         self.numbering.is_identity()
     }
 
+    /// Where the numbers lie, tuple after tuple.
+    pub(super) fn runs(&self) -> &Runs {
+        &self.coalesced
+    }
+
+    /// The same positions of a file that holds nothing but the numbers, tuple after tuple.
+    #[must_use]
+    pub(super) fn in_order(self) -> Positions {
+        Positions { coalesced: Runs::contiguous(0, self.bytes()), ..self }
+    }
+
     /// How many tuples there are.
     pub fn count(&self) -> u64 {
         self.count
@@ -311,7 +322,7 @@ impl Positions {
         }
     }
 
-    fn tuple_bytes(&self) -> usize {
+    pub(super) fn tuple_bytes(&self) -> usize {
         self.indexed.len() * self.integers.width
     }
 }

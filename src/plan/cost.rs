@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::Plan;
 use super::partition::Partition;
+use crate::runs::{Axis, Runs};
 
 /// How a plan goes over its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,9 @@ impl fmt::Display for Pattern {
         })
     }
 }
+
+/// A read by position of fewer bytes is not faster.
+const SHORT_BYTES: u64 = 1 << 10;
 
 /// A cache line, in bytes: the unit in which memory is read.
 const LINE_BYTES: u64 = 64;
@@ -76,4 +80,29 @@ impl Plan {
         }
         clusters.saturating_mul(cluster.next_multiple_of(LINE_BYTES))
     }
+
+    /// Whether the pieces together need hardly more reads by position than the whole.
+    pub(crate) fn reads_once(&self) -> bool {
+        let needed = |runs: &Runs| needed_bytes(&runs.in_memory_order().axes, runs.run);
+        let pieces = self.pieces();
+        pieces <= 1 || {
+            let all = needed(&self.piece(0).input).saturating_mul(pieces);
+            all <= needed(&self.input).saturating_mul(5) / 4
+        }
+    }
+}
+
+/// How many bytes must be read where axes go from the longest stride to the shortest, those between
+/// runs that are close together included.
+pub(crate) fn needed_bytes(axes: &[Axis], run: u64) -> u64 {
+    axes.iter().rev().filter(|axis| axis.stride != 0).fold(run, |needed, axis| {
+        let item = needed.max(axis.stride.unsigned_abs().min(SHORT_BYTES));
+        item.saturating_mul(axis.len)
+    })
+}
+
+/// Whether items that need so many bytes, `stride` bytes apart, are read together with what lies
+/// between them: at most half as much again is read then.
+pub(crate) fn reads_gap(stride: u64, needed: u64) -> bool {
+    stride <= needed.max(SHORT_BYTES).saturating_mul(3) / 2
 }

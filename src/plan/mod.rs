@@ -19,15 +19,17 @@ use std::ops::Range;
 use crate::runs::{Axis, Runs, span_bytes};
 use crate::view::View;
 
+mod boxes;
 mod cost;
 mod partition;
 mod piece;
 mod prefetch;
 
+use boxes::Boxes;
 pub use cost::Pattern;
-pub(crate) use partition::transposed_axis;
-use partition::{Boxes, Partition, Ranges};
-pub use piece::{OutputRows, PIECE_BYTES, Piece, Tiling};
+pub(crate) use cost::{needed_bytes, reads_gap};
+use partition::{Partition, Ranges};
+pub use piece::{PIECE_BYTES, Piece, Tiling};
 
 /// How to copy a view into a contiguous output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,10 +63,24 @@ impl Plan {
         })
     }
 
-    /// As [`new`](Plan::new), for outputs that take bytes in any order: where the axis that is
-    /// contiguous in the input is another than the output's last, pieces are boxes of both.
+    /// As [`new`](Plan::new) of an input that is read by position, in pieces as short as will do to
+    /// read about each byte once, of `longest` bytes at most; `None` where that is not enough.
+    pub(crate) fn reading_once(runs: &Runs, unit: u64, longest: u64) -> Option<Plan> {
+        let sizes = std::iter::successors(Some(PIECE_BYTES), |bytes| Some(bytes * 2));
+        let plans = sizes.take_while(|bytes| *bytes <= longest.max(PIECE_BYTES));
+        let mut plans = plans.map(|bytes| Plan::of_runs(runs, unit, bytes));
+        plans.find(Plan::reads_once)
+    }
+
+    /// As [`new`](Plan::new), for outputs that take bytes in any order: where other axes are close
+    /// together in the input than in the output, pieces are boxes of both.
     pub fn tiled(view: &View, unit: u64, tiling: Tiling) -> Plan {
-        let mut plan = Plan::new(view, unit, tiling.piece_bytes);
+        Plan::of_runs_tiled(view.runs(), unit, tiling)
+    }
+
+    /// As [`tiled`](Plan::tiled), of any runs.
+    pub(crate) fn of_runs_tiled(runs: &Runs, unit: u64, tiling: Tiling) -> Plan {
+        let mut plan = Plan::of_runs(runs, unit, tiling.piece_bytes);
         if plan.bytes() > tiling.piece_bytes
             && let Some(boxes) = Boxes::choose(&plan.input, tiling)
         {
@@ -167,9 +183,7 @@ impl Plan {
     /// Piece `number` of `0..pieces()`.
     pub fn piece(&self, number: u64) -> Piece {
         match &self.partition {
-            Partition::Empty => {
-                Piece { input: self.input.clone(), output: OutputRows::range(0, 0) }
-            }
+            Partition::Empty => Piece { input: self.input.clone(), output: Runs::contiguous(0, 0) },
             Partition::Ranges(ranges) => ranges.piece(&self.input, number),
             Partition::Boxes(boxes) => boxes.piece(&self.input, number),
         }

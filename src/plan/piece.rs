@@ -7,33 +7,8 @@ use crate::runs::Runs;
 pub struct Piece {
     /// Its bytes in the input.
     pub input: Runs,
-    /// Where they go.
-    pub output: OutputRows,
-}
-
-/// Where a piece goes in the output: `rows` ranges of `row_bytes` bytes, `row_stride` bytes apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutputRows {
-    /// Where the first row begins, in bytes from the beginning of the output.
-    pub offset: u64,
-    /// How many rows there are; 1 for a piece that is one range.
-    pub rows: u64,
-    /// Bytes a row.
-    pub row_bytes: u64,
-    /// Bytes from the beginning of a row to that of the next.
-    pub row_stride: u64,
-}
-
-impl OutputRows {
-    /// One contiguous range.
-    pub fn range(offset: u64, bytes: u64) -> OutputRows {
-        OutputRows { offset, rows: 1, row_bytes: bytes, row_stride: bytes }
-    }
-
-    /// Bytes of all rows together.
-    pub fn bytes(&self) -> u64 {
-        self.rows * self.row_bytes
-    }
+    /// Where they go: as many bytes, in the same order.
+    pub output: Runs,
 }
 
 /// The bytes of a piece: half of them and the input's share fit in a level-2 cache.
@@ -44,17 +19,33 @@ pub const PIECE_BYTES: u64 = 256 << 10;
 pub struct Tiling {
     /// A piece that is one range of the output, at most.
     pub piece_bytes: u64,
-    /// A piece of several rows, about; its share of the input is as large.
+    /// A piece of several rows, at most.
     pub box_bytes: u64,
-    /// How much of the input's contiguous axis such a piece takes.
+    /// How long the stretches of the input are that such a piece uses up.
     pub width_bytes: u64,
+    /// The longest row of such a piece: what is written at a time.
+    pub row_bytes: u64,
 }
 
 impl Tiling {
     /// For inputs in memory: a few cache lines of the input, long rows of the output.
-    pub const MAPPED: Tiling =
-        Tiling { piece_bytes: PIECE_BYTES, box_bytes: 1 << 20, width_bytes: 256 };
+    pub const MAPPED: Tiling = Tiling {
+        piece_bytes: PIECE_BYTES,
+        box_bytes: 1 << 20,
+        width_bytes: 256,
+        row_bytes: 16 << 10,
+    };
 
     /// For inputs that are read by position: fewer, longer reads.
-    pub const READ: Tiling = Tiling { width_bytes: 1024, ..Tiling::MAPPED };
+    pub const READ: Tiling = Tiling { box_bytes: 2 << 20, width_bytes: 2 << 10, ..Tiling::MAPPED };
+
+    /// For a source with this [limit of windows](crate::source::Source::window_limit).
+    pub fn of(window_limit: Option<u64>) -> Tiling {
+        if window_limit.is_some() { Tiling::READ } else { Tiling::MAPPED }
+    }
+}
+
+/// The length of chunks of at most `most` that divide `len` evenly, or nearly so.
+pub(super) fn evenly(len: u64, most: u64) -> u64 {
+    len.div_ceil(len.div_ceil(most))
 }

@@ -61,8 +61,7 @@ impl Plan {
         if number >= self.pieces() {
             return None;
         }
-        let (_, mut axes) = boxes.panel(&self.input, number)?;
-        let mut offset = self.piece(number).input.offset;
+        let (_, Runs { mut offset, mut axes, .. }) = boxes.panel(&self.input, number)?;
         for axis in &mut axes {
             offset += axis.stride.min(0) * (axis.len as i64 - 1);
             axis.stride = axis.stride.abs();

@@ -19,7 +19,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -213,11 +213,11 @@ fn open_unnamed(dir: &OwnedFd, mode: Mode) -> Option<OwnedFd> {
 }
 
 /// Step 3. File systems without `fallocate` get a sparse file of the right length.
-fn reserve(file: &OwnedFd, len: u64) -> rustix::io::Result<()> {
+pub(super) fn reserve(file: impl AsFd, len: u64) -> rustix::io::Result<()> {
     match len {
         0 => Ok(()),
-        _ => match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, len)) {
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => retry_on_intr(|| ftruncate(file, len)),
+        _ => match retry_on_intr(|| fallocate(&file, FallocateFlags::empty(), 0, len)) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => retry_on_intr(|| ftruncate(&file, len)),
             result => result,
         },
     }

@@ -3,20 +3,23 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use super::{Sink, SinkError, WriteOrder};
+use super::file::reserve;
+use super::{Sink, SinkError, WriteOrder, ignore_sigxfsz};
 
 /// A temporary file that takes bytes in any order. It vanishes with the last handle on it.
 #[derive(Debug)]
 pub struct ScratchSink(File);
 
 impl ScratchSink {
-    /// Create the file; also returns a handle to read it by.
+    /// Create the file, for which `len` bytes are allocated; also returns a handle to read it by.
     ///
     /// # Errors
-    /// [`SinkError::Os`].
-    pub fn new() -> Result<(ScratchSink, File), SinkError> {
+    /// [`SinkError::Os`]: `TMPDIR` cannot be written, or is full.
+    pub fn new(len: u64) -> Result<(ScratchSink, File), SinkError> {
+        ignore_sigxfsz();
         let failed = SinkError::os("a temporary file cannot be created");
         let file = tempfile::tempfile().map_err(&failed)?;
+        reserve(&file, len).map_err(|error| failed(error.into()))?;
         let reader = file.try_clone().map_err(&failed)?;
         Ok((ScratchSink(file), reader))
     }

@@ -40,7 +40,7 @@ pub use offset::OffsetSource;
 pub use open::{IoMode, OpenError, Opened, open, open_file, open_stdin};
 pub use pread::PreadSource;
 pub use reader::Reader;
-pub use spool::spool;
+pub use spool::{open_spooled, spool};
 pub use stream::Stream;
 
 pub use crate::os::FileId;
@@ -218,6 +218,13 @@ pub enum SourceError {
         /// Why not.
         error: io::Error,
     },
+}
+
+impl SourceError {
+    /// The error of a temporary file in `TMPDIR`.
+    pub fn unspooled(error: io::Error) -> SourceError {
+        SourceError::Spool { dir: std::env::temp_dir(), error }
+    }
 }
 
 impl From<SourceError> for io::Error {

@@ -1,5 +1,6 @@
 //! Bytes that are kept in an unnamed temporary file, for jobs that need random access.
 
+use std::fs::File;
 use std::io::{Read, Write};
 
 use super::open::{IoMode, open_regular};
@@ -15,17 +16,24 @@ const PIECE: usize = 256 << 10;
 /// [`SourceError::Io`] if the stream cannot be read, [`SourceError::Spool`] if the file
 /// cannot be written.
 pub fn spool(mut stream: impl Read) -> Result<Box<dyn Source>, SourceError> {
-    let dir = std::env::temp_dir();
-    let spool = |error| SourceError::Spool { dir: dir.clone(), error };
-    let mut file = tempfile::tempfile_in(&dir).map_err(spool)?;
+    let spool = SourceError::unspooled;
+    let mut file = tempfile::tempfile().map_err(spool)?;
     let mut piece = vec![0; PIECE];
     let mut len = 0;
     loop {
         let count = stream.read(&mut piece)?;
         if count == 0 {
-            return open_regular(file, 0, len, IoMode::Auto).map_err(spool);
+            return open_spooled(file, len);
         }
         file.write_all(&piece[..count]).map_err(spool)?;
         len += count as u64;
     }
+}
+
+/// Read `len` bytes of a temporary file that has been written.
+///
+/// # Errors
+/// [`SourceError::Spool`].
+pub fn open_spooled(file: File, len: u64) -> Result<Box<dyn Source>, SourceError> {
+    open_regular(file, 0, len, IoMode::Auto).map_err(SourceError::unspooled)
 }

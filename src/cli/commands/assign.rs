@@ -48,7 +48,8 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
         return print(&target.describe(&tensor, &shape, slice.bytes())?);
     }
     let (to, from) = Runs::pair_in_memory_order(slice.runs(), view.runs());
-    let pieces = Assignment::new(&to, from, conversion.unit());
+    let limit = source.window_limit();
+    let pieces = Assignment::new(&to, &from, conversion.unit(), limit);
     let target = target.begin()?;
     let transfer = Transfer { source: source.as_ref(), pieces: &pieces, conversion, at: 0 };
     target.run(transfer, &StridedSink::new(target.patch(), &to), path)?;

@@ -36,27 +36,36 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let scatter = Scatter::new(&to, &indices.layout(), &from, out_of_range, conversion.unit());
     let scatter = scatter.map_err(|error| failed_shapes(args, &error))?;
     let written = written(&tensor, scatter.bytes());
-    let positions = indices.into_kept(&target.original, &written)?;
-    let positions = positions.as_ref();
+    let indices = indices.into_kept(&target.original, &written)?;
+    let indices = indices.as_ref();
     let source = value.into_kept(&target, &written)?;
-    scatter.positions().check(positions, target.threads()).map_err(|error| match error {
-        ExecuteError::Fill { error, .. } => failed_indices(args, positions, error),
+    let positions = scatter.positions(indices, target.threads());
+    let positions = positions.map_err(|error| failed_indices(args, indices, error))?;
+    positions.check(target.threads()).map_err(|error| match error {
+        ExecuteError::Fill { error, .. } => failed_indices(args, indices, error),
         error => Failure::new(error),
     })?;
-    positions.verify().map_err(|error| unread_indices(args, error))?;
+    indices.verify().map_err(|error| unread_indices(args, error))?;
     if args.to.dry_run {
         return print(&target.describe(&tensor, &values.shape, scatter.bytes())?);
     }
+    let (pieces, spooled) =
+        scatter.pieces(source.as_ref(), target.threads()).map_err(|error| match error {
+            ExecuteError::Fill { error: FillError::Source(error), .. } => {
+                Failure::file(&args.values, error)
+            }
+            error => Failure::new(error),
+        })?;
     let target = target.begin()?;
-    let pieces = scatter.pieces();
-    let transfer = Transfer { source: source.as_ref(), pieces: &pieces, conversion, at: 0 };
-    target.run(transfer, &scatter.sink(target.patch(), positions), &args.values)?;
+    let source = spooled.as_deref().unwrap_or(source.as_ref());
+    let transfer = Transfer { source, pieces: &pieces, conversion, at: 0 };
+    target.run(transfer, &scatter.sink(target.patch(), &positions), &args.values)?;
     target.finish()
 }
 
 /// Indices that are bad, or could not be read.
-fn failed_indices(args: &ScatterArgs, positions: &dyn Source, error: FillError) -> Failure {
-    match (positions.verify(), error) {
+fn failed_indices(args: &ScatterArgs, indices: &dyn Source, error: FillError) -> Failure {
+    match (indices.verify(), error) {
         // a file that was cut short is the reason for whatever else is wrong with it
         (Err(error), _) | (Ok(()), FillError::Indices(error) | FillError::Source(error)) => {
             unread_indices(args, error)

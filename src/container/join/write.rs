@@ -22,7 +22,7 @@ use crate::execute::{Conversion, Progress, StridedSink, Transfer};
 use crate::index::IndexExpr;
 use crate::index::resolve::resolve;
 use crate::join::{Join, Part};
-use crate::plan::transposed_axis;
+use crate::plan::{Pattern, Plan, Tiling};
 use crate::runs::{Axis, Runs};
 use crate::shape::Order;
 use crate::sink::{ScratchSink, WriteOrder};
@@ -136,7 +136,7 @@ impl Joined<'_> {
         copy: &Copy<'_>,
         place: &Place<'_>,
     ) -> Result<(), ContainerError> {
-        let (sink, file) = ScratchSink::new()?;
+        let (sink, file) = ScratchSink::new(place.entry.bytes)?;
         let progress = Progress::default();
         let job = Job::into_sink(Box::new(sink), &[], self.options.threads, &progress)?;
         let there = Copy { job: &job, order: copy.order };
@@ -391,8 +391,8 @@ struct Pending {
 
 /// Whether a part is better copied by itself than together with its neighbours.
 fn is_alone(view: &View, rows: u64) -> bool {
-    let Runs { axes, run, .. } = view.runs().coalesced();
-    view.bytes() >= LARGE && (rows == 1 || transposed_axis(&axes, run).is_some())
+    let transposed = || Plan::tiled(view, 1, Tiling::MAPPED).pattern() == Pattern::Transposed;
+    view.bytes() >= LARGE && (rows == 1 || transposed())
 }
 
 /// So many elements in bytes.

@@ -18,7 +18,6 @@
 //! assert_eq!(&out, b"fdb");
 //! ```
 
-use crate::plan::transposed_axis;
 use crate::runs::{Axis, dense_bytes, starts};
 
 mod plain;
@@ -71,6 +70,15 @@ fn pack_with(
             }
         }),
     }
+}
+
+/// The axis whose items of `run` bytes are neighbours in the input, where that is not the axis
+/// whose items are neighbours in the output, and items are small enough to transpose.
+fn transposed_axis(axes: &[Axis], run: u64) -> Option<usize> {
+    let (across, outer) = axes.split_last()?;
+    let far = across.stride.unsigned_abs() > 16 && across.len > 1;
+    let neighbours = |axis: &Axis| axis.stride.unsigned_abs() == run;
+    (far && matches!(run, 1 | 2 | 4 | 8 | 16)).then(|| outer.iter().position(neighbours))?
 }
 
 /// Copy matrix by matrix, each of the last axis across and the axis `along`.

@@ -100,7 +100,7 @@ fn assign(target: &View, file: &[u8], value: &View, bytes: Vec<u8>, threads: usi
     let (kept, patch) = patched(file);
     let source = Bytes { data: bytes, limit: None };
     let (to, from) = Runs::pair_in_memory_order(target.runs(), value.runs());
-    let pieces = Assignment::new(&to, from, 1);
+    let pieces = Assignment::new(&to, &from, 1, None);
     let copy = Transfer { source: &source, pieces: &pieces, conversion: Conversion::None, at: 0 };
     execute::run(&[copy], &StridedSink::new(&patch, &to), threads, &Progress::default()).unwrap();
     patch.finish(false).unwrap();
@@ -157,7 +157,7 @@ proptest! {
             let half = View::new(&place.layout(), &selection).unwrap();
             let source = Bytes { data: slice(&half, file.clone()), limit: None };
             let (to, from) = Runs::pair_in_memory_order(half.runs(), half.dense(0).runs());
-            let pieces = Assignment::new(&to, from, 1);
+            let pieces = Assignment::new(&to, &from, 1, None);
             let conversion = Conversion::None;
             let transfer = Transfer { source: &source, pieces: &pieces, conversion, at: 0 };
             let target = StridedSink::new(&sink, &to);
@@ -248,10 +248,11 @@ proptest! {
         let (kept, patch) = patched(&file);
         let (source, indices) =
             (Bytes { data: value_file, limit: None }, Bytes { data: indices, limit: None });
-        scatter.positions().check(&indices, threads).unwrap();
-        let pieces = scatter.pieces();
+        let positions = scatter.positions(&indices, threads).unwrap();
+        positions.check(threads).unwrap();
+        let (pieces, _) = scatter.pieces(&source, threads).unwrap();
         let copy = Transfer { source: &source, pieces: &pieces, conversion: Conversion::None, at: 0 };
-        let sink = scatter.sink(&patch, &indices);
+        let sink = scatter.sink(&patch, &positions);
         execute::run(&[copy], &sink, threads, &Progress::default()).unwrap();
         patch.finish(false).unwrap();
         prop_assert!(fs::read(kept.path()).unwrap() == expected);

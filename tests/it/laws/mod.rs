@@ -2,4 +2,5 @@
 
 mod assign;
 mod gather;
+mod reads;
 mod slice;

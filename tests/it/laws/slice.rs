@@ -87,8 +87,12 @@ fn engine(tensor: &Tensor, selection: &Selection, order: Order, way: &Way) -> Ve
     let plan = match way.write {
         WriteOrder::Any => {
             let Way { piece_bytes, .. } = *way;
-            let tiling =
-                Tiling { piece_bytes, box_bytes: piece_bytes * 3, width_bytes: piece_bytes / 9 };
+            let tiling = Tiling {
+                piece_bytes,
+                box_bytes: piece_bytes * 3,
+                width_bytes: piece_bytes / 9,
+                row_bytes: piece_bytes / 2,
+            };
             Plan::tiled(&view, 1, tiling)
         }
         WriteOrder::Ascending => Plan::new(&view, 1, way.piece_bytes),
@@ -211,9 +215,9 @@ proptest! {
             prop_assert!(span.start >= input);
             prop_assert_eq!(piece.output.offset, output);
             input = span.end;
-            output += piece.output.bytes();
+            output += piece.output.bytes() as i64;
         }
-        prop_assert_eq!(output, view.bytes());
+        prop_assert_eq!(output as u64, view.bytes());
     }
 
     #[test]

@@ -1,0 +1,69 @@
+//! Relayouts for outputs in order, from inputs that are read by position.
+//!
+//! A range of such an output may need a few bytes of each page of the input, and the next range the
+//! bytes beside them. [`in_order`] chooses, in this order: pieces as long as usual, longer pieces that
+//! use up what they read, and where memory does not hold those, a copy of the selected bytes in
+//! the order of the output, in an unnamed file in `TMPDIR`. The input is read about once in any case.
+
+use super::{Conversion, ExecuteError, FillError, Progress, Transfer, run};
+use crate::plan::{PIECE_BYTES, Plan, Tiling};
+use crate::runs::Runs;
+use crate::sink::{ScratchSink, SinkError};
+use crate::source::{Source, SourceError, open_spooled};
+
+/// The buffers of all workers together, in bytes, where pieces are longer than usual.
+const BUFFERS_BYTES: u64 = 24 << 20;
+
+/// The longest pieces of any number of workers, and the longest of one, in bytes.
+const LONG_PIECES: (u64, u64) = (1 << 20, 8 << 20);
+
+/// How to read the runs of a source in the order of their dense bytes: a plan, and the source that
+/// it is of where that is another. `unit` bytes are never divided.
+///
+/// # Errors
+/// The source's, and [`SourceError::Spool`](crate::source::SourceError::Spool).
+pub fn in_order(
+    source: &dyn Source,
+    runs: &Runs,
+    unit: u64,
+    threads: usize,
+) -> Result<(Plan, Option<Box<dyn Source>>), ExecuteError> {
+    if source.window_limit().is_none() {
+        return Ok((Plan::of_runs(runs, unit, PIECE_BYTES), None));
+    }
+    let (least, most) = LONG_PIECES;
+    let longest = (BUFFERS_BYTES / threads.max(1) as u64).clamp(least, most);
+    if let Some(plan) = Plan::reading_once(runs, unit, longest) {
+        return Ok((plan, None));
+    }
+    let spooled = spool(source, runs, unit, threads)?;
+    Ok((Plan::of_runs(&Runs::contiguous(0, runs.bytes()), unit, PIECE_BYTES), Some(spooled)))
+}
+
+/// The dense bytes of runs, in an unnamed file in `TMPDIR`.
+///
+/// # Errors
+/// Those of [`in_order`].
+pub fn spool(
+    source: &dyn Source,
+    runs: &Runs,
+    unit: u64,
+    threads: usize,
+) -> Result<Box<dyn Source>, ExecuteError> {
+    let failed = |error| ExecuteError::Fill { transfer: 0, error: FillError::Source(error) };
+    let unwritten = |error: SinkError| {
+        failed(SourceError::unspooled(match error {
+            SinkError::Io(error) | SinkError::Os { error, .. } => error,
+            error => std::io::Error::other(error),
+        }))
+    };
+    let (sink, file) = ScratchSink::new(runs.bytes()).map_err(unwritten)?;
+    let plan = Plan::of_runs_tiled(runs, unit, Tiling::of(source.window_limit()));
+    let copy = Transfer { source, pieces: &plan, conversion: Conversion::None, at: 0 };
+    run(&[copy], &sink, threads, &Progress::default()).map_err(|error| match error {
+        ExecuteError::Sink(error) => unwritten(error),
+        error => error,
+    })?;
+    source.verify().map_err(failed)?;
+    open_spooled(file, runs.bytes()).map_err(failed)
+}
