@@ -7,8 +7,10 @@ use std::sync::Arc;
 use super::error::{Cause, ContainerError};
 use super::input::{Bytes, DeflatedMember, Input, Location, failed_source};
 use crate::format::npz::{self, Member};
-use crate::format::{Contents, Format, FormatError, npy};
-use crate::source::{self, ConcatSource, DeflatedRange, InflatedSource, Reader, Source};
+use crate::format::{Contents, Format, FormatError, Tensor, npy};
+use crate::source::{
+    self, ConcatSource, DeflatedRange, InflateReader, InflatedSource, Reader, Source,
+};
 
 /// Read what an archive holds. One that comes through a pipe is kept in a temporary file.
 pub(super) fn open(location: &Location, bytes: source::Opened) -> Result<Input, ContainerError> {
@@ -21,28 +23,26 @@ pub(super) fn open(location: &Location, bytes: source::Opened) -> Result<Input, 
     let members = npz::members(archive.as_ref()).map_err(unfit)?;
     let mut joined = ConcatSource::default();
     joined.push("archive".to_owned(), Box::new(Arc::clone(&archive))).map_err(unread)?;
+    let compressed: Vec<Option<DeflatedRange>> =
+        members.iter().map(|member| compressed(&archive, member)).collect();
+    let headers = read_headers(archive.as_ref(), &members, &compressed);
+    let headers = headers.map_err(|cause| ContainerError::file(location, cause))?;
     let mut deflated = Vec::new();
     let mut tensors = Vec::with_capacity(members.len());
-    for member in members {
-        let mut contents = read_header(&archive, &member).map_err(|error| {
-            ContainerError::file(location, Cause::Member { name: member.name.clone(), error })
-        })?;
-        member.check_array(contents.expected_len()).map_err(unfit)?;
+    for ((member, compressed), mut tensor) in members.into_iter().zip(compressed).zip(headers) {
         let (mut part, mut start) = (0, member.data.start);
-        if member.deflated {
-            let bytes = Arc::new(InflatedSource::from(compressed(&archive, &member)));
+        if let Some(compressed) = compressed {
+            let bytes = Arc::new(InflatedSource::from(compressed));
             let pushed = joined.push(member.name.clone(), Box::new(Arc::clone(&bytes)));
             start = pushed.map_err(unread)?;
             deflated.push(DeflatedMember { start, bytes });
             part = deflated.len();
         }
         let name = member.name.strip_suffix(".npy").unwrap_or(&member.name);
-        tensors.extend(contents.tensors.drain(..).map(|mut tensor| {
-            tensor.name = Some(name.to_owned());
-            tensor.part = part;
-            tensor.offset += start;
-            tensor
-        }));
+        tensor.name = Some(name.to_owned());
+        tensor.part = part;
+        tensor.offset += start;
+        tensors.push(tensor);
     }
     let contents =
         Contents { format: Format::Npz, tensors, metadata: Default::default(), header_len: 0 };
@@ -53,19 +53,37 @@ pub(super) fn open(location: &Location, bytes: source::Opened) -> Result<Input, 
     Ok(Input { deflated, ..Input::of_file(location, bytes, contents) })
 }
 
-fn compressed(archive: &Arc<dyn Source>, member: &Member) -> DeflatedRange {
-    DeflatedRange {
+/// The bytes of a member that has to be inflated.
+fn compressed(archive: &Arc<dyn Source>, member: &Member) -> Option<DeflatedRange> {
+    member.deflated.then(|| DeflatedRange {
         archive: Arc::clone(archive),
         range: member.data.clone(),
         len: member.len,
         crc: member.crc,
-    }
+    })
 }
 
-/// The header of the array in a member.
-fn read_header(archive: &Arc<dyn Source>, member: &Member) -> Result<Contents, FormatError> {
-    if member.deflated {
-        return npy::read(&mut compressed(archive, member).stream());
+/// The array in each member, by its header.
+fn read_headers(
+    archive: &dyn Source,
+    members: &[Member],
+    compressed: &[Option<DeflatedRange>],
+) -> Result<Vec<Tensor>, Cause> {
+    let mut inflater: Option<InflateReader<'_>> = None;
+    let mut tensors = Vec::with_capacity(members.len());
+    for (member, compressed) in members.iter().zip(compressed) {
+        let contents = match (compressed, &mut inflater) {
+            (None, _) => npy::read(&mut Reader::at(archive, member.data.start).take(member.len)),
+            (Some(range), Some(inflater)) => {
+                inflater.restart(range);
+                npy::read(inflater)
+            }
+            (Some(range), none) => npy::read(none.insert(range.stream())),
+        };
+        let contents =
+            contents.map_err(|error| Cause::Member { name: member.name.clone(), error })?;
+        member.check_array(contents.expected_len())?;
+        tensors.extend(contents.tensors);
     }
-    npy::read(&mut Reader::at(archive.as_ref(), member.data.start).take(member.len))
+    Ok(tensors)
 }

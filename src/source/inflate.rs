@@ -28,14 +28,17 @@ pub struct DeflatedRange {
 impl DeflatedRange {
     /// Inflate from the first byte on.
     pub fn stream(&self) -> InflateReader<'_> {
-        let reader = Reader::at(self.archive.as_ref(), self.range.start);
-        let compressed = reader.take(self.range.end.saturating_sub(self.range.start));
         InflateReader {
-            decoder: DeflateDecoder::new(compressed),
+            decoder: DeflateDecoder::new(self.compressed()),
             crc: Hasher::new(),
             position: 0,
             declared: (self.len, self.crc),
         }
+    }
+
+    fn compressed(&self) -> Take<Reader<'_>> {
+        let reader = Reader::at(self.archive.as_ref(), self.range.start);
+        reader.take(self.range.end.saturating_sub(self.range.start))
     }
 }
 
@@ -48,7 +51,15 @@ pub struct InflateReader<'s> {
     declared: (u64, u32),
 }
 
-impl InflateReader<'_> {
+impl<'s> InflateReader<'s> {
+    /// Inflate another range from its first byte on, in the memory of this one: a decoder has some
+    /// 40 kB, and an archive may have many thousand members.
+    pub fn restart(&mut self, range: &'s DeflatedRange) {
+        self.decoder.reset(range.compressed());
+        self.crc.reset();
+        (self.position, self.declared) = (0, (range.len, range.crc));
+    }
+
     /// Inflate the rest, and check length and CRC-32.
     ///
     /// # Errors
