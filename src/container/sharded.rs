@@ -103,18 +103,18 @@ fn read_index(
     location: &Location,
     bytes: &mut source::Opened,
 ) -> Result<ShardIndex, ContainerError> {
-    let mut json = Vec::new();
+    // as long as it is, since growing would hold it twice
+    let mut json = match bytes {
+        source::Opened::Random(source) => Vec::with_capacity(source.len().min(MAX_INDEX) as usize),
+        source::Opened::Forward(_) => Vec::new(),
+    };
     let mut most = |reader: &mut dyn Read| reader.take(MAX_INDEX + 1).read_to_end(&mut json);
     match bytes {
         source::Opened::Random(source) => most(&mut Reader::new(source.as_ref())),
         source::Opened::Forward(stream) => most(stream),
     }
     .map_err(|error| ContainerError::file(location, error))?;
-    let index = match json.len() as u64 {
-        0..=MAX_INDEX => ShardIndex::parse(&json),
-        _ => Err(ShardsError::TooLong),
-    };
-    index.map_err(|error| unfit(location, error))
+    ShardIndex::parse(&json).map_err(|error| unfit(location, error))
 }
 
 fn unfit(location: &Location, error: ShardsError) -> ContainerError {
@@ -130,10 +130,10 @@ fn wanted_files(
     match wanted {
         Shards::All => Ok((0..index.files.len()).collect()),
         Shards::Holding(patterns) => {
-            let names = index.tensors.iter().map(|(name, _)| name.as_str());
+            let names = index.tensors().map(|(name, _)| name);
             let found = pattern::find(names, patterns);
             let found = found.map_err(|fault| ContainerError::file(location, fault))?;
-            Ok(found.into_iter().map(|number| index.tensors[number].1).collect())
+            Ok(found.into_iter().map(|number| index.tensor(number).1).collect())
         }
     }
 }

@@ -7,7 +7,7 @@
 //! The format is that of the `transformers` library. An index may be hostile: file names in it must
 //! be plain names, so that they don't lead out of its folder.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -21,14 +21,38 @@ mod error;
 pub use error::{MAX_INDEX, ShardsError};
 
 /// A parsed index with valid file names.
+///
+/// An index may list millions of tensors: their names lie one after the other in one text, and
+/// everything else is a number for each.
 #[derive(Clone, Debug, Default)]
 pub struct ShardIndex {
     /// `metadata`, unchanged.
     pub metadata: Map<String, Value>,
-    /// Each tensor's name and its file's number in `files`, in the order of the index.
-    pub tensors: Vec<(String, usize)>,
     /// The names of the files, sorted.
     pub files: Vec<String>,
+    listed: Listed,
+    /// The numbers of the tensors, sorted by name.
+    sorted: Vec<u32>,
+    /// How many tensors each file holds.
+    counts: Vec<u32>,
+}
+
+/// The tensors in the order of the index.
+#[derive(Clone, Debug, Default)]
+struct Listed {
+    names: String,
+    /// Where each name ends in `names`.
+    ends: Vec<u32>,
+    /// The number of each tensor's file.
+    files: Vec<u32>,
+}
+
+impl Listed {
+    fn name(&self, number: u32) -> &str {
+        let at = number as usize;
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.names[start as usize..self.ends[at] as usize]
+    }
 }
 
 /// The JSON of an index.
@@ -36,32 +60,63 @@ pub struct ShardIndex {
 struct RawIndex {
     #[serde(default)]
     metadata: Option<Map<String, Value>>,
-    weight_map: Pairs,
+    weight_map: WeightMap,
 }
 
 impl ShardIndex {
-    /// Read an index.
+    /// Read an index of at most [`MAX_INDEX`] bytes.
     ///
     /// # Errors
     /// [`ShardsError`]: no such JSON, a tensor twice, a file name that is not a plain one.
     pub fn parse(json: &[u8]) -> Result<ShardIndex, ShardsError> {
-        let RawIndex { metadata, weight_map: Pairs(pairs) } = serde_json::from_slice(json)?;
-        let mut seen = HashSet::with_capacity(pairs.len());
-        let mut files: Vec<String> = Vec::new();
-        for (tensor, file) in &pairs {
-            if !seen.insert(tensor.as_str()) {
-                return Err(ShardsError::DuplicateName(tensor.clone()));
-            }
-            if files.last() != Some(file) {
-                check_file_name(file)?;
-                files.push(file.clone());
-            }
+        if json.len() as u64 > MAX_INDEX {
+            return Err(ShardsError::TooLong);
+        }
+        let RawIndex { metadata, weight_map } = serde_json::from_slice(json)?;
+        let WeightMap { mut listed, mut files } = weight_map;
+        for file in &files {
+            check_file_name(file)?;
+        }
+        let mut sorted: Vec<u32> = (0..listed.ends.len() as u32).collect();
+        sorted.sort_by(|&one, &other| listed.name(one).cmp(listed.name(other)));
+        // of two with one name the later one comes second
+        let twice = sorted.windows(2).filter(|two| listed.name(two[0]) == listed.name(two[1]));
+        if let Some(second) = twice.map(|two| two[1]).min() {
+            return Err(ShardsError::DuplicateName(listed.name(second).to_owned()));
+        }
+        let mut order: Vec<u32> = (0..files.len() as u32).collect();
+        order.sort_unstable_by(|&one, &other| files[one as usize].cmp(&files[other as usize]));
+        let mut place = vec![0; files.len()];
+        for (to, &from) in (0u32..).zip(&order) {
+            place[from as usize] = to;
         }
         files.sort_unstable();
-        files.dedup();
-        let place = |file: &String| files.binary_search(file).unwrap_or_default();
-        let tensors = pairs.iter().map(|(tensor, file)| (tensor.clone(), place(file))).collect();
-        Ok(ShardIndex { metadata: metadata.unwrap_or_default(), tensors, files })
+        let mut counts = vec![0; files.len()];
+        for file in &mut listed.files {
+            *file = place[*file as usize];
+            counts[*file as usize] += 1;
+        }
+        Ok(ShardIndex { metadata: metadata.unwrap_or_default(), files, listed, sorted, counts })
+    }
+
+    /// Each tensor's name and its file's number in [`files`](ShardIndex::files), in the order of the
+    /// index.
+    pub fn tensors(&self) -> impl Iterator<Item = (&str, usize)> + Clone {
+        (0..self.sorted.len()).map(|number| self.tensor(number))
+    }
+
+    /// Number `number` of [`tensors`](ShardIndex::tensors).
+    ///
+    /// # Panics
+    /// If there are not that many.
+    pub fn tensor(&self, number: usize) -> (&str, usize) {
+        (self.listed.name(number as u32), self.listed.files[number] as usize)
+    }
+
+    /// The number of the file that holds a tensor.
+    pub fn file_of(&self, tensor: &str) -> Option<usize> {
+        let found = self.sorted.binary_search_by(|&at| self.listed.name(at).cmp(tensor)).ok()?;
+        Some(self.listed.files[self.sorted[found] as usize] as usize)
     }
 
     /// Compare the tensors of shard number `file` with those that the index lists there.
@@ -69,15 +124,18 @@ impl ShardIndex {
     /// # Errors
     /// [`ShardsError::Missing`], [`ShardsError::Unlisted`].
     pub fn check_shard(&self, file: usize, contents: &Contents) -> Result<(), ShardsError> {
-        let listed = || self.tensors.iter().filter(|(_, at)| *at == file).map(|(name, _)| &**name);
         let held = || contents.tensors.iter().filter_map(|tensor| tensor.name.as_deref());
         let name = || self.files[file].clone();
-        let (all_listed, all_held): (HashSet<&str>, HashSet<&str>) =
-            (listed().collect(), held().collect());
-        if let Some(tensor) = listed().find(|tensor| !all_held.contains(tensor)) {
-            return Err(ShardsError::Missing { file: name(), tensor: tensor.to_owned() });
+        let is_listed = |tensor: &&str| self.file_of(tensor) == Some(file);
+        // names are unique on both sides, so that counting is enough
+        if held().filter(is_listed).count() < self.counts[file] as usize {
+            let held: HashSet<&str> = held().collect();
+            let mut listed = self.tensors().filter(|(_, at)| *at == file);
+            if let Some((tensor, _)) = listed.find(|(tensor, _)| !held.contains(tensor)) {
+                return Err(ShardsError::Missing { file: name(), tensor: tensor.to_owned() });
+            }
         }
-        match held().find(|tensor| !all_listed.contains(tensor)) {
+        match held().find(|tensor| !is_listed(tensor)) {
             Some(tensor) => Err(ShardsError::Unlisted { file: name(), tensor: tensor.to_owned() }),
             None => Ok(()),
         }
@@ -117,30 +175,46 @@ fn check_file_name(name: &str) -> Result<(), ShardsError> {
     if leads_elsewhere { Err(ShardsError::FileName(name.to_owned())) } else { Ok(()) }
 }
 
-/// A JSON object of strings, in its own order, duplicate keys included.
-struct Pairs(Vec<(String, String)>);
+/// A JSON object that gives each tensor its file, in its own order, duplicate keys included.
+#[derive(Default)]
+struct WeightMap {
+    listed: Listed,
+    /// The files in the order of their first tensors.
+    files: Vec<String>,
+}
 
-impl<'de> Deserialize<'de> for Pairs {
+impl<'de> Deserialize<'de> for WeightMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ShardMapVisitor;
+        struct WeightMapVisitor;
 
-        impl<'de> Visitor<'de> for ShardMapVisitor {
-            type Value = Pairs;
+        impl<'de> Visitor<'de> for WeightMapVisitor {
+            type Value = WeightMap;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object that gives each tensor the name of its file")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
+                let mut weight_map = WeightMap::default();
+                let mut numbers: HashMap<String, u32> = HashMap::new();
+                let WeightMap { listed, files } = &mut weight_map;
+                while let Some((tensor, file)) = map.next_entry::<String, String>()? {
+                    let number = match numbers.get(&file) {
+                        Some(&number) => number,
+                        None => {
+                            files.push(file.clone());
+                            *numbers.entry(file).or_insert(files.len() as u32 - 1)
+                        }
+                    };
+                    listed.names.push_str(&tensor);
+                    listed.ends.push(listed.names.len() as u32);
+                    listed.files.push(number);
                 }
-                Ok(Pairs(pairs))
+                Ok(weight_map)
             }
         }
 
-        deserializer.deserialize_map(ShardMapVisitor)
+        deserializer.deserialize_map(WeightMapVisitor)
     }
 }
 
@@ -164,7 +238,7 @@ mod tests {
         let json = index_json(&tensors, metadata.unwrap(), 48, 12).unwrap();
         let index = ShardIndex::parse(&json).unwrap();
         assert_eq!(index.files, ["1.safetensors", "2.safetensors"]);
-        assert_eq!(index.tensors, [("a".to_owned(), 0), ("b".to_owned(), 1)]);
+        assert_eq!(index.tensors().collect::<Vec<_>>(), [("a", 0), ("b", 1)]);
         assert_eq!(index.metadata["total_size"], 48);
         assert_eq!(index.metadata["total_parameters"], 12);
         assert_eq!(index.metadata["x"], 2);
