@@ -18,6 +18,9 @@ use crate::element::{ElementKind, Notation, ucs4_string, utf8_string, write_numb
 use crate::format::TextFormat;
 use crate::sink::{Sink, SinkError, WriteOrder};
 
+/// How much text is written at a time where there are no elements, in bytes.
+const COLLECTED: usize = 64 << 10;
+
 /// A sink that takes the bytes of elements in order and writes their text to another sink.
 pub struct TextSink {
     inner: Box<dyn Sink>,
@@ -150,25 +153,46 @@ impl TextSink {
 
     /// Write the whole text of a tensor without elements.
     fn nothing(&self, state: &mut State) -> Result<(), SinkError> {
-        match (self.format, self.shape.as_slice()) {
-            (TextFormat::Json, shape) => {
-                self.empty_lists(state, shape)?;
-                self.pass(state, "\n")
+        let mut text = String::new();
+        match self.format {
+            TextFormat::Json => {
+                self.empty_lists(state, &mut text, &self.shape)?;
+                text.push('\n');
             }
-            (_, &[rows, 0]) => (0..rows).try_for_each(|_| self.pass(state, "\n")),
-            _ => Ok(()),
+            format => {
+                for _ in 0..format.empty_rows(&self.shape) {
+                    text.push('\n');
+                    self.pass_collected(state, &mut text)?;
+                }
+            }
         }
+        self.pass(state, &text)
     }
 
-    fn empty_lists(&self, state: &mut State, shape: &[u64]) -> Result<(), SinkError> {
-        self.pass(state, "[")?;
+    fn empty_lists(
+        &self,
+        state: &mut State,
+        text: &mut String,
+        shape: &[u64],
+    ) -> Result<(), SinkError> {
+        text.push('[');
         if let Some((&len, inner)) = shape.split_first() {
             for at in 0..len {
-                self.pass(state, if at > 0 { ", " } else { "" })?;
-                self.empty_lists(state, inner)?;
+                text.push_str(if at > 0 { ", " } else { "" });
+                self.empty_lists(state, text, inner)?;
             }
         }
-        self.pass(state, "]")
+        text.push(']');
+        self.pass_collected(state, text)
+    }
+
+    /// Write what has been collected, once it is worth a write.
+    fn pass_collected(&self, state: &mut State, text: &mut String) -> Result<(), SinkError> {
+        if text.len() >= COLLECTED {
+            self.pass(state, text)?;
+            text.clear();
+        }
+        Ok(())
     }
 }
 

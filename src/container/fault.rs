@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::dtype::DType;
 use crate::format::Format;
+use crate::format::text::MAX_EMPTY_ROWS;
 use crate::shape::AsTuple;
 
 /// Why the files of a sharded checkpoint cannot be opened.
@@ -233,6 +234,20 @@ pub enum LayoutFault {
         most: usize,
         /// How many there are.
         ndim: usize,
+    },
+    /// Rows without elements, beyond what makes sense as text.
+    #[error(
+        "shape {} without elements would be {rows} empty rows, an output of format {format} has at \
+         most {MAX_EMPTY_ROWS}",
+        AsTuple(shape)
+    )]
+    EmptyRows {
+        /// The format of the output.
+        format: &'static str,
+        /// The shape of the tensor.
+        shape: Vec<u64>,
+        /// How many rows it would have.
+        rows: u64,
     },
     /// More tensors than the format holds.
     #[error("an output of format {format} holds one tensor, not {count}")]

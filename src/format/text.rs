@@ -23,7 +23,31 @@ impl TextFormat {
             TextFormat::Json => MAX_NDIM,
         }
     }
+
+    /// How many rows, or lists, the text of a tensor without elements consists of; of one with
+    /// elements, 0.
+    pub fn empty_rows(self, shape: &[u64]) -> u64 {
+        match (self, shape.iter().position(|&len| len == 0)) {
+            (_, None) => 0,
+            (TextFormat::Csv | TextFormat::Txt, Some(_)) => match shape {
+                &[rows, 0] => rows,
+                _ => 0,
+            },
+            (TextFormat::Json, Some(axis)) => {
+                let mut lists = 1u64;
+                let inner = shape[..axis].iter().map(|&len| {
+                    lists = lists.saturating_mul(len);
+                    lists
+                });
+                inner.fold(1, u64::saturating_add)
+            }
+        }
+    }
 }
+
+/// The most [`empty_rows`](TextFormat::empty_rows) that are written: a shape without elements may
+/// have any number of them.
+pub const MAX_EMPTY_ROWS: u64 = 10_000_000;
 
 /// The dtype that elements must have to be written as text: numbers in little-endian order. `None`
 /// for dtypes without a text form.

@@ -5,7 +5,7 @@ use std::io;
 use super::format::{Entry, Frame, Layout, OutputFormat, Request, only};
 use crate::container::error::Cause;
 use crate::container::fault::LayoutFault;
-use crate::format::text::{TextFormat, stored_dtype};
+use crate::format::text::{MAX_EMPTY_ROWS, TextFormat, stored_dtype};
 use crate::sink::{self, Destination, Sink, SinkError};
 
 use crate::text::TextSink;
@@ -56,6 +56,10 @@ fn lay_out(form: TextFormat, request: &Request<'_>) -> Result<Layout, Cause> {
     let (ndim, most) = (only.shape.len(), form.max_ndim());
     if ndim > most {
         return Err(LayoutFault::Axes { format, most, ndim }.into());
+    }
+    let rows = form.empty_rows(&only.shape);
+    if rows > MAX_EMPTY_ROWS {
+        return Err(LayoutFault::EmptyRows { format, shape: only.shape.clone(), rows }.into());
     }
     Ok(Layout { starts: vec![0], frame: Box::new(Text { form, tensor: only.clone() }) })
 }
