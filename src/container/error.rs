@@ -8,7 +8,7 @@ use super::fault::{
     EditFault, IntegersFault, JoinFault, LayoutFault, RawFault, ReadFault, SelectFault, ShardsFault,
 };
 use crate::execute::ExecuteError;
-use crate::format::FormatError;
+use crate::format::{FormatError, shortened};
 use crate::gather::GatherError;
 use crate::index::numpy::ParseError;
 use crate::index::resolve::ResolveError;
@@ -70,7 +70,7 @@ impl fmt::Display for ContainerError {
             write!(f, "{file}: ")?;
         }
         if let Some(tensor) = &self.tensor {
-            write!(f, "tensor {tensor:?}: ")?;
+            write!(f, "tensor {:?}: ", shortened(tensor))?;
         }
         write!(f, "{}", self.cause)
     }
@@ -113,7 +113,7 @@ pub enum Cause {
     #[error(transparent)]
     Format(#[from] FormatError),
     /// The header of a member of a `.npz` breaks the rules.
-    #[error("member {name:?}: {error}")]
+    #[error("member {:?}: {error}", shortened(name))]
     Member {
         /// The member.
         name: String,

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::dtype::DType;
-use crate::format::Format;
 use crate::format::text::MAX_EMPTY_ROWS;
+use crate::format::{Format, shortened};
 use crate::shape::AsTuple;
 
 /// Why the files of a sharded checkpoint cannot be opened.
@@ -190,7 +190,7 @@ pub enum SelectFault {
         by_glob: bool,
     },
     /// Two tensors would have one name.
-    #[error("two tensors of the output would be named {0:?}")]
+    #[error("two tensors of the output would be named {:?}", shortened(.0))]
     SameName(String),
 }
 

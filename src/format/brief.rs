@@ -1,18 +1,28 @@
 //! Text of files in messages.
 
-/// Text of a file for a message: control characters escaped, at most 200 characters.
+use std::borrow::Cow;
+
+/// The most characters of a text that messages show.
+const MOST: usize = 200;
+
+/// A text of any length, such as the name of a tensor, for a message that quotes it: its first 200
+/// characters.
+pub fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// The same, with control characters escaped.
 pub(super) fn brief(text: &str) -> String {
-    const MOST: usize = 200;
     let mut brief = String::new();
-    for char in text.chars().take(MOST) {
+    for char in shortened(text).chars() {
         if char.is_control() {
             brief.extend(char.escape_default());
         } else {
             brief.push(char);
         }
-    }
-    if text.chars().nth(MOST).is_some() {
-        brief.push('…');
     }
     brief
 }

@@ -30,6 +30,7 @@ pub mod safetensors;
 pub mod shards;
 pub mod text;
 
+pub use brief::shortened;
 pub use contents::{Contents, Format, Tensor};
 pub use detect::{FileKind, MAGIC_LEN, detect, read_contents};
 pub use error::FormatError;

@@ -18,6 +18,8 @@ use super::{Advice, FileRange, Source, SourceError, checked_len};
 pub struct ConcatSource {
     files: Vec<NamedSource>,
     len: u64,
+    /// The shortest limit of them, which is asked for with every piece of a job.
+    window_limit: Option<u64>,
 }
 
 struct NamedSource {
@@ -36,6 +38,7 @@ impl ConcatSource {
         let (start, count) = (self.len, source.len());
         let end = start.checked_add(count).filter(|&end| i64::try_from(end).is_ok());
         self.len = end.ok_or(SourceError::OutOfBounds { start, end: u64::MAX, len: count })?;
+        self.window_limit = self.window_limit.into_iter().chain(source.window_limit()).min();
         self.files.push(NamedSource { name, start, source });
         Ok(start)
     }
@@ -76,7 +79,7 @@ impl Source for ConcatSource {
     }
 
     fn window_limit(&self) -> Option<u64> {
-        self.files.iter().filter_map(|file| file.source.window_limit()).min()
+        self.window_limit
     }
 
     fn verify(&self) -> Result<(), SourceError> {

@@ -1,12 +1,16 @@
 //! The library's errors of containers in the words of the command line: with flags, hints, and
 //! the status of the program.
 
+use std::io;
+
 use tslice::container::layout::FORMATS;
 use tslice::container::{
     Cause, ContainerError, EditFault, FormatOption, Given, JoinFault, LayoutFault, RawFault,
     SelectFault,
 };
+use tslice::format::shortened;
 use tslice::sink::SinkError;
+use tslice::source::OpenError;
 
 use super::failure::{Failure, plain};
 use super::nearest::{did_you_mean, nearest};
@@ -25,7 +29,7 @@ pub(crate) fn of_flag(flag: &str) -> impl Fn(ContainerError) -> Failure {
 fn failure(error: &ContainerError, flag: &str) -> Failure {
     let said = |words: &dyn std::fmt::Display| {
         let file = error.file.iter().map(|file| format!("{file}: "));
-        let tensor = error.tensor.iter().map(|tensor| format!("tensor {tensor:?}: "));
+        let tensor = error.tensor.iter().map(|name| format!("tensor {:?}: ", shortened(name)));
         file.chain(tensor).collect::<String>() + &plain(words)
     };
     let failed = || Failure::new(said(&error.cause));
@@ -60,7 +64,21 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
             failed().hint("--force replaces the files of the same names")
         }
         Cause::Join(fault) => join(fault, failed),
-        _ => failed(),
+        cause => match io_error(cause).and_then(io::Error::raw_os_error) {
+            Some(libc::EMFILE) => {
+                failed().hint("the limit of open files is too low: `ulimit -n` shows and raises it")
+            }
+            _ => failed(),
+        },
+    }
+}
+
+/// The error of the operating system behind it, where one of an open file is.
+fn io_error(cause: &Cause) -> Option<&io::Error> {
+    match cause {
+        Cause::Io(error) | Cause::Open(OpenError::Io(error)) => Some(error),
+        Cause::Sink(error) => error.io(),
+        _ => None,
     }
 }
 
@@ -176,11 +194,10 @@ fn near_or_all(pattern: &str, names: &[String]) -> String {
 
 /// The names of a file's tensors, as far as people read.
 fn list(names: &[String]) -> String {
-    match names {
-        [] => "it holds no tensors".to_owned(),
-        [.., _] if names.len() > MOST => {
-            format!("it holds {}, and {} more", names[..MOST].join(", "), names.len() - MOST)
-        }
-        _ => format!("it holds {}", names.join(", ")),
+    let shown: Vec<_> = names.iter().take(MOST).map(|name| shortened(name)).collect();
+    match (shown.join(", "), names.len()) {
+        (_, 0) => "it holds no tensors".to_owned(),
+        (shown, count) if count > MOST => format!("it holds {shown}, and {} more", count - MOST),
+        (shown, _) => format!("it holds {shown}"),
     }
 }

@@ -7,6 +7,8 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 
+use tslice::format::shortened;
+
 use super::exit::Exit;
 
 /// Why a run could not do what it was asked.
@@ -61,7 +63,7 @@ impl Failure {
 
     /// Say which tensor of several it is about.
     pub(crate) fn of_tensor(mut self, name: &str) -> Failure {
-        self.message = format!("tensor {name:?}: {}", self.message);
+        self.message = format!("tensor {:?}: {}", shortened(name), self.message);
         self
     }
 
