@@ -250,3 +250,65 @@ impl Sink for TextSink {
         self.inner.commit()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::dtype::{Endian, Scalar};
+
+    /// What was written, and in how many writes.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<(Vec<u8>, usize)>>);
+
+    impl Sink for Written {
+        fn order(&self) -> WriteOrder {
+            WriteOrder::Ascending
+        }
+
+        fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+            let mut written = self.0.lock().unwrap();
+            assert_eq!(offset, written.0.len() as u64);
+            written.0.extend_from_slice(bytes);
+            written.1 += 1;
+            Ok(())
+        }
+
+        fn commit(self: Box<Self>) -> Result<(), SinkError> {
+            Ok(())
+        }
+    }
+
+    /// The text of a tensor without elements, and the number of writes.
+    fn empty(format: TextFormat, shape: &[u64]) -> (String, usize) {
+        let (written, dtype) = (Written::default(), DType::Scalar(Scalar::F32, Endian::Little));
+        let sink = TextSink::new(Box::new(written.clone()), format, &dtype, shape).unwrap();
+        Box::new(sink).commit().unwrap();
+        let (text, writes) = written.0.lock().unwrap().clone();
+        (String::from_utf8(text).unwrap(), writes)
+    }
+
+    #[test]
+    fn rows_without_elements_are_written_together() {
+        for (format, shape, expected, rows) in [
+            (TextFormat::Csv, &[3, 0][..], "\n\n\n", 3),
+            (TextFormat::Txt, &[0, 3], "", 0),
+            (TextFormat::Csv, &[0], "", 0),
+            (TextFormat::Json, &[0, u64::MAX], "[]\n", 1),
+            (TextFormat::Json, &[2, 0], "[[], []]\n", 3),
+            (TextFormat::Json, &[2, 1, 0], "[[[]], [[]]]\n", 5),
+        ] {
+            assert_eq!(empty(format, shape).0, expected, "{shape:?}");
+            assert_eq!(format.empty_rows(shape), rows, "{shape:?}");
+        }
+        assert_eq!(TextFormat::Json.empty_rows(&[1 << 40, 1 << 40, 0]), u64::MAX);
+        assert_eq!(TextFormat::Csv.empty_rows(&[1 << 40, 1]), 0);
+        let (text, writes) = empty(TextFormat::Csv, &[1_000_000, 0]);
+        assert!(text == "\n".repeat(1_000_000) && writes < 20, "{writes}");
+        let (text, writes) = empty(TextFormat::Json, &[1000, 1000, 0]);
+        let rows: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(rows, serde_json::json!(vec![vec![[0; 0]; 1000]; 1000]));
+        assert!(writes < 100, "{writes}");
+    }
+}

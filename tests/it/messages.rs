@@ -40,6 +40,7 @@ fn write_files(folder: &Path) {
         ("times.npy", npy("'<M8[s]'", "(3,)", &[0; 24])),
         ("cut.npy", matrix[..200].to_vec()),
         ("header-cut.npy", matrix[..60].to_vec()),
+        ("rows.npy", npy("'<f4'", "(1000000000000000000, 0)", &[])),
         ("empty.npy", vec![]),
         ("letter.txt", b"Dear reader,\n".to_vec()),
         ("there.npy", b"what stood there before".to_vec()),

@@ -7,6 +7,7 @@ time, races for a name, links and folders that change under a run.
 Written and run as `promises.py` is. Memory is checked with generous bounds, time never.
 """
 
+import json
 import os
 import struct
 import subprocess
@@ -374,6 +375,89 @@ def check_few_descriptors():
             failed_well(done, 1)
         assert names() == ["a.npy"], names()
     raise AssertionError("11 descriptors are not enough")
+
+
+def shards(folder, files, tensors):
+    """A checkpoint of some files of some tensors each, one byte a tensor."""
+    os.mkdir(folder)
+    weight_map = {}
+    for file in range(files):
+        name = f"s{file:05}.safetensors"
+        held = {f"t{file}.{i}": ("U8", (1,), bytes([(file + i) % 251])) for i in range(tensors)}
+        write_safetensors(os.path.join(folder, name), held)
+        weight_map.update(dict.fromkeys(held, name))
+    index = os.path.join(folder, "m.safetensors.index.json")
+    with open(index, "w") as file:
+        json.dump({"weight_map": weight_map}, file)
+    return index
+
+
+def check_checkpoints_of_700_files():
+    """As many files in and out as the hard limit of descriptors allows; beyond it a clear error."""
+    import resource
+    index = shards("in", 700, 1)
+
+    def limited(soft, hard):
+        return dict(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)))
+
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 1500:
+        raise harness.Skip("the hard limit of descriptors is low")
+    done_well(tslice(index, "-t", "*", "-o", "out/", **limited(1024, 1500)))
+    assert len(names("out")) == 701
+    for name in names("out"):
+        if name.endswith(".safetensors"):
+            with open(os.path.join("in", name), "rb") as ours, open(os.path.join("out", name), "rb") as theirs:
+                assert ours.read()[-1:] == theirs.read()[-1:], name
+    before = {name: os.stat(os.path.join("out", name)).st_ino for name in names("out")}
+    failed_well(tslice(index, "-t", "*", "-fo", "out/", **limited(256, 1000)), 1, "Too many open files", "ulimit")
+    failed_well(tslice(index, "-t", "*", "-o", "new/", **limited(256, 1000)), 1, "Too many open files", "ulimit")
+    failed_well(tslice(index, "-t", "*", "-o", "o.safetensors", **limited(256, 256)), 1, "Too many open files")
+    assert before == {name: os.stat(os.path.join("out", name)).st_ino for name in names("out")}
+    assert names() == ["in", "out"], names()
+
+
+def check_archives_of_40000_deflated_members():
+    """An inflater has some 40 kB: one is enough for all headers."""
+    import io
+    import zipfile
+    memory = io.BytesIO()
+    np.save(memory, np.arange(8, dtype="<i4"))
+    with zipfile.ZipFile("a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        for i in range(40_000):
+            archive.writestr(f"layer{i}.npy", memory.getvalue())
+    process, peak = within(120 * MIB, "a.npz", "-t", "layer39999", "[::-1]", "-o", "o.npy")
+    assert process.returncode == 0, process.err
+    same("o.npy", np.arange(8, dtype="<i4")[::-1])
+    return f"{peak / MIB:.0f} MiB"
+
+
+def check_indexes_of_millions_of_tensors():
+    """Of a sharded checkpoint: memory in proportion to the text of the index."""
+    count = 1_000_000
+    text = ",".join(f'"{i:x}":"a.safetensors"' for i in range(count))
+    text = f'{{"weight_map":{{{text},"w":"b.safetensors"}}}}'
+    with open("m.safetensors.index.json", "w") as file:
+        file.write(text)
+    write_safetensors("b.safetensors", {"w": ("U8", (1,), b"\7")})
+    process, peak = within(4 * len(text), "m.safetensors.index.json", "-t", "w", "-o", "o.npy")
+    assert process.returncode == 0, process.err
+    same("o.npy", np.array([7], "u1"))
+    failed_well(tslice("m.safetensors.index.json", "-t", "*"), 1, "a.safetensors")
+    with open("m.safetensors.index.json", "w") as file:
+        file.write(text[:-2] + ',"777":"a.safetensors"}}')
+    failed_well(tslice("m.safetensors.index.json", "-t", "w"), 1, "two tensors are named '777'")
+    return f"{peak / MIB:.0f} MiB for {len(text) / MIB:.0f} MiB"
+
+
+def check_names_of_a_megabyte():
+    """A name is shown as far as people read it."""
+    long = "n" * 1_000_000
+    write_safetensors("m.safetensors", {long: ("U8", (2,), b"ab"), long + "2": ("U8", (2,), b"cd"),
+                                        "c": ("U8", (1,), b"e")})
+    for args in (["m.safetensors"], ["m.safetensors", "-t", "x"], ["m.safetensors", "-t", "n*", "5", "-o", "o.safetensors"],
+                 ["gather", "m.safetensors", "--indices", "[0]"]):
+        message = failed_well(tslice(*args), 1)
+        assert len(message) < 2000, f"{args}: {len(message)} bytes of message"
 
 
 def main():
