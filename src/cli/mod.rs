@@ -10,12 +10,11 @@ use report::{Exit, Failure};
 
 mod args;
 mod commands;
-mod limits;
 mod report;
 
 /// Run a command line, program name first.
 pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
-    limits::raise_open_files();
+    tslice::source::raise_open_files();
     let outcome = match args::parse(args) {
         Ok(command) => commands::run(&command),
         // help and version go to standard output

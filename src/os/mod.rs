@@ -9,8 +9,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 pub use file_id::FileId;
+pub use open_files::{is_too_many_open_files, raise_open_files};
 
 mod file_id;
+mod open_files;
 pub(crate) mod sigbus;
 pub(crate) mod stdio;
 

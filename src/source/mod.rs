@@ -43,7 +43,7 @@ pub use reader::Reader;
 pub use spool::{open_spooled, spool};
 pub use stream::Stream;
 
-pub use crate::os::FileId;
+pub use crate::os::{FileId, is_too_many_open_files, raise_open_files};
 
 /// Bytes with random access, for several threads at once.
 pub trait Source: Send + Sync {

@@ -56,7 +56,7 @@ fn as_text(input: &Input, shown: &[Tensor]) -> String {
     let contents = input.contents();
     let total: u64 = shown.iter().map(|tensor| tensor.bytes).sum();
     // of a checkpoint only the files that hold what is shown were opened
-    let all = input.checkpoint().map_or(contents.tensors.len(), |it| it.index.tensors.len());
+    let all = input.checkpoint().map_or(contents.tensors.len(), |it| it.index.tensors().len());
     let mut text = format!(
         "{}: {}, {}{all} tensor{}, {}\n",
         printable(&input.location().to_string()),

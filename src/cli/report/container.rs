@@ -10,7 +10,7 @@ use tslice::container::{
 };
 use tslice::format::shortened;
 use tslice::sink::SinkError;
-use tslice::source::OpenError;
+use tslice::source::{OpenError, is_too_many_open_files};
 
 use super::failure::{Failure, plain};
 use super::nearest::{did_you_mean, nearest};
@@ -64,12 +64,10 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
             failed().hint("--force replaces the files of the same names")
         }
         Cause::Join(fault) => join(fault, failed),
-        cause => match io_error(cause).and_then(io::Error::raw_os_error) {
-            Some(libc::EMFILE) => {
-                failed().hint("the limit of open files is too low: `ulimit -n` shows and raises it")
-            }
-            _ => failed(),
-        },
+        cause if io_error(cause).is_some_and(is_too_many_open_files) => {
+            failed().hint("the limit of open files is too low: `ulimit -n` shows and raises it")
+        }
+        _ => failed(),
     }
 }
 

@@ -101,7 +101,7 @@ impl ShardIndex {
 
     /// Each tensor's name and its file's number in [`files`](ShardIndex::files), in the order of the
     /// index.
-    pub fn tensors(&self) -> impl Iterator<Item = (&str, usize)> + Clone {
+    pub fn tensors(&self) -> impl ExactSizeIterator<Item = (&str, usize)> + Clone {
         (0..self.sorted.len()).map(|number| self.tensor(number))
     }
 
