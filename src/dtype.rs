@@ -61,6 +61,17 @@ pub enum Endian {
     Big,
 }
 
+impl Endian {
+    /// At most 16 bytes as one unsigned number.
+    pub(crate) fn bits(self, bytes: &[u8]) -> u128 {
+        let join = |bits: u128, &byte: &u8| bits << 8 | u128::from(byte);
+        match self {
+            Endian::Little => bytes.iter().rev().fold(0, join),
+            Endian::Big => bytes.iter().fold(0, join),
+        }
+    }
+}
+
 /// The number types of NumPy and of the safetensors format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // each is named as in its format

@@ -83,6 +83,7 @@ mod os;
 pub mod sink;
 pub mod source;
 
+pub mod compare;
 pub mod format;
 pub mod print;
 pub mod text;

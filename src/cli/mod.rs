@@ -18,11 +18,13 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
     let outcome = match args::parse(args) {
         Ok(command) => commands::run(&command),
         // help and version go to standard output
-        Err(text) if !text.use_stderr() => report::print(&text.render().to_string()),
+        Err(text) if !text.use_stderr() => {
+            report::print(&text.render().to_string()).map(|()| Exit::Done)
+        }
         Err(error) => Err(report::misuse(&error)),
     };
     match outcome {
-        Ok(()) => Exit::Done,
+        Ok(exit) => exit,
         Err(Failure { quiet: true, exit, .. }) => closed_pipe(exit),
         Err(failure) => {
             failure.print();

@@ -39,7 +39,7 @@ type PiecesAndSource<'t> = (Box<dyn Pieces + 't>, Option<Box<dyn Source>>);
 pub(super) struct Job<'a> {
     /// The output, where it is a file or a stream.
     name: Option<FileName>,
-    sink: Box<dyn Sink>,
+    sink: Box<dyn Sink + 'a>,
     threads: usize,
     progress: &'a Progress,
 }
@@ -74,7 +74,7 @@ impl<'a> Job<'a> {
 
     /// Write elements alone, to a sink that is no file.
     pub(super) fn into_sink(
-        sink: Box<dyn Sink>,
+        sink: Box<dyn Sink + 'a>,
         takes: &[Take],
         threads: usize,
         progress: &'a Progress,

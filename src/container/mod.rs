@@ -6,6 +6,7 @@
 //! Errors say which file, which tensor and why ([`ContainerError`]); flags and the words around
 //! them are the command line's.
 
+pub mod compare;
 pub mod edit;
 mod element;
 mod error;

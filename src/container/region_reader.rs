@@ -15,7 +15,6 @@ pub struct RegionReader<'a> {
     location: Location,
     source: Arc<dyn Source>,
     bytes: Reading<'a>,
-    scratch: Vec<u8>,
 }
 
 /// How ranges are found.
@@ -42,16 +41,22 @@ impl<'a> RegionReader<'a> {
             }
         };
         let location = input.location().clone();
-        Ok(RegionReader { location, source, bytes, scratch: Vec::new() })
+        Ok(RegionReader { location, source, bytes })
     }
 
-    /// Fill `out` with the bytes from position `start` of the region on.
+    /// Fill `out` with the bytes from position `start` of the region on; `scratch` is for what must
+    /// be read.
     ///
     /// # Errors
     /// An input that fails or is cut short, positions that are out of range.
-    pub fn read(&mut self, start: u64, out: &mut [u8]) -> Result<(), ContainerError> {
+    pub fn read(
+        &self,
+        start: u64,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), ContainerError> {
         let range = start..start + out.len() as u64;
-        let (source, scratch) = (self.source.as_ref(), &mut self.scratch);
+        let source = self.source.as_ref();
         let outcome = match &self.bytes {
             Reading::Runs(runs) => read_range(runs, range, source, scratch, out),
             Reading::Pieces(pieces) => gather_range(pieces.as_ref(), range, source, scratch, out),

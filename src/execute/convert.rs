@@ -17,6 +17,11 @@ pub enum Conversion {
     /// Nothing: bytes are copied.
     #[default]
     None,
+    /// Nothing, and no piece divides elements: for sinks that look at them.
+    Whole {
+        /// Bytes an element, at least 1.
+        width: usize,
+    },
     /// The other byte order.
     SwapBytes {
         /// Bytes that are reversed together, at least 2.
@@ -37,14 +42,14 @@ impl Conversion {
     pub fn unit(self) -> u64 {
         match self {
             Conversion::None => 1,
-            Conversion::SwapBytes { width } => width as u64,
+            Conversion::Whole { width } | Conversion::SwapBytes { width } => width as u64,
         }
     }
 
     /// Convert the packed bytes of a piece, which goes to `rows`.
     pub(super) fn apply(self, packed: &mut [u8], rows: Runs) -> Converted<'_> {
         match self {
-            Conversion::None => {}
+            Conversion::None | Conversion::Whole { .. } => {}
             Conversion::SwapBytes { width } => swap_bytes(packed, width),
         }
         Converted { bytes: packed, rows }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::float::FloatColumn;
-use super::number::{Bits, integer, write_float, write_small_float};
+use super::number::{integer, write_float, write_small_float};
 use super::options::PrintOptions;
 use super::strings::{write_bytes, write_unicode, write_void};
 use super::time::{NAT, write_datetime};

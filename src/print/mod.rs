@@ -40,6 +40,14 @@ pub fn can_print(dtype: &DType) -> bool {
     Formatter::new(dtype, &PrintOptions::default(), false).is_some()
 }
 
+/// An element as NumPy prints one that stands alone; nothing for a dtype that
+/// [cannot be printed](can_print).
+pub fn element(dtype: &DType, bytes: &[u8]) -> String {
+    let mut text = String::new();
+    scalar::write(&mut text, dtype, bytes, &PrintOptions::default());
+    text
+}
+
 /// Write an array in parts, without a newline at the end; nothing for a dtype that
 /// [cannot be printed](can_print).
 ///

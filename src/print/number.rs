@@ -16,22 +16,6 @@ pub(super) fn integer(scalar: Scalar, bits: u128) -> i128 {
     }
 }
 
-/// Numbers from bytes.
-pub(super) trait Bits {
-    /// The bytes (at most 16) as one unsigned number.
-    fn bits(&self, bytes: &[u8]) -> u128;
-}
-
-impl Bits for Endian {
-    fn bits(&self, bytes: &[u8]) -> u128 {
-        let join = |bits: u128, &byte: &u8| bits << 8 | u128::from(byte);
-        match self {
-            Endian::Little => bytes.iter().rev().fold(0, join),
-            Endian::Big => bytes.iter().fold(0, join),
-        }
-    }
-}
-
 /// Append a float as NumPy's scalars print: `1.0`, `1e+16`.
 pub(super) fn write_float(out: &mut String, format: FloatFormat, bits: u128) {
     let plain = Decimal { trim: Trim::LeaveOneZero, ..Decimal::default() };

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::element::Formatter;
-use super::number::{Bits, integer, write_complex, write_float, write_small_float};
+use super::number::{integer, write_complex, write_float, write_small_float};
 use super::options::PrintOptions;
 use super::strings::{code_points, write_bytes, write_void};
 use super::time::{NAT, write_datetime, write_timedelta};

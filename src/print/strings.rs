@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use super::number::Bits;
 use crate::dtype::Endian;
 use crate::format::npy::write_code_points;
 

@@ -33,10 +33,12 @@ const MODULES: &[(&str, &[&str])] = &[
     ("format", &["dtype", "element", "shape", "source"]),
     ("text", &["dtype", "element", "format", "shape", "sink"]),
     ("print", &["dtype", "element", "format", "shape"]),
+    ("compare", &["dtype", "element", "format"]),
     ("execute", &["plan", "runs", "shape", "sink", "source"]),
     (
         "gather",
         &[
+            "compare",
             "dtype",
             "execute",
             "index",
@@ -79,7 +81,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("crc32fast", &["source/inflate.rs", "sink/zip/"]),
     ("flate2", &["source/inflate.rs", "sink/zip/deflated.rs"]),
     ("globset", &["container/pattern.rs"]),
-    ("half", &["element/format.rs", "container/element.rs"]),
+    ("half", &["compare/rule.rs", "element/format.rs", "container/element.rs"]),
     ("indicatif", &["cli/report/progress.rs"]),
     ("libc", &["os/", "source/", "sink/", "container/edit.rs"]),
     ("memmap2", &["source/mmap.rs", "sink/writable_map.rs"]),

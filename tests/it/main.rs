@@ -21,6 +21,7 @@ mod program;
 // The program, run as a user runs it.
 mod assign;
 mod deflate;
+mod diff;
 mod gather;
 mod joins;
 mod messages;

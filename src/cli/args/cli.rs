@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
+use super::diff::DiffArgs;
 use super::edit::{AssignArgs, ScatterArgs};
 use super::gather::GatherArgs;
 use super::inspect::{ExplainArgs, InfoArgs};
@@ -33,6 +34,7 @@ use super::view::ViewArgs;
                       tslice concat INPUT... [--axis A] [-o OUTPUT]\n       \
                       tslice stack INPUT... [--axis A] [-o OUTPUT]\n       \
                       tslice view INPUT [INDEX]\n       \
+                      tslice diff A B [INDEX]\n       \
                       tslice info INPUT...\n       \
                       tslice explain INPUT [INDEX]\n       tslice explain INDEX --shape 5,6,7\n       \
                       tslice completions SHELL",
@@ -93,6 +95,9 @@ pub(crate) enum Command {
     /// Print values as NumPy prints them
     #[command(override_usage = "tslice view INPUT [INDEX]", after_help = VIEW_HELP)]
     View(ViewArgs),
+    /// Tell whether two files hold the same, and where not
+    #[command(override_usage = "tslice diff A B [INDEX]", after_help = DIFF_HELP)]
+    Diff(DiffArgs),
     /// Show what is in files: names, dtypes, shapes
     Info(InfoArgs),
     /// Show what an index means, in NumPy's words and as StridedSlice's numbers
@@ -163,6 +168,17 @@ Examples:
   tslice view data.npy
   tslice view model.safetensors -t embed.weight '[:4]' --precision 3
   tslice view data.npy '[0, :, ::-1]' --full | less -S";
+
+const DIFF_HELP: &str = "\
+Tensors of one name are compared with each other, and the only tensors of two files whatever their
+names, if one has none. Byte order, memory order and container make no difference. Elements are
+compared by value, NaN equal to NaN of the same bits; with --atol or --rtol as np.allclose does.
+
+Exit status: 0 the same, 1 different, 2 trouble.
+
+Examples:
+  tslice diff old.safetensors new.safetensors
+  tslice diff a.npy b.npz '[:100]' --rtol 1e-5 --atol 1e-8 --equal-nan";
 
 /// Parse a command line, program name first.
 ///

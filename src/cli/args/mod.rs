@@ -1,6 +1,7 @@
 //! What a user may type: all of clap, but for its errors (`report/misuse.rs`).
 
 mod cli;
+mod diff;
 mod edit;
 mod gather;
 mod index;
@@ -16,6 +17,7 @@ mod slice;
 mod view;
 
 pub(crate) use cli::{Command, command, parse};
+pub(crate) use diff::DiffArgs;
 pub(crate) use edit::{AssignArgs, Beyond, EditArgs, ScatterArgs};
 pub(crate) use gather::{GatherArgs, Outside};
 pub(crate) use index::{IndexArgs, StridedArgs};

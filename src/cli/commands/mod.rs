@@ -5,6 +5,7 @@
 mod assign;
 mod chosen;
 mod completions;
+mod diff;
 mod explain;
 mod gather;
 mod index;
@@ -20,11 +21,11 @@ mod transpose;
 mod view;
 
 use super::args::Command;
-use super::report::Failure;
+use super::report::{Exit, Failure};
 
 /// Do what a command line asks for.
-pub(crate) fn run(command: &Command) -> Result<(), Failure> {
-    match command {
+pub(crate) fn run(command: &Command) -> Result<Exit, Failure> {
+    let outcome = match command {
         Command::Slice(args) => slice::run(args),
         Command::Gather(args) => gather::run(args),
         Command::Scatter(args) => scatter::run(args),
@@ -33,7 +34,9 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Stack(args) => join::stack(args),
         Command::Info(args) => info::run(args),
         Command::View(args) => view::run(args),
+        Command::Diff(args) => return diff::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Completions { shell } => completions::run(*shell),
-    }
+    };
+    outcome.map(|()| Exit::Done)
 }

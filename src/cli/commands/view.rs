@@ -1,6 +1,6 @@
 //! `tslice view INPUT [INDEX]`: look at values.
 
-use tslice::container::{self, ContainerError, Input, OpenOptions, RegionReader};
+use tslice::container::{self, Input, OpenOptions, RegionReader};
 use tslice::print::{self, Elements, PrintOptions};
 use tslice::shape::AsTuple;
 
@@ -44,7 +44,8 @@ fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<
     options.edge = args.edge.map_or(options.edge, u64::from);
     options.precision = args.precision.unwrap_or(options.precision);
     let itemsize = dtype.item_bits() / 8;
-    let mut elements = Values { reader: RegionReader::new(input, region)?, itemsize };
+    let reader = RegionReader::new(input, region)?;
+    let mut elements = Values { reader, itemsize, scratch: Vec::new() };
     let mut pending = String::new();
     print::print(dtype, shape, &options, &mut elements, &mut |part| {
         pending.push_str(part);
@@ -65,6 +66,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 struct Values<'a> {
     reader: RegionReader<'a>,
     itemsize: u64,
+    scratch: Vec<u8>,
 }
 
 impl Elements for Values<'_> {
@@ -72,7 +74,6 @@ impl Elements for Values<'_> {
 
     fn read(&mut self, first: u64, count: u64, out: &mut Vec<u8>) -> Result<(), Failure> {
         out.resize((count * self.itemsize) as usize, 0);
-        let read: Result<(), ContainerError> = self.reader.read(first * self.itemsize, out);
-        Ok(read?)
+        Ok(self.reader.read(first * self.itemsize, &mut self.scratch, out)?)
     }
 }

@@ -7,6 +7,10 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// All was done.
     Done,
+    /// Two files were compared, and differ.
+    Different,
+    /// Two files could not be compared, as diff and cmp have it.
+    Trouble,
     /// It could not be done: a file, its data, an index that does not fit the shape.
     Failed,
     /// The command line was not understood: flags, index syntax.
@@ -17,8 +21,8 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(match exit {
             Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
+            Exit::Failed | Exit::Different => 1,
+            Exit::Usage | Exit::Trouble => 2,
         })
     }
 }

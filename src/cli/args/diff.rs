@@ -1,0 +1,58 @@
+//! The arguments of `diff`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::index::IndexArgs;
+use super::input::InputArgs;
+use super::output::threads;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DiffArgs {
+    /// A file; `-` is standard input
+    #[arg(value_name = "A")]
+    pub(crate) first: PathBuf,
+    /// The file to compare it with
+    #[arg(value_name = "B")]
+    pub(crate) second: PathBuf,
+    /// What to compare of both, as in NumPy: '[0, ::-1]'; everything when left out
+    #[arg(value_name = "INDEX", conflicts_with = "begin")]
+    pub(crate) text: Option<String>,
+    #[command(flatten)]
+    pub(crate) index: IndexArgs,
+    #[command(flatten)]
+    pub(crate) from: InputArgs,
+    #[command(flatten)]
+    pub(crate) rule: RuleArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// How many threads work; as many as the machine has cores when left out
+    #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
+    pub(crate) threads: Option<u16>,
+    /// Show no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// When elements count as the same.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Tolerance")]
+pub(crate) struct RuleArgs {
+    /// Elements are the same up to this difference; 0 when only --rtol is given
+    #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
+    pub(crate) atol: Option<f64>,
+    /// Elements are the same up to this part of the absolute value in B; 0 when only --atol is given
+    #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
+    pub(crate) rtol: Option<f64>,
+    /// NaN is the same as any NaN
+    #[arg(long)]
+    pub(crate) equal_nan: bool,
+}
+
+/// A tolerance.
+fn tolerance(text: &str) -> Result<f64, &'static str> {
+    let number = text.parse().ok().filter(|&number: &f64| number >= 0.0);
+    number.ok_or("a number that is not negative is needed")
+}

@@ -1,0 +1,82 @@
+//! What a comparison found.
+
+/// What portions of elements add up to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Findings {
+    /// How many elements differ.
+    pub differing: u64,
+    /// The first of them.
+    pub first: Option<Largest>,
+    /// The one of the largest absolute difference, among numbers.
+    pub absolute: Option<Largest>,
+    /// The one of the largest difference relative to the second value, among numbers.
+    pub relative: Option<Largest>,
+}
+
+/// A difference and its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Largest {
+    /// The difference.
+    pub difference: f64,
+    /// The number of the element.
+    pub place: u64,
+    /// The bytes of both elements.
+    pub values: (Vec<u8>, Vec<u8>),
+}
+
+/// Two elements that differ.
+pub struct Pair<'a> {
+    pub(super) a: &'a [u8],
+    pub(super) b: &'a [u8],
+    /// The absolute and the relative difference.
+    pub(super) distance: Option<(f64, f64)>,
+}
+
+impl Findings {
+    /// Add two elements that differ.
+    pub(super) fn add(&mut self, place: u64, pair: Pair<'_>) {
+        self.differing += 1;
+        let found =
+            |difference| Largest { difference, place, values: (pair.a.to_vec(), pair.b.to_vec()) };
+        if self.first.as_ref().is_none_or(|first| place < first.place) {
+            self.first = Some(found(0.0));
+        }
+        let Some((absolute, relative)) = pair.distance else { return };
+        if Largest::is_exceeded(&self.absolute, absolute, place) {
+            self.absolute = Some(found(absolute));
+        }
+        if !relative.is_nan() && Largest::is_exceeded(&self.relative, relative, place) {
+            self.relative = Some(found(relative));
+        }
+    }
+
+    /// Add what another portion found.
+    pub fn merge(&mut self, other: Findings) {
+        self.differing += other.differing;
+        if let Some(first) = other.first
+            && self.first.as_ref().is_none_or(|ours| first.place < ours.place)
+        {
+            self.first = Some(first);
+        }
+        Largest::merge(&mut self.absolute, other.absolute);
+        Largest::merge(&mut self.relative, other.relative);
+    }
+}
+
+impl Largest {
+    /// Whether a difference is larger, or as large at an earlier place.
+    fn is_exceeded(largest: &Option<Largest>, difference: f64, place: u64) -> bool {
+        largest.as_ref().is_none_or(|largest| {
+            difference > largest.difference
+                || difference == largest.difference && place < largest.place
+        })
+    }
+
+    fn merge(ours: &mut Option<Largest>, theirs: Option<Largest>) {
+        if let Some(theirs) = theirs
+            && Largest::is_exceeded(ours, theirs.difference, theirs.place)
+        {
+            *ours = Some(theirs);
+        }
+    }
+}

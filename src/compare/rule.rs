@@ -1,0 +1,114 @@
+//! When two values count as the same.
+
+use half::f16;
+
+use super::leaf::{Float, Value};
+use crate::dtype::Scalar;
+
+/// When two values count as the same: as NumPy's `==` has it, with NaN the same as NaN of the same
+/// bits; or within a tolerance, as np.allclose has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rule {
+    /// The absolute and the relative tolerance: `|a - b| <= absolute + relative * |b|`.
+    pub tolerance: Option<(f64, f64)>,
+    /// Whether NaN is the same as any NaN.
+    pub equal_nan: bool,
+}
+
+impl Rule {
+    /// Whether a NaN is the same as one of the same bits.
+    pub(super) fn same_nan_is_equal(&self) -> bool {
+        self.equal_nan || self.tolerance.is_none()
+    }
+
+    pub(super) fn same(&self, a: &Value<'_>, b: &Value<'_>) -> bool {
+        match (a, b) {
+            (Value::Integer(a), Value::Integer(b)) => {
+                // NumPy calculates with integers in doubles
+                let (x, y) = (*a as f64, *b as f64);
+                a == b || self.within((x - y).abs(), y.abs(), Scalar::F64)
+            }
+            (Value::Float(a), Value::Float(b)) => self.same_floats(&[*a], &[*b]),
+            (Value::Complex(ar, ai), Value::Complex(br, bi)) => {
+                self.same_floats(&[*ar, *ai], &[*br, *bi])
+            }
+            (a, b) => a.bytes() == b.bytes(),
+        }
+    }
+
+    /// Whether floats, or the two parts of complex numbers, are the same.
+    fn same_floats(&self, a: &[Float], b: &[Float]) -> bool {
+        let pairs = || a.iter().zip(b);
+        if pairs().all(|(a, b)| a.equals(b)) {
+            return true;
+        }
+        let any_nan = |floats: &[Float]| floats.iter().any(|float| float.value.is_nan());
+        if any_nan(a) || any_nan(b) {
+            let same_bits = || pairs().all(|(a, b)| a.equals(b) || a.bits == b.bits);
+            return self.equal_nan && any_nan(a) && any_nan(b)
+                || self.tolerance.is_none() && same_bits();
+        }
+        let arithmetic = a[0].arithmetic;
+        let size = |parts: [f64; 2]| match a.len() {
+            1 => parts[0].abs(),
+            _ => round(parts[0].hypot(parts[1]), arithmetic),
+        };
+        let part = |floats: &[Float], at: usize| floats.get(at).map_or(0.0, |float| float.value);
+        let difference = |at| round(part(a, at) - part(b, at), arithmetic);
+        let size_b = size([part(b, 0), part(b, 1)]);
+        let distance = size([difference(0), difference(1)]);
+        self.within(distance, size_b, arithmetic)
+    }
+
+    /// Whether a distance is within the tolerance, calculated in the type that NumPy would use.
+    fn within(&self, distance: f64, size: f64, arithmetic: Scalar) -> bool {
+        let Some((absolute, relative)) = self.tolerance else { return false };
+        let (absolute, relative) = (round(absolute, arithmetic), round(relative, arithmetic));
+        let limit = round(absolute + round(relative * size, arithmetic), arithmetic);
+        size.is_finite() && distance <= limit
+    }
+}
+
+/// Round a result to a type; doubles hold those of smaller types exactly enough that this rounds as
+/// arithmetic in the type does.
+fn round(value: f64, arithmetic: Scalar) -> f64 {
+    match arithmetic {
+        Scalar::F16 => f16::from_f64(value).to_f64(),
+        Scalar::F32 => f64::from(value as f32),
+        _ => value,
+    }
+}
+
+impl Float {
+    /// NumPy's `==`; long doubles that round to one double are told apart by their bits.
+    fn equals(&self, other: &Float) -> bool {
+        self.value == other.value
+            && (self.bits == other.bits || self.value == 0.0 || self.bits >> 64 == 0)
+    }
+}
+
+impl Value<'_> {
+    /// The bytes of a string.
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Value::Bytes(bytes) => bytes,
+            Value::Owned(bytes) => bytes,
+            _ => &[],
+        }
+    }
+
+    /// The absolute and the relative difference, where both are numbers.
+    pub(super) fn distance(&self, other: &Value<'_>) -> Option<(f64, f64)> {
+        let (absolute, size) = match (self, other) {
+            (Value::Integer(a), Value::Integer(b)) => {
+                ((a - b).unsigned_abs() as f64, b.unsigned_abs() as f64)
+            }
+            (Value::Float(a), Value::Float(b)) => ((a.value - b.value).abs(), b.value.abs()),
+            (Value::Complex(ar, ai), Value::Complex(br, bi)) => {
+                ((ar.value - br.value).hypot(ai.value - bi.value), br.value.hypot(bi.value))
+            }
+            _ => return None,
+        };
+        (!absolute.is_nan()).then_some((absolute, absolute / size))
+    }
+}

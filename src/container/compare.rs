@@ -1,0 +1,197 @@
+//! Comparing tensors of two inputs, in one pass over both.
+//!
+//! The bytes of the one are copied, by the job that copies slices, to a sink that reads the same
+//! elements of the other and compares them. The one that leads is that whose bytes lie in the less
+//! convenient order: the engine cuts its pieces to suit it, and rows of the other are contiguous.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use super::error::ContainerError;
+use super::input::{Bytes, Input};
+use super::job::Job;
+use super::region_reader::RegionReader;
+use super::take::{Region, Take};
+use crate::compare::{Comparer, Findings};
+use crate::execute::{Conversion, Progress};
+use crate::shape::{self, Order};
+use crate::sink::{Sink, SinkError, WriteOrder};
+
+/// Two tensors of one shape, to be compared.
+pub struct Comparison {
+    regions: (Region, Region),
+    parts: (usize, usize),
+    comparer: Comparer,
+    count: u64,
+    /// For bytes in Fortran order, each axis from the last to the first: its length, and how many
+    /// elements a step along it is in C order.
+    places: Vec<(u64, u64)>,
+}
+
+/// Which of two inputs leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leader {
+    /// The first one.
+    First,
+    /// The second one.
+    Second,
+}
+
+impl Comparison {
+    /// Compare regions of `shape`, both with their bytes in the same memory order; each lies in a
+    /// part of its input.
+    pub fn new(
+        regions: [(Region, usize); 2],
+        comparer: Comparer,
+        shape: &[u64],
+        order: Order,
+    ) -> Comparison {
+        let [(first, part), (second, other)] = regions;
+        let mut step = 1;
+        let mut places: Vec<(u64, u64)> = Vec::new();
+        for &len in shape.iter().rev() {
+            places.push((len, step));
+            // of no use where an axis has length 0
+            step = step.wrapping_mul(len);
+        }
+        if order == Order::C {
+            places.clear();
+        }
+        let (regions, parts) = ((first, second), (part, other));
+        let count = shape::element_count(shape).unwrap_or(0);
+        Comparison { regions, parts, comparer, count, places }
+    }
+
+    /// Bytes of the elements of each.
+    pub fn bytes(&self) -> u64 {
+        self.count * self.comparer.itemsize() as u64
+    }
+
+    /// The number of an element by that in the order of the bytes.
+    fn place(&self, number: u64) -> u64 {
+        if self.places.is_empty() {
+            return number;
+        }
+        let mut rest = number;
+        let along = self.places.iter().rev().map(|&(len, step)| {
+            let index = rest % len;
+            rest /= len;
+            index * step
+        });
+        along.sum()
+    }
+}
+
+/// Compare each pair, with at most `threads` workers.
+///
+/// # Errors
+/// An input that fails or is cut short, positions that are out of range.
+pub fn compare(
+    inputs: (&mut Input, &mut Input),
+    comparisons: &[Comparison],
+    leader: Leader,
+    threads: usize,
+    progress: &Progress,
+) -> Result<Vec<Findings>, ContainerError> {
+    let (leading, following) = match leader {
+        Leader::First => inputs,
+        Leader::Second => (inputs.1, inputs.0),
+    };
+    let order = |pair: &Comparison| match leader {
+        Leader::First => (pair.regions.0.clone(), pair.parts.0),
+        Leader::Second => (pair.regions.1.clone(), pair.parts.1),
+    };
+    let mut at = 0;
+    let (mut takes, mut pairs) = (Vec::new(), Vec::new());
+    for pair in comparisons {
+        let (region, part) = order(pair);
+        let conversion = match pair.comparer.itemsize() {
+            0 => Conversion::None,
+            width => Conversion::Whole { width },
+        };
+        takes.push(Take { part, region, conversion, at });
+        let other = match leader {
+            Leader::First => &pair.regions.1,
+            Leader::Second => &pair.regions.0,
+        };
+        let other = RegionReader::new(following, other)?;
+        pairs.push(Other { pair, other, at, findings: Mutex::default() });
+        at += pair.bytes();
+    }
+    let shared = Shared { pairs, leader, spare: Mutex::default(), failed: Mutex::default() };
+    let outcome = Job::into_sink(Box::new(CompareSink(&shared)), &takes, threads, progress)
+        .and_then(|job| job.copy(leading, &takes));
+    if let Some(error) = shared.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    outcome?;
+    let findings =
+        |pair: Other<'_>| pair.findings.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(shared.pairs.into_iter().map(findings).collect())
+}
+
+/// Whether the bytes of an input come once.
+pub fn is_pipe(input: &Input) -> bool {
+    matches!(input.bytes, Bytes::Stream(_))
+}
+
+/// The tensor that follows.
+struct Other<'a> {
+    pair: &'a Comparison,
+    other: RegionReader<'a>,
+    /// Where its bytes begin among those of all pairs.
+    at: u64,
+    findings: Mutex<Findings>,
+}
+
+/// What the workers share.
+struct Shared<'a> {
+    pairs: Vec<Other<'a>>,
+    leader: Leader,
+    /// Buffers for the bytes of the other, and for reading them.
+    spare: Mutex<Vec<(Vec<u8>, Vec<u8>)>>,
+    /// Why the other could not be read.
+    failed: Mutex<Option<ContainerError>>,
+}
+
+/// A sink that compares what it is given.
+struct CompareSink<'a>(&'a Shared<'a>);
+
+impl Sink for CompareSink<'_> {
+    fn order(&self) -> WriteOrder {
+        WriteOrder::Any
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        let shared = self.0;
+        let number = shared.pairs.partition_point(|pair| pair.at <= offset).saturating_sub(1);
+        let Some(Other { pair, other, at, findings }) = shared.pairs.get(number) else {
+            return Ok(());
+        };
+        let start = offset - at;
+        let buffers = shared.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let (mut theirs, mut scratch) = buffers.unwrap_or_default();
+        theirs.resize(bytes.len(), 0);
+        other.read(start, &mut scratch, &mut theirs).map_err(|error| {
+            let mut failed = shared.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            failed.get_or_insert(error);
+            SinkError::Io(io::ErrorKind::Other.into())
+        })?;
+        let (a, b) = match shared.leader {
+            Leader::First => (bytes, &theirs[..]),
+            Leader::Second => (&theirs[..], bytes),
+        };
+        let first = start / (pair.comparer.itemsize() as u64).max(1);
+        let mut found = Findings::default();
+        pair.comparer.compare(a, b, |number| pair.place(first + number), &mut found);
+        if found.differing > 0 {
+            findings.lock().unwrap_or_else(PoisonError::into_inner).merge(found);
+        }
+        shared.spare.lock().unwrap_or_else(PoisonError::into_inner).push((theirs, scratch));
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! `tslice diff`: its exit statuses and what it says. Random pairs are compared with live NumPy in
+//! `tests/python/diff_differential.py`.
+
+use std::fs;
+use std::path::Path;
+
+use safetensors::Dtype;
+use safetensors::tensor::TensorView;
+use tempfile::TempDir;
+
+use crate::program::tslice;
+
+/// A tensor: its name, its shape, its values.
+type Tensor<'a> = (&'a str, Vec<usize>, Vec<f32>);
+
+fn write(path: &Path, tensors: &[Tensor<'_>]) {
+    let bytes = |values: &[f32]| values.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<u8>>();
+    let data: Vec<Vec<u8>> = tensors.iter().map(|(_, _, values)| bytes(values)).collect();
+    let views = tensors.iter().zip(&data).map(|((name, shape, _), data)| {
+        (*name, TensorView::new(Dtype::F32, shape.clone(), data).unwrap())
+    });
+    fs::write(path, safetensors::serialize(views, None).unwrap()).unwrap();
+}
+
+/// Two checkpoints: `weight` differs in two places, `bias` in its shape, and each has a tensor of
+/// its own.
+fn folder() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let weight = vec![1.0, 2.0, f32::NAN, -0.0, 0.5, 100.0];
+    let mut other = weight.clone();
+    (other[1], other[3], other[4]) = (2.25, 0.0, 0.75);
+    let same = ("same", vec![2], vec![1.0, f32::NAN]);
+    let mine = ("mine", vec![], vec![7.0]);
+    let a = [("weight", vec![2, 3], weight), ("bias", vec![2], vec![0.0; 2]), same.clone(), mine];
+    write(&dir.path().join("a.safetensors"), &a);
+    let theirs = ("theirs", vec![], vec![7.0]);
+    let b = [("weight", vec![2, 3], other), ("bias", vec![1, 2], vec![0.0; 2]), same, theirs];
+    write(&dir.path().join("b.safetensors"), &b);
+    dir
+}
+
+#[track_caller]
+fn says(args: &[&str], status: i32, expected: &str) {
+    let dir = folder();
+    let expected = expected.to_owned();
+    tslice(dir.path(), args).assert().code(status).stdout(expected).stderr("");
+}
+
+#[test]
+fn all_that_differs_is_said() {
+    let expected = "\
+only in a.safetensors: mine
+only in b.safetensors: theirs
+bias: shape (2,) and (1, 2)
+weight: 2 of 6 elements differ
+  first at [0, 1]: 2.0 and 2.25
+  largest absolute difference 0.25 at [0, 1]: 2.0 and 2.25
+  largest relative difference 0.3333333333333333 at [1, 1]: 0.5 and 0.75
+";
+    says(&["diff", "a.safetensors", "b.safetensors"], 1, expected);
+}
+
+#[test]
+fn what_is_the_same_is_not_spoken_of() {
+    says(&["diff", "a.safetensors", "a.safetensors"], 0, "");
+    says(&["diff", "a.safetensors", "b.safetensors", "-t", "same"], 0, "");
+    says(&["diff", "a.safetensors", "b.safetensors", "-t", "weight", "1, ::2"], 0, "");
+    let tolerant = ["diff", "a.safetensors", "b.safetensors", "-t", "weight", "--atol", "0.25"];
+    says(&[&tolerant[..], &["--equal-nan"]].concat(), 0, "");
+    // np.allclose's NaN is equal to none, and its tolerance is relative to the second file
+    let expected = "weight: 1 of 6 elements differs\n  first at [0, 2]: nan and nan\n";
+    says(&tolerant, 1, expected);
+    let relative =
+        ["diff", "a.safetensors", "b.safetensors", "-t", "weight", "--equal-nan", "--rtol"];
+    says(&[&relative[..], &["0.3334"]].concat(), 0, "");
+    let swapped =
+        ["diff", "b.safetensors", "a.safetensors", "-t", "weight", "--equal-nan", "--rtol"];
+    says(
+        &[&swapped[..], &["0.49"], &["1"]].concat(),
+        1,
+        "\
+weight: 1 of 3 elements differs
+  first at [1]: 0.75 and 0.5
+  largest absolute difference 0.25 at [1]: 0.75 and 0.5
+  largest relative difference 0.5 at [1]: 0.75 and 0.5
+",
+    );
+}
+
+#[test]
+fn containers_and_orders_make_no_difference() {
+    let dir = folder();
+    for (flags, to) in [
+        (&["--order", "F"][..], "w.npy"),
+        (&["--deflate"], "w.npz"),
+        (&[], "other.safetensors"),
+        (&["--keepdims"], "w.npz"),
+    ] {
+        let convert = [&["a.safetensors", "-t", "weight", "-f", "-o", to][..], flags].concat();
+        tslice(dir.path(), &convert).assert().success();
+        let compare = ["diff", "a.safetensors", to, "-t", "weight"];
+        tslice(dir.path(), &compare).assert().success().stdout("");
+        tslice(dir.path(), &["diff", to, "b.safetensors", "-t", "weight"]).assert().code(1);
+        if to == "w.npy" {
+            let piped = fs::read(dir.path().join(to)).unwrap();
+            let compare = ["diff", "a.safetensors", "-", "-t", "weight"];
+            tslice(dir.path(), &compare).write_stdin(piped).assert().success();
+        }
+    }
+}
+
+#[test]
+fn a_bfloat16_is_the_same_as_what_npy_makes_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = [0x80, 0x3f, 0xc0, 0x7f];
+    let view = TensorView::new(Dtype::BF16, vec![2], &data).unwrap();
+    let file = safetensors::serialize([("x", view)], None).unwrap();
+    fs::write(dir.path().join("x.safetensors"), file).unwrap();
+    tslice(dir.path(), &["x.safetensors", "-o", "x.npy"]).assert().success();
+    tslice(dir.path(), &["diff", "x.safetensors", "x.npy"]).assert().success();
+    let mut changed = fs::read(dir.path().join("x.npy")).unwrap();
+    let last = changed.len() - 4;
+    changed[last] = 0xc0;
+    fs::write(dir.path().join("y.npy"), changed).unwrap();
+    let expected = "\
+x: 1 of 2 elements differs
+  first at [0]: 1 and 1.5
+  largest absolute difference 0.5 at [0]: 1 and 1.5
+  largest relative difference 0.3333333333333333 at [0]: 1 and 1.5
+";
+    tslice(dir.path(), &["diff", "x.safetensors", "y.npy"]).assert().code(1).stdout(expected);
+}
+
+#[test]
+fn trouble_has_a_status_of_its_own() {
+    let dir = folder();
+    let bytes = fs::read(dir.path().join("a.safetensors")).unwrap();
+    fs::write(dir.path().join("cut.safetensors"), &bytes[..bytes.len() - 1]).unwrap();
+    for args in [
+        &["diff", "a.safetensors", "none.npy"][..],
+        &["diff", "cut.safetensors", "a.safetensors"],
+        &["diff", "a.safetensors", "b.safetensors", "-t", "weight", "7"],
+        &["diff", "a.safetensors", "b.safetensors", "-t", "absent"],
+        &["diff", "a.safetensors", "b.safetensors", "--atol", "-1"],
+        &["diff", "-", "-"],
+        &["diff", "a.safetensors"],
+    ] {
+        let failed = tslice(dir.path(), args).assert().code(2).stdout("");
+        let message = String::from_utf8(failed.get_output().stderr.clone()).unwrap();
+        assert!(message.starts_with("tslice: "), "{args:?}: {message}");
+    }
+}
+
+#[test]
+fn programs_read_json() {
+    let dir = folder();
+    let args = ["diff", "a.safetensors", "b.safetensors", "--json"];
+    let done = tslice(dir.path(), &args).output().unwrap();
+    let found: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(done.status.code(), Some(1));
+    assert_eq!(found["same"], false);
+    assert_eq!(found["only_in_b"], serde_json::json!(["theirs"]));
+    let weight = found["tensors"].as_array().unwrap().iter().find(|it| it["name"] == "weight");
+    assert_eq!(weight.unwrap()["differing"], 2);
+    assert_eq!(weight.unwrap()["largest_absolute_difference"]["place"], serde_json::json!([0, 1]));
+}

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""Differential test: `tslice diff` against NumPy.
+
+    python tests/python/diff_differential.py --bin target/debug/tslice --count 1000 --seed 1
+
+Every case is a random array and a copy with some elements changed, in random containers, memory
+orders and byte orders, whole or indexed, with random tolerances. Exit status, the number of
+elements that differ and the largest differences must be those that NumPy finds. A case is a
+function of (seed, number): `--only NUMBER` runs one again.
+"""
+
+import io
+import json
+import random
+import sys
+
+import numpy as np
+
+import harness
+import random_tensors
+from cases import Case
+from formats import safetensors_file
+from harness import Failure
+from view_differential import floats, random_index, random_shape, repair
+
+NAMES = {"i1": "I8", "i2": "I16", "i4": "I32", "i8": "I64", "u1": "U8", "u2": "U16", "u4": "U32", "u8": "U64",
+         "f2": "F16", "f4": "F32", "f8": "F64", "c8": "C64", "b1": "BOOL"}
+
+
+def random_array(rng):
+    shape = random_shape(rng)
+    count = int(np.prod(shape))
+    if rng.random() < 0.75:
+        dtype = np.dtype(rng.choice("<>") + rng.choice(list(NAMES) + ["c16"]))
+    else:
+        dtype = random_tensors.random_dtype(rng)
+        while dtype.itemsize * count > 1 << 20:
+            dtype = random_tensors.random_dtype(rng)
+    flat = floats(rng, dtype, count) if dtype.kind in "fc" and dtype.names is None else None
+    if dtype.kind == "b":
+        flat = np.frombuffer(random_tensors.random_bytes(rng, count), "u1") % 2 == 1
+    if flat is None:
+        data = random_tensors.random_bytes(rng, count * dtype.itemsize)
+        flat = np.frombuffer(bytearray(data), dtype) if data else np.zeros(count, dtype)
+        if dtype.itemsize:
+            repair(flat)
+    return np.array(flat).reshape(shape)
+
+
+def change(rng, array):
+    """A copy with some elements changed: a little, by others, by their own negatives or NaN."""
+    changed = array.copy()
+    flat = changed.reshape(-1)
+    if not flat.size or not array.dtype.itemsize:
+        return changed
+    for _ in range(rng.choice([0, 0, 1, 1, 3, 50])):
+        at = rng.randrange(flat.size)
+        kind = rng.randrange(5)
+        with np.errstate(all="ignore"):
+            if array.dtype.kind in "fc" and array.dtype.names is None and kind < 4:
+                old = flat[at]
+                flat[at] = [old * 1.00001, -old, np.nan, old + 1][kind]
+            elif array.dtype.kind in "iu" and kind < 2:
+                flat[at] = flat[at] ^ flat.dtype.type(1)
+            else:
+                flat[at] = flat[rng.randrange(flat.size)]
+    return changed
+
+
+def write(rng, case, stem, array):
+    """A file of the array in a random container and order; returns its name."""
+    kind = rng.choice(["npy", "npy", "npz", "safetensors"])
+    name = f"{stem}.{kind}"
+    other = array.astype(array.dtype.newbyteorder(rng.choice("<>")))
+    code = NAMES.get(array.dtype.str[1:]) if array.dtype.names is None else None
+    if kind == "safetensors" and code:
+        raw = array.astype(array.dtype.newbyteorder("<")).tobytes()
+        case.write(name, safetensors_file({"x": (code, array.shape, raw)}))
+        return name
+    out = io.BytesIO()
+    other = np.array(other, order=rng.choice("CF"))
+    if kind == "npz":
+        (np.savez if rng.random() < 0.5 else np.savez_compressed)(out, x=other)
+    else:
+        name = f"{stem}.npy"
+        np.save(out, other)
+    case.write(name, out.getvalue())
+    return name
+
+
+def same_elements(a, b):
+    """NumPy's ==, and NaN of the same bits."""
+    a, b = a.astype(a.dtype.newbyteorder("=")), b.astype(b.dtype.newbyteorder("="))
+    if a.dtype.names is not None:
+        same = np.ones(a.shape, bool)
+        for name in a.dtype.names:
+            part = same_elements(a[name], b[name])
+            same &= part.all(axis=tuple(range(a.ndim, part.ndim)))
+        return same
+    same = np.asarray(a == b)
+    if not a.dtype.itemsize:
+        return np.ones(a.shape, bool)
+    if a.dtype.char in "gG":
+        parts = 1 if a.dtype.char == "g" else 2
+        bits = [np.ascontiguousarray(x).reshape(a.shape + (1,)).view("u1").reshape(a.shape + (parts, 16)) for x in (a, b)]
+        values = [np.ascontiguousarray(x).reshape(a.shape + (1,)).view("g") for x in (a, b)]
+        return same | ((bits[0] == bits[1])[..., :10].all(-1) | (values[0] == values[1])).all(-1)
+    if a.dtype.kind in "fcmM":
+        width = a.dtype.itemsize // (2 if a.dtype.kind == "c" else 1)
+        bits = [np.ascontiguousarray(x).reshape(a.shape + (1,)).view(f"u{width}") for x in (a, b)]
+        part = f"f{width}" if a.dtype.kind in "fc" else a.dtype
+        values = [np.ascontiguousarray(x).reshape(a.shape + (1,)).view(part) for x in (a, b)]
+        same |= ((bits[0] == bits[1]) | (values[0] == values[1])).all(-1)
+    return same
+
+
+def differences(a, b):
+    """The absolute and the relative difference of each pair."""
+    with np.errstate(all="ignore"):
+        if a.dtype.kind in "iub":
+            pairs = [(abs(int(x) - int(y)), abs(int(y))) for x, y in zip(a.reshape(-1), b.reshape(-1))]
+            absolute = np.array([float(d) for d, _ in pairs])
+            relative = np.array([float(d) / float(y) if y else (np.inf if d else np.nan) for d, y in pairs])
+        else:
+            wide = "c16" if a.dtype.kind == "c" else "f8"
+            x, y = a.astype(wide).reshape(-1), b.astype(wide).reshape(-1)
+            absolute = np.hypot((x - y).real, (x - y).imag) if wide == "c16" else np.abs(x - y)
+            relative = absolute / np.abs(y)
+    return absolute, relative
+
+
+def diff_case(case):
+    rng = case.rng
+    a = random_array(rng)
+    b = change(rng, a)
+    a_name, b_name = write(rng, case, "a", a), write(rng, case, "b", b)
+    args = ["diff", a_name, b_name, "--json", "-j", rng.choice(["1", "2", "3"])]
+    case.story.append(f"array: {a.dtype!r} {a.shape}")
+    if rng.random() < 0.3:
+        index = random_index(rng, a.shape)
+        args.append(index)
+        a, b = np.asarray(eval("a" + index) if index != "[]" else a), np.asarray(eval("b" + index) if index != "[]" else b)
+    simple = a.dtype.names is None and a.dtype.kind in "biufc" and a.dtype.char not in "gG"
+    equal_nan = rng.random() < 0.3
+    if equal_nan:
+        args.append("--equal-nan")
+    if simple and rng.random() < 0.4:
+        atol, rtol = rng.choice([0, 1e-8, 0.5, 1]), rng.choice([0, 1e-5, 1e-6, 0.1])
+        args += ["--atol", str(atol), "--rtol", str(rtol)]
+        with np.errstate(all="ignore"):
+            same = np.isclose(a, b, rtol, atol, equal_nan)
+    else:
+        same = same_elements(a, b)
+        if equal_nan and simple and a.dtype.kind in "fc":
+            same = same | np.isnan(a) & np.isnan(b)
+        elif equal_nan and (a.dtype.names is not None or a.dtype.char in "gG"):
+            args.remove("--equal-nan")
+    pipe = None
+    if rng.random() < 0.15:
+        with open(case.path(a_name), "rb") as file:
+            pipe = file.read()
+        if a_name.endswith("npz"):
+            pipe = None
+        else:
+            args[1] = "-"
+    status, out, err = case.run(args, stdin=a_name if pipe else None, pipe_in=pipe)
+    differing = int(np.sum(~same))
+    if err or status != (1 if differing else 0):
+        raise Failure(f"expected exit status {1 if differing else 0}: {differing} differ")
+    found = json.loads(out)
+    (tensor,) = found["tensors"]
+    if found["same"] != (differing == 0) or tensor["differing"] != differing or tensor["elements"] != a.size:
+        raise Failure(f"expected {differing} of {a.size} to differ: {found}")
+    if not differing:
+        return
+    places = np.argwhere(~same)
+    if tensor["first"]["place"] != places[0].tolist():
+        raise Failure(f"expected the first at {places[0].tolist()}: {found}")
+    with np.printoptions():
+        first = tuple(places[0])
+        expected = [str(np.asarray(a[first])), str(np.asarray(b[first]))]
+    if tensor["first"]["values"] != expected and "\\ud" not in repr(expected):
+        raise Failure(f"expected the values {expected}: {tensor['first']['values']}")
+    if not simple:
+        return
+    for what, values in zip(("absolute", "relative"), differences(a, b)):
+        values = np.where(same.reshape(-1), np.nan, values)
+        key = f"largest_{what}_difference"
+        if np.isnan(values).all():
+            if key in tensor:
+                raise Failure(f"there is no {what} difference: {tensor}")
+            continue
+        largest = np.nanmax(values)
+        told = tensor[key]["difference"]
+        told = np.inf if told == "Infinity" else told
+        if told != largest and not np.isclose(told, largest, 1e-15, 0):
+            raise Failure(f"expected the largest {what} difference {largest}: {told}")
+        flat = int(np.ravel_multi_index(tensor[key]["place"], a.shape)) if a.ndim else 0
+        if values[flat] != largest and not np.isclose(values[flat], largest, 1e-15, 0):
+            raise Failure(f"the largest {what} difference is not at {tensor[key]['place']}")
+
+
+def one(job):
+    options, number = job
+    case = Case(random.Random(f"diff {options.seed} {number}"))
+    return harness.run_case(case, diff_case, number, options.keep)
+
+
+def main():
+    options = harness.case_parser(__doc__.splitlines()[0], 1000).parse_args()
+    harness.begin(options)
+    sys.exit(harness.run_cases("diff_differential", options, one, random_tensors.start_worker))
+
+
+if __name__ == "__main__":
+    main()
