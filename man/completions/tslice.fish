@@ -73,6 +73,7 @@ complete -c tslice -n "__fish_tslice_needs_command" -a "scatter" -d 'Write slice
 complete -c tslice -n "__fish_tslice_needs_command" -a "concat" -d 'Join tensors along an axis that they have (np.concatenate)'
 complete -c tslice -n "__fish_tslice_needs_command" -a "stack" -d 'Join tensors of one shape along a new axis (np.stack)'
 complete -c tslice -n "__fish_tslice_needs_command" -a "view" -d 'Print values as NumPy prints them'
+complete -c tslice -n "__fish_tslice_needs_command" -a "diff" -d 'Tell whether two files hold the same, and where not'
 complete -c tslice -n "__fish_tslice_needs_command" -a "info" -d 'Show what is in files: names, dtypes, shapes'
 complete -c tslice -n "__fish_tslice_needs_command" -a "explain" -d 'Show what an index means, in NumPy\'s words and as StridedSlice\'s numbers'
 complete -c tslice -n "__fish_tslice_needs_command" -a "completions" -d 'Print a completion script for a shell'
@@ -283,6 +284,26 @@ complete -c tslice -n "__fish_tslice_using_subcommand view" -l keepdims -d 'Keep
 complete -c tslice -n "__fish_tslice_using_subcommand view" -s T -d 'Reverse the axes of the result, as NumPy\'s a.T does'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l full -d 'Print all values; above 1000 elements, the middle of long axes is left out otherwise'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -l end -d 'One past the last positions, as long as --begin' -r
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -l strides -d 'Steps, as long as --begin; 1s when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -l begin-mask -d 'Bit i: ignore begin[i], take the fullest range (decimal, 0x.., 0b.., or 1<<4|1<<5)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -l end-mask -d 'Bit i: ignore end[i], take the fullest range' -r
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
+mmap\t'Map the file'
+read\t'Read the file by position, in large pieces'"
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -l atol -d 'Elements are the same up to this difference; 0 when only --rtol is given' -r
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -l rtol -d 'Elements are the same up to this part of the absolute value in B; 0 when only --atol is given' -r
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -l equal-nan -d 'NaN is the same as any NaN'
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -l json -d 'Print JSON'
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -s q -l quiet -d 'Show no progress'
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tslice -n "__fish_tslice_using_subcommand info" -s t -l tensor -d 'Show the tensors of this name or glob only; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand info" -l json -d 'Print JSON'
 complete -c tslice -n "__fish_tslice_using_subcommand info" -s h -l help -d 'Print help'

@@ -367,6 +367,37 @@ F\:"Column-major, Fortran'\''s"))' \
 '::text -- What to look at, as in NumPy\: '\''\[0, \:\:-1\]'\''; everything when left out:_default' \
 && ret=0
 ;;
+(diff)
+_arguments "${_arguments_options[@]}" : \
+'--begin=[First positions, a comma list; '\'''\'' is the empty list]:LIST:_default' \
+'--end=[One past the last positions, as long as --begin]:LIST:_default' \
+'--strides=[Steps, as long as --begin; 1s when left out]:LIST:_default' \
+'--begin-mask=[Bit i\: ignore begin\[i\], take the fullest range (decimal, 0x.., 0b.., or 1<<4|1<<5)]:MASK:_default' \
+'--end-mask=[Bit i\: ignore end\[i\], take the fullest range]:MASK:_default' \
+'--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
+'--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
+'--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
+'*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
+mmap\:"Map the file"
+read\:"Read the file by position, in large pieces"))' \
+'--atol=[Elements are the same up to this difference; 0 when only --rtol is given]:NUMBER:_default' \
+'--rtol=[Elements are the same up to this part of the absolute value in B; 0 when only --atol is given]:NUMBER:_default' \
+'-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--keepdims[Keep the axes that integers index, with length 1]' \
+'--equal-nan[NaN is the same as any NaN]' \
+'--json[Print JSON]' \
+'-q[Show no progress]' \
+'--quiet[Show no progress]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':first -- A file; `-` is standard input:_files' \
+':second -- The file to compare it with:_files' \
+'::text -- What to compare of both, as in NumPy\: '\''\[0, \:\:-1\]'\''; everything when left out:_default' \
+&& ret=0
+;;
 (info)
 _arguments "${_arguments_options[@]}" : \
 '*-t+[Show the tensors of this name or glob only; may be given again]:NAME:_default' \
@@ -425,6 +456,7 @@ _tslice_commands() {
 'concat:Join tensors along an axis that they have (np.concatenate)' \
 'stack:Join tensors of one shape along a new axis (np.stack)' \
 'view:Print values as NumPy prints them' \
+'diff:Tell whether two files hold the same, and where not' \
 'info:Show what is in files\: names, dtypes, shapes' \
 'explain:Show what an index means, in NumPy'\''s words and as StridedSlice'\''s numbers' \
 'completions:Print a completion script for a shell' \
@@ -445,6 +477,11 @@ _tslice__subcmd__completions_commands() {
 _tslice__subcmd__concat_commands() {
     local commands; commands=()
     _describe -t commands 'tslice concat commands' commands "$@"
+}
+(( $+functions[_tslice__subcmd__diff_commands] )) ||
+_tslice__subcmd__diff_commands() {
+    local commands; commands=()
+    _describe -t commands 'tslice diff commands' commands "$@"
 }
 (( $+functions[_tslice__subcmd__explain_commands] )) ||
 _tslice__subcmd__explain_commands() {

@@ -41,7 +41,7 @@ pub struct Comparer {
 impl Comparer {
     /// `None` for dtypes that are not [the same](same_dtype), or whose elements are no whole bytes.
     pub fn new(a: &DType, b: &DType, rule: Rule) -> Option<Comparer> {
-        if !same_dtype(a, b) || a.item_bits() % 8 != 0 {
+        if !same_dtype(a, b) || !a.item_bits().is_multiple_of(8) {
             return None;
         }
         let a_leaves = leaves(dtypes::with_meaning(a, b))?;

@@ -38,7 +38,6 @@ const MODULES: &[(&str, &[&str])] = &[
     (
         "gather",
         &[
-            "compare",
             "dtype",
             "execute",
             "index",
@@ -56,6 +55,7 @@ const MODULES: &[(&str, &[&str])] = &[
     (
         "container",
         &[
+            "compare",
             "dtype",
             "execute",
             "format",

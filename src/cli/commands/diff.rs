@@ -104,17 +104,16 @@ struct Paired {
 /// files, where one has no name.
 fn pair(a: &Input, b: &Input, patterns: &[String]) -> Result<Paired, Failure> {
     let [of_a, of_b] = [find(a, patterns)?, find(b, patterns)?];
+    // names that neither file has are a mistake; the tensor without a name has none of them
+    let has = |input: &Input, found: &[usize]| !is_nameless(input) && !found.is_empty();
+    if !patterns.is_empty() && !has(a, &of_a) && !has(b, &of_b) {
+        if is_nameless(a) { b } else { a }.find(patterns)?;
+    }
     let name = |input: &Input, number: usize| input.contents().tensors[number].name.clone();
     if let ([first], [second]) = (of_a.as_slice(), of_b.as_slice())
         && (name(a, *first).is_none() || name(b, *second).is_none())
     {
         return Ok(Paired { pairs: vec![[*first, *second]], only: [vec![], vec![]] });
-    }
-    if let ([], []) = (of_a.as_slice(), of_b.as_slice())
-        && let Err(error) = a.find(patterns)
-        && !patterns.is_empty()
-    {
-        return Err(error.into());
     }
     let mut pairs = Vec::new();
     let mut only = [vec![], vec![]];
@@ -133,11 +132,16 @@ fn shown(name: Option<String>) -> String {
     name.unwrap_or_else(|| "the tensor without a name".to_owned())
 }
 
+/// Whether it holds one tensor, without a name.
+fn is_nameless(input: &Input) -> bool {
+    matches!(input.contents().tensors.as_slice(), [Tensor { name: None, .. }])
+}
+
 /// The tensors that the patterns mean, as far as there are any; the one without a name is meant by
 /// all.
 fn find(input: &Input, patterns: &[String]) -> Result<Vec<usize>, ContainerError> {
     let tensors = &input.contents().tensors;
-    if patterns.is_empty() || matches!(tensors.as_slice(), [Tensor { name: None, .. }]) {
+    if patterns.is_empty() || is_nameless(input) {
         return Ok((0..tensors.len()).collect());
     }
     let mut found = Vec::new();

@@ -405,7 +405,7 @@ fn bytes_of(elements: u64, item_bits: u64) -> u64 {
 fn after_swap(swap_width: usize, conversion: Conversion) -> Conversion {
     match conversion {
         conversion if swap_width <= 1 => conversion,
-        Conversion::None => Conversion::swap_bytes(swap_width),
+        Conversion::None | Conversion::Whole { .. } => Conversion::swap_bytes(swap_width),
         Conversion::SwapBytes { .. } => Conversion::None,
     }
 }
