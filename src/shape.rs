@@ -71,6 +71,13 @@ pub fn contiguous_strides(shape: &[u64], item: u64, order: Order) -> Option<Vec<
     Some(strides)
 }
 
+/// An axis of so many, of which a negative one counts from the end; `None` where there is no such
+/// axis (NumPy: `normalize_axis_index`).
+pub fn normalize_axis(axis: i64, ndim: usize) -> Option<usize> {
+    let from_start = if axis < 0 { axis.checked_add(i64::try_from(ndim).ok()?)? } else { axis };
+    usize::try_from(from_start).ok().filter(|&axis| axis < ndim)
+}
+
 /// Displays a shape as a tuple, like NumPy: `()`, `(5,)`, `(5, 6)`.
 pub struct AsTuple<'a>(pub &'a [u64]);
 

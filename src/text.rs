@@ -28,6 +28,7 @@ pub struct TextSink {
     element: ElementKind,
     shape: Vec<u64>,
     state: Mutex<State>,
+    sealed: bool,
 }
 
 /// How far the text has been written.
@@ -54,7 +55,7 @@ impl TextSink {
     ) -> Option<TextSink> {
         let element = ElementKind::new(dtype)?;
         let state = Mutex::default();
-        Some(TextSink { inner, format, element, shape: shape.to_vec(), state })
+        Some(TextSink { inner, format, element, shape: shape.to_vec(), state, sealed: false })
     }
 
     /// Write text to the inner sink.
@@ -233,7 +234,10 @@ impl Sink for TextSink {
         self.pass(&mut state, &text)
     }
 
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+    fn seal(&mut self) -> Result<(), SinkError> {
+        if std::mem::replace(&mut self.sealed, true) {
+            return Ok(());
+        }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let count = crate::shape::element_count(&self.shape).unwrap_or(u64::MAX);
         if state.count != count {
@@ -247,6 +251,11 @@ impl Sink for TextSink {
             _ => {}
         }
         drop(state);
+        self.inner.seal()
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<(), SinkError> {
+        self.seal()?;
         self.inner.commit()
     }
 }

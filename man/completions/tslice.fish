@@ -72,6 +72,7 @@ complete -c tslice -n "__fish_tslice_needs_command" -a "assign" -d 'Write a valu
 complete -c tslice -n "__fish_tslice_needs_command" -a "scatter" -d 'Write slices at the positions that an index tensor names (TensorScatterUpdate)'
 complete -c tslice -n "__fish_tslice_needs_command" -a "concat" -d 'Join tensors along an axis that they have (np.concatenate)'
 complete -c tslice -n "__fish_tslice_needs_command" -a "stack" -d 'Join tensors of one shape along a new axis (np.stack)'
+complete -c tslice -n "__fish_tslice_needs_command" -a "split" -d 'Cut a tensor into several files along an axis (np.array_split, np.split)'
 complete -c tslice -n "__fish_tslice_needs_command" -a "view" -d 'Print values as NumPy prints them'
 complete -c tslice -n "__fish_tslice_needs_command" -a "diff" -d 'Tell whether two files hold the same, and where not'
 complete -c tslice -n "__fish_tslice_needs_command" -a "info" -d 'Show what is in files: names, dtypes, shapes'
@@ -260,6 +261,48 @@ complete -c tslice -n "__fish_tslice_using_subcommand stack" -s n -l dry-run -d 
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -s q -l quiet -d 'Show no progress'
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l keep-rest -d 'Take the tensors that -t does not choose once; they must be the same in all inputs'
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l parts -d 'Cut into N parts, the first ones longer where they cannot be equal (np.array_split)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l sizes -d 'Cut into parts of these lengths, which must add up to that of the axis' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l at -d 'Cut before these positions (np.split)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l every -d 'Cut into parts of N positions; the last one may be shorter' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l axis -d 'The axis to cut; a negative one counts from the end' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l end -d 'One past the last positions, as long as --begin' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l strides -d 'Steps, as long as --begin; 1s when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l begin-mask -d 'Bit i: ignore begin[i], take the fullest range (decimal, 0x.., 0b.., or 1<<4|1<<5)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l end-mask -d 'Bit i: ignore end[i], take the fullest range' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
+mmap\t'Map the file'
+read\t'Read the file by position, in large pieces'"
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l dtype -d 'The dtype of raw bytes, or of a file\'s void type: float32 or f32, \'>i2\', bfloat16 or bf16, ...' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l shape -d 'The shape of raw bytes; one length may be -1; one axis when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l offset -d 'Where the elements of raw bytes begin, in bytes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l input-order -d 'The order of the elements of raw bytes' -r -f -a "C\t'Row-major'
+F\t'Column-major, Fortran\'s'"
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
+npz\t'NumPy\'s .npz'
+safetensors\t'.safetensors'
+raw\t'The bytes of the elements alone (.bin, .raw)'
+csv\t'Text, columns parted by commas'
+txt\t'Text, columns parted by spaces'
+json\t'Text, nested lists'"
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
+F\t'Column-major, Fortran\'s'"
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l name -d 'The name of the tensor in the output (.safetensors)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -s o -l output -d 'The files to write: {} stands for the number of the part, from 0 on, {:04} for four digits' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand split" -s f -l force -d 'Replace the output if it exists'
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l fsync -d 'Wait until the disk has the output'
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l deflate -d 'Compress the arrays of the output, as np.savez_compressed does (.npz)'
+complete -c tslice -n "__fish_tslice_using_subcommand split" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
+complete -c tslice -n "__fish_tslice_using_subcommand split" -s q -l quiet -d 'Show no progress'
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l keep-rest -d 'Copy the tensors that -t does not choose to every output (.safetensors, .npz)'
+complete -c tslice -n "__fish_tslice_using_subcommand split" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l end -d 'One past the last positions, as long as --begin' -r
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l strides -d 'Steps, as long as --begin; 1s when left out' -r

@@ -335,6 +335,61 @@ F\:"Column-major, Fortran'\''s"))' \
 '*::inputs -- The files to join, in this order; `-` is standard input:_files' \
 && ret=0
 ;;
+(split)
+_arguments "${_arguments_options[@]}" : \
+'--parts=[Cut into N parts, the first ones longer where they cannot be equal (np.array_split)]:N:_default' \
+'--sizes=[Cut into parts of these lengths, which must add up to that of the axis]:LIST:_default' \
+'--at=[Cut before these positions (np.split)]:LIST:_default' \
+'--every=[Cut into parts of N positions; the last one may be shorter]:N:_default' \
+'--axis=[The axis to cut; a negative one counts from the end]:AXIS:_default' \
+'--begin=[First positions, a comma list; '\'''\'' is the empty list]:LIST:_default' \
+'--end=[One past the last positions, as long as --begin]:LIST:_default' \
+'--strides=[Steps, as long as --begin; 1s when left out]:LIST:_default' \
+'--begin-mask=[Bit i\: ignore begin\[i\], take the fullest range (decimal, 0x.., 0b.., or 1<<4|1<<5)]:MASK:_default' \
+'--end-mask=[Bit i\: ignore end\[i\], take the fullest range]:MASK:_default' \
+'--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
+'--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
+'--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
+'*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
+'--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
+mmap\:"Map the file"
+read\:"Read the file by position, in large pieces"))' \
+'--dtype=[The dtype of raw bytes, or of a file'\''s void type\: float32 or f32, '\''>i2'\'', bfloat16 or bf16, ...]:DTYPE:_default' \
+'--shape=[The shape of raw bytes; one length may be -1; one axis when left out]:LIST:_default' \
+'--offset=[Where the elements of raw bytes begin, in bytes]:BYTES:_default' \
+'--input-order=[The order of the elements of raw bytes]:ORDER:((C\:"Row-major"
+F\:"Column-major, Fortran'\''s"))' \
+'--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
+npz\:"NumPy'\''s .npz"
+safetensors\:".safetensors"
+raw\:"The bytes of the elements alone (.bin, .raw)"
+csv\:"Text, columns parted by commas"
+txt\:"Text, columns parted by spaces"
+json\:"Text, nested lists"))' \
+'--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
+F\:"Column-major, Fortran'\''s"))' \
+'--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
+'-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'-o+[The files to write\: {} stands for the number of the part, from 0 on, {\:04} for four digits]:PATTERN:_files' \
+'--output=[The files to write\: {} stands for the number of the part, from 0 on, {\:04} for four digits]:PATTERN:_files' \
+'--keepdims[Keep the axes that integers index, with length 1]' \
+'-f[Replace the output if it exists]' \
+'--force[Replace the output if it exists]' \
+'--fsync[Wait until the disk has the output]' \
+'--deflate[Compress the arrays of the output, as np.savez_compressed does (.npz)]' \
+'-n[Check everything, print what would be written, write nothing]' \
+'--dry-run[Check everything, print what would be written, write nothing]' \
+'-q[Show no progress]' \
+'--quiet[Show no progress]' \
+'--keep-rest[Copy the tensors that -t does not choose to every output (.safetensors, .npz)]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':input -- The file to split; `-` is standard input:_files' \
+'::text -- What to select before it is cut, as in NumPy\: '\''\[1, 2\:4, ..., \:\:-1\]'\''; everything when left out:_default' \
+&& ret=0
+;;
 (view)
 _arguments "${_arguments_options[@]}" : \
 '--begin=[First positions, a comma list; '\'''\'' is the empty list]:LIST:_default' \
@@ -455,6 +510,7 @@ _tslice_commands() {
 'scatter:Write slices at the positions that an index tensor names (TensorScatterUpdate)' \
 'concat:Join tensors along an axis that they have (np.concatenate)' \
 'stack:Join tensors of one shape along a new axis (np.stack)' \
+'split:Cut a tensor into several files along an axis (np.array_split, np.split)' \
 'view:Print values as NumPy prints them' \
 'diff:Tell whether two files hold the same, and where not' \
 'info:Show what is in files\: names, dtypes, shapes' \
@@ -507,6 +563,11 @@ _tslice__subcmd__scatter_commands() {
 _tslice__subcmd__slice_commands() {
     local commands; commands=()
     _describe -t commands 'tslice slice commands' commands "$@"
+}
+(( $+functions[_tslice__subcmd__split_commands] )) ||
+_tslice__subcmd__split_commands() {
+    local commands; commands=()
+    _describe -t commands 'tslice split commands' commands "$@"
 }
 (( $+functions[_tslice__subcmd__stack_commands] )) ||
 _tslice__subcmd__stack_commands() {

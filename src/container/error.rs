@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::fault::{
-    EditFault, IntegersFault, JoinFault, LayoutFault, RawFault, ReadFault, SelectFault, ShardsFault,
+    EditFault, IntegersFault, JoinFault, LayoutFault, RawFault, ReadFault, SelectFault,
+    ShardsFault, SplitFault,
 };
 use crate::execute::ExecuteError;
 use crate::format::{FormatError, shortened};
@@ -171,6 +172,9 @@ pub enum Cause {
     /// Inputs do not fit together.
     #[error(transparent)]
     Join(#[from] JoinFault),
+    /// The input cannot be split.
+    #[error(transparent)]
+    Split(#[from] SplitFault),
     /// The job stopped.
     #[error(transparent)]
     Execute(#[from] ExecuteError),

@@ -459,3 +459,34 @@ pub enum JoinFault {
     #[error("the file was changed while it was being read")]
     Changed,
 }
+
+/// Why an input cannot be split.
+#[derive(Debug, thiserror::Error)]
+pub enum SplitFault {
+    /// The result has no such axis.
+    #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
+    Axis {
+        /// The axis that was asked for.
+        axis: i64,
+        /// How many axes there are.
+        ndim: usize,
+    },
+    /// Lengths that do not add up to that of the axis.
+    #[error("the sizes of the parts add up to {sum}, and the axis has size {len}")]
+    Sizes {
+        /// Their sum.
+        sum: u128,
+        /// The length of the axis.
+        len: u64,
+    },
+    /// Tensors that would be cut into different numbers of parts.
+    #[error("it would be cut into {count} parts, and tensor {first_name:?} into {first}")]
+    Counts {
+        /// The number of parts.
+        count: u64,
+        /// The name of the first tensor.
+        first_name: String,
+        /// The number of its parts.
+        first: u64,
+    },
+}

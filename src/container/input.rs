@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::error::{ContainerError, FileName};
+use super::error::{Cause, ContainerError, FileName};
 use super::fault::SelectFault;
 use super::pattern;
 use crate::format::{Contents, Format, Tensor, shards};
@@ -177,6 +177,20 @@ impl Input {
                 Err(self.failed(SelectFault::Nameless { pattern: first.clone() }))
             }
             (patterns, _) => pattern::find(names, patterns).map_err(|fault| self.failed(fault)),
+        }
+    }
+
+    /// The error of one of its tensors, whose name is told where there are several.
+    pub(super) fn failed_tensor(
+        &self,
+        tensor: &Tensor,
+        several: bool,
+        cause: impl Into<Cause>,
+    ) -> ContainerError {
+        let error = ContainerError::file(&self.location, cause);
+        match &tensor.name {
+            Some(name) if several => error.of_tensor(name),
+            _ => error,
         }
     }
 

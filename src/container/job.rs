@@ -99,7 +99,7 @@ impl<'a> Job<'a> {
     pub(super) fn copy(&self, input: &mut Input, takes: &[Take]) -> Result<(), ContainerError> {
         if let Bytes::Stream(stream) = &mut input.bytes {
             let plans: Option<Vec<Plan>> = takes.iter().map(|take| take.forward(0)).collect();
-            if let Some(plans) = plans {
+            if let Some(plans) = plans.filter(|plans| ascend(plans)) {
                 let (location, contents) = (&input.location, &input.contents);
                 for (take, plan) in takes.iter().zip(&plans) {
                     self.forward(stream, take, plan).map_err(|error| match error {
@@ -253,6 +253,12 @@ impl<'a> Job<'a> {
     }
 }
 
+/// Whether the bytes of each plan lie behind those of the plans before it.
+fn ascend(plans: &[Plan]) -> bool {
+    let plans = plans.iter().filter(|plan| plan.bytes() > 0);
+    plans.map(|plan| plan.input().byte_bounds()).is_sorted_by(|a, b| a.end <= b.start)
+}
+
 /// Make all the checks that [`write()`] would fail at, and write nothing.
 ///
 /// # Errors
@@ -285,9 +291,11 @@ fn check_indices(take: &Take, threads: usize, is_atomic: bool) -> Result<(), Con
 }
 
 fn failed_sink(name: Option<FileName>, error: SinkError) -> ContainerError {
-    match name {
-        Some(name) => ContainerError::file(name, error),
-        None => error.into(),
+    match (name, error) {
+        // one of several outputs, which is named better
+        (_, SinkError::File { path, error }) => ContainerError::file(path.as_path(), *error),
+        (Some(name), error) => ContainerError::file(name, error),
+        (None, error) => error.into(),
     }
 }
 

@@ -30,13 +30,14 @@ mod rename;
 mod select;
 mod sharded;
 mod single;
+mod split;
 mod take;
 
 pub use element::Element;
 pub use error::{Cause, ContainerError, FileName};
 pub use fault::{
     EditFault, FormatOption, Given, IntegersFault, JoinFault, LayoutFault, RawFault, ReadFault,
-    SelectFault, ShardsFault,
+    SelectFault, ShardsFault, SplitFault,
 };
 pub use file::{Slice, Tensor, TensorFile, open as open_file};
 pub use indices::{IndexTensor, gather};
@@ -49,4 +50,5 @@ pub use output::{Item, Output, Prepared};
 pub use raw::RawLayout;
 pub use region_reader::RegionReader;
 pub use select::{Select, Selected, select};
+pub use split::{Cuts, Part, PartNames, Split, SplitOptions};
 pub use take::{Gathered, Region, Take, layout as layout_of};

@@ -13,6 +13,7 @@
 
 pub mod array;
 mod lexer;
+mod narrow;
 pub mod numpy;
 pub mod resolve;
 pub mod strided_slice;

@@ -183,6 +183,14 @@ impl Sink for FileSink {
         Ok(())
     }
 
+    fn seal(&mut self) -> Result<(), SinkError> {
+        self.check_complete()?;
+        match self.options.fsync {
+            true => self.file.sync_all().map_err(SinkError::os("cannot be brought to the disk")),
+            false => Ok(()),
+        }
+    }
+
     fn commit(self: Box<Self>) -> Result<(), SinkError> {
         let entry = self.entry.clone();
         self.commit_as(&entry)

@@ -140,6 +140,10 @@ impl Sink for FolderSink {
         }
     }
 
+    fn seal(&mut self) -> Result<(), SinkError> {
+        self.files.iter().try_for_each(|file| file.sink.check_complete())
+    }
+
     fn commit(self: Box<Self>) -> Result<(), SinkError> {
         self.files.iter().try_for_each(|file| file.sink.check_complete())?;
         let Self { files, folder, options } = *self;

@@ -24,6 +24,7 @@ mod folder;
 mod in_place;
 mod resolve;
 mod scratch;
+mod several;
 mod spooled;
 mod stream;
 mod temp_name;
@@ -35,6 +36,7 @@ pub use file::FileSink;
 pub use folder::FolderSink;
 pub use in_place::InPlaceFile;
 pub use scratch::ScratchSink;
+pub use several::SeveralSinks;
 pub use stream::StreamSink;
 pub use writable_map::WritableMap;
 pub use zip::{DeflatedZipSink, ZipLayout, ZipMember, ZipSink};
@@ -78,6 +80,16 @@ pub trait Sink: Send + Sync {
     /// # Errors
     /// [`SinkError::Io`] for a full disk, [`SinkError::Truncated`].
     fn verify(&self) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    /// After all elements: write what stands behind them, and check that no byte is missing, so
+    /// that [`commit`](Sink::commit) only has to put the output in place. `commit` does the same
+    /// where it was not done before.
+    ///
+    /// # Errors
+    /// [`SinkError::Incomplete`] if bytes are missing, and those of [`write_at`](Sink::write_at).
+    fn seal(&mut self) -> Result<(), SinkError> {
         Ok(())
     }
 
@@ -166,6 +178,14 @@ pub enum SinkError {
         written: u64,
         /// How many there should be.
         len: u64,
+    },
+    /// An error in one of several outputs.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        error: Box<SinkError>,
     },
     /// A step other than writing failed: creating, allocating, renaming, syncing.
     #[error("{what}: {error}")]

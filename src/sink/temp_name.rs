@@ -131,6 +131,17 @@ impl Drop for TempName {
     }
 }
 
+/// While this is locked, no signal that is handled here ends the process.
+static PLACING: Mutex<()> = Mutex::new(());
+
+/// Let SIGINT, SIGTERM and SIGHUP wait until `work`, which puts files in place, is done.
+pub(super) fn without_signals<T>(work: impl FnOnce() -> T) -> T {
+    // without the thread that handles them signals are as they were
+    let _watched = watch();
+    let _placing = PLACING.lock().unwrap_or_else(PoisonError::into_inner);
+    work()
+}
+
 /// `.tslice-` and twelve hexadecimal digits, from the random keys that std draws for hash maps.
 fn random_name() -> String {
     let random = RandomState::new().hash_one(std::process::id());
@@ -153,6 +164,7 @@ fn watch() -> io::Result<()> {
     let mut signals = Signals::new(handled)?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
+            let _placing = PLACING.lock().unwrap_or_else(PoisonError::into_inner);
             let names = lock(&NAMES);
             names.iter().for_each(TempPath::unlink);
             // Ends the process, with the lock still held.

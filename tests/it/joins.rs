@@ -1,4 +1,4 @@
-//! `tslice concat` and `tslice stack`. What they make of random arrays is held against NumPy in
+//! `tslice concat`, `tslice stack` and `tslice split`. What they make of random arrays is held against NumPy in
 //! `tests/python/joins_differential.py`.
 
 use std::fs;
@@ -204,4 +204,113 @@ fn what_does_not_fit_is_named() {
         "tslice: missing.npy: No such file or directory\n",
     );
     assert!(!dir.path().join("out.npy").exists());
+}
+
+#[test]
+fn a_file_is_split_and_joined_again() {
+    let dir = folder();
+    let read = |name: &str| fs::read(dir.path().join(name)).unwrap();
+    let run = |args: &[&str]| {
+        tslice(dir.path(), args).assert().success().stdout("").stderr("");
+    };
+    run(&["split", "a.npy", "--axis", "1", "--parts", "2", "-o", "part-{:02}.npy"]);
+    assert_eq!(read("part-00.npy"), npy(&[2, 2], &[0, 1, 3, 4]));
+    assert_eq!(read("part-01.npy"), npy(&[2, 1], &[2, 5]));
+    run(&["concat", "part-00.npy", "part-01.npy", "--axis", "1", "-o", "again.npy"]);
+    assert_eq!(read("again.npy"), read("a.npy"));
+    run(&["split", "a.npy", "[::-1]", "--at=-1", "-o", "{}.npy", "--deflate", "--to", "npz"]);
+    run(&["split", "0.npy", "--every", "9", "-o", "z{}.npy"]);
+    assert_eq!(read("z0.npy"), npy(&[1, 3], &[3, 4, 5]));
+    // lists, and parts of them
+    run(&["split", "a.npy", "[:, [2, 0, 1]]", "--axis", "1", "--sizes", "1,0,2", "-o", "l{}.npy"]);
+    assert_eq!(read("l0.npy"), npy(&[2, 1], &[2, 5]));
+    assert_eq!(read("l1.npy"), npy(&[2, 0], &[]));
+    assert_eq!(read("l2.npy"), npy(&[2, 2], &[0, 1, 3, 4]));
+}
+
+#[test]
+fn a_pipe_is_split_in_one_pass() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = npy(&[6, 2], &(0..12).collect::<Vec<u8>>());
+    // a temporary file could not be made
+    tslice(dir.path(), &["split", "-", "--parts", "3", "-o", "{}.npy"])
+        .env("TMPDIR", "/nowhere")
+        .write_stdin(whole.clone())
+        .assert()
+        .success()
+        .stderr("");
+    assert_eq!(fs::read(dir.path().join("2.npy")).unwrap(), npy(&[2, 2], &[8, 9, 10, 11]));
+    tslice(dir.path(), &["split", "-", "--parts", "2", "--axis", "1", "-o", "c{}.npy"])
+        .write_stdin(whole.clone())
+        .assert()
+        .success();
+    let column = npy(&[6, 1], &[1, 3, 5, 7, 9, 11]);
+    assert_eq!(fs::read(dir.path().join("c1.npy")).unwrap(), column);
+    // parts that overlap
+    tslice(dir.path(), &["split", "-", "--at", "5,1", "-o", "o{}.npy"])
+        .write_stdin(whole.clone())
+        .assert()
+        .success();
+    let last = npy(&[5, 2], &(2..12).collect::<Vec<u8>>());
+    assert_eq!(fs::read(dir.path().join("o2.npy")).unwrap(), last);
+    // one that ends too early leaves nothing
+    tslice(dir.path(), &["split", "-", "--parts", "2", "-o", "s{}.npy"])
+        .write_stdin(&whole[..whole.len() - 1])
+        .assert()
+        .code(1);
+    assert!(!dir.path().join("s0.npy").exists());
+}
+
+#[test]
+fn outputs_of_a_split_appear_together_or_not_at_all() {
+    let dir = folder();
+    fs::write(dir.path().join("p1.npy"), "what stood there before").unwrap();
+    let fails = |args: &[&str], code, stderr: &'static str| {
+        let args = [&["split"], args].concat();
+        tslice(dir.path(), &args).assert().code(code).stdout("").stderr(stderr);
+    };
+    let hint = "hint: --force replaces it\n";
+    let exists: &'static str = Box::leak(format!("tslice: p1.npy: the file exists\n{hint}").into());
+    fails(&["a.npy", "--parts", "2", "-o", "p{}.npy"], 1, exists);
+    fails(&["a.npy", "--parts", "2", "-o", "p{}.npy", "-n"], 1, exists);
+    fails(
+        &["a.npy", "--sizes", "3", "-o", "q{}.npy"],
+        1,
+        "tslice: a.npy: the sizes of the parts add up to 3, and the axis has size 2\n",
+    );
+    fails(
+        &["a.npy", "--parts", "2", "-o", "q.npy"],
+        2,
+        "tslice: q.npy: no place for the number of the part\n\
+         hint: put {} where the number goes, or {:04} for four digits: -o 'part-{:04}.npy'\n",
+    );
+    fails(
+        &["a.npy", "--parts", "2"],
+        2,
+        "tslice: --output PATTERN is missing\n\
+         hint: a pattern holds {} for the number of the part: -o 'part-{}.npy'\n",
+    );
+    fails(
+        &["a.npy", "--parts", "2", "--axis", "2", "-o", "q{}.npy"],
+        1,
+        "tslice: a.npy: axis 2 is out of bounds for array of dimension 2\n",
+    );
+    fails(
+        &["a.npy", "[0, 3]", "--parts", "2", "-o", "q{}.npy"],
+        1,
+        "tslice: a.npy: index 3 is out of bounds for axis 1 with size 3\n  [0, 3]\n      ^\n",
+    );
+    fails(
+        &["a.npy", "--parts", "100", "-o", "missing/{}.npy"],
+        1,
+        "tslice: missing/0.npy: cannot be created: No such file or directory\n",
+    );
+    let mut names: Vec<_> =
+        fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["a.npy", "b.npy", "c.npy", "p1.npy"]);
+    tslice(dir.path(), &["split", "a.npy", "--parts", "2", "-o", "p{}.npy", "--force"])
+        .assert()
+        .success();
+    assert_eq!(fs::read(dir.path().join("p1.npy")).unwrap(), npy(&[1, 3], &[3, 4, 5]));
 }

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Differential test: `tslice concat` and `tslice stack` against live NumPy.
+"""Differential test: `tslice concat`, `tslice stack` and `tslice split` against live NumPy.
 
     python tests/python/joins_differential.py --bin target/debug/tslice --count 1500 --seed 1
 
 A case is a list of random arrays in files of any format, of one dtype but for the byte order, that
 are joined along a random axis. The output must hold what np.concatenate and np.stack make of them,
-in the byte order of the first; what they refuse must be refused, and leave no file.
+in the byte order of the first; what they refuse must be refused, and leave no file. Or it is an
+array that is split, which must give the parts of np.array_split and np.split, and be joined to what
+it was; or a checkpoint that is cut in shards, and is the same when they are joined.
 
 A case is a function of (seed, number): `--only NUMBER` runs one again, `--keep` leaves its files.
 """
@@ -236,6 +238,143 @@ def join_case(case):
             raise Failure("something was printed")
 
 
+def parts_of(rng, array, axis):
+    """The flags of a split, and the parts that NumPy makes."""
+    n = array.shape[axis]
+    way = rng.choice(["parts", "parts", "sizes", "at", "every"])
+    if way == "parts":
+        count = rng.choice([1, 2, 3, 4, 7, 20])
+        return ["--parts", str(count)], np.array_split(array, count, axis)
+    if way == "sizes":
+        cuts = sorted(rng.randrange(n + 1) for _ in range(rng.randrange(4)))
+        sizes = np.diff([0, *cuts, n]).tolist()
+        return ["--sizes", ",".join(map(str, sizes))], np.split(array, cuts, axis)
+    if way == "at":
+        cuts = [rng.randrange(-n - 2, n + 3) for _ in range(rng.randrange(1, 5))]
+        cuts = sorted(cuts) if rng.random() < 0.6 else cuts
+        return [f"--at={','.join(map(str, cuts))}"], np.split(array, cuts, axis)
+    every = rng.choice([1, 2, 3, 5, 100])
+    return ["--every", str(every)], np.split(array, range(every, n, every), axis)
+
+
+def split_case(case):
+    rng = case.rng
+    ndim = rng.choice([1, 1, 2, 2, 3, 3, 4])
+    shape = [rng.choice([1, 2, 3, 5, 8, 13]) for _ in range(ndim)]
+    if rng.random() < 0.1:
+        shape[rng.randrange(ndim)] = rng.choice([0, 200, 700])
+    while np.prod(shape) > 60_000:
+        shape[shape.index(max(shape))] = 2
+    dtype = random_dtype(rng) if rng.random() < 0.25 else np.dtype(rng.choice(DTYPES))
+    array = array_of(rng, shape, dtype, rng.choice("CCF"))
+    kind = rng.choice(["npy", "npy", "npy", "npz", "npz-deflated", "safetensors"])
+    if dtype.names is not None or (kind == "safetensors" and code_of(dtype) is None):
+        kind = "npy"
+    write(case, "in.bin", array, kind)
+    items = tuple(random_items(rng, array.shape)) if rng.random() < 0.3 else ()
+    index = items if Ellipsis in items else items + (Ellipsis,)
+    values = raw(array)[index]
+    if not isinstance(values, np.ndarray) or values.ndim == 0:
+        items, values = (), raw(array)
+    axis = rng.randrange(values.ndim)
+    flags, parts = parts_of(rng, values, axis)
+    if kind == "safetensors":
+        dtype = dtype.newbyteorder("<")
+        parts = [raw(little(part.view(array.dtype))) for part in parts]
+    extension = rng.choice(["npy", "npy", "npz", "bin", "safetensors"])
+    if extension == "safetensors" and code_of(dtype) is None:
+        extension = "npy"
+    order = rng.choice("CCF") if extension != "safetensors" else "C"
+    digits, pattern = rng.choice([(0, "{}"), (5, "{:05}"), (3, "{:03}"), (1, "{:01}")])
+    options = ["--order", order] if order == "F" else []
+    options += [option for group in common_options(rng, True) for option in group]
+    options += ["--deflate"] if extension == "npz" and rng.random() < 0.4 else []
+    spelled = [spell(rng, [spell_item(rng, item, lambda: "") for item in items])] if items else []
+    ways, source = {}, "in.bin"
+    if rng.random() < 0.3 and "mmap" not in options:
+        with open(case.path("in.bin"), "rb") as file:
+            ways, source = {"stdin": "in.bin", "pipe_in": file.read()}, "-"
+    names = [f"part-{number:0{digits}}.{extension}" for number in range(len(parts))]
+    args = ["split", source, *spelled, *flags, f"--axis={axis - values.ndim if rng.random() < 0.3 else axis}", *options]
+    out = ["-o", f"part-{pattern}.{extension}"]
+    existing = rng.random() < 0.1
+    if existing:
+        case.write(names[-1], b"what stood there before")
+        status, _, err = case.run([*args, *out], **ways)
+        case.check_error(status, err, (1,), "exists")
+        case.check_names({"in.bin", names[-1]})
+        out.append("--force")
+    status, printed, err = case.run([*args, *out], **ways)
+    if status != 0 or err or printed:
+        raise Failure(f"exit status {status} with {err!r}, expected 0 and no message")
+    case.check_names({"in.bin", *names})
+    for name, part in zip(names, parts):
+        with open(case.path(name), "rb") as file:
+            blob = file.read()
+        expected = np.ndarray(part.shape, dtype, np.ascontiguousarray(part).tobytes())
+        try:
+            check_output(case, blob, extension, expected, order)
+        except Failure as failure:
+            raise Failure(f"{name}: {failure}") from None
+    # what was split is joined to what it was
+    if extension != "bin" and sum(part.shape[axis] for part in parts) == values.shape[axis] and len(parts) < 400:
+        status, _, err = case.run(["concat", *names, "--axis", str(axis), "--order", order, "-o", "joined.npy"])
+        if status != 0:
+            raise Failure(f"concat of the parts: {err}")
+        joined = raw(little(values.view(array.dtype))) if "safetensors" in (kind, extension) else values
+        with open(case.path("joined.npy"), "rb") as file:
+            blob = file.read()
+        data = np.ascontiguousarray(joined).tobytes() if order == "C" else joined.tobytes("F")
+        if not blob.endswith(data) or np.load(io.BytesIO(blob)).shape != joined.shape:
+            raise Failure("split and concat are not the identity")
+
+
+def checkpoint_case(case):
+    """A checkpoint is cut for tensor parallelism, and its shards are one checkpoint again."""
+    rng = case.rng
+    kind = rng.choice(["safetensors", "safetensors", "npz"])
+    count = rng.choice([1, 2, 3, 4])
+    arrays = {}
+    for layer in range(rng.choice([1, 2, 3])):
+        width = rng.choice([4, 6, 9, 13])
+        for name, shape in [("q", (width, 5)), ("o", (5, width)), ("norm", (7,))]:
+            dtype = np.dtype(rng.choice(["<f4", "<f2", "i1", "<i8"]))
+            arrays[f"layers.{layer}.{name}"] = array_of(rng, shape, dtype)
+    arrays["step"] = np.array(7)
+    if kind == "npz":
+        np.savez(case.path("in.npz"), **arrays)
+    else:
+        tensors = {name: (code_of(a.dtype), a.shape, a.tobytes()) for name, a in arrays.items()}
+        case.write("in.safetensors", safetensors_file(tensors, {"format": "pt"}))
+    steps = [("split", "in", "*.q", 0, "a{}"), ("concat", "a", "*.q", 0, "b"),
+             ("split", "b", "*.o", -1, "c{}"), ("concat", "c", "*.o", 1, "d")]
+    for command, source, names, axis, target in steps:
+        ways = ["--parts", str(count)] if command == "split" else []
+        sources = [f"{source}{n}.{kind}" for n in range(count)] if command == "concat" else [f"{source}.{kind}"]
+        status, _, err = case.run([command, *sources, "-t", names, f"--axis={axis}", "--keep-rest", *ways,
+                                   "-o", f"{target}.{kind}"])
+        if status != 0:
+            raise Failure(f"{command}: {err}")
+
+    def tensors_of(name):
+        with open(case.path(name), "rb") as file:
+            blob = file.read()
+        if kind == "safetensors":
+            return read_safetensors(blob)
+        with np.load(io.BytesIO(blob)) as archive:
+            return {name: (archive[name].dtype, archive[name].shape, archive[name].tobytes()) for name in archive.files}
+
+    for number in range(count):
+        shard = tensors_of(f"a{number}.{kind}")
+        shard = shard[0] if kind == "safetensors" else shard
+        for name, array in arrays.items():
+            part = np.array_split(array, count)[number] if name.endswith("q") else array
+            if shard[name][2] != part.tobytes() or tuple(shard[name][1]) != part.shape:
+                raise Failure(f"shard {number}: {name} differs")
+    if tensors_of(f"in.{kind}") != tensors_of(f"d.{kind}"):
+        raise Failure("the checkpoint is another one")
+
+
 def swapped(array, dtype):
     """The same values in the byte order of another dtype, bit for bit."""
     return array if array.dtype == dtype or not dtype.itemsize else array.byteswap().view(dtype)
@@ -244,11 +383,12 @@ def swapped(array, dtype):
 def one(job):
     options, number = job
     rng = random.Random(f"joins {options.seed}/{number}")
-    return harness.run_case(Case(rng), join_case, number, options.keep)
+    kind = rng.choices([join_case, split_case, checkpoint_case], [55, 40, 5])
+    return harness.run_case(Case(rng), kind[0], number, options.keep)
 
 
 def main():
-    options = harness.case_parser("tslice concat and stack against live NumPy", 1500).parse_args()
+    options = harness.case_parser("tslice concat, stack and split against live NumPy", 1500).parse_args()
     harness.begin(options)
     return harness.run_cases("joins_differential", options, one, start_worker)
 

@@ -13,6 +13,7 @@ use super::inspect::{ExplainArgs, InfoArgs};
 use super::join::JoinArgs;
 use super::normalize::{SLICE, normalize};
 use super::slice::SliceArgs;
+use super::split::SplitArgs;
 use super::view::ViewArgs;
 
 /// Cut pieces out of tensor files (.npy, .safetensors) of any size.
@@ -33,6 +34,7 @@ use super::view::ViewArgs;
                       tslice scatter TARGET --indices FILE --values FILE [-o OUTPUT | --in-place]\n       \
                       tslice concat INPUT... [--axis A] [-o OUTPUT]\n       \
                       tslice stack INPUT... [--axis A] [-o OUTPUT]\n       \
+                      tslice split INPUT [INDEX] --parts N -o PATTERN\n       \
                       tslice view INPUT [INDEX]\n       \
                       tslice diff A B [INDEX]\n       \
                       tslice info INPUT...\n       \
@@ -92,6 +94,19 @@ pub(crate) enum Command {
         after_help = STACK_HELP
     )]
     Stack(JoinArgs),
+    /// Cut a tensor into several files along an axis (np.array_split, np.split)
+    #[command(
+        override_usage = "tslice split INPUT [INDEX] --parts N -o PATTERN\n       \
+                          tslice split INPUT [INDEX] (--sizes | --at) LIST -o PATTERN\n       \
+                          tslice split INPUT [INDEX] --every N -o PATTERN",
+        after_help = SPLIT_HELP,
+        mut_arg("output", |output| {
+            output
+                .value_name("PATTERN")
+                .help("The files to write: {} stands for the number of the part, from 0 on, {:04} for four digits")
+        })
+    )]
+    Split(SplitArgs),
     /// Print values as NumPy prints them
     #[command(override_usage = "tslice view INPUT [INDEX]", after_help = VIEW_HELP)]
     View(ViewArgs),
@@ -160,6 +175,16 @@ Examples:
   tslice stack frame-*.npy -o video.npy
   tslice stack red.npy green.npy blue.npy --axis -1 -o image.npy
   tslice stack --files-from samples.txt --index '[..., :224, :224]' -o batch.npy";
+
+const SPLIT_HELP: &str = "\
+All outputs are checked before the first is written, and appear together when all are complete. In
+files of several tensors -t chooses those that are cut.
+
+Examples:
+  tslice split samples.npy --every 1000 -o 'samples-{:04}.npy'
+  tslice split volume.npy --axis -1 --sizes 100,28 -o 'part-{}.npy'
+  tslice split model.safetensors -t '*.q_proj.weight' --parts 4 --keep-rest -o 'rank-{}.safetensors'
+  cat samples.npy | tslice split - --parts 8 -o 'shard-{}.npy'";
 
 const VIEW_HELP: &str = "\
 Values are printed as NumPy's print(a) does; below them the name, the shape and the dtype.

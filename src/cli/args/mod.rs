@@ -14,6 +14,7 @@ mod normalize;
 mod output;
 mod result;
 mod slice;
+mod split;
 mod view;
 
 pub(crate) use cli::{Command, command, parse};
@@ -27,4 +28,5 @@ pub(crate) use join::JoinArgs;
 pub(crate) use output::OutputArgs;
 pub(crate) use result::TransposeArgs;
 pub(crate) use slice::SliceArgs;
+pub(crate) use split::SplitArgs;
 pub(crate) use view::{ValuesArgs, ViewArgs};

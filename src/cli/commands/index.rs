@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use tslice::container::{Cause, ContainerError};
 use tslice::index::numpy;
 use tslice::index::resolve::{ResolveError, Selection, resolve};
 use tslice::index::strided_slice::{self, StridedSlice};
 use tslice::index::{Item, SpannedExpr};
 
+use super::input;
 use crate::cli::args::{IndexArgs, StridedArgs};
 use crate::cli::report::Failure;
 
@@ -52,6 +54,19 @@ impl Index {
     /// Apply it to a shape.
     pub(crate) fn resolve(&self, shape: &[u64]) -> Result<Selection, Failure> {
         resolve(&self.spanned.expr, shape, self.keepdims).map_err(|error| self.misfit(&error))
+    }
+
+    /// An error of a job, with a caret where this index does not fit an input.
+    pub(crate) fn failure(&self, error: ContainerError) -> Failure {
+        let span = match error.cause.as_ref() {
+            Cause::Index(misfit) => self.spanned.spans.get(misfit.item).cloned(),
+            _ => None,
+        };
+        let failure = input::advised(error);
+        match span {
+            Some(span) => failure.at(&self.spanned.text, span),
+            None => failure,
+        }
     }
 
     fn misfit(&self, error: &ResolveError) -> Failure {

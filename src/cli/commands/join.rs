@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use tslice::container::{Along, Cause, ContainerError, JoinOptions, Joined, Location};
+use tslice::container::{Along, Cause, JoinOptions, Joined, Location};
 use tslice::execute::Progress;
 use tslice::index::resolve::resolve;
 
@@ -35,7 +35,7 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         index: &|shape| resolve(&index.spanned.expr, shape, index.keepdims).map_err(Cause::from),
         threads: output.options().threads,
     };
-    let failed = |error| failure(&index, error);
+    let failed = |error| index.failure(error);
     let mut joined = Joined::open(&locations, options).map_err(failed)?;
     let prepared = joined.prepare(&output)?;
     if !args.to.dry_run {
@@ -82,17 +82,4 @@ fn locations(args: &JoinArgs) -> Result<Vec<Location>, Failure> {
         locations.push(location);
     }
     Ok(locations)
-}
-
-/// An error with a caret in the index, where that does not fit an input.
-fn failure(index: &Index, error: ContainerError) -> Failure {
-    let span = match error.cause.as_ref() {
-        Cause::Index(misfit) => index.spanned.spans.get(misfit.item).cloned(),
-        _ => None,
-    };
-    let failure = input::advised(error);
-    match span {
-        Some(span) => failure.at(&index.spanned.text, span),
-        None => failure,
-    }
 }

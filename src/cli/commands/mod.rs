@@ -16,6 +16,7 @@ mod join;
 mod output;
 mod scatter;
 mod slice;
+mod split;
 mod target;
 mod transpose;
 mod view;
@@ -32,6 +33,7 @@ pub(crate) fn run(command: &Command) -> Result<Exit, Failure> {
         Command::Assign(args) => assign::run(args),
         Command::Concat(args) => join::concat(args),
         Command::Stack(args) => join::stack(args),
+        Command::Split(args) => split::run(args),
         Command::Info(args) => info::run(args),
         Command::View(args) => view::run(args),
         Command::Diff(args) => return diff::run(args),

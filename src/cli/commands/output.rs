@@ -23,6 +23,12 @@ pub(super) fn target(path: &Path) -> Destination {
 
 /// Understand the flags, and refuse contradictions among them.
 pub(super) fn open(args: &OutputArgs) -> Result<Output, Failure> {
+    let target = args.output.as_deref().map_or(Destination::Stdout, target);
+    Ok(Output::new(target, options(args))?)
+}
+
+/// Understand the flags that say how an output is written.
+pub(super) fn options(args: &OutputArgs) -> WriteOptions {
     let mut options = WriteOptions::default()
         .force(args.force)
         .fsync(args.fsync)
@@ -30,8 +36,7 @@ pub(super) fn open(args: &OutputArgs) -> Result<Output, Failure> {
         .order(args.order.map(OrderArg::order).unwrap_or_default())
         .threads(threads(args.threads));
     (options.format, options.name) = (args.to, args.name.clone());
-    let target = args.output.as_deref().map_or(Destination::Stdout, target);
-    Ok(Output::new(target, options)?)
+    options
 }
 
 /// How many threads are to work.

@@ -15,7 +15,7 @@ use crate::container::select::{Select, select};
 use crate::execute::Conversion;
 use crate::format::Tensor;
 use crate::index::resolve::Selection;
-use crate::shape::Order;
+use crate::shape::{Order, normalize_axis};
 use crate::source::IoMode;
 
 /// As many descriptors as all inputs together may take to stay open.
@@ -238,7 +238,7 @@ impl<'a> Joined<'a> {
             let several = names.len() > 1;
             let tensor = &input.contents.tensors[found];
             let chosen = self.fit(number, (found, tensor), (theirs, join));
-            all.push(chosen.map_err(|cause| of_tensor(input, tensor, several, cause))?);
+            all.push(chosen.map_err(|cause| input.failed_tensor(tensor, several, cause))?);
         }
         Ok(all)
     }
@@ -369,7 +369,7 @@ fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<Target>, Cont
     for (number, tensor) in first.contents.tensors.iter().enumerate() {
         let join = if chosen.contains(&number) {
             let join = joined_tensor(tensor, options);
-            Some(join.map_err(|cause| of_tensor(first, tensor, several, cause))?)
+            Some(join.map_err(|cause| first.failed_tensor(tensor, several, cause))?)
         } else if options.open.rest {
             None
         } else {
@@ -388,29 +388,13 @@ fn joined_tensor(tensor: &Tensor, options: &JoinOptions<'_>) -> Result<JoinedTen
         Along::Existing(axis) => (axis, shape.len()),
         Along::New(axis) => (axis, shape.len() + 1),
     };
-    let from_end = if asked < 0 { asked.checked_add(ndim as i64) } else { Some(asked) };
-    let axis = from_end.and_then(|axis| usize::try_from(axis).ok()).filter(|&axis| axis < ndim);
-    let axis = axis.ok_or(JoinFault::Axis { axis: asked, ndim })?;
+    let axis = normalize_axis(asked, ndim).ok_or(JoinFault::Axis { axis: asked, ndim })?;
     if let Along::New(_) = options.along {
         shape.insert(axis, 1);
     }
     let total = shape[axis];
     let lens = if total == 1 { vec![] } else { vec![total] };
     Ok(JoinedTensor { shape, axis, lens, total })
-}
-
-/// The error of a tensor of an input.
-pub(super) fn of_tensor(
-    input: &Input,
-    tensor: &Tensor,
-    several: bool,
-    cause: Cause,
-) -> ContainerError {
-    let error = ContainerError::file(&input.location, cause);
-    match &tensor.name {
-        Some(name) if several => error.of_tensor(name),
-        _ => error,
-    }
 }
 
 fn name(input: &Input, number: usize) -> Option<&str> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::inputs::{Joined, of_tensor};
+use super::inputs::Joined;
 use crate::container::error::ContainerError;
 use crate::container::fault::{JoinFault, LayoutFault};
 use crate::container::input::{Input, failed_source};
@@ -100,7 +100,7 @@ impl Joined<'_> {
             .map_err(|error| ContainerError::file(&input.location, error))?;
         // in the memory order of the first one, whose bytes are then one range
         let region = Region::of_selection(theirs, &everything, ours.order);
-        let region = region.map_err(|cause| of_tensor(input, theirs, false, cause))?;
+        let region = region.map_err(|cause| input.failed_tensor(theirs, false, cause))?;
         let Region::View(view) = region else { return Ok(()) };
         let plan = Plan::new(&view, 1, PIECE_BYTES);
         let sink = SameSink {

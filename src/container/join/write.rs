@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use super::inputs::{Chosen, Joined, JoinedTensor, Lent, descriptors, of_tensor};
+use super::inputs::{Chosen, Joined, JoinedTensor, Lent, descriptors};
 use super::same::source_of;
 use crate::container::error::{Cause, ContainerError};
 use crate::container::input::{Bytes, Input, failed_source};
@@ -126,7 +126,7 @@ impl Joined<'_> {
         let selection = (self.options.index)(&tensor.shape);
         let region =
             selection.and_then(|selection| Region::of_selection(tensor, &selection, order));
-        let region = region.map_err(|cause| of_tensor(first, tensor, false, cause))?;
+        let region = region.map_err(|cause| first.failed_tensor(tensor, false, cause))?;
         Ok(matches!(region, Region::Gather(_)) || self.held.len() < self.locations.len())
     }
 
@@ -289,7 +289,7 @@ impl Copy<'_> {
         let region = resolve(&IndexExpr::default(), &tensor.shape, false).map_err(Cause::from);
         let region =
             region.and_then(|selection| Region::of_selection(tensor, &selection, self.order));
-        let region = region.map_err(|cause| of_tensor(input, tensor, true, cause))?;
+        let region = region.map_err(|cause| input.failed_tensor(tensor, true, cause))?;
         Ok(Take { part: tensor.part, region, conversion: place.conversion, at: place.start })
     }
 
@@ -304,7 +304,7 @@ impl Copy<'_> {
     ) -> Result<Take, ContainerError> {
         let tensor = &input.contents.tensors[chosen.number];
         let region = Region::of_selection(tensor, &chosen.selection, self.order);
-        let region = region.map_err(|cause| of_tensor(input, tensor, false, cause))?;
+        let region = region.map_err(|cause| input.failed_tensor(tensor, false, cause))?;
         let conversion = after_swap(chosen.swap_width, place.conversion);
         let at = place.start + bytes_of(elements, place.entry.dtype.item_bits());
         Ok(Take { part: tensor.part, region, conversion, at })

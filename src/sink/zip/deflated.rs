@@ -30,6 +30,7 @@ pub struct DeflatedZipSink {
     inner: Box<dyn Sink>,
     layout: ZipLayout,
     state: Mutex<State>,
+    sealed: bool,
 }
 
 #[derive(Default)]
@@ -73,7 +74,7 @@ impl DeflatedZipSink {
         if inner.order() == WriteOrder::Ascending && !layout.forward {
             return Err(SinkError::OutOfOrder { expected: 0, offset: layout.len() });
         }
-        Ok(DeflatedZipSink { inner, layout, state: Mutex::default() })
+        Ok(DeflatedZipSink { inner, layout, state: Mutex::default(), sealed: false })
     }
 
     fn record(&self, number: usize, done: &Done) -> MemberHeader<'_> {
@@ -208,12 +209,20 @@ impl Sink for DeflatedZipSink {
         }
     }
 
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+    fn seal(&mut self) -> Result<(), SinkError> {
+        if std::mem::replace(&mut self.sealed, true) {
+            return Ok(());
+        }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.advance(&mut state, self.layout.members.len())?;
         let records = state.done.iter().enumerate().map(|(number, done)| self.record(number, done));
         self.inner.write_at(state.written, &directory(records, state.written))?;
         drop(state);
+        self.inner.seal()
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<(), SinkError> {
+        self.seal()?;
         self.inner.commit()
     }
 }

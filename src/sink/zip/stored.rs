@@ -29,6 +29,7 @@ pub struct ZipSink {
     crcs: Vec<AtomicU32>,
     /// How many members are begun: everything before their data is written.
     begun: Mutex<usize>,
+    sealed: bool,
 }
 
 impl ZipSink {
@@ -45,7 +46,7 @@ impl ZipSink {
             AtomicU32::new(shifted(head, placed.member.data_len))
         };
         let crcs = layout.members.iter().map(crc).collect();
-        Ok(ZipSink { inner, layout, crcs, begun: Mutex::new(0) })
+        Ok(ZipSink { inner, layout, crcs, begun: Mutex::new(0), sealed: false })
     }
 
     /// The header fields of a member; the CRC is final once all its bytes are written.
@@ -126,13 +127,21 @@ impl Sink for ZipSink {
         self.inner.write_at(offset, bytes)
     }
 
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+    fn seal(&mut self) -> Result<(), SinkError> {
+        if std::mem::replace(&mut self.sealed, true) {
+            return Ok(());
+        }
         // a sink of any order has written no header yet: this writes all of them
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         self.advance(&mut begun, self.layout.members.len())?;
         drop(begun);
         let records = (0..self.layout.members.len()).map(|number| self.record(number));
         self.inner.write_at(self.layout.directory, &directory(records, self.layout.directory))?;
+        self.inner.seal()
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<(), SinkError> {
+        self.seal()?;
         self.inner.commit()
     }
 }

@@ -1,0 +1,59 @@
+//! The arguments of `split`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::gather::integer;
+use super::index::IndexArgs;
+use super::input::{InputArgs, RawArgs};
+use super::output::OutputArgs;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SplitArgs {
+    /// The file to split; `-` is standard input
+    pub(crate) input: PathBuf,
+    /// What to select before it is cut, as in NumPy: '[1, 2:4, ..., ::-1]'; everything when left out
+    #[arg(value_name = "INDEX", conflicts_with = "begin")]
+    pub(crate) text: Option<String>,
+    #[command(flatten)]
+    pub(crate) cuts: CutsArgs,
+    /// The axis to cut; a negative one counts from the end
+    #[arg(long, value_name = "AXIS", default_value_t = 0, value_parser = integer)]
+    pub(crate) axis: i64,
+    #[command(flatten)]
+    pub(crate) index: IndexArgs,
+    #[command(flatten)]
+    pub(crate) from: InputArgs,
+    #[command(flatten)]
+    pub(crate) raw: RawArgs,
+    #[command(flatten)]
+    pub(crate) to: OutputArgs,
+    /// Copy the tensors that -t does not choose to every output (.safetensors, .npz)
+    #[arg(long, help_heading = "Output")]
+    pub(crate) keep_rest: bool,
+}
+
+/// Where the axis is cut.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct CutsArgs {
+    /// Cut into N parts, the first ones longer where they cannot be equal (np.array_split)
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub(crate) parts: Option<u64>,
+    /// Cut into parts of these lengths, which must add up to that of the axis
+    #[arg(long, value_name = "LIST")]
+    pub(crate) sizes: Option<String>,
+    /// Cut before these positions (np.split)
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    pub(crate) at: Option<String>,
+    /// Cut into parts of N positions; the last one may be shorter
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub(crate) every: Option<u64>,
+}
+
+/// A number of parts, or of positions.
+fn count(text: &str) -> Result<u64, &'static str> {
+    let number = text.parse().ok().filter(|&number| number > 0);
+    number.ok_or("a number from 1 on is needed")
+}

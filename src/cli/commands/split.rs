@@ -1,0 +1,90 @@
+//! `tslice split INPUT [INDEX] --parts N -o PATTERN`: a file into several.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use tslice::container::{self, Cause, Cuts, PartNames, Select, Split, SplitOptions};
+use tslice::execute::Progress;
+use tslice::index::resolve::resolve;
+use tslice::index::strided_slice::parse_list;
+
+use super::index::Index;
+use super::{input, output};
+use crate::cli::args::SplitArgs;
+use crate::cli::report::{Failure, print, watch};
+
+/// Cut a tensor, or several, into files that appear together.
+pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
+    let index = Index::parse(args.text.as_deref(), &args.index)?;
+    let cuts = cuts(args)?;
+    let names = names(args.to.output.as_deref())?;
+    let write = output::options(&args.to);
+    let options = input::options(&args.from, &args.raw, args.keep_rest)?;
+    let failed = |error| index.failure(error);
+    let input = container::open(&input::location(&args.input), &options).map_err(failed)?;
+    let options = SplitOptions {
+        cuts,
+        axis: args.axis,
+        names,
+        select: Select {
+            patterns: args.from.tensor.clone(),
+            keep_rest: args.keep_rest,
+            ..Select::default()
+        },
+        index: &|shape| resolve(&index.spanned.expr, shape, index.keepdims).map_err(Cause::from),
+        write,
+    };
+    let mut split = Split::new(input, options).map_err(failed)?;
+    let (mut bytes, mut planned) = (0u64, String::new());
+    split.check(&mut |part| {
+        bytes = bytes.saturating_add(part.prepared.bytes);
+        if args.to.dry_run {
+            // writing to a string cannot fail
+            let _ = write!(planned, "{}", output::planned(&part.output, &part.prepared));
+        }
+    })?;
+    if args.to.dry_run {
+        return print(&planned);
+    }
+    let progress = Progress::default();
+    watch(&progress, bytes, args.to.quiet, || split.write(&progress)).map_err(failed)
+}
+
+fn cuts(args: &SplitArgs) -> Result<Cuts, Failure> {
+    let list = |flag: &str, text: &str| {
+        parse_list(text)
+            .map_err(|error| Failure::usage(format_args!("--{flag}: {error}")).at(text, error.span))
+    };
+    let cuts = &args.cuts;
+    if let Some(text) = &cuts.sizes {
+        let sizes = list("sizes", text)?;
+        let size = |size: i64| {
+            u64::try_from(size)
+                .map_err(|_| Failure::usage(format_args!("--sizes: {size} is no length of a part")))
+        };
+        let sizes: Vec<u64> = sizes.into_iter().map(size).collect::<Result<_, _>>()?;
+        if sizes.is_empty() {
+            return Err(Failure::usage("--sizes: at least one length is needed"));
+        }
+        return Ok(Cuts::Sizes(sizes));
+    }
+    if let Some(text) = &cuts.at {
+        return Ok(Cuts::At(list("at", text)?));
+    }
+    Ok(match (cuts.every, cuts.parts) {
+        (Some(every), _) => Cuts::Every(every),
+        (None, parts) => Cuts::Parts(parts.unwrap_or(1)),
+    })
+}
+
+/// What the outputs are called.
+fn names(output: Option<&Path>) -> Result<PartNames, Failure> {
+    let Some(path) = output else {
+        return Err(Failure::usage("--output PATTERN is missing")
+            .hint("a pattern holds {} for the number of the part: -o 'part-{}.npy'"));
+    };
+    PartNames::parse(path).ok_or_else(|| {
+        Failure::usage(format_args!("{}: no place for the number of the part", path.display()))
+            .hint("put {} where the number goes, or {:04} for four digits: -o 'part-{:04}.npy'")
+    })
+}

@@ -1,0 +1,283 @@
+//! The outputs of a split: prepared and checked one by one, written together.
+
+use super::cuts::Cuts;
+use super::names::PartNames;
+use crate::container::error::{Cause, ContainerError};
+use crate::container::fault::{LayoutFault, SplitFault};
+use crate::container::input::Input;
+use crate::container::job::Job;
+use crate::container::options::WriteOptions;
+use crate::container::output::{Item, Output, Prepared};
+use crate::container::select::{Select, select};
+use crate::container::take::{Region, Take};
+use crate::execute::Progress;
+use crate::format::{Contents, Format, Tensor};
+use crate::index::IndexExpr;
+use crate::index::resolve::{Selection, resolve};
+use crate::shape::{self, Order};
+use crate::sink::{Destination, ScratchSink, SeveralSinks};
+use crate::source::{self, PreadSource};
+
+/// How an input is split.
+pub struct SplitOptions<'a> {
+    /// Where the axis is cut.
+    pub cuts: Cuts,
+    /// The axis of the result of the index that is cut; a negative one counts from the end.
+    pub axis: i64,
+    /// What the outputs are called.
+    pub names: PartNames,
+    /// Which tensors are cut, and whether the others go to every output.
+    pub select: Select,
+    /// What is taken of a tensor of some shape before it is cut.
+    pub index: &'a dyn Fn(&[u64]) -> Result<Selection, Cause>,
+    /// How the outputs are written.
+    pub write: WriteOptions,
+}
+
+/// An input on its way to several outputs.
+pub struct Split<'a> {
+    options: SplitOptions<'a>,
+    input: Input,
+    /// What lists in the index choose, which is put together before it is cut.
+    chosen: Option<Input>,
+    /// The tensors of each output, in the order of the input.
+    tensors: Vec<PartTensor>,
+    count: u64,
+}
+
+/// A tensor of every output.
+struct PartTensor {
+    /// Its number in the input, or among what lists choose.
+    number: usize,
+    from_lists: bool,
+    selection: Selection,
+    /// The axis that is cut, and its length; `None` for a tensor that is kept whole.
+    axis: Option<(usize, u64)>,
+}
+
+/// One of the outputs.
+pub struct Part {
+    /// Its place and format.
+    pub output: Output,
+    /// What is in it.
+    pub prepared: Prepared,
+}
+
+impl<'a> Split<'a> {
+    /// Find out what is cut, and into how many parts. What lists in the index choose is copied to a
+    /// temporary file.
+    ///
+    /// # Errors
+    /// [`SplitFault`], [`SelectFault`](crate::container::SelectFault), an index that does not fit.
+    pub fn new(input: Input, options: SplitOptions<'a>) -> Result<Split<'a>, ContainerError> {
+        let cut = input.find(&options.select.patterns)?;
+        let several = cut.len() > 1;
+        let mut tensors = Vec::new();
+        let mut counts: Option<(u64, usize)> = None;
+        for (number, tensor) in input.contents.tensors.iter().enumerate() {
+            let failed = |cause: Cause| input.failed_tensor(tensor, several, cause);
+            if !cut.contains(&number) {
+                if options.select.keep_rest {
+                    let selection = everything(tensor).map_err(failed)?;
+                    tensors.push(PartTensor { number, from_lists: false, selection, axis: None });
+                }
+                continue;
+            }
+            let selection = (options.index)(&tensor.shape).map_err(failed)?;
+            let (axis, len) = find_axis(&selection, options.axis).map_err(failed)?;
+            let count = options.cuts.count(len).map_err(|fault| failed(fault.into()))?;
+            let (first, of) = *counts.get_or_insert((count, number));
+            if first != count {
+                let first_name = input.contents.tensors[of].name.clone().unwrap_or_default();
+                return Err(failed(SplitFault::Counts { count, first_name, first }.into()));
+            }
+            let axis = Some((axis, len));
+            tensors.push(PartTensor { number, from_lists: false, selection, axis });
+        }
+        let count = counts.map_or(0, |(count, _)| count);
+        let mut split = Split { options, input, chosen: None, tensors, count };
+        split.choose()?;
+        Ok(split)
+    }
+
+    /// Put what lists choose together in a temporary file, from which parts are slices.
+    fn choose(&mut self) -> Result<(), ContainerError> {
+        let (mut takes, mut contents, mut end) = (Vec::new(), Vec::new(), 0u64);
+        for target in &mut self.tensors {
+            let tensor = &self.input.contents.tensors[target.number];
+            let region = Region::of_selection(tensor, &target.selection, Order::C);
+            let region = region.map_err(|cause| self.input.failed_tensor(tensor, true, cause))?;
+            if !matches!(region, Region::Gather(_)) {
+                continue;
+            }
+            let shape = target.selection.shape();
+            let bytes = shape::byte_count(&shape, tensor.dtype.item_bits());
+            let bytes = bytes.ok_or(LayoutFault::TooLarge)?;
+            let conversion = Default::default();
+            takes.push(Take { part: tensor.part, region, conversion, at: end });
+            (target.number, target.from_lists) = (contents.len(), true);
+            let (part, order, offset) = (0, Order::C, end);
+            let made = Tensor { shape, part, order, offset, bytes, ..tensor.clone() };
+            target.selection = everything(&made).map_err(ContainerError::from)?;
+            contents.push(made);
+            end = end.checked_add(bytes).ok_or(LayoutFault::TooLarge)?;
+        }
+        if takes.is_empty() {
+            return Ok(());
+        }
+        let (sink, file) = ScratchSink::new(end)?;
+        let progress = Progress::default();
+        let threads = self.options.write.threads;
+        let job = Job::into_sink(Box::new(sink), &takes, threads, &progress)?;
+        job.copy(&mut self.input, &takes)?;
+        job.commit()?;
+        let bytes = source::Opened::Random(Box::new(PreadSource::new(file, 0, end)));
+        let contents = Contents {
+            format: Format::Raw,
+            tensors: contents,
+            metadata: Default::default(),
+            header_len: 0,
+        };
+        self.chosen = Some(Input::of_file(&self.input.location, bytes, contents));
+        Ok(())
+    }
+
+    /// The number of outputs.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Prepare one output.
+    ///
+    /// # Errors
+    /// Those of [`Output::new`] and [`Output::prepare`].
+    pub fn part(&self, number: u64) -> Result<Part, ContainerError> {
+        let path = self.options.names.path(number);
+        let output = Output::new(Destination::Path(path), self.options.write.clone())?;
+        let selected = select(&self.input, &self.options.select, &output)?;
+        let items = selected.iter().zip(&self.tensors).map(|(selected, target)| {
+            let tensor = selected.tensor;
+            let mut shape = target.selection.shape();
+            if let Some((axis, len)) = target.axis {
+                let range = self.options.cuts.part(number, len);
+                shape[axis] = range.end - range.start;
+            }
+            Item { name: &selected.name, dtype: &tensor.dtype, shape, part: tensor.part }
+        });
+        let items: Vec<Item<'_>> = items.collect();
+        let metadata = &self.input.contents.metadata;
+        let prepared = output.prepare(&items, metadata, self.input.checkpoint())?;
+        Ok(Part { output, prepared })
+    }
+
+    /// Make all the checks that writing would fail at, and write nothing. `visit` gets every output.
+    ///
+    /// # Errors
+    /// An output that exists or cannot be created, a selection that would cut a byte.
+    pub fn check(&self, visit: &mut dyn FnMut(&Part)) -> Result<(), ContainerError> {
+        for number in 0..self.count {
+            let part = self.part(number)?;
+            part.output.check(&part.prepared)?;
+            self.takes(number, &part, 0)?;
+            visit(&part);
+        }
+        Ok(())
+    }
+
+    /// What is taken for one output, which begins at position `base` of the job; whether from what
+    /// lists choose.
+    fn takes(
+        &self,
+        number: u64,
+        part: &Part,
+        base: u64,
+    ) -> Result<Vec<(bool, Take)>, ContainerError> {
+        let order = part.output.options().order;
+        let mut takes = Vec::with_capacity(self.tensors.len());
+        for (at, target) in self.tensors.iter().enumerate() {
+            let input = self.source_of(target);
+            let tensor = &input.contents.tensors[target.number];
+            let selection = match target.axis {
+                None => Some(target.selection.clone()),
+                Some((axis, len)) => {
+                    let range = self.options.cuts.part(number, len);
+                    let len = range.end - range.start;
+                    let narrowed = || target.selection.narrowed(axis, range.start, len);
+                    if len == 0 { None } else { narrowed() }
+                }
+            };
+            // a part of length 0 takes nothing
+            let Some(selection) = selection else { continue };
+            let region = Region::of_selection(tensor, &selection, order);
+            let region = region.map_err(|cause| input.failed_tensor(tensor, true, cause))?;
+            let entry = &part.prepared.tensors[at];
+            let at = base + part.prepared.starts[at];
+            let take = Take { part: tensor.part, region, conversion: entry.conversion, at };
+            takes.push((target.from_lists, take));
+        }
+        Ok(takes)
+    }
+
+    fn source_of(&self, target: &PartTensor) -> &Input {
+        match &self.chosen {
+            Some(chosen) if target.from_lists => chosen,
+            _ => &self.input,
+        }
+    }
+
+    /// Write all outputs. They are put in place when all of them are written; on any error, what
+    /// stood there before stays.
+    ///
+    /// # Errors
+    /// An input that fails or is cut short, an output that cannot be written.
+    pub fn write(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+        let mut sinks = SeveralSinks::default();
+        // in the order of the outputs, those of one source together
+        let mut groups: Vec<(bool, Vec<Take>)> = vec![(false, Vec::new())];
+        for number in 0..self.count {
+            let part = self.part(number)?;
+            let (output, prepared) = (&part.output, &part.prepared);
+            let sink = output.create(prepared)?;
+            let written = prepared.frame.write_headers(sink.as_ref());
+            written.map_err(|error| output.failed(error))?;
+            let path = self.options.names.path(number);
+            let base = sinks.push(path, sink, extent(prepared));
+            let base = base.map_err(|error| output.failed(error))?;
+            for (from_lists, take) in self.takes(number, &part, base)? {
+                match groups.last_mut() {
+                    Some((same, takes)) if *same == from_lists => takes.push(take),
+                    _ => groups.push((from_lists, vec![take])),
+                }
+            }
+        }
+        let threads = self.options.write.threads;
+        let job = Job::into_sink(Box::new(sinks), &[], threads, progress)?;
+        for (from_lists, takes) in &groups {
+            let input = match (&mut self.chosen, from_lists) {
+                (Some(chosen), true) => chosen,
+                _ => &mut self.input,
+            };
+            job.copy(input, takes)?;
+        }
+        job.commit()
+    }
+}
+
+/// The positions that an output takes.
+fn extent(prepared: &Prepared) -> u64 {
+    let tensors = prepared.tensors.iter().zip(&prepared.starts);
+    let ends = tensors.map(|(tensor, start)| start.saturating_add(tensor.bytes));
+    prepared.frame.size().unwrap_or(0).max(ends.max().unwrap_or(0))
+}
+
+/// The axis that is cut, and its length.
+fn find_axis(selection: &Selection, asked: i64) -> Result<(usize, u64), Cause> {
+    let shape = selection.shape();
+    let ndim = shape.len();
+    let axis = shape::normalize_axis(asked, ndim).ok_or(SplitFault::Axis { axis: asked, ndim })?;
+    Ok((axis, shape[axis]))
+}
+
+fn everything(tensor: &Tensor) -> Result<Selection, Cause> {
+    Ok(resolve(&IndexExpr::default(), &tensor.shape, false)?)
+}
