@@ -64,6 +64,7 @@
 
 pub mod index;
 
+pub mod cast;
 pub mod dtype;
 pub mod element;
 pub mod gather;

@@ -12,7 +12,9 @@
 //!                    ────────────  row 2
 //! ```
 
-use crate::execute::{Assignment, ExecuteError, FillError, in_order, unpack::unpack, write_runs};
+use crate::execute::{
+    Assignment, Conversion, ExecuteError, FillError, in_order, unpack::unpack, write_runs,
+};
 use crate::gather::{DROPPED, GatherError, Indices, OutOfRange, PositionReader, Positions};
 use crate::plan::PIECE_BYTES;
 use crate::runs::{Axis, Runs};
@@ -37,6 +39,8 @@ pub struct Scatter {
     values: Runs,
     /// Bytes of the values that no piece divides: a slab, where it fits a piece.
     unit: u64,
+    /// Bytes of all slabs in the target.
+    bytes: u64,
 }
 
 /// Why a scatter is not possible.
@@ -66,8 +70,8 @@ pub enum ScatterError {
 }
 
 impl Scatter {
-    /// Write slabs of `values`, of the target's dtype, at the tuples on the last axis of
-    /// `indices`; `unit` bytes of a value are never divided.
+    /// Write slabs of `values`, which `conversion` makes elements of the target's dtype, at the
+    /// tuples on the last axis of `indices`.
     ///
     /// # Errors
     /// [`ScatterError`]. Source: TensorFlow's TensorScatterUpdate; the values have the shape
@@ -77,7 +81,7 @@ impl Scatter {
         indices: &Indices<'_>,
         values: &Layout<'_>,
         out_of_range: OutOfRange,
-        unit: u64,
+        conversion: Conversion,
     ) -> Result<Scatter, ScatterError> {
         let positions = Positions::nd(target, indices, 0, out_of_range)?;
         let rows = positions.shape().len();
@@ -102,7 +106,7 @@ impl Scatter {
             let (mut row_axes, ours) = (axes(values)?, axes(target)?);
             let slab_axes = row_axes.split_off(rows);
             let slab = runs(target.offset, ours[numbers..].to_vec(), item);
-            let value = runs(values.offset, slab_axes, item);
+            let value = runs(values.offset, slab_axes, values.item_bits / 8);
             let (slab, value) = Runs::pair_in_memory_order(&slab, &value);
             row_axes.extend(value.axes);
             (slab, Runs { axes: row_axes, ..value }.coalesced())
@@ -116,11 +120,12 @@ impl Scatter {
             let all = Axis { len: positions.count(), stride: run as i64 };
             (runs(target.offset, vec![], run), runs(values.offset, vec![all], run).coalesced())
         };
-        let unit = match slab.bytes() {
+        let unit = match conversion.input_bytes(slab.bytes()) {
             bytes if bytes > 0 && bytes <= PIECE_BYTES => bytes,
-            _ => unit,
+            _ => conversion.unit(),
         };
-        Ok(Scatter { positions, slab, values, unit })
+        let bytes = conversion.output_bytes(values.bytes());
+        Ok(Scatter { positions, slab, values, unit, bytes })
     }
 
     /// The positions, which must be [checked](PositionReader::check) before anything is written;
@@ -136,9 +141,9 @@ impl Scatter {
         PositionReader::new(self.positions.clone(), indices, threads)
     }
 
-    /// Bytes of all slabs.
+    /// Bytes of all slabs in the target.
     pub fn bytes(&self) -> u64 {
-        self.values.bytes()
+        self.bytes
     }
 
     /// The values' side, for the executor: pieces of `values`, or of the source that comes with them.

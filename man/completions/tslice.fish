@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tslice_global_optspecs
-    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims transpose= T t/tensor= io= dtype= shape= offset= input-order= o/output= to= f/force fsync deflate order= name= j/threads= n/dry-run q/quiet exclude= keep-rest rename= h/help V/version
+    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims transpose= T cast= casting= t/tensor= io= dtype= shape= offset= input-order= o/output= to= f/force fsync deflate order= name= j/threads= n/dry-run q/quiet exclude= keep-rest rename= h/help V/version
 end
 
 function __fish_tslice_needs_command
@@ -33,6 +33,10 @@ complete -c tslice -n "__fish_tslice_needs_command" -l ellipsis-mask -d 'Bit i: 
 complete -c tslice -n "__fish_tslice_needs_command" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l transpose -d 'Put the axes of the result in this order, as np.transpose does: 0,3,1,2; negative axes count from the end; `--transpose=` reverses them' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l cast -d 'Convert elements to this dtype, as NumPy\'s astype does: bfloat16, float8_e4m3fn, \'>i2\', ...; with FROM only those of that dtype; may be given again' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l casting -d 'Which casts are allowed' -r -f -a "safe\t'Only those that keep every value'
+same-kind\t'Those and casts within a kind, such as float64 to float32 (the default)'
+unsafe\t'All: from float to integer the nearest end of the range where the number is out of it, 0 for NaN'"
 complete -c tslice -n "__fish_tslice_needs_command" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
 mmap\t'Map the file'
@@ -87,6 +91,10 @@ complete -c tslice -n "__fish_tslice_using_subcommand slice" -l ellipsis-mask -d
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l transpose -d 'Put the axes of the result in this order, as np.transpose does: 0,3,1,2; negative axes count from the end; `--transpose=` reverses them' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l cast -d 'Convert elements to this dtype, as NumPy\'s astype does: bfloat16, float8_e4m3fn, \'>i2\', ...; with FROM only those of that dtype; may be given again' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l casting -d 'Which casts are allowed' -r -f -a "safe\t'Only those that keep every value'
+same-kind\t'Those and casts within a kind, such as float64 to float32 (the default)'
+unsafe\t'All: from float to integer the nearest end of the range where the number is out of it, 0 for NaN'"
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
 mmap\t'Map the file'
@@ -127,6 +135,10 @@ zero\t'Its slice is zeros (TensorFlow on GPU)'
 clip\t'It is the nearest position, 0 for a negative one (NumPy\'s mode)'
 wrap\t'It counts on from the other end (NumPy\'s mode)'"
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l transpose -d 'Put the axes of the result in this order, as np.transpose does: 0,3,1,2; negative axes count from the end; `--transpose=` reverses them' -r
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l cast -d 'Convert elements to this dtype, as NumPy\'s astype does: bfloat16, float8_e4m3fn, \'>i2\', ...; with FROM only those of that dtype; may be given again' -r
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l casting -d 'Which casts are allowed' -r -f -a "safe\t'Only those that keep every value'
+same-kind\t'Those and casts within a kind, such as float64 to float32 (the default)'
+unsafe\t'All: from float to integer the nearest end of the range where the number is out of it, 0 for NaN'"
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s t -l tensor -d 'The tensor to gather from, in a file of several' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l indices-tensor -d 'The tensor of the indices, in a file of several' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
@@ -167,6 +179,10 @@ complete -c tslice -n "__fish_tslice_using_subcommand assign" -s t -l tensor -d 
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
 mmap\t'Map the file'
 read\t'Read the file by position, in large pieces'"
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l cast -d 'Convert elements to this dtype, as NumPy\'s astype does: bfloat16, float8_e4m3fn, \'>i2\', ...; with FROM only those of that dtype; may be given again' -r
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l casting -d 'Which casts are allowed' -r -f -a "safe\t'Only those that keep every value'
+same-kind\t'Those and casts within a kind, such as float64 to float32 (the default)'
+unsafe\t'All: from float to integer the nearest end of the range where the number is out of it, 0 for NaN'"
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -s o -l output -d 'The file to write, a copy of TARGET with the change in it' -r -F
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -l broadcast -d 'Stretch the value to the slice\'s shape, as NumPy does'
@@ -187,6 +203,10 @@ complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s t -l tensor -d
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
 mmap\t'Map the file'
 read\t'Read the file by position, in large pieces'"
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l cast -d 'Convert elements to this dtype, as NumPy\'s astype does: bfloat16, float8_e4m3fn, \'>i2\', ...; with FROM only those of that dtype; may be given again' -r
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l casting -d 'Which casts are allowed' -r -f -a "safe\t'Only those that keep every value'
+same-kind\t'Those and casts within a kind, such as float64 to float32 (the default)'
+unsafe\t'All: from float to integer the nearest end of the range where the number is out of it, 0 for NaN'"
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s o -l output -d 'The file to write, a copy of TARGET with the change in it' -r -F
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l in-place -d 'Change TARGET itself'
@@ -207,6 +227,10 @@ complete -c tslice -n "__fish_tslice_using_subcommand concat" -l shape -d 'The s
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l offset -d 'Where the elements of raw bytes begin, in bytes' -r
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l input-order -d 'The order of the elements of raw bytes' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l cast -d 'Convert elements to this dtype, as NumPy\'s astype does: bfloat16, float8_e4m3fn, \'>i2\', ...; with FROM only those of that dtype; may be given again' -r
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l casting -d 'Which casts are allowed' -r -f -a "safe\t'Only those that keep every value'
+same-kind\t'Those and casts within a kind, such as float64 to float32 (the default)'
+unsafe\t'All: from float to integer the nearest end of the range where the number is out of it, 0 for NaN'"
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -s o -l output -d 'The file to write, its format by its name; standard output when left out or `-`' -r -F
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
 npz\t'NumPy\'s .npz'
@@ -240,6 +264,10 @@ complete -c tslice -n "__fish_tslice_using_subcommand stack" -l shape -d 'The sh
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l offset -d 'Where the elements of raw bytes begin, in bytes' -r
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l input-order -d 'The order of the elements of raw bytes' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l cast -d 'Convert elements to this dtype, as NumPy\'s astype does: bfloat16, float8_e4m3fn, \'>i2\', ...; with FROM only those of that dtype; may be given again' -r
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l casting -d 'Which casts are allowed' -r -f -a "safe\t'Only those that keep every value'
+same-kind\t'Those and casts within a kind, such as float64 to float32 (the default)'
+unsafe\t'All: from float to integer the nearest end of the range where the number is out of it, 0 for NaN'"
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -s o -l output -d 'The file to write, its format by its name; standard output when left out or `-`' -r -F
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
 npz\t'NumPy\'s .npz'
@@ -283,6 +311,10 @@ complete -c tslice -n "__fish_tslice_using_subcommand split" -l shape -d 'The sh
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l offset -d 'Where the elements of raw bytes begin, in bytes' -r
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l input-order -d 'The order of the elements of raw bytes' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l cast -d 'Convert elements to this dtype, as NumPy\'s astype does: bfloat16, float8_e4m3fn, \'>i2\', ...; with FROM only those of that dtype; may be given again' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l casting -d 'Which casts are allowed' -r -f -a "safe\t'Only those that keep every value'
+same-kind\t'Those and casts within a kind, such as float64 to float32 (the default)'
+unsafe\t'All: from float to integer the nearest end of the range where the number is out of it, 0 for NaN'"
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l to -d 'The format of the output, whatever its name' -r -f -a "npy\t'NumPy\'s .npy'
 npz\t'NumPy\'s .npz'
 safetensors\t'.safetensors'

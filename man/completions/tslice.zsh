@@ -24,6 +24,10 @@ _tslice() {
 '--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
 '--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
 '--transpose=[Put the axes of the result in this order, as np.transpose does\: 0,3,1,2; negative axes count from the end; \`--transpose=\` reverses them]:AXES:_default' \
+'*--cast=[Convert elements to this dtype, as NumPy'\''s astype does\: bfloat16, float8_e4m3fn, '\''>i2'\'', ...; with FROM only those of that dtype; may be given again]:[FROM:]DTYPE:_default' \
+'--casting=[Which casts are allowed]:RULE:((safe\:"Only those that keep every value"
+same-kind\:"Those and casts within a kind, such as float64 to float32 (the default)"
+unsafe\:"All\: from float to integer the nearest end of the range where the number is out of it, 0 for NaN"))' \
 '*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
@@ -87,6 +91,10 @@ _arguments "${_arguments_options[@]}" : \
 '--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
 '--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
 '--transpose=[Put the axes of the result in this order, as np.transpose does\: 0,3,1,2; negative axes count from the end; \`--transpose=\` reverses them]:AXES:_default' \
+'*--cast=[Convert elements to this dtype, as NumPy'\''s astype does\: bfloat16, float8_e4m3fn, '\''>i2'\'', ...; with FROM only those of that dtype; may be given again]:[FROM:]DTYPE:_default' \
+'--casting=[Which casts are allowed]:RULE:((safe\:"Only those that keep every value"
+same-kind\:"Those and casts within a kind, such as float64 to float32 (the default)"
+unsafe\:"All\: from float to integer the nearest end of the range where the number is out of it, 0 for NaN"))' \
 '*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
@@ -140,6 +148,10 @@ zero\:"Its slice is zeros (TensorFlow on GPU)"
 clip\:"It is the nearest position, 0 for a negative one (NumPy'\''s mode)"
 wrap\:"It counts on from the other end (NumPy'\''s mode)"))' \
 '--transpose=[Put the axes of the result in this order, as np.transpose does\: 0,3,1,2; negative axes count from the end; \`--transpose=\` reverses them]:AXES:_default' \
+'*--cast=[Convert elements to this dtype, as NumPy'\''s astype does\: bfloat16, float8_e4m3fn, '\''>i2'\'', ...; with FROM only those of that dtype; may be given again]:[FROM:]DTYPE:_default' \
+'--casting=[Which casts are allowed]:RULE:((safe\:"Only those that keep every value"
+same-kind\:"Those and casts within a kind, such as float64 to float32 (the default)"
+unsafe\:"All\: from float to integer the nearest end of the range where the number is out of it, 0 for NaN"))' \
 '-t+[The tensor to gather from, in a file of several]:NAME:_default' \
 '--tensor=[The tensor to gather from, in a file of several]:NAME:_default' \
 '--indices-tensor=[The tensor of the indices, in a file of several]:NAME:_default' \
@@ -178,7 +190,7 @@ F\:"Column-major, Fortran'\''s"))' \
 (assign)
 _arguments "${_arguments_options[@]}" : \
 '--value=[The file whose elements are written, of the slice'\''s shape; \`-\` is standard input]:FILE:_files' \
-'--fill=[A number that is written everywhere\: -1, 0x10, 1.5e-3, nan, -inf, 1+2j, true]:NUMBER:_default' \
+'(--cast)--fill=[A number that is written everywhere\: -1, 0x10, 1.5e-3, nan, -inf, 1+2j, true]:NUMBER:_default' \
 '(--fill)--value-tensor=[The tensor to take, in a value file of several]:NAME:_default' \
 '--begin=[First positions, a comma list; '\'''\'' is the empty list]:LIST:_default' \
 '--end=[One past the last positions, as long as --begin]:LIST:_default' \
@@ -193,6 +205,10 @@ _arguments "${_arguments_options[@]}" : \
 '--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
 mmap\:"Map the file"
 read\:"Read the file by position, in large pieces"))' \
+'*--cast=[Convert elements to this dtype, as NumPy'\''s astype does\: bfloat16, float8_e4m3fn, '\''>i2'\'', ...; with FROM only those of that dtype; may be given again]:[FROM:]DTYPE:_default' \
+'--casting=[Which casts are allowed]:RULE:((safe\:"Only those that keep every value"
+same-kind\:"Those and casts within a kind, such as float64 to float32 (the default)"
+unsafe\:"All\: from float to integer the nearest end of the range where the number is out of it, 0 for NaN"))' \
 '-o+[The file to write, a copy of TARGET with the change in it]:FILE:_files' \
 '--output=[The file to write, a copy of TARGET with the change in it]:FILE:_files' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
@@ -226,6 +242,10 @@ skip\:"Nothing is written there"))' \
 '--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
 mmap\:"Map the file"
 read\:"Read the file by position, in large pieces"))' \
+'*--cast=[Convert elements to this dtype, as NumPy'\''s astype does\: bfloat16, float8_e4m3fn, '\''>i2'\'', ...; with FROM only those of that dtype; may be given again]:[FROM:]DTYPE:_default' \
+'--casting=[Which casts are allowed]:RULE:((safe\:"Only those that keep every value"
+same-kind\:"Those and casts within a kind, such as float64 to float32 (the default)"
+unsafe\:"All\: from float to integer the nearest end of the range where the number is out of it, 0 for NaN"))' \
 '-o+[The file to write, a copy of TARGET with the change in it]:FILE:_files' \
 '--output=[The file to write, a copy of TARGET with the change in it]:FILE:_files' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
@@ -258,6 +278,10 @@ read\:"Read the file by position, in large pieces"))' \
 '--offset=[Where the elements of raw bytes begin, in bytes]:BYTES:_default' \
 '--input-order=[The order of the elements of raw bytes]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
+'*--cast=[Convert elements to this dtype, as NumPy'\''s astype does\: bfloat16, float8_e4m3fn, '\''>i2'\'', ...; with FROM only those of that dtype; may be given again]:[FROM:]DTYPE:_default' \
+'--casting=[Which casts are allowed]:RULE:((safe\:"Only those that keep every value"
+same-kind\:"Those and casts within a kind, such as float64 to float32 (the default)"
+unsafe\:"All\: from float to integer the nearest end of the range where the number is out of it, 0 for NaN"))' \
 '-o+[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
 '--output=[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
 '--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
@@ -304,6 +328,10 @@ read\:"Read the file by position, in large pieces"))' \
 '--offset=[Where the elements of raw bytes begin, in bytes]:BYTES:_default' \
 '--input-order=[The order of the elements of raw bytes]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
+'*--cast=[Convert elements to this dtype, as NumPy'\''s astype does\: bfloat16, float8_e4m3fn, '\''>i2'\'', ...; with FROM only those of that dtype; may be given again]:[FROM:]DTYPE:_default' \
+'--casting=[Which casts are allowed]:RULE:((safe\:"Only those that keep every value"
+same-kind\:"Those and casts within a kind, such as float64 to float32 (the default)"
+unsafe\:"All\: from float to integer the nearest end of the range where the number is out of it, 0 for NaN"))' \
 '-o+[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
 '--output=[The file to write, its format by its name; standard output when left out or \`-\`]:FILE:_files' \
 '--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
@@ -360,6 +388,10 @@ read\:"Read the file by position, in large pieces"))' \
 '--offset=[Where the elements of raw bytes begin, in bytes]:BYTES:_default' \
 '--input-order=[The order of the elements of raw bytes]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
+'*--cast=[Convert elements to this dtype, as NumPy'\''s astype does\: bfloat16, float8_e4m3fn, '\''>i2'\'', ...; with FROM only those of that dtype; may be given again]:[FROM:]DTYPE:_default' \
+'--casting=[Which casts are allowed]:RULE:((safe\:"Only those that keep every value"
+same-kind\:"Those and casts within a kind, such as float64 to float32 (the default)"
+unsafe\:"All\: from float to integer the nearest end of the range where the number is out of it, 0 for NaN"))' \
 '--to=[The format of the output, whatever its name]:FORMAT:((npy\:"NumPy'\''s .npy"
 npz\:"NumPy'\''s .npz"
 safetensors\:".safetensors"

@@ -10,7 +10,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::error::{ContainerError, FileName};
+use super::cast::Casts;
+use super::error::{Cause, ContainerError, FileName};
 use super::fault::EditFault;
 use super::input::{Bytes, Input, Location, failed_source};
 use super::overwrite;
@@ -247,6 +248,21 @@ fn failed_sink(name: FileName, error: SinkError) -> ContainerError {
         error => error,
     };
     ContainerError::file(name, error)
+}
+
+/// The same for a value that is cast on the way, where one of `casts` is for its dtype.
+///
+/// # Errors
+/// [`EditFault::DType`] for a dtype that is not the target's afterwards;
+/// [`CastError`](crate::cast::CastError).
+pub fn cast_conversion(value: &DType, target: &DType, casts: &Casts) -> Result<Conversion, Cause> {
+    let Some(cast) = casts.of(value)? else { return Ok(conversion(value, target)?) };
+    conversion(&cast.to(), target)?;
+    Ok(match target {
+        _ if cast.keeps_type() => conversion(value, target)?,
+        DType::Scalar(_, endian) => Conversion::Cast(cast.with_endian(*endian)),
+        DType::Npy(_) => Conversion::Cast(cast),
+    })
 }
 
 /// What makes elements of a value's dtype elements of the target's, where the two are one but for

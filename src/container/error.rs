@@ -8,6 +8,7 @@ use super::fault::{
     EditFault, IntegersFault, JoinFault, LayoutFault, RawFault, ReadFault, SelectFault,
     ShardsFault, SplitFault,
 };
+use crate::cast::CastError;
 use crate::execute::ExecuteError;
 use crate::format::{FormatError, shortened};
 use crate::gather::GatherError;
@@ -163,6 +164,9 @@ pub enum Cause {
     /// The selection has no layout in bytes.
     #[error(transparent)]
     View(#[from] ViewError),
+    /// The elements cannot be cast.
+    #[error(transparent)]
+    Cast(#[from] CastError),
     /// The axes cannot be put in that order.
     #[error(transparent)]
     Transpose(#[from] PermutationError),

@@ -13,6 +13,7 @@ use super::open::{OpenOptions, open as open_input};
 use super::options::{WriteOptions, available_threads};
 use super::output::{Item, Output};
 use super::take::{Region, Take};
+use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
 use crate::execute::{Conversion, Progress};
 use crate::format::{self, Format};
@@ -143,7 +144,8 @@ impl Tensor {
         let selection = resolve(index, self.shape(), false)?;
         let (tensor, shape) = (self.clone(), selection.shape());
         let axes = Permutation::identity(shape.len());
-        Ok(Slice { tensor, shape, axes, what: What::Selection(selection) })
+        let dtype = self.dtype().clone();
+        Ok(Slice { tensor, shape, axes, dtype, cast: None, what: What::Selection(selection) })
     }
 
     /// All of it.
@@ -192,7 +194,7 @@ impl Tensor {
         let (tensor, shape) = (self.clone(), gather.shape().to_vec());
         let axes = options.transpose.clone().unwrap_or(Permutation::identity(shape.len()));
         let what = What::Gather(Box::new(GatherBy { indices, axis, options }));
-        Ok(Slice { tensor, shape, axes, what })
+        Ok(Slice { tensor, shape, axes, dtype: self.dtype().clone(), cast: None, what })
     }
 }
 
@@ -213,6 +215,9 @@ pub struct Slice {
     shape: Vec<u64>,
     /// The order of its axes, as they were before it was transposed.
     axes: Permutation,
+    /// The type of its elements, and how they become that.
+    dtype: DType,
+    cast: Option<Cast>,
     what: What,
 }
 
@@ -239,7 +244,17 @@ impl Slice {
 
     /// The type of its elements.
     pub fn dtype(&self) -> &DType {
-        self.tensor.dtype()
+        &self.dtype
+    }
+
+    /// NumPy's `astype`: the same elements converted to another number type. A slice is cast once:
+    /// of several casts the last one counts.
+    ///
+    /// # Errors
+    /// [`Cause::Cast`] for a cast that `casting` does not allow, and for types that are no numbers.
+    pub fn cast(&self, dtype: &DType, casting: Casting) -> Result<Slice, ContainerError> {
+        let cast = Cast::new(self.tensor.dtype(), dtype, casting)?;
+        Ok(Slice { dtype: dtype.clone(), cast: Some(cast), ..self.clone() })
     }
 
     /// NumPy's `transpose`: the same elements with the axes in another order. Negative axes count
@@ -259,8 +274,7 @@ impl Slice {
     /// [`ReadFault`] for a `T` that is not the dtype or for more elements than memory can hold,
     /// positions out of range, an input that fails or is cut short.
     pub fn read<T: Element>(&self) -> Result<Vec<T>, ContainerError> {
-        let tensor = self.tensor.info();
-        let endian = match &tensor.dtype {
+        let endian = match &self.dtype {
             DType::Scalar(scalar, endian) if *scalar == T::SCALAR => *endian,
             dtype => {
                 let asked = T::SCALAR.name();
@@ -271,7 +285,8 @@ impl Slice {
         let count = count.ok_or_else(|| self.failed(ReadFault::TooLarge))?;
         let (sink, received) =
             ElementSink::<T>::new(endian, count).ok_or_else(|| self.failed(ReadFault::TooLarge))?;
-        let takes = [self.take(Order::C, Conversion::None, 0)?];
+        let conversion = self.cast.map_or(Conversion::None, Conversion::Cast);
+        let takes = [self.take(Order::C, conversion, 0)?];
         let progress = Progress::default();
         let job = Job::into_sink(Box::new(sink), &takes, available_threads(), &progress)?;
         self.copy(&job, &takes)?;
@@ -306,6 +321,7 @@ impl Slice {
             name: &output.tensor_name(tensor, &input.location, true),
             dtype: &tensor.dtype,
             shape: self.shape.clone(),
+            cast: self.cast,
             part: tensor.part,
         };
         let prepared = output.prepare(&[item], &input.contents.metadata, None)?;

@@ -88,7 +88,7 @@ pub fn gather(
 ) -> Result<Gather, ContainerError> {
     let Tensor { dtype, shape, order, offset, .. } = indices;
     let indices = Indices { dtype, shape, order: *order, offset: *offset };
-    let options = Options { unit: params.dtype.swap_width() as u64, ..options.clone() };
+    let options = Options { unit: params.dtype.unit(), ..options.clone() };
     Ok(match axis {
         None => Gather::nd(&layout(params), &indices, &options)?,
         Some(axis) => Gather::along(&layout(params), &indices, axis, &options)?,

@@ -215,12 +215,16 @@ impl<'a> Job<'a> {
         source: &dyn Source,
     ) -> Result<PiecesAndSource<'t>, ContainerError> {
         let (unit, limit) = (take.unit(), source.window_limit());
+        let expansion = take.conversion.expansion();
         Ok(match &take.region {
             Region::View(view) if self.sink.order() == WriteOrder::Any => {
-                (Box::new(Plan::tiled(view, unit, Tiling::of(limit))), None)
+                let tiling = Tiling::of(limit).divided(expansion);
+                (Box::new(Plan::tiled(view, unit, tiling)), None)
             }
             Region::View(view) => {
-                let planned = execute::in_order(source, view.runs(), unit, self.threads);
+                // what is cast to longer elements takes as much memory as more workers
+                let workers = self.threads.saturating_mul(expansion as usize);
+                let planned = execute::in_order(source, view.runs(), unit, workers);
                 let (plan, spooled) = planned.map_err(|error| self.failed(location, error))?;
                 (Box::new(plan), spooled)
             }

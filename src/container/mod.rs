@@ -6,6 +6,7 @@
 //! Errors say which file, which tensor and why ([`ContainerError`]); flags and the words around
 //! them are the command line's.
 
+mod cast;
 pub mod compare;
 pub mod edit;
 mod element;
@@ -33,6 +34,7 @@ mod single;
 mod split;
 mod take;
 
+pub use cast::Casts;
 pub use element::Element;
 pub use error::{Cause, ContainerError, FileName};
 pub use fault::{

@@ -8,6 +8,7 @@ use super::fault::{FormatOption, LayoutFault};
 use super::input::{Checkpoint, Location};
 use super::layout::{self, Entry, Frame, OutputFormat, Request};
 use super::options::WriteOptions;
+use crate::cast::Cast;
 use crate::dtype::DType;
 use crate::execute::Conversion;
 use crate::format::Tensor;
@@ -29,6 +30,8 @@ pub struct Item<'a> {
     pub dtype: &'a DType,
     /// Its shape.
     pub shape: Vec<u64>,
+    /// What its elements become, where that is another number type.
+    pub cast: Option<Cast>,
     /// The part of the input that it comes from.
     pub part: usize,
 }
@@ -132,14 +135,23 @@ impl Output {
 
     /// Fit a tensor to the format.
     fn entry(&self, item: &Item<'_>) -> Result<Entry, LayoutFault> {
-        let dtype = (self.format.stored_dtype)(item.dtype).ok_or_else(|| LayoutFault::DType {
-            dtype: item.dtype.clone(),
+        let wanted = item.cast.map_or_else(|| item.dtype.clone(), Cast::to);
+        let dtype = (self.format.stored_dtype)(&wanted).ok_or_else(|| LayoutFault::DType {
+            dtype: wanted.clone(),
             format: self.format.name,
         })?;
         let bytes = layout::byte_count(&item.shape, &dtype)?;
-        let conversion = match (item.dtype, &dtype) {
-            (DType::Scalar(_, ours), DType::Scalar(_, theirs)) if ours != theirs => {
-                Conversion::swap_bytes(dtype.swap_width())
+        // what `.npy` stores as a void keeps its byte order
+        let written = match dtype {
+            DType::Scalar(..) => &dtype,
+            DType::Npy(_) => &wanted,
+        };
+        let conversion = match (item.dtype, written) {
+            (DType::Scalar(from, ours), DType::Scalar(to, theirs)) if from == to => {
+                Conversion::swap_bytes(if ours == theirs { 1 } else { wanted.swap_width() })
+            }
+            (_, DType::Scalar(_, endian)) if let Some(cast) = item.cast => {
+                Conversion::Cast(cast.with_endian(*endian))
             }
             _ => Conversion::None,
         };

@@ -55,7 +55,7 @@ impl Region {
         axes: &Permutation,
         order: Order,
     ) -> Result<Region, Cause> {
-        let (layout, unit) = (layout(tensor), tensor.dtype.swap_width() as u64);
+        let (layout, unit) = (layout(tensor), tensor.dtype.unit());
         let transpose = Some(axes.clone());
         let options = gather::Options { order, unit, transpose, ..gather::Options::default() };
         if let Some((gather, list)) = Gather::list(&layout, selection, &options)? {
@@ -106,7 +106,8 @@ impl Take {
     pub(super) fn forward(&self, start: u64) -> Option<Plan> {
         match &self.region {
             Region::View(view) => {
-                Plan::forward(&view.clone().after(start), self.unit(), WINDOW_BYTES)
+                let window = WINDOW_BYTES / self.conversion.expansion();
+                Plan::forward(&view.clone().after(start), self.unit(), window)
             }
             Region::Gather(_) => None,
         }

@@ -6,7 +6,7 @@
 
 use super::fill::read_runs;
 use super::unpack::{each_run, unpack};
-use super::{FillError, Pieces};
+use super::{Conversion, FillError, Pieces};
 use crate::plan::{Plan, Tiling, row_piece_bytes};
 use crate::runs::{Runs, byte_bounds, starts};
 use crate::sink::{Sink, SinkError, WritableMap, WriteOrder};
@@ -21,12 +21,20 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// Read `value` in pieces that suit `target`, of the same number of bytes, both coalesced, and
-    /// the source of the value, by its [limit of windows](Source::window_limit). `unit` bytes are
-    /// never divided.
-    pub fn new(target: &Runs, value: &Runs, unit: u64, limit: Option<u64>) -> Assignment {
-        let tiling = Tiling { piece_bytes: row_piece_bytes(target, unit), ..Tiling::of(limit) };
-        Assignment { plan: Plan::of_runs_tiled(value, unit, tiling) }
+    /// Read `value` in pieces that suit `target`, of the same number of elements, which
+    /// `conversion` makes elements of the target; both coalesced. The source of the value has this
+    /// [limit of windows](Source::window_limit).
+    pub fn new(
+        target: &Runs,
+        value: &Runs,
+        conversion: Conversion,
+        limit: Option<u64>,
+    ) -> Assignment {
+        let piece_bytes = row_piece_bytes(target, conversion.output_unit());
+        let piece_bytes = conversion.input_bytes(piece_bytes);
+        let tiling = Tiling::of(limit).divided(conversion.expansion());
+        let tiling = Tiling { piece_bytes, ..tiling };
+        Assignment { plan: Plan::of_runs_tiled(value, conversion.unit(), tiling) }
     }
 }
 

@@ -1,14 +1,14 @@
 //! What elements go through between the input and the output.
 //!
-//! Every piece passes here on its way from the packed buffer to the sink, whoever packed it: the
-//! place of a cast. Pieces are planned in bytes of the input and never divide a
-//! [unit](Conversion::unit), so a conversion to another item size is exact for each piece alone: it
-//! is a variant of [`Conversion`], its elements are converted to another buffer in
-//! [`Conversion::apply`], and the rows of the result are scaled there.
+//! Every piece passes here on its way from the packed buffer to the sink, whoever packed it.
+//! Pieces are planned in bytes of the input and never divide a [unit](Conversion::unit), so a
+//! conversion to another item size is exact for each piece alone: its elements are converted into a
+//! second buffer, and the rows of the result are scaled.
 
 use super::Progress;
 use super::pack::swap_bytes;
-use crate::runs::Runs;
+use crate::cast::Cast;
+use crate::runs::{Axis, Runs};
 use crate::sink::{Sink, SinkError};
 
 /// What is done to elements.
@@ -27,6 +27,8 @@ pub enum Conversion {
         /// Bytes that are reversed together, at least 2.
         width: usize,
     },
+    /// Another number type.
+    Cast(Cast),
 }
 
 impl Conversion {
@@ -43,16 +45,73 @@ impl Conversion {
         match self {
             Conversion::None => 1,
             Conversion::Whole { width } | Conversion::SwapBytes { width } => width as u64,
+            Conversion::Cast(cast) => cast.input_bytes() as u64,
         }
     }
 
-    /// Convert the packed bytes of a piece, which goes to `rows`.
-    pub(super) fn apply(self, packed: &mut [u8], rows: Runs) -> Converted<'_> {
+    /// The bytes that a [unit](Conversion::unit) becomes.
+    pub fn output_unit(self) -> u64 {
         match self {
-            Conversion::None | Conversion::Whole { .. } => {}
-            Conversion::SwapBytes { width } => swap_bytes(packed, width),
+            Conversion::Cast(cast) => cast.output_bytes() as u64,
+            _ => self.unit(),
         }
-        Converted { bytes: packed, rows }
+    }
+
+    /// The bytes that so many bytes of whole units become.
+    pub fn output_bytes(self, input: u64) -> u64 {
+        input / self.unit() * self.output_unit()
+    }
+
+    /// The same for an axis.
+    fn output_axis(self, axis: Axis) -> Axis {
+        Axis { stride: self.output_distance(axis.stride), ..axis }
+    }
+
+    /// The same for a distance in either direction.
+    fn output_distance(self, input: i64) -> i64 {
+        input / self.unit() as i64 * self.output_unit() as i64
+    }
+
+    /// The bytes of the input that become so many bytes of whole units.
+    pub(crate) fn input_bytes(self, output: u64) -> u64 {
+        output / self.output_unit() * self.unit()
+    }
+
+    /// How many times as many bytes come out as go in, rounded up: pieces are made so much smaller,
+    /// so that what they become fits into the cache too.
+    pub fn expansion(self) -> u64 {
+        self.output_unit().div_ceil(self.unit())
+    }
+
+    /// Convert the packed bytes of a piece, which goes to `rows`; `spare` is for what comes out in
+    /// another size.
+    pub(super) fn apply<'a>(
+        self,
+        packed: &'a mut [u8],
+        rows: Runs,
+        spare: &'a mut Vec<u8>,
+    ) -> Converted<'a> {
+        match self {
+            Conversion::None | Conversion::Whole { .. } => Converted { bytes: packed, rows },
+            Conversion::SwapBytes { width } => {
+                swap_bytes(packed, width);
+                Converted { bytes: packed, rows }
+            }
+            Conversion::Cast(cast) => {
+                let len = self.output_bytes(packed.len() as u64) as usize;
+                if spare.len() < len {
+                    spare.resize(len, 0);
+                }
+                let bytes = &mut spare[..len];
+                cast.run(packed, bytes);
+                let rows = Runs {
+                    offset: self.output_distance(rows.offset),
+                    axes: rows.axes.iter().map(|axis| self.output_axis(*axis)).collect(),
+                    run: self.output_bytes(rows.run),
+                };
+                Converted { bytes, rows }
+            }
+        }
     }
 }
 

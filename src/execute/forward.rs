@@ -24,7 +24,7 @@ pub fn run_forward(
     at: u64,
     progress: &Progress,
 ) -> Result<(), ExecuteError> {
-    let (mut window, mut buffer) = (Vec::new(), Vec::new());
+    let (mut window, mut buffer, mut spare) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..plan.pieces() {
         let piece = plan.piece(number);
         let bounds = piece.input.byte_bounds();
@@ -34,7 +34,7 @@ pub fn run_forward(
             .map_err(|error| ExecuteError::Fill { transfer: 0, error: error.into() })?;
         let first = (piece.input.offset - bounds.start) as usize;
         pack(&piece.input.axes, piece.input.run, &window, first, &mut buffer);
-        conversion.apply(&mut buffer, piece.output).write(sink, at, progress)?;
+        conversion.apply(&mut buffer, piece.output, &mut spare).write(sink, at, progress)?;
     }
     Ok(())
 }

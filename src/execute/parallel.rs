@@ -62,6 +62,17 @@ struct Job<'a> {
     turn: Condvar,
 }
 
+/// The memory of a worker.
+#[derive(Default)]
+struct Buffers {
+    /// A piece as the input has its elements.
+    packed: Vec<u8>,
+    /// What must be read to pack it.
+    scratch: Vec<u8>,
+    /// The piece as the output has its elements, where they have another size there.
+    converted: Vec<u8>,
+}
+
 /// How far the output in order is, and the error of the first piece that met one.
 #[derive(Default)]
 struct Outcome {
@@ -91,14 +102,14 @@ impl<'a> Job<'a> {
 
     /// Take pieces until none is left or a worker met an error.
     fn work(&self) {
-        let (mut buffer, mut scratch) = (Vec::new(), Vec::new());
+        let mut buffers = Buffers::default();
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number >= self.pieces {
                 return;
             }
             // a panic is an error too, or the workers that wait for this piece would wait for ever
-            let piece = AssertUnwindSafe(|| self.piece(number, &mut buffer, &mut scratch));
+            let piece = AssertUnwindSafe(|| self.piece(number, &mut buffers));
             let outcome = catch_unwind(piece).unwrap_or(Err(ExecuteError::Panicked));
             if let Err(error) = outcome {
                 // pieces before this one have been taken already, and may yet report theirs
@@ -114,12 +125,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn piece(
-        &self,
-        number: u64,
-        buffer: &mut Vec<u8>,
-        scratch: &mut Vec<u8>,
-    ) -> Result<(), ExecuteError> {
+    fn piece(&self, number: u64, buffers: &mut Buffers) -> Result<(), ExecuteError> {
+        let Buffers { packed: buffer, scratch, converted } = buffers;
         let index = self.starts.partition_point(|&start| start <= number) - 1;
         let transfer = &self.transfers[index];
         let local = number - self.starts[index];
@@ -133,7 +140,7 @@ impl<'a> Job<'a> {
             .pieces
             .fill(local, transfer.source, scratch, packed)
             .map_err(|error| ExecuteError::Fill { transfer: index, error })?;
-        let converted = transfer.conversion.apply(packed, rows);
+        let converted = transfer.conversion.apply(packed, rows, converted);
         if self.sink.order() == WriteOrder::Any {
             converted.write(self.sink, transfer.at, self.progress)?;
         } else if self.wait_for_turn(number) {

@@ -43,6 +43,13 @@ impl Tiling {
     pub fn of(window_limit: Option<u64>) -> Tiling {
         if window_limit.is_some() { Tiling::READ } else { Tiling::MAPPED }
     }
+
+    /// The same for pieces that become so many times as large when they are converted.
+    #[must_use]
+    pub fn divided(self, by: u64) -> Tiling {
+        let (piece_bytes, box_bytes) = (self.piece_bytes / by, self.box_bytes / by);
+        Tiling { piece_bytes, box_bytes, row_bytes: self.row_bytes / by, ..self }
+    }
 }
 
 /// The length of chunks of at most `most` that divide `len` evenly, or nearly so.

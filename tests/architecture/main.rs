@@ -22,6 +22,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("shape", &[]),
     ("dtype", &[]),
     ("element", &["dtype"]),
+    ("cast", &["dtype"]),
     ("index", &["shape"]),
     ("runs", &["shape"]),
     ("permutation", &["shape"]),
@@ -34,7 +35,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("text", &["dtype", "element", "format", "shape", "sink"]),
     ("print", &["dtype", "element", "format", "shape"]),
     ("compare", &["dtype", "element", "format"]),
-    ("execute", &["plan", "runs", "shape", "sink", "source"]),
+    ("execute", &["cast", "plan", "runs", "shape", "sink", "source"]),
     (
         "gather",
         &[
@@ -55,6 +56,7 @@ const MODULES: &[(&str, &[&str])] = &[
     (
         "container",
         &[
+            "cast",
             "compare",
             "dtype",
             "execute",
@@ -81,7 +83,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("crc32fast", &["source/inflate.rs", "sink/zip/"]),
     ("flate2", &["source/inflate.rs", "sink/zip/deflated.rs"]),
     ("globset", &["container/pattern.rs"]),
-    ("half", &["compare/rule.rs", "element/format.rs", "container/element.rs"]),
+    ("half", &["cast/kernels.rs", "compare/rule.rs", "element/format.rs", "container/element.rs"]),
     ("indicatif", &["cli/report/progress.rs"]),
     ("libc", &["os/", "source/", "sink/", "container/edit.rs"]),
     ("memmap2", &["source/mmap.rs", "sink/writable_map.rs"]),
@@ -98,6 +100,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
         "thiserror",
         &[
             "index/",
+            "cast/",
             "permutation.rs",
             "view.rs",
             "format/",

@@ -20,6 +20,7 @@ mod program;
 
 // The program, run as a user runs it.
 mod assign;
+mod cast;
 mod deflate;
 mod diff;
 mod gather;

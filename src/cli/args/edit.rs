@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::index::IndexArgs;
 use super::input::InputArgs;
+use super::result::CastArgs;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AssignArgs {
@@ -26,6 +27,8 @@ pub(crate) struct AssignArgs {
     pub(crate) index: IndexArgs,
     #[command(flatten)]
     pub(crate) from: InputArgs,
+    #[command(flatten)]
+    pub(crate) cast: CastArgs,
     #[command(flatten)]
     pub(crate) to: EditArgs,
 }
@@ -53,6 +56,8 @@ pub(crate) struct ScatterArgs {
     #[command(flatten)]
     pub(crate) from: InputArgs,
     #[command(flatten)]
+    pub(crate) cast: CastArgs,
+    #[command(flatten)]
     pub(crate) to: EditArgs,
 }
 
@@ -74,7 +79,7 @@ pub(crate) struct WhatArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) value: Option<PathBuf>,
     /// A number that is written everywhere: -1, 0x10, 1.5e-3, nan, -inf, 1+2j, true
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, conflicts_with = "cast")]
     pub(crate) fill: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::input::Io;
 use super::output::OutputArgs;
-use super::result::TransposeArgs;
+use super::result::{CastArgs, TransposeArgs};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GatherArgs {
@@ -31,6 +31,8 @@ pub(crate) struct GatherArgs {
     pub(crate) out_of_range: Outside,
     #[command(flatten)]
     pub(crate) transpose: TransposeArgs,
+    #[command(flatten)]
+    pub(crate) cast: CastArgs,
     /// The tensor to gather from, in a file of several
     #[arg(short, long, value_name = "NAME", help_heading = "Input")]
     pub(crate) tensor: Option<String>,

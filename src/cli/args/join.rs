@@ -7,6 +7,7 @@ use clap::Args;
 use super::gather::integer;
 use super::input::{InputArgs, RawArgs};
 use super::output::OutputArgs;
+use super::result::CastArgs;
 
 /// The inputs, in the order in which they are joined.
 #[derive(Args, Clone, Debug)]
@@ -40,6 +41,8 @@ pub(crate) struct JoinArgs {
     pub(crate) from: InputArgs,
     #[command(flatten)]
     pub(crate) raw: RawArgs,
+    #[command(flatten)]
+    pub(crate) cast: CastArgs,
     #[command(flatten)]
     pub(crate) to: OutputArgs,
     /// Take the tensors that -t does not choose once; they must be the same in all inputs

@@ -26,7 +26,7 @@ pub(crate) use input::{InputArgs, Io, OrderArg, RawArgs};
 pub(crate) use inspect::{ExplainArgs, InfoArgs};
 pub(crate) use join::JoinArgs;
 pub(crate) use output::OutputArgs;
-pub(crate) use result::TransposeArgs;
+pub(crate) use result::{CastArgs, TransposeArgs};
 pub(crate) use slice::SliceArgs;
 pub(crate) use split::SplitArgs;
 pub(crate) use view::{ValuesArgs, ViewArgs};

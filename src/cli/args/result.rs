@@ -1,6 +1,7 @@
 //! The arguments that change the result of an index on its way to the output.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use tslice::cast;
 
 /// The order of the result's axes.
 #[derive(Args, Clone, Debug, Default)]
@@ -13,4 +14,40 @@ pub(crate) struct TransposeArgs {
     /// Reverse the axes of the result, as NumPy's a.T does
     #[arg(short = 'T', conflicts_with = "transpose")]
     pub(crate) reverse_axes: bool,
+}
+
+/// The dtype of the result's elements.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Result")]
+pub(crate) struct CastArgs {
+    /// Convert elements to this dtype, as NumPy's astype does: bfloat16, float8_e4m3fn, '>i2', ...;
+    /// with FROM only those of that dtype; may be given again
+    #[arg(long, value_name = "[FROM:]DTYPE")]
+    pub(crate) cast: Vec<String>,
+    /// Which casts are allowed
+    #[arg(long, value_enum, value_name = "RULE", requires = "cast")]
+    pub(crate) casting: Option<CastingArg>,
+}
+
+/// Rules for casts, as in NumPy.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum CastingArg {
+    /// Only those that keep every value
+    Safe,
+    /// Those and casts within a kind, such as float64 to float32 (the default)
+    #[default]
+    SameKind,
+    /// All: from float to integer the nearest end of the range where the number is out of it, 0 for
+    /// NaN
+    Unsafe,
+}
+
+impl From<CastingArg> for cast::Casting {
+    fn from(casting: CastingArg) -> cast::Casting {
+        match casting {
+            CastingArg::Safe => cast::Casting::Safe,
+            CastingArg::SameKind => cast::Casting::SameKind,
+            CastingArg::Unsafe => cast::Casting::Unsafe,
+        }
+    }
 }

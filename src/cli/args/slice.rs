@@ -7,7 +7,7 @@ use clap::Args;
 use super::index::IndexArgs;
 use super::input::{InputArgs, RawArgs};
 use super::output::OutputArgs;
-use super::result::TransposeArgs;
+use super::result::{CastArgs, TransposeArgs};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SliceArgs {
@@ -20,6 +20,8 @@ pub(crate) struct SliceArgs {
     pub(crate) index: IndexArgs,
     #[command(flatten)]
     pub(crate) transpose: TransposeArgs,
+    #[command(flatten)]
+    pub(crate) cast: CastArgs,
     #[command(flatten)]
     pub(crate) from: InputArgs,
     #[command(flatten)]

@@ -8,6 +8,7 @@ use super::gather::integer;
 use super::index::IndexArgs;
 use super::input::{InputArgs, RawArgs};
 use super::output::OutputArgs;
+use super::result::CastArgs;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SplitArgs {
@@ -27,6 +28,8 @@ pub(crate) struct SplitArgs {
     pub(crate) from: InputArgs,
     #[command(flatten)]
     pub(crate) raw: RawArgs,
+    #[command(flatten)]
+    pub(crate) cast: CastArgs,
     #[command(flatten)]
     pub(crate) to: OutputArgs,
     /// Copy the tensors that -t does not choose to every output (.safetensors, .npz)

@@ -13,6 +13,7 @@ use tslice::shape::AsTuple;
 use tslice::source::{MemorySource, Source};
 use tslice::view::View;
 
+use super::cast;
 use super::index::Index;
 use super::target::{Target, Value, written};
 use crate::cli::args::AssignArgs;
@@ -22,6 +23,7 @@ use crate::cli::report::{Exit, Failure, print};
 pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     index.refuse_list()?;
+    let casts = cast::parse(&args.cast)?;
     let target = Target::open(&args.target, &args.to)?;
     let tensor = target.tensor(&args.from.tensor)?;
     let selection = index.resolve(&tensor.shape)?;
@@ -34,7 +36,7 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
         }
         None => {
             let name = ("--value-tensor", args.value_tensor.as_ref());
-            let value = Value::open(path, name, args.from.io, &tensor)?;
+            let value = Value::open(path, name, args.from.io, (&tensor, &casts))?;
             let view = fit(path, &value.tensor, &slice, &shape, args.broadcast)?;
             let conversion = value.conversion;
             (view, Origin::File(Box::new(value)), conversion)
@@ -49,7 +51,7 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     }
     let (to, from) = Runs::pair_in_memory_order(slice.runs(), view.runs());
     let limit = source.window_limit();
-    let pieces = Assignment::new(&to, &from, conversion.unit(), limit);
+    let pieces = Assignment::new(&to, &from, conversion, limit);
     let target = target.begin()?;
     let transfer = Transfer { source: source.as_ref(), pieces: &pieces, conversion, at: 0 };
     target.run(transfer, &StridedSink::new(target.patch(), &to), path)?;

@@ -10,7 +10,7 @@ use tslice::shape::Order;
 
 use super::indices::Indices;
 use super::transpose::Transpose;
-use super::{input, output};
+use super::{cast, input, output};
 use crate::cli::args::{GatherArgs, Outside};
 use crate::cli::report::{Failure, print};
 
@@ -29,10 +29,12 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     }
     let named = (args.indices.as_path(), args.indices_tensor.as_ref());
     let transpose = Transpose::parse(&args.transpose)?;
+    let casts = cast::parse(&args.cast)?;
     let typed = Indices::typed(named)?;
     let output = output::open(&args.to)?;
     let mut params = input::open(path, args.io)?;
     let tensor = params.tensor(args.tensor.as_slice())?.clone();
+    cast::refuse_unused(&casts, std::iter::once(&tensor.dtype))?;
     let indices = typed.map_or_else(|| Indices::open(named, args.io), Ok)?;
     let order = output.options().order;
     let gather = gather(args, &tensor, &indices, &transpose, order)?;
@@ -40,6 +42,7 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
         name: &output.tensor_name(&tensor, params.location(), true),
         dtype: &tensor.dtype,
         shape: gather.shape().to_vec(),
+        cast: casts.of(&tensor.dtype).map_err(|error| cast::failed(&error))?,
         part: tensor.part,
     };
     let prepared = output.prepare(&[item], &params.contents().metadata, None)?;

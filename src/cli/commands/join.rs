@@ -10,6 +10,7 @@ use tslice::container::{Along, Cause, JoinOptions, Joined, Location};
 use tslice::execute::Progress;
 use tslice::index::resolve::resolve;
 
+use super::cast;
 use super::index::Index;
 use super::{input, output};
 use crate::cli::args::JoinArgs;
@@ -33,11 +34,13 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         along,
         open: input::options(&args.from, &args.raw, args.keep_rest)?,
         index: &|shape| resolve(&index.spanned.expr, shape, index.keepdims).map_err(Cause::from),
+        casts: cast::parse(&args.cast)?,
         threads: output.options().threads,
     };
     let failed = |error| index.failure(error);
     let mut joined = Joined::open(&locations, options).map_err(failed)?;
-    let prepared = joined.prepare(&output)?;
+    cast::refuse_unused(joined.casts(), joined.dtypes())?;
+    let prepared = joined.prepare(&output).map_err(cast::advised)?;
     if !args.to.dry_run {
         output::refuse_binary_terminal(&output)?;
     }

@@ -3,6 +3,7 @@
 //! are changed (`target`).
 
 mod assign;
+mod cast;
 mod chosen;
 mod completions;
 mod diff;

@@ -8,6 +8,7 @@ use tslice::gather::{GatherError, OutOfRange};
 use tslice::scatter::{Scatter, ScatterError};
 use tslice::source::{Source, SourceError};
 
+use super::cast;
 use super::indices::Indices;
 use super::target::{Target, Value, written};
 use crate::cli::args::{Beyond, ScatterArgs};
@@ -20,11 +21,12 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     }
     let named = (args.indices.as_path(), args.indices_tensor.as_ref());
     let typed = Indices::typed(named)?;
+    let casts = cast::parse(&args.cast)?;
     let target = Target::open(&args.target, &args.to)?;
     let tensor = target.tensor(&args.from.tensor)?;
     let indices = typed.map_or_else(|| Indices::open(named, args.from.io), Ok)?;
     let name = ("--values-tensor", args.values_tensor.as_ref());
-    let value = Value::open(&args.values, name, args.from.io, &tensor)?;
+    let value = Value::open(&args.values, name, args.from.io, (&tensor, &casts))?;
     let (values, conversion) = (value.tensor.clone(), value.conversion);
 
     let out_of_range = match args.out_of_range {
@@ -33,7 +35,7 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     };
     // shapes first: nobody waits for a pipe to end to hear that they do not fit
     let (to, from) = (layout_of(&tensor), layout_of(&values));
-    let scatter = Scatter::new(&to, &indices.layout(), &from, out_of_range, conversion.unit());
+    let scatter = Scatter::new(&to, &indices.layout(), &from, out_of_range, conversion);
     let scatter = scatter.map_err(|error| failed_shapes(args, &error))?;
     let written = written(&tensor, scatter.bytes());
     let indices = indices.into_kept(&target.original, &written)?;

@@ -1,6 +1,7 @@
 //! `tslice INPUT [INDEX]`: the main job.
 
-use tslice::container::{self, Item, Region, Select, Selected, Take};
+use tslice::cast::Cast;
+use tslice::container::{self, Casts, Item, Region, Select, Selected, Take};
 use tslice::index::IndexExpr;
 use tslice::index::resolve::resolve;
 use tslice::permutation::Permutation;
@@ -8,7 +9,7 @@ use tslice::shape::Order;
 
 use super::index::Index;
 use super::transpose::Transpose;
-use super::{input, output};
+use super::{cast, input, output};
 use crate::cli::args::SliceArgs;
 use crate::cli::report::{Failure, print};
 
@@ -16,6 +17,7 @@ use crate::cli::report::{Failure, print};
 pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let transpose = Transpose::parse(&args.transpose)?;
+    let casts = cast::parse(&args.cast)?;
     let output = output::open(&args.to)?;
     // what is left out must be there, in whatever shard
     let rest = args.keep_rest || !args.exclude.is_empty();
@@ -30,14 +32,17 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
         renames: args.rename.clone(),
     };
     let selected = container::select(&input, &select, &output)?;
-    let sliced = slice_all(&selected, &index, &transpose, output.options().order)?;
+    let changed = selected.iter().filter(|selected| selected.sliced);
+    cast::refuse_unused(&casts, changed.map(|selected| &selected.tensor.dtype))?;
+    let change = Change { index, transpose, casts, order: output.options().order };
+    let sliced = slice_all(&selected, &change)?;
     let items: Vec<Item<'_>> =
-        selected.iter().zip(&sliced).map(|(selected, (shape, _))| item(selected, shape)).collect();
+        selected.iter().zip(&sliced).map(|(selected, sliced)| item(selected, sliced)).collect();
     let prepared = output.prepare(&items, &input.contents().metadata, input.checkpoint())?;
     let places = prepared.tensors.iter().zip(&prepared.starts);
-    let takes = sliced.into_iter().zip(places).map(|((_, region), (to, &at))| Take {
+    let takes = sliced.into_iter().zip(places).map(|(sliced, (to, &at))| Take {
         part: to.part,
-        region,
+        region: sliced.region,
         conversion: to.conversion,
         at,
     });
@@ -49,16 +54,27 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     output::write(&output, &prepared, (&mut input, &takes), args.to.quiet, Failure::from)
 }
 
-/// The shape and the bytes of the result for each tensor.
-fn slice_all(
-    all: &[Selected<'_>],
-    index: &Index,
-    transpose: &Transpose,
+/// What is done to every tensor that is chosen.
+struct Change {
+    index: Index,
+    transpose: Transpose,
+    casts: Casts,
+    /// The memory order of the output.
     order: Order,
-) -> Result<Vec<(Vec<u64>, Region)>, Failure> {
+}
+
+/// What becomes of a tensor.
+struct Sliced {
+    shape: Vec<u64>,
+    region: Region,
+    cast: Option<Cast>,
+}
+
+/// The results for all tensors.
+fn slice_all(all: &[Selected<'_>], change: &Change) -> Result<Vec<Sliced>, Failure> {
     let several = all.iter().filter(|selected| selected.sliced).count() > 1;
     let slice = |selected: &Selected<'_>| {
-        slice(selected, index, transpose, order).map_err(|failure| match &selected.tensor.name {
+        slice(selected, change).map_err(|failure| match &selected.tensor.name {
             Some(name) if several => failure.of_tensor(name),
             _ => failure,
         })
@@ -66,27 +82,29 @@ fn slice_all(
     all.iter().map(slice).collect()
 }
 
-/// Apply the index to a tensor, and transpose the result, unless it is only kept.
+/// Apply the change to a tensor, unless it is only kept.
 fn slice(
     Selected { tensor, sliced, .. }: &Selected<'_>,
-    index: &Index,
-    transpose: &Transpose,
-    order: Order,
-) -> Result<(Vec<u64>, Region), Failure> {
+    change: &Change,
+) -> Result<Sliced, Failure> {
     let selection = match sliced {
-        true => index.resolve(&tensor.shape)?,
+        true => change.index.resolve(&tensor.shape)?,
         false => resolve(&IndexExpr::default(), &tensor.shape, false).map_err(Failure::new)?,
     };
     let shape = selection.shape();
-    let axes = match sliced {
-        true => transpose.permutation(shape.len())?,
-        false => Permutation::identity(shape.len()),
+    let (axes, cast) = match sliced {
+        true => (
+            change.transpose.permutation(shape.len())?,
+            change.casts.of(&tensor.dtype).map_err(|error| cast::failed(&error))?,
+        ),
+        false => (Permutation::identity(shape.len()), None),
     };
-    let region = Region::of(tensor, &selection, &axes, order).map_err(Failure::new)?;
-    Ok((axes.permute(&shape), region))
+    let region = Region::of(tensor, &selection, &axes, change.order).map_err(Failure::new)?;
+    Ok(Sliced { shape: axes.permute(&shape), region, cast })
 }
 
-fn item<'a>(selected: &'a Selected<'_>, shape: &[u64]) -> Item<'a> {
+fn item<'a>(selected: &'a Selected<'_>, sliced: &Sliced) -> Item<'a> {
     let Selected { tensor, name, .. } = selected;
-    Item { name, dtype: &tensor.dtype, shape: shape.to_vec(), part: tensor.part }
+    let (shape, cast) = (sliced.shape.clone(), sliced.cast);
+    Item { name, dtype: &tensor.dtype, shape, cast, part: tensor.part }
 }

@@ -8,6 +8,7 @@ use tslice::execute::Progress;
 use tslice::index::resolve::resolve;
 use tslice::index::strided_slice::parse_list;
 
+use super::cast;
 use super::index::Index;
 use super::{input, output};
 use crate::cli::args::SplitArgs;
@@ -32,17 +33,21 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
             ..Select::default()
         },
         index: &|shape| resolve(&index.spanned.expr, shape, index.keepdims).map_err(Cause::from),
+        casts: cast::parse(&args.cast)?,
         write,
     };
     let mut split = Split::new(input, options).map_err(failed)?;
+    cast::refuse_unused(split.casts(), split.dtypes())?;
     let (mut bytes, mut planned) = (0u64, String::new());
-    split.check(&mut |part| {
-        bytes = bytes.saturating_add(part.prepared.bytes);
-        if args.to.dry_run {
-            // writing to a string cannot fail
-            let _ = write!(planned, "{}", output::planned(&part.output, &part.prepared));
-        }
-    })?;
+    split
+        .check(&mut |part| {
+            bytes = bytes.saturating_add(part.prepared.bytes);
+            if args.to.dry_run {
+                // writing to a string cannot fail
+                let _ = write!(planned, "{}", output::planned(&part.output, &part.prepared));
+            }
+        })
+        .map_err(cast::advised)?;
     if args.to.dry_run {
         return print(&planned);
     }

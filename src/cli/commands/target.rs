@@ -4,14 +4,15 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use tslice::container::edit::{Edit, EditMode, EditOptions, Original, conversion};
-use tslice::container::{FileName, Input};
+use tslice::container::edit::{Edit, EditMode, EditOptions, Original, cast_conversion};
+use tslice::container::{Casts, Cause, FileName, Input};
 use tslice::execute::{Conversion, Progress, Transfer};
 use tslice::format::{Format, Tensor};
 use tslice::shape::AsTuple;
 use tslice::sink::{InPlaceFile, Sink};
 use tslice::source::Source;
 
+use super::cast::{self, refuse_unused};
 use super::input;
 use super::output::{self, refuse_terminal};
 use crate::cli::args::{EditArgs, Io};
@@ -138,7 +139,8 @@ impl Changing {
         path: &Path,
     ) -> Result<(), Failure> {
         let (progress, location) = (Progress::default(), input::location(path));
-        Ok(watch(&progress, transfer.pieces.bytes(), self.quiet, || {
+        let bytes = transfer.conversion.output_bytes(transfer.pieces.bytes());
+        Ok(watch(&progress, bytes, self.quiet, || {
             self.edit.run(transfer, sink, &location, &progress)
         })?)
     }
@@ -158,18 +160,23 @@ pub(super) struct Value {
 }
 
 impl Value {
-    /// Open a file, and choose a tensor of the target's dtype by the name that `flag` gave.
+    /// Open a file, and choose a tensor by the name that `flag` gave, whose dtype is the target's
+    /// or cast to it.
     pub(super) fn open(
         path: &Path,
         (flag, name): (&str, Option<&String>),
         io: Io,
-        target: &Tensor,
+        (target, casts): (&Tensor, &Casts),
     ) -> Result<Value, Failure> {
         let input = input::open(path, io)?;
         let name = name.map_or(&[][..], std::slice::from_ref);
         let tensor = input.tensor(name).map_err(of_flag(flag))?.clone();
-        let conversion = conversion(&tensor.dtype, &target.dtype);
-        let conversion = conversion.map_err(|error| Failure::file(path, error))?;
+        refuse_unused(casts, std::iter::once(&tensor.dtype))?;
+        let conversion = cast_conversion(&tensor.dtype, &target.dtype, casts);
+        let conversion = conversion.map_err(|error| match error {
+            Cause::Cast(error) => cast::failed(&error),
+            error => Failure::file(path, error),
+        })?;
         Ok(Value { tensor, conversion, input })
     }
 

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use super::parallel;
+use crate::cast::CastError;
+use crate::container::cast::Casts;
 use crate::container::edit::conversion;
 use crate::container::error::{Cause, ContainerError};
 use crate::container::fault::{JoinFault, LayoutFault};
@@ -12,6 +14,7 @@ use crate::container::input::{Bytes, Input, Location};
 use crate::container::open::{OpenOptions, open};
 use crate::container::output::{Item, Output, Prepared};
 use crate::container::select::{Select, select};
+use crate::dtype::DType;
 use crate::execute::Conversion;
 use crate::format::Tensor;
 use crate::index::resolve::Selection;
@@ -45,6 +48,8 @@ pub struct JoinOptions<'a> {
     pub open: OpenOptions,
     /// What is taken of a tensor of some shape before it is joined.
     pub index: &'a (dyn Fn(&[u64]) -> Result<Selection, Cause> + Sync),
+    /// What the elements of joined tensors are cast to.
+    pub casts: Casts,
     /// How many inputs are opened at a time.
     pub threads: usize,
 }
@@ -182,6 +187,17 @@ impl<'a> Joined<'a> {
         &self.held[&0]
     }
 
+    /// What the elements of joined tensors are cast to.
+    pub fn casts(&self) -> &Casts {
+        &self.options.casts
+    }
+
+    /// The dtypes of the tensors that are joined, in the first input.
+    pub fn dtypes(&self) -> impl Iterator<Item = &DType> + Clone {
+        let joined = self.tensors.iter().filter(|target| target.join.is_some());
+        joined.map(|target| &self.first().contents.tensors[target.number].dtype)
+    }
+
     /// The input with that number, opened again where it is not held.
     pub(super) fn lend(&self, number: usize) -> Result<Lent<'_>, ContainerError> {
         match self.held.get(&number) {
@@ -297,9 +313,11 @@ impl<'a> Joined<'a> {
         let items = selected.iter().zip(&self.tensors).map(|(selected, target)| {
             let tensor = selected.tensor;
             let shape = target.join.as_ref().map_or(tensor.shape.clone(), JoinedTensor::result);
-            Item { name: &selected.name, dtype: &tensor.dtype, shape, part: tensor.part }
+            let cast = target.join.as_ref().map(|_| self.options.casts.of(&tensor.dtype));
+            let cast = cast.transpose()?.flatten();
+            Ok(Item { name: &selected.name, dtype: &tensor.dtype, shape, cast, part: tensor.part })
         });
-        let items: Vec<Item<'_>> = items.collect();
+        let items: Vec<Item<'_>> = items.collect::<Result<_, CastError>>()?;
         let prepared = output.prepare(&items, &first.contents.metadata, first.checkpoint())?;
         for target in &self.tensors {
             let bits = first.contents.tensors[target.number].dtype.item_bits();

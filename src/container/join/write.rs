@@ -372,6 +372,8 @@ impl Copy<'_> {
             return Ok(());
         }
         let conversion = place.conversion;
+        // of the elements as they are before the conversion
+        let row_stride = conversion.input_bytes(row_stride);
         let pieces = Join::new(parts, rows, row_stride, conversion.unit());
         self.job.transfer(&Transfer {
             source: &group.source,
@@ -407,5 +409,6 @@ fn after_swap(swap_width: usize, conversion: Conversion) -> Conversion {
         conversion if swap_width <= 1 => conversion,
         Conversion::None | Conversion::Whole { .. } => Conversion::swap_bytes(swap_width),
         Conversion::SwapBytes { .. } => Conversion::None,
+        Conversion::Cast(cast) => Conversion::Cast(cast.of_swapped()),
     }
 }

@@ -2,6 +2,8 @@
 
 use super::cuts::Cuts;
 use super::names::PartNames;
+use crate::cast::CastError;
+use crate::container::cast::Casts;
 use crate::container::error::{Cause, ContainerError};
 use crate::container::fault::{LayoutFault, SplitFault};
 use crate::container::input::Input;
@@ -10,6 +12,7 @@ use crate::container::options::WriteOptions;
 use crate::container::output::{Item, Output, Prepared};
 use crate::container::select::{Select, select};
 use crate::container::take::{Region, Take};
+use crate::dtype::DType;
 use crate::execute::Progress;
 use crate::format::{Contents, Format, Tensor};
 use crate::index::IndexExpr;
@@ -30,6 +33,8 @@ pub struct SplitOptions<'a> {
     pub select: Select,
     /// What is taken of a tensor of some shape before it is cut.
     pub index: &'a dyn Fn(&[u64]) -> Result<Selection, Cause>,
+    /// What the elements of cut tensors are cast to.
+    pub casts: Casts,
     /// How the outputs are written.
     pub write: WriteOptions,
 }
@@ -142,6 +147,17 @@ impl<'a> Split<'a> {
         Ok(())
     }
 
+    /// What the elements of cut tensors are cast to.
+    pub fn casts(&self) -> &Casts {
+        &self.options.casts
+    }
+
+    /// The dtypes of the tensors that are cut.
+    pub fn dtypes(&self) -> impl Iterator<Item = &DType> + Clone {
+        let cut = self.tensors.iter().filter(|target| target.axis.is_some());
+        cut.map(|target| &self.source_of(target).contents.tensors[target.number].dtype)
+    }
+
     /// The number of outputs.
     pub fn count(&self) -> u64 {
         self.count
@@ -162,9 +178,11 @@ impl<'a> Split<'a> {
                 let range = self.options.cuts.part(number, len);
                 shape[axis] = range.end - range.start;
             }
-            Item { name: &selected.name, dtype: &tensor.dtype, shape, part: tensor.part }
+            let cast = target.axis.map(|_| self.options.casts.of(&tensor.dtype));
+            let cast = cast.transpose()?.flatten();
+            Ok(Item { name: &selected.name, dtype: &tensor.dtype, shape, cast, part: tensor.part })
         });
-        let items: Vec<Item<'_>> = items.collect();
+        let items: Vec<Item<'_>> = items.collect::<Result<_, CastError>>()?;
         let metadata = &self.input.contents.metadata;
         let prepared = output.prepare(&items, metadata, self.input.checkpoint())?;
         Ok(Part { output, prepared })

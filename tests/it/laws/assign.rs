@@ -100,7 +100,7 @@ fn assign(target: &View, file: &[u8], value: &View, bytes: Vec<u8>, threads: usi
     let (kept, patch) = patched(file);
     let source = Bytes { data: bytes, limit: None };
     let (to, from) = Runs::pair_in_memory_order(target.runs(), value.runs());
-    let pieces = Assignment::new(&to, &from, 1, None);
+    let pieces = Assignment::new(&to, &from, Conversion::None, None);
     let copy = Transfer { source: &source, pieces: &pieces, conversion: Conversion::None, at: 0 };
     execute::run(&[copy], &StridedSink::new(&patch, &to), threads, &Progress::default()).unwrap();
     patch.finish(false).unwrap();
@@ -157,7 +157,7 @@ proptest! {
             let half = View::new(&place.layout(), &selection).unwrap();
             let source = Bytes { data: slice(&half, file.clone()), limit: None };
             let (to, from) = Runs::pair_in_memory_order(half.runs(), half.dense(0).runs());
-            let pieces = Assignment::new(&to, &from, 1, None);
+            let pieces = Assignment::new(&to, &from, Conversion::None, None);
             let conversion = Conversion::None;
             let transfer = Transfer { source: &source, pieces: &pieces, conversion, at: 0 };
             let target = StridedSink::new(&sink, &to);
@@ -244,7 +244,7 @@ proptest! {
         let tensor = Indices { dtype: &i64s, shape: &index_place.shape, order: index_order, offset: 5 };
         let out_of_range = if skip { OutOfRange::Drop } else { OutOfRange::Error };
         let scatter =
-            Scatter::new(&place.layout(), &tensor, &values.layout(), out_of_range, 1).unwrap();
+            Scatter::new(&place.layout(), &tensor, &values.layout(), out_of_range, Conversion::None).unwrap();
         let (kept, patch) = patched(&file);
         let (source, indices) =
             (Bytes { data: value_file, limit: None }, Bytes { data: indices, limit: None });

@@ -1,0 +1,222 @@
+//! The loops over elements: one for each pair of real types, and what complex numbers need besides.
+
+use half::slice::HalfFloatSliceExt;
+
+use super::number::{
+    BF16, Bool, Exact, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, F16, Number,
+};
+use crate::dtype::Scalar;
+
+/// A loop over little-endian elements.
+type Kernel = fn(&[u8], &mut [u8]);
+
+/// Cast little-endian elements; `input` is used up.
+pub(super) fn run(from: Scalar, to: Scalar, input: &mut [u8], output: &mut [u8]) {
+    match (part(from), part(to)) {
+        (Some(_), None) if to == Scalar::Bool => truth(from, input, output),
+        (Some(ours), None) => {
+            let count = keep_real(ours, input);
+            real(ours, to)(&input[..count], output);
+        }
+        (None, Some(theirs)) => {
+            let half = output.len() / 2;
+            real(from, theirs)(input, &mut output[half..]);
+            add_imaginary(theirs, output);
+        }
+        // the parts of complex numbers are as many real ones
+        (ours, theirs) => real(ours.unwrap_or(from), theirs.unwrap_or(to))(input, output),
+    }
+}
+
+/// The type of the parts of a complex number.
+pub(super) const fn part(scalar: Scalar) -> Option<Scalar> {
+    match scalar {
+        Scalar::C64 => Some(Scalar::F32),
+        Scalar::C128 => Some(Scalar::F64),
+        _ => None,
+    }
+}
+
+/// Move the real parts together; how many bytes they take.
+fn keep_real(part: Scalar, elements: &mut [u8]) -> usize {
+    fn keep<const N: usize>(elements: &mut [u8]) -> usize {
+        let parts = elements.as_chunks_mut::<N>().0;
+        for at in 0..parts.len() / 2 {
+            parts[at] = parts[2 * at];
+        }
+        parts.len() / 2 * N
+    }
+    match part {
+        Scalar::F32 => keep::<4>(elements),
+        _ => keep::<8>(elements),
+    }
+}
+
+/// Spread the real parts in the second half of `elements`, each with an imaginary part of 0.
+fn add_imaginary(part: Scalar, elements: &mut [u8]) {
+    fn add<const N: usize>(elements: &mut [u8]) {
+        let parts = elements.as_chunks_mut::<N>().0;
+        let count = parts.len() / 2;
+        for at in 0..count {
+            parts[2 * at] = parts[count + at];
+            parts[2 * at + 1] = [0; N];
+        }
+    }
+    match part {
+        Scalar::F32 => add::<4>(elements),
+        _ => add::<8>(elements),
+    }
+}
+
+/// Whether a complex number is not 0.
+fn truth(from: Scalar, input: &[u8], output: &mut [u8]) {
+    fn any<T: Number>(input: &[u8], output: &mut [u8]) {
+        let (elements, _) = T::items(input).as_chunks::<2>();
+        for (truth, parts) in output.iter_mut().zip(elements) {
+            let [real, imaginary] = parts.map(|part| T::read(part).exact().nearest::<Bool>());
+            *truth = real.write()[0] | imaginary.write()[0];
+        }
+    }
+    match from {
+        Scalar::C64 => any::<f32>(input, output),
+        _ => any::<f64>(input, output),
+    }
+}
+
+/// Call a generic function with the type of a real scalar of whole bytes; others are copied.
+macro_rules! with_type {
+    ($scalar:expr, $type:ident => $value:expr) => {
+        match $scalar {
+            Scalar::Bool => {
+                type $type = Bool;
+                $value
+            }
+            Scalar::I8 => {
+                type $type = i8;
+                $value
+            }
+            Scalar::I16 => {
+                type $type = i16;
+                $value
+            }
+            Scalar::I32 => {
+                type $type = i32;
+                $value
+            }
+            Scalar::I64 => {
+                type $type = i64;
+                $value
+            }
+            Scalar::U8 => {
+                type $type = u8;
+                $value
+            }
+            Scalar::U16 => {
+                type $type = u16;
+                $value
+            }
+            Scalar::U32 => {
+                type $type = u32;
+                $value
+            }
+            Scalar::U64 => {
+                type $type = u64;
+                $value
+            }
+            Scalar::F16 => {
+                type $type = F16;
+                $value
+            }
+            Scalar::F32 => {
+                type $type = f32;
+                $value
+            }
+            Scalar::F64 => {
+                type $type = f64;
+                $value
+            }
+            Scalar::BF16 => {
+                type $type = BF16;
+                $value
+            }
+            Scalar::F8E4M3 => {
+                type $type = F8E4M3;
+                $value
+            }
+            Scalar::F8E5M2 => {
+                type $type = F8E5M2;
+                $value
+            }
+            Scalar::F8E8M0 => {
+                type $type = F8E8M0;
+                $value
+            }
+            Scalar::F8E4M3Fnuz => {
+                type $type = F8E4M3Fnuz;
+                $value
+            }
+            Scalar::F8E5M2Fnuz => {
+                type $type = F8E5M2Fnuz;
+                $value
+            }
+            // no part of a cast
+            Scalar::C64 | Scalar::C128 | Scalar::F6E2M3 | Scalar::F6E3M2 | Scalar::F4 => copy,
+        }
+    };
+}
+
+/// The loop for two real types.
+fn real(from: Scalar, to: Scalar) -> Kernel {
+    match (from, to) {
+        _ if from == to && from != Scalar::Bool => copy,
+        (Scalar::F32, Scalar::F16) => f32_to_f16,
+        (Scalar::F16, Scalar::F32) => f16_to_f32,
+        _ => with_type!(from, From => real_from::<From>(to)),
+    }
+}
+
+fn real_from<A: Number>(to: Scalar) -> Kernel {
+    with_type!(to, To => convert::<A, To>)
+}
+
+fn convert<A: Number, B: Number>(input: &[u8], output: &mut [u8]) {
+    for (to, from) in B::items_mut(output).iter_mut().zip(A::items(input)) {
+        *to = A::read(*from).exact().nearest::<B>().write();
+    }
+}
+
+fn copy(input: &[u8], output: &mut [u8]) {
+    let len = input.len().min(output.len());
+    output[..len].copy_from_slice(&input[..len]);
+}
+
+/// Elements that are converted together by the processor's own instructions.
+const BLOCK: usize = 256;
+
+fn f32_to_f16(input: &[u8], output: &mut [u8]) {
+    let (mut wide, mut narrow) = ([0f32; BLOCK], [half::f16::ZERO; BLOCK]);
+    let blocks = f32::items(input).chunks(BLOCK).zip(F16::items_mut(output).chunks_mut(BLOCK));
+    for (from, to) in blocks {
+        for (number, bytes) in wide.iter_mut().zip(from) {
+            *number = f32::from_le_bytes(*bytes);
+        }
+        narrow[..from.len()].convert_from_f32_slice(&wide[..from.len()]);
+        for (bytes, number) in to.iter_mut().zip(&narrow) {
+            *bytes = number.to_le_bytes();
+        }
+    }
+}
+
+fn f16_to_f32(input: &[u8], output: &mut [u8]) {
+    let (mut wide, mut narrow) = ([0f32; BLOCK], [half::f16::ZERO; BLOCK]);
+    let blocks = F16::items(input).chunks(BLOCK).zip(f32::items_mut(output).chunks_mut(BLOCK));
+    for (from, to) in blocks {
+        for (number, bytes) in narrow.iter_mut().zip(from) {
+            *number = half::f16::from_le_bytes(*bytes);
+        }
+        narrow[..from.len()].convert_to_f32_slice(&mut wide[..from.len()]);
+        for (bytes, number) in to.iter_mut().zip(&wide) {
+            *bytes = number.to_le_bytes();
+        }
+    }
+}

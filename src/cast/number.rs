@@ -1,0 +1,256 @@
+//! Number types: how each is stored, the exact value of a number, and the nearest number to one.
+//!
+//! The exact value is kept in one of four types: `f32` or `f64` for floats, `i64` or `u64` for
+//! integers. So a type says how it is made from those four, and not from every other type.
+
+use super::float_format::FloatFormat;
+use crate::dtype::Scalar;
+
+/// A number type of whole bytes, little-endian.
+pub(super) trait Number: Copy {
+    /// Its bytes.
+    type Bytes: Copy;
+    /// A type that holds every one of its numbers.
+    type Exact: Exact;
+
+    fn items(bytes: &[u8]) -> &[Self::Bytes];
+    fn items_mut(bytes: &mut [u8]) -> &mut [Self::Bytes];
+    fn read(bytes: Self::Bytes) -> Self;
+    fn write(self) -> Self::Bytes;
+
+    fn exact(self) -> Self::Exact;
+    fn of_f32(value: f32) -> Self;
+    fn of_f64(value: f64) -> Self;
+    fn of_i64(value: i64) -> Self;
+    fn of_u64(value: u64) -> Self;
+}
+
+/// An exact value.
+pub(super) trait Exact: Copy {
+    /// The nearest number of a type.
+    fn nearest<T: Number>(self) -> T;
+}
+
+macro_rules! exact {
+    ($($type:ty: $of:ident),*) => {$(
+        impl Exact for $type {
+            #[inline(always)]
+            fn nearest<T: Number>(self) -> T {
+                T::$of(self)
+            }
+        }
+    )*};
+}
+
+exact!(f32: of_f32, f64: of_f64, i64: of_i64, u64: of_u64);
+
+/// How the bytes of a type are read and written.
+macro_rules! stored {
+    ($bits:ty, $bytes:ident => $from:expr, $self:ident => $to:expr) => {
+        type Bytes = [u8; size_of::<$bits>()];
+
+        #[inline(always)]
+        fn items(bytes: &[u8]) -> &[Self::Bytes] {
+            bytes.as_chunks().0
+        }
+
+        #[inline(always)]
+        fn items_mut(bytes: &mut [u8]) -> &mut [Self::Bytes] {
+            bytes.as_chunks_mut().0
+        }
+
+        #[inline(always)]
+        fn read(bytes: Self::Bytes) -> Self {
+            let $bytes = <$bits>::from_le_bytes(bytes);
+            $from
+        }
+
+        #[inline(always)]
+        fn write($self) -> Self::Bytes {
+            let bits: $bits = $to;
+            bits.to_le_bytes()
+        }
+    };
+}
+
+/// Types of Rust, whose `as` drops high bits from integer to integer, saturates from float to
+/// integer, and rounds to the nearest float.
+macro_rules! primitives {
+    ($($type:ty: $exact:ty),*) => {$(
+        impl Number for $type {
+            type Exact = $exact;
+
+            stored!($type, value => value, self => self);
+
+            #[inline(always)]
+            fn exact(self) -> $exact {
+                self as $exact
+            }
+
+            #[inline(always)]
+            fn of_f32(value: f32) -> Self {
+                value as $type
+            }
+
+            #[inline(always)]
+            fn of_f64(value: f64) -> Self {
+                value as $type
+            }
+
+            #[inline(always)]
+            fn of_i64(value: i64) -> Self {
+                value as $type
+            }
+
+            #[inline(always)]
+            fn of_u64(value: u64) -> Self {
+                value as $type
+            }
+        }
+    )*};
+}
+
+primitives!(
+    i8: i64, i16: i64, i32: i64, i64: i64, u8: u64, u16: u64, u32: u64, u64: u64, f32: f32, f64: f64
+);
+
+/// A boolean: a byte that is 0 or not.
+#[derive(Clone, Copy)]
+pub(super) struct Bool(bool);
+
+impl Number for Bool {
+    type Exact = u64;
+
+    stored!(u8, byte => Bool(byte != 0), self => u8::from(self.0));
+
+    #[inline(always)]
+    fn exact(self) -> u64 {
+        u64::from(self.0)
+    }
+
+    #[inline(always)]
+    fn of_f32(value: f32) -> Self {
+        Bool(value != 0.0)
+    }
+
+    #[inline(always)]
+    fn of_f64(value: f64) -> Self {
+        Bool(value != 0.0)
+    }
+
+    #[inline(always)]
+    fn of_i64(value: i64) -> Self {
+        Bool(value != 0)
+    }
+
+    #[inline(always)]
+    fn of_u64(value: u64) -> Self {
+        Bool(value != 0)
+    }
+}
+
+/// The last bits of a magnitude past 53 bits, as one bit that is set if any of them is: a float64
+/// that rounds to any float of at most 51 bits as the integer itself does.
+#[inline(always)]
+fn rounded_to_odd(magnitude: u64) -> f64 {
+    const DROPPED: u64 = (1 << 11) - 1;
+    let sticky = u64::from(magnitude & DROPPED != 0) << 11;
+    let kept = if magnitude >> 53 == 0 { magnitude } else { (magnitude & !DROPPED) | sticky };
+    kept as f64
+}
+
+/// The exact value of a float16 as float32.
+#[inline(always)]
+fn widen_f16(bits: u16) -> f32 {
+    // the exponent moves to its new place, a multiplication corrects its bias, subnormals included
+    let magnitude = u32::from(bits & 0x7fff) << 13;
+    let is_special = bits & 0x7c00 == 0x7c00;
+    let scaled = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
+    let special = f32::from_bits(magnitude | 0x7f80_0000);
+    let value = if is_special { special } else { scaled };
+    f32::from_bits(value.to_bits() | (u32::from(bits & 0x8000) << 16))
+}
+
+/// The nearest bfloat16 of a float32.
+#[inline(always)]
+fn narrow_bf16(value: f32) -> u32 {
+    let bits = value.to_bits();
+    let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+    if value.is_nan() { bits >> 16 | 0x40 } else { rounded }
+}
+
+/// Floats of 8 and 16 bits, as their codes.
+macro_rules! small_floats {
+    ($($name:ident($bits:ty): $scalar:ident, $decode:expr, $of_f32:expr;)*) => {$(
+        #[derive(Clone, Copy)]
+        pub(super) struct $name($bits);
+
+        impl $name {
+            const FORMAT: FloatFormat = match FloatFormat::of(Scalar::$scalar) {
+                Some(format) => format,
+                None => unreachable!(),
+            };
+        }
+
+        impl Number for $name {
+            type Exact = f32;
+
+            stored!($bits, code => $name(code), self => self.0);
+
+            #[inline(always)]
+            fn exact(self) -> f32 {
+                $decode(self.0)
+            }
+
+            #[inline(always)]
+            fn of_f32(value: f32) -> Self {
+                $name($of_f32(value) as $bits)
+            }
+
+            #[inline(always)]
+            fn of_f64(value: f64) -> Self {
+                $name(Self::FORMAT.encode(value) as $bits)
+            }
+
+            #[inline(always)]
+            fn of_i64(value: i64) -> Self {
+                let magnitude = rounded_to_odd(value.unsigned_abs());
+                Self::of_f64(if value < 0 { -magnitude } else { magnitude })
+            }
+
+            #[inline(always)]
+            fn of_u64(value: u64) -> Self {
+                Self::of_f64(rounded_to_odd(value))
+            }
+        }
+    )*};
+}
+
+/// The numbers of all codes of a float of 8 bits.
+const fn table(format: FloatFormat) -> [f32; 256] {
+    let (mut table, mut code) = ([0.0; 256], 0);
+    while code < 256 {
+        table[code] = format.decode(code as u32);
+        code += 1;
+    }
+    table
+}
+
+macro_rules! decoded {
+    ($name:ident) => {
+        |code: u8| {
+            static NUMBERS: [f32; 256] = table($name::FORMAT);
+            NUMBERS[usize::from(code)]
+        }
+    };
+}
+
+small_floats! {
+    F16(u16): F16, widen_f16, |value| F16::FORMAT.encode_f32(value);
+    BF16(u16): BF16, |code: u16| f32::from_bits(u32::from(code) << 16), narrow_bf16;
+    F8E4M3(u8): F8E4M3, decoded!(F8E4M3), |value| F8E4M3::FORMAT.encode_f32(value);
+    F8E5M2(u8): F8E5M2, decoded!(F8E5M2), |value| F8E5M2::FORMAT.encode_f32(value);
+    F8E4M3Fnuz(u8): F8E4M3Fnuz, decoded!(F8E4M3Fnuz), |value| F8E4M3Fnuz::FORMAT.encode_f32(value);
+    F8E5M2Fnuz(u8): F8E5M2Fnuz, decoded!(F8E5M2Fnuz), |value| F8E5M2Fnuz::FORMAT.encode_f32(value);
+    F8E8M0(u8): F8E8M0, decoded!(F8E8M0), |value: f32| F8E8M0::FORMAT.encode(f64::from(value));
+}

@@ -1,0 +1,122 @@
+//! Which casts a rule allows: np.can_cast, and its like for the floats that NumPy lacks.
+
+use super::float_format::FloatFormat;
+use super::kernels::part;
+use crate::dtype::Scalar;
+
+/// A rule for casts, as NumPy has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Casting {
+    /// Only casts that keep every value (and, as in NumPy, from integers of 64 bits to float64).
+    Safe,
+    /// Those, and casts within a kind or to a wider kind: float64 to float32, int64 to float16.
+    #[default]
+    SameKind,
+    /// Every cast.
+    Unsafe,
+}
+
+/// Whether a rule allows a cast (np.can_cast). Between floats of which one is no type of NumPy, and
+/// from integers to those, `Safe` means that every value is kept.
+pub fn can_cast(from: Scalar, to: Scalar, casting: Casting) -> bool {
+    match casting {
+        Casting::Unsafe => true,
+        Casting::SameKind => kind(from) <= kind(to) || is_safe(from, to),
+        Casting::Safe => is_safe(from, to),
+    }
+}
+
+/// The kinds in NumPy's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Bool,
+    Unsigned,
+    Signed,
+    Float,
+    Complex,
+}
+
+const fn kind(scalar: Scalar) -> Kind {
+    match scalar {
+        Scalar::Bool => Kind::Bool,
+        Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => Kind::Unsigned,
+        Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => Kind::Signed,
+        Scalar::C64 | Scalar::C128 => Kind::Complex,
+        _ => Kind::Float,
+    }
+}
+
+fn is_safe(from: Scalar, to: Scalar) -> bool {
+    let numpys = |scalar: Scalar| scalar.type_string().is_some();
+    match (kind(from), kind(to)) {
+        _ if from == to => true,
+        (_, Kind::Complex) if kind(from) != Kind::Complex => {
+            part(to).is_some_and(|part| is_safe(from, part))
+        }
+        (Kind::Float, Kind::Float) => keeps_floats(from, to),
+        (ours, Kind::Float) if !numpys(to) => keeps_integers(ours, from, to),
+        (Kind::Bool, _) => true,
+        (ours, theirs) if ours == theirs => from.bits() <= to.bits(),
+        (Kind::Unsigned, Kind::Signed) => from.bits() < to.bits(),
+        // as many bytes do for 64 bits alone
+        (Kind::Unsigned | Kind::Signed, Kind::Float) => from.bits() < to.bits() || to.bits() == 64,
+        _ => false,
+    }
+}
+
+/// The mantissa, exponents and specials of any float type of whole bytes.
+struct Range {
+    mantissa: u32,
+    least: i32,
+    top: i32,
+    has_infinity: bool,
+    has_sign: bool,
+    /// The greatest number has all bits of the mantissa set but the last.
+    is_short: bool,
+}
+
+fn range(scalar: Scalar) -> Option<Range> {
+    let wide = |mantissa, top: i32| Range {
+        mantissa,
+        least: 1 - top,
+        top,
+        has_infinity: true,
+        has_sign: true,
+        is_short: false,
+    };
+    match scalar {
+        Scalar::F32 => Some(wide(23, 127)),
+        Scalar::F64 => Some(wide(52, 1023)),
+        _ => FloatFormat::of(scalar).map(|format| Range {
+            mantissa: format.mantissa,
+            least: format.least,
+            top: format.top,
+            has_infinity: format.infinity.is_some(),
+            has_sign: format.sign.is_some(),
+            is_short: scalar == Scalar::F8E4M3,
+        }),
+    }
+}
+
+/// Whether every number of a float type is one of another.
+fn keeps_floats(from: Scalar, to: Scalar) -> bool {
+    let (Some(from), Some(to)) = (range(from), range(to)) else { return false };
+    let reaches = to.top > from.top || (to.top == from.top && (from.is_short || !to.is_short));
+    // the type without a sign has no 0 either
+    from.mantissa <= to.mantissa
+        && to.least - to.mantissa as i32 <= from.least - from.mantissa as i32
+        && reaches
+        && (to.has_infinity || !from.has_infinity)
+        && (to.has_sign || !from.has_sign)
+}
+
+/// Whether every number of an integer type, or booleans, is one of a float type of 8 or 16 bits.
+fn keeps_integers(kind: Kind, from: Scalar, to: Scalar) -> bool {
+    let Some(to) = range(to).filter(|to| to.has_sign) else { return false };
+    let bits = match kind {
+        Kind::Bool => 1,
+        Kind::Signed => from.bits() - 1,
+        _ => from.bits(),
+    };
+    bits <= u64::from(to.mantissa) + 1 && bits as i32 <= to.top
+}

@@ -1,0 +1,77 @@
+//! From the arguments of a cast to what becomes of which dtype.
+
+use tslice::cast::{CastError, Casting};
+use tslice::container::{Casts, Cause, ContainerError};
+use tslice::dtype::{DType, NpyType, Scalar};
+use tslice::format::npy;
+
+use crate::cli::args::CastArgs;
+use crate::cli::report::Failure;
+
+/// Understand the arguments.
+pub(super) fn parse(args: &CastArgs) -> Result<Casts, Failure> {
+    let mut rules: Vec<(Option<Scalar>, DType)> = Vec::with_capacity(args.cast.len());
+    for text in &args.cast {
+        let (from, to) = match text.split_once(':') {
+            Some((from, to)) => (Some(scalar(text, from)?.0), scalar(text, to)?.1),
+            None => (None, scalar(text, text)?.1),
+        };
+        if rules.iter().any(|(other, _)| *other == from) {
+            let twice = match from {
+                Some(from) => format!("--cast {text}: {} has a --cast already", from.name()),
+                None => format!("--cast {text}: there is one for all dtypes already"),
+            };
+            return Err(Failure::usage(twice));
+        }
+        rules.push((from, to));
+    }
+    Ok(Casts::new(rules, args.casting.unwrap_or_default().into()))
+}
+
+/// A number type, and the dtype with its byte order.
+fn scalar(whole: &str, name: &str) -> Result<(Scalar, DType), Failure> {
+    let failed =
+        |error: &dyn std::fmt::Display| Failure::usage(format_args!("--cast {whole}: {error}"));
+    let dtype = npy::parse_dtype(name.trim()).map_err(|error| failed(&error))?;
+    match dtype {
+        DType::Scalar(scalar, _) => Ok((scalar, dtype)),
+        DType::Npy(_) => Err(failed(&CastError::NotNumbers(dtype))),
+    }
+}
+
+/// Refuse a `--cast FROM:TO` that is for no tensor.
+pub(super) fn refuse_unused<'a>(
+    casts: &Casts,
+    dtypes: impl Iterator<Item = &'a DType> + Clone,
+) -> Result<(), Failure> {
+    match casts.without_use(dtypes) {
+        Some(from) => {
+            let from = from.name();
+            Err(Failure::new(format_args!("--cast {from}:... has no effect: no tensor is {from}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The error of a job, with the flag that would allow the cast that it refuses.
+pub(super) fn advised(error: ContainerError) -> Failure {
+    match error.cause.as_ref() {
+        Cause::Cast(error) => failed(error),
+        _ => error.into(),
+    }
+}
+
+/// A cast that cannot be done, with the flag that would allow it.
+pub(super) fn failed(error: &CastError) -> Failure {
+    let failure = Failure::new(format_args!("--cast: {error}"));
+    match error {
+        CastError::Refused { casting: Casting::Safe, .. } => {
+            failure.hint("without --casting safe, casts within a kind are allowed")
+        }
+        CastError::Refused { .. } => failure.hint("--casting unsafe allows every cast"),
+        CastError::NotNumbers(DType::Npy(NpyType { descr, .. })) if descr.contains('V') => {
+            failure.hint("--dtype says what the bytes of a void type mean: --dtype bfloat16")
+        }
+        CastError::NotNumbers(_) | CastError::PartsOfBytes(_) => failure,
+    }
+}

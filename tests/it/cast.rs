@@ -1,0 +1,100 @@
+//! `--cast`, through the program and through the library.
+
+use std::fs;
+use std::path::Path;
+
+use tslice::cast::Casting;
+use tslice::dtype::{DType, Endian, Scalar};
+use tslice::format::npy;
+use tslice::shape::Order;
+
+use crate::inputs::write_safetensors;
+use crate::program::tslice;
+
+/// A `.npy` of float32 numbers in big-endian order.
+fn write_floats(path: &Path, shape: &[u64], numbers: &[f32]) {
+    let mut file = npy::header(&DType::Scalar(Scalar::F32, Endian::Big), shape, Order::C).unwrap();
+    file.extend(numbers.iter().flat_map(|number| number.to_be_bytes()));
+    fs::write(path, file).unwrap();
+}
+
+/// The bytes are those that NumPy's astype gives, but for 1e10 and NaN, which it leaves open.
+#[test]
+fn floats_become_what_they_are_cast_to() {
+    let dir = tempfile::tempdir().unwrap();
+    write_floats(&dir.path().join("a.npy"), &[2, 3], &[1.5, -2.75, 300.0, 1e10, f32::NAN, -0.0]);
+    for (to, rule, expected) in [
+        ("bfloat16", "same-kind", &[0xc0, 0x3f, 0x30, 0xc0, 0x96, 0x43, 0x15, 0x50][..]),
+        (">f2", "same-kind", &[0x3e, 0x00, 0xc1, 0x80, 0x5c, 0xb0, 0x7c, 0x00]),
+        ("float8_e4m3fn", "same-kind", &[0x3c, 0xc3, 0x79, 0x7f]),
+        ("uint8", "unsafe", &[1, 0, 255, 255, 0, 0]),
+        (">i2", "unsafe", &[0, 1, 255, 254, 1, 44, 127, 255, 0, 0, 0, 0]),
+        ("bool", "unsafe", &[1, 1, 1, 1, 1, 0]),
+        ("complex64", "safe", &[0, 0, 192, 63, 0, 0, 0, 0]),
+    ] {
+        let args = ["a.npy", "--cast", to, "--casting", rule, "-o", "out.bin", "-f"];
+        tslice(dir.path(), &args).assert().success().stderr("");
+        let found = fs::read(dir.path().join("out.bin")).unwrap();
+        assert_eq!(found[..expected.len()], *expected, "{to}");
+    }
+}
+
+#[test]
+fn a_checkpoint_is_converted_but_for_what_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let json = concat!(
+        r#"{"norm":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"#,
+        r#""a":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},"#,
+        r#""steps":{"dtype":"I64","shape":[],"data_offsets":[12,20]}}"#
+    );
+    let data: Vec<u8> = [1.0f32, 2.0, 3.0].iter().flat_map(|number| number.to_le_bytes()).collect();
+    write_safetensors(&dir.path().join("m.safetensors"), json, &[&data[..], &[7; 8]].concat());
+    let args = ["m.safetensors", "-t", "a", "-t", "steps", "--keep-rest"];
+    let args = [&args[..], &["--cast", "float32:bfloat16", "-o", "out.safetensors"]].concat();
+    tslice(dir.path(), &args).assert().success().stderr("");
+    let file = fs::read(dir.path().join("out.safetensors")).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&file).unwrap();
+    assert_eq!(file.tensor("norm").unwrap().data(), &data[..4]);
+    assert_eq!(file.tensor("a").unwrap().dtype(), safetensors::Dtype::BF16);
+    assert_eq!(file.tensor("a").unwrap().data(), [0, 0x40, 0x40, 0x40]);
+    assert_eq!(file.tensor("steps").unwrap().data(), [7; 8]);
+}
+
+#[test]
+fn values_are_cast_to_the_dtype_of_the_target() {
+    let dir = tempfile::tempdir().unwrap();
+    write_floats(&dir.path().join("a.npy"), &[2], &[1.5, -2.0]);
+    let mut target =
+        npy::header(&DType::Scalar(Scalar::F64, Endian::Little), &[4], Order::C).unwrap();
+    target.extend([0; 32]);
+    fs::write(dir.path().join("t.npy"), &target).unwrap();
+    let args =
+        ["assign", "t.npy", "[3:1:-1]", "--value", "a.npy", "--cast", "float64", "--in-place"];
+    tslice(dir.path(), &args).assert().success().stderr("");
+    let args = ["scatter", "t.npy", "--indices", "[[0], [1]]", "--values", "a.npy"];
+    let args = [&args[..], &["--cast", "float32:float64", "--in-place"]].concat();
+    tslice(dir.path(), &args).assert().success().stderr("");
+    let numbers = tslice::open(dir.path().join("t.npy")).unwrap().only().unwrap().all().unwrap();
+    assert_eq!(numbers.read::<f64>().unwrap(), [1.5, -2.0, -2.0, 1.5]);
+    // the value is not what the target holds after the cast either
+    let args = ["assign", "t.npy", "[:2]", "--value", "a.npy", "--cast", "float16", "--in-place"];
+    let told = "tslice: a.npy: the value has dtype float16, the target has float64\n";
+    tslice(dir.path(), &args).assert().code(1).stderr(told);
+}
+
+#[test]
+fn slices_are_read_as_another_dtype() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.npy");
+    write_floats(&path, &[3], &[1.9, -2.9, 1e10]);
+    let slice = tslice::open(&path).unwrap().only().unwrap().all().unwrap();
+    let int = DType::Scalar(Scalar::I32, Endian::Little);
+    assert!(slice.cast(&int, Casting::SameKind).is_err());
+    let cast = slice.cast(&int, Casting::Unsafe).unwrap();
+    assert_eq!(cast.dtype(), &int);
+    assert_eq!(cast.read::<i32>().unwrap(), [1, -2, i32::MAX]);
+    let wide = slice.cast(&DType::Scalar(Scalar::F64, Endian::Big), Casting::Safe).unwrap();
+    assert_eq!(wide.read::<f64>().unwrap(), [f64::from(1.9f32), f64::from(-2.9f32), 1e10]);
+    let same = slice.cast(&DType::Scalar(Scalar::F32, Endian::Little), Casting::Safe).unwrap();
+    assert_eq!(same.read::<f32>().unwrap(), [1.9, -2.9, 1e10]);
+}

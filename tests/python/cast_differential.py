@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""Differential test: `--cast` against NumPy's astype with ml_dtypes.
+
+    python tests/python/cast_differential.py --bin target/debug/tslice --values 20000 --seed 1
+
+Casts of every pair of dtypes: all values of 8 and 16 bits, and as many random bit patterns of the
+others, with those near which rounding and overflow change; compared bit by bit, NaN payloads aside.
+Then np.can_cast for every pair and rule, and random casts with an index, an order, a pipe, a gather,
+an assignment or a scatter. Needs Python 3.10, NumPy 2, ml_dtypes.
+"""
+
+import io
+import itertools
+import os
+import random
+import sys
+import tempfile
+
+import numpy as np
+
+import cast_reference as reference
+import harness
+from formats import read_safetensors, safetensors_file
+from harness import Tally
+
+NAMES = reference.NATIVE + reference.ML
+CODES = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "int64": "I64",
+         "float8_e5m2": "F8_E5M2", "float64": "F64", "uint8": "U8"}
+
+
+def numbers(rng, name, count):
+    """Numbers of a type: all of them, or many."""
+    dtype = reference.dtype_of(name)
+    size = dtype.itemsize
+    if name == "bool":
+        return np.array([False, True] * 40)
+    if size <= 2:
+        return np.arange(256**size, dtype=f"u{size}").view(dtype)
+    if name.startswith("complex"):
+        part = numbers(rng, "float32" if size == 8 else "float64", count)
+        return np.stack([part, np.roll(part, 7)], -1).reshape(-1).view(dtype)
+    patterns = np.frombuffer(rng.randbytes(count * size), f"u{size}")
+    if dtype.kind in "iu":
+        # also integers of fewer bits, and those beside powers of two
+        fewer = patterns >> np.array(rng.choices(range(size * 8), k=count), patterns.dtype)
+        near = [(1 << bits) + off for bits in range(size * 8) for off in (-1, 0, 1)]
+        near = np.array([n % (1 << size * 8) for n in near], f"u{size}")
+        return np.concatenate([patterns, fewer, near, -near]).view(dtype)
+    # also numbers of usual size, and those at and beside the ties of smaller types
+    usual = np.array([rng.gauss(0, 1) * 2.0 ** rng.randint(-30, 30) for _ in range(count)], dtype)
+    ties = []
+    for bits, _ in itertools.product((1, 2, 3, 7, 10, 23), range(count // 20)):
+        mantissa = rng.randrange(1 << bits, 2 << bits) + 0.5
+        ties.append(rng.choice([-1, 1]) * mantissa * 2.0 ** rng.randint(-150, 130))
+    with np.errstate(all="ignore"):
+        ties = np.array(ties, dtype)
+    beside = [np.nextafter(ties, dtype.type(end)) for end in (-np.inf, np.inf)]
+    ends = [0.0, -0.0, np.inf, -np.inf, np.nan, 448, 464, 480, 240, 57344, 61440, 65504, 65519, 65520, 2.0**-127,
+            2.0**-128, 2.0**-126, 127, 128, 255, 256, 2.0**31, 2.0**32, 2.0**63, 2.0**64, -2.0**63, -1, 0.5, 1.5]
+    return np.concatenate([patterns.view(dtype), usual, ties, *beside, np.array(ends, dtype)])
+
+
+def spelled(rng, name):
+    """A dtype with a byte order, as --dtype and --cast take it."""
+    dtype = reference.dtype_of(name)
+    if name in reference.NATIVE and dtype.itemsize > 1 and rng.random() < 0.5:
+        return dtype.newbyteorder(">").str, dtype.newbyteorder(">")
+    return name, dtype
+
+
+def check_pair(tally, rng, values, name, to):
+    ours, stored = spelled(rng, name)
+    theirs, target = spelled(rng, to)
+    with open("in.bin", "wb") as file:
+        file.write(values.astype(stored).tobytes() if name in reference.NATIVE else values.tobytes())
+    run = harness.tslice("in.bin", "--dtype", ours, "--cast", theirs, "--casting", "unsafe", "-o", "out.bin", "-f")
+    title = f"{ours} to {theirs}"
+    if run.returncode or run.stderr:
+        tally.check(title, False, f"status {run.returncode}, {run.stderr.decode()!r}")
+        return
+    found = np.fromfile("out.bin", f"V{target.itemsize}").view(target)
+    if to in reference.NATIVE:
+        found = found.astype(reference.dtype_of(to))
+    expected = reference.cast(values, reference.dtype_of(to))
+    if found.shape != expected.shape:
+        tally.check(title, False, f"{found.shape} for {expected.shape}")
+        return
+    wrong = reference.same_bits(found, expected)
+    places = wrong[:3] // (2 if reference.dtype_of(to).kind == "c" else 1)
+    shown = [f"{values[at]!r} gives {found[at]!r}, not {expected[at]!r}" for at in places]
+    tally.check(title, not len(wrong), f"{len(wrong)} of {len(values)} differ: " + "; ".join(shown))
+
+
+def check_pairs(tally, options):
+    for name in NAMES:
+        rng = random.Random(f"{options.seed} {name}")
+        values = numbers(rng, name, options.values)
+        for to in NAMES:
+            check_pair(tally, rng, values, name, to)
+
+
+KINDS = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
+
+
+def allowed(name, to, rule):
+    """np.can_cast; between ml_dtypes' types and others, whether all values are kept."""
+    ours, theirs = reference.dtype_of(name), reference.dtype_of(to)
+    kind = lambda name, dtype: 3 if name in reference.ML else KINDS[dtype.kind]
+    if rule == "unsafe":
+        return True
+    if name in reference.NATIVE and to in reference.NATIVE:
+        return np.can_cast(ours, theirs, rule)
+    if rule == "same_kind":
+        return kind(name, ours) <= kind(to, theirs)
+    if name == to:
+        return True
+    if kind(name, ours) > kind(to, theirs) or ours.itemsize > 2:
+        return False
+    values = numbers(random.Random(0), name, 0)
+    with np.errstate(all="ignore"):
+        values = values[~np.isnan(values.astype(np.float64))]
+        kept = reference.cast(values, theirs)
+        if theirs.kind == "c":
+            kept = kept.real
+        exact, kept = values.astype(np.float64), kept.astype(np.float64)
+    return bool(np.all((exact == kept) & (np.signbit(exact) == np.signbit(kept))))
+
+
+def check_rules(tally, options):
+    for name, to, rule in itertools.product(NAMES, NAMES, ("safe", "same_kind", "unsafe")):
+        with open("in.bin", "wb") as file:
+            file.write(bytes(64))
+        run = harness.tslice("in.bin", "--dtype", name, "--cast", to, "--casting", rule.replace("_", "-"), "-n",
+                             "-o", "none.bin")
+        expected = 0 if allowed(name, to, rule) else 1
+        tally.check(f"{name} to {to}, {rule}", run.returncode == expected,
+                    f"status {run.returncode}, not {expected}: {run.stderr.decode()!r}")
+
+
+def saved(array, order="C"):
+    out = io.BytesIO()
+    np.save(out, np.array(array, order=order))
+    return out.getvalue()
+
+
+def random_array(rng):
+    shape = [rng.choice([1, 2, 3, 7, 50]) for _ in range(rng.randint(1, 4))]
+    dtype = np.dtype(rng.choice("<>") + rng.choice(["i1", "i2", "i4", "i8", "u1", "u2", "f2", "f4", "f8", "c8"]))
+    values = np.array([rng.randint(-120, 120) for _ in range(int(np.prod(shape)))])
+    return values.astype(dtype).reshape(shape)
+
+
+def check_ways(tally, options):
+    """Casts on the way through everything else."""
+    rng = random.Random(f"ways {options.seed}")
+    for number in range(options.ways):
+        array = random_array(rng)
+        target = np.dtype(rng.choice("<>") + rng.choice(["b1", "i2", "i8", "u1", "f2", "f4", "f8", "c16"]))
+        order, out_order = rng.choice("CF"), rng.choice("CF")
+        with open("in.npy", "wb") as file:
+            file.write(saved(array, order))
+        flags = ["--cast", target.str, "--casting", "unsafe", "-j", str(rng.randint(1, 3))]
+        flags += ["--order", "F"] if out_order == "F" else []
+        flags += rng.choice([[], ["--io", "read"]])
+        way = rng.choice(["slice", "pipe", "transpose", "gather", "assign", "scatter", "list", "concat", "split"])
+        stdin, expected = {}, None
+        to = reference.dtype_of(target.newbyteorder("=").name)
+        if way == "slice":
+            run, expected = ["in.npy", "::-1", *flags], array[::-1]
+        elif way == "pipe":
+            flags = [flag for flag in flags if flag not in ("--io", "read")]
+            run, expected = ["-", "[..., ::2]", *flags], array[..., ::2]
+            stdin = {"input": saved(array, order)}
+        elif way == "transpose":
+            run, expected = ["in.npy", "-T", *flags], array.T
+        elif way == "gather":
+            rows = rng.choices(range(array.shape[0]), k=4)
+            run, expected = ["gather", "in.npy", "--axis", "0", "--indices", str(rows), *flags], array[rows]
+        elif way == "split":
+            axis, parts = rng.randrange(array.ndim), rng.randint(1, 3)
+            run = ["split", "in.npy", "--axis", str(axis), "--parts", str(parts), *flags, "-o", "part-{}.npy", "-f"]
+            done = harness.tslice(*run)
+            good = done.returncode == 0
+            for at, part in enumerate(np.array_split(reference.cast(array, to).astype(target), parts, axis)):
+                if good:
+                    with open(f"part-{at}.npy", "rb") as file:
+                        good = file.read() == saved(part, out_order)
+            tally.check(f"way {number}: {run}", good, f"{array.shape} {array.dtype}: {done.stderr.decode()!r}")
+            continue
+        elif way == "concat":
+            axis, other = rng.randrange(array.ndim), array.astype(array.dtype.newbyteorder())
+            with open("other.npy", "wb") as file:
+                file.write(saved(other, rng.choice("CF")))
+            run = ["concat", "in.npy", "other.npy", "in.npy", "--axis", str(axis), *flags]
+            expected = np.concatenate([array, array, array], axis)
+        elif way == "list":
+            rows = rng.choices(range(array.shape[-1]), k=4)
+            run, expected = ["in.npy", f"[..., {rows}]", *flags], array[..., rows]
+        else:
+            whole = np.zeros(array.shape, target)
+            whole[...] = 1
+            with open("target.npy", "wb") as file:
+                file.write(saved(whole, out_order))
+            flags = [flag for flag in flags if flag not in ("--order", "F")] + ["-o", "out.npy", "-f"]
+            changed = whole.copy()
+            if way == "assign":
+                step = rng.choice([1, 2, -1])
+                value = np.array(array[..., ::step])
+                changed[..., ::step] = reference.cast(value, to).astype(target)
+                run = ["assign", "target.npy", f"[..., ::{step}]", "--value", "value.npy", *flags]
+            else:
+                rows = rng.choices(range(array.shape[0]), k=3)
+                value = array[rows]
+                for row, one in zip(rows, value):
+                    changed[row] = reference.cast(np.array(one), to).astype(target)
+                run = ["scatter", "target.npy", "--indices", str([[row] for row in rows]), "--values", "value.npy",
+                       *flags]
+            with open("value.npy", "wb") as file:
+                file.write(saved(value, rng.choice("CF")))
+            done = harness.tslice(*run)
+            good = done.returncode == 0
+            if good:
+                with open("out.npy", "rb") as file:
+                    good = file.read() == saved(changed, out_order)
+            tally.check(f"way {number}: {run}", good, f"{array.shape} {array.dtype}: {done.stderr.decode()!r}")
+            continue
+        done = harness.tslice(*run, **stdin)
+        wanted = saved(reference.cast(expected, to).astype(target), out_order)
+        tally.check(f"way {number}: {run}", done.returncode == 0 and done.stdout == wanted,
+                    f"{array.shape} {array.dtype} {order}: status {done.returncode}, {done.stderr.decode()!r}")
+
+
+def check_checkpoint(tally, options):
+    """A checkpoint, all but its norms to bfloat16, its head to 8 bits, the steps as they are."""
+    rng = np.random.default_rng(options.seed)
+    arrays = {"embed": rng.normal(size=(500, 64)).astype(np.float32),
+              "norm": rng.normal(size=64).astype(np.float32),
+              "head": rng.normal(size=(64, 100)), "steps": np.array(7, np.int64)}
+    tensors = {name: (CODES[it.dtype.name], it.shape, it.tobytes()) for name, it in arrays.items()}
+    with open("model.safetensors", "wb") as file:
+        file.write(safetensors_file(tensors, {"format": "pt"}))
+    run = harness.tslice("model.safetensors", "-t", "embed", "-t", "head", "-t", "steps", "--keep-rest", "--cast",
+                         "float32:bfloat16", "--cast", "float64:float8_e4m3fn", "-o", "small.safetensors")
+    tally.check("a checkpoint is converted", run.returncode == 0 and not run.stderr, run.stderr.decode())
+    with open("small.safetensors", "rb") as file:
+        found, metadata = read_safetensors(file.read())
+    expected = dict(arrays, embed=reference.cast(arrays["embed"], reference.dtype_of("bfloat16")),
+                    head=reference.cast(arrays["head"], reference.dtype_of("float8_e4m3fn")))
+    for name, array in expected.items():
+        wanted = (CODES[array.dtype.name], list(array.shape), array.tobytes())
+        code, shape, data = found[name]
+        tally.check(f"tensor {name}", (code, list(shape), bytes(data)) == wanted, f"{code} {shape}")
+    tally.check("metadata", metadata == {"format": "pt"}, str(metadata))
+
+
+CHECKS = [check_checkpoint, check_rules, check_ways, check_pairs]
+
+
+def main():
+    parser = harness.parser(__doc__.split("\n")[0])
+    parser.add_argument("--values", type=int, default=20_000, help="random bit patterns of each wide dtype")
+    parser.add_argument("--ways", type=int, default=300, help="random casts on the way")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    harness.begin(options)
+    tally = Tally()
+    with tempfile.TemporaryDirectory(prefix="tslice-cast-") as folder:
+        os.chdir(folder)
+        for check in CHECKS:
+            check(tally, options)
+        os.chdir("/")
+    return tally.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
