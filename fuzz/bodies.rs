@@ -14,10 +14,10 @@ use tslice::execute::{self, Conversion, Progress, Transfer};
 use tslice::format::npz::{self, Member};
 use tslice::format::shards::{ShardIndex, ShardsError, index_json};
 use tslice::format::{Contents, Format, FormatError, Tensor, npy, read_contents, safetensors};
-use tslice::index::array::{self, IntArray};
-use tslice::index::resolve::{AxisSelection, Selection, resolve};
+use tslice::index::array;
+use tslice::index::resolve::{AxisSelection, ListPositions, Selection, resolve};
 use tslice::index::strided_slice::{StridedSlice, parse_list, parse_mask};
-use tslice::index::{IndexExpr, Item, Slice, numpy};
+use tslice::index::{Array, IndexExpr, Item, Slice, numpy};
 use tslice::permutation::Permutation;
 use tslice::plan::Plan;
 use tslice::shape::{Order, contiguous_strides};
@@ -117,7 +117,7 @@ pub(crate) fn strided_slice(data: &[u8]) {
 pub(crate) fn typed_numbers(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match array::parse(text) {
-        Ok(IntArray { shape, values }) => {
+        Ok(Array { shape, values }) => {
             assert_eq!(shape.iter().product::<u64>(), values.len() as u64);
             assert!(!shape.is_empty() && shape.len() <= 64);
         }
@@ -413,8 +413,12 @@ fn assert_selects(expr: &IndexExpr) {
                     assert!(*len == 0 || inside.contains(&i128::from(*start)), "{selected:?}");
                     assert!(*len == 0 || inside.contains(&last), "{selected:?}");
                 }
-                AxisSelection::List { axis, positions } => {
-                    assert!(positions.iter().all(|at| at < &shape[*axis]));
+                AxisSelection::List { axis, list } => {
+                    let list = &selection.lists[*list];
+                    let ListPositions::Known(positions) = &list.positions else { continue };
+                    let place = axis - list.axes.start;
+                    let tuples = positions.chunks_exact(list.axes.len());
+                    assert!(tuples.map(|tuple| tuple[place]).all(|at| at < shape[*axis]));
                 }
                 AxisSelection::NewAxis => {}
             }

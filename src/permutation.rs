@@ -99,14 +99,6 @@ impl Permutation {
         Permutation(axes)
     }
 
-    /// The order of the axes that are kept, each numbered among those alone.
-    #[must_use]
-    pub(crate) fn restricted(&self, is_kept: impl Fn(usize) -> bool) -> Permutation {
-        let kept = self.0.iter().filter(|&&axis| is_kept(axis));
-        let number = |&axis: &usize| (0..axis).filter(|&before| is_kept(before)).count();
-        Permutation(kept.map(number).collect())
-    }
-
     /// What is known of each axis, such as its length, in the new order; one of `items` for each
     /// axis.
     pub fn permute<T: Clone>(&self, items: &[T]) -> Vec<T> {
@@ -131,7 +123,5 @@ mod tests {
         let turn = Permutation::new(&[1, 2, 0], 3).unwrap();
         assert_eq!(turn.then(&turn).axes(), [2, 0, 1]);
         assert_eq!(turn.then(&turn).then(&turn), Permutation::identity(3));
-        let order = Permutation::new(&[3, 0, 2, 1], 4).unwrap();
-        assert_eq!(order.restricted(|axis| axis != 1).axes(), [2, 0, 1]);
     }
 }

@@ -90,8 +90,8 @@ impl Layout<'_> {
         i64::try_from(bits / 8).map_err(|_| ViewError::TooLarge)
     }
 
-    /// The first element of a selection and its axes, in elements. Indexed axes have gone; the axis
-    /// of a list is whole, for a gather to pick from.
+    /// The first element of a selection and its axes, in elements. Axes that integers and lists index
+    /// have gone; lists stand at their axes' first positions.
     pub(crate) fn select(&self, selection: &Selection) -> Result<(i64, Vec<Axis>), ViewError> {
         let strides = self.strides()?;
         // positions and bounds stay below the element count, so below 2^63
@@ -107,9 +107,7 @@ impl Layout<'_> {
                     let stride = if len > 1 { step * strides[axis] } else { 0 };
                     axes.push(Axis { len, stride });
                 }
-                AxisSelection::List { axis, .. } => {
-                    axes.push(Axis { len: self.shape[axis], stride: strides[axis] });
-                }
+                AxisSelection::List { .. } => {}
                 AxisSelection::NewAxis => axes.push(Axis { len: 1, stride: 0 }),
             }
         }
@@ -120,7 +118,7 @@ impl Layout<'_> {
 impl View {
     /// The view of `selection`, which must have been resolved against the layout's shape.
     ///
-    /// A list of the selection is left out: its axis appears whole, for a gather to pick from.
+    /// The axes of lists have gone: the view is what the selection takes at their first positions.
     ///
     /// # Errors
     /// [`ViewError`].

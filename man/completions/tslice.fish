@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tslice_global_optspecs
-    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims transpose= T cast= casting= t/tensor= io= dtype= shape= offset= input-order= o/output= to= f/force fsync deflate order= name= j/threads= n/dry-run q/quiet exclude= keep-rest rename= h/help V/version
+    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims outer transpose= T cast= casting= t/tensor= io= dtype= shape= offset= input-order= o/output= to= f/force fsync deflate order= name= j/threads= n/dry-run q/quiet exclude= keep-rest rename= h/help V/version
 end
 
 function __fish_tslice_needs_command
@@ -61,6 +61,7 @@ complete -c tslice -n "__fish_tslice_needs_command" -s j -l threads -d 'How many
 complete -c tslice -n "__fish_tslice_needs_command" -l exclude -d 'Leave out the tensors of this name or glob; without -t all others are chosen; may be given again' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l rename -d 'Give a tensor another name in the output; a * in OLD stands for any text, which the * in NEW carries over: \'model.layers.*=blk.*\'; may be given again' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_needs_command" -l outer -d 'Take each list along its own axis, as np.ix_ does'
 complete -c tslice -n "__fish_tslice_needs_command" -s T -d 'Reverse the axes of the result, as NumPy\'s a.T does'
 complete -c tslice -n "__fish_tslice_needs_command" -s f -l force -d 'Replace the output if it exists'
 complete -c tslice -n "__fish_tslice_needs_command" -l fsync -d 'Wait until the disk has the output'
@@ -119,6 +120,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand slice" -s j -l threads -d 
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l exclude -d 'Leave out the tensors of this name or glob; without -t all others are chosen; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l rename -d 'Give a tensor another name in the output; a * in OLD stands for any text, which the * in NEW carries over: \'model.layers.*=blk.*\'; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l outer -d 'Take each list along its own axis, as np.ix_ does'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s T -d 'Reverse the axes of the result, as NumPy\'s a.T does'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s f -l force -d 'Replace the output if it exists'
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l fsync -d 'Wait until the disk has the output'
@@ -187,6 +189,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand assign" -s o -l output -d 
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -l broadcast -d 'Stretch the value to the slice\'s shape, as NumPy does'
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand assign" -l outer -d 'Take each list along its own axis, as np.ix_ does'
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -l in-place -d 'Change TARGET itself'
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -s f -l force -d 'Replace the output if it exists'
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -l fsync -d 'Wait until the disk has the output'
@@ -328,6 +331,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand split" -l name -d 'The nam
 complete -c tslice -n "__fish_tslice_using_subcommand split" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand split" -s o -l output -d 'The files to write: {} stands for the number of the part, from 0 on, {:04} for four digits' -r -F
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l outer -d 'Take each list along its own axis, as np.ix_ does'
 complete -c tslice -n "__fish_tslice_using_subcommand split" -s f -l force -d 'Replace the output if it exists'
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l fsync -d 'Wait until the disk has the output'
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l deflate -d 'Compress the arrays of the output, as np.savez_compressed does (.npz)'
@@ -356,6 +360,7 @@ F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l edge -d 'How many items to print at each end of an axis whose middle is left out [default: 3]' -r
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l precision -d 'The most digits behind the point [default: 8]' -r
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l outer -d 'Take each list along its own axis, as np.ix_ does'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -s T -d 'Reverse the axes of the result, as NumPy\'s a.T does'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l full -d 'Print all values; above 1000 elements, the middle of long axes is left out otherwise'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -375,6 +380,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand diff" -l atol -d 'Elements
 complete -c tslice -n "__fish_tslice_using_subcommand diff" -l rtol -d 'Elements are the same up to this part of the absolute value in B; 0 when only --atol is given' -r
 complete -c tslice -n "__fish_tslice_using_subcommand diff" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand diff" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -l outer -d 'Take each list along its own axis, as np.ix_ does'
 complete -c tslice -n "__fish_tslice_using_subcommand diff" -l equal-nan -d 'NaN is the same as any NaN'
 complete -c tslice -n "__fish_tslice_using_subcommand diff" -l json -d 'Print JSON'
 complete -c tslice -n "__fish_tslice_using_subcommand diff" -s q -l quiet -d 'Show no progress'
@@ -397,6 +403,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand explain" -l io -d 'How to 
 mmap\t'Map the file'
 read\t'Read the file by position, in large pieces'"
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l keepdims -d 'Keep the axes that integers index, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -l outer -d 'Take each list along its own axis, as np.ix_ does'
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -s T -d 'Reverse the axes of the result, as NumPy\'s a.T does'
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l json -d 'Print JSON'
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -55,6 +55,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '*--exclude=[Leave out the tensors of this name or glob; without -t all others are chosen; may be given again]:NAME:_default' \
 '*--rename=[Give a tensor another name in the output; a * in OLD stands for any text, which the * in NEW carries over\: '\''model.layers.*=blk.*'\''; may be given again]:OLD=NEW:_default' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
+'(--begin)--outer[Take each list along its own axis, as np.ix_ does]' \
 '(--transpose)-T[Reverse the axes of the result, as NumPy'\''s a.T does]' \
 '-f[Replace the output if it exists]' \
 '--force[Replace the output if it exists]' \
@@ -122,6 +123,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '*--exclude=[Leave out the tensors of this name or glob; without -t all others are chosen; may be given again]:NAME:_default' \
 '*--rename=[Give a tensor another name in the output; a * in OLD stands for any text, which the * in NEW carries over\: '\''model.layers.*=blk.*'\''; may be given again]:OLD=NEW:_default' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
+'(--begin)--outer[Take each list along its own axis, as np.ix_ does]' \
 '(--transpose)-T[Reverse the axes of the result, as NumPy'\''s a.T does]' \
 '-f[Replace the output if it exists]' \
 '--force[Replace the output if it exists]' \
@@ -215,6 +217,7 @@ unsafe\:"All\: from float to integer the nearest end of the range where the numb
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '(--fill)--broadcast[Stretch the value to the slice'\''s shape, as NumPy does]' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
+'(--begin)--outer[Take each list along its own axis, as np.ix_ does]' \
 '--in-place[Change TARGET itself]' \
 '(--in-place)-f[Replace the output if it exists]' \
 '(--in-place)--force[Replace the output if it exists]' \
@@ -407,6 +410,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '-o+[The files to write\: {} stands for the number of the part, from 0 on, {\:04} for four digits]:PATTERN:_files' \
 '--output=[The files to write\: {} stands for the number of the part, from 0 on, {\:04} for four digits]:PATTERN:_files' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
+'(--begin)--outer[Take each list along its own axis, as np.ix_ does]' \
 '-f[Replace the output if it exists]' \
 '--force[Replace the output if it exists]' \
 '--fsync[Wait until the disk has the output]' \
@@ -446,6 +450,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '(--full)--edge=[How many items to print at each end of an axis whose middle is left out \[default\: 3\]]:N:_default' \
 '--precision=[The most digits behind the point \[default\: 8\]]:N:_default' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
+'(--begin)--outer[Take each list along its own axis, as np.ix_ does]' \
 '(--transpose)-T[Reverse the axes of the result, as NumPy'\''s a.T does]' \
 '--full[Print all values; above 1000 elements, the middle of long axes is left out otherwise]' \
 '-h[Print help (see more with '\''--help'\'')]' \
@@ -474,6 +479,7 @@ read\:"Read the file by position, in large pieces"))' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
+'(--begin)--outer[Take each list along its own axis, as np.ix_ does]' \
 '--equal-nan[NaN is the same as any NaN]' \
 '--json[Print JSON]' \
 '-q[Show no progress]' \
@@ -513,6 +519,7 @@ _arguments "${_arguments_options[@]}" : \
 mmap\:"Map the file"
 read\:"Read the file by position, in large pieces"))' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
+'(--begin)--outer[Take each list along its own axis, as np.ix_ does]' \
 '(--transpose)-T[Reverse the axes of the result, as NumPy'\''s a.T does]' \
 '--json[Print JSON]' \
 '-h[Print help (see more with '\''--help'\'')]' \

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::fault::{
-    EditFault, IntegersFault, JoinFault, LayoutFault, RawFault, ReadFault, SelectFault,
+    EditFault, IntegersFault, JoinFault, LayoutFault, ListFault, RawFault, ReadFault, SelectFault,
     ShardsFault, SplitFault,
 };
 use crate::cast::CastError;
@@ -140,6 +140,9 @@ pub enum Cause {
     /// A text is no index tensor.
     #[error(transparent)]
     Integers(#[from] IntegersFault),
+    /// A list of an index cannot be used.
+    #[error(transparent)]
+    List(#[from] ListFault),
     /// Raw bytes are not what was said of them.
     #[error(transparent)]
     Raw(#[from] RawFault),

@@ -490,3 +490,17 @@ pub enum SplitFault {
         first: u64,
     },
 }
+
+/// Why a list of an index cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ListFault {
+    /// Neither integers nor booleans.
+    #[error("arrays used as indices must be of integer (or boolean) type, not {0}")]
+    DType(DType),
+    /// Two lists are to be read from standard input.
+    #[error("standard input can be one list only")]
+    SecondStdin,
+    /// The file of the list was never opened.
+    #[error("the file of a list in the index has not been opened")]
+    NotOpened,
+}

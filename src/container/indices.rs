@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::error::{ContainerError, FileName};
-use super::take::{Gathered, Region, layout};
+use super::take::{Gathered, GatheredList, Region, layout};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::format::Tensor;
 use crate::gather::{Gather, Indices, Options};
@@ -70,8 +70,8 @@ impl IndexTensor {
         options: &Options,
     ) -> Result<Region, ContainerError> {
         let gather = self.gather(params, axis, options)?;
-        let (indices, file) = (Arc::clone(&self.bytes), self.file.clone());
-        Ok(Region::Gather(Box::new(Gathered { gather, indices, file })))
+        let list = GatheredList { source: Arc::clone(&self.bytes), file: self.file.clone() };
+        Ok(Region::Gather(Box::new(Gathered { gather, lists: vec![list] })))
     }
 }
 

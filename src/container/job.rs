@@ -3,12 +3,12 @@
 //! A pipe is read in one pass where its regions lie one after the other in it, and kept in a
 //! temporary file otherwise. So is a deflated member of an archive.
 
-use super::error::{Cause, ContainerError, FileName};
+use super::error::{ContainerError, FileName};
 use super::input::{Bytes, DeflatedMember, Input, Location, failed_source, failed_stream, finish};
 use super::output::{Output, Prepared};
 use super::overwrite;
-use super::take::{Region, Take};
-use crate::execute::{self, ExecuteError, FillError, Pieces, Progress, Transfer};
+use super::take::{Gathered, Region, Take};
+use crate::execute::{self, BadPosition, ExecuteError, FillError, Pieces, Progress, Transfer};
 use crate::plan::{Plan, Tiling};
 use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::source::{Forward, Source};
@@ -187,10 +187,13 @@ impl<'a> Job<'a> {
         let outcome = execute::run(&transfers, sink, self.threads, self.progress);
         // an input that was cut short is the reason for whatever else went wrong
         source.verify().map_err(|error| failed_source(location, error))?;
-        takes.iter().try_for_each(verify_indices)?;
+        takes.iter().try_for_each(|take| take.region.verify_lists())?;
         outcome.map_err(|error| match error {
-            ExecuteError::Fill { transfer, error: FillError::Indices(error) } => {
-                failed_indices(&takes[transfer], error.into())
+            ExecuteError::Fill { transfer, error: error @ FillError::Indices { .. } } => {
+                takes[transfer].region.failed_fill(error)
+            }
+            ExecuteError::Fill { transfer, error: FillError::Position(bad) } => {
+                self.first_bad(&takes[transfer], bad)
             }
             error => self.failed(location, error),
         })
@@ -229,11 +232,25 @@ impl<'a> Job<'a> {
                 (Box::new(plan), spooled)
             }
             Region::Gather(gathered) => {
-                let indices = gathered.indices.as_ref();
-                let gather = gathered.gather.clone().with(indices, self.threads);
-                (Box::new(gather.map_err(|error| failed_fill(take, error))?), None)
+                let gather = gathered.gather.clone().with(&gathered.sources(), self.threads);
+                let gather = gather.map_err(|error| match error {
+                    FillError::Position(bad) => self.first_bad(take, bad),
+                    error => take.region.failed_fill(error),
+                })?;
+                (Box::new(gather), None)
             }
         })
+    }
+
+    /// The error of a bad position: of several lists the first one that has one is told.
+    fn first_bad(&self, take: &Take, bad: BadPosition) -> ContainerError {
+        if let Region::Gather(gathered) = &take.region
+            && gathered.lists.len() > 1
+            && let Err(error) = check_lists(take, gathered, self.threads)
+        {
+            return error;
+        }
+        take.region.failed_fill(FillError::Position(bad))
     }
 
     fn failed(&self, input: &Location, error: ExecuteError) -> ContainerError {
@@ -286,10 +303,13 @@ fn check_indices(take: &Take, threads: usize, is_atomic: bool) -> Result<(), Con
     if is_atomic && gathered.gather.checks_itself() {
         return Ok(());
     }
-    let gathering = gathered.gather.clone().with(gathered.indices.as_ref(), threads);
-    let gathering = gathering.map_err(|error| failed_fill(take, error))?;
-    gathering.check(threads).map_err(|error| match error {
-        ExecuteError::Fill { error, .. } => failed_fill(take, error),
+    check_lists(take, gathered, threads)
+}
+
+/// Look at all indices of a take.
+fn check_lists(take: &Take, gathered: &Gathered, threads: usize) -> Result<(), ContainerError> {
+    gathered.gather.check(&gathered.sources(), threads).map_err(|error| match error {
+        ExecuteError::Fill { error, .. } => take.region.failed_fill(error),
         error => error.into(),
     })
 }
@@ -300,36 +320,5 @@ fn failed_sink(name: Option<FileName>, error: SinkError) -> ContainerError {
         (_, SinkError::File { path, error }) => ContainerError::file(path.as_path(), *error),
         (Some(name), error) => ContainerError::file(name, error),
         (None, error) => error.into(),
-    }
-}
-
-fn verify_indices(take: &Take) -> Result<(), ContainerError> {
-    match &take.region {
-        Region::View(_) => Ok(()),
-        Region::Gather(gathered) => {
-            gathered.indices.verify().map_err(|error| failed_indices(take, error.into()))
-        }
-    }
-}
-
-/// The error of indices that are bad, or could not be read.
-fn failed_fill(take: &Take, error: FillError) -> ContainerError {
-    // a file that was cut short is the reason for whatever else is wrong with it
-    if let Err(error) = verify_indices(take) {
-        return error;
-    }
-    match error {
-        FillError::Indices(error) | FillError::Source(error) => failed_indices(take, error.into()),
-        error => ExecuteError::Fill { transfer: 0, error }.into(),
-    }
-}
-
-/// The error of the file of the indices.
-fn failed_indices(take: &Take, cause: Cause) -> ContainerError {
-    match &take.region {
-        Region::Gather(gathered) if let Some(file) = gathered.file.clone() => {
-            ContainerError::file(file, cause)
-        }
-        _ => cause.into(),
     }
 }

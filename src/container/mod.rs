@@ -19,6 +19,7 @@ mod integers;
 mod job;
 mod join;
 pub mod layout;
+mod lists;
 mod npz;
 mod open;
 mod options;
@@ -38,14 +39,15 @@ pub use cast::Casts;
 pub use element::Element;
 pub use error::{Cause, ContainerError, FileName};
 pub use fault::{
-    EditFault, FormatOption, Given, IntegersFault, JoinFault, LayoutFault, RawFault, ReadFault,
-    SelectFault, ShardsFault, SplitFault,
+    EditFault, FormatOption, Given, IntegersFault, JoinFault, LayoutFault, ListFault, RawFault,
+    ReadFault, SelectFault, ShardsFault, SplitFault,
 };
 pub use file::{Slice, Tensor, TensorFile, open as open_file};
 pub use indices::{IndexTensor, gather};
 pub use input::{Checkpoint, Input, Location};
 pub use job::{check, write};
 pub use join::{Along, JoinOptions, Joined};
+pub use lists::{IndexRules, ListError, Lists};
 pub use open::{OpenOptions, open};
 pub use options::{WriteOptions, available_threads};
 pub use output::{Item, Output, Prepared};
@@ -53,4 +55,4 @@ pub use raw::RawLayout;
 pub use region_reader::RegionReader;
 pub use select::{Select, Selected, select};
 pub use split::{Cuts, Part, PartNames, Split, SplitOptions};
-pub use take::{Gathered, Region, Take, layout as layout_of};
+pub use take::{Gathered, GatheredList, Region, Take, layout as layout_of};

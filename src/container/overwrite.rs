@@ -29,10 +29,10 @@ pub(super) fn check_output(
         check_source(output, source.as_ref(), || file_of(input, output))?;
     }
     for take in takes {
-        if let Region::Gather(gathered) = &take.region
-            && let Some(file) = &gathered.file
-        {
-            check_source(output, gathered.indices.as_ref(), || file.clone())?;
+        let Region::Gather(gathered) = &take.region else { continue };
+        for list in &gathered.lists {
+            let Some(file) = &list.file else { continue };
+            check_source(output, list.source.as_ref(), || file.clone())?;
         }
     }
     Ok(())

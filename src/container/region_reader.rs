@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::error::{Cause, ContainerError};
+use super::error::ContainerError;
 use super::input::{Input, Location, failed_source};
-use super::take::{Gathered, Region};
+use super::take::Region;
 use crate::execute::{ExecuteError, FillError, Pieces, read_runs};
 use crate::runs::Runs;
 use crate::source::Source;
@@ -35,9 +35,8 @@ impl<'a> RegionReader<'a> {
         let bytes = match region {
             Region::View(view) => Reading::Runs(view.runs().coalesced()),
             Region::Gather(gathered) => {
-                let Gathered { gather, indices, .. } = gathered.as_ref();
-                let pieces = gather.clone().with(indices.as_ref(), 1);
-                Reading::Pieces(Box::new(pieces.map_err(|error| failed_fill(region, error))?))
+                let pieces = gathered.gather.clone().with(&gathered.sources(), 1);
+                Reading::Pieces(Box::new(pieces.map_err(|error| region.failed_fill(error))?))
             }
         };
         let location = input.location().clone();
@@ -115,18 +114,4 @@ fn gather_range(
             .copy_from_slice(&piece[(from - start) as usize..(to - start) as usize]);
     }
     Ok(())
-}
-
-/// The error of an index tensor.
-fn failed_fill(region: &Region, error: FillError) -> ContainerError {
-    let file = match region {
-        Region::Gather(gathered) => gathered.file.clone(),
-        Region::View(_) => None,
-    };
-    match (file, error) {
-        (Some(file), FillError::Indices(error) | FillError::Source(error)) => {
-            ContainerError::file(file, Cause::Source(error))
-        }
-        (_, error) => ExecuteError::Fill { transfer: 0, error }.into(),
-    }
 }

@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use super::error::{Cause, FileName};
-use crate::execute::{Conversion, WINDOW_BYTES};
+use super::error::{Cause, ContainerError, FileName};
+use crate::execute::{BadPosition, Conversion, ExecuteError, FillError, WINDOW_BYTES};
 use crate::format::Tensor;
-use crate::gather::{self, Gather};
-use crate::index::resolve::Selection;
-use crate::permutation::Permutation;
+use crate::gather::Gather;
 use crate::plan::Plan;
-use crate::shape::Order;
 use crate::source::Source;
 use crate::view::{Layout, View};
 
@@ -32,55 +29,74 @@ pub enum Region {
     Gather(Box<Gathered>),
 }
 
-/// Positions that an index tensor names.
+/// Positions that index tensors name.
 #[derive(Clone)]
 pub struct Gathered {
     /// What to gather.
     pub gather: Gather,
-    /// The bytes of the index tensor.
-    pub indices: Arc<dyn Source>,
-    /// The file of the index tensor, for errors; `None` for a list in an index.
+    /// The index tensors.
+    pub lists: Vec<GatheredList>,
+}
+
+/// The bytes of an index tensor.
+#[derive(Clone)]
+pub struct GatheredList {
+    /// The bytes.
+    pub source: Arc<dyn Source>,
+    /// Their file, for errors; `None` for indices that were typed.
     pub file: Option<FileName>,
 }
 
 impl Region {
-    /// The bytes of a selection, its axes in the order `axes`, in the memory order of the output.
-    ///
-    /// # Errors
-    /// [`Cause::View`] and [`Cause::Gather`]: sizes past 63 bits, a selection that would cut a
-    /// byte.
-    pub fn of(
-        tensor: &Tensor,
-        selection: &Selection,
-        axes: &Permutation,
-        order: Order,
-    ) -> Result<Region, Cause> {
-        let (layout, unit) = (layout(tensor), tensor.dtype.unit());
-        let transpose = Some(axes.clone());
-        let options = gather::Options { order, unit, transpose, ..gather::Options::default() };
-        if let Some((gather, list)) = Gather::list(&layout, selection, &options)? {
-            let gathered = Gathered { gather, indices: Arc::new(list), file: None };
-            return Ok(Region::Gather(Box::new(gathered)));
-        }
-        Ok(Region::View(View::permuted(&layout, selection, &axes.in_memory(order))?))
-    }
-
-    /// The same with the axes as they are.
-    pub(super) fn of_selection(
-        tensor: &Tensor,
-        selection: &Selection,
-        order: Order,
-    ) -> Result<Region, Cause> {
-        let axes = Permutation::identity(selection.shape().len());
-        Region::of(tensor, selection, &axes, order)
-    }
-
     /// The bytes of the region.
     pub fn bytes(&self) -> u64 {
         match self {
             Region::View(view) => view.bytes(),
             Region::Gather(gathered) => gathered.gather.bytes(),
         }
+    }
+
+    /// Check that the index tensors were not cut short while they were read.
+    pub(super) fn verify_lists(&self) -> Result<(), ContainerError> {
+        let Region::Gather(gathered) = self else { return Ok(()) };
+        gathered.lists.iter().enumerate().try_for_each(|(number, list)| {
+            list.source.verify().map_err(|error| self.failed_list(number, error.into()))
+        })
+    }
+
+    /// The error of index tensors that are bad, or could not be read.
+    pub(super) fn failed_fill(&self, error: FillError) -> ContainerError {
+        // a file that was cut short is the reason for whatever else is wrong with it
+        if let Err(error) = self.verify_lists() {
+            return error;
+        }
+        match error {
+            FillError::Indices { list, error } => self.failed_list(list, error.into()),
+            FillError::Source(error) => self.failed_list(0, error.into()),
+            error @ FillError::Position(BadPosition::Listed { list, .. }) => {
+                self.failed_list(list, ExecuteError::Fill { transfer: 0, error }.into())
+            }
+            error => ExecuteError::Fill { transfer: 0, error }.into(),
+        }
+    }
+
+    /// The error of one of the index tensors.
+    fn failed_list(&self, list: usize, cause: Cause) -> ContainerError {
+        let file = match self {
+            Region::Gather(gathered) => gathered.lists.get(list).and_then(|list| list.file.clone()),
+            Region::View(_) => None,
+        };
+        match file {
+            Some(file) => ContainerError::file(file, cause),
+            None => cause.into(),
+        }
+    }
+}
+
+impl Gathered {
+    /// The sources of the index tensors.
+    pub(super) fn sources(&self) -> Vec<&dyn Source> {
+        self.lists.iter().map(|list| list.source.as_ref()).collect()
     }
 }
 

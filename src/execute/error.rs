@@ -39,15 +39,45 @@ pub enum FillError {
     /// The input failed.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The input that holds indices failed.
-    #[error(transparent)]
-    Indices(SourceError),
+    /// An input that holds indices failed.
+    #[error("{error}")]
+    Indices {
+        /// Which one, where there are several.
+        list: usize,
+        /// What went wrong.
+        error: SourceError,
+    },
     /// An index is no position of its axis.
     #[error(transparent)]
     Position(#[from] BadPosition),
 }
 
-/// A number in an index tensor that is no position of its axis. The words are TensorFlow's.
+impl ExecuteError {
+    /// The same, of list number `list` of several.
+    #[must_use]
+    pub(crate) fn of_list(self, list: usize) -> ExecuteError {
+        match self {
+            ExecuteError::Fill { transfer, error } => {
+                ExecuteError::Fill { transfer, error: error.of_list(list) }
+            }
+            error => error,
+        }
+    }
+}
+
+impl FillError {
+    /// The same, of list number `list` of several.
+    #[must_use]
+    pub(crate) fn of_list(self, list: usize) -> FillError {
+        match self {
+            FillError::Indices { error, .. } => FillError::Indices { list, error },
+            error => error,
+        }
+    }
+}
+
+/// A number in an index tensor that is no position of its axis. The words are TensorFlow's; those of a list
+/// in an index are NumPy's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadPosition {
     /// In a tuple.
@@ -70,6 +100,21 @@ pub enum BadPosition {
         /// Whether negative numbers that count from the end are positions.
         negative: bool,
     },
+    /// In a list of an index.
+    Listed {
+        /// The number of the list among those of the index.
+        list: usize,
+        /// The number of the list's item in the index.
+        item: usize,
+        /// The place of the number in the list.
+        at: Vec<u64>,
+        /// The number.
+        number: i128,
+        /// The axis that it indexes.
+        axis: usize,
+        /// The length of that axis.
+        len: u64,
+    },
 }
 
 impl BadPosition {
@@ -80,6 +125,8 @@ impl BadPosition {
         match self {
             BadPosition::Tuple { tuple, params, .. } => tuple.iter().zip(params).all(fits),
             BadPosition::Number { number, len, .. } => fits((number, len)),
+            // they do count from the end
+            BadPosition::Listed { .. } => false,
         }
     }
 
@@ -94,8 +141,16 @@ impl BadPosition {
 
 impl fmt::Display for BadPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (BadPosition::Tuple { at, .. } | BadPosition::Number { at, .. }) = self;
-        f.write_str("indices")?;
+        let at = match self {
+            BadPosition::Tuple { at, .. } | BadPosition::Number { at, .. } => {
+                f.write_str("indices")?;
+                at
+            }
+            BadPosition::Listed { at, .. } => {
+                f.write_str(if at.is_empty() { "" } else { "at " })?;
+                at
+            }
+        };
         if !at.is_empty() {
             let at: Vec<String> = at.iter().map(u64::to_string).collect();
             write!(f, "[{}]", at.join(","))?;
@@ -108,6 +163,10 @@ impl fmt::Display for BadPosition {
             BadPosition::Number { number, len, negative, .. } => {
                 let least = if *negative { -i128::from(*len) } else { 0 };
                 write!(f, " = {number} is not in [{least}, {len})")
+            }
+            BadPosition::Listed { number, axis, len, .. } => {
+                let colon = if at.is_empty() { "" } else { ": " };
+                write!(f, "{colon}index {number} is out of bounds for axis {axis} with size {len}")
             }
         }
     }

@@ -1,41 +1,44 @@
 //! Checking all indices before anything is written.
 //!
 //! Needed where the output cannot be taken back (a pipe), where gathering would not read them (an
-//! output of no elements), or in another order than theirs (Fortran's, transposed). It is a job like any other,
-//! whose pieces write nothing.
+//! output of no elements), or in another order than theirs (Fortran's, transposed). It is a job like
+//! any other, whose pieces write nothing.
 
 use super::Gather;
-use super::pieces::GatherPieces;
+use super::null_sink::NullSink;
 use super::reader::PositionReader;
+use super::tuples::TupleReader;
 use crate::execute::{self, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer};
 use crate::runs::Runs;
-use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::source::Source;
 
 /// Tuples in a piece.
 const TUPLES: u64 = 1 << 14;
 
 impl Gather {
-    /// Whether gathering alone finds a bad position, and the first one first; where not,
-    /// [`check`](GatherPieces::check) must come before it.
+    /// Whether gathering alone finds a bad position, and the first one of a list first; where not,
+    /// [`check`](Gather::check) must come before it.
     pub fn checks_itself(&self) -> bool {
-        self.bytes > 0 && self.positions.is_in_their_order()
+        self.bytes > 0 && self.rows.lists.iter().all(|list| list.tuples.is_in_their_order())
     }
-}
 
-impl GatherPieces<'_> {
-    /// Read all indices, with at most `threads` workers.
+    /// Read all lists, with at most `threads` workers; `sources` are theirs.
     ///
     /// # Errors
-    /// The first bad position in the order of the indices; a failure to read them.
-    pub fn check(&self, threads: usize) -> Result<(), ExecuteError> {
-        if self.gather.positions.is_in_their_order() {
-            return self.positions.check(threads);
+    /// The first bad position of the first list that has one, in the order of the indices; a failure
+    /// to read them.
+    pub fn check(&self, sources: &[&dyn Source], threads: usize) -> Result<(), ExecuteError> {
+        for (number, (list, source)) in self.rows.lists.iter().zip(sources).enumerate() {
+            let tuples = list.tuples.clone().in_their_order();
+            let reader = TupleReader::new(tuples, *source, threads);
+            let reader = reader.map_err(|error| ExecuteError::Fill { transfer: 0, error });
+            let checked = reader.and_then(|reader| match reader {
+                TupleReader::Numbers(reader) => reader.check(threads),
+                TupleReader::Mask(..) => Ok(()),
+            });
+            checked.map_err(|error| error.of_list(number))?;
         }
-        let positions = self.gather.positions.clone().in_their_order();
-        let reader = PositionReader::new(positions, self.positions.given(), threads);
-        let reader = reader.map_err(|error| ExecuteError::Fill { transfer: 0, error })?;
-        reader.check(threads)
+        Ok(())
     }
 }
 
@@ -79,22 +82,5 @@ impl Pieces for PositionReader<'_> {
         let first = number * TUPLES;
         let len = TUPLES.min(self.positions().count() - first);
         self.read(first, &mut vec![0; len as usize])
-    }
-}
-
-/// A sink that takes nothing, as `/dev/null`.
-struct NullSink;
-
-impl Sink for NullSink {
-    fn order(&self) -> WriteOrder {
-        WriteOrder::Any
-    }
-
-    fn write_at(&self, _offset: u64, _bytes: &[u8]) -> Result<(), SinkError> {
-        Ok(())
-    }
-
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
-        Ok(())
     }
 }

@@ -8,58 +8,39 @@ use std::ops::Range;
 
 use super::copy::{copy_rows, read_rows};
 use super::page_cache::{AHEAD, PageCache};
-use super::reader::{BLOCK, PositionReader};
-use super::{DROPPED, Gather, RowAxis, RowPartition};
+use super::reader::BLOCK;
+use super::rows::BoundRows;
+use super::{DROPPED, Gather, RowPartition};
 use crate::execute::{FillError, Pieces, read_runs};
-use crate::runs::{Runs, unravel_index};
+use crate::runs::Runs;
 use crate::source::Source;
 
-/// The same where slabs are read by position: the more are looked at together, the more lie near
+/// Rows that are looked at together where slabs are read by position: the more, the more lie near
 /// each other and are read once.
 const READ_BLOCK: usize = 1 << 16;
 
-/// How many times more tuples are worth holding where they are used again and again.
-const REUSE: u64 = 16;
-
-/// A gather with the source of its indices.
+/// A gather with the sources of its lists.
 pub struct GatherPieces<'a> {
     pub(super) gather: Gather,
-    pub(super) positions: PositionReader<'a>,
-    /// The offsets of all tuples, where there are few.
-    held: Option<Vec<u64>>,
+    pub(super) rows: BoundRows<'a>,
     pub(super) page_cache: PageCache,
 }
 
 impl Gather {
-    /// Bind the source of its indices, which `threads` workers put in order, where they must be.
+    /// Bind the sources of its lists, in their order; `threads` workers put the numbers of those in
+    /// order, where they must be.
     ///
     /// # Errors
     /// A short list of indices is read at once: as [`Positions::read`](super::Positions::read). So
     /// is one that must be put in order.
-    pub fn with(self, indices: &dyn Source, threads: usize) -> Result<GatherPieces<'_>, FillError> {
-        let count = self.positions.count();
-        let repeated = self.row_count() > count;
-        let most = if repeated { self.hold.saturating_mul(REUSE) } else { self.hold };
-        let hold = self.bytes > 0 && count <= most;
-        let positions = PositionReader::new(self.positions.clone(), indices, threads)?;
-        let held = if hold { Some(self.hold(&positions, threads)?) } else { None };
-        Ok(GatherPieces { gather: self, positions, held, page_cache: PageCache::default() })
-    }
-
-    /// The offsets of all tuples.
-    fn hold(&self, positions: &PositionReader<'_>, threads: usize) -> Result<Vec<u64>, FillError> {
-        let mut held = vec![0; self.positions.count() as usize];
-        let mut read = |positions: &PositionReader<'_>| {
-            let mut blocks = held.chunks_mut(BLOCK).enumerate();
-            blocks.try_for_each(|(number, block)| positions.read((number * BLOCK) as u64, block))
-        };
-        if !self.positions.is_in_their_order() {
-            // in the order of the indices first, in which bad positions are reported
-            let ordered = self.positions.clone().in_their_order();
-            read(&PositionReader::new(ordered, positions.given(), threads)?)?;
-        }
-        read(positions)?;
-        Ok(held)
+    pub fn with<'a>(
+        self,
+        sources: &[&'a dyn Source],
+        threads: usize,
+    ) -> Result<GatherPieces<'a>, FillError> {
+        let hold = if self.bytes > 0 { self.hold } else { 0 };
+        let rows = self.rows.clone().with(sources, hold, threads)?;
+        Ok(GatherPieces { gather: self, rows, page_cache: PageCache::default() })
     }
 }
 
@@ -69,7 +50,7 @@ impl Pieces for GatherPieces<'_> {
     }
 
     fn count(&self) -> u64 {
-        let rows = self.gather.row_count();
+        let rows = self.rows.rows.count();
         match &self.gather.partition {
             RowPartition::Empty => 0,
             RowPartition::Rows(most) => rows.div_ceil(*most),
@@ -82,7 +63,7 @@ impl Pieces for GatherPieces<'_> {
         match &self.gather.partition {
             RowPartition::Empty => Runs::contiguous(0, 0),
             RowPartition::Rows(most) => {
-                let rows = self.rows(number, *most);
+                let rows = self.part(number, *most);
                 Runs::contiguous(rows.start * slab, (rows.end - rows.start) * slab)
             }
             RowPartition::Slab(plan) => {
@@ -103,12 +84,12 @@ impl Pieces for GatherPieces<'_> {
         match &self.gather.partition {
             RowPartition::Empty => Ok(()),
             RowPartition::Rows(most) => {
-                self.fill_rows(self.rows(number, *most), source, scratch, out)
+                self.fill_rows(self.part(number, *most), source, scratch, out)
             }
             RowPartition::Slab(plan) => {
                 let row = number / plan.pieces();
                 let mut offset = [0];
-                self.offsets(row, &mut offset)?;
+                self.rows.offsets(row, &mut offset)?;
                 if offset[0] == DROPPED {
                     out.fill(0);
                     return Ok(());
@@ -123,9 +104,9 @@ impl Pieces for GatherPieces<'_> {
 
 impl GatherPieces<'_> {
     /// The rows of a piece of `most` rows.
-    fn rows(&self, number: u64, most: u64) -> Range<u64> {
+    fn part(&self, number: u64, most: u64) -> Range<u64> {
         let start = number * most;
-        start..(start + most).min(self.gather.row_count())
+        start..(start + most).min(self.rows.rows.count())
     }
 
     fn fill_rows(
@@ -145,7 +126,7 @@ impl GatherPieces<'_> {
         self.prepare(source, row, row == 0 || rows.end - rows.start > AHEAD);
         for part in out.chunks_mut(block * slab_bytes) {
             let offsets = &mut offsets[..part.len() / slab_bytes];
-            self.offsets(row, offsets)?;
+            self.rows.offsets(row, offsets)?;
             self.prefetch_ahead(source, row, offsets.len() as u64);
             if reads {
                 read_rows(source, offsets, slab, scratch, part)?;
@@ -156,68 +137,5 @@ impl GatherPieces<'_> {
             row += offsets.len() as u64;
         }
         Ok(())
-    }
-
-    /// Where the slabs of the rows from `row` on lie in the params' file, in bytes, or
-    /// [`DROPPED`]; as many as `out` holds.
-    pub(super) fn offsets(&self, mut row: u64, out: &mut [u64]) -> Result<(), FillError> {
-        let Gather { rows, tuple_run, slab, .. } = &self.gather;
-        let indexed = rows.iter().rev().take_while(|axis| axis.step > 0).count();
-        let (outer, inner) = rows.split_at(rows.len() - indexed);
-        let mut left = out;
-        while !left.is_empty() {
-            // rows of consecutive tuples
-            let within = row % tuple_run;
-            let len = (tuple_run - within).min(left.len() as u64);
-            let (now, later) = left.split_at_mut(len as usize);
-            let (mut base, mut tuple) = (slab.offset, within);
-            for (axis, index) in RowAxis::unravel(outer, row / tuple_run) {
-                base += index as i64 * axis.stride;
-                tuple += index * axis.step;
-            }
-            match &self.held {
-                Some(held) => now.copy_from_slice(&held[tuple as usize..][..len as usize]),
-                None => self.positions.read(tuple, now)?,
-            }
-            add_strides(inner, base, within, now);
-            row += len;
-            left = later;
-        }
-        Ok(())
-    }
-}
-
-impl RowAxis {
-    /// The index of row `number` on each axis, innermost first.
-    fn unravel(axes: &[RowAxis], number: u64) -> impl Iterator<Item = (&RowAxis, u64)> {
-        axes.iter().rev().zip(unravel_index(axes.iter().rev().map(|axis| axis.len), number))
-    }
-}
-
-/// Add to the offsets of rows from number `row` on what the strides of `axes` add.
-fn add_strides(axes: &[RowAxis], base: i64, mut row: u64, offsets: &mut [u64]) {
-    let Some((inner, outer)) = axes.split_last() else {
-        return shift(offsets, base, 0);
-    };
-    let mut left = offsets;
-    while !left.is_empty() {
-        let within = row % inner.len;
-        let along = RowAxis::unravel(outer, row / inner.len);
-        let base = base + along.map(|(axis, index)| index as i64 * axis.stride).sum::<i64>();
-        let len = ((inner.len - within) as usize).min(left.len());
-        let (now, later) = left.split_at_mut(len);
-        shift(now, base + within as i64 * inner.stride, inner.stride);
-        row += len as u64;
-        left = later;
-    }
-}
-
-/// Add `base` to the first offset, `stride` more to each that follows.
-fn shift(offsets: &mut [u64], mut base: i64, stride: i64) {
-    for offset in offsets {
-        if *offset != DROPPED {
-            *offset = offset.wrapping_add_signed(base);
-        }
-        base = base.wrapping_add(stride);
     }
 }

@@ -79,6 +79,8 @@ pub(super) enum ErrorContext {
     Params { shape: Vec<u64>, batch_dims: usize },
     /// One axis, by its number.
     Axis(usize),
+    /// The axes from `axis` on, by list number `list` of an index, which is its item `item`.
+    List { list: usize, item: usize, axis: usize },
 }
 
 impl Positions {
@@ -120,6 +122,25 @@ impl Positions {
         Positions::new(indices, indices.shape, indexed, out_of_range, ErrorContext::Axis(axis))
     }
 
+    /// A list of an index, as positions on these axes of `params`, negative ones counting from the
+    /// end. Tuples lie on its last axis, where there are; else each number is a position.
+    pub(super) fn listed(
+        params: &Layout<'_>,
+        indices: &Indices<'_>,
+        axes: Range<usize>,
+        (list, item): (usize, usize),
+        has_tuples: bool,
+    ) -> Result<Positions, GatherError> {
+        let context = ErrorContext::List { list, item, axis: axes.start };
+        let indexed = indexed_axes(params, axes)?;
+        let shape = match indices.shape {
+            [shape @ .., _] if has_tuples => shape,
+            shape => shape,
+        };
+        let positions = Positions::new(indices, shape, indexed, OutOfRange::Error, context)?;
+        Ok(positions.with_negative(true))
+    }
+
     fn new(
         indices: &Indices<'_>,
         shape: &[u64],
@@ -146,6 +167,7 @@ impl Positions {
             return Err(GatherError::EmptyAxis(match context {
                 ErrorContext::Params { batch_dims, .. } => batch_dims + axis,
                 ErrorContext::Axis(axis) => axis,
+                ErrorContext::List { axis: first, .. } => first + axis,
             }));
         }
         if let Some(&stride) = strides.get(shape.len()) {
@@ -154,7 +176,7 @@ impl Positions {
         let numbers = Runs { offset: indices.offset as i64, axes, run: integers.width as u64 };
         Ok(Positions {
             integers,
-            ravel: integers.ravel(indexed.len()),
+            ravel: integers.ravel(indexed.len(), false),
             indexed,
             out_of_range,
             negative: false,
@@ -170,7 +192,8 @@ impl Positions {
     /// The same positions, where negative numbers count from the end of their axis, or do not.
     #[must_use]
     pub fn with_negative(self, negative: bool) -> Positions {
-        Positions { negative, ..self }
+        let ravel = self.integers.ravel(self.indexed.len(), negative);
+        Positions { negative, ravel, ..self }
     }
 
     /// The same positions, numbered with the axes of their shape in that order, the last one
@@ -246,7 +269,9 @@ impl Positions {
         }
         let range = first..first + out.len() as u64;
         let (mut raw, mut scratch) = (Vec::new(), Vec::new());
-        let raw = self.raw(&range, source, &mut raw, &mut scratch).map_err(FillError::Indices)?;
+        let raw = self
+            .raw(&range, source, &mut raw, &mut scratch)
+            .map_err(|error| FillError::Indices { list: 0, error })?;
         if (self.ravel)(raw, &self.indexed, out) { Ok(()) } else { self.read_each(first, raw, out) }
     }
 
@@ -319,6 +344,17 @@ impl Positions {
                 len: self.indexed.first().map_or(0, |axis| axis.len),
                 negative: self.negative,
             },
+            ErrorContext::List { list, item, axis } => {
+                let raw = tuple.chunks_exact(self.integers.width);
+                let numbers = raw.map(|raw| self.integers.value(raw)).zip(&self.indexed);
+                let mut bad = (0..).zip(numbers).filter(|(_, (number, axis))| {
+                    !(0..i128::from(axis.len)).contains(&self.counted(*number, axis.len))
+                });
+                let nowhere = Axis { len: 0, stride: 0 };
+                let (place, (number, of)) = bad.next().unwrap_or((0, (0, &nowhere)));
+                let (list, item) = (*list, *item);
+                BadPosition::Listed { list, item, at, number, axis: axis + place, len: of.len }
+            }
         }
     }
 
@@ -342,7 +378,10 @@ impl OutOfRange {
 }
 
 /// Some axes of a tensor, in bytes.
-fn indexed_axes(params: &Layout<'_>, axes: Range<usize>) -> Result<Vec<Axis>, GatherError> {
+pub(super) fn indexed_axes(
+    params: &Layout<'_>,
+    axes: Range<usize>,
+) -> Result<Vec<Axis>, GatherError> {
     let strides = params.strides()?;
     let indexed = |axis: usize| {
         let len = params.shape[axis];

@@ -46,7 +46,7 @@ impl GatherPieces<'_> {
 
     fn sample(&self, source: &dyn Source) -> State {
         let gather = &self.gather;
-        let rows = gather.row_count();
+        let rows = self.rows.rows.count();
         let slab = &gather.slab;
         let lowest = byte_bounds(&slab.axes, slab.run).start;
         // a slab that is mostly gaps is left to the kernel's readahead
@@ -56,7 +56,7 @@ impl GatherPieces<'_> {
             let first = (u128::from(rows) * u128::from(place) / u128::from(PLACES)) as u64;
             let count = (rows - first).min(NEIGHBOURS as u64) as usize;
             // a bad position is reported when it is gathered
-            if self.offsets(first, &mut offsets[..count]).is_err() {
+            if self.rows.offsets(first, &mut offsets[..count]).is_err() {
                 continue;
             }
             for offset in offsets[..count].iter().filter(|&&offset| offset != DROPPED) {
@@ -91,10 +91,10 @@ impl GatherPieces<'_> {
     /// Begin to read `count` rows from row `first` on.
     fn prefetch(&self, source: &dyn Source, first: u64, count: u64) {
         let gather = &self.gather;
-        let count = count.min(gather.row_count().saturating_sub(first));
+        let count = count.min(self.rows.rows.count().saturating_sub(first));
         let slab = byte_bounds(&gather.slab.axes, gather.slab.run);
         let mut offsets = vec![0; count as usize];
-        if self.offsets(first, &mut offsets).is_err() {
+        if self.rows.offsets(first, &mut offsets).is_err() {
             return;
         }
         let mut range = 0..0;

@@ -51,38 +51,55 @@ impl Integers {
         }
     }
 
-    /// The kernel for tuples of `count` numbers.
-    pub(super) fn ravel(self, count: usize) -> Ravel {
+    /// The kernel for tuples of `count` numbers, of which negative ones count from the end where
+    /// `negative` is set.
+    pub(super) fn ravel(self, count: usize, negative: bool) -> Ravel {
+        if negative && self.signed {
+            self.chosen::<true>(count)
+        } else {
+            self.chosen::<false>(count)
+        }
+    }
+
+    fn chosen<const NEGATIVE: bool>(self, count: usize) -> Ravel {
         match (self.width, self.signed, self.endian) {
-            (1, true, _) => by_count::<i8, 1>(count),
-            (1, false, _) => by_count::<u8, 1>(count),
-            (2, true, Endian::Little) => by_count::<i16, 2>(count),
-            (2, true, Endian::Big) => by_count::<Swapped<i16>, 2>(count),
-            (2, false, Endian::Little) => by_count::<u16, 2>(count),
-            (2, false, Endian::Big) => by_count::<Swapped<u16>, 2>(count),
-            (4, true, Endian::Little) => by_count::<i32, 4>(count),
-            (4, true, Endian::Big) => by_count::<Swapped<i32>, 4>(count),
-            (4, false, Endian::Little) => by_count::<u32, 4>(count),
-            (4, false, Endian::Big) => by_count::<Swapped<u32>, 4>(count),
-            (_, true, Endian::Little) => by_count::<i64, 8>(count),
-            (_, true, Endian::Big) => by_count::<Swapped<i64>, 8>(count),
-            (_, false, Endian::Little) => by_count::<u64, 8>(count),
-            (_, false, Endian::Big) => by_count::<Swapped<u64>, 8>(count),
+            (1, true, _) => by_count::<i8, 1, NEGATIVE>(count),
+            (1, false, _) => by_count::<u8, 1, NEGATIVE>(count),
+            (2, true, Endian::Little) => by_count::<i16, 2, NEGATIVE>(count),
+            (2, true, Endian::Big) => by_count::<Swapped<i16>, 2, NEGATIVE>(count),
+            (2, false, Endian::Little) => by_count::<u16, 2, NEGATIVE>(count),
+            (2, false, Endian::Big) => by_count::<Swapped<u16>, 2, NEGATIVE>(count),
+            (4, true, Endian::Little) => by_count::<i32, 4, NEGATIVE>(count),
+            (4, true, Endian::Big) => by_count::<Swapped<i32>, 4, NEGATIVE>(count),
+            (4, false, Endian::Little) => by_count::<u32, 4, NEGATIVE>(count),
+            (4, false, Endian::Big) => by_count::<Swapped<u32>, 4, NEGATIVE>(count),
+            (_, true, Endian::Little) => by_count::<i64, 8, NEGATIVE>(count),
+            (_, true, Endian::Big) => by_count::<Swapped<i64>, 8, NEGATIVE>(count),
+            (_, false, Endian::Little) => by_count::<u64, 8, NEGATIVE>(count),
+            (_, false, Endian::Big) => by_count::<Swapped<u64>, 8, NEGATIVE>(count),
         }
     }
 }
 
-fn by_count<W: Word<B>, const B: usize>(count: usize) -> Ravel {
+fn by_count<W: Word<B>, const B: usize, const NEGATIVE: bool>(count: usize) -> Ravel {
     match count {
-        1 => ravel::<W, B, 1>,
-        2 => ravel::<W, B, 2>,
-        3 => ravel::<W, B, 3>,
-        4 => ravel::<W, B, 4>,
-        _ => ravel_any::<W, B>,
+        1 => ravel::<W, B, 1, NEGATIVE>,
+        2 => ravel::<W, B, 2, NEGATIVE>,
+        3 => ravel::<W, B, 3, NEGATIVE>,
+        4 => ravel::<W, B, 4, NEGATIVE>,
+        _ => ravel_any::<W, B, NEGATIVE>,
     }
 }
 
-fn ravel<W: Word<B>, const B: usize, const N: usize>(
+/// A number as a position: negative ones count from the end, without a branch.
+fn counted<const NEGATIVE: bool>(number: u64, len: u64) -> u64 {
+    match NEGATIVE {
+        true => number.wrapping_add(len & ((number as i64) >> 63) as u64),
+        false => number,
+    }
+}
+
+fn ravel<W: Word<B>, const B: usize, const N: usize, const NEGATIVE: bool>(
     raw: &[u8],
     axes: &[Axis],
     out: &mut [u64],
@@ -93,7 +110,7 @@ fn ravel<W: Word<B>, const B: usize, const N: usize>(
     for (out, tuple) in out.iter_mut().zip(tuples) {
         let mut offset = 0u64;
         for (&number, axis) in tuple.iter().zip(axes) {
-            let number = W::wide(number);
+            let number = counted::<NEGATIVE>(W::wide(number), axis.len);
             inside &= number < axis.len;
             // no overflow where all numbers are inside
             offset = offset.wrapping_add(number.wrapping_mul(axis.stride as u64));
@@ -104,14 +121,18 @@ fn ravel<W: Word<B>, const B: usize, const N: usize>(
 }
 
 /// The same for any count of numbers, 0 included.
-fn ravel_any<W: Word<B>, const B: usize>(raw: &[u8], axes: &[Axis], out: &mut [u64]) -> bool {
+fn ravel_any<W: Word<B>, const B: usize, const NEGATIVE: bool>(
+    raw: &[u8],
+    axes: &[Axis],
+    out: &mut [u64],
+) -> bool {
     let numbers = raw.as_chunks::<B>().0;
     out.fill(0);
     let mut inside = true;
     for (place, axis) in axes.iter().enumerate() {
         let numbers = numbers.iter().skip(place).step_by(axes.len());
         for (out, &number) in out.iter_mut().zip(numbers) {
-            let number = W::wide(number);
+            let number = counted::<NEGATIVE>(W::wide(number), axis.len);
             inside &= number < axis.len;
             *out = out.wrapping_add(number.wrapping_mul(axis.stride as u64));
         }
@@ -182,7 +203,7 @@ mod tests {
                     for count in 1..6 {
                         let axes = vec![Axis { len: i64::MAX as u64, stride: 1 }; count];
                         let (mut out, tuple) = ([7], raw.repeat(count));
-                        let inside = integers.ravel(count)(&tuple, &axes, &mut out);
+                        let inside = integers.ravel(count, false)(&tuple, &axes, &mut out);
                         assert_eq!(inside, (0..i128::from(i64::MAX)).contains(&value));
                         if inside && value < 1 << 40 {
                             assert_eq!(i128::from(out[0]), value * count as i128);

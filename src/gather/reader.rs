@@ -36,9 +36,14 @@ impl<'a> PositionReader<'a> {
             return Ok(PositionReader { positions, source, spooled: None });
         }
         let spooled = spool(source, numbers, tuple, threads).map_err(|error| match error {
-            ExecuteError::Fill { error: FillError::Source(error), .. } => FillError::Indices(error),
+            ExecuteError::Fill { error: FillError::Source(error), .. } => {
+                FillError::Indices { list: 0, error }
+            }
             ExecuteError::Fill { error, .. } => error,
-            error => FillError::Indices(std::io::Error::other(error.to_string()).into()),
+            error => {
+                let error = std::io::Error::other(error.to_string()).into();
+                FillError::Indices { list: 0, error }
+            }
         })?;
         Ok(PositionReader { positions: positions.in_order(), source, spooled: Some(spooled) })
     }

@@ -1,7 +1,8 @@
-//! Integer arrays written as nested lists: `[[0, 1], [2, 3]]`, as `--indices` takes them.
+//! Arrays written as nested lists: `[[0, 1], [2, 3]]`, `[True, False]`.
 //!
 //! The meaning is that of np.array: the shape is that of the nesting, and all lists at one depth
-//! have the same length. Integers are written as in index expressions.
+//! have the same length. Integers are written as in index expressions; `--indices` takes integers
+//! only, an item of an index booleans too.
 //!
 //! ```
 //! use tslice::index::array::parse;
@@ -10,49 +11,99 @@
 //! assert_eq!(array.values, [0, 1, 2, -3, 4, 5]);
 //! ```
 
-use super::lexer::Cursor;
+use std::ops::Range;
+
+use super::lexer::{Cursor, trim};
 pub use super::lexer::{ParseError, ParseErrorKind};
+use super::list::{Array, List};
 use crate::shape::MAX_NDIM;
 
-/// An array of integers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IntArray {
-    /// The length of the lists at each depth.
-    pub shape: Vec<u64>,
-    /// The integers, in C order.
-    pub values: Vec<i64>,
-}
-
-/// Parse a text that is one list.
+/// Parse a text that is one list of integers.
 ///
 /// # Errors
 /// [`ParseError`]: anything but lists and integers, lists of different lengths at one depth, more
 /// than 64 levels, an integer past 64 bits.
-pub fn parse(text: &str) -> Result<IntArray, ParseError> {
-    let cursor = Cursor::new(text, 0..text.len());
-    let mut parser = Parser { cursor, values: Vec::new(), lens: Vec::new() };
-    parser.cursor.skip_space();
-    let start = parser.cursor.at;
-    if !parser.cursor.eat("[") {
-        return Err(parser.cursor.unexpected("a list of integers"));
+pub fn parse(text: &str) -> Result<Array<i64>, ParseError> {
+    let mut cursor = Cursor::new(text, 0..text.len());
+    cursor.skip_space();
+    if cursor.peek() != Some(b'[') {
+        return Err(cursor.unexpected("a list of integers"));
     }
-    parser.list(start, 0)?;
-    parser.cursor.skip_space();
-    if parser.cursor.peek().is_some() {
-        return Err(parser.cursor.unexpected("nothing more"));
+    let mut parser = Parser::new(&mut cursor, false);
+    parser.whole()?;
+    let array = Array { shape: parser.shape(), values: parser.values };
+    cursor.skip_space();
+    match cursor.peek() {
+        Some(_) => Err(cursor.unexpected("nothing more")),
+        None => Ok(array),
     }
-    let shape = parser.lens.into_iter().map(Option::unwrap_or_default).collect();
-    Ok(IntArray { shape, values: parser.values })
 }
 
-struct Parser<'a> {
-    cursor: Cursor<'a>,
+/// The list of integers or booleans that begins at the cursor.
+pub(super) fn list(cursor: &mut Cursor<'_>) -> Result<List, ParseError> {
+    let mut parser = Parser::new(cursor, true);
+    parser.whole()?;
+    let shape = parser.shape();
+    Ok(match parser.is_mask {
+        Some(true) => {
+            let values = parser.values.iter().map(|&value| value != 0).collect();
+            List::Mask(Array { shape, values })
+        }
+        _ => List::Integers(Array { shape, values: parser.values }),
+    })
+}
+
+/// Where value `number` of the list at `list` of a text stands.
+pub(super) fn value_span(text: &str, list: Range<usize>, number: usize) -> Option<Range<usize>> {
+    let part = text.get(list.clone())?;
+    let is_part = |byte: u8| !b"[],".contains(&byte);
+    let mut values = part.bytes().enumerate().filter(|&(_, byte)| is_part(byte)).map(|(at, _)| at);
+    let mut found = 0;
+    let mut end = 0;
+    loop {
+        let start = values.find(|&at| at >= end)?;
+        end =
+            part[start..].bytes().position(|byte| !is_part(byte)).map_or(part.len(), |n| start + n);
+        let span = trim(text, list.start + start..list.start + end);
+        if span.is_empty() {
+            continue;
+        }
+        if found == number {
+            return Some(span);
+        }
+        found += 1;
+    }
+}
+
+struct Parser<'c, 'a> {
+    cursor: &'c mut Cursor<'a>,
+    /// Integers; booleans as 1 and 0.
     values: Vec<i64>,
     /// The length of the lists at each depth, known once the first of them has ended.
     lens: Vec<Option<u64>>,
+    /// Whether the values are booleans, known from the first one.
+    is_mask: Option<bool>,
+    allows_masks: bool,
 }
 
-impl Parser<'_> {
+impl<'c, 'a> Parser<'c, 'a> {
+    fn new(cursor: &'c mut Cursor<'a>, allows_masks: bool) -> Self {
+        Parser { cursor, values: Vec::new(), lens: Vec::new(), is_mask: None, allows_masks }
+    }
+
+    /// A list from its opening bracket on.
+    fn whole(&mut self) -> Result<(), ParseError> {
+        let start = self.cursor.at;
+        self.cursor.eat("[");
+        self.list(start, 0)
+    }
+
+    fn shape(&mut self) -> Vec<u64> {
+        self.lens.drain(..).map(Option::unwrap_or_default).collect()
+    }
+}
+
+impl Parser<'_, '_> {
     /// The rest of the list that began at `start`, inside `depth` other lists.
     fn list(&mut self, start: usize, depth: usize) -> Result<(), ParseError> {
         let ragged = |cursor: &Cursor<'_>| ParseErrorKind::Ragged.at(start..cursor.at);
@@ -64,7 +115,7 @@ impl Parser<'_> {
             // ended empty
             let above = depth.checked_sub(1).and_then(|above| self.lens[above]);
             if above.is_some() || !self.values.is_empty() {
-                return Err(ragged(&self.cursor));
+                return Err(ragged(self.cursor));
             }
             self.lens.push(None);
         }
@@ -85,7 +136,7 @@ impl Parser<'_> {
             len += 1;
         }
         match self.lens[depth].replace(len) {
-            Some(other) if other != len => Err(ragged(&self.cursor)),
+            Some(other) if other != len => Err(ragged(self.cursor)),
             _ => Ok(()),
         }
     }
@@ -95,14 +146,32 @@ impl Parser<'_> {
         if self.cursor.eat("[") {
             return self.list(start, depth + 1);
         }
-        let literal = self.cursor.integer()?;
+        let value = self.value()?;
         let span = start..self.cursor.at;
+        if *self.is_mask.get_or_insert(value.1) != value.1 {
+            return Err(ParseErrorKind::MixedList.at(span));
+        }
         if self.lens.len() != depth + 1 {
             return Err(ParseErrorKind::Ragged.at(span));
         }
-        let too_large = || ParseErrorKind::TooLarge("an index").at(span);
-        self.values.push(literal.exact().ok_or_else(too_large)?);
+        self.values.push(value.0);
         Ok(())
+    }
+
+    /// An integer, or a boolean as 1 or 0, and whether it is a boolean.
+    fn value(&mut self) -> Result<(i64, bool), ParseError> {
+        let start = self.cursor.at;
+        let is_word = self.cursor.peek().is_some_and(|byte| byte.is_ascii_alphabetic());
+        if self.allows_masks && is_word {
+            return match self.cursor.word() {
+                b"True" => Ok((1, true)),
+                b"False" => Ok((0, true)),
+                _ => Err(ParseErrorKind::NotAnIndex.at(start..self.cursor.at)),
+            };
+        }
+        let literal = self.cursor.integer()?;
+        let too_large = || ParseErrorKind::TooLarge("integer index").at(start..self.cursor.at);
+        Ok((literal.exact().ok_or_else(too_large)?, false))
     }
 }
 
@@ -137,7 +206,7 @@ mod tests {
         }
         assert_eq!(error("[[1, 2], [3]]").span, 9..12);
         assert_eq!(error(&"[".repeat(100_000)).kind, TooDeep);
-        assert_eq!(error("[9223372036854775808]").kind, TooLarge("an index"));
+        assert_eq!(error("[9223372036854775808]").kind, TooLarge("integer index"));
         for text in ["[1", "[1 2]", "[1]]", "[,]", "[1,,2]", "[1.5]", "[True]", "(1,)", "[1] 2"] {
             parse(text).unwrap_err();
         }

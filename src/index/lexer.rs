@@ -58,16 +58,22 @@ pub enum ParseErrorKind {
     TooLarge(&'static str),
     /// Another Python expression: a float, a bool, a string, a name.
     #[error(
-        "only integers, slices (':'), ellipsis ('...'), None and one list of integers are valid \
+        "only integers, slices (':'), ellipsis ('...'), None, lists and files ('@FILE') are valid \
          indices"
     )]
     NotAnIndex,
+    /// `True` or `False` outside of a list.
+    #[error("a bare True or False is no index; in a list it is a mask: [True, False]")]
+    BareBool,
+    /// `[True, 2]`.
+    #[error("a list holds integers or booleans, not both")]
+    MixedList,
+    /// A quotation mark without its counterpart.
+    #[error("the quotation mark was never closed")]
+    OpenQuote,
     /// An ellipsis as the bound of a slice.
     #[error("slice indices must be integers or None")]
     NotABound,
-    /// A list inside a list.
-    #[error("a list of indices has one dimension only; more are a job for gather")]
-    NestedList,
     /// Lists of different lengths or depths.
     #[error("all lists of one depth must have one length")]
     Ragged,
@@ -170,6 +176,27 @@ impl<'a> Cursor<'a> {
         Ok(Literal { negative, magnitude })
     }
 
+    /// A quoted text, or bytes up to white space or one of `delimiters`.
+    pub(super) fn text(&mut self, delimiters: &[u8]) -> Result<String, ParseError> {
+        let start = self.at;
+        let rest = self.rest();
+        if rest.first().is_some_and(|byte| b"\"'".contains(byte)) {
+            let Some(len) = quoted(rest) else {
+                return Err(ParseErrorKind::OpenQuote.at(start..start + 1));
+            };
+            self.at += len;
+            let mark = &self.text[start..start + 1];
+            let inside = self.text.get(start + 1..start + len - 1).unwrap_or_default();
+            return Ok(unescaped(inside, mark));
+        }
+        let ends = |byte: &u8| byte.is_ascii_whitespace() || delimiters.contains(byte);
+        self.at += rest.iter().position(ends).unwrap_or(rest.len());
+        match self.text.get(start..self.at) {
+            Some(text) if !text.is_empty() => Ok(text.to_owned()),
+            _ => Err(self.unexpected("a name")),
+        }
+    }
+
     /// The error for the next character, or for the end of the text.
     pub(super) fn unexpected(&self, expected: &'static str) -> ParseError {
         let rest = self.text.get(self.at..self.end).unwrap_or_default();
@@ -183,6 +210,20 @@ impl<'a> Cursor<'a> {
         };
         kind.at(self.at..self.at + found.len_utf8())
     }
+}
+
+/// The text between quotation marks: `\\` and an escaped mark stand for one character.
+fn unescaped(inside: &str, mark: &str) -> String {
+    let mut text = String::with_capacity(inside.len());
+    let mut chars = inside.chars().peekable();
+    while let Some(c) = chars.next() {
+        let escaped = |next: &char| *next == '\\' || mark.starts_with(*next);
+        match (c, chars.next_if(|next| c == '\\' && escaped(next))) {
+            (_, Some(next)) => text.push(next),
+            (c, None) => text.push(c),
+        }
+    }
+    text
 }
 
 fn magnitude(word: &[u8]) -> Result<u128, ParseErrorKind> {
@@ -234,17 +275,38 @@ pub(super) fn enclosed(text: &str, range: Range<usize>, brackets: [u8; 2]) -> Op
     matches.then(|| range.start + 1..range.end - 1)
 }
 
-/// The offset of the bracket that closes the one at the start of `part`.
+/// The offset of the bracket that closes the one at the start of `part`. Brackets in the quoted
+/// names of files do not count.
 pub(super) fn closing(part: &[u8]) -> Option<usize> {
     let mut depth = 0usize;
-    part.iter().position(|byte| {
+    let mut at = 0;
+    while let Some(&byte) = part.get(at) {
         match byte {
             b'[' | b'(' => depth += 1,
             b']' | b')' => depth = depth.saturating_sub(1),
+            b'@' | b'#' => at += quoted(&part[at + 1..]).unwrap_or(0),
             _ => {}
         }
-        depth == 0
-    })
+        if depth == 0 {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
+/// The length of the quoted text at the start of `part`, its marks included. A backslash stands
+/// before a mark or another backslash that is part of the text.
+pub(super) fn quoted(part: &[u8]) -> Option<usize> {
+    let mark = *part.first().filter(|&&byte| byte == b'"' || byte == b'\'')?;
+    let mut at = 1;
+    loop {
+        match *part.get(at)? {
+            b'\\' if part.get(at + 1).is_some_and(|&next| next == mark || next == b'\\') => at += 2,
+            byte if byte == mark => return Some(at + 1),
+            _ => at += 1,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -13,10 +13,15 @@
 
 pub mod array;
 mod lexer;
+mod list;
 mod narrow;
 pub mod numpy;
+mod placement;
 pub mod resolve;
+mod selection;
 pub mod strided_slice;
+
+pub use list::{Array, FileRef, List};
 
 /// One item of an index expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +34,8 @@ pub enum Item {
     Ellipsis,
     /// A new axis of length 1.
     NewAxis,
-    /// Positions on an axis in any order, negative ones counting from the end.
-    List(Vec<i64>),
+    /// Positions in any order, or a mask: NumPy's advanced indexing.
+    List(List),
 }
 
 /// Python's `start:stop:step`, each part optional.
@@ -46,7 +51,7 @@ pub struct Slice {
     pub step: Option<i64>,
 }
 
-/// A whole index expression: at most one ellipsis, at most one list, no step of 0.
+/// A whole index expression: at most one ellipsis, no step of 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexExpr {
     /// The items in the order of the text.
@@ -73,9 +78,6 @@ pub enum Malformed {
     /// There are two ellipses.
     #[error("an index can only have a single ellipsis ('...')")]
     SecondEllipsis,
-    /// There are two lists.
-    #[error("only one item can be a list of integers; tuples of positions are a job for gather")]
-    SecondList,
 }
 
 #[cfg(test)]
@@ -83,7 +85,7 @@ pub(crate) mod tests {
     use proptest::option;
     use proptest::prelude::*;
 
-    use super::{IndexExpr, Item, Slice};
+    use super::{Array, FileRef, IndexExpr, Item, List, Slice};
 
     /// Integers near 0, near the ends of 64 bits, and anywhere.
     pub(crate) fn integers() -> impl Strategy<Value = i64> {
@@ -97,6 +99,28 @@ pub(crate) mod tests {
             .prop_map(|(start, stop, step)| Slice { start, stop, step })
     }
 
+    /// Nested lists of one to three levels; without values there is no telling what they hold.
+    fn lists() -> impl Strategy<Value = List> {
+        let shape = prop::collection::vec(1..4u64, 0..3).prop_flat_map(|outer| {
+            (0..4u64).prop_map(move |inner| [outer.clone(), vec![inner]].concat())
+        });
+        let integers = shape.clone().prop_flat_map(|shape| {
+            let count = shape.iter().product::<u64>() as usize;
+            prop::collection::vec(integers(), count)
+                .prop_map(move |values| List::Integers(Array { shape: shape.clone(), values }))
+        });
+        let masks = shape.prop_flat_map(|shape| {
+            let shape: Vec<u64> = shape.into_iter().map(|len| len.max(1)).collect();
+            let count = shape.iter().product::<u64>() as usize;
+            prop::collection::vec(any::<bool>(), count)
+                .prop_map(move |values| List::Mask(Array { shape: shape.clone(), values }))
+        });
+        let word = r#"[a-c,"'#\[\]() \\é.:/-]{1,5}"#;
+        let files =
+            (word, option::of(word)).prop_map(|(path, name)| List::File(FileRef { path, name }));
+        prop_oneof![2 => integers, 2 => masks, 1 => files]
+    }
+
     /// Valid expressions of up to 8 items.
     pub(crate) fn expressions() -> impl Strategy<Value = IndexExpr> {
         let item = prop_oneof![
@@ -104,13 +128,12 @@ pub(crate) mod tests {
             slices().prop_map(Item::Slice),
             Just(Item::NewAxis),
             Just(Item::Ellipsis),
-            prop::collection::vec(integers(), 0..4).prop_map(Item::List),
+            lists().prop_map(Item::List),
         ];
         prop::collection::vec(item, 0..8).prop_map(|mut items| {
-            let (mut ellipsis, mut list) = (false, false);
+            let mut ellipsis = false;
             items.retain(|item| match item {
                 Item::Ellipsis => !std::mem::replace(&mut ellipsis, true),
-                Item::List(_) => !std::mem::replace(&mut list, true),
                 _ => true,
             });
             IndexExpr { items }

@@ -15,12 +15,14 @@ impl Selection {
     /// assert_eq!(part.axes[1], AxisSelection::Range { axis: 1, start: 6, step: -2, len: 3 });
     /// ```
     pub fn narrowed(&self, axis: usize, start: u64, len: u64) -> Option<Selection> {
+        if !self.lists.is_empty() {
+            return None;
+        }
         let mut narrowed = self.clone();
         let mut at = 0;
         for selected in &mut narrowed.axes {
             match selected {
-                AxisSelection::Index { .. } => continue,
-                AxisSelection::List { .. } => return None,
+                AxisSelection::Index { .. } | AxisSelection::List { .. } => continue,
                 AxisSelection::NewAxis if at == axis && (start, len) != (0, 1) => return None,
                 AxisSelection::Range { start: first, step, len: all, .. } if at == axis => {
                     if start.checked_add(len)? > *all {

@@ -17,7 +17,8 @@ use std::ops::Range;
 
 use super::lexer::{Cursor, Literal, closing, enclosed, trim};
 pub use super::lexer::{ParseError, ParseErrorKind};
-use super::{IndexExpr, Item, Malformed, Slice, SpannedExpr};
+use super::list::DELIMITERS;
+use super::{FileRef, IndexExpr, Item, List, Malformed, Slice, SpannedExpr, array};
 
 /// Parse an index expression; an empty one selects everything.
 ///
@@ -31,27 +32,32 @@ use super::{IndexExpr, Item, Malformed, Slice, SpannedExpr};
 pub fn parse(text: &str) -> Result<SpannedExpr, ParseError> {
     let mut parser = Parser { cursor: Cursor::new(text, unwrapped(text)) };
     let (mut items, mut spans) = (Vec::new(), Vec::new());
-    let (mut has_ellipsis, mut has_list) = (false, false);
+    let mut has_ellipsis = false;
     parser.cursor.skip_space();
     while parser.cursor.peek().is_some() {
         let start = parser.cursor.at;
         let item = parser.item()?;
         let span = trim(text, start..parser.cursor.at);
-        let repeated = match item {
-            Item::Ellipsis if std::mem::replace(&mut has_ellipsis, true) => {
-                Some(Malformed::SecondEllipsis)
-            }
-            Item::List(_) if std::mem::replace(&mut has_list, true) => Some(Malformed::SecondList),
-            _ => None,
-        };
-        if let Some(malformed) = repeated {
-            return Err(ParseErrorKind::Malformed(malformed).at(span));
+        if item == Item::Ellipsis && std::mem::replace(&mut has_ellipsis, true) {
+            return Err(ParseErrorKind::Malformed(Malformed::SecondEllipsis).at(span));
         }
         items.push(item);
         spans.push(span);
         parser.comma()?;
     }
     Ok(SpannedExpr { expr: IndexExpr { items }, text: text.to_owned(), spans })
+}
+
+/// Where a value of a typed list stands: value `number` of item `item`, in C order. The item, where
+/// there is no such value.
+pub fn value_span(spanned: &SpannedExpr, item: usize, number: usize) -> Option<Range<usize>> {
+    let span = spanned.spans.get(item)?.clone();
+    match spanned.expr.items.get(item) {
+        Some(Item::List(List::Integers(_) | List::Mask(_))) => {
+            array::value_span(&spanned.text, span.clone(), number).or(Some(span))
+        }
+        _ => Some(span),
+    }
 }
 
 /// Print an index expression, in brackets: `[1, 2:4, None, ..., :-3:-1]`.
@@ -80,8 +86,7 @@ impl fmt::Display for Item {
             Item::Slice(slice) => write!(f, "{slice}"),
             Item::Ellipsis => f.write_str("..."),
             Item::NewAxis => f.write_str("None"),
-            // Debug of a list of integers is Python's notation.
-            Item::List(indices) => write!(f, "{indices:?}"),
+            Item::List(list) => write!(f, "{list}"),
         }
     }
 }
@@ -118,10 +123,15 @@ struct Parser<'a> {
 impl Parser<'_> {
     /// One item; may also consume the white space after it.
     fn item(&mut self) -> Result<Item, ParseError> {
-        if self.cursor.peek() == Some(b'[') {
-            return self.list().map(Item::List);
-        }
         let start = self.cursor.at;
+        match self.cursor.peek() {
+            Some(b'[') if closing(self.cursor.rest()).is_none() => {
+                return Err(ParseErrorKind::NeverClosed('[').at(start..start + 1));
+            }
+            Some(b'[') => return array::list(&mut self.cursor).map(Item::List),
+            Some(b'@') => return self.file().map(Item::List),
+            _ => {}
+        }
         let first = self.term()?;
         let span = start..self.cursor.at;
         self.cursor.skip_space();
@@ -192,6 +202,7 @@ impl Parser<'_> {
         let term = match self.cursor.word() {
             b"None" | b"newaxis" => Some(Term::None),
             b"Ellipsis" => Some(Term::Ellipsis),
+            b"True" | b"False" => return Err(ParseErrorKind::BareBool.at(start..self.cursor.at)),
             b"np" | b"tf" => {
                 self.cursor.skip_space();
                 let dotted = self.cursor.eat(".");
@@ -203,28 +214,15 @@ impl Parser<'_> {
         term.ok_or_else(|| ParseErrorKind::NotAnIndex.at(start..self.cursor.at))
     }
 
-    /// A list of integers in brackets.
-    fn list(&mut self) -> Result<Vec<i64>, ParseError> {
-        let start = self.cursor.at;
-        if closing(self.cursor.rest()).is_none() {
-            return Err(ParseErrorKind::NeverClosed('[').at(start..start + 1));
-        }
-        self.cursor.eat("[");
-        self.cursor.skip_space();
-        let mut indices = Vec::new();
-        while !self.cursor.eat("]") {
-            let start = self.cursor.at;
-            if self.cursor.peek() == Some(b'[') {
-                return Err(ParseErrorKind::NestedList.at(start..start + 1));
-            }
-            let literal = self.cursor.integer()?;
-            indices.push(index(literal, start..self.cursor.at)?);
-            self.cursor.skip_space();
-            if self.cursor.peek() != Some(b']') {
-                self.comma()?;
-            }
-        }
-        Ok(indices)
+    /// `@FILE` or `@FILE#NAME`.
+    fn file(&mut self) -> Result<List, ParseError> {
+        self.cursor.eat("@");
+        let path = self.cursor.text(DELIMITERS)?;
+        let name = match self.cursor.eat("#") {
+            true => Some(self.cursor.text(DELIMITERS)?),
+            false => None,
+        };
+        Ok(List::File(FileRef { path, name }))
     }
 
     /// The comma before the next item, or the end.
@@ -256,6 +254,7 @@ fn bound(term: Option<Term>, span: Range<usize>) -> Result<Option<i64>, ParseErr
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::Array;
     use super::*;
 
     fn items(text: &str) -> Vec<Item> {
@@ -264,6 +263,19 @@ mod tests {
 
     fn kind(text: &str) -> ParseErrorKind {
         parse(text).unwrap_err().kind
+    }
+
+    fn integers(shape: &[u64], values: &[i64]) -> Item {
+        Item::List(List::Integers(Array { shape: shape.to_vec(), values: values.to_vec() }))
+    }
+
+    fn mask(shape: &[u64], values: &[bool]) -> Item {
+        Item::List(List::Mask(Array { shape: shape.to_vec(), values: values.to_vec() }))
+    }
+
+    fn file(path: &str, name: Option<&str>) -> Item {
+        let name = name.map(str::to_owned);
+        Item::List(List::File(FileRef { path: path.to_owned(), name }))
     }
 
     fn slice(start: Option<i64>, stop: Option<i64>, step: Option<i64>) -> Item {
@@ -280,7 +292,7 @@ mod tests {
             Item::Ellipsis,
             slice(None, Some(-3), Some(-1)),
             slice(None, None, None),
-            Item::List(vec![0, -1]),
+            integers(&[2], &[0, -1]),
         ];
         assert_eq!(spanned.expr.items, expected);
         let words: Vec<_> = spanned.spans.iter().map(|span| &spanned.text[span.clone()]).collect();
@@ -294,7 +306,7 @@ mod tests {
         }
         assert_eq!(items("Ellipsis"), items("..."));
         assert_eq!(items("None:2:None"), [slice(None, Some(2), None)]);
-        for text in [". . .", "..", "none", "numpy.newaxis", "np.", "np..newaxis", "np", "True"] {
+        for text in [". . .", "..", "none", "numpy.newaxis", "np.", "np..newaxis", "np"] {
             assert_eq!(kind(text), ParseErrorKind::NotAnIndex, "{text}");
         }
     }
@@ -309,10 +321,10 @@ mod tests {
             assert_eq!(items(text), both, "{text}");
         }
         for text in ["[[0, 2]]", "[0, 2],", "([0, 2])", "[[0, 2],]", "[([0, 2])]"] {
-            assert_eq!(items(text), [Item::List(vec![0, 2])], "{text}");
+            assert_eq!(items(text), [integers(&[2], &[0, 2])], "{text}");
         }
-        assert_eq!(items("[[]]"), [Item::List(vec![])]);
-        assert_eq!(items("[0], 1"), [Item::List(vec![0]), Item::Integer(1)]);
+        assert_eq!(items("[[]]"), [integers(&[0], &[])]);
+        assert_eq!(items("[0], 1"), [integers(&[1], &[0]), Item::Integer(1)]);
     }
 
     #[test]
@@ -328,19 +340,65 @@ mod tests {
             assert!(parse(&deep).is_err());
         }
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-        assert_eq!(kind(&deep), ParseErrorKind::NestedList);
+        assert_eq!(kind(&deep), ParseErrorKind::TooDeep);
     }
 
     #[test]
-    fn only_one_list_and_one_ellipsis() {
-        let error = parse("[0], :, [1]").unwrap_err();
-        assert_eq!((error.span.clone(), error.kind), (8..11, Malformed::SecondList.into()));
-        assert_eq!(kind("[[0], [1]]"), Malformed::SecondList.into());
-        assert_eq!(kind("[[[0, 1]]]"), ParseErrorKind::NestedList);
+    fn only_one_ellipsis() {
         let error = parse("..., 1, Ellipsis").unwrap_err();
         assert_eq!(error.span, 8..16);
         assert_eq!(error.to_string(), "an index can only have a single ellipsis ('...')");
-        assert!(Malformed::SecondList.to_string().contains("gather"));
+    }
+
+    #[test]
+    fn lists_have_the_shape_of_their_nesting() {
+        assert_eq!(
+            items("[0], [[1, 2], [3, 4]]"),
+            [integers(&[1], &[0]), integers(&[2, 2], &[1, 2, 3, 4])]
+        );
+        assert_eq!(items("[[[0, 1]]]"), [integers(&[1, 2], &[0, 1])]);
+        assert_eq!(items("[True, False], :")[0], mask(&[2], &[true, false]));
+        assert_eq!(items("[[[True], [False]]]"), [mask(&[2, 1], &[true, false])]);
+        for text in ["[True, 1],", "[0, False],", "[[True], [2]],"] {
+            assert_eq!(kind(text), ParseErrorKind::MixedList, "{text}");
+        }
+        for text in ["True", "0, False", "[True]"] {
+            assert_eq!(kind(text), ParseErrorKind::BareBool, "{text}");
+        }
+        assert_eq!(kind("[[0], 1],"), ParseErrorKind::Ragged);
+        assert_eq!(kind("[0, true],"), ParseErrorKind::NotAnIndex);
+    }
+
+    #[test]
+    fn files_are_quoted_where_that_is_needed() {
+        assert_eq!(items("@train.npy, :, ::2")[0], file("train.npy", None));
+        assert_eq!(items("[@./a-b.npy]"), [file("./a-b.npy", None)]);
+        assert_eq!(items("..., @split.safetensors#val")[1], file("split.safetensors", Some("val")));
+        let (quoted, name) = ("my \"file\",[1].npz", Some("a,b"));
+        let text = r##"[@"my \"file\",[1].npz"#"a,b"]"##;
+        assert_eq!(items(text), [file(quoted, name)]);
+        assert_eq!(items("[@'a\"]b'#x/y.0 , 1]")[0], file("a\"]b", Some("x/y.0")));
+        assert_eq!(items("@-"), [file("-", None)]);
+        assert_eq!(items("@https://host/a.npy?x=1:2"), [file("https://host/a.npy?x=1:2", None)]);
+        for text in ["@", "@ a.npy", "@#a", "@a.npy#", "@a.npy b", "@\"\"x"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+        assert_eq!(kind("[@\"a.npy]"), ParseErrorKind::OpenQuote);
+        assert_eq!(kind("@\"a.npy"), ParseErrorKind::OpenQuote);
+    }
+
+    #[test]
+    fn values_of_lists_are_found_again() {
+        let spanned = parse("[ 0, [[ 1, - 2 ], [0x3 , 4,]], [True,False] ]").unwrap();
+        let found = |item, value| value_span(&spanned, item, value).map(|span| &spanned.text[span]);
+        assert_eq!(
+            (0..4).map(|at| found(1, at).unwrap()).collect::<Vec<_>>(),
+            ["1", "- 2", "0x3", "4"]
+        );
+        assert_eq!(found(2, 1), Some("False"));
+        assert_eq!(found(2, 2), Some("[True,False]"));
+        assert_eq!(found(0, 0), Some("0"));
+        assert_eq!(found(3, 0), None);
     }
 
     #[test]

@@ -15,232 +15,317 @@
 //! assert_eq!(error.to_string(), "index 9 is out of bounds for axis 1 with size 5");
 //! ```
 
-use super::{IndexExpr, Item, Malformed, Slice};
+use std::sync::Arc;
+
+use super::placement::Placement;
+pub use super::selection::{
+    AxisSelection, ListBlock, ListPositions, ResolveError, ResolveErrorKind, SelectedList,
+    Selection,
+};
+use super::{IndexExpr, Item, List, Malformed, Slice};
 use crate::shape::MAX_NDIM;
 
-/// What an expression selects from a tensor of one shape; all positions are in bounds.
+/// How an expression is applied to a shape.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules<'a> {
+    /// An integer keeps its axis, with length 1. It must still be in range. For NumPy's rule on
+    /// where the axes of lists go it then counts as a slice.
+    pub keepdims: bool,
+    /// Each list is taken along its own axis, which stays in its place, as np.ix_ and zarr's
+    /// `oindex` do. A mask must then have one axis.
+    pub outer: bool,
+    /// What is in the files of the lists that are no typed ones, in the order of the expression.
+    pub files: &'a [FileList],
+}
+
+/// What is known of a list in a file: all but its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Selection {
-    /// One for each axis of the source and each new axis, in the order of the expression, with the
-    /// ellipsis expanded; the source axes are in ascending order.
-    pub axes: Vec<AxisSelection>,
-    /// The shape of the source.
-    pub source_shape: Vec<u64>,
-    list_output_axis: Option<usize>,
-}
-
-/// What is selected on one axis of the source, or a new axis.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AxisSelection {
-    /// One position; the result has no such axis.
-    Index {
-        /// Axis of the source.
-        axis: usize,
-        /// Position, less than the axis' length.
-        at: u64,
-    },
-    /// The positions `start`, `start + step`, ..., `len` of them.
-    Range {
-        /// Axis of the source.
-        axis: usize,
-        /// First position; 0 if `len` is 0.
-        start: u64,
-        /// Distance between positions; 1 if `len` is less than 2.
-        step: i64,
-        /// Number of positions.
-        len: u64,
-    },
-    /// A new axis of length 1.
-    NewAxis,
-    /// Positions in any order. [`Selection::list_output_axis`] is the axis of the result.
-    List {
-        /// Axis of the source.
-        axis: usize,
-        /// Positions, each less than the axis' length.
-        positions: Vec<u64>,
+pub enum FileList {
+    /// Integers of this shape.
+    Integers(Vec<u64>),
+    /// A mask.
+    Mask {
+        /// Its shape.
+        shape: Vec<u64>,
+        /// How many of its elements are true.
+        count: u64,
     },
 }
 
-/// An expression that does not fit a shape.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{kind}")]
-pub struct ResolveError {
-    /// The index of the wrong item in the expression.
-    pub item: usize,
-    /// What is wrong with it.
-    pub kind: ResolveErrorKind,
-}
-
-/// Why an expression does not fit a shape.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ResolveErrorKind {
-    /// An integer, alone or in a list, is out of range for its axis.
-    #[error("index {index} is out of bounds for axis {axis} with size {size}")]
-    OutOfBounds {
-        /// The integer as written.
-        index: i64,
-        /// Axis of the source.
-        axis: usize,
-        /// Length of that axis.
-        size: u64,
-    },
-    /// More items than axes; the error is at the first item too many.
-    #[error("too many indices for array: array is {ndim}-dimensional, but {indexed} were indexed")]
-    TooManyIndices {
-        /// Axes of the source.
-        ndim: usize,
-        /// Items that need an axis.
-        indexed: usize,
-    },
-    /// More axes than NumPy allows; the error is at the last new axis.
-    #[error("number of dimensions must be within [0, {MAX_NDIM}], indexing result would have {0}")]
-    TooManyAxes(usize),
-    /// The expression breaks a rule that parsing checks.
-    #[error(transparent)]
-    Malformed(#[from] Malformed),
-}
-
-/// Apply `expr` to a tensor of `shape`, with axis lengths up to 2^63 - 1.
+/// Apply `expr`, which names no files, to a tensor of `shape`, with axis lengths up to 2^63 - 1.
 ///
-/// With `keepdims` an integer keeps its axis, with length 1. It must still be in range. For NumPy's
-/// rule on where the axis of a list goes it then counts as a slice, so the axes of the result keep
-/// the order of the source axes.
+/// With `keepdims` an integer keeps its axis, with length 1.
 ///
 /// # Errors
-/// [`ResolveError`]: an integer out of range, more items than axes, a result of more than 64 axes,
-/// or an expression that breaks a rule of [`IndexExpr`].
+/// [`ResolveError`]: an integer out of range, more items than axes, masks and lists whose shapes do
+/// not fit, a result of more than 64 axes, or an expression that breaks a rule of [`IndexExpr`].
 pub fn resolve(expr: &IndexExpr, shape: &[u64], keepdims: bool) -> Result<Selection, ResolveError> {
-    let ellipsis_len = ellipsis_len(expr, shape.len())?;
-    let mut axes = Vec::with_capacity(expr.items.len() + ellipsis_len);
-    let mut source_axes = shape.iter().copied().enumerate();
+    resolve_with(expr, shape, &Rules { keepdims, ..Rules::default() })
+}
+
+/// The same for an expression that may name files.
+///
+/// # Errors
+/// As [`resolve`]. Of several errors the one that NumPy reports: of masks' shapes, then of integers,
+/// then of lists' shapes, then of their positions.
+pub fn resolve_with(
+    expr: &IndexExpr,
+    shape: &[u64],
+    rules: &Rules<'_>,
+) -> Result<Selection, ResolveError> {
+    let arrays = arrays(expr, rules)?;
+    let ellipsis_len = ellipsis_len(expr, &arrays, shape.len())?;
+    check_masks(expr, &arrays, shape, ellipsis_len)?;
+    let mut resolver = Resolver { shape, rules, selection: Selection::default(), taken: 0 };
+    let mut placement = Placement::default();
     let mut has_ellipsis = false;
     for (item, wanted) in expr.items.iter().enumerate() {
-        let fault = |kind| ResolveError { item, kind };
         match wanted {
-            Item::NewAxis => axes.push(AxisSelection::NewAxis),
-            Item::Ellipsis => {
-                axes.extend(source_axes.by_ref().take(ellipsis_len).map(whole_axis));
-                has_ellipsis = true;
+            Item::NewAxis => {
+                resolver.selection.axes.push(AxisSelection::NewAxis);
+                placement.keep(1);
             }
-            _ => {
-                let Some((axis, size)) = source_axes.next() else { break };
-                axes.push(select(wanted, axis, size, keepdims).map_err(fault)?);
+            Item::Ellipsis => {
+                has_ellipsis = true;
+                resolver.whole_axes(ellipsis_len);
+                placement.keep(ellipsis_len);
+            }
+            Item::Slice(slice) => {
+                resolver.slice(*slice);
+                placement.keep(1);
+            }
+            Item::Integer(index) => {
+                resolver.integer(item, *index)?;
+                if rules.keepdims { placement.keep(1) } else { placement.integer() }
+            }
+            Item::List(_) => {
+                if let Some(array) = &arrays[item] {
+                    resolver.list(item, array);
+                }
+                placement.list();
             }
         }
     }
     if !has_ellipsis {
-        axes.extend(source_axes.map(whole_axis));
+        resolver.whole_axes(ellipsis_len);
     }
-    let selection = Selection {
-        axes,
-        source_shape: shape.to_vec(),
-        list_output_axis: list_output_axis(expr, ellipsis_len, keepdims),
-    };
-    match selection.shape().len() {
-        0..=MAX_NDIM => Ok(selection),
-        ndim => {
-            let item = expr.items.iter().rposition(|item| *item == Item::NewAxis).unwrap_or(0);
-            Err(ResolveError { item, kind: ResolveErrorKind::TooManyAxes(ndim) })
+    let mut selection = resolver.selection;
+    selection.source_shape = shape.to_vec();
+    selection.blocks = placement.blocks(&selection.lists, rules.outer).map_err(|number| {
+        let shapes = selection.lists.iter().flat_map(|list| {
+            // NumPy counts a mask as one list an axis
+            std::iter::repeat_n(list.shape.clone(), list.axes.len().max(1))
+        });
+        fault(selection.lists[number].item, ResolveErrorKind::Broadcast(shapes.collect()))
+    })?;
+    let ndim = selection.shape().len();
+    if ndim > MAX_NDIM {
+        let adds = |item: &Item| matches!(item, Item::NewAxis | Item::List(_));
+        let item = expr.items.iter().rposition(adds).unwrap_or(0);
+        return Err(fault(item, ResolveErrorKind::TooManyAxes(ndim)));
+    }
+    for number in 0..selection.lists.len() {
+        selection.lists[number].positions = positions(expr, &selection, number)?;
+    }
+    Ok(selection)
+}
+
+fn fault(item: usize, kind: impl Into<ResolveErrorKind>) -> ResolveError {
+    ResolveError { item, value: None, kind: kind.into() }
+}
+
+/// The list of an item, as far as it is known.
+enum ArrayShape<'a> {
+    Integers(&'a [u64]),
+    Mask { shape: &'a [u64], count: u64 },
+}
+
+impl ArrayShape<'_> {
+    /// How many axes it takes.
+    fn axes(&self) -> usize {
+        match self {
+            ArrayShape::Integers(_) => 1,
+            ArrayShape::Mask { shape, .. } => shape.len(),
         }
     }
 }
 
-impl Selection {
-    /// The shape of the result, with the axis of a list where NumPy puts it.
-    pub fn shape(&self) -> Vec<u64> {
-        let mut shape = Vec::with_capacity(self.axes.len());
-        let mut list_len = 0;
-        for axis in &self.axes {
-            match axis {
-                AxisSelection::Index { .. } => {}
-                AxisSelection::Range { len, .. } => shape.push(*len),
-                AxisSelection::NewAxis => shape.push(1),
-                AxisSelection::List { positions, .. } => list_len = positions.len() as u64,
+/// The list of each item; `None` for other items.
+fn arrays<'a>(
+    expr: &'a IndexExpr,
+    rules: &Rules<'a>,
+) -> Result<Vec<Option<ArrayShape<'a>>>, ResolveError> {
+    let mut files = rules.files.iter();
+    let array = |(item, wanted): (usize, &'a Item)| {
+        let Item::List(list) = wanted else { return Ok(None) };
+        let array = match list {
+            List::Integers(array) => ArrayShape::Integers(&array.shape),
+            List::Mask(array) => ArrayShape::Mask {
+                shape: &array.shape,
+                count: array.values.iter().filter(|&&value| value).count() as u64,
+            },
+            List::File(_) => match files.next() {
+                Some(FileList::Integers(shape)) => ArrayShape::Integers(shape),
+                Some(FileList::Mask { shape, count }) => ArrayShape::Mask { shape, count: *count },
+                None => return Err(fault(item, ResolveErrorKind::NotOpened)),
+            },
+        };
+        match array {
+            ArrayShape::Mask { shape, .. } if rules.outer && shape.len() != 1 => {
+                Err(fault(item, ResolveErrorKind::OuterMask(shape.len())))
             }
+            array => Ok(Some(array)),
         }
-        if let Some(axis) = self.list_output_axis {
-            shape.insert(axis.min(shape.len()), list_len);
-        }
-        shape
-    }
-
-    /// The axis of the result that the list becomes; the other axes are in the order of
-    /// [`Selection::axes`].
-    ///
-    /// Source: NumPy, "Combining advanced and basic indexing". If there is a list, integers count
-    /// as lists of one. If all these items are adjacent, the axis goes to the place of the first of
-    /// them; if a slice, an ellipsis (even of no axes) or a new axis separates them, it goes first.
-    pub fn list_output_axis(&self) -> Option<usize> {
-        self.list_output_axis
-    }
-
-    /// Whether the result holds every element of the source, in the same order. Its shape may still
-    /// differ by axes of length 1. Always false for a selection with a list.
-    pub fn is_whole(&self) -> bool {
-        self.axes.iter().all(|axis| match *axis {
-            AxisSelection::Index { axis, .. } => self.source_shape.get(axis) == Some(&1),
-            AxisSelection::Range { axis, start, step, len } => {
-                start == 0 && step == 1 && self.source_shape.get(axis) == Some(&len)
-            }
-            AxisSelection::NewAxis => true,
-            AxisSelection::List { .. } => false,
-        })
-    }
+    };
+    expr.items.iter().enumerate().map(array).collect()
 }
 
 /// How many axes the ellipsis stands for. Also checks the rules of [`IndexExpr`].
-fn ellipsis_len(expr: &IndexExpr, ndim: usize) -> Result<usize, ResolveError> {
-    let (mut indexed, mut first_too_many) = (0, 0);
-    let (mut ellipsis, mut list) = (false, false);
+fn ellipsis_len(
+    expr: &IndexExpr,
+    arrays: &[Option<ArrayShape<'_>>],
+    ndim: usize,
+) -> Result<usize, ResolveError> {
+    let (mut indexed, mut first_too_many) = (0, None);
+    let mut ellipsis = false;
     for (item, wanted) in expr.items.iter().enumerate() {
-        let fault = |kind: Malformed| Err(ResolveError { item, kind: kind.into() });
-        match wanted {
-            Item::NewAxis => continue,
+        indexed += match wanted {
+            Item::NewAxis => 0,
             Item::Ellipsis if std::mem::replace(&mut ellipsis, true) => {
-                return fault(Malformed::SecondEllipsis);
+                return Err(fault(item, Malformed::SecondEllipsis));
             }
-            Item::Ellipsis => continue,
-            Item::List(_) if std::mem::replace(&mut list, true) => {
-                return fault(Malformed::SecondList);
+            Item::Ellipsis => 0,
+            Item::Slice(Slice { step: Some(0), .. }) => {
+                return Err(fault(item, Malformed::ZeroStep));
             }
-            Item::Slice(Slice { step: Some(0), .. }) => return fault(Malformed::ZeroStep),
-            _ => {}
+            _ => arrays[item].as_ref().map_or(1, ArrayShape::axes),
+        };
+        if indexed > ndim {
+            first_too_many.get_or_insert(item);
         }
-        if indexed == ndim {
-            first_too_many = item;
-        }
-        indexed += 1;
     }
-    ndim.checked_sub(indexed).ok_or(ResolveError {
-        item: first_too_many,
-        kind: ResolveErrorKind::TooManyIndices { ndim, indexed },
-    })
+    match first_too_many {
+        Some(item) => Err(fault(item, ResolveErrorKind::TooManyIndices { ndim, indexed })),
+        None => Ok(ndim - indexed),
+    }
 }
 
-fn whole_axis((axis, size): (usize, u64)) -> AxisSelection {
-    range(Slice::default(), axis, size)
-}
-
-/// What an item selects on its axis.
-fn select(
-    item: &Item,
-    axis: usize,
-    size: u64,
-    keepdims: bool,
-) -> Result<AxisSelection, ResolveErrorKind> {
-    let position = |index: i64| position(index, axis, size);
-    Ok(match item {
-        Item::Integer(index) => match position(*index)? {
-            start if keepdims => AxisSelection::Range { axis, start, step: 1, len: 1 },
-            at => AxisSelection::Index { axis, at },
-        },
-        Item::List(indices) => {
-            let positions = indices.iter().map(|&index| position(index)).collect::<Result<_, _>>();
-            AxisSelection::List { axis, positions: positions? }
+/// Check that masks have the lengths of the axes that they take.
+fn check_masks(
+    expr: &IndexExpr,
+    arrays: &[Option<ArrayShape<'_>>],
+    shape: &[u64],
+    ellipsis_len: usize,
+) -> Result<(), ResolveError> {
+    let mut axis = 0;
+    for (item, (wanted, array)) in expr.items.iter().zip(arrays).enumerate() {
+        match (wanted, array) {
+            (_, Some(ArrayShape::Mask { shape: mask, .. })) => {
+                for &mask in *mask {
+                    let size = shape[axis];
+                    if size != mask {
+                        return Err(fault(item, ResolveErrorKind::MaskShape { axis, size, mask }));
+                    }
+                    axis += 1;
+                }
+            }
+            (Item::Ellipsis, _) => axis += ellipsis_len,
+            (Item::NewAxis, _) => {}
+            _ => axis += 1,
         }
-        Item::Slice(slice) => range(*slice, axis, size),
-        Item::Ellipsis | Item::NewAxis => AxisSelection::NewAxis,
-    })
+    }
+    Ok(())
+}
+
+/// A selection in the making.
+struct Resolver<'a> {
+    shape: &'a [u64],
+    rules: &'a Rules<'a>,
+    selection: Selection,
+    /// How many axes of the source have been indexed.
+    taken: usize,
+}
+
+impl Resolver<'_> {
+    /// The next axis of the source, and its length.
+    fn next(&mut self) -> (usize, u64) {
+        let axis = self.taken;
+        self.taken += 1;
+        (axis, self.shape.get(axis).copied().unwrap_or(0))
+    }
+
+    fn slice(&mut self, slice: Slice) {
+        let (axis, size) = self.next();
+        self.selection.axes.push(range(slice, axis, size));
+    }
+
+    fn whole_axes(&mut self, count: usize) {
+        (0..count).for_each(|_| self.slice(Slice::default()));
+    }
+
+    fn integer(&mut self, item: usize, index: i64) -> Result<(), ResolveError> {
+        let (axis, size) = self.next();
+        let at = position(index, axis, size).map_err(|kind| fault(item, kind))?;
+        self.selection.axes.push(match self.rules.keepdims {
+            true => AxisSelection::Range { axis, start: at, step: 1, len: 1 },
+            false => AxisSelection::Index { axis, at },
+        });
+        Ok(())
+    }
+
+    /// A list, whose positions are filled in later.
+    fn list(&mut self, item: usize, array: &ArrayShape<'_>) {
+        let list = self.selection.lists.len();
+        let axes = self.taken..self.taken + array.axes();
+        let (shape, positions) = match array {
+            ArrayShape::Integers(shape) => (shape.to_vec(), ListPositions::Integers),
+            ArrayShape::Mask { count, .. } => (vec![*count], ListPositions::Mask),
+        };
+        self.selection.lists.push(SelectedList { item, axes: axes.clone(), shape, positions });
+        self.selection.axes.extend(axes.map(|axis| AxisSelection::List { axis, list }));
+        self.taken += array.axes();
+    }
+}
+
+/// The positions of a list, where it was typed.
+fn positions(
+    expr: &IndexExpr,
+    selection: &Selection,
+    number: usize,
+) -> Result<ListPositions, ResolveError> {
+    let list = &selection.lists[number];
+    let axis = list.axes.start;
+    match expr.items.get(list.item) {
+        Some(Item::List(List::Integers(_))) if selection.lists_are_empty() => {
+            Ok(ListPositions::Known(Arc::from([])))
+        }
+        Some(Item::List(List::Integers(array))) => {
+            let size = selection.source_shape[axis];
+            let positions = array.values.iter().enumerate().map(|(value, &index)| {
+                position(index, axis, size).map_err(|kind| ResolveError {
+                    item: list.item,
+                    value: Some(value),
+                    kind,
+                })
+            });
+            Ok(ListPositions::Known(positions.collect::<Result<_, _>>()?))
+        }
+        Some(Item::List(List::Mask(array))) => {
+            let is_true = array.values.iter().enumerate().filter(|&(_, &value)| value);
+            let mut tuples = Vec::new();
+            for (at, _) in is_true {
+                let mut rest = at as u64;
+                let start = tuples.len();
+                for &len in array.shape.iter().rev() {
+                    tuples.push(rest % len);
+                    rest /= len;
+                }
+                tuples[start..].reverse();
+            }
+            Ok(ListPositions::Known(tuples.into()))
+        }
+        _ => Ok(list.positions.clone()),
+    }
 }
 
 /// The position of an integer; a negative one counts from the end.
@@ -279,23 +364,6 @@ fn range(slice: Slice, axis: usize, size: u64) -> AxisSelection {
         step: if len > 1 { step as i64 } else { 1 },
         len: len as u64,
     }
-}
-
-/// The axis of the result that a list becomes; see [`Selection::list_output_axis`].
-fn list_output_axis(expr: &IndexExpr, ellipsis_len: usize, keepdims: bool) -> Option<usize> {
-    expr.items.iter().find(|item| matches!(item, Item::List(_)))?;
-    let is_advanced = |item: &Item| match item {
-        Item::List(_) => true,
-        Item::Integer(_) => !keepdims,
-        _ => false,
-    };
-    let first = expr.items.iter().position(is_advanced)?;
-    let last = expr.items.iter().rposition(is_advanced)?;
-    if !expr.items[first..=last].iter().all(is_advanced) {
-        return Some(0);
-    }
-    let axes_of = |item: &Item| if *item == Item::Ellipsis { ellipsis_len } else { 1 };
-    Some(expr.items[..first].iter().map(axes_of).sum())
 }
 
 #[cfg(test)]
@@ -364,10 +432,9 @@ mod tests {
         for (pair, malformed) in [
             ([Item::NewAxis, step], Malformed::ZeroStep),
             ([Item::Ellipsis, Item::Ellipsis], Malformed::SecondEllipsis),
-            ([Item::List(vec![]), Item::List(vec![0])], Malformed::SecondList),
         ] {
             let error = resolve(&IndexExpr { items: pair.into() }, &[2, 2], false).unwrap_err();
-            assert_eq!(error, ResolveError { item: 1, kind: malformed.into() });
+            assert_eq!(error, ResolveError { item: 1, value: None, kind: malformed.into() });
         }
     }
 
@@ -410,9 +477,77 @@ mod tests {
         ] {
             let selection = resolved(text, &[2, 3, 4, 5]);
             assert_eq!(selection.shape(), shape, "{text}");
-            assert_eq!(selection.list_output_axis(), Some(axis), "{text}");
+            assert_eq!(selection.blocks[0].at, axis, "{text}");
         }
-        assert_eq!(resolved("0", &[2]).list_output_axis(), None);
+        assert_eq!(resolved("0", &[2]).blocks, []);
+    }
+
+    #[test]
+    fn lists_are_broadcast_and_masks_are_their_nonzero() {
+        // From NumPy 2.4.6: np.zeros((2, 3, 4, 5))[text].shape
+        for (text, shape) in [
+            ("[0, 1], [0, 2]", vec![2, 4, 5]),
+            ("[[0], [1]], [0, 2, 1]", vec![2, 3, 4, 5]),
+            ("[0, 1], :, [0, 2]", vec![2, 3, 5]),
+            (":, [0, 1], [[0], [1], [2]], ...", vec![2, 3, 2, 5]),
+            (":, [True, False, True]", vec![2, 2, 4, 5]),
+            ("[[True, False, True], [False, False, True]]", vec![3, 4, 5]),
+            (":, [0, 1], [True, False, True, False]", vec![2, 2, 5]),
+            (":, [], [9]", vec![2, 0, 5]),
+        ] {
+            assert_eq!(resolved(&format!("{text},"), &[2, 3, 4, 5]).shape(), shape, "{text}");
+        }
+        let selection = resolved("[[[True, False, True], [False, False, True]]]", &[2, 3]);
+        assert_eq!(selection.lists[0].axes, 0..2);
+        assert_eq!(
+            selection.lists[0].positions,
+            ListPositions::Known(Arc::from([0, 0, 0, 2, 1, 2]))
+        );
+    }
+
+    #[test]
+    fn errors_of_lists_come_in_numpys_order() {
+        let message = |text: &str| error(text, &[3, 4]).1;
+        assert_eq!(
+            message("[True, False], 9"),
+            "boolean index did not match indexed array along axis 0; size of axis is 3 but size of \
+             corresponding boolean axis is 2"
+        );
+        assert_eq!(message("[9, 9, 9], 9"), "index 9 is out of bounds for axis 1 with size 4");
+        assert_eq!(
+            message("[9, 0], [0, 1, 2]"),
+            "shape mismatch: indexing arrays could not be broadcast together with shapes (2,) (3,)"
+        );
+        assert_eq!(message("[0], [0, -5]"), "index -5 is out of bounds for axis 1 with size 4");
+        assert_eq!(message("[[True]], 0"), error("0, 0, 0", &[3, 4]).1);
+        assert_eq!(resolved("[], [9]", &[3, 4]).shape(), [0]);
+        assert!(message("[], 9").contains("index 9"));
+        assert_eq!(message("@a.npy"), ResolveErrorKind::NotOpened.to_string());
+    }
+
+    #[test]
+    fn outer_takes_lists_one_by_one() {
+        let outer = |text: &str, shape: &[u64]| {
+            let expr = numpy::parse(text).unwrap().expr;
+            resolve_with(&expr, shape, &Rules { outer: true, ..Rules::default() })
+        };
+        let selection = outer("[0, 1], 1, :2, [True, False, True, True, False]", &[2, 3, 4, 5]);
+        assert_eq!(selection.unwrap().shape(), [2, 2, 3]);
+        assert_eq!(outer("[[[0, 1]], [2]]", &[2, 3]).unwrap().shape(), [1, 2, 1]);
+        let error = outer("[[[True, True, True]]]", &[1, 3]).unwrap_err();
+        assert_eq!(error.kind, ResolveErrorKind::OuterMask(2));
+    }
+
+    #[test]
+    fn what_is_in_files_is_said_by_the_caller() {
+        let expr = numpy::parse("@a.npy, :, @b.npy").unwrap().expr;
+        let mask = FileList::Mask { shape: vec![2], count: 1 };
+        let files = [FileList::Integers(vec![3, 1]), mask];
+        let rules = Rules { files: &files, ..Rules::default() };
+        let selection = resolve_with(&expr, &[7, 8, 2], &rules).unwrap();
+        assert_eq!(selection.shape(), [3, 1, 8]);
+        assert_eq!(selection.lists[0].positions, ListPositions::Integers);
+        assert_eq!(selection.lists[1].positions, ListPositions::Mask);
     }
 
     #[test]
@@ -420,7 +555,7 @@ mod tests {
         let expr = numpy::parse("-1, :, [0, 2], 1").unwrap().expr;
         let selection = resolve(&expr, &[2, 3, 4, 5], true).unwrap();
         assert_eq!(selection.shape(), [1, 3, 2, 1]);
-        assert_eq!(selection.list_output_axis(), Some(2));
+        assert_eq!(selection.blocks[0].at, 2);
         assert_eq!(selection.axes[0], AxisSelection::Range { axis: 0, start: 1, step: 1, len: 1 });
         assert!(resolve(&expr, &[2, 3, 4, 1], true).is_err());
     }

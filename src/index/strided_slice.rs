@@ -77,8 +77,8 @@ pub enum StridedSliceError {
         /// Its stride.
         stride: i64,
     },
-    /// A list of integers, which StridedSlice does not have.
-    #[error("item {0} is a list of integers, which begin, end and strides cannot say")]
+    /// A list or a mask, which StridedSlice does not have.
+    #[error("item {0} is a list, which begin, end and strides cannot say")]
     List(usize),
 }
 
@@ -131,7 +131,7 @@ impl StridedSlice {
     /// The arguments with the same meaning as an expression; unused numbers are 0.
     ///
     /// # Errors
-    /// [`StridedSliceError`]: a list of integers, more than 64 items.
+    /// [`StridedSliceError`]: a list, more than 64 items.
     pub fn from_expr(expr: &IndexExpr) -> Result<StridedSlice, StridedSliceError> {
         if expr.items.len() > MAX_ITEMS {
             return Err(StridedSliceError::TooManyItems(expr.items.len()));

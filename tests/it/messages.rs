@@ -50,6 +50,8 @@ fn write_files(folder: &Path) {
         ("spaced.safetensors", safetensors("\n {}", 0)),
         ("torch.pt", zip(&["model/data.pkl", "model/data/0"])),
         ("book.docx", zip(&["word/document.xml"])),
+        ("indices.npy", npy("'|i1'", "(2, 2)", &[0, 4, 255, 250])),
+        ("mask.npy", npy("'|b1'", "(5,)", &[1, 0, 1, 1, 0])),
     ] {
         fs::write(folder.join(name), bytes).unwrap();
     }

@@ -78,6 +78,7 @@ fn the_examples_of_the_readme_run() {
 
     let folder = tempfile::tempdir().unwrap();
     write_npy(&folder.path().join("photos.npy"), "|u1", 1, false, &[48, 48, 64, 4]);
+    write_npy(&folder.path().join("keep.npy"), "|b1", 1, false, &[48]);
     write_npy(&folder.path().join("volume.npy"), "<f8", 8, true, &[20, 28, 30]);
     write_safetensors(&folder.path().join("model.safetensors"));
 

@@ -10,6 +10,9 @@ pub(crate) struct IndexArgs {
     /// Keep the axes that integers index, with length 1
     #[arg(long)]
     pub(crate) keepdims: bool,
+    /// Take each list along its own axis, as np.ix_ does
+    #[arg(long, conflicts_with = "begin")]
+    pub(crate) outer: bool,
 }
 
 /// The arguments of TensorFlow's and MindSpore's StridedSlice.

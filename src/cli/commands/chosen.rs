@@ -47,7 +47,7 @@ impl Chosen {
         let selection = index.resolve(&tensor.shape)?;
         let shape = selection.shape();
         let axes = transpose.permutation(shape.len())?;
-        let region = Region::of(tensor, &selection, &axes, order).map_err(Failure::new)?;
+        let region = index.lists.region(tensor, &selection, &axes, order).map_err(Failure::new)?;
         let (name, dtype) = (tensor.name.clone(), tensor.dtype.clone());
         Ok(Chosen { name, dtype, shape: axes.permute(&shape), region })
     }

@@ -1,10 +1,13 @@
 //! `tslice explain`: what an index means, in the words of NumPy and of StridedSlice.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 use tslice::container::layout_of;
 use tslice::format::Tensor;
-use tslice::index::resolve::{AxisSelection, Selection};
+use tslice::index::resolve::{AxisSelection, ListPositions, Selection};
 use tslice::index::strided_slice::{StridedSlice, parse_list};
+use tslice::index::{Item, List};
 use tslice::permutation::Permutation;
 use tslice::plan::{Plan, Tiling};
 use tslice::shape::{self, AsTuple};
@@ -29,13 +32,16 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
             if args.input.is_some() && args.index.strided.begin.is_some() {
                 return Err(Failure::usage("the argument INDEX cannot be used with --begin"));
             }
-            (Index::parse(args.input.as_deref(), &args.index)?, parse_shape(shape)?, None)
+            let index = Index::parse(args.input.as_deref(), &args.index)?;
+            let shape = parse_shape(shape)?;
+            (index.open(args.from.io, ("INPUT", Path::new("")))?, shape, None)
         }
         None => {
             let Some(path) = &args.input else {
                 return Err(Failure::usage("an input is needed, or --shape"));
             };
             let index = Index::parse(args.text.as_deref(), &args.index)?;
+            let index = index.open(args.from.io, ("INPUT", path.as_ref()))?;
             let input = input::open(path.as_ref(), args.from.io)?;
             let tensor = input.tensor(&args.from.tensor)?.clone();
             (index, tensor.shape.clone(), Some(tensor))
@@ -111,7 +117,7 @@ impl Explained {
     /// How a mapped file would be copied to a new one; lists are gathered instead.
     fn plan(&self) -> Option<Plan> {
         let tensor = self.tensor.as_ref()?;
-        if self.selection.list_output_axis().is_some() {
+        if !self.selection.lists.is_empty() {
             return None;
         }
         let view = View::permuted(&layout_of(tensor), &self.selection, &self.transpose).ok()?;
@@ -149,12 +155,34 @@ impl Explained {
                 let by = if *step == 1 { String::new() } else { format!(" by {step}") };
                 [size(*axis), format!("positions {start} to {last}{by}, {len} of them")]
             }
-            AxisSelection::List { axis, positions } => {
-                [size(*axis), format!("{} positions of a list", positions.len())]
-            }
+            AxisSelection::List { axis, list } => [size(*axis), self.list(*list)],
             AxisSelection::NewAxis => ["new axis".to_owned(), "of size 1".to_owned()],
         };
         self.selection.axes.iter().map(meaning).collect()
+    }
+
+    /// Where the positions on an axis come from.
+    fn list(&self, number: usize) -> String {
+        let list = &self.selection.lists[number];
+        let item = self.index.spanned.expr.items.get(list.item);
+        let file = match item {
+            Some(Item::List(List::File(file))) => format!(" {file}"),
+            _ => String::new(),
+        };
+        let is_mask = match item {
+            Some(Item::List(List::Mask(_))) => true,
+            _ => list.positions == ListPositions::Mask,
+        };
+        match (is_mask, list.axes.len()) {
+            (true, 1) => format!("where the mask{file} is true, {} positions", list.shape[0]),
+            (true, _) => format!(
+                "where the mask{file} of axes {} to {} is true, {} positions",
+                list.axes.start,
+                list.axes.end - 1,
+                list.shape[0]
+            ),
+            (false, _) => format!("positions of the list{file}, of shape {}", AsTuple(&list.shape)),
+        }
     }
 
     fn json(&self) -> Value {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tslice::container::{self, Cause, ContainerError, Gathered, Item, Region, Take};
+use tslice::container::{self, Cause, ContainerError, Gathered, GatheredList, Item, Region, Take};
 use tslice::execute::{ExecuteError, FillError};
 use tslice::format::Tensor;
 use tslice::gather::{Gather, GatherError, Options, OutOfRange, count_batch_dims};
@@ -48,7 +48,8 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let prepared = output.prepare(&[item], &params.contents().metadata, None)?;
 
     let file = indices.file.clone();
-    let gathered = Box::new(Gathered { gather, indices: indices.into_source()?, file });
+    let list = GatheredList { source: indices.into_source()?, file };
+    let gathered = Box::new(Gathered { gather, lists: vec![list] });
     let places = prepared.tensors.iter().zip(&prepared.starts);
     let takes = places.map(|(to, &at)| Take {
         part: tensor.part,

@@ -2,20 +2,22 @@
 
 use std::path::Path;
 
-use tslice::container::{Cause, ContainerError};
-use tslice::index::numpy;
-use tslice::index::resolve::{ResolveError, Selection, resolve};
+use tslice::container::{Cause, ContainerError, IndexRules, ListFault, Lists, available_threads};
+use tslice::execute::{BadPosition, ExecuteError, FillError};
+use tslice::index::resolve::{ResolveError, Selection};
 use tslice::index::strided_slice::{self, StridedSlice};
-use tslice::index::{Item, SpannedExpr};
+use tslice::index::{Item, List, SpannedExpr, numpy};
 
 use super::input;
-use crate::cli::args::{IndexArgs, StridedArgs};
-use crate::cli::report::Failure;
+use crate::cli::args::{IndexArgs, Io, StridedArgs};
+use crate::cli::report::{Failure, of_flag};
 
 /// An index as it was given: NumPy's text, or StridedSlice's numbers as NumPy text.
 pub(crate) struct Index {
     pub(crate) spanned: SpannedExpr,
-    pub(crate) keepdims: bool,
+    pub(crate) rules: IndexRules,
+    /// The files of its lists, once they are open.
+    pub(crate) lists: Lists,
 }
 
 impl Index {
@@ -31,16 +33,49 @@ impl Index {
             }
             (None, None) => numpy::format(&Default::default()),
         };
-        Ok(Index { spanned, keepdims: args.keepdims })
+        let rules = IndexRules { keepdims: args.keepdims, outer: args.outer };
+        let index = Index { spanned, rules, lists: Lists::default() };
+        if args.outer && !index.has_lists() {
+            let message = "--outer has no effect: the index has no lists";
+            return Err(Failure::usage(message));
+        }
+        Ok(index)
     }
 
     /// Understand the value of a flag; everything without one.
     pub(crate) fn of_text(text: Option<&str>, keepdims: bool) -> Result<Index, Failure> {
         let spanned = text.map_or_else(|| Ok(numpy::format(&Default::default())), parsed)?;
-        Ok(Index { spanned, keepdims })
+        let rules = IndexRules { keepdims, outer: false };
+        Ok(Index { spanned, rules, lists: Lists::default() })
     }
 
-    /// Refuse a list of positions, for jobs that take ranges only.
+    /// Open the files of its lists; `input` is the file that it is for, as `what`.
+    pub(crate) fn open(self, io: Io, (what, input): (&str, &Path)) -> Result<Index, Failure> {
+        let is_stdin =
+            |item: &Item| matches!(item, Item::List(List::File(file)) if file.is_stdin());
+        if let Some(item) = self.spanned.expr.items.iter().position(is_stdin)
+            && input == Path::new("-")
+        {
+            let message = format!("standard input cannot be both {what} and @-");
+            return Err(self.point(Failure::usage(message), item, None));
+        }
+        let lists = Lists::open(&self.spanned.expr, io.into(), available_threads());
+        let lists = lists.map_err(|fault| {
+            let failure = match fault.error.cause.as_ref() {
+                Cause::List(ListFault::SecondStdin) => Failure::usage(&fault.error),
+                _ => of_flag("@FILE#")(fault.error),
+            };
+            self.point(failure, fault.item, None)
+        })?;
+        Ok(Index { lists, ..self })
+    }
+
+    /// Whether it has lists or masks.
+    pub(crate) fn has_lists(&self) -> bool {
+        self.spanned.expr.items.iter().any(|item| matches!(item, Item::List(_)))
+    }
+
+    /// Refuse lists, for jobs that take ranges only.
     pub(crate) fn refuse_list(&self) -> Result<(), Failure> {
         let list = |item: &Item| matches!(item, Item::List(_));
         match self.spanned.expr.items.iter().position(list) {
@@ -53,26 +88,38 @@ impl Index {
 
     /// Apply it to a shape.
     pub(crate) fn resolve(&self, shape: &[u64]) -> Result<Selection, Failure> {
-        resolve(&self.spanned.expr, shape, self.keepdims).map_err(|error| self.misfit(&error))
+        let selection = self.lists.resolve(&self.spanned.expr, shape, self.rules);
+        selection.map_err(|error: ResolveError| {
+            self.point(Failure::new(&error), error.item, error.value)
+        })
     }
 
-    /// An error of a job, with a caret where this index does not fit an input.
+    /// An error of a job, with a caret where this index does not fit an input, or a list of it holds a
+    /// bad position.
     pub(crate) fn failure(&self, error: ContainerError) -> Failure {
-        let span = match error.cause.as_ref() {
-            Cause::Index(misfit) => self.spanned.spans.get(misfit.item).cloned(),
+        let place = match error.cause.as_ref() {
+            Cause::Index(misfit) => Some((misfit.item, misfit.value)),
+            Cause::Execute(ExecuteError::Fill {
+                error: FillError::Position(BadPosition::Listed { item, .. }),
+                ..
+            }) => Some((*item, None)),
             _ => None,
         };
         let failure = input::advised(error);
-        match span {
-            Some(span) => failure.at(&self.spanned.text, span),
+        match place {
+            Some((item, value)) => self.point(failure, item, value),
             None => failure,
         }
     }
 
-    fn misfit(&self, error: &ResolveError) -> Failure {
-        let failure = Failure::new(error);
-        match self.spanned.spans.get(error.item) {
-            Some(span) => failure.at(&self.spanned.text, span.clone()),
+    /// Show an item, or a value in it.
+    fn point(&self, failure: Failure, item: usize, value: Option<usize>) -> Failure {
+        let span = match value {
+            Some(value) => numpy::value_span(&self.spanned, item, value),
+            None => self.spanned.spans.get(item).cloned(),
+        };
+        match span {
+            Some(span) => failure.at(&self.spanned.text, span),
             None => failure,
         }
     }

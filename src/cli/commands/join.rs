@@ -33,7 +33,9 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     let options = JoinOptions {
         along,
         open: input::options(&args.from, &args.raw, args.keep_rest)?,
-        index: &|shape| resolve(&index.spanned.expr, shape, index.keepdims).map_err(Cause::from),
+        index: &|shape| {
+            resolve(&index.spanned.expr, shape, index.rules.keepdims).map_err(Cause::from)
+        },
         casts: cast::parse(&args.cast)?,
         threads: output.options().threads,
     };

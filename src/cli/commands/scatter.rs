@@ -69,7 +69,7 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
 fn failed_indices(args: &ScatterArgs, indices: &dyn Source, error: FillError) -> Failure {
     match (indices.verify(), error) {
         // a file that was cut short is the reason for whatever else is wrong with it
-        (Err(error), _) | (Ok(()), FillError::Indices(error) | FillError::Source(error)) => {
+        (Err(error), _) | (Ok(()), FillError::Indices { error, .. } | FillError::Source(error)) => {
             unread_indices(args, error)
         }
         (Ok(()), error) => in_target(Failure::new(error)),

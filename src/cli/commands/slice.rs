@@ -16,6 +16,7 @@ use crate::cli::report::{Failure, print};
 /// Write the selected elements to the output.
 pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
+    let index = index.open(args.from.io, ("INPUT", &args.input))?;
     let transpose = Transpose::parse(&args.transpose)?;
     let casts = cast::parse(&args.cast)?;
     let output = output::open(&args.to)?;
@@ -48,10 +49,12 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     });
     let takes: Vec<Take> = takes.collect();
     if args.to.dry_run {
-        let described = output::describe(&output, &prepared, (&input, &takes), Failure::from);
+        let failed = |error| change.index.failure(error);
+        let described = output::describe(&output, &prepared, (&input, &takes), failed);
         return print(&described?);
     }
-    output::write(&output, &prepared, (&mut input, &takes), args.to.quiet, Failure::from)
+    let failed = |error| change.index.failure(error);
+    output::write(&output, &prepared, (&mut input, &takes), args.to.quiet, failed)
 }
 
 /// What is done to every tensor that is chosen.
@@ -99,7 +102,8 @@ fn slice(
         ),
         false => (Permutation::identity(shape.len()), None),
     };
-    let region = Region::of(tensor, &selection, &axes, change.order).map_err(Failure::new)?;
+    let lists = &change.index.lists;
+    let region = lists.region(tensor, &selection, &axes, change.order).map_err(Failure::new)?;
     Ok(Sliced { shape: axes.permute(&shape), region, cast })
 }
 

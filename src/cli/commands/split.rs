@@ -32,7 +32,9 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
             keep_rest: args.keep_rest,
             ..Select::default()
         },
-        index: &|shape| resolve(&index.spanned.expr, shape, index.keepdims).map_err(Cause::from),
+        index: &|shape| {
+            resolve(&index.spanned.expr, shape, index.rules.keepdims).map_err(Cause::from)
+        },
         casts: cast::parse(&args.cast)?,
         write,
     };

@@ -100,7 +100,8 @@ fn select(
     match fault {
         SelectFault::NotNamed { names, holds_several } => {
             let count = names.len();
-            let words = format!("the file holds {count} tensors, choose one with {flag} NAME");
+            let choice = named(flag, "NAME");
+            let words = format!("the file holds {count} tensors, choose one with {choice}");
             let failure = Failure::new(format_args!("{file}: {words}"));
             match holds_several {
                 true => failure.hint(format_args!("{}; {flag} '*' chooses all", list(names))),
@@ -118,9 +119,10 @@ fn select(
             "{flag} chooses {count} tensors of {file}, and one is needed"
         )),
         SelectFault::Nameless { pattern } => {
-            Failure::new(format_args!("{flag} {pattern}: the tensor of {file} has no name"))
+            let choice = named(flag, pattern);
+            Failure::new(format_args!("{choice}: the tensor of {file} has no name"))
         }
-        SelectFault::Glob { .. } => Failure::usage(format_args!("{flag} {fault}")),
+        SelectFault::Glob { .. } => Failure::usage(named(flag, &fault.to_string())),
         SelectFault::OneName => Failure::new("--name names one tensor, and several are chosen")
             .hint("--rename OLD=NEW names each"),
         SelectFault::HoldsOne { keep_rest, format, .. } => match keep_rest {
@@ -140,6 +142,11 @@ fn select(
         }
         SelectFault::NoTensors | SelectFault::SameName(_) => failed(),
     }
+}
+
+/// A name as it is given: after the flag, or after the `#` of a list in an index.
+fn named(flag: &str, name: &str) -> String {
+    if flag.ends_with('#') { format!("{flag}{name}") } else { format!("{flag} {name}") }
 }
 
 /// Outputs that cannot hold what is written.

@@ -87,8 +87,8 @@ impl Case {
         let shape = gather.shape().to_vec();
         let sink = Memory::new(gather.bytes(), WriteOrder::Ascending);
         let indices = Bytes { data: self.indices.clone(), limit: None };
-        let gathering = gather.with(&indices, 1).map_err(|error| text(&error))?;
-        gathering.check(1).map_err(|error| text(&error))?;
+        gather.check(&[&indices], 1).map_err(|error| text(&error))?;
+        let gathering = gather.with(&[&indices], 1).map_err(|error| text(&error))?;
         let source = Bytes { data: self.data(), limit: None };
         let copies =
             [Transfer { source: &source, pieces: &gathering, conversion: Conversion::None, at: 0 }];

@@ -5,7 +5,7 @@
 //! 0, 1, 2, ... in C order, so that its elements are also their own places.
 
 use serde_json::Value;
-use tslice::index::resolve::{AxisSelection, Selection, resolve};
+use tslice::index::resolve::{AxisSelection, ListPositions, Selection, resolve};
 use tslice::index::{numpy, strided_slice::StridedSlice};
 
 /// What became of a case: the result's shape and elements, or a message.
@@ -60,13 +60,17 @@ fn elements(selection: &Selection) -> Vec<i64> {
                 axes.push((0..*len as i64).map(offset).collect());
             }
             AxisSelection::NewAxis => axes.push(vec![0]),
-            AxisSelection::List { axis, positions } => {
+            AxisSelection::List { axis, list: 0 } => {
+                let ListPositions::Known(positions) = &selection.lists[0].positions else {
+                    panic!("lists are typed here");
+                };
                 list = positions.iter().map(|&at| at as i64 * stride(*axis)).collect();
             }
+            AxisSelection::List { .. } => panic!("there is one list at most here"),
         }
     }
-    if let Some(axis) = selection.list_output_axis() {
-        axes.insert(axis, list);
+    if let Some(block) = selection.blocks.first() {
+        axes.insert(block.at, list);
     }
     axes.iter().fold(vec![first], |places, offsets| {
         places.iter().flat_map(|place| offsets.iter().map(move |offset| place + offset)).collect()

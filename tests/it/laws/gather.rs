@@ -8,8 +8,6 @@ use proptest::sample::Index;
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::{self, BadPosition, Conversion, ExecuteError, FillError, Progress, Transfer};
 use tslice::gather::{Gather, Indices, Options, OutOfRange};
-use tslice::index::resolve::{AxisSelection, resolve};
-use tslice::index::{IndexExpr, Item, Slice};
 use tslice::permutation::Permutation;
 use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::WriteOrder;
@@ -193,7 +191,7 @@ impl Case {
         let gather = self.gather();
         assert_eq!(gather.shape(), self.permutation().permute(&self.shape()));
         let sink = Memory::new(gather.bytes(), way.write);
-        let gathering = gather.with(&indices, 1)?;
+        let gathering = gather.with(&[&indices], 1)?;
         let copies =
             [Transfer { source: &source, pieces: &gathering, conversion: Conversion::None, at: 0 }];
         let outcome = execute::run(&copies, &sink, way.threads, &Progress::default());
@@ -359,11 +357,10 @@ proptest! {
         };
         let first = case.numbers.iter().enumerate().position(outside);
         let indices = Bytes { data: case.index_file(), limit: way.index_window };
+        let gather = case.gather();
         // slabs of no elements: only the check looks at the positions
-        let checks_itself = case.gather().checks_itself();
-        let gathering = case.gather().with(&indices, 1);
-        let checks_itself = checks_itself || gathering.is_err();
-        let checked = gathering.and_then(|g| g.check(way.threads).map_err(fill));
+        let checks_itself = gather.checks_itself();
+        let checked = gather.check(&[&indices], way.threads).map_err(fill);
         let Some(first) = first else {
             prop_assert!(checked.is_ok());
             prop_assert_eq!(case.run(&way).unwrap(), case.naive());
@@ -381,62 +378,10 @@ proptest! {
             let Err(FillError::Position(bad)) = outcome else {
                 return Err(TestCaseError::fail("no bad position was found"));
             };
-            let (BadPosition::Tuple { at, .. } | BadPosition::Number { at, .. }) = bad;
+            let (BadPosition::Tuple { at, .. }
+            | BadPosition::Number { at, .. }
+            | BadPosition::Listed { at, .. }) = bad;
             prop_assert_eq!(&at, &place);
         }
-    }
-
-    #[test]
-    fn a_list_is_a_loop_over_elements(
-        (case, list, at) in (case(false), prop::collection::vec(any::<Index>(), 0..7), any::<Index>()),
-        steps in prop::collection::vec((prop::option::of(-9i64..9), -3i64..4), 5),
-        way in way(),
-    ) {
-        let shape = &case.params.shape;
-        prop_assume!(!shape.is_empty());
-        let at = at.index(shape.len());
-        prop_assume!(shape[at] > 0 || list.is_empty());
-        let list = list.iter().map(|i| i.index(shape[at] as usize) as i64);
-        let list: Vec<i64> = list.map(|i| if i % 2 == 0 { i } else { i - shape[at] as i64 }).collect();
-        let items = steps.iter().zip(shape).enumerate().map(|(axis, (&(start, step), &len))| {
-            match step {
-                _ if axis == at => Item::List(list.clone()),
-                0 if len > 0 => Item::Integer(start.unwrap_or(0).rem_euclid(len as i64)),
-                step => Item::Slice(Slice { start, stop: None, step: Some(step).filter(|s| *s != 0) }),
-            }
-        });
-        let expr = IndexExpr { items: items.collect() };
-        let selection = resolve(&expr, shape, false).unwrap();
-
-        // the naive loop: one position of the output after the other
-        let itemsize = case.itemsize as usize;
-        let file = case.params_file();
-        let mut expected = Vec::new();
-        for at in positions(&selection.shape(), case.options.order) {
-            let mut others = at.clone();
-            let listed = others.remove(selection.list_output_axis().unwrap()) as usize;
-            let mut others = others.into_iter();
-            let place: Vec<u64> = selection.axes.iter().map(|selected| match selected {
-                AxisSelection::Index { at, .. } => *at,
-                AxisSelection::Range { start, step, .. } => {
-                    (*start as i64 + others.next().unwrap() as i64 * step) as u64
-                }
-                AxisSelection::List { positions, .. } => positions[listed],
-                AxisSelection::NewAxis => unreachable!(),
-            }).collect();
-            let at = case.params.before as usize + case.params.place(&place) as usize * itemsize;
-            expected.extend_from_slice(&file[at..][..itemsize]);
-        }
-
-        let Tensor { shape, order, before } = &case.params;
-        let layout = Layout { shape, item_bits: case.itemsize * 8, order: *order, offset: *before };
-        let (gather, indices) = Gather::list(&layout, &selection, &case.options).unwrap().unwrap();
-        prop_assert_eq!(gather.shape(), selection.shape());
-        let sink = Memory::new(gather.bytes(), way.write);
-        let gathering = gather.with(&indices, 1).unwrap();
-        let source = Bytes { data: file, limit: way.window };
-        let copies = [Transfer { source: &source, pieces: &gathering, conversion: Conversion::None, at: 0 }];
-        execute::run(&copies, &sink, way.threads, &Progress::default()).unwrap();
-        prop_assert_eq!(sink.into_bytes(), expected);
     }
 }

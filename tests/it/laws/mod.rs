@@ -2,5 +2,6 @@
 
 mod assign;
 mod gather;
+mod lists;
 mod reads;
 mod slice;

@@ -1,0 +1,244 @@
+//! The lists of an index that lie in files, opened.
+//!
+//! An index expression only names them. Here they are opened, and masks are counted, so that the
+//! expression can be applied to a shape; what it selects of a tensor is a gather with the lists as
+//! its positions. Their elements are read in pieces while the result is written.
+
+use std::sync::Arc;
+
+use super::error::{Cause, ContainerError, FileName};
+use super::fault::ListFault;
+use super::input::Location;
+use super::open::{OpenOptions, open};
+use super::take::{Gathered, GatheredList, Region, layout};
+use crate::dtype::{DType, Endian, Scalar};
+use crate::format::Tensor;
+use crate::gather::{self, Gather, Indices, ListTensor, Mask};
+use crate::index::resolve::{
+    FileList, ListPositions, ResolveError, Rules, SelectedList, Selection, resolve_with,
+};
+use crate::index::{FileRef, IndexExpr, Item, List};
+use crate::permutation::Permutation;
+use crate::shape::Order;
+use crate::source::{IoMode, MemorySource, Source};
+use crate::view::View;
+
+/// The lists of one expression that lie in files, in its order.
+#[derive(Clone, Default)]
+pub struct Lists {
+    files: Vec<ListFile>,
+    shapes: Vec<FileList>,
+}
+
+/// A list in a file.
+#[derive(Clone)]
+struct ListFile {
+    /// Its item in the expression.
+    item: usize,
+    tensor: Tensor,
+    mask: Option<Mask>,
+    list: GatheredList,
+}
+
+/// How an expression is applied to a shape, besides its text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexRules {
+    /// An integer keeps its axis, with length 1.
+    pub keepdims: bool,
+    /// Each list is taken along its own axis.
+    pub outer: bool,
+}
+
+/// A list of an index that cannot be used, and its item.
+#[derive(Debug)]
+pub struct ListError {
+    /// The item of the expression.
+    pub item: usize,
+    /// What is wrong with it.
+    pub error: ContainerError,
+}
+
+impl Lists {
+    /// Open the files that an expression names, and count their masks with at most `threads`
+    /// workers. Files may hold integers as text.
+    ///
+    /// # Errors
+    /// A file that cannot be opened, a tensor that cannot be chosen, one of neither integers nor
+    /// booleans, standard input named twice.
+    pub fn open(expr: &IndexExpr, io: IoMode, threads: usize) -> Result<Lists, ListError> {
+        let mut lists = Lists::default();
+        let files = expr.items.iter().enumerate().filter_map(|(item, wanted)| match wanted {
+            Item::List(List::File(file)) => Some((item, file)),
+            _ => None,
+        });
+        let failed = |item| move |error| ListError { item, error };
+        if let Some((item, _)) = files.clone().filter(|(_, file)| file.is_stdin()).nth(1) {
+            return Err(failed(item)(ListFault::SecondStdin.into()));
+        }
+        for (item, file) in files {
+            let (file, shape) = open_list(item, file, io, threads).map_err(failed(item))?;
+            lists.files.push(file);
+            lists.shapes.push(shape);
+        }
+        Ok(lists)
+    }
+
+    /// Apply the expression that they are of to a shape.
+    ///
+    /// # Errors
+    /// As [`resolve_with`].
+    pub fn resolve(
+        &self,
+        expr: &IndexExpr,
+        shape: &[u64],
+        rules: IndexRules,
+    ) -> Result<Selection, ResolveError> {
+        let IndexRules { keepdims, outer } = rules;
+        resolve_with(expr, shape, &Rules { keepdims, outer, files: &self.shapes })
+    }
+
+    /// The bytes of a selection of a tensor, its axes in the order `axes`, in the memory order of the
+    /// output.
+    ///
+    /// # Errors
+    /// [`Cause::View`] and [`Cause::Gather`]: sizes past 63 bits, a selection that would cut a
+    /// byte.
+    pub fn region(
+        &self,
+        tensor: &Tensor,
+        selection: &Selection,
+        axes: &Permutation,
+        order: Order,
+    ) -> Result<Region, Cause> {
+        let layout = layout(tensor);
+        if selection.lists.is_empty() {
+            let view = View::permuted(&layout, selection, &axes.in_memory(order))?;
+            return Ok(Region::View(view));
+        }
+        let (unit, transpose) = (tensor.dtype.unit(), Some(axes.clone()));
+        let options = gather::Options { order, unit, transpose, ..gather::Options::default() };
+        let lists = self.bind(selection)?;
+        let tensors: Vec<ListTensor<'_>> = lists.iter().map(BoundList::tensor).collect();
+        let gather = Gather::select(&layout, selection, &tensors, &options)?;
+        let lists = lists.into_iter().map(|bound| bound.list).collect();
+        Ok(Region::Gather(Box::new(Gathered { gather, lists })))
+    }
+
+    /// The lists of a selection, typed ones too.
+    pub(super) fn bind(&self, selection: &Selection) -> Result<Vec<BoundList>, Cause> {
+        let bind = |list: &SelectedList| match &list.positions {
+            ListPositions::Known(positions) => Ok(BoundList::typed(list, positions)),
+            ListPositions::Integers | ListPositions::Mask => {
+                let mut files = self.files.iter();
+                let file = files.find(|file| file.item == list.item);
+                let file = file.ok_or(ListFault::NotOpened)?;
+                let ListFile { tensor, mask, list, .. } = file.clone();
+                Ok(BoundList { tensor, mask, list, has_tuples: false })
+            }
+        };
+        selection.lists.iter().map(bind).collect()
+    }
+}
+
+impl Region {
+    /// The bytes of a selection whose lists were typed, its axes in the order `axes`, in the memory
+    /// order of the output.
+    ///
+    /// # Errors
+    /// As [`Lists::region`].
+    pub fn of(
+        tensor: &Tensor,
+        selection: &Selection,
+        axes: &Permutation,
+        order: Order,
+    ) -> Result<Region, Cause> {
+        Lists::default().region(tensor, selection, axes, order)
+    }
+
+    /// The same with the axes as they are.
+    pub(super) fn of_selection(
+        tensor: &Tensor,
+        selection: &Selection,
+        order: Order,
+    ) -> Result<Region, Cause> {
+        let axes = Permutation::identity(selection.shape().len());
+        Region::of(tensor, selection, &axes, order)
+    }
+}
+
+/// A list of a selection with its bytes.
+pub(super) struct BoundList {
+    tensor: Tensor,
+    mask: Option<Mask>,
+    has_tuples: bool,
+    pub(super) list: GatheredList,
+}
+
+impl BoundList {
+    /// A list whose positions are known.
+    fn typed(list: &SelectedList, positions: &[u64]) -> BoundList {
+        let bytes: Vec<u8> = positions.iter().flat_map(|at| at.to_le_bytes()).collect();
+        let tensor = Tensor {
+            name: None,
+            dtype: DType::Scalar(Scalar::U64, Endian::Little),
+            shape: [&list.shape[..], &[list.axes.len() as u64]].concat(),
+            order: Order::C,
+            part: 0,
+            offset: 0,
+            bytes: bytes.len() as u64,
+        };
+        let list = GatheredList { source: Arc::new(MemorySource(bytes)), file: None };
+        BoundList { tensor, mask: None, has_tuples: true, list }
+    }
+
+    /// What gather needs to know of it.
+    pub(super) fn tensor(&self) -> ListTensor<'_> {
+        let Tensor { dtype, shape, order, offset, .. } = &self.tensor;
+        let indices = Indices { dtype, shape, order: *order, offset: *offset };
+        match &self.mask {
+            Some(mask) => ListTensor::Mask(mask.clone()),
+            None if self.has_tuples => ListTensor::Tuples(indices),
+            None => ListTensor::Integers(indices),
+        }
+    }
+}
+
+/// Open one list.
+fn open_list(
+    item: usize,
+    file: &FileRef,
+    io: IoMode,
+    threads: usize,
+) -> Result<(ListFile, FileList), ContainerError> {
+    let location = match file.is_stdin() {
+        true => Location::Stdin,
+        false => Location::Path(file.path.as_str().into()),
+    };
+    let name: Vec<String> = file.name.iter().cloned().collect();
+    let options =
+        OpenOptions { io, integers: true, tensors: name.clone(), ..OpenOptions::default() };
+    let mut input = open(&location, &options)?;
+    let tensor = input.tensor(&name)?.clone();
+    let name = FileName::from(&location);
+    let source = input.spool()?;
+    let (shape, mask) = match &tensor.dtype {
+        DType::Scalar(Scalar::Bool, _) => {
+            let layout = (&tensor.shape[..], tensor.order, tensor.offset);
+            let mask = Mask::count(layout, source.as_ref(), threads);
+            source.verify().map_err(|error| ContainerError::file(name.clone(), error))?;
+            let mask = mask.map_err(|error| ContainerError::file(name.clone(), error))?;
+            let (shape, count) = (tensor.shape.clone(), mask.true_count());
+            (FileList::Mask { shape, count }, Some(mask))
+        }
+        dtype if is_integer(dtype) => (FileList::Integers(tensor.shape.clone()), None),
+        dtype => return Err(ContainerError::file(name, ListFault::DType(dtype.clone()))),
+    };
+    let list = GatheredList { source, file: Some(name) };
+    Ok((ListFile { item, tensor, mask, list }, shape))
+}
+
+fn is_integer(dtype: &DType) -> bool {
+    use Scalar::{I8, I16, I32, I64, U8, U16, U32, U64};
+    let DType::Scalar(scalar, _) = dtype else { return false };
+    matches!(scalar, I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64)
+}

@@ -1,0 +1,346 @@
+//! The rows of a gather: where in the params each slab of the output begins.
+//!
+//! A row has an index on each *row axis*. Its slab begins at the first one's offset, plus index x
+//! stride for each axis, plus one position of each list: the one whose number is the sum of index x
+//! step. A step is 0 on the axes along which a list is repeated (broadcast).
+//!
+//! ```text
+//!   a[[[2], [0]], [1, 3, 4]]     rows 2 x 3
+//!     list 0   2 positions       steps 1, 0
+//!     list 1   3 positions       steps 0, 1
+//! ```
+
+use super::positions::DROPPED;
+use super::reader::BLOCK;
+use super::tuples::{TupleReader, Tuples};
+use crate::execute::FillError;
+use crate::permutation::Permutation;
+use crate::runs::{Axis, coalesce, distance, unravel_index};
+
+use crate::source::Source;
+use crate::view::{Layout, ViewError};
+
+/// An axis of the output, in elements of the params.
+#[derive(Clone, Debug)]
+pub(super) struct OutputAxis {
+    pub(super) len: u64,
+    pub(super) stride: i64,
+    /// For each list the axis of its tuples that this is; `None` where it is repeated along this
+    /// one. Empty for an axis of the params alone.
+    pub(super) dims: Vec<Option<usize>>,
+}
+
+impl OutputAxis {
+    /// An axis of the params alone.
+    pub(super) fn plain(axis: Axis) -> OutputAxis {
+        OutputAxis { len: axis.len, stride: axis.stride, dims: Vec::new() }
+    }
+
+    /// A whole axis of the params.
+    pub(super) fn of(params: &Layout<'_>, strides: &[i64], axis: usize) -> OutputAxis {
+        OutputAxis::plain(Axis { len: params.shape[axis], stride: strides[axis] })
+    }
+
+    /// The same axis, which also goes along axis `dim` of the only list.
+    pub(super) fn along(self, dim: usize) -> OutputAxis {
+        OutputAxis { dims: vec![Some(dim)], ..self }
+    }
+
+    /// Whether it goes along the tuples of a list.
+    pub(super) fn is_indexed(&self) -> bool {
+        self.dims.iter().any(Option::is_some)
+    }
+
+    fn dim(&self, list: usize) -> Option<usize> {
+        self.dims.get(list).copied().flatten()
+    }
+}
+
+/// An axis of the rows, in bytes of the params and in the tuples of each list.
+struct RowAxis {
+    axis: Axis,
+    steps: Vec<u64>,
+}
+
+impl RowAxis {
+    /// Whether this axis and the one outside of it are one: in the params and in all lists.
+    fn merges_with(&self, outer: &RowAxis) -> bool {
+        let mut steps = self.steps.iter().zip(&outer.steps);
+        self.axis.merges_with(outer.axis)
+            && steps.all(|(step, outer)| *outer == step * self.axis.len)
+    }
+}
+
+/// The rows, all but the positions.
+#[derive(Clone, Debug)]
+pub(crate) struct Rows {
+    /// Where row 0 begins for positions of 0, in bytes of the params' file.
+    pub(super) offset: i64,
+    /// The row axes, outermost first, in bytes; none of length 1.
+    axes: Vec<Axis>,
+    pub(super) lists: Vec<RowList>,
+}
+
+/// A list, and how its tuples go along the rows.
+#[derive(Clone, Debug)]
+pub(super) struct RowList {
+    pub(super) tuples: Tuples,
+    /// So many rows after each other share a tuple.
+    repeat: u64,
+    /// So many tuples after each other are used one after the other.
+    run: u64,
+    /// How the runs lie, in tuples, outermost first.
+    outer: Vec<Axis>,
+}
+
+impl Rows {
+    /// Rows along `axes` of `params`, outermost first, none of length 1.
+    pub(super) fn new(
+        params: &Layout<'_>,
+        offset: i64,
+        axes: &[OutputAxis],
+        lists: Vec<Tuples>,
+    ) -> Result<Rows, ViewError> {
+        let lists: Vec<Tuples> = lists
+            .into_iter()
+            .enumerate()
+            .map(|(list, tuples)| renumbered(tuples, list, axes))
+            .collect();
+        let mut steps = vec![1; lists.len()];
+        let mut merged: Vec<RowAxis> = Vec::with_capacity(axes.len());
+        for axis in axes.iter().rev() {
+            let own = steps.iter_mut().enumerate().map(|(list, step)| match axis.dim(list) {
+                Some(_) => std::mem::replace(step, *step * axis.len),
+                None => 0,
+            });
+            let row = RowAxis {
+                steps: own.collect(),
+                axis: Axis { len: axis.len, stride: params.bytes(axis.stride)? },
+            };
+            match merged.last_mut() {
+                Some(inner) if inner.merges_with(&row) => inner.axis.len *= axis.len,
+                _ => merged.push(row),
+            }
+        }
+        merged.reverse();
+        let list = |(number, tuples): (usize, Tuples)| {
+            let steps = merged
+                .iter()
+                .map(|row| Axis { len: row.axis.len, stride: row.steps[number] as i64 });
+            let mut steps: Vec<Axis> = steps.collect();
+            let moved = steps.iter().rposition(|axis| axis.stride != 0).map_or(0, |at| at + 1);
+            let repeat = steps.split_off(moved).iter().map(|axis| axis.len).product();
+            let (outer, run) = coalesce(&steps, 1);
+            RowList { tuples, repeat, run, outer }
+        };
+        let lists = lists.into_iter().enumerate().map(list).collect();
+        Ok(Rows { offset, axes: merged.iter().map(|row| row.axis).collect(), lists })
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.axes.iter().map(|axis| axis.len).product()
+    }
+
+    /// Bind the sources of the lists, in their order; `threads` workers put numbers in order, where
+    /// they must be.
+    ///
+    /// At most `hold` positions in all are held in memory, and 16 times as many where they are used
+    /// again and again: those of the lists that are short enough.
+    ///
+    /// # Errors
+    /// A list that is held is read at once: as [`TupleReader::read`]. So is one that must be put in
+    /// order.
+    pub(crate) fn with<'a>(
+        self,
+        sources: &[&'a dyn Source],
+        hold: u64,
+        threads: usize,
+    ) -> Result<BoundRows<'a>, FillError> {
+        let share = hold / self.lists.len().max(1) as u64;
+        let count = self.count();
+        let mut lists = Vec::with_capacity(self.lists.len());
+        for (number, (list, &source)) in self.lists.iter().zip(sources).enumerate() {
+            let tuples = &list.tuples;
+            let most = if count > tuples.count() { share.saturating_mul(REUSE) } else { share };
+            let holds = hold > 0 && tuples.count() <= most;
+            let bound = BoundList::new(tuples, source, holds, threads);
+            lists.push(bound.map_err(|error| error.of_list(number))?);
+        }
+        Ok(BoundRows { rows: self, lists })
+    }
+}
+
+/// How many times more tuples are worth holding where they are used again and again.
+const REUSE: u64 = 16;
+
+/// Tuples numbered in the order in which rows along `axes` use them, so that those of neighbouring
+/// rows are neighbours.
+fn renumbered(tuples: Tuples, list: usize, axes: &[OutputAxis]) -> Tuples {
+    let used: Vec<usize> = axes.iter().filter_map(|axis| axis.dim(list)).collect();
+    if used.is_sorted() {
+        return tuples;
+    }
+    // axes of length 1 stand anywhere
+    let ndim = tuples.shape().len();
+    let order = (0..ndim).filter(|dim| !used.contains(dim)).chain(used.iter().copied());
+    let order: Vec<i64> = order.map(|dim| dim as i64).collect();
+    match Permutation::new(&order, ndim) {
+        Ok(numbering) => tuples.numbered(numbering),
+        Err(_) => tuples,
+    }
+}
+
+/// Rows with the sources of their lists.
+pub(crate) struct BoundRows<'a> {
+    pub(super) rows: Rows,
+    lists: Vec<BoundList<'a>>,
+}
+
+/// A list with its source.
+struct BoundList<'a> {
+    reader: TupleReader<'a>,
+    /// All positions, where they are held in memory.
+    held: Option<Vec<u64>>,
+}
+
+impl<'a> BoundList<'a> {
+    fn new(
+        tuples: &Tuples,
+        source: &'a dyn Source,
+        holds: bool,
+        threads: usize,
+    ) -> Result<BoundList<'a>, FillError> {
+        let reader = TupleReader::new(tuples.clone(), source, threads)?;
+        let mut held = None;
+        if holds {
+            if !tuples.is_in_their_order() {
+                // in the order of the indices first, in which bad positions are reported
+                let ordered = tuples.clone().in_their_order();
+                all(&TupleReader::new(ordered, source, threads)?, tuples.count())?;
+            }
+            held = Some(all(&reader, tuples.count())?);
+        }
+        Ok(BoundList { reader, held })
+    }
+}
+
+/// All positions of a list.
+fn all(reader: &TupleReader<'_>, count: u64) -> Result<Vec<u64>, FillError> {
+    let mut positions = vec![0; count as usize];
+    for (number, block) in positions.chunks_mut(BLOCK).enumerate() {
+        reader.read((number * BLOCK) as u64, block)?;
+    }
+    Ok(positions)
+}
+
+impl BoundRows<'_> {
+    /// Where the slabs of the rows from `row` on begin in the params' file, in bytes, or
+    /// [`DROPPED`]; as many as `out` holds.
+    ///
+    /// # Errors
+    /// As [`TupleReader::read`].
+    pub(crate) fn offsets(&self, row: u64, out: &mut [u64]) -> Result<(), FillError> {
+        let lists = self.rows.lists.len();
+        if lists == 0 {
+            out.fill(0);
+        }
+        for number in 0..lists.min(1) {
+            self.list_offsets(number, row, out)?;
+        }
+        if lists > 1 {
+            let mut more = vec![0; out.len()];
+            for number in 1..lists {
+                self.list_offsets(number, row, &mut more)?;
+                for (offset, more) in out.iter_mut().zip(&more) {
+                    *offset = offset.wrapping_add(*more);
+                }
+            }
+        }
+        add_strides(&self.rows.axes, self.rows.offset, row, out);
+        Ok(())
+    }
+
+    /// The positions of one list for the rows from `row` on.
+    fn list_offsets(&self, number: usize, mut row: u64, out: &mut [u64]) -> Result<(), FillError> {
+        let RowList { repeat, run, ref outer, .. } = self.rows.lists[number];
+        let mut left = out;
+        let mut positions = Vec::new();
+        while !left.is_empty() {
+            let (tuple, repeated) = (row / repeat, row % repeat);
+            let within = tuple % run;
+            let first = distance(outer, tuple / run) as u64 + within;
+            let rows = if repeat == 1 {
+                let rows = (run - within).min(left.len() as u64);
+                self.read(number, first, &mut left[..rows as usize])?;
+                rows
+            } else {
+                let tuples = (repeated + left.len() as u64).div_ceil(repeat).min(run - within);
+                let rows = (tuples * repeat - repeated).min(left.len() as u64);
+                positions.resize(tuples as usize, 0);
+                self.read(number, first, &mut positions)?;
+                let mut part = &mut left[..rows as usize];
+                let mut len = repeat - repeated;
+                for &position in &positions {
+                    let (now, later) = part.split_at_mut(len.min(part.len() as u64) as usize);
+                    now.fill(position);
+                    (part, len) = (later, repeat);
+                }
+                rows
+            };
+            row += rows;
+            left = left.split_at_mut(rows as usize).1;
+        }
+        Ok(())
+    }
+
+    /// The positions of one list from tuple `first` on.
+    fn read(&self, number: usize, first: u64, out: &mut [u64]) -> Result<(), FillError> {
+        let BoundList { reader, held } = &self.lists[number];
+        match held {
+            Some(held) => {
+                out.copy_from_slice(&held[first as usize..][..out.len()]);
+                Ok(())
+            }
+            None => reader.read(first, out).map_err(|error| error.of_list(number)),
+        }
+    }
+}
+
+/// Add to the offsets of rows from number `row` on what the strides of `axes` add.
+fn add_strides(axes: &[Axis], base: i64, mut row: u64, offsets: &mut [u64]) {
+    let strided = axes.iter().rposition(|axis| axis.stride != 0);
+    let Some(inner) = strided else {
+        return shift(offsets, base, 0);
+    };
+    // rows that go along lists only
+    let same: u64 = axes[inner + 1..].iter().map(|axis| axis.len).product();
+    let (inner, outer) = (axes[inner], &axes[..inner]);
+    let mut left = offsets;
+    while !left.is_empty() {
+        let (at, repeated) = (row / same, row % same);
+        let within = at % inner.len;
+        let indices = unravel_index(outer.iter().rev().map(|axis| axis.len), at / inner.len);
+        let along = outer.iter().rev().zip(indices);
+        let base = base + along.map(|(axis, index)| index as i64 * axis.stride).sum::<i64>();
+        let first = base + within as i64 * inner.stride;
+        let (len, stride) = match same {
+            1 => (inner.len - within, inner.stride),
+            same => (same - repeated, 0),
+        };
+        let (now, later) = left.split_at_mut(len.min(left.len() as u64) as usize);
+        shift(now, first, stride);
+        row += now.len() as u64;
+        left = later;
+    }
+}
+
+/// Add `base` to the first offset, `stride` more to each that follows.
+fn shift(offsets: &mut [u64], mut base: i64, stride: i64) {
+    for offset in offsets {
+        if *offset != DROPPED {
+            *offset = offset.wrapping_add_signed(base);
+        }
+        base = base.wrapping_add(stride);
+    }
+}

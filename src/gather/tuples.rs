@@ -1,0 +1,102 @@
+//! The tuples of positions that a list stands for: the numbers of an index tensor, or the places
+//! where a mask is true; and how they are read.
+
+use super::mask::MaskPositions;
+use super::positions::Positions;
+use super::reader::PositionReader;
+use crate::execute::FillError;
+use crate::permutation::Permutation;
+use crate::source::Source;
+
+/// A list of tuples, each one position in the params.
+#[derive(Clone, Debug)]
+pub(crate) enum Tuples {
+    /// The numbers of an index tensor.
+    Numbers(Positions),
+    /// The places where a mask is true, in C order.
+    Mask(MaskPositions),
+}
+
+impl Tuples {
+    /// How many there are.
+    pub(super) fn count(&self) -> u64 {
+        match self {
+            Tuples::Numbers(positions) => positions.count(),
+            Tuples::Mask(positions) => positions.count(),
+        }
+    }
+
+    /// The shape along which they lie.
+    pub(super) fn shape(&self) -> Vec<u64> {
+        match self {
+            Tuples::Numbers(positions) => positions.shape().to_vec(),
+            Tuples::Mask(positions) => vec![positions.count()],
+        }
+    }
+
+    /// The same, numbered with the axes of their shape in that order, the last one fastest.
+    #[must_use]
+    pub(super) fn numbered(self, numbering: Permutation) -> Tuples {
+        match self {
+            Tuples::Numbers(positions) => Tuples::Numbers(positions.numbered(numbering)),
+            // they have one axis
+            mask @ Tuples::Mask(_) => mask,
+        }
+    }
+
+    /// The same, numbered in their own order.
+    #[must_use]
+    pub(super) fn in_their_order(self) -> Tuples {
+        match self {
+            Tuples::Numbers(positions) => Tuples::Numbers(positions.in_their_order()),
+            mask @ Tuples::Mask(_) => mask,
+        }
+    }
+
+    /// Whether they are numbered in their own order.
+    pub(super) fn is_in_their_order(&self) -> bool {
+        match self {
+            Tuples::Numbers(positions) => positions.is_in_their_order(),
+            Tuples::Mask(_) => true,
+        }
+    }
+}
+
+/// Tuples with the source of their list, read in blocks.
+pub(crate) enum TupleReader<'a> {
+    /// The numbers of an index tensor.
+    Numbers(Box<PositionReader<'a>>),
+    /// A mask.
+    Mask(MaskPositions, &'a dyn Source),
+}
+
+impl<'a> TupleReader<'a> {
+    /// Read from that source; `threads` workers put numbers in order, if that is necessary.
+    ///
+    /// # Errors
+    /// As [`PositionReader::new`].
+    pub(super) fn new(
+        tuples: Tuples,
+        source: &'a dyn Source,
+        threads: usize,
+    ) -> Result<TupleReader<'a>, FillError> {
+        Ok(match tuples {
+            Tuples::Numbers(positions) => {
+                TupleReader::Numbers(Box::new(PositionReader::new(positions, source, threads)?))
+            }
+            Tuples::Mask(positions) => TupleReader::Mask(positions, source),
+        })
+    }
+
+    /// Read the tuples from number `first` on, as many as `out` holds: the offset of each in bytes
+    /// from the first element.
+    ///
+    /// # Errors
+    /// As [`PositionReader::read`].
+    pub(super) fn read(&self, first: u64, out: &mut [u64]) -> Result<(), FillError> {
+        match self {
+            TupleReader::Numbers(reader) => reader.read(first, out),
+            TupleReader::Mask(positions, source) => positions.read(first, *source, out),
+        }
+    }
+}

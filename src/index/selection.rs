@@ -1,0 +1,196 @@
+//! What an expression selects from a tensor of one shape, as positions; and why one does not fit.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::Malformed;
+use crate::shape::{AsTuple, MAX_NDIM};
+
+/// What an expression selects from a tensor of one shape; all positions are in bounds, but those of
+/// files, which are not known yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// One for each axis of the source and each new axis, in the order of the expression, with the
+    /// ellipsis expanded; the source axes are in ascending order.
+    pub axes: Vec<AxisSelection>,
+    /// The shape of the source.
+    pub source_shape: Vec<u64>,
+    /// The lists and masks, in the order of the expression.
+    pub lists: Vec<SelectedList>,
+    /// The axes of the result that the lists become, in the order of the result. Every list belongs
+    /// to one block.
+    pub blocks: Vec<ListBlock>,
+}
+
+/// What is selected on one axis of the source, or a new axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AxisSelection {
+    /// One position; the result has no such axis.
+    Index {
+        /// Axis of the source.
+        axis: usize,
+        /// Position, less than the axis' length.
+        at: u64,
+    },
+    /// The positions `start`, `start + step`, ..., `len` of them.
+    Range {
+        /// Axis of the source.
+        axis: usize,
+        /// First position; 0 if `len` is 0.
+        start: u64,
+        /// Distance between positions; 1 if `len` is less than 2.
+        step: i64,
+        /// Number of positions.
+        len: u64,
+    },
+    /// A new axis of length 1.
+    NewAxis,
+    /// Positions that a list names; the axes of the result are those of its [`ListBlock`].
+    List {
+        /// Axis of the source.
+        axis: usize,
+        /// Number of the list in [`Selection::lists`].
+        list: usize,
+    },
+}
+
+/// A list or a mask, applied to a shape: tuples of positions, one for each axis that it takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SelectedList {
+    /// Its item in the expression.
+    pub item: usize,
+    /// The axes of the source that its tuples index: one for integers, as many as it has for a mask.
+    pub axes: Range<usize>,
+    /// The shape along which the tuples lie: that of integers, and how many are true of a mask.
+    pub shape: Vec<u64>,
+    /// The tuples.
+    pub positions: ListPositions,
+}
+
+/// Where the tuples of a list are known from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListPositions {
+    /// They were typed: tuple after tuple in C order, each position less than its axis' length.
+    Known(Arc<[u64]>),
+    /// A tensor of integers in a file.
+    Integers,
+    /// A mask in a file.
+    Mask,
+}
+
+/// Lists that are broadcast against each other, and become neighbouring axes of the result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListBlock {
+    /// How many axes of the result that come from ranges and new axes stand before it.
+    pub at: usize,
+    /// The shape to which its lists are broadcast.
+    pub shape: Vec<u64>,
+    /// Its lists, as numbers in [`Selection::lists`].
+    pub lists: Range<usize>,
+}
+
+impl Selection {
+    /// The shape of the result, with the axes of lists where NumPy puts them.
+    pub fn shape(&self) -> Vec<u64> {
+        let mut kept = self.axes.iter().filter_map(|axis| match axis {
+            AxisSelection::Range { len, .. } => Some(*len),
+            AxisSelection::NewAxis => Some(1),
+            AxisSelection::Index { .. } | AxisSelection::List { .. } => None,
+        });
+        let (mut shape, mut before) = (Vec::new(), 0);
+        for block in &self.blocks {
+            shape.extend(kept.by_ref().take(block.at - before));
+            shape.extend(&block.shape);
+            before = block.at;
+        }
+        shape.extend(kept);
+        shape
+    }
+
+    /// Whether the lists name any position at all. Where they are broadcast to nothing, NumPy does
+    /// not look at them.
+    pub fn lists_are_empty(&self) -> bool {
+        self.blocks.iter().any(|block| block.shape.contains(&0))
+    }
+
+    /// Whether the result holds every element of the source, in the same order. Its shape may still
+    /// differ by axes of length 1. Always false for a selection with a list.
+    pub fn is_whole(&self) -> bool {
+        self.lists.is_empty()
+            && self.axes.iter().all(|axis| match *axis {
+                AxisSelection::Index { axis, .. } => self.source_shape.get(axis) == Some(&1),
+                AxisSelection::Range { axis, start, step, len } => {
+                    start == 0 && step == 1 && self.source_shape.get(axis) == Some(&len)
+                }
+                AxisSelection::NewAxis => true,
+                AxisSelection::List { .. } => false,
+            })
+    }
+}
+
+/// An expression that does not fit a shape.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}")]
+pub struct ResolveError {
+    /// The index of the wrong item in the expression.
+    pub item: usize,
+    /// The number of the wrong value in the item, where that is a typed list; in C order.
+    pub value: Option<usize>,
+    /// What is wrong with it.
+    pub kind: ResolveErrorKind,
+}
+
+/// Why an expression does not fit a shape.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveErrorKind {
+    /// An integer, alone or in a list, is out of range for its axis.
+    #[error("index {index} is out of bounds for axis {axis} with size {size}")]
+    OutOfBounds {
+        /// The integer as written.
+        index: i64,
+        /// Axis of the source.
+        axis: usize,
+        /// Length of that axis.
+        size: u64,
+    },
+    /// More items than axes; the error is at the first item too many.
+    #[error("too many indices for array: array is {ndim}-dimensional, but {indexed} were indexed")]
+    TooManyIndices {
+        /// Axes of the source.
+        ndim: usize,
+        /// Axes that the items need.
+        indexed: usize,
+    },
+    /// More axes than NumPy allows; the error is at the last new axis or list.
+    #[error("number of dimensions must be within [0, {MAX_NDIM}], indexing result would have {0}")]
+    TooManyAxes(usize),
+    /// An axis of a mask has another length than the axis that it takes.
+    #[error(
+        "boolean index did not match indexed array along axis {axis}; size of axis is {size} but \
+         size of corresponding boolean axis is {mask}"
+    )]
+    MaskShape {
+        /// Axis of the source.
+        axis: usize,
+        /// Length of that axis.
+        size: u64,
+        /// Length of the mask's axis.
+        mask: u64,
+    },
+    /// Lists of shapes that are not broadcast to one; the error is at the first that does not fit
+    /// those before it.
+    #[error(
+        "shape mismatch: indexing arrays could not be broadcast together with shapes {}",
+        .0.iter().map(|shape| AsTuple(shape).to_string().replace(' ', "")).collect::<Vec<_>>().join(" ")
+    )]
+    Broadcast(Vec<Vec<u64>>),
+    /// A mask of several axes where each list is taken along its own axis.
+    #[error("a mask of {0} axes is not for one axis: with each list along its own it needs 1")]
+    OuterMask(usize),
+    /// A list in a file that nobody has opened.
+    #[error("the file of this list is not open: lists in files cannot be used here")]
+    NotOpened,
+    /// The expression breaks a rule that parsing checks.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+}

@@ -1,0 +1,371 @@
+#!/usr/bin/env python3
+"""Differential test: lists and masks in an index against NumPy's advanced indexing.
+
+    python tests/python/lists_differential.py --bin target/debug/tslice --count 5000 --seed 1
+
+Every case is a random tensor of 0 to 6 axes and a random index with one to four lists and masks,
+typed or from files (.npy, .safetensors, .npz, text, standard input), beside integers, slices, an
+ellipsis and new axes. NumPy's outcome is the oracle, errors word for word; with --outer np.ix_ on
+the axes of lists. Every fourth case is an assignment. A case is a function of (seed, number):
+`--only NUMBER` runs one again. Needs Python 3.9, NumPy 2.
+"""
+
+import io
+import os
+import random
+import re
+import sys
+
+import numpy as np
+
+import harness
+from cases import Case
+from formats import safetensors_file
+from harness import Failure
+
+INTEGERS = {"i1": "I8", "i2": "I16", "i4": "I32", "i8": "I64", "u1": "U8", "u2": "U16", "u4": "U32", "u8": "U64"}
+DTYPES = ["<u1", "<i2", ">i4", "<f4", "<f8", ">f8", "<c16", "V3", "V12"]
+
+
+def tensor(rng, shape, dtype):
+    count = int(np.prod(shape))
+    raw = rng.randbytes(count * np.dtype(dtype).itemsize)
+    return np.frombuffer(raw, dtype).reshape(shape)
+
+
+# ---------------------------------------------------------------- an index
+
+
+def random_slice(rng, length):
+    bound = lambda: rng.choice([None, None, rng.randint(-length - 2, length + 2)])
+    return slice(bound(), bound(), rng.choice([None, None, 1, 2, -1, -2, 3]))
+
+
+def random_integers(rng, shape, length, wrong):
+    low = -length if rng.random() < 0.5 else 0
+    draw = lambda: rng.randint(low, length - 1) if length else rng.randint(-1, 1)
+    values = [draw() for _ in range(int(np.prod(shape)))]
+    if rng.random() < 0.2:
+        values.sort()
+    if wrong and values:
+        values[rng.randrange(len(values))] = rng.choice([length, -length - 1, length + 7, 1000])
+    return np.array(values, np.int64).reshape(shape)
+
+
+def random_mask(rng, shape, wanted):
+    count = int(np.prod(shape))
+    if rng.random() < 0.7:
+        true = set(rng.sample(range(count), min(wanted, count)))
+        mask = [at in true for at in range(count)]
+    else:
+        share = rng.choice([0, 0.1, 0.5, 0.9, 1])
+        mask = [rng.random() < share for _ in range(count)]
+    return np.array(mask, bool).reshape(shape)
+
+
+def random_index(rng, shape, outer):
+    """The items of an index; arrays are lists and masks."""
+    common = [rng.choice([1, 1, 2, 2, 3, 3, 4, 0]) for _ in range(1 if outer else rng.choice([1, 1, 1, 2, 2, 3]))]
+    if rng.random() < 0.9:
+        common = [max(n, 1) for n in common]
+    wrong = rng.random()
+    items, axis, arrays = [], 0, 0
+    wanted = rng.randint(1, 4)
+    while axis < len(shape) and rng.random() < 0.93:
+        if rng.random() < 0.1:
+            items.append(None)
+        left = len(shape) - axis
+        if arrays < wanted and rng.random() < 0.6:
+            arrays += 1
+            if rng.random() < 0.3:
+                ndim = 1 if outer else rng.randint(1, min(left, 3))
+                lengths = list(shape[axis:axis + ndim])
+                if wrong < 0.04:
+                    lengths[rng.randrange(ndim)] += 1
+                items.append(random_mask(rng, lengths, common[-1] if len(common) == 1 else 1))
+                axis += ndim
+            else:
+                if outer:
+                    lengths = [rng.choice([0, 1, 2, 3, 5])]
+                else:
+                    lengths = [rng.choice([n, n, n, 1]) for n in common[rng.choice([0, 0, 0, len(common) - 1]):]]
+                    if wrong < 0.1 and lengths and rng.random() < 0.4:
+                        lengths[-1] += 1
+                items.append(random_integers(rng, lengths, shape[axis], 0.1 < wrong < 0.2 and rng.random() < 0.5))
+                axis += 1
+        elif rng.random() < 0.35:
+            length = shape[axis]
+            good = length > 0 and not 0.2 < wrong < 0.24
+            items.append(rng.randint(-length, length - 1) if good else length + rng.randint(0, 3))
+            axis += 1
+        elif rng.random() < 0.15 and Ellipsis not in [i for i in items if not isinstance(i, np.ndarray)]:
+            items.append(Ellipsis)
+            axis += rng.randint(0, left)
+        else:
+            items.append(random_slice(rng, shape[axis]))
+            axis += 1
+    if not arrays:
+        # a mask or a list on what is left, or too many indices
+        length = shape[axis] if axis < len(shape) else 3
+        items.append(random_integers(rng, [rng.randint(0, 4)], length, False))
+    if rng.random() < 0.03:
+        items.append(0)
+    return items
+
+
+def nested(array):
+    return repr(array.tolist()) if array.size else "[" * array.ndim + "]" * array.ndim
+
+
+# ---------------------------------------------------------------- where lists come from
+
+
+class Spelling:
+    """The arguments for an index: what is typed, what lies in files, what is piped."""
+
+    def __init__(self, case):
+        self.case = case
+        self.stdin = None
+
+    def list(self, number, array):
+        rng = self.case.rng
+        is_mask = array.dtype == bool
+        # a typed list says its shape only if no axis but the last is empty
+        typeable = array.ndim > 0 and (array.size or (array.shape == (0,) and not is_mask))
+        if typeable and array.size < 60 and rng.random() < 0.4:
+            return nested(array)
+        if not is_mask:
+            fitting = [t for t in INTEGERS if not array.size or
+                       (np.iinfo(t).min <= array.min() and array.max() <= np.iinfo(t).max)]
+            array = array.astype(rng.choice(["<", ">"]) + rng.choice(fitting))
+        way = rng.choice(["npy", "npy", "npy", "fortran", "safetensors", "npz", "stdin", "text"])
+        path = os.path.join(self.case.dir, rng.choice([f"list{number}", f"my list,[{number}]", f"a'#{number}"]))
+        name = None
+        if way == "text" and not is_mask and array.ndim in (1, 2) and array.size and array.shape[-1] > 1:
+            path += ".txt"
+            if array.ndim == 2 and array.shape[0] > 1:
+                text = "\n".join(",".join(map(str, row)) for row in array.tolist()) + "\n"
+            elif array.ndim == 1:
+                text = " ".join(map(str, array.tolist()))
+            else:
+                text = None
+            if text is not None:
+                with open(path, "w") as file:
+                    file.write(text)
+                return self.quoted(path, None)
+        contents = io.BytesIO()
+        if way == "safetensors":
+            path, name = path + ".safetensors", rng.choice(["val", "a,b", "x.y"])
+            little = array.astype(array.dtype.newbyteorder("<"))
+            kind = "BOOL" if is_mask else INTEGERS[array.dtype.str[1:]]
+            tensors = {"other": ("U8", [3], b"abc"), name: (kind, list(array.shape), little.tobytes())}
+            contents.write(safetensors_file(tensors))
+        elif way == "npz":
+            path, name = path + ".npz", "mine"
+            rng.choice([np.savez, np.savez_compressed])(contents, mine=array, other=np.zeros(3))
+        else:
+            np.save(contents, np.asfortranarray(array) if way == "fortran" else array)
+            path += ".npy"
+        if way == "stdin" and self.stdin is None:
+            self.stdin = contents.getvalue()
+            return "@-"
+        with open(path, "wb") as file:
+            file.write(contents.getvalue())
+        return self.quoted(path, name)
+
+    @staticmethod
+    def quoted(path, name):
+        word = lambda text: f'"{text}"' if set(text) & set(" ,[]()#'\"") else text
+        return "@" + word(path) + (f"#{word(name)}" if name else "")
+
+    def index(self, items):
+        texts = []
+        for number, item in enumerate(items):
+            if isinstance(item, np.ndarray):
+                texts.append(self.list(number, item))
+            elif isinstance(item, slice):
+                parts = ["" if p is None else str(p) for p in (item.start, item.stop, item.step)]
+                texts.append(":".join(parts))
+            else:
+                texts.append({None: "None", Ellipsis: "..."}.get(item, None) or str(item))
+        return "[" + ", ".join(texts) + "]"
+
+
+# ---------------------------------------------------------------- what NumPy says
+
+
+def orthogonal(array, items):
+    """Each list along its own axis: np.ix_ on the axes of lists, after the other items."""
+    ndim = array.ndim
+    taken = sum(1 for i in items if i is not None and i is not Ellipsis)
+    if taken > ndim:
+        return array[tuple(0 for _ in range(taken))]
+    full = []
+    seen = False
+    for item in items:
+        if item is Ellipsis:
+            full += [slice(None)] * (ndim - taken)
+            seen = True
+        else:
+            full.append(item)
+    if not seen:
+        full += [slice(None)] * (ndim - taken)
+    for axis, (item, length) in enumerate(zip([i for i in full if i is not None], array.shape)):
+        if isinstance(item, np.ndarray) and item.dtype == bool and len(item) != length:
+            raise IndexError(f"boolean index did not match indexed array along axis {axis}; size of axis is "
+                             f"{length} but size of corresponding boolean axis is {len(item)}")
+    # integers and slices first, so that only lists are left, each with an axis of its own
+    basic = array[tuple(slice(None) if isinstance(i, np.ndarray) else i for i in full)]
+    kept = [i for i in full if not isinstance(i, (int, np.integer))]
+    lists = [i if isinstance(i, np.ndarray) else np.arange(n) for i, n in zip(kept, basic.shape)]
+    kept_axes = [axis for axis, i in enumerate(j for j in full if j is not None) if not isinstance(i, int)]
+    sources = iter(kept_axes)
+    nothing = any(isinstance(i, np.ndarray) and not np.count_nonzero(i if i.dtype == bool else i == i) for i in kept)
+    for item, length in zip(kept, basic.shape):
+        axis = None if item is None else next(sources)
+        if not isinstance(item, np.ndarray):
+            continue
+        # np.ix_ looks at no list where one is empty, and at none where a slice is
+        for value in item.tolist() if item.dtype != bool and not nothing else []:
+            if not -length <= value < length:
+                raise IndexError(f"index {value} is out of bounds for axis {axis} with size {length}")
+    lists = [np.flatnonzero(i) if i.dtype == bool else i.astype(np.int64) for i in lists]
+    return basic[np.ix_(*lists)] if lists else basic
+
+
+def same_error(ours, theirs, items, outer):
+    """The first line of our message, without the file and the place that we name too."""
+    line = ours.split("\n")[0]
+    theirs = theirs.strip()
+    arrays = [i for i in items if isinstance(i, np.ndarray)]
+    if len(arrays) > 1 and "out of bounds" in theirs and "out of bounds" in line:
+        # of several wrong lists a typed one comes first, since files are read later
+        found = re.search(r"index (-?\d+) is", line)
+        return any(int(found[1]) in i.tolist() for i in map(np.ravel, arrays)) or line.endswith(theirs)
+    return line.startswith("tslice: ") and line.endswith(theirs)
+
+
+# ---------------------------------------------------------------- cases
+
+
+def random_case(case):
+    rng = case.rng
+    case.assignments = False
+    outer = rng.random() < 0.2
+    shape = [rng.choice([0, 1, 2, 3, 4, 5, 6]) for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 3, 3, 4, 4, 5, 6]))]
+    if rng.random() < 0.9:
+        shape = [max(n, 1) for n in shape]
+    if rng.random() < 0.05 and len(shape) in (1, 2):
+        shape[0] *= 700
+    array = tensor(rng, shape, rng.choice(DTYPES))
+    items = random_index(rng, array.shape, outer)
+    if int(np.prod([max(i.size, 1) for i in items if isinstance(i, np.ndarray)], dtype=object)) * max(array.size, 1) > 10**8:
+        return
+    path = os.path.join(case.dir, "in.npy")
+    order = rng.choice("CCF")
+    np.save(path, np.array(array, order=order))
+    spelling = Spelling(case)
+    text = spelling.index(items)
+    if rng.random() < 0.25 and case.assignments:
+        assignment(case, array, items, path, text, spelling.stdin, outer)
+    else:
+        selection(case, array, items, path, text, spelling.stdin, outer)
+
+
+def selection(case, array, items, path, text, stdin, outer):
+    rng = case.rng
+    try:
+        expected = orthogonal(array, items) if outer else array[tuple(items)]
+        error = None
+    except IndexError as reason:
+        expected, error = None, str(reason)
+    out_order = rng.choice("CCCF")
+    line = [path, text] + (["--outer"] if outer else []) + (["--order", "F"] if out_order == "F" else [])
+    line += ["-j", str(rng.randint(1, 3))] + rng.choice([[], ["--io", "read"]])
+    out = os.path.join(case.dir, "out.npy") if rng.random() < 0.5 else None
+    line += ["-o", out] if out else []
+    case.story += ["tslice " + " ".join(line), f"array {array.shape} {array.dtype}", repr(items)]
+    run = harness.tslice(*line, **({} if stdin is None else {"input": stdin}))
+    told = run.stderr.decode()
+    if error is not None:
+        if run.returncode != 1 or not same_error(told, error, items, outer):
+            raise Failure(f"status {run.returncode}, {told!r} where NumPy says {error!r}")
+        if run.stdout or (out and os.path.exists(out)):
+            raise Failure("an output in spite of the error")
+        return
+    if run.returncode or told:
+        raise Failure(f"status {run.returncode}, {told!r}")
+    got = run.stdout
+    if out:
+        with open(out, "rb") as file:
+            got = file.read()
+    wanted = io.BytesIO()
+    np.save(wanted, np.array(expected, order=out_order))
+    if got != wanted.getvalue():
+        shape = np.load(io.BytesIO(got)).shape
+        raise Failure(f"wrong bytes: shape {shape} for {expected.shape}")
+
+
+def assignment(case, array, items, path, text, stdin, outer):
+    """a[index] = value; positions that occur twice keep the last value in C order of the result."""
+    rng = case.rng
+    target = np.array(array)
+    numbers = np.arange(array.size).reshape(array.shape)
+    try:
+        places = orthogonal(numbers, items) if outer else numbers[tuple(items)]
+        error = None
+    except IndexError as reason:
+        places, error = None, str(reason)
+    line = ["assign", path, text] + (["--outer"] if outer else [])
+    fill = rng.random() < 0.3 and array.dtype.kind in "iuf"
+    shape = (2,) if places is None else places.shape
+    if fill:
+        line += ["--fill", "7"]
+        value = np.full(shape, 7).astype(array.dtype)
+    else:
+        own = shape
+        if rng.random() < 0.3:
+            line.append("--broadcast")
+            own = tuple(rng.choice([n, n, 1]) for n in shape)[rng.choice([0, 0, 1 if len(shape) > 1 else 0]):]
+        value = tensor(rng, own, array.dtype)
+        values = os.path.join(case.dir, "value.npy")
+        np.save(values, np.array(value, order=rng.choice("CF")))
+        line += ["--value", values]
+    in_place = rng.random() < 0.5
+    out = path if in_place else os.path.join(case.dir, "out.npy")
+    line += ["--in-place"] if in_place else ["-o", out]
+    line += ["-j", str(rng.randint(1, 3))] + rng.choice([[], ["--io", "read"]])
+    case.story += ["tslice " + " ".join(line), f"array {array.shape} {array.dtype}", repr(items)]
+    with open(path, "rb") as file:
+        before = file.read()
+    run = harness.tslice(*line, **({} if stdin is None else {"input": stdin}))
+    told = run.stderr.decode()
+    if error is not None:
+        with open(path, "rb") as file:
+            changed = file.read() != before
+        if run.returncode != 1 or not same_error(told, error, items, outer) or changed:
+            raise Failure(f"status {run.returncode}, {told!r} where NumPy says {error!r}; changed: {changed}")
+        return
+    if run.returncode or told:
+        raise Failure(f"status {run.returncode}, {told!r}")
+    flat = target.reshape(-1)
+    for place, element in zip(places.reshape(-1).tolist(), np.broadcast_to(value, places.shape).reshape(-1)):
+        flat[place] = element
+    got = np.load(out)
+    if got.shape != target.shape or got.tobytes() != target.tobytes():
+        raise Failure("the target is not what NumPy makes of it")
+
+
+def one(job):
+    options, number = job
+    return harness.run_case(Case(random.Random(f"{options.seed} {number}")), random_case, number, options.keep)
+
+
+def main():
+    options = harness.case_parser(__doc__.split("\n")[0], 500).parse_args()
+    harness.begin(options)
+    return harness.run_cases("lists_differential", options, one)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
