@@ -87,6 +87,7 @@ pub mod source;
 pub mod compare;
 pub mod format;
 pub mod print;
+pub mod statistics;
 pub mod text;
 
 pub mod container;

@@ -33,6 +33,7 @@ mod select;
 mod sharded;
 mod single;
 mod split;
+mod statistics;
 mod take;
 
 pub use cast::Casts;
@@ -55,4 +56,5 @@ pub use raw::RawLayout;
 pub use region_reader::RegionReader;
 pub use select::{Select, Selected, select};
 pub use split::{Cuts, Part, PartNames, Split, SplitOptions};
+pub use statistics::statistics;
 pub use take::{Gathered, GatheredList, Region, Take, layout as layout_of};

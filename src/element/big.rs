@@ -99,8 +99,14 @@ impl Big {
         quotient
     }
 
+    /// How many bits it has.
+    pub(crate) fn bits(&self) -> u64 {
+        let last = self.0.last().map_or(0, |last| u64::from(32 - last.leading_zeros()));
+        (self.0.len() as u64).saturating_sub(1) * 32 + last
+    }
+
     /// Subtract another one, which is not larger.
-    fn subtract(&mut self, other: &Big) {
+    pub(crate) fn subtract(&mut self, other: &Big) {
         let mut borrow = 0i64;
         for (at, digit) in self.0.iter_mut().enumerate() {
             borrow += i64::from(*digit) - i64::from(other.0.get(at).copied().unwrap_or(0));

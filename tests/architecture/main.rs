@@ -35,6 +35,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("text", &["dtype", "element", "format", "shape", "sink"]),
     ("print", &["dtype", "element", "format", "shape"]),
     ("compare", &["dtype", "element", "format"]),
+    ("statistics", &["dtype", "element"]),
     ("execute", &["cast", "plan", "runs", "shape", "sink", "source"]),
     (
         "gather",
@@ -70,6 +71,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "shape",
             "sink",
             "source",
+            "statistics",
             "text",
             "view",
         ],

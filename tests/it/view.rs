@@ -121,6 +121,50 @@ shape (2,), dtype [('name', '|S3'), ('born', '<M8[D]'), ('scores', '<f4', (2,))]
 }
 
 #[test]
+fn statistics_are_drawn_with_a_histogram() {
+    let expected = "\
+shape (2, 3), dtype >f8
+  count     6
+  nan       1
+  infinite  1
+  zero      0
+  minimum   -inf at [1, 2]
+  maximum   123456.0 at [1, 1]
+  mean      30863.4000025
+  std       53457.91624949331
+
+  quantiles                      histogram
+  1%                        -inf  [-2.5, 12343.3)        3  ██████████████████████████████
+";
+    let dir = folder();
+    let shown = tslice(dir.path(), &["view", "floats.npy", "--stats"]).assert().success();
+    let text = String::from_utf8(shown.get_output().stdout.clone()).unwrap();
+    for (line, expected) in text.lines().zip(expected.lines()).take(9) {
+        assert_eq!(line, expected);
+    }
+    assert!(text.contains("  3  ██████████████████████████████\n"), "{text}");
+    assert!(text.ends_with("  the quantiles are exact\n"), "{text}");
+}
+
+#[test]
+fn statistics_of_a_pipe_are_those_of_the_file() {
+    let dir = folder();
+    let args = ["view", "counted.npy", "5:, ::2", "--stats", "--json"];
+    let of_file = tslice(dir.path(), &args).output().unwrap();
+    let found: serde_json::Value = serde_json::from_slice(&of_file.stdout).unwrap();
+    assert_eq!(found["count"], 500);
+    assert_eq!(found["max"], serde_json::json!({"value": 1198, "position": [24, 19]}));
+    assert_eq!(
+        (found["mean"].as_f64(), found["quantiles"][4]["value"].as_f64()),
+        (Some(699.0), Some(699.0))
+    );
+    let piped = fs::read(dir.path().join("counted.npy")).unwrap();
+    let args = ["view", "-", "5:, ::2", "--stats", "--json", "-j", "3"];
+    let of_pipe = tslice(dir.path(), &args).write_stdin(piped).output().unwrap();
+    assert_eq!(of_file.stdout, of_pipe.stdout);
+}
+
+#[test]
 fn a_truncated_file_is_an_error_that_names_it() {
     let dir = folder();
     let bytes = fs::read(dir.path().join("counted.npy")).unwrap();

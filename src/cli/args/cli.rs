@@ -192,7 +192,8 @@ Values are printed as NumPy's print(a) does; below them the name, the shape and 
 Examples:
   tslice view data.npy
   tslice view model.safetensors -t embed.weight '[:4]' --precision 3
-  tslice view data.npy '[0, :, ::-1]' --full | less -S";
+  tslice view data.npy '[0, :, ::-1]' --full | less -S
+  tslice view data.npy --stats";
 
 const DIFF_HELP: &str = "\
 Tensors of one name are compared with each other, and the only tensors of two files whatever their

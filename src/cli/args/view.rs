@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::index::IndexArgs;
 use super::input::{InputArgs, RawArgs};
+use super::output::threads;
 use super::result::TransposeArgs;
 
 #[derive(Args, Clone, Debug)]
@@ -25,6 +26,26 @@ pub(crate) struct ViewArgs {
     pub(crate) raw: RawArgs,
     #[command(flatten)]
     pub(crate) values: ValuesArgs,
+    #[command(flatten)]
+    pub(crate) stats: StatsArgs,
+    /// How many threads work; as many as the machine has cores when left out
+    #[arg(short = 'j', long, value_name = "N", value_parser = threads, requires = "work")]
+    pub(crate) threads: Option<u16>,
+    /// Show no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Statistics in place of values.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Statistics")]
+pub(crate) struct StatsArgs {
+    /// Print statistics: extremes and their places, mean, deviation, quantiles, a histogram
+    #[arg(long, group = "work", conflicts_with_all = ["full", "edge", "precision"])]
+    pub(crate) stats: bool,
+    /// Print the statistics as JSON
+    #[arg(long, requires = "stats")]
+    pub(crate) json: bool,
 }
 
 /// How values are printed.

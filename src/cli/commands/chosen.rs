@@ -3,11 +3,11 @@
 use tslice::container::{Input, Region};
 use tslice::dtype::DType;
 use tslice::format::Tensor;
-use tslice::shape::Order;
+use tslice::shape::{AsTuple, Order};
 
 use super::index::Index;
 use super::transpose::Transpose;
-use crate::cli::report::Failure;
+use crate::cli::report::{Failure, printable};
 
 /// What is looked at of one tensor.
 pub(super) struct Chosen {
@@ -17,6 +17,8 @@ pub(super) struct Chosen {
     pub(super) shape: Vec<u64>,
     /// Its bytes, in the order asked for.
     pub(super) region: Region,
+    /// The part of the input that it lies in.
+    pub(super) part: usize,
 }
 
 impl Chosen {
@@ -38,6 +40,26 @@ impl Chosen {
         tensors.map(choose).collect()
     }
 
+    /// Its name, its shape and its dtype.
+    pub(super) fn title(&self) -> String {
+        let name = self.name.as_ref().map_or_else(String::new, |name| format!("{name}, "));
+        let title = format!("{name}shape {}, dtype {}", AsTuple(&self.shape), self.dtype);
+        printable(&title)
+    }
+
+    /// The index of an element by its number.
+    pub(super) fn place(&self, number: u64) -> Vec<u64> {
+        let mut rest = number;
+        let along = self.shape.iter().rev().map(|&len| {
+            let index = rest % len.max(1);
+            rest /= len.max(1);
+            index
+        });
+        let mut place: Vec<u64> = along.collect();
+        place.reverse();
+        place
+    }
+
     /// Apply the index to a tensor, and transpose the result.
     pub(super) fn of(
         tensor: &Tensor,
@@ -48,7 +70,7 @@ impl Chosen {
         let shape = selection.shape();
         let axes = transpose.permutation(shape.len())?;
         let region = index.lists.region(tensor, &selection, &axes, order).map_err(Failure::new)?;
-        let (name, dtype) = (tensor.name.clone(), tensor.dtype.clone());
-        Ok(Chosen { name, dtype, shape: axes.permute(&shape), region })
+        let (name, dtype, part) = (tensor.name.clone(), tensor.dtype.clone(), tensor.part);
+        Ok(Chosen { name, dtype, shape: axes.permute(&shape), region, part })
     }
 }

@@ -18,6 +18,7 @@ mod output;
 mod scatter;
 mod slice;
 mod split;
+mod stats;
 mod target;
 mod transpose;
 mod view;

@@ -2,14 +2,13 @@
 
 use tslice::container::{self, Input, OpenOptions, RegionReader};
 use tslice::print::{self, Elements, PrintOptions};
-use tslice::shape::AsTuple;
 
 use super::chosen::Chosen;
 use super::index::Index;
-use super::input;
 use super::transpose::Transpose;
+use super::{input, stats};
 use crate::cli::args::{ValuesArgs, ViewArgs};
-use crate::cli::report::{Failure, print, printable};
+use crate::cli::report::{Failure, print};
 
 /// Show the selected elements of each tensor.
 pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
@@ -24,6 +23,9 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     };
     let mut input = container::open(&input::location(&args.input), &options)?;
     let chosen = Chosen::all(&input, &args.from.tensor, (&index, &transpose))?;
+    if args.stats.stats {
+        return stats::run(&mut input, &chosen, args);
+    }
     for (number, chosen) in chosen.iter().enumerate() {
         if number > 0 {
             print("\n")?;
@@ -35,7 +37,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
 
 /// Print the values, and below them the name, the shape and the dtype.
 fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<(), Failure> {
-    let Chosen { name, dtype, shape, region, .. } = chosen;
+    let Chosen { dtype, shape, region, .. } = chosen;
     if !print::can_print(dtype) {
         let message = format!("values of dtype {dtype} cannot be printed");
         return Err(Failure::new(message).hint("`tslice info` shows what is in the file"));
@@ -55,8 +57,7 @@ fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<
         }
         Ok(())
     })?;
-    let name = name.as_ref().map_or_else(String::new, |name| format!("{}, ", printable(name)));
-    pending.push_str(&format!("\n{name}shape {}, dtype {dtype}\n", AsTuple(shape)));
+    pending.push_str(&format!("\n{}\n", chosen.title()));
     print(&pending)
 }
 

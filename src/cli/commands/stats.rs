@@ -1,0 +1,224 @@
+//! `tslice view --stats`: numbers about numbers.
+
+use serde_json::{Value, json};
+use tslice::container::{self, Input};
+use tslice::dtype::{DType, Endian};
+use tslice::execute::Progress;
+use tslice::print;
+use tslice::shape::{self, AsList};
+use tslice::statistics::{Bar, Extreme, Statistics};
+
+use super::chosen::Chosen;
+use super::output;
+use crate::cli::args::ViewArgs;
+use crate::cli::report::{Align, Failure, print, table, watch};
+
+/// The quantiles that are shown.
+const PARTS: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
+
+/// The bars of the histogram, at most.
+const BARS: usize = 10;
+
+/// The characters of the longest bar.
+const BAR_WIDTH: u64 = 30;
+
+/// Show the statistics of each tensor.
+pub(super) fn run(input: &mut Input, all: &[Chosen], args: &ViewArgs) -> Result<(), Failure> {
+    let mut described = Vec::new();
+    for (number, chosen) in all.iter().enumerate() {
+        let statistics = collect(input, chosen, args).map_err(|failure| match &chosen.name {
+            Some(name) if all.len() > 1 => failure.of_tensor(name),
+            _ => failure,
+        })?;
+        if args.stats.json {
+            described.push(as_json(chosen, &statistics));
+        } else {
+            let between = if number > 0 { "\n" } else { "" };
+            print(&format!("{between}{}", as_text(chosen, &statistics)))?;
+        }
+    }
+    match described.as_slice() {
+        [] => Ok(()),
+        [only] => print(&format!("{only}\n")),
+        several => print(&format!("{}\n", Value::Array(several.to_vec()))),
+    }
+}
+
+fn collect(input: &mut Input, chosen: &Chosen, args: &ViewArgs) -> Result<Statistics, Failure> {
+    let empty = match chosen.dtype {
+        DType::Scalar(scalar, endian) => Statistics::new(scalar, endian),
+        DType::Npy(_) => None,
+    };
+    let Some(empty) = empty else {
+        let message = format!("--stats is for real numbers, and the dtype is {}", chosen.dtype);
+        return Err(Failure::new(message));
+    };
+    let itemsize = (chosen.dtype.item_bits() / 8) as usize;
+    let count = shape::element_count(&chosen.shape).unwrap_or(u64::MAX);
+    let (progress, threads) = (Progress::default(), output::threads(args.threads));
+    Ok(watch(&progress, count.saturating_mul(itemsize as u64), args.quiet, || {
+        let region = (&chosen.region, chosen.part);
+        container::statistics(input, region, (&empty, itemsize), threads, &progress)
+    })?)
+}
+
+/// The smallest or the largest element as NumPy prints it.
+fn value(chosen: &Chosen, extreme: &Extreme) -> String {
+    let DType::Scalar(scalar, _) = chosen.dtype else { return String::new() };
+    let itemsize = (scalar.bits() / 8) as usize;
+    print::element(&DType::Scalar(scalar, Endian::Little), &extreme.bits.to_le_bytes()[..itemsize])
+}
+
+fn as_text(chosen: &Chosen, statistics: &Statistics) -> String {
+    let mut rows: Vec<[String; 2]> = Vec::new();
+    let mut row = |name: &str, value: String| rows.push([name.to_owned(), value]);
+    row("count", statistics.count.to_string());
+    row("nan", statistics.nan.to_string());
+    row("infinite", statistics.infinite.to_string());
+    row("zero", statistics.zero.to_string());
+    if let Some((least, greatest)) = &statistics.range {
+        for (name, extreme) in [("minimum", least), ("maximum", greatest)] {
+            let place = chosen.place(extreme.place);
+            row(name, format!("{} at {}", value(chosen, extreme), AsList(&place)));
+        }
+    }
+    if let (Some(mean), Some(deviation)) = (statistics.mean(), statistics.deviation()) {
+        row("mean", shown(mean));
+        row("std", shown(deviation));
+    }
+    let mut text = format!("{}\n", chosen.title());
+    text.push_str(&table(&rows, [Align::Left, Align::Left], 2));
+    if statistics.range.is_some() {
+        text.push('\n');
+        text.push_str(&beside(statistics));
+    }
+    text
+}
+
+/// Quantiles, and the histogram beside them.
+fn beside(statistics: &Statistics) -> String {
+    let quantiles = statistics.quantiles(&PARTS);
+    let error = quantiles.iter().map(|quantile| quantile.error).fold(0.0, f64::max);
+    let quantiles = quantiles.iter().map(|quantile| {
+        let value = match quantile.error {
+            0.0 => shown(quantile.value),
+            error => shown(rounded(quantile.value, error)),
+        };
+        [format!("{}%", (quantile.part * 100.0).round()), value]
+    });
+    let bars = statistics.histogram(BARS);
+    let width = bars.first().map_or(0.0, |bar| bar.to - bar.from);
+    let edge = |edge| shown(rounded(edge, width));
+    let most = bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
+    let is_last = |number: usize| number + 1 == bars.len();
+    let drawn = bars.iter().enumerate().map(|(number, bar)| {
+        let close = if is_last(number) && statistics.is_float() { ']' } else { ')' };
+        let range = match single(bar, statistics) {
+            Some(only) => only.to_string(),
+            None => format!("[{}, {}{close}", edge(bar.from), edge(bar.to)),
+        };
+        [range, bar.count.to_string(), "█".repeat(length(bar.count, most))]
+    });
+    let none = || [String::new(), String::new(), String::new()];
+    let left: Vec<[String; 2]> = quantiles.collect();
+    let right: Vec<[String; 3]> = drawn.collect();
+    let heading = ["quantiles", "", "histogram", "", ""].map(str::to_owned);
+    let mut rows = vec![heading];
+    for number in 0..left.len().max(right.len()) {
+        let [part, value] = left.get(number).cloned().unwrap_or_default();
+        let [range, count, bar] = right.get(number).cloned().unwrap_or_else(none);
+        rows.push([part, value, range, count, bar]);
+    }
+    let (left, right) = (Align::Left, Align::Right);
+    let mut text = table(&rows, [left, right, left, right, left], 2);
+    text.push_str(&match error == 0.0 {
+        true => "  the quantiles are exact\n".to_owned(),
+        false => {
+            format!("  the quantiles are exact to the width of their bins, at most {error:.1e}\n")
+        }
+    });
+    text
+}
+
+/// The integer that a bar stands for, where it is one only.
+fn single(bar: &Bar, statistics: &Statistics) -> Option<f64> {
+    (!statistics.is_float() && bar.to - bar.from == 1.0).then_some(bar.from)
+}
+
+/// How many characters a bar has: at least one where there is an element.
+fn length(count: u64, most: u64) -> usize {
+    (u128::from(count) * u128::from(BAR_WIDTH)).div_ceil(u128::from(most)) as usize
+}
+
+/// A number to as many digits as tell it from one that is `width` away.
+fn rounded(value: f64, width: f64) -> f64 {
+    if value.abs() < width * 1e-9 {
+        // what is next to nothing beside the others
+        return 0.0;
+    }
+    if value == 0.0 || width.is_nan() || width <= 0.0 {
+        return value;
+    }
+    let digits = 3.0 + (value.abs() / width).log10().max(0.0);
+    let text = format!("{value:.*e}", (digits as usize).min(17) - 1);
+    text.parse().unwrap_or(value)
+}
+
+/// A number with the fewest digits that tell it from others, and an exponent where it is long.
+fn shown(value: f64) -> String {
+    let dtype = DType::Scalar(tslice::dtype::Scalar::F64, Endian::Little);
+    let text = print::element(&dtype, &value.to_le_bytes());
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+/// A number, or its name where JSON has none.
+fn number(value: f64) -> Value {
+    match value {
+        _ if value.is_nan() => "NaN".into(),
+        f64::INFINITY => "Infinity".into(),
+        f64::NEG_INFINITY => "-Infinity".into(),
+        _ => json!(value),
+    }
+}
+
+fn as_json(chosen: &Chosen, statistics: &Statistics) -> Value {
+    let extreme = |extreme: &Extreme| {
+        let text = value(chosen, extreme);
+        let value = match text.parse::<f64>() {
+            // integers beyond 2^53 keep their digits
+            Ok(float) if statistics.is_float() => number(float),
+            _ => serde_json::from_str(&text.to_lowercase()).unwrap_or(Value::String(text)),
+        };
+        json!({ "value": value, "position": chosen.place(extreme.place) })
+    };
+    let quantile = |quantile: &tslice::statistics::Quantile| {
+        json!({
+            "q": quantile.part,
+            "value": number(quantile.value),
+            "error": number(quantile.error),
+        })
+    };
+    let bars = statistics.histogram(BARS);
+    let edges = bars.iter().map(|bar| bar.from).chain(bars.last().map(|bar| bar.to));
+    json!({
+        "name": chosen.name,
+        "shape": chosen.shape,
+        "dtype": chosen.dtype.to_string(),
+        "count": statistics.count,
+        "nan": statistics.nan,
+        "infinite": statistics.infinite,
+        "zero": statistics.zero,
+        "min": statistics.range.map(|(least, _)| extreme(&least)),
+        "max": statistics.range.map(|(_, greatest)| extreme(&greatest)),
+        "mean": statistics.mean().map(number),
+        "std": statistics.deviation().map(number),
+        "quantiles": match statistics.range {
+            Some(_) => statistics.quantiles(&PARTS).iter().map(quantile).collect(),
+            None => Vec::new(),
+        },
+        "histogram": {
+            "edges": edges.map(number).collect::<Vec<_>>(),
+            "counts": bars.iter().map(|bar| bar.count).collect::<Vec<_>>(),
+        },
+    })
+}
