@@ -359,10 +359,14 @@ complete -c tslice -n "__fish_tslice_using_subcommand view" -l input-order -d 'T
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l edge -d 'How many items to print at each end of an axis whose middle is left out [default: 3]' -r
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l precision -d 'The most digits behind the point [default: 8]' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l keepdims -d 'Keep the axes that integers index, with length 1'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l outer -d 'Take each list along its own axis, as np.ix_ does'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -s T -d 'Reverse the axes of the result, as NumPy\'s a.T does'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l full -d 'Print all values; above 1000 elements, the middle of long axes is left out otherwise'
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l stats -d 'Print statistics: extremes and their places, mean, deviation, quantiles, a histogram'
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l json -d 'Print the statistics as JSON'
+complete -c tslice -n "__fish_tslice_using_subcommand view" -s q -l quiet -d 'Show no progress'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tslice -n "__fish_tslice_using_subcommand diff" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r
 complete -c tslice -n "__fish_tslice_using_subcommand diff" -l end -d 'One past the last positions, as long as --begin' -r

@@ -449,10 +449,16 @@ read\:"Read the file by position, in large pieces"))' \
 F\:"Column-major, Fortran'\''s"))' \
 '(--full)--edge=[How many items to print at each end of an axis whose middle is left out \[default\: 3\]]:N:_default' \
 '--precision=[The most digits behind the point \[default\: 8\]]:N:_default' \
+'-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
 '(--begin)--outer[Take each list along its own axis, as np.ix_ does]' \
 '(--transpose)-T[Reverse the axes of the result, as NumPy'\''s a.T does]' \
 '--full[Print all values; above 1000 elements, the middle of long axes is left out otherwise]' \
+'(--full --edge --precision)--stats[Print statistics\: extremes and their places, mean, deviation, quantiles, a histogram]' \
+'--json[Print the statistics as JSON]' \
+'-q[Show no progress]' \
+'--quiet[Show no progress]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':input -- The file to look at; `-` is standard input:_files' \

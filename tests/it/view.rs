@@ -131,17 +131,12 @@ shape (2, 3), dtype >f8
   minimum   -inf at [1, 2]
   maximum   123456.0 at [1, 1]
   mean      30863.4000025
-  std       53457.91624949331
-
-  quantiles                      histogram
-  1%                        -inf  [-2.5, 12343.3)        3  ██████████████████████████████
+  std       53458.36254367209
 ";
     let dir = folder();
     let shown = tslice(dir.path(), &["view", "floats.npy", "--stats"]).assert().success();
     let text = String::from_utf8(shown.get_output().stdout.clone()).unwrap();
-    for (line, expected) in text.lines().zip(expected.lines()).take(9) {
-        assert_eq!(line, expected);
-    }
+    assert!(text.starts_with(expected), "{text}");
     assert!(text.contains("  3  ██████████████████████████████\n"), "{text}");
     assert!(text.ends_with("  the quantiles are exact\n"), "{text}");
 }
