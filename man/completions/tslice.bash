@@ -59,7 +59,7 @@ _tslice() {
 
     case "${cmd}" in
         tslice)
-            opts="-T -t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --transpose --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --exclude --keep-rest --rename --help --version slice gather assign scatter concat stack split view diff info explain completions"
+            opts="-T -t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --transpose --cast --casting --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --exclude --keep-rest --rename --help --version slice gather assign scatter concat stack split view diff info explain completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -99,6 +99,14 @@ _tslice() {
                     ;;
                 --transpose)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cast)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --casting)
+                    COMPREPLY=($(compgen -W "safe same-kind unsafe" -- "${cur}"))
                     return 0
                     ;;
                 --tensor)
@@ -173,7 +181,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__assign)
-            opts="-t -o -f -j -n -q -h --value --fill --value-tensor --broadcast --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --output --in-place --force --fsync --threads --dry-run --quiet --help"
+            opts="-t -o -f -j -n -q -h --value --fill --value-tensor --broadcast --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --tensor --io --cast --casting --output --in-place --force --fsync --threads --dry-run --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -235,6 +243,14 @@ _tslice() {
                     COMPREPLY=($(compgen -W "auto mmap read" -- "${cur}"))
                     return 0
                     ;;
+                --cast)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --casting)
+                    COMPREPLY=($(compgen -W "safe same-kind unsafe" -- "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -273,7 +289,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__concat)
-            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --help"
+            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --tensor --io --dtype --shape --offset --input-order --cast --casting --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -319,6 +335,14 @@ _tslice() {
                     COMPREPLY=($(compgen -W "C F" -- "${cur}"))
                     return 0
                     ;;
+                --cast)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --casting)
+                    COMPREPLY=($(compgen -W "safe same-kind unsafe" -- "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -355,7 +379,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__diff)
-            opts="-t -j -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --atol --rtol --equal-nan --json --threads --quiet --help"
+            opts="-t -j -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --tensor --io --atol --rtol --equal-nan --json --threads --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -429,7 +453,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__explain)
-            opts="-T -t -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --transpose --shape --tensor --io --json --help"
+            opts="-T -t -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --transpose --shape --tensor --io --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -495,7 +519,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__gather)
-            opts="-T -t -o -f -j -n -q -h --indices --axis --batch-dims --negative --out-of-range --transpose --tensor --indices-tensor --io --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --help"
+            opts="-T -t -o -f -j -n -q -h --indices --axis --batch-dims --negative --out-of-range --transpose --cast --casting --tensor --indices-tensor --io --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -519,6 +543,14 @@ _tslice() {
                     ;;
                 --transpose)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cast)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --casting)
+                    COMPREPLY=($(compgen -W "safe same-kind unsafe" -- "${cur}"))
                     return 0
                     ;;
                 --tensor)
@@ -595,7 +627,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__scatter)
-            opts="-t -o -f -j -n -q -h --indices --values --out-of-range --indices-tensor --values-tensor --tensor --io --output --in-place --force --fsync --threads --dry-run --quiet --help"
+            opts="-t -o -f -j -n -q -h --indices --values --out-of-range --indices-tensor --values-tensor --tensor --io --cast --casting --output --in-place --force --fsync --threads --dry-run --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -633,6 +665,14 @@ _tslice() {
                     COMPREPLY=($(compgen -W "auto mmap read" -- "${cur}"))
                     return 0
                     ;;
+                --cast)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --casting)
+                    COMPREPLY=($(compgen -W "safe same-kind unsafe" -- "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -657,7 +697,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__slice)
-            opts="-T -t -o -f -j -n -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --transpose --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --exclude --keep-rest --rename --help"
+            opts="-T -t -o -f -j -n -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --transpose --cast --casting --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --exclude --keep-rest --rename --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -697,6 +737,14 @@ _tslice() {
                     ;;
                 --transpose)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cast)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --casting)
+                    COMPREPLY=($(compgen -W "safe same-kind unsafe" -- "${cur}"))
                     return 0
                     ;;
                 --tensor)
@@ -771,7 +819,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__split)
-            opts="-t -f -j -n -q -o -h --parts --sizes --at --every --axis --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --tensor --io --dtype --shape --offset --input-order --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --output --help"
+            opts="-t -f -j -n -q -o -h --parts --sizes --at --every --axis --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --tensor --io --dtype --shape --offset --input-order --cast --casting --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --output --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -857,6 +905,14 @@ _tslice() {
                     COMPREPLY=($(compgen -W "C F" -- "${cur}"))
                     return 0
                     ;;
+                --cast)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --casting)
+                    COMPREPLY=($(compgen -W "safe same-kind unsafe" -- "${cur}"))
+                    return 0
+                    ;;
                 --to)
                     COMPREPLY=($(compgen -W "npy npz safetensors raw csv txt json" -- "${cur}"))
                     return 0
@@ -893,7 +949,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__stack)
-            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --help"
+            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --tensor --io --dtype --shape --offset --input-order --cast --casting --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -939,6 +995,14 @@ _tslice() {
                     COMPREPLY=($(compgen -W "C F" -- "${cur}"))
                     return 0
                     ;;
+                --cast)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --casting)
+                    COMPREPLY=($(compgen -W "safe same-kind unsafe" -- "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -975,7 +1039,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__view)
-            opts="-T -t -j -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --transpose --tensor --io --dtype --shape --offset --input-order --full --edge --precision --stats --json --threads --quiet --help"
+            opts="-T -t -j -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --transpose --tensor --io --dtype --shape --offset --input-order --full --edge --precision --stats --json --threads --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
