@@ -13,7 +13,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use super::literal::{PyLiteral, write_str};
+use super::comma;
+use super::literal::{self, PyLiteral, write_str};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::format::brief::brief;
 use crate::shape::{AsTuple, MAX_NDIM, byte_count};
@@ -44,6 +45,16 @@ pub enum DescrError {
 /// The type that a `descr` stands for.
 pub(super) fn parse(descr: &PyLiteral) -> Result<DType, DescrError> {
     match descr {
+        PyLiteral::Str(text) if comma::is_comma_string(text) => match comma::expand(text)? {
+            // what is left is no comma string again
+            PyLiteral::Str(text) => parse_type_string(&text),
+            fields => parse(&fields),
+        },
+        // an array has no subarrays for elements, but for those that are one element
+        PyLiteral::Tuple(parts) => match parts.as_slice() {
+            [base, shape] if subarray_shape(shape)?.iter().all(|&len| len == 1) => parse(base),
+            _ => Err(DescrError::Structure("neither a type string nor a list of fields")),
+        },
         PyLiteral::Str(text) => parse_type_string(text),
         PyLiteral::List(_) => {
             let mut spelled = String::new();
@@ -218,6 +229,7 @@ struct FieldItem {
 /// Append the literal of a type in its plain form.
 fn spell(descr: &PyLiteral, out: &mut String) -> Result<FieldItem, DescrError> {
     match descr {
+        PyLiteral::Str(text) if comma::is_comma_string(text) => spell(&comma::expand(text)?, out),
         PyLiteral::Str(text) => {
             let dtype = parse_type_string(text)?;
             let spelled = literal(&dtype).ok_or_else(|| DescrError::Unknown(brief(text)))?;
@@ -281,6 +293,11 @@ fn spell_structure(fields: &[PyLiteral], out: &mut String) -> Result<FieldItem, 
             [name, base, shape] => (name, base, subarray_shape(shape)?),
             _ => return Err(DescrError::Structure("a field is not (name, type[, shape])")),
         };
+        let expanded = match base {
+            PyLiteral::Str(text) if comma::is_comma_string(text) => Some(comma::expand(text)?),
+            _ => None,
+        };
+        let base = expanded.as_ref().unwrap_or(base);
         // A type that is itself (base, shape) is the same as one with a shape beside it.
         let (base, shape) = flatten(base, shape)?;
 
@@ -304,6 +321,11 @@ fn spell_structure(fields: &[PyLiteral], out: &mut String) -> Result<FieldItem, 
         } else {
             padding = 0;
             let (title, name) = title_and_name;
+            // titles that are no strings are no names of fields
+            let title = title.and_then(|title| match title {
+                PyLiteral::Str(title) => Some(title.as_str()),
+                _ => None,
+            });
             for used in title.into_iter().chain([name]) {
                 if !names.insert(used) {
                     return Err(DescrError::DuplicateField(brief(used)));
@@ -333,24 +355,24 @@ fn flatten(base: &PyLiteral, shape: Vec<u64>) -> Result<(&PyLiteral, Vec<u64>), 
 }
 
 /// The title, where there is one, and the name of a field.
-fn names_of(name: &PyLiteral) -> Result<(Option<&str>, &str), DescrError> {
+fn names_of(name: &PyLiteral) -> Result<(Option<&PyLiteral>, &str), DescrError> {
     match name {
         PyLiteral::Str(name) => Ok((None, name)),
         PyLiteral::Tuple(parts) => match parts.as_slice() {
-            [PyLiteral::Str(title), PyLiteral::Str(name)] => Ok((Some(title), name)),
             [PyLiteral::None, PyLiteral::Str(name)] => Ok((None, name)),
+            [title, PyLiteral::Str(name)] => Ok((Some(title), name)),
             _ => Err(DescrError::Structure("a field's names are not (title, name)")),
         },
         _ => Err(DescrError::Structure("a field's name is no string")),
     }
 }
 
-fn write_names(out: &mut String, (title, name): (Option<&str>, &str)) {
+fn write_names(out: &mut String, (title, name): (Option<&PyLiteral>, &str)) {
     match title {
         None => write_str(out, name),
         Some(title) => {
             out.push('(');
-            write_str(out, title);
+            literal::write(out, title);
             out.push_str(", ");
             write_str(out, name);
             out.push(')');
@@ -395,7 +417,6 @@ fn subarray_shape(shape: &PyLiteral) -> Result<Vec<u64>, DescrError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::literal;
     use super::*;
 
     fn plain(descr: &str) -> Result<(String, u64), DescrError> {
@@ -427,6 +448,18 @@ mod tests {
             ("'>m8[25s]'", "'>m8[25s]'", 8),
             ("'M8[3generic]'", "'<M8'", 8),
             ("'M8[μs]'", "'<M8[us]'", 8),
+            ("'<i4,<i2'", "[('f0', '<i4'), ('f1', '<i2')]", 6),
+            ("'i4,'", "[('f0', '<i4')]", 4),
+            ("'1i4'", "'<i4'", 4),
+            (
+                "'2i4, (2,3)>f8 ,=M8[s] '",
+                "[('f0', '<i4', (2,)), ('f1', '>f8', (2, 3)), ('f2', '<M8[s]')]",
+                64,
+            ),
+            ("[('a', '<i4,|u1', 2)]", "[('a', [('f0', '<i4'), ('f1', '|u1')], (2,))]", 10),
+            ("[('a', '3i4')]", "[('a', '<i4', (3,))]", 12),
+            ("[((b'a\\n', 'b'), '<i8')]", "[((b'a\\n', 'b'), '<i8')]", 8),
+            ("[(((1, (True,)), 'b'), '<i8')]", "[(((1, (True,)), 'b'), '<i8')]", 8),
             ("[]", "[]", 0),
             ("[('a', [], 1)]", "[('a', [], (1,))]", 0),
             ("[('', '|V0')]", "[]", 0),
@@ -481,7 +514,8 @@ mod tests {
             "[('a', '<f4', (-1,))]", "[('a', '<f4', (True,))]", "[('a', '<f4', (2147483648,))]",
             "[('a', 'V2147483647'), ('b', 'V5')]", "[('a', '<f4', (536870912,))]",
             "('<f4', (2,))", "'<a'", "[('a', 'S0', (2,))]", "[('a', 'U', ())]",
-            "[('a', ('<f4', (0,)), 2)]",
+            "[('a', ('<f4', (0,)), 2)]", "',i4'", "'i4,,i2'", "'i4, (2i2'", "'i4;i2'", "'3i4'",
+            "'<2>i4'", "'(2)'", "[(b'a', '<i8')]", "b'<i4'",
         ] {
             assert!(plain(descr).is_err(), "{descr}");
         }

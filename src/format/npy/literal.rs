@@ -1,7 +1,9 @@
 //! Python literals, as far as `.npy` headers are made of them: read strictly, written as `repr`.
 //!
-//! Knows dictionaries, lists, tuples, strings, integers, `True`, `False` and `None`; knows nothing
-//! of what they mean. Depth and number of values are capped, the time is linear in the text.
+//! Knows dictionaries, lists, tuples, strings and bytes in all their spellings, integers, `True`,
+//! `False`, `None`, comments and continued lines; knows nothing of what they mean. What np.load
+//! takes is taken, but for floats and for characters by their Unicode names, which are told as
+//! such. Depth and number of values are capped, the time is linear in the text.
 //!
 //! ```text
 //! {'descr': '<f4', 'fortran_order': False, 'shape': (3,), }
@@ -20,7 +22,9 @@ const MAX_VALUES: usize = 1_000_000;
 pub(super) enum PyLiteral {
     /// `'text'` or `"text"`.
     Str(String),
-    /// A decimal integer.
+    /// `b'text'`.
+    Bytes(Vec<u8>),
+    /// An integer.
     Int(i128),
     /// `True` or `False`.
     Bool(bool),
@@ -46,6 +50,9 @@ pub struct LiteralError {
 ///
 /// `long_suffix` allows the integers of Python 2, `3L`, which versions 1.0 and 2.0 may hold.
 pub(super) fn parse(text: &str, long_suffix: bool) -> Result<PyLiteral, LiteralError> {
+    if let Some(at) = text.find('\0') {
+        return Err(LiteralError { at, reason: "a NUL" });
+    }
     let mut parser = LiteralParser { text, at: 0, depth: 0, values: 0, long_suffix };
     let value = parser.value()?;
     match parser.peek() {
@@ -71,9 +78,21 @@ impl<'a> LiteralParser<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The next byte that is not white space.
+    /// The next byte that is not white space, nor in a comment; a line goes on behind a backslash.
     fn peek(&mut self) -> Option<u8> {
-        let rest = self.rest().trim_start_matches([' ', '\t', '\n', '\r', '\x0c']);
+        let mut rest = self.rest();
+        loop {
+            rest = rest.trim_start_matches([' ', '\t', '\n', '\r', '\x0c']);
+            let comment = rest
+                .strip_prefix('#')
+                .map(|text| text.find(['\n', '\r']).map_or("", |end| &text[end..]));
+            let continued =
+                ["\\\r\n", "\\\n", "\\\r"].iter().find_map(|end| rest.strip_prefix(end));
+            match comment.or(continued) {
+                Some(after) => rest = after,
+                None => break,
+            }
+        }
         self.at = self.text.len() - rest.len();
         rest.bytes().next()
     }
@@ -93,8 +112,9 @@ impl<'a> LiteralParser<'a> {
             Some(b'{') => self.nested(Self::dict),
             Some(b'[') => self.nested(|parser| Ok(PyLiteral::List(parser.items(b']')?.0))),
             Some(b'(') => self.nested(Self::tuple),
-            Some(b'\'' | b'"') => self.string().map(PyLiteral::Str),
-            Some(b'-' | b'0'..=b'9') => self.integer(),
+            Some(b'\'' | b'"') => self.strings(),
+            Some(b'-' | b'+') => self.signed(),
+            Some(b'0'..=b'9') => self.integer(false),
             Some(_) => self.word(),
             None => Err(self.error("unexpected end")),
         }
@@ -165,86 +185,242 @@ impl<'a> LiteralParser<'a> {
             "True" => PyLiteral::Bool(true),
             "False" => PyLiteral::Bool(false),
             "None" => PyLiteral::None,
-            "u" | "U" if rest[end..].starts_with(['\'', '"']) => {
-                self.at += end;
-                return self.string().map(PyLiteral::Str);
-            }
+            _ if rest[end..].starts_with(['\'', '"']) => return self.strings(),
             _ => return Err(self.error("expected a Python literal")),
         };
         self.at += end;
         Ok(value)
     }
 
-    fn integer(&mut self) -> Result<PyLiteral, LiteralError> {
-        let rest = self.rest();
-        let sign = usize::from(rest.starts_with('-'));
-        let digits = rest[sign..].bytes().take_while(u8::is_ascii_digit).count();
-        let end = sign + digits;
-        if digits == 0 || (digits > 1 && rest[sign..].starts_with('0')) {
-            return Err(self.error("expected a decimal integer"));
+    /// An integer behind a sign; brackets may stand around it, as in Python.
+    fn signed(&mut self) -> Result<PyLiteral, LiteralError> {
+        let negative = self.rest().starts_with('-');
+        self.at += 1;
+        match self.peek() {
+            Some(b'0'..=b'9') => self.integer(negative),
+            Some(b'(') => match self.nested(Self::tuple)? {
+                PyLiteral::Int(value) if value >= 0 => {
+                    Ok(PyLiteral::Int(if negative { -value } else { value }))
+                }
+                _ => Err(self.error("expected an integer")),
+            },
+            _ => Err(self.error("expected an integer")),
         }
-        let value = rest[..end].parse().map_err(|_| self.error("an integer of too many digits"))?;
-        let suffix = usize::from(self.long_suffix && rest[end..].starts_with('L'));
-        if rest[end + suffix..].starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.') {
-            return Err(self.error("expected a decimal integer"));
-        }
-        self.at += end + suffix;
-        Ok(PyLiteral::Int(value))
     }
 
-    fn string(&mut self) -> Result<String, LiteralError> {
-        let mut value = String::new();
-        let mut chars = self.rest().char_indices();
-        let quote = chars.next().map_or('\'', |(_, quote)| quote);
-        let start = self.at;
-        while let Some((position, char)) = chars.next() {
-            self.at = start + position;
-            match char {
-                _ if char == quote => {
-                    self.at += 1;
-                    return Ok(value);
+    fn integer(&mut self, negative: bool) -> Result<PyLiteral, LiteralError> {
+        let rest = self.rest();
+        let (prefix, radix) = match rest.get(..2) {
+            Some("0x" | "0X") => (2, 16),
+            Some("0o" | "0O") => (2, 8),
+            Some("0b" | "0B") => (2, 2),
+            _ => (0, 10),
+        };
+        let is_digit = |c: char| c.is_digit(radix) || c == '_';
+        let end = rest[prefix..].find(|c| !is_digit(c)).map_or(rest.len(), |end| prefix + end);
+        // one underscore between two digits, or behind the prefix
+        let digits = &rest[prefix..end];
+        let grouped = digits.strip_prefix('_').filter(|_| prefix > 0).unwrap_or(digits);
+        let whole = grouped.split('_').all(|group| !group.is_empty());
+        let digits = digits.replace('_', "");
+        let leading = radix == 10 && digits.starts_with('0') && digits.bytes().any(|it| it != b'0');
+        let suffix = usize::from(self.long_suffix && rest[end..].starts_with('L'));
+        let after = &rest[end + suffix..];
+        if after.starts_with(['.', 'e', 'E', 'j', 'J']) {
+            return Err(self.error("a number that is no integer"));
+        }
+        if !whole || leading || after.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
+            return Err(self.error("expected an integer"));
+        }
+        let value = i128::from_str_radix(&digits, radix)
+            .map_err(|_| self.error("an integer of too many digits"))?;
+        self.at += end + suffix;
+        Ok(PyLiteral::Int(if negative { -value } else { value }))
+    }
+
+    /// Strings, or bytes, that stand beside each other and are one.
+    fn strings(&mut self) -> Result<PyLiteral, LiteralError> {
+        let mut joined: Option<PyLiteral> = None;
+        loop {
+            let (bytes, value) = self.string()?;
+            joined = Some(match joined {
+                None if bytes => PyLiteral::Bytes(Self::latin1(&value)),
+                None => PyLiteral::Str(value),
+                Some(PyLiteral::Str(before)) if !bytes => PyLiteral::Str(before + &value),
+                Some(PyLiteral::Bytes(before)) if bytes => {
+                    PyLiteral::Bytes([before, Self::latin1(&value)].concat())
                 }
-                '\n' | '\r' | '\0' => return Err(self.error("a line end or NUL in a string")),
-                '\\' => {
-                    let (_, escape) =
-                        chars.next().ok_or_else(|| self.error("an unfinished string"))?;
-                    let simple = match escape {
-                        '\\' | '\'' | '"' => Some(escape),
-                        'n' => Some('\n'),
-                        'r' => Some('\r'),
-                        't' => Some('\t'),
-                        'a' => Some('\x07'),
-                        'b' => Some('\x08'),
-                        'f' => Some('\x0c'),
-                        'v' => Some('\x0b'),
-                        _ => None,
-                    };
-                    let digits = match escape {
-                        'x' => 2,
-                        'u' => 4,
-                        'U' => 8,
-                        _ if simple.is_some() => 0,
-                        _ => return Err(self.error("an escape that repr never writes")),
-                    };
-                    value.push(match simple {
-                        Some(char) => char,
-                        None => {
-                            let hex = chars.as_str().get(..digits).unwrap_or_default();
-                            chars.by_ref().take(digits).for_each(drop);
-                            code_point(hex).ok_or_else(|| self.error("a bad character code"))?
-                        }
-                    });
-                }
-                _ => value.push(char),
+                Some(_) => return Err(self.error("bytes and a string cannot be joined")),
+            });
+            self.peek();
+            let letters = self.rest().bytes().take_while(u8::is_ascii_alphabetic).count();
+            if letters > 2 || !self.rest()[letters..].starts_with(['\'', '"']) {
+                return joined.ok_or_else(|| self.error("expected a string"));
             }
         }
-        Err(self.error("an unfinished string"))
+    }
+
+    /// The bytes of characters below 256.
+    fn latin1(text: &str) -> Vec<u8> {
+        text.chars().filter_map(|char| u8::try_from(char).ok()).collect()
+    }
+
+    /// One string, and whether it is of bytes; those are given as the characters of their numbers.
+    fn string(&mut self) -> Result<(bool, String), LiteralError> {
+        let rest = self.rest();
+        let quote_at = rest.find(['\'', '"']).unwrap_or_default();
+        let (bytes, raw) = match rest[..quote_at].to_ascii_lowercase().as_str() {
+            "" | "u" => (false, false),
+            "r" => (false, true),
+            "b" => (true, false),
+            "br" | "rb" => (true, true),
+            _ => return Err(self.error("expected a Python literal")),
+        };
+        let opened = &rest[quote_at..];
+        let triple = opened.starts_with("'''") || opened.starts_with("\"\"\"");
+        let quote = &opened[..if triple { 3 } else { 1 }];
+        self.at += quote_at + quote.len();
+        let mut value = String::new();
+        loop {
+            let rest = self.rest();
+            if rest.starts_with(quote) {
+                self.at += quote.len();
+                return Ok((bytes, value));
+            }
+            let Some(char) = rest.chars().next() else {
+                return Err(self.error("an unfinished string"));
+            };
+            match char {
+                '\n' | '\r' if !triple => return Err(self.error("a line end in a string")),
+                // Python reads each kind of line end as this one
+                '\r' => {
+                    self.at += usize::from(rest.starts_with("\r\n"));
+                    value.push('\n');
+                }
+                '\\' => {
+                    self.escape(raw, bytes, &mut value)?;
+                    continue;
+                }
+                _ if bytes && !char.is_ascii() => return Err(self.error("bytes must be ASCII")),
+                _ => value.push(char),
+            }
+            self.at += char.len_utf8();
+        }
+    }
+
+    /// A backslash, and what it makes of what follows.
+    fn escape(&mut self, raw: bool, bytes: bool, value: &mut String) -> Result<(), LiteralError> {
+        let mut after = self.rest()[1..].chars();
+        let escape = after.next().ok_or_else(|| self.error("an unfinished string"))?;
+        let line_end = if self.rest()[1..].starts_with("\r\n") { 2 } else { 1 };
+        if bytes && !escape.is_ascii() {
+            return Err(self.error("bytes must be ASCII"));
+        }
+        if raw {
+            value.extend(['\\', if escape == '\r' { '\n' } else { escape }]);
+            self.at += 1 + if matches!(escape, '\n' | '\r') { line_end } else { escape.len_utf8() };
+            return Ok(());
+        }
+        let hex = |digits: usize| {
+            let text = after.as_str().get(..digits).unwrap_or_default();
+            (code_point(text, 16), 2 + digits)
+        };
+        let (char, len) = match escape {
+            '\n' | '\r' => {
+                self.at += 1 + line_end;
+                return Ok(());
+            }
+            '\\' | '\'' | '"' => (Some(escape), 2),
+            'n' => (Some('\n'), 2),
+            'r' => (Some('\r'), 2),
+            't' => (Some('\t'), 2),
+            'a' => (Some('\x07'), 2),
+            'b' => (Some('\x08'), 2),
+            'f' => (Some('\x0c'), 2),
+            'v' => (Some('\x0b'), 2),
+            'x' => hex(2),
+            'u' if !bytes => hex(4),
+            'U' if !bytes => hex(8),
+            'N' if !bytes => return Err(self.error("a character by its Unicode name")),
+            '0'..='7' => {
+                let text = &self.rest()[1..];
+                let digits = text.bytes().take(3).take_while(|it| (b'0'..=b'7').contains(it));
+                let count = digits.count();
+                (code_point(&text[..count], 8).filter(|&it| !bytes || it < '\u{100}'), 1 + count)
+            }
+            // anything else is kept, with the backslash
+            _ => {
+                value.push('\\');
+                self.at += 1;
+                return Ok(());
+            }
+        };
+        value.push(char.ok_or_else(|| self.error("a bad character code"))?);
+        self.at += len;
+        Ok(())
     }
 }
 
-fn code_point(hex: &str) -> Option<char> {
-    let is_hex = !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_hex.then(|| u32::from_str_radix(hex, 16).ok().and_then(char::from_u32)).flatten()
+fn code_point(digits: &str, radix: u32) -> Option<char> {
+    let whole = !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix));
+    whole.then(|| u32::from_str_radix(digits, radix).ok().and_then(char::from_u32)).flatten()
+}
+
+/// Append a value as Python's `repr` spells it.
+pub(super) fn write(out: &mut String, value: &PyLiteral) {
+    match value {
+        PyLiteral::Str(text) => write_str(out, text),
+        PyLiteral::Bytes(bytes) => write_bytes(out, bytes),
+        // Writing to a String cannot fail.
+        PyLiteral::Int(value) => drop(write!(out, "{value}")),
+        PyLiteral::Bool(true) => out.push_str("True"),
+        PyLiteral::Bool(false) => out.push_str("False"),
+        PyLiteral::None => out.push_str("None"),
+        PyLiteral::Tuple(items) => {
+            write_items(out, ['(', ')'], items);
+            if items.len() == 1 {
+                out.insert(out.len() - 1, ',');
+            }
+        }
+        PyLiteral::List(items) => write_items(out, ['[', ']'], items),
+        PyLiteral::Dict(entries) => {
+            out.push('{');
+            for (at, (key, value)) in entries.iter().enumerate() {
+                out.push_str(if at > 0 { ", " } else { "" });
+                write(out, key);
+                out.push_str(": ");
+                write(out, value);
+            }
+            out.push('}');
+        }
+    }
+}
+
+fn write_items(out: &mut String, brackets: [char; 2], items: &[PyLiteral]) {
+    out.push(brackets[0]);
+    for (at, item) in items.iter().enumerate() {
+        out.push_str(if at > 0 { ", " } else { "" });
+        write(out, item);
+    }
+    out.push(brackets[1]);
+}
+
+fn write_bytes(out: &mut String, bytes: &[u8]) {
+    let quote = if bytes.contains(&b'\'') && !bytes.contains(&b'"') { '"' } else { '\'' };
+    out.extend(['b', quote]);
+    for &byte in bytes {
+        match byte {
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            _ if char::from(byte) == quote => out.extend(['\\', quote]),
+            b' '..=b'~' => out.push(char::from(byte)),
+            // Writing to a String cannot fail.
+            _ => drop(write!(out, "\\x{byte:02x}")),
+        }
+    }
+    out.push(quote);
 }
 
 /// Append a string as Python's `repr` spells it.
@@ -320,9 +496,17 @@ mod tests {
     fn long_integers_are_python_2() {
         assert_eq!(parse("3L", true), Ok(int(3)));
         assert!(parse("3L", false).is_err());
-        for bad in
-            ["03", "3.0", "1_000", "0x10", "-", "3LL", "99999999999999999999999999999999999999999"]
-        {
+        for bad in [
+            "03",
+            "3.0",
+            "1__0",
+            "0x",
+            "-",
+            "+-3",
+            "3LL",
+            "1e0",
+            "99999999999999999999999999999999999999999",
+        ] {
             assert!(parse(bad, true).is_err(), "{bad}");
         }
     }

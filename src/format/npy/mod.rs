@@ -14,6 +14,7 @@
 use std::fmt::Write;
 use std::io::Read;
 
+mod comma;
 mod descr;
 mod error;
 mod kind;
@@ -98,9 +99,8 @@ fn parse(text: &str, python2: bool, offset: u64) -> Result<Tensor, NpyError> {
             "shape" => &mut shape,
             _ => return Err(NpyError::Keys),
         };
-        if entry.replace(value).is_some() {
-            return Err(NpyError::Keys);
-        }
+        // of a key that stands there twice the last one counts, as in Python
+        *entry = Some(value);
     }
     let (Some(descr), Some(fortran_order), Some(shape)) = (descr, fortran_order, shape) else {
         return Err(NpyError::Keys);
@@ -207,7 +207,7 @@ pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
     let lacking = |scalar: &Scalar| scalar.type_string().is_none() && scalar.name() == text;
     match Scalar::ALL.into_iter().find(lacking) {
         Some(scalar) => Ok(DType::Scalar(scalar, Endian::Little)),
-        None => descr::parse_type_string(text),
+        None => descr::parse(&PyLiteral::Str(text.to_owned())),
     }
 }
 
