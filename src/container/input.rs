@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::error::{Cause, ContainerError, FileName};
 use super::fault::SelectFault;
 use super::pattern;
+use crate::format::npy::NpyError;
 use crate::format::{Contents, Format, Tensor, shards};
 use crate::source::{self, InflatedSource, OffsetSource, Source, SourceError, Stream};
 
@@ -57,6 +58,17 @@ pub struct Input {
     pub(super) checkpoint: Option<Box<Checkpoint>>,
     /// The deflated members of an archive: tensors of part n are in number n - 1.
     pub(super) deflated: Vec<DeflatedMember>,
+    pub(super) unreadable: Vec<Unreadable>,
+}
+
+/// A member of an archive that holds no array that can be read, such as one of Python objects. The
+/// others can be read all the same, as np.load reads them.
+#[derive(Clone, Debug)]
+pub struct Unreadable {
+    /// The name that the tensor would have.
+    pub name: String,
+    /// Why it cannot be read.
+    pub error: NpyError,
 }
 
 /// The bytes of an input.
@@ -102,7 +114,14 @@ impl Input {
         contents: Contents,
     ) -> Input {
         let (location, bytes) = (location.clone(), bytes.into());
-        Input { location, contents, bytes, checkpoint: None, deflated: Vec::new() }
+        Input {
+            location,
+            contents,
+            bytes,
+            checkpoint: None,
+            deflated: Vec::new(),
+            unreadable: Vec::new(),
+        }
     }
 
     /// Where it comes from.
@@ -159,21 +178,37 @@ impl Input {
         }
     }
 
+    /// The members of an archive that cannot be read.
+    pub fn unreadable(&self) -> &[Unreadable] {
+        &self.unreadable
+    }
+
     /// The numbers of the tensors that the patterns mean, ascending; without any, the only one's.
     ///
     /// # Errors
-    /// [`SelectFault`].
+    /// [`SelectFault`], and [`Cause::Member`] for one that cannot be read.
     pub fn find(&self, patterns: &[String]) -> Result<Vec<usize>, ContainerError> {
+        let found = self.find_named(patterns)?;
+        found.iter().try_for_each(|&number| self.refuse_unreadable(number))?;
+        Ok(found)
+    }
+
+    /// The same, where what cannot be read counts too: its numbers follow those of the tensors.
+    ///
+    /// # Errors
+    /// [`SelectFault`].
+    pub fn find_named(&self, patterns: &[String]) -> Result<Vec<usize>, ContainerError> {
         let tensors = &self.contents.tensors;
         let names = tensors.iter().map(|tensor| tensor.name.as_deref().unwrap_or("-"));
-        match (patterns, tensors.as_slice()) {
-            ([], [_]) => Ok(vec![0]),
-            ([], []) => Err(self.failed(SelectFault::NoTensors)),
+        let names = names.chain(self.unreadable.iter().map(|member| member.name.as_str()));
+        match (patterns, self.named_count()) {
+            ([], 1) => Ok(vec![0]),
+            ([], 0) => Err(self.failed(SelectFault::NoTensors)),
             ([], _) => {
                 let names = names.map(str::to_owned).collect();
                 Err(self.failed(SelectFault::NotNamed { names, holds_several: false }))
             }
-            ([first, ..], [Tensor { name: None, .. }]) => {
+            ([first, ..], 1) if tensors.iter().any(|only| only.name.is_none()) => {
                 Err(self.failed(SelectFault::Nameless { pattern: first.clone() }))
             }
             (patterns, _) => pattern::find(names, patterns).map_err(|fault| self.failed(fault)),
@@ -191,6 +226,23 @@ impl Input {
         match &tensor.name {
             Some(name) if several => error.of_tensor(name),
             _ => error,
+        }
+    }
+
+    /// How many names there are, those of what cannot be read included.
+    pub(super) fn named_count(&self) -> usize {
+        self.contents.tensors.len() + self.unreadable.len()
+    }
+
+    /// The error of a number that is beyond those of the tensors.
+    pub(super) fn refuse_unreadable(&self, number: usize) -> Result<(), ContainerError> {
+        let beyond = number.checked_sub(self.contents.tensors.len());
+        match beyond.and_then(|number| self.unreadable.get(number)) {
+            Some(Unreadable { name, error }) => {
+                let (name, error) = (name.clone(), error.clone().into());
+                Err(ContainerError::file(&self.location, Cause::Member { name, error }))
+            }
+            None => Ok(()),
         }
     }
 

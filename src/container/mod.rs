@@ -45,7 +45,7 @@ pub use fault::{
 };
 pub use file::{Slice, Tensor, TensorFile, open as open_file};
 pub use indices::{IndexTensor, gather};
-pub use input::{Checkpoint, Input, Location};
+pub use input::{Checkpoint, Input, Location, Unreadable};
 pub use job::{check, write};
 pub use join::{Along, JoinOptions, Joined};
 pub use lists::{IndexRules, ListError, Lists};

@@ -5,7 +5,8 @@ use std::io::Read;
 use std::sync::Arc;
 
 use super::error::{Cause, ContainerError};
-use super::input::{Bytes, DeflatedMember, Input, Location, failed_source};
+use super::input::{Bytes, DeflatedMember, Input, Location, Unreadable, failed_source};
+use crate::format::npy::NpyError;
 use crate::format::npz::{self, Member};
 use crate::format::{Contents, Format, FormatError, Tensor, npy};
 use crate::source::{
@@ -27,9 +28,18 @@ pub(super) fn open(location: &Location, bytes: source::Opened) -> Result<Input, 
         members.iter().map(|member| compressed(&archive, member)).collect();
     let headers = read_headers(archive.as_ref(), &members, &compressed);
     let headers = headers.map_err(|cause| ContainerError::file(location, cause))?;
-    let mut deflated = Vec::new();
+    let (mut deflated, mut unreadable) = (Vec::new(), Vec::new());
     let mut tensors = Vec::with_capacity(members.len());
-    for ((member, compressed), mut tensor) in members.into_iter().zip(compressed).zip(headers) {
+    for ((member, compressed), header) in members.into_iter().zip(compressed).zip(headers) {
+        let name = member.name.strip_suffix(".npy").unwrap_or(&member.name).to_owned();
+        let mut tensor = match header {
+            Ok(tensor) => tensor,
+            // np.load looks at a member when it is asked for
+            Err(error) => {
+                unreadable.push(Unreadable { name, error });
+                continue;
+            }
+        };
         let (mut part, mut start) = (0, member.data.start);
         if let Some(compressed) = compressed {
             let bytes = Arc::new(InflatedSource::from(compressed));
@@ -38,8 +48,7 @@ pub(super) fn open(location: &Location, bytes: source::Opened) -> Result<Input, 
             deflated.push(DeflatedMember { start, bytes });
             part = deflated.len();
         }
-        let name = member.name.strip_suffix(".npy").unwrap_or(&member.name);
-        tensor.name = Some(name.to_owned());
+        tensor.name = Some(name);
         tensor.part = part;
         tensor.offset += start;
         tensors.push(tensor);
@@ -50,7 +59,7 @@ pub(super) fn open(location: &Location, bytes: source::Opened) -> Result<Input, 
         true => archive,
         false => Arc::new(joined),
     });
-    Ok(Input { deflated, ..Input::of_file(location, bytes, contents) })
+    Ok(Input { deflated, unreadable, ..Input::of_file(location, bytes, contents) })
 }
 
 /// The bytes of a member that has to be inflated.
@@ -68,7 +77,7 @@ fn read_headers(
     archive: &dyn Source,
     members: &[Member],
     compressed: &[Option<DeflatedRange>],
-) -> Result<Vec<Tensor>, Cause> {
+) -> Result<Vec<Result<Tensor, NpyError>>, Cause> {
     let mut inflater: Option<InflateReader<'_>> = None;
     let mut tensors = Vec::with_capacity(members.len());
     for (member, compressed) in members.iter().zip(compressed) {
@@ -80,10 +89,16 @@ fn read_headers(
             }
             (Some(range), none) => npy::read(none.insert(range.stream())),
         };
-        let contents =
-            contents.map_err(|error| Cause::Member { name: member.name.clone(), error })?;
+        let contents = match contents {
+            Ok(contents) => contents,
+            Err(FormatError::Npy(error)) => {
+                tensors.push(Err(error));
+                continue;
+            }
+            Err(error) => return Err(Cause::Member { name: member.name.clone(), error }),
+        };
         member.check_array(contents.expected_len())?;
-        tensors.extend(contents.tensors);
+        tensors.extend(contents.tensors.into_iter().map(Ok));
     }
     Ok(tensors)
 }

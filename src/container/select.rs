@@ -40,7 +40,7 @@ pub struct Selected<'a> {
 /// The tensors that go to the output, in the order of the file.
 ///
 /// # Errors
-/// [`SelectFault`].
+/// [`SelectFault`], and [`Cause::Member`] for one that cannot be read.
 pub fn select<'a>(
     input: &'a Input,
     select: &Select,
@@ -49,6 +49,11 @@ pub fn select<'a>(
     let excluded = excluded(input, &select.exclude)?;
     let mut sliced = chosen(input, select, output)?;
     sliced.retain(|number| !excluded.contains(number));
+    let unreadable = input.contents.tensors.len()..input.named_count();
+    let mut unreadable = unreadable.filter(|number| !excluded.contains(number));
+    if let Some(number) = unreadable.find(|it| select.keep_rest || sliced.contains(it)) {
+        input.refuse_unreadable(number)?;
+    }
     if sliced.is_empty() {
         return Err(ContainerError::file(&input.location, SelectFault::NothingLeft));
     }
@@ -90,12 +95,12 @@ fn chosen(
     output: &Output,
 ) -> Result<HashSet<usize>, ContainerError> {
     let holds_several = output.format.holds_several;
-    let count = input.contents.tensors.len();
+    let count = input.named_count();
     let all = (select.whole && holds_several) || !select.exclude.is_empty();
     if select.patterns.is_empty() && count > 1 && all && !select.keep_rest {
         return Ok((0..count).collect());
     }
-    let found = input.find(&select.patterns).map_err(|mut error| {
+    let found = input.find_named(&select.patterns).map_err(|mut error| {
         if let Cause::Select(SelectFault::NotNamed { holds_several: known, .. }) =
             error.cause.as_mut()
         {
@@ -111,7 +116,7 @@ fn excluded(input: &Input, patterns: &[String]) -> Result<HashSet<usize>, Contai
     if patterns.is_empty() {
         return Ok(HashSet::new());
     }
-    let found = input.find(patterns).map_err(|error| match *error.cause {
+    let found = input.find_named(patterns).map_err(|error| match *error.cause {
         Cause::Select(fault) => {
             let cause = Box::new(SelectFault::Excluded(Box::new(fault)).into());
             ContainerError { cause, ..error }

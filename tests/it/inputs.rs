@@ -37,3 +37,22 @@ pub(crate) fn floats(values: impl IntoIterator<Item = u16>) -> Vec<u8> {
 pub(crate) fn integers(values: &[i64]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
+
+/// A zip archive of stored members.
+pub(crate) fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let (mut locals, mut directory) = (Vec::new(), Vec::new());
+    for (name, data) in members {
+        let at = locals.len() as u32;
+        let sums = [crc32fast::hash(data), data.len() as u32, data.len() as u32];
+        let sums = sums.map(u32::to_le_bytes).concat();
+        let len = (name.len() as u16).to_le_bytes();
+        let shared = [&[20, 0], &[0; 8][..], &sums, &len, &[0; 2]].concat();
+        locals.extend([b"PK\x03\x04", &shared[..], name.as_bytes(), data].concat());
+        directory.extend([b"PK\x01\x02\x14\0", &shared[..], &[0; 10]].concat());
+        directory.extend([&at.to_le_bytes(), name.as_bytes()].concat());
+    }
+    let count = (members.len() as u16).to_le_bytes();
+    let lens = [directory.len() as u32, locals.len() as u32].map(u32::to_le_bytes).concat();
+    let end = [b"PK\x05\x06", &[0; 4][..], &count, &count, &lens, &[0; 2]].concat();
+    [locals, directory, end].concat()
+}

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::inputs::zip;
 use crate::program::bash;
 
 /// The files that the session uses.
@@ -48,31 +49,14 @@ fn write_files(folder: &Path) {
         ("longer.safetensors", [model, vec![0; 2]].concat()),
         ("nibbles.safetensors", safetensors(nibbles, 12)),
         ("spaced.safetensors", safetensors("\n {}", 0)),
-        ("torch.pt", zip(&["model/data.pkl", "model/data/0"])),
-        ("book.docx", zip(&["word/document.xml"])),
         ("indices.npy", npy("'|i1'", "(2, 2)", &[0, 4, 255, 250])),
         ("mask.npy", npy("'|b1'", "(5,)", &[1, 0, 1, 1, 0])),
+        ("torch.pt", zip(&[("model/data.pkl", b""), ("model/data/0", b"")])),
+        ("book.docx", zip(&[("word/document.xml", b"<w/>")])),
     ] {
         fs::write(folder.join(name), bytes).unwrap();
     }
     fs::create_dir(folder.join("folder")).unwrap();
-}
-
-/// An archive of stored members without bytes.
-fn zip(names: &[&str]) -> Vec<u8> {
-    let (mut locals, mut directory) = (Vec::new(), Vec::new());
-    for name in names {
-        let at = locals.len() as u32;
-        let len = (name.len() as u16).to_le_bytes();
-        let shared = [&[20, 0], &[0; 20][..], &len, &[0; 2]].concat();
-        locals.extend([b"PK\x03\x04", &shared[..], name.as_bytes()].concat());
-        directory.extend([b"PK\x01\x02\x14\0", &shared[..], &[0; 10]].concat());
-        directory.extend([&at.to_le_bytes(), name.as_bytes()].concat());
-    }
-    let count = (names.len() as u16).to_le_bytes();
-    let lens = [directory.len() as u32, locals.len() as u32].map(u32::to_le_bytes).concat();
-    let end = [b"PK\x05\x06", &[0; 4][..], &count, &count, &lens, &[0; 2]].concat();
-    [locals, directory, end].concat()
 }
 
 /// What a folder holds: names and bytes (none, for a folder in it).

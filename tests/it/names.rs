@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::inputs::{U8, write_npy, write_safetensors};
+use crate::inputs::{U8, npy_header, write_npy, write_safetensors, zip};
 use crate::program::tslice;
 
 /// `m.safetensors` with `blocks` blocks of two tensors of one byte each, and `head`; the same as a
@@ -190,4 +190,49 @@ fn a_name_or_an_index_may_be_long() {
     let output = tslice(&dir, &["explain", &index, "--shape", &shape]).output().unwrap();
     assert!(String::from_utf8(output.stdout).unwrap().contains("strides "));
     assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+}
+
+/// np.load reads the other members, and refuses this one when it is asked for.
+#[test]
+fn one_array_of_objects_does_not_spoil_an_archive() {
+    let dir = tempfile::tempdir().unwrap();
+    let plain = |value: u8| [npy_header(&U8, &[1]), vec![value]].concat();
+    let text = "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }";
+    let objects =
+        [b"\x93NUMPY\x01\x00\x76\x00", format!("{text:<117}\n").as_bytes(), b"\x80."].concat();
+    let members = [("a.npy", &plain(1)[..]), ("who.npy", &objects), ("b.npy", &plain(2))];
+    fs::write(dir.path().join("z.npz"), zip(&members)).unwrap();
+
+    let reason =
+        "npy header: arrays of Python objects (dtype '|O') are not read: their data is a pickle";
+    let output = tslice(&dir, &["info", "z.npz"]).output().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.starts_with("z.npz: npz, 2 of 3 tensors, 2 bytes\n"), "{shown}");
+    let reason_only = reason.trim_start_matches("npy header: ");
+    assert!(shown.ends_with(&format!("  who cannot be read: {reason_only}\n")), "{shown}");
+    let output = tslice(&dir, &["info", "z.npz", "--json", "-t", "who"]).output().unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json[0]["unreadable"][0]["name"], "who");
+    assert_eq!(json[0]["tensors"].as_array().unwrap().len(), 0);
+
+    succeeds(&dir, &["z.npz", "-t", "b", "-o", "b.npy"]);
+    assert!(fs::read(dir.path().join("b.npy")).unwrap().ends_with(&[2]));
+    let refused = format!("tslice: z.npz: member \"who\": {reason}\n");
+    let hint = "hint: --exclude who leaves it out\n";
+    for (args, hint) in [
+        (&["z.npz", "-t", "who", "-o", "w.npy"][..], ""),
+        (&["z.npz", "-t", "**", "-o", "all.npz"], hint),
+        (&["z.npz", "-o", "all.npz"], hint),
+        (&["z.npz", "-t", "a", "--keep-rest", "-o", "all.npz"], hint),
+        (&["gather", "z.npz", "-t", "who", "--indices", "[[0]]"], ""),
+    ] {
+        tslice(&dir, args).assert().code(1).stderr(format!("{refused}{hint}"));
+    }
+    succeeds(&dir, &["z.npz", "--exclude", "who", "-o", "all.safetensors"]);
+    assert_eq!(read(&dir.path().join("all.safetensors")), pairs(&[("a", 1), ("b", 2)]));
+    let args = ["z.npz", "-t", "a", "--keep-rest", "--exclude", "who", "-o", "rest.safetensors"];
+    succeeds(&dir, &args);
+    fs::write(dir.path().join("one.npz"), zip(&members[1..2])).unwrap();
+    let refused = refused.replace("z.npz", "one.npz");
+    tslice(&dir, &["one.npz", "-o", "one.npy"]).assert().code(1).stderr(refused);
 }

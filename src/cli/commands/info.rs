@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tslice::container::{self, Input, OpenOptions};
+use tslice::container::{self, Input, OpenOptions, Unreadable};
 use tslice::format::Tensor;
 use tslice::shape::AsTuple;
 
@@ -37,42 +37,58 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     failed.map_or(Ok(()), |failure| Err(Failure { exit: Exit::Failed, ..failure }))
 }
 
+/// What is shown of a file.
+struct Shown {
+    tensors: Vec<Tensor>,
+    unreadable: Vec<Unreadable>,
+}
+
 /// Open a file, and find the tensors that are shown: those that the patterns mean, or all.
-fn open(path: &Path, patterns: &[String]) -> Result<(Input, Vec<Tensor>), Failure> {
+fn open(path: &Path, patterns: &[String]) -> Result<(Input, Shown), Failure> {
     let tensors = patterns.to_vec();
     let input = container::open(
         &input::location(path),
         &OpenOptions { tensors, ..OpenOptions::default() },
     )?;
     let all = &input.contents().tensors;
-    let shown = match patterns {
-        [] => all.clone(),
-        patterns => input.find(patterns)?.into_iter().map(|number| all[number].clone()).collect(),
+    let numbers = match patterns {
+        [] => (0..all.len() + input.unreadable().len()).collect(),
+        patterns => input.find_named(patterns)?,
     };
+    // what cannot be read has the numbers after those of the tensors
+    let tensors = numbers.iter().filter_map(|&number| all.get(number).cloned()).collect();
+    let beyond = numbers.iter().filter_map(|number| number.checked_sub(all.len()));
+    let unreadable = beyond.map(|number| input.unreadable()[number].clone()).collect();
+    let shown = Shown { tensors, unreadable };
     Ok((input, shown))
 }
 
-fn as_text(input: &Input, shown: &[Tensor]) -> String {
+fn as_text(input: &Input, shown: &Shown) -> String {
     let contents = input.contents();
-    let total: u64 = shown.iter().map(|tensor| tensor.bytes).sum();
+    let total: u64 = shown.tensors.iter().map(|tensor| tensor.bytes).sum();
     // of a checkpoint only the files that hold what is shown were opened
-    let all = input.checkpoint().map_or(contents.tensors.len(), |it| it.index.tensors().len());
+    let opened = contents.tensors.len() + input.unreadable().len();
+    let all = input.checkpoint().map_or(opened, |it| it.index.tensors().len());
+    let count = shown.tensors.len();
     let mut text = format!(
         "{}: {}, {}{all} tensor{}, {}\n",
         printable(&input.location().to_string()),
         contents.format,
-        if shown.len() < all { format!("{} of ", shown.len()) } else { String::new() },
+        if count < all { format!("{count} of ") } else { String::new() },
         if all == 1 { "" } else { "s" },
         human_bytes(total)
     );
     // the last column is for the files of a sharded checkpoint
     let file = if input.checkpoint().is_some() { "file" } else { "" };
     let heading = ["name", "dtype", "shape", "bytes", "order", "offset", file].map(str::to_owned);
-    let rows = shown.iter().map(|tensor| row(input, tensor));
+    let rows = shown.tensors.iter().map(|tensor| row(input, tensor));
     let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();
     let (left, right) = (Align::Left, Align::Right);
     let align = [left, left, left, right, left, right, left];
     text.push_str(&table(&rows, align, 2));
+    for Unreadable { name, error } in &shown.unreadable {
+        text.push_str(&format!("  {} cannot be read: {error}\n", printable(name)));
+    }
     for (key, value) in &contents.metadata {
         text.push_str(&format!("  metadata {key:?}: {value:?}\n"));
     }
@@ -92,9 +108,10 @@ fn row(input: &Input, tensor: &Tensor) -> [String; 7] {
     ]
 }
 
-fn as_json(input: &Input, shown: &[Tensor]) -> Value {
+fn as_json(input: &Input, shown: &Shown) -> Value {
     let contents = input.contents();
     let tensors: Vec<Value> = shown
+        .tensors
         .iter()
         .map(|tensor| {
             let (file, offset) = input.whereabouts(tensor);
@@ -112,10 +129,15 @@ fn as_json(input: &Input, shown: &[Tensor]) -> Value {
             entry
         })
         .collect();
-    json!({
+    let mut value = json!({
         "file": input.location().path().unwrap_or(Path::new("-")).display().to_string(),
         "format": contents.format.to_string(),
         "tensors": tensors,
         "metadata": contents.metadata,
-    })
+    });
+    if !shown.unreadable.is_empty() {
+        let reason = |it: &Unreadable| json!({ "name": it.name, "reason": it.error.to_string() });
+        value["unreadable"] = shown.unreadable.iter().map(reason).collect();
+    }
+    value
 }

@@ -82,3 +82,19 @@ pub(super) fn advised(error: ContainerError) -> Failure {
         _ => error.into(),
     }
 }
+
+/// The error of a tensor that cannot be read; where it was not named itself and there are others,
+/// they can be written without it.
+pub(super) fn unreadable(error: ContainerError, input: &Input, named: &[String]) -> Failure {
+    let others = !input.contents().tensors.is_empty();
+    let hint = match error.cause.as_ref() {
+        Cause::Member { name, .. } if others && !named.contains(name) => {
+            Some(format!("--exclude {name} leaves it out"))
+        }
+        _ => None,
+    };
+    match (Failure::from(error), hint) {
+        (failure, Some(hint)) => failure.hint(hint),
+        (failure, None) => failure,
+    }
+}

@@ -8,6 +8,7 @@ use tslice::permutation::Permutation;
 use tslice::shape::Order;
 
 use super::index::Index;
+use super::input::unreadable;
 use super::transpose::Transpose;
 use super::{cast, input, output};
 use crate::cli::args::SliceArgs;
@@ -32,7 +33,8 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
         keep_rest: args.keep_rest,
         renames: args.rename.clone(),
     };
-    let selected = container::select(&input, &select, &output)?;
+    let selected = container::select(&input, &select, &output);
+    let selected = selected.map_err(|error| unreadable(error, &input, &select.patterns))?;
     let changed = selected.iter().filter(|selected| selected.sliced);
     cast::refuse_unused(&casts, changed.map(|selected| &selected.tensor.dtype))?;
     let change = Change { index, transpose, casts, order: output.options().order };
