@@ -236,7 +236,7 @@ def texts(folder):
     text(np.zeros((2, 0), "i1"), "json", "[[], []]\n")
     text(np.zeros((2, 0), "i1"), "csv", "\n\n")
     text(np.zeros((0, 2), "i1"), "csv", "")
-    for rows in [[["a,b"], ['c"'], [""]], [["", ""], ["a", ""]], [["x\ny", "'"], ["\r", " z"]], [[""]]]:
+    for rows in [[["a,b"], ['c"'], [""]], [["", ""], ["a", ""]], [["x\ny", "'"], ['"', " z"]], [[""]]]:
         text(np.array(rows), "csv", python_csv(rows))
         text(np.array(rows)[:, 0], "csv", python_csv([row[:1] for row in rows]))
     text(np.array(7, "u8"), "json", "7\n")
