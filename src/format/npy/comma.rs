@@ -7,7 +7,7 @@
 //! '2i4, >f8'  =>  [('f0', 'i4', 2), ('f1', '>f8')]
 //! ```
 
-use super::descr::DescrError;
+use super::error::DescrError;
 use super::literal::{self, PyLiteral};
 use crate::format::brief::brief;
 

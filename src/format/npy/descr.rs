@@ -14,33 +14,11 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use super::comma;
+use super::error::{DescrError, MAX_ITEMSIZE};
 use super::literal::{self, PyLiteral, write_str};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::format::brief::brief;
 use crate::shape::{AsTuple, MAX_NDIM, byte_count};
-
-/// The largest item: NumPy keeps sizes of strings and structures in a C int.
-const MAX_ITEMSIZE: u64 = i32::MAX as u64;
-
-/// Why a `descr` is no element type that can be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DescrError {
-    /// The elements are pointers to Python objects; the data is a pickle.
-    #[error("arrays of Python objects (dtype {0}) are not read: their data is a pickle")]
-    Object(String),
-    /// No type string of NumPy.
-    #[error("{0} is not a dtype of NumPy")]
-    Unknown(String),
-    /// A structure that is not made as NumPy makes them.
-    #[error("the structured dtype is malformed: {0}")]
-    Structure(&'static str),
-    /// Two fields of one structure have one name, or a title is another's name.
-    #[error("the structured dtype has two fields named '{0}'")]
-    DuplicateField(String),
-    /// An item that NumPy could not hold.
-    #[error("an item of more than {MAX_ITEMSIZE} bytes")]
-    TooLarge,
-}
 
 /// The type that a `descr` stands for.
 pub(super) fn parse(descr: &PyLiteral) -> Result<DType, DescrError> {

@@ -27,8 +27,8 @@ use super::error::FormatError;
 use super::header::{data_bytes, read_more, unrecognised};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
-pub use descr::DescrError;
-pub use error::NpyError;
+
+pub use error::{DescrError, NpyError};
 pub use kind::{Field, NpyKind, TimeUnit};
 pub use literal::LiteralError;
 pub(crate) use literal::write_code_points;
