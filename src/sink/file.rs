@@ -137,15 +137,12 @@ impl FileSink {
     /// Steps 5 to 8, under a name that may differ from the first one (same file system).
     pub(super) fn commit_as(self, entry: &FileAt) -> Result<(), SinkError> {
         self.check_complete()?;
-        let Self { file, named, options, .. } = self;
-        let synced = SinkError::os("cannot be brought to the disk");
         // Opened before anything is put in place, so that a folder without read permission fails
         // here and not afterwards.
-        let dir = options.fsync.then(|| open_dir(entry)).transpose().map_err(&synced)?;
-        // A network file system may report errors only at `close`, whose result is not checked.
-        if options.fsync || os::is_network(&file) {
-            file.sync_all().map_err(&synced)?;
-        }
+        let dir = self.options.fsync.then(|| open_dir(entry)).transpose();
+        let dir = dir.map_err(SinkError::os("cannot be brought to the disk"))?;
+        self.sync_data()?;
+        let Self { file, named, options, .. } = self;
         let placed = match named {
             Some(named) => place_named(named, entry, options),
             None => place_unnamed(&file, entry, options),
@@ -156,6 +153,29 @@ impl FileSink {
         })?;
         dir.map_or(Ok(()), sync_dir)
             .map_err(SinkError::os("is in place, but its name cannot be brought to the disk"))
+    }
+
+    /// Step 5, and a temporary name beside that which the file is to have.
+    pub(super) fn into_temp_name(self) -> Result<TempName, SinkError> {
+        self.check_complete()?;
+        self.sync_data()?;
+        let Self { file, named, entry, .. } = self;
+        let link = |name: &str| link_unnamed(&file, &entry.dir, name.as_ref());
+        match named {
+            Some(named) => Ok(named),
+            None => TempName::create(&entry.dir, link)
+                .map(|(temp_name, ())| temp_name)
+                .map_err(SinkError::os("cannot be put in place")),
+        }
+    }
+
+    /// Wait for the disk where that was asked for. A network file system may report errors only at
+    /// `close`, whose result is not checked.
+    fn sync_data(&self) -> Result<(), SinkError> {
+        match self.options.fsync || os::is_network(&self.file) {
+            true => self.file.sync_all().map_err(SinkError::os("cannot be brought to the disk")),
+            false => Ok(()),
+        }
     }
 
     /// Step 5: all bytes were written.
@@ -198,7 +218,7 @@ impl Sink for FileSink {
 }
 
 /// Open the directory for step 8: `entry.dir` is an `O_PATH` descriptor, which cannot be synced.
-fn open_dir(entry: &FileAt) -> io::Result<OwnedFd> {
+pub(super) fn open_dir(entry: &FileAt) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(retry_on_intr(|| openat(&entry.dir, ".", flags, Mode::empty()))?)
 }
@@ -233,8 +253,7 @@ pub(super) fn reserve(file: impl AsFd, len: u64) -> rustix::io::Result<()> {
 
 /// Steps 6 and 7.
 fn place_unnamed(file: &File, entry: &FileAt, options: SinkOptions) -> io::Result<()> {
-    let source = by_descriptor(file);
-    let link = |name: &Path| linkat(CWD, &source, &entry.dir, name, AtFlags::SYMLINK_FOLLOW);
+    let link = |name: &Path| link_unnamed(file, &entry.dir, name);
     let name = Path::new(&entry.name);
     if entry.old_mode.is_none() {
         match link(name) {
@@ -245,6 +264,11 @@ fn place_unnamed(file: &File, entry: &FileAt, options: SinkOptions) -> io::Resul
     }
     let (temp_name, ()) = TempName::create(&entry.dir, |name| link(name.as_ref()))?;
     temp_name.persist(|old| renameat(&entry.dir, old, &entry.dir, name))
+}
+
+/// Give a file without a name one.
+fn link_unnamed(file: &File, dir: &OwnedFd, name: &Path) -> rustix::io::Result<()> {
+    linkat(CWD, by_descriptor(file), dir, name, AtFlags::SYMLINK_FOLLOW)
 }
 
 /// Steps 6 and 7 for a file that has a name already.

@@ -179,10 +179,10 @@ pub enum SinkError {
         /// How many there should be.
         len: u64,
     },
-    /// An error in one of several outputs.
+    /// An error in one of several outputs, or one file of a folder.
     #[error("{}: {error}", path.display())]
     File {
-        /// Its path.
+        /// Its path, or its name in the folder.
         path: PathBuf,
         /// Why.
         error: Box<SinkError>,
@@ -210,6 +210,7 @@ impl SinkError {
     pub fn io(&self) -> Option<&io::Error> {
         match self {
             SinkError::Os { error, .. } | SinkError::Io(error) => Some(error),
+            SinkError::File { error, .. } => error.io(),
             _ => None,
         }
     }

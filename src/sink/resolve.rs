@@ -58,8 +58,13 @@ impl FileAt {
 
 /// Follow the symbolic links of `path`.
 pub(super) fn resolve(path: &Path) -> Result<Resolved, SinkError> {
+    resolve_from(CWD, path)
+}
+
+/// The same for a path that is relative to the directory `from`.
+pub(super) fn resolve_from(from: impl AsFd, path: &Path) -> Result<Resolved, SinkError> {
     let failed = SinkError::os::<Errno>("cannot be created");
-    let (mut dir, mut name) = step(CWD, path)?;
+    let (mut dir, mut name) = step(from, path)?;
     for _ in 0..LINKS {
         let stat = match statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,

@@ -5,10 +5,13 @@
 //! process that makes none keeps its signals as they were. One lock is held during every change
 //! of a name, and by the thread until the process ends, so that no name is missed.
 
+use std::cell::Cell;
 use std::collections::hash_map::RandomState;
+use std::ffi::OsString;
 use std::hash::BuildHasher;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{AtFlags, unlinkat};
@@ -23,7 +26,7 @@ struct TempPath {
     dir: Arc<OwnedFd>,
     name: String,
     /// For a folder: the names of the files in it.
-    files: Option<Vec<String>>,
+    files: Option<Vec<OsString>>,
 }
 
 impl TempPath {
@@ -36,7 +39,7 @@ impl TempPath {
         // Repeated, since another thread may still be putting files into the folder.
         for _ in 0..1000 {
             for file in files {
-                let _ = unlinkat(&self.dir, format!("{}/{file}", self.name), AtFlags::empty());
+                let _ = unlinkat(&self.dir, Path::new(&self.name).join(file), AtFlags::empty());
             }
             match unlinkat(&self.dir, &self.name, AtFlags::REMOVEDIR) {
                 Err(Errno::NOTEMPTY | Errno::EXIST) => {}
@@ -69,7 +72,7 @@ impl TempName {
     /// As [`TempName::create`], for a folder that will hold files of these names.
     pub(super) fn create_folder(
         dir: &Arc<OwnedFd>,
-        files: Vec<String>,
+        files: Vec<OsString>,
         make: impl Fn(&str) -> rustix::io::Result<()>,
     ) -> io::Result<Self> {
         Self::create_as(dir, Some(files), make).map(|(temp_name, ())| temp_name)
@@ -77,7 +80,7 @@ impl TempName {
 
     fn create_as<T>(
         dir: &Arc<OwnedFd>,
-        files: Option<Vec<String>>,
+        files: Option<Vec<OsString>>,
         make: impl Fn(&str) -> rustix::io::Result<T>,
     ) -> io::Result<(Self, T)> {
         watch()?;
@@ -134,12 +137,23 @@ impl Drop for TempName {
 /// While this is locked, no signal that is handled here ends the process.
 static PLACING: Mutex<()> = Mutex::new(());
 
+thread_local! {
+    /// Whether this thread holds it: several outputs are put in place, one of which is a folder.
+    static IS_PLACING: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Let SIGINT, SIGTERM and SIGHUP wait until `work`, which puts files in place, is done.
 pub(super) fn without_signals<T>(work: impl FnOnce() -> T) -> T {
+    if IS_PLACING.get() {
+        return work();
+    }
     // without the thread that handles them signals are as they were
     let _watched = watch();
     let _placing = PLACING.lock().unwrap_or_else(PoisonError::into_inner);
-    work()
+    IS_PLACING.set(true);
+    let result = work();
+    IS_PLACING.set(false);
+    result
 }
 
 /// `.tslice-` and twelve hexadecimal digits, from the random keys that std draws for hash maps.

@@ -23,6 +23,7 @@ mod assign;
 mod cast;
 mod deflate;
 mod diff;
+mod folders;
 mod gather;
 mod joins;
 mod messages;

@@ -74,7 +74,9 @@ impl Frame for Folder {
 
     fn check(&self, target: &Destination, options: sink::SinkOptions) -> Result<(), SinkError> {
         match target {
-            Destination::Path(path) => FolderSink::check(path, options),
+            Destination::Path(path) => {
+                FolderSink::check(path, self.0.iter().map(|file| &*file.name), options)
+            }
             Destination::Stdout => Err(SinkError::IsADirectory),
         }
     }

@@ -1,0 +1,110 @@
+//! A folder of files as one output: the bytes of each file follow those of the one before.
+//!
+//! 1. The folder is found, and whatever stands under the names of the files in it: a name that
+//!    cannot be replaced is refused before anything is written (`place`).
+//! 2. Each file is created as any output is (`file`): without a name, allocated in full, with the
+//!    permissions of the file that it replaces. A symbolic link is followed, as for a single file.
+//! 3. `commit` checks that all files are complete before it names the first one.
+//! 4. If it can, it fills a folder whose own name begins with `.tslice-` and puts it in the place of
+//!    the other one by one system call (`whole`): the files appear together. Files of other names
+//!    are in the new folder too, as hard links.
+//! 5. Where that cannot be, for a folder with other folders, links to other places, or rights that
+//!    cannot be copied, the files are exchanged one by one (`one_by_one`). An error undoes what was
+//!    done. A kill in between leaves a folder without its last file: of a checkpoint that is the
+//!    index, without which nobody takes old and new files for one checkpoint.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use self::pending::PendingFile;
+use self::place::Place;
+use super::file::{FileSink, Naming};
+use super::resolve::FileAt;
+use super::{Sink, SinkError, SinkOptions, WriteOrder};
+
+mod one_by_one;
+mod pending;
+mod place;
+mod whole;
+
+/// A folder that is being written.
+#[derive(Debug)]
+pub struct FolderSink {
+    files: Vec<PendingFile>,
+    place: Place,
+    options: SinkOptions,
+}
+
+impl FolderSink {
+    /// Create a folder for `path` with these files, each a name and a length in bytes. The last one
+    /// is that by which the others are found, such as the index of a checkpoint.
+    ///
+    /// # Errors
+    /// [`SinkError::FolderNotEmpty`] if it is not empty and `force` is not set,
+    /// [`SinkError::File`] for a name that cannot be replaced, [`SinkError::Os`].
+    pub fn create(
+        path: &Path,
+        files: &[(&str, u64)],
+        options: SinkOptions,
+    ) -> Result<Self, SinkError> {
+        let place = Place::find(path, options)?;
+        let entries: Vec<FileAt> =
+            files.iter().map(|(name, _)| place.entry(name)).collect::<Result<_, _>>()?;
+        let mut start = 0;
+        let mut pending = Vec::with_capacity(files.len());
+        for (&(name, len), entry) in files.iter().zip(entries) {
+            let options = SinkOptions { len: Some(len), ..options };
+            let sink = FileSink::at(entry.clone(), options, Naming::Unnamed)?;
+            pending.push(PendingFile { name: name.to_owned(), start, entry, sink });
+            start += len;
+        }
+        Ok(FolderSink { files: pending, place, options })
+    }
+
+    /// Make the checks of [`FolderSink::create`] without creating anything.
+    ///
+    /// # Errors
+    /// Those of [`FolderSink::create`].
+    pub fn check<'a>(
+        path: &Path,
+        names: impl IntoIterator<Item = &'a str>,
+        options: SinkOptions,
+    ) -> Result<(), SinkError> {
+        let place = Place::find(path, options)?;
+        names.into_iter().try_for_each(|name| place.entry(name).map(drop))?;
+        place.check_writable()
+    }
+}
+
+impl Sink for FolderSink {
+    fn order(&self) -> WriteOrder {
+        WriteOrder::Any
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        let at = self.files.partition_point(|file| file.start <= offset);
+        match self.files[..at].last() {
+            Some(file) => file.sink.write_at(offset - file.start, bytes),
+            None => Ok(()),
+        }
+    }
+
+    fn seal(&mut self) -> Result<(), SinkError> {
+        self.files.iter().try_for_each(|file| file.sink.check_complete())
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+        self.files.iter().try_for_each(|file| file.sink.check_complete())?;
+        let Self { files, place, options } = *self;
+        match &place {
+            Place::New { dir, name } => whole::place_new(files, dir, name, options),
+            Place::Existing(folder) => {
+                let linked = files.iter().any(|file| !Arc::ptr_eq(&file.entry.dir, &folder.fd));
+                match if linked { None } else { whole::prepare(folder, &files)? } {
+                    Some(prepared) => whole::replace(files, folder, prepared, options),
+                    None => one_by_one::replace(files, options),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Where a folder goes: what stands there, and under the names of its files.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, accessat, openat, statat};
+use rustix::io::{Errno, retry_on_intr};
+
+use crate::sink::resolve::{FileAt, Resolved, resolve, resolve_from};
+use crate::sink::{SinkError, SinkOptions};
+
+/// The place of a folder.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// A name in an open directory, where nothing stands.
+    New { dir: Arc<OwnedFd>, name: OsString },
+    /// A folder that is there.
+    Existing(ExistingFolder),
+}
+
+/// A folder that is there.
+#[derive(Debug)]
+pub(super) struct ExistingFolder {
+    pub(super) fd: Arc<OwnedFd>,
+    /// The directory that it lies in, and its name there; `None` for a root.
+    pub(super) at: Option<(Arc<OwnedFd>, OsString)>,
+    pub(super) is_empty: bool,
+}
+
+impl Place {
+    /// Find out what stands at `path`, and refuse a folder that is not empty without `force`.
+    pub(super) fn find(path: &Path, options: SinkOptions) -> Result<Place, SinkError> {
+        let failed = SinkError::os::<Errno>("cannot be created");
+        match open(CWD, path) {
+            Ok(fd) => {
+                let folder = ExistingFolder::new(path, fd)?;
+                match folder.is_empty || options.force {
+                    true => Ok(Place::Existing(folder)),
+                    false => Err(SinkError::FolderNotEmpty),
+                }
+            }
+            // a link that leads to nothing is followed, as for a single file
+            Err(Errno::NOENT) => match resolve(without_slash(path))? {
+                Resolved::File(FileAt { dir, name, old_mode: None }) => {
+                    Ok(Place::New { dir, name })
+                }
+                _ => Err(failed(Errno::NOTDIR)),
+            },
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// The place of a file of the folder.
+    pub(super) fn entry(&self, name: &str) -> Result<FileAt, SinkError> {
+        let in_folder = |error| SinkError::File { path: name.into(), error: Box::new(error) };
+        match self {
+            Place::New { dir, .. } => {
+                Ok(FileAt { dir: Arc::clone(dir), name: name.into(), old_mode: None })
+            }
+            Place::Existing(folder) => folder.entry(name).map_err(in_folder),
+        }
+    }
+
+    /// Check that names can be made there.
+    pub(super) fn check_writable(&self) -> Result<(), SinkError> {
+        let (Place::New { dir, .. } | Place::Existing(ExistingFolder { fd: dir, .. })) = self;
+        accessat(dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
+            .map_err(SinkError::os("cannot be created"))
+    }
+}
+
+impl ExistingFolder {
+    fn new(path: &Path, fd: OwnedFd) -> Result<ExistingFolder, SinkError> {
+        let failed = SinkError::os::<std::io::Error>("cannot be created");
+        let real = path.canonicalize().map_err(&failed)?;
+        let at = match (real.parent(), real.file_name()) {
+            (Some(parent), Some(name)) => {
+                let parent = open(CWD, parent).map_err(|error| failed(error.into()))?;
+                Some((Arc::new(parent), name.to_owned()))
+            }
+            _ => None,
+        };
+        let mut folder = ExistingFolder { fd: Arc::new(fd), at, is_empty: false };
+        folder.is_empty = folder.names()?.is_empty();
+        Ok(folder)
+    }
+
+    /// The names of all that lies in it.
+    pub(super) fn names(&self) -> Result<Vec<OsString>, SinkError> {
+        let failed = SinkError::os::<Errno>("cannot be created");
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.fd).map_err(&failed)? {
+            let entry = match entry {
+                Err(Errno::INTR) => continue,
+                entry => entry.map_err(&failed)?,
+            };
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// The place of a file in it: where a symbolic link of that name leads.
+    fn entry(&self, name: &str) -> Result<FileAt, SinkError> {
+        let failed = SinkError::os("cannot be created");
+        let here = |old_mode| FileAt { dir: Arc::clone(&self.fd), name: name.into(), old_mode };
+        let stat = match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(here(None)),
+            Err(error) => return Err(failed(error)),
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Ok(here(Some(Mode::from_raw_mode(stat.st_mode & 0o777)))),
+            FileType::Directory => Err(SinkError::IsADirectory),
+            FileType::Symlink => match resolve_from(&self.fd, name.as_ref())? {
+                Resolved::File(entry) => Ok(entry),
+                Resolved::Stdout | Resolved::Special(_) => Err(SinkError::NotRegularFile),
+            },
+            _ => Err(SinkError::NotRegularFile),
+        }
+    }
+}
+
+fn open(from: impl std::os::fd::AsFd, path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    retry_on_intr(|| openat(&from, path, flags, Mode::empty()))
+}
+
+/// A path without the slashes at its end, which name a folder that need not be there.
+fn without_slash(path: &Path) -> &Path {
+    let bytes = path.as_os_str().as_bytes();
+    let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+    Path::new(OsStr::from_bytes(&bytes[..end]))
+}

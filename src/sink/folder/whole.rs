@@ -1,0 +1,222 @@
+//! A folder that takes its place as a whole.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Uid, chownat, fchmod,
+    flistxattr, fstat, linkat, mkdirat, openat, openat2, renameat, renameat_with, statat,
+};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::pending::PendingFile;
+use super::place::ExistingFolder;
+use crate::sink::file::sync_dir;
+use crate::sink::resolve::FileAt;
+use crate::sink::temp_name::{TempName, without_signals};
+use crate::sink::{SinkError, SinkOptions};
+
+/// A folder with a temporary name beside the one that it is to replace, which has its owner and
+/// rights, and holds all but the new files.
+pub(super) struct Prepared {
+    temp_name: TempName,
+    fd: Arc<OwnedFd>,
+    mode: Mode,
+    /// The names of the files that are kept.
+    kept: Vec<OsString>,
+}
+
+fn failed<E: Into<std::io::Error>>(error: E) -> SinkError {
+    SinkError::os("cannot be put in place")(error)
+}
+
+/// Put files into a folder that is not there yet.
+pub(super) fn place_new(
+    files: Vec<PendingFile>,
+    dir: &Arc<OwnedFd>,
+    name: &OsStr,
+    options: SinkOptions,
+) -> Result<(), SinkError> {
+    let names = files.iter().map(|file| file.name.clone().into()).collect();
+    let (temp_name, folder) = make(dir, names, Mode::from_raw_mode(0o777)).map_err(failed)?;
+    fill(files, &folder)?;
+    put_where_nothing_is(temp_name, dir, name)?;
+    sync(dir, options)
+}
+
+/// Make a folder that can take the place of another one. `None` where none could: other folders in
+/// it, rights that cannot be given, a file system that does not exchange folders.
+pub(super) fn prepare(
+    folder: &ExistingFolder,
+    files: &[PendingFile],
+) -> Result<Option<Prepared>, SinkError> {
+    let Some((dir, name)) = &folder.at else { return Ok(None) };
+    let Some(stat) = stands_there(folder, dir, name) else { return Ok(None) };
+    let is_new = |name: &OsString| files.iter().any(|file| *file.name == **name);
+    let kept: Vec<OsString> = folder.names()?.into_iter().filter(|name| !is_new(name)).collect();
+    let new = files.iter().map(|file| OsString::from(&file.name));
+    let names = new.chain(kept.iter().cloned()).collect();
+    // nobody else looks into it before it has its rights
+    let Ok((temp_name, fd)) = make(dir, names, Mode::from_raw_mode(0o700)) else {
+        return Ok(None);
+    };
+    let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
+    let prepared = Prepared { temp_name, fd, mode, kept };
+    let ready = prepared.take_rights(&stat, &folder.fd)
+        && prepared.take_kept(&folder.fd)
+        && (folder.is_empty || exchanges(dir));
+    Ok(ready.then_some(prepared))
+}
+
+/// Put files into a prepared folder, and that in the place of the other one.
+pub(super) fn replace(
+    files: Vec<PendingFile>,
+    folder: &ExistingFolder,
+    prepared: Prepared,
+    options: SinkOptions,
+) -> Result<(), SinkError> {
+    let Some((dir, name)) = &folder.at else { return Err(failed(Errno::BUSY)) };
+    let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
+    fill(files, &prepared.fd)?;
+    fchmod(&prepared.fd, prepared.mode).map_err(failed)?;
+    if folder.is_empty {
+        put_where_nothing_is(prepared.temp_name, dir, name)?;
+        return sync(dir, options);
+    }
+    let temp = prepared.temp_name.name();
+    let exchange = || renameat_with(dir, temp, dir, name, RenameFlags::EXCHANGE);
+    // from here on the temporary name is that of the old folder
+    without_signals(|| {
+        exchange()?;
+        let old = statat(dir, temp, AtFlags::SYMLINK_NOFOLLOW);
+        let ours = fstat(&folder.fd);
+        match (old, ours) {
+            (Ok(old), Ok(ours)) if is_same(&old, &ours) => Ok(()),
+            // another folder has been put there meanwhile
+            (old, ours) => exchange().and(Err(old.and(ours).err().unwrap_or(Errno::BUSY))),
+        }
+    })
+    .map_err(failed)?;
+    match prepared.take_changes(folder, &names) {
+        true => drop(prepared.temp_name),
+        // better a folder that is left than a file that is lost
+        false => prepared.temp_name.persist(|_| Ok(())).map_err(failed)?,
+    }
+    sync(dir, options)
+}
+
+impl Prepared {
+    /// Give it owner, group and rights of a folder; false if it cannot have them.
+    fn take_rights(&self, stat: &Stat, old: &OwnedFd) -> bool {
+        let Ok(ours) = fstat(&self.fd) else { return false };
+        if (ours.st_uid, ours.st_gid) != (stat.st_uid, stat.st_gid) {
+            let (owner, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
+            if chownat(&self.fd, "", Some(owner), Some(group), AtFlags::EMPTY_PATH).is_err() {
+                return false;
+            }
+        }
+        // the kernel drops the setgid bit in silence where the group is not ours
+        let given = fchmod(&self.fd, self.mode).is_ok()
+            && fstat(&self.fd).is_ok_and(|ours| ours.st_mode & 0o7777 == stat.st_mode & 0o7777);
+        given && !has_attributes(old) && fchmod(&self.fd, Mode::from_raw_mode(0o700)).is_ok()
+    }
+
+    /// Link all files that are kept into it; false if one of them cannot be.
+    fn take_kept(&self, old: &OwnedFd) -> bool {
+        self.kept.iter().all(|name| {
+            let is_folder = statat(old, name, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
+            !is_folder && linkat(old, name, &self.fd, name, AtFlags::empty()).is_ok()
+        })
+    }
+
+    /// Move what others have changed in the old folder since it was looked at to the new one; false
+    /// if some of it cannot be moved.
+    fn take_changes(&self, old: &ExistingFolder, replaced: &[String]) -> bool {
+        let stat = |dir: &OwnedFd, name: &OsStr| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+        old.names().unwrap_or_default().iter().all(|name| {
+            let is_replaced = replaced.iter().any(|it| **it == **name);
+            let (was, is) = (stat(&old.fd, name), stat(&self.fd, name));
+            let is_kept = matches!((was, is), (Ok(was), Ok(is)) if is_same(&was, &is));
+            is_replaced || is_kept || renameat(&old.fd, name, &self.fd, name).is_ok()
+        })
+    }
+}
+
+/// What stands under the name of a folder, if that is the folder itself and no place where a file
+/// system is mounted.
+fn stands_there(folder: &ExistingFolder, dir: &OwnedFd, name: &OsStr) -> Option<Stat> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open = || openat2(dir, name, flags, Mode::empty(), ResolveFlags::NO_XDEV);
+    let there = fstat(retry_on_intr(open).ok()?).ok()?;
+    let ours = fstat(&folder.fd).ok()?;
+    is_same(&there, &ours).then_some(ours)
+}
+
+fn is_same(one: &Stat, other: &Stat) -> bool {
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+}
+
+/// Whether a folder has access lists or other attributes, which a new one would not have.
+fn has_attributes(folder: &OwnedFd) -> bool {
+    let mut list = vec![0; 64 << 10];
+    match flistxattr(folder, &mut list) {
+        Ok(len) => list[..len]
+            .split(|&byte| byte == 0)
+            .any(|name| !name.is_empty() && name != b"security.selinux"),
+        Err(error) => error != Errno::OPNOTSUPP && error != Errno::NOSYS,
+    }
+}
+
+/// Whether the file system exchanges two folders.
+fn exchanges(dir: &Arc<OwnedFd>) -> bool {
+    let mode = Mode::from_raw_mode(0o700);
+    let (Ok((one, _)), Ok((other, _))) = (make(dir, Vec::new(), mode), make(dir, Vec::new(), mode))
+    else {
+        return false;
+    };
+    renameat_with(dir, one.name(), dir, other.name(), RenameFlags::EXCHANGE).is_ok()
+}
+
+/// Make a folder with a temporary name for files of these names.
+fn make(
+    dir: &Arc<OwnedFd>,
+    names: Vec<OsString>,
+    mode: Mode,
+) -> std::io::Result<(TempName, Arc<OwnedFd>)> {
+    let temp_name = TempName::create_folder(dir, names, |name: &str| mkdirat(dir, name, mode))?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = retry_on_intr(|| openat(dir, temp_name.name(), flags, Mode::empty()))?;
+    Ok((temp_name, Arc::new(folder)))
+}
+
+fn fill(files: Vec<PendingFile>, folder: &Arc<OwnedFd>) -> Result<(), SinkError> {
+    files.into_iter().try_for_each(|PendingFile { sink, name, .. }| {
+        sink.commit_as(&FileAt { dir: Arc::clone(folder), name: name.into(), old_mode: None })
+    })
+}
+
+/// Rename it where nothing or an empty folder stands.
+fn put_where_nothing_is(temp_name: TempName, dir: &OwnedFd, name: &OsStr) -> Result<(), SinkError> {
+    // `renameat` replaces an empty folder, and fails on anything else
+    temp_name
+        .persist(|old| match renameat_with(dir, old, dir, name, RenameFlags::NOREPLACE) {
+            Ok(()) => Ok(()),
+            Err(_) => renameat(dir, old, dir, name),
+        })
+        .map_err(|error| match error.raw_os_error() {
+            Some(libc::EEXIST | libc::ENOTEMPTY | libc::ENOTDIR) => SinkError::FolderNotEmpty,
+            _ => failed(error),
+        })
+}
+
+fn sync(dir: &OwnedFd, options: SinkOptions) -> Result<(), SinkError> {
+    if !options.fsync {
+        return Ok(());
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let open = retry_on_intr(|| openat(dir, ".", flags, Mode::empty()));
+    open.and_then(sync_dir)
+        .map_err(SinkError::os("is in place, but its name cannot be brought to the disk"))
+}
