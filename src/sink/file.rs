@@ -169,6 +169,11 @@ impl FileSink {
         }
     }
 
+    /// Its temporary name, if it has one.
+    pub(super) fn temp_name(&self) -> Option<&str> {
+        self.named.as_ref().map(TempName::name)
+    }
+
     /// Wait for the disk where that was asked for. A network file system may report errors only at
     /// `close`, whose result is not checked.
     fn sync_data(&self) -> Result<(), SinkError> {

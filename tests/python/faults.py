@@ -50,6 +50,7 @@ ERRNOS = {
     "pwrite64": ["EIO", "ENOSPC", "EDQUOT", "EFBIG"], "fallocate": ["EIO", "ENOSPC", "EFBIG", "EOPNOTSUPP"],
     "ftruncate": ["EIO", "EFBIG"], "fsync": ["EIO", "ENOSPC"], "linkat": ["EIO", "ENOSPC", "EPERM", "EXDEV", "EMLINK"],
     "renameat": ["EIO", "ENOSPC", "EACCES", "EXDEV"], "renameat2": ["EIO", "ENOSPC", "EINVAL"],
+    "mkdirat": ["EACCES", "ENOSPC"], "openat2": ["ENOSYS", "EXDEV"], "flistxattr": ["EIO", "EOPNOTSUPP"],
     "fchmod": ["EPERM", "EIO"], "socketpair": ["EMFILE"], "pipe2": ["EMFILE"], "rt_sigaction": ["EINVAL"],
     "splice": ["EINVAL", "EIO"], "poll": ["ENOMEM"], "sigaltstack": ["ENOMEM"], "getrandom": ["ENOSYS"],
 }
@@ -210,34 +211,67 @@ class InPlace(Scene):
         return "both"
 
 
+INDEX = "m.safetensors.index.json"
+
+
 class Folder(Scene):
-    """A run that makes a folder of shards, where there was none."""
+    """A run that makes a folder of two shards and their index: where there was none, over an old one,
+    or over one with a folder in it, whose files are exchanged one by one."""
+
+    def __init__(self, name, args, expected, old=False, with_folder=False):
+        super().__init__(name, args, expected, output="out", inputs=("m.safetensors", "b.safetensors"))
+        self.one_by_one = with_folder
+        self.before = dict.fromkeys((*self.inputs, INDEX), OLD) if old or with_folder else {}
+        self.kept = {"config.json": b"kept"} if self.before else {}
+        if with_folder:
+            self.kept["sub/file"] = b"kept"
 
     def prepare(self, folder):
         super().prepare(folder)
-        with open(os.path.join(folder, "m.safetensors.index.json"), "w") as file:
-            json.dump({"metadata": {}, "weight_map": {"w": "m.safetensors"}}, file)
+        with open(os.path.join(folder, INDEX), "w") as file:
+            json.dump({"metadata": {}, "weight_map": {"w": "m.safetensors", "b": "b.safetensors"}}, file)
+        for name, data in (self.before | self.kept).items():
+            path = os.path.join(folder, "out", name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(data)
 
     def original(self, name):
-        with open(os.path.join(HOME, "m.safetensors"), "rb") as file:
-            return file.read() if name == "m.safetensors" else None
+        with open(os.path.join(HOME, name), "rb") as file:
+            return file.read() if name in self.inputs else None
+
+    def found(self, folder):
+        """All files under out/, by their paths; None where it does not exist."""
+        out = os.path.join(folder, "out")
+        if not os.path.exists(out):
+            return None
+        paths = [os.path.join(where, name) for where, _, names in os.walk(out) for name in names]
+        return {os.path.relpath(path, out): open(path, "rb").read() for path in paths}
 
     def state(self, folder, litter=False, ignore=()):
         for name in os.listdir(folder):
-            if name not in ("spool", "out", "m.safetensors", "m.safetensors.index.json"):
+            if name not in ("spool", "out", INDEX, *self.inputs):
                 if not (litter and name.startswith(".tslice-")):
                     raise Wrong(f"{name} is left")
-        if "m.safetensors" not in ignore:
-            with open(os.path.join(folder, "m.safetensors"), "rb") as file:
-                if file.read() != self.original("m.safetensors"):
-                    raise Wrong("the shard was changed")
-        out = os.path.join(folder, "out")
-        if not os.path.exists(out):
+        for name in self.inputs:
+            if name not in ignore:
+                with open(os.path.join(folder, name), "rb") as file:
+                    if file.read() != self.original(name):
+                        raise Wrong("the shard was changed")
+        found = self.found(folder)
+        if found is None and not self.before:
             return "old"
-        found = {name: open(os.path.join(out, name), "rb").read() for name in os.listdir(out)}
-        if found != self.new:
-            raise Wrong(f"the folder is not whole: it holds {sorted(found)}")
-        return "new"
+        if litter and found:
+            found = {name: data for name, data in found.items() if not name.startswith(".tslice-")}
+        if found == self.new:
+            return "new"
+        if found == self.before | self.kept and found:
+            return "old"
+        whole = found and all(found.get(name) == data for name, data in self.kept.items())
+        either = whole and all(found.get(name, OLD) in (OLD, self.new[name]) for name in self.inputs)
+        if litter and self.one_by_one and either and INDEX not in found:
+            return "both"
+        raise Wrong(f"the folder is neither the old one nor the new one: it holds {sorted(found or ())}")
 
     def rehearse(self):
         folder, calls = os.path.join(HOME, "work"), []
@@ -245,9 +279,12 @@ class Folder(Scene):
         run = self.run(folder, lambda call: calls.append((call.name, call.path(), call.args[0])))
         if run.status != 0 or run.err:
             raise Wrong(f"the undisturbed run ends with {run.status}: {run.err!r}")
-        out = os.path.join(folder, "out")
-        self.new = {name: open(os.path.join(out, name), "rb").read() for name in os.listdir(out)}
+        self.new = self.found(folder)
+        for name, data in self.kept.items():
+            if self.new[name] != data:
+                raise Wrong(f"{name} was not kept")
         self.expected(self.new["m.safetensors"])
+        self.state(folder)
         return calls
 
 
@@ -286,6 +323,23 @@ def a_safetensors(array):
         n, = struct.unpack("<Q", raw[:8])
         (info,) = [v for k, v in json.loads(raw[8:8 + n]).items() if k != "__metadata__"]
         if info["shape"] != list(array.shape) or raw[8 + n:] != np.ascontiguousarray(array).tobytes():
+            raise Wrong("the undisturbed run writes other values than NumPy")
+    return check
+
+
+def an_npz(**arrays):
+    def check(raw):
+        with open(os.path.join(HOME, "judged.npz"), "wb") as file:
+            file.write(raw)
+        with np.load(os.path.join(HOME, "judged.npz")) as found:
+            if sorted(found) != sorted(arrays) or any(not np.array_equal(found[n], arrays[n]) for n in arrays):
+                raise Wrong("the undisturbed run writes other values than NumPy")
+    return check
+
+
+def ends_with(array):
+    def check(raw):
+        if not raw.endswith(np.ascontiguousarray(array).tobytes()):
             raise Wrong("the undisturbed run writes other values than NumPy")
     return check
 
@@ -357,9 +411,25 @@ def scenes():
     yield Scene("cut one tensor, keep the rest", ["m.safetensors", "[::2]", "-t", "w", "--keep-rest",
                                                  "-o", "o.safetensors"], a_safetensors(a[::2]),
                 output="o.safetensors", inputs=("m.safetensors",))
-    yield Folder("cut one tensor of a sharded checkpoint", ["m.safetensors.index.json", "[::2]", "-t", "w",
-                                                            "--keep-rest", "-o", "out/"], a_safetensors(a[::2]),
-                 output="out", inputs=("m.safetensors",))
+    write_safetensors(os.path.join(HOME, "b.safetensors"), {"b": ("U8", (9,), bytes(9))})
+    cut = [INDEX, "[::2]", "-t", "w", "--keep-rest", "-o", "out/"]
+    yield Folder("cut one tensor of a sharded checkpoint", cut, a_safetensors(a[::2]))
+    yield Folder("cut one over an old folder", [*cut, "--force"], a_safetensors(a[::2]), old=True)
+    yield Folder("cut one over an old folder, with --fsync", [*cut, "--force", "--fsync"], a_safetensors(a[::2]), old=True)
+    yield Folder("cut one over a folder with a folder in it", [*cut, "--force"], a_safetensors(a[::2]), with_folder=True)
+    np.savez(os.path.join(HOME, "s.npz"), a=a, b=a[:2])
+    np.savez_compressed(os.path.join(HOME, "d.npz"), a=a, b=a[:2])
+    for kind, name in ("stored", "s.npz"), ("deflated", "d.npz"):
+        yield Scene(f"slice out of an archive, {kind}", [name, back, "-t", "a", "-o", "o.npy"], an_array(a[::-1, ::-2]),
+                    inputs=(name,))
+        yield Scene(f"list out of an archive, {kind}", [name, "[:, [0, 2, -1]]", "-t", "a", "-o", "o.npy"],
+                    an_array(a[:, [0, 2, -1]]), inputs=(name,))
+    two, cut = an_npz(a=a[::2], b=a[:2]), ["s.npz", "[::2]", "-t", "a", "--keep-rest"]
+    yield Scene("cut one array of an archive", [*cut, "-o", "o.npz"], two, output="o.npz", inputs=("s.npz",))
+    yield Scene("cut one over an old archive, deflated", [*cut, "--deflate", "-fo", "o.npz"], two, output="o.npz",
+                inputs=("s.npz",), old=OLD)
+    yield Scene("an archive to a pipe", [*cut, "--to", "npz"], two, inputs=("s.npz",), to_stdout="pipe")
+    yield Scene("a deflated archive to a pipe", [*cut, "--to", "npz", "--deflate"], two, inputs=("s.npz",), to_stdout="pipe")
     yield Scene("slice to raw bytes", ["a.npy", every, "-o", "o.bin"], bytes_of(a[::2]), output="o.bin")
     put = ["assign", "a.npy", every, "--value", "v.npy"]
     yield Scene("assign to a copy", [*put, *one], an_array(changed), inputs=("a.npy", "v.npy"))
@@ -372,6 +442,21 @@ def scenes():
     yield InPlace("assign in place", [*put, "--in-place"], an_array(changed), inputs=("a.npy", "v.npy"))
     yield InPlace("fill in place, with --fsync", ["assign", "a.npy", "..., 3", "--fill", "7", "--in-place", "--fsync"],
                   an_array(filled))
+    rows = np.arange(30, dtype="<i8")[::-1, None] * 2
+    np.save(os.path.join(HOME, "r.npy"), rows)
+    scattered, three = a.copy(), ("a.npy", "r.npy", "v.npy")
+    scattered[rows[:, 0]] = value
+    put = ["scatter", "a.npy", "--indices", "r.npy", "--values", "v.npy"]
+    yield Scene("scatter to a copy", [*put, *one], an_array(scattered), inputs=three)
+    yield Scene("scatter to a copy over itself", [*put, "-o", "a.npy", "--force"], an_array(scattered), inputs=three,
+                output="a.npy", old=OLD)
+    yield Scene("scatter to a pipe", [*put, "-o", "-"], an_array(scattered), inputs=three, to_stdout="pipe")
+    yield InPlace("scatter in place", [*put, "--in-place"], an_array(scattered), inputs=three)
+    write_safetensors(os.path.join(HOME, "c.safetensors"), {"v": ("I32", value.shape, value.tobytes()),
+                                                            "t": ("I32", a.shape, a.tobytes())})
+    yield InPlace("assign in place from another tensor of the file", [
+        "assign", "c.safetensors", every, "-t", "t", "--value", "c.safetensors", "--value-tensor", "v", "--in-place",
+    ], ends_with(changed), inputs=("c.safetensors",))
     yield Scene("info", ["info", "a.npy"], text_with(b"(60, 30, 40)", b"int32"), to_stdout="file")
 
 
@@ -419,7 +504,7 @@ class Once:
         return self.act(call)
 
 
-def turn(scene, folder, number, act, **how):
+def turn(scene, folder, number, act, litter=False, litter_of=None, **how):
     """One run with one fault; the call that it met, or None where the run had fewer calls."""
     scene.prepare(folder)
     once = Once(number, act)
@@ -428,7 +513,8 @@ def turn(scene, folder, number, act, **how):
         if run.status == -signal.SIGABRT and b"alternative stack" in run.err:
             scene.state(folder, litter=True)
         elif once.call:
-            judge(scene, run, folder, silent=once.call[0] == "write" and once.call[2] == 2, **how)
+            litter = litter or once.call[0] == litter_of
+            judge(scene, run, folder, silent=once.call[0] == "write" and once.call[2] == 2, litter=litter, **how)
         return once.call, run
     except Wrong as wrong:
         name, path, _ = once.call or ("?", b"", 0)
@@ -448,7 +534,9 @@ def fail(scene, calls, folder):
             def act(call):
                 # with threads, another call may have come to this place
                 return getattr(errno, word) if word in errnos(call.name) else None
-            yield f"{word} from", lambda: (must_succeed if word == "EINTR" else turn)(scene, folder, number, act)
+            judged = must_succeed if word == "EINTR" else turn
+            # a name that cannot be removed is left
+            yield f"{word} from", lambda: judged(scene, folder, number, act, litter_of="unlinkat")
         if name in ("read", "write", "pread64", "pwrite64"):
             def halve(call):
                 done = call.half()
@@ -456,8 +544,8 @@ def fail(scene, calls, folder):
             yield "half of", lambda: must_succeed(scene, folder, number, halve)
 
 
-def must_succeed(scene, folder, number, act):
-    call, run = turn(scene, folder, number, act)
+def must_succeed(scene, folder, number, act, **how):
+    call, run = turn(scene, folder, number, act, **how)
     if call and run.status != 0:
         raise Wrong(f"call {number}, {call[0]}: ends with {run.status}: {run.err!r:.300}")
 
@@ -562,6 +650,9 @@ def worlds(scene, calls, folder):
         "no unnamed files, no renameat2": dict(openat=("EOPNOTSUPP", unnamed), renameat2=("EINVAL", always)),
         "no unnamed files, no renameat2, no links": dict(
             openat=("EOPNOTSUPP", unnamed), renameat2=("EINVAL", always), linkat=("EPERM", always)),
+        "no renameat2": dict(renameat2=("EINVAL", always)),
+        "no openat2": dict(openat2=("ENOSYS", always)),
+        "no attributes": dict(flistxattr=("EOPNOTSUPP", always)),
         "no /proc": no_proc,
         "no fallocate": dict(fallocate=("EOPNOTSUPP", always)),
         "no links": dict(linkat=("EPERM", always)),

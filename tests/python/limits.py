@@ -333,6 +333,38 @@ def check_folders_without_all_rights():
         harness.BIN = program
 
 
+def check_a_folder_whose_files_belong_to_others():
+    """In a sticky folder of somebody else the second of three files cannot be replaced: the first is
+    what it was, and no other name is left."""
+    if os.geteuid() != 0:
+        raise harness.Skip("needs root, to make files of several users")
+    index = shards("in", 2, 1)
+    os.mkdir("out")
+    for name in names("in"):
+        with open(os.path.join("out", name), "wb") as file:
+            file.write(b"old")
+        os.chown(os.path.join("out", name), *((65534, 65534) if name != "s00001.safetensors" else (0, 0)))
+    os.chmod("out", 0o1777)
+    os.chmod(".", 0o755)
+    subprocess.run(["cp", harness.BIN, "program"], check=True)
+    program, harness.BIN = harness.BIN, os.path.abspath("program")
+    nobody = dict(preexec_fn=lambda: (os.setgid(65534), os.setuid(65534)))
+    state = lambda: {name: (os.stat(f"out/{name}").st_ino, open(f"out/{name}", "rb").read()) for name in names("out")}
+    try:
+        before = state()
+        done = tslice(index, "-t", "*", "-fo", "out/", **nobody)
+        failed_well(done, 1, "out/: s00001.safetensors: ", "not permitted")
+        assert state() == before, state()
+        os.chown("out/s00001.safetensors", 65534, 65534)
+        done_well(tslice(index, "-t", "*", "-fo", "out/", **nobody))
+        assert names("out") == names("in"), names("out")
+        assert all(data != b"old" for _, data in state().values())
+        stat = os.stat("out")
+        assert (stat.st_mode & 0o7777, stat.st_uid) == (0o1777, 0), "the folder is another one"
+    finally:
+        harness.BIN = program
+
+
 def check_a_standard_output_that_does_not_block():
     array = cube(shape=(300, 40, 50))
     reader, writer = os.pipe()

@@ -53,8 +53,12 @@ pub(super) fn prepare(
 ) -> Result<Option<Prepared>, SinkError> {
     let Some((dir, name)) = &folder.at else { return Ok(None) };
     let Some(stat) = stands_there(folder, dir, name) else { return Ok(None) };
-    let is_new = |name: &OsString| files.iter().any(|file| *file.name == **name);
-    let kept: Vec<OsString> = folder.names()?.into_iter().filter(|name| !is_new(name)).collect();
+    let is_ours = |name: &OsString| {
+        files
+            .iter()
+            .any(|it| *it.name == **name || it.sink.temp_name().is_some_and(|it| *it == **name))
+    };
+    let kept: Vec<OsString> = folder.names()?.into_iter().filter(|name| !is_ours(name)).collect();
     let new = files.iter().map(|file| OsString::from(&file.name));
     let names = new.chain(kept.iter().cloned()).collect();
     // nobody else looks into it before it has its rights
