@@ -89,7 +89,13 @@ impl<C: Into<Cause>> From<C> for ContainerError {
 impl ContainerError {
     /// An error about a file.
     pub(super) fn file(file: impl Into<FileName>, cause: impl Into<Cause>) -> ContainerError {
-        let cause = cause.into();
+        let cause = match cause.into() {
+            // one of several files, which it names itself
+            Cause::Sink(SinkError::File { path, error }) => {
+                return ContainerError::file(path.as_path(), *error);
+            }
+            cause => cause,
+        };
         let file = match cause {
             // these name the stream themselves
             Cause::Open(OpenError::StdinClosed) | Cause::Sink(SinkError::StdoutClosed) => None,

@@ -182,7 +182,7 @@ pub enum SinkError {
     /// An error in one of several outputs, or one file of a folder.
     #[error("{}: {error}", path.display())]
     File {
-        /// Its path, or its name in the folder.
+        /// Its path.
         path: PathBuf,
         /// Why.
         error: Box<SinkError>,

@@ -146,7 +146,7 @@ fn a_name_that_cannot_be_replaced_leaves_all_as_it_is() {
         };
         let before = state();
         for args in [&["-fo", "out/"][..], &["-fo", "out/", "--dry-run"]] {
-            let message = format!("tslice: out/: {name}: {message}\n");
+            let message = format!("tslice: out/{name}: {message}\n");
             write(dir.path(), args).code(1).stdout("").stderr(message);
             assert!(state() == before, "{name}: {kind}");
         }

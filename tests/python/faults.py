@@ -426,7 +426,7 @@ def scenes():
                     an_array(a[:, [0, 2, -1]]), inputs=(name,))
     two, cut = an_npz(a=a[::2], b=a[:2]), ["s.npz", "[::2]", "-t", "a", "--keep-rest"]
     yield Scene("cut one array of an archive", [*cut, "-o", "o.npz"], two, output="o.npz", inputs=("s.npz",))
-    yield Scene("cut one over an old archive, deflated", [*cut, "--deflate", "-fo", "o.npz"], two, output="o.npz",
+    yield Scene("cut one over an old archive, deflated", [*cut, "--deflate", "--force", "-o", "o.npz"], two, output="o.npz",
                 inputs=("s.npz",), old=OLD)
     yield Scene("an archive to a pipe", [*cut, "--to", "npz"], two, inputs=("s.npz",), to_stdout="pipe")
     yield Scene("a deflated archive to a pipe", [*cut, "--to", "npz", "--deflate"], two, inputs=("s.npz",), to_stdout="pipe")

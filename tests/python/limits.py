@@ -353,7 +353,7 @@ def check_a_folder_whose_files_belong_to_others():
     try:
         before = state()
         done = tslice(index, "-t", "*", "-fo", "out/", **nobody)
-        failed_well(done, 1, "out/: s00001.safetensors: ", "not permitted")
+        failed_well(done, 1, "out/s00001.safetensors: ", "not permitted")
         assert state() == before, state()
         os.chown("out/s00001.safetensors", 65534, 65534)
         done_well(tslice(index, "-t", "*", "-fo", "out/", **nobody))

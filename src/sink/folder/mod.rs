@@ -13,7 +13,7 @@
 //!    done. A kill in between leaves a folder without its last file: of a checkpoint that is the
 //!    index, without which nobody takes old and new files for one checkpoint.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::pending::PendingFile;
@@ -30,6 +30,8 @@ mod whole;
 /// A folder that is being written.
 #[derive(Debug)]
 pub struct FolderSink {
+    /// For errors.
+    path: PathBuf,
     files: Vec<PendingFile>,
     place: Place,
     options: SinkOptions,
@@ -48,8 +50,10 @@ impl FolderSink {
         options: SinkOptions,
     ) -> Result<Self, SinkError> {
         let place = Place::find(path, options)?;
-        let entries: Vec<FileAt> =
-            files.iter().map(|(name, _)| place.entry(name)).collect::<Result<_, _>>()?;
+        let entries = files
+            .iter()
+            .map(|(name, _)| place.entry(name).map_err(|error| in_folder(path, name, error)));
+        let entries: Vec<FileAt> = entries.collect::<Result<_, _>>()?;
         let mut start = 0;
         let mut pending = Vec::with_capacity(files.len());
         for (&(name, len), entry) in files.iter().zip(entries) {
@@ -58,7 +62,7 @@ impl FolderSink {
             pending.push(PendingFile { name: name.to_owned(), start, entry, sink });
             start += len;
         }
-        Ok(FolderSink { files: pending, place, options })
+        Ok(FolderSink { path: path.to_owned(), files: pending, place, options })
     }
 
     /// Make the checks of [`FolderSink::create`] without creating anything.
@@ -71,7 +75,9 @@ impl FolderSink {
         options: SinkOptions,
     ) -> Result<(), SinkError> {
         let place = Place::find(path, options)?;
-        names.into_iter().try_for_each(|name| place.entry(name).map(drop))?;
+        names.into_iter().try_for_each(|name| {
+            place.entry(name).map(drop).map_err(|error| in_folder(path, name, error))
+        })?;
         place.check_writable()
     }
 }
@@ -95,16 +101,23 @@ impl Sink for FolderSink {
 
     fn commit(self: Box<Self>) -> Result<(), SinkError> {
         self.files.iter().try_for_each(|file| file.sink.check_complete())?;
-        let Self { files, place, options } = *self;
+        let Self { path, files, place, options } = *self;
         match &place {
             Place::New { dir, name } => whole::place_new(files, dir, name, options),
             Place::Existing(folder) => {
                 let linked = files.iter().any(|file| !Arc::ptr_eq(&file.entry.dir, &folder.fd));
                 match if linked { None } else { whole::prepare(folder, &files)? } {
                     Some(prepared) => whole::replace(files, folder, prepared, options),
-                    None => one_by_one::replace(files, options),
+                    None => one_by_one::replace(files, options, |name, error| {
+                        in_folder(&path, name, error)
+                    }),
                 }
             }
         }
     }
+}
+
+/// The error of a file of a folder.
+fn in_folder(folder: &Path, name: &str, error: SinkError) -> SinkError {
+    SinkError::File { path: folder.join(name), error: Box::new(error) }
 }

@@ -33,8 +33,12 @@ enum Done {
     Replaced,
 }
 
-/// Give all files their names.
-pub(super) fn replace(files: Vec<PendingFile>, options: SinkOptions) -> Result<(), SinkError> {
+/// Give all files their names; `in_folder` says which one could not have its own.
+pub(super) fn replace(
+    files: Vec<PendingFile>,
+    options: SinkOptions,
+    in_folder: impl Fn(&str, SinkError) -> SinkError,
+) -> Result<(), SinkError> {
     let mut staged = Vec::with_capacity(files.len());
     let mut dirs = Vec::new();
     for PendingFile { name, entry, sink, .. } in files {
@@ -49,7 +53,7 @@ pub(super) fn replace(files: Vec<PendingFile>, options: SinkOptions) -> Result<(
     let kept = last.keep_old();
     without_signals(|| {
         let away = kept.as_ref().map_or(Ok(()), |_| last.take_away());
-        away.map_err(|error| last.failed(error))?;
+        away.map_err(|error| in_folder(&last.name, placing(error)))?;
         let mut done = Vec::with_capacity(others.len());
         for file in others.iter().chain([last]) {
             match file.place(options) {
@@ -59,7 +63,7 @@ pub(super) fn replace(files: Vec<PendingFile>, options: SinkOptions) -> Result<(
                     if let Some(kept) = &kept {
                         last.put_back(kept);
                     }
-                    return Err(file.failed(error));
+                    return Err(in_folder(&file.name, placing(error)));
                 }
             }
         }
@@ -124,16 +128,11 @@ impl Staged {
             Done::Replaced => Ok(()),
         };
     }
-
-    fn failed(&self, error: Errno) -> SinkError {
-        let error = match error {
-            Errno::EXIST => SinkError::AlreadyExists,
-            error => SinkError::os("cannot be put in place")(io::Error::from(error)),
-        };
-        in_folder(&self.name, error)
-    }
 }
 
-fn in_folder(name: &str, error: SinkError) -> SinkError {
-    SinkError::File { path: name.into(), error: Box::new(error) }
+fn placing(error: Errno) -> SinkError {
+    match error {
+        Errno::EXIST => SinkError::AlreadyExists,
+        error => SinkError::os("cannot be put in place")(io::Error::from(error)),
+    }
 }

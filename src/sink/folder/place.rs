@@ -55,12 +55,11 @@ impl Place {
 
     /// The place of a file of the folder.
     pub(super) fn entry(&self, name: &str) -> Result<FileAt, SinkError> {
-        let in_folder = |error| SinkError::File { path: name.into(), error: Box::new(error) };
         match self {
             Place::New { dir, .. } => {
                 Ok(FileAt { dir: Arc::clone(dir), name: name.into(), old_mode: None })
             }
-            Place::Existing(folder) => folder.entry(name).map_err(in_folder),
+            Place::Existing(folder) => folder.entry(name),
         }
     }
 
