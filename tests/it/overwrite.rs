@@ -12,6 +12,7 @@ fn directory() -> tempfile::TempDir {
     let path = |name: &str| dir.path().join(name);
     write_npy(&path("a.npy"), &F32, &[3, 4], &floats(0..12));
     write_npy(&path("i.npy"), &I64, &[3, 1], &integers(&[2, 0, 1]));
+    write_npy(&path("f.npy"), &I64, &[3], &integers(&[2, 0, 1]));
     write_npy(&path("v.npy"), &F32, &[3, 4], &floats(20..32));
     let header = r#"{"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}"#;
     write_safetensors(&path("s.safetensors"), header, &[1, 2, 3, 4]);
@@ -73,6 +74,13 @@ fn a_slice_does_not_overwrite_its_input() {
 #[test]
 fn no_other_command_overwrites_an_input() {
     for output in ["1<>", ">>"] {
+        for command in ["concat", "stack", "stack -n"] {
+            refused(&format!("tslice {command} v.npy a.npy {output} a.npy"), "a.npy");
+        }
+        for list in ["[@f.npy]", "[@f.npy, @f.npy]", "[:, @f.npy]"] {
+            refused(&format!("tslice a.npy '{list}' {output} f.npy"), "f.npy");
+            refused(&format!("tslice a.npy '{list}' -n {output} f.npy"), "f.npy");
+        }
         for name in ["a.npy", "i.npy"] {
             refused(&format!("tslice gather a.npy --indices i.npy {output} {name}"), name);
             let dry = format!("tslice gather a.npy --indices i.npy --dry-run {output} {name}");

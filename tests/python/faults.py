@@ -608,7 +608,8 @@ def switch(scene, calls, folder):
         return
     seen = [n for n, (name, path, _) in enumerate(calls, 1) if name == "newfstatat" and path == scene.output.encode()]
     path, victim = os.path.join(folder, scene.output), os.path.join(folder, "spool", "victim")
-    for number in range(seen[0] + 1, len(calls) + 1):
+    # the name is looked at for its kind first, and then for good
+    for number in range(seen[-1] + 1, len(calls) + 1):
         def act(call):
             with open(victim, "w") as file:
                 file.write("victim")

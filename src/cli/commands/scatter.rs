@@ -61,7 +61,10 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let target = target.begin()?;
     let source = spooled.as_deref().unwrap_or(source.as_ref());
     let transfer = Transfer { source, pieces: &pieces, conversion, at: 0 };
-    target.run(transfer, &scatter.sink(target.patch(), &positions), &args.values)?;
+    let written = target.run(transfer, &scatter.sink(target.patch(), &positions), &args.values);
+    // they were read again: indices that were cut short are the reason for whatever else went wrong
+    indices.verify().map_err(|error| unread_indices(args, error))?;
+    written?;
     target.finish()
 }
 
