@@ -14,6 +14,8 @@
 //! assert_eq!(view.axes().iter().map(|axis| axis.stride).collect::<Vec<_>>(), [20, -8]);
 //! ```
 
+use std::ops::Range;
+
 use crate::index::resolve::{AxisSelection, Selection};
 use crate::permutation::Permutation;
 use crate::runs::{Axis, Runs, coalesce};
@@ -217,6 +219,17 @@ impl View {
             }
         }
         Some(self)
+    }
+
+    /// The views that together are a range of its bytes, one after the other.
+    pub fn split(&self, range: Range<u64>) -> Vec<View> {
+        let mut views = Vec::new();
+        let mut push = |runs| -> Result<(), std::convert::Infallible> {
+            views.push(View { runs });
+            Ok(())
+        };
+        let Ok(()) = self.runs.split(range, &mut push);
+        views
     }
 
     /// One item, at `offset`, in place of every item of this view.

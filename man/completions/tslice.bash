@@ -59,7 +59,7 @@ _tslice() {
 
     case "${cmd}" in
         tslice)
-            opts="-T -t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --transpose --cast --casting --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --exclude --keep-rest --rename --help --version slice gather assign scatter concat stack split view diff info explain completions"
+            opts="-T -t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --transpose --cast --casting --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --exclude --keep-rest --rename --help --version slice gather assign scatter concat stack split view diff info explain completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -154,6 +154,10 @@ _tslice() {
                     return 0
                     ;;
                 --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --part)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -289,7 +293,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__concat)
-            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --tensor --io --dtype --shape --offset --input-order --cast --casting --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --help"
+            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --tensor --io --dtype --shape --offset --input-order --cast --casting --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --keep-rest --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -360,6 +364,10 @@ _tslice() {
                     return 0
                     ;;
                 --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --part)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -519,7 +527,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__gather)
-            opts="-T -t -o -f -j -n -q -h --indices --axis --batch-dims --negative --out-of-range --transpose --cast --casting --tensor --indices-tensor --io --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --help"
+            opts="-T -t -o -f -j -n -q -h --indices --axis --batch-dims --negative --out-of-range --transpose --cast --casting --tensor --indices-tensor --io --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -586,6 +594,10 @@ _tslice() {
                     return 0
                     ;;
                 --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --part)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -697,7 +709,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__slice)
-            opts="-T -t -o -f -j -n -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --transpose --cast --casting --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --exclude --keep-rest --rename --help"
+            opts="-T -t -o -f -j -n -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --transpose --cast --casting --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --exclude --keep-rest --rename --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -795,6 +807,10 @@ _tslice() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --part)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --threads)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -819,7 +835,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__split)
-            opts="-t -f -j -n -q -o -h --parts --sizes --at --every --axis --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --tensor --io --dtype --shape --offset --input-order --cast --casting --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --output --help"
+            opts="-t -f -j -n -q -o -h --parts --sizes --at --every --axis --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --tensor --io --dtype --shape --offset --input-order --cast --casting --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --keep-rest --output --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -925,6 +941,10 @@ _tslice() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --part)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --threads)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -949,7 +969,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__stack)
-            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --tensor --io --dtype --shape --offset --input-order --cast --casting --output --to --force --fsync --deflate --order --name --threads --dry-run --quiet --keep-rest --help"
+            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --tensor --io --dtype --shape --offset --input-order --cast --casting --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --keep-rest --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1020,6 +1040,10 @@ _tslice() {
                     return 0
                     ;;
                 --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --part)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

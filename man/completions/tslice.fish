@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tslice_global_optspecs
-    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims outer transpose= T cast= casting= t/tensor= io= dtype= shape= offset= input-order= o/output= to= f/force fsync deflate order= name= j/threads= n/dry-run q/quiet exclude= keep-rest rename= h/help V/version
+    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims outer transpose= T cast= casting= t/tensor= io= dtype= shape= offset= input-order= o/output= to= f/force fsync deflate order= name= part= j/threads= n/dry-run q/quiet exclude= keep-rest rename= h/help V/version
 end
 
 function __fish_tslice_needs_command
@@ -57,6 +57,7 @@ json\t'Text, nested lists'"
 complete -c tslice -n "__fish_tslice_needs_command" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_needs_command" -l name -d 'The name of the tensor in the output (.safetensors)' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l part -d 'Write one of N parts of the output, so that several machines can share the work: I/N, from 0 on; auto takes it from the scheduler. plan/N prints all parts, status which are missing, discard removes them' -r
 complete -c tslice -n "__fish_tslice_needs_command" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l exclude -d 'Leave out the tensors of this name or glob; without -t all others are chosen; may be given again' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l rename -d 'Give a tensor another name in the output; a * in OLD stands for any text, which the * in NEW carries over: \'model.layers.*=blk.*\'; may be given again' -r
@@ -116,6 +117,7 @@ json\t'Text, nested lists'"
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l name -d 'The name of the tensor in the output (.safetensors)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l part -d 'Write one of N parts of the output, so that several machines can share the work: I/N, from 0 on; auto takes it from the scheduler. plan/N prints all parts, status which are missing, discard removes them' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l exclude -d 'Leave out the tensors of this name or glob; without -t all others are chosen; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l rename -d 'Give a tensor another name in the output; a * in OLD stands for any text, which the * in NEW carries over: \'model.layers.*=blk.*\'; may be given again' -r
@@ -157,6 +159,7 @@ json\t'Text, nested lists'"
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l name -d 'The name of the tensor in the output (.safetensors)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l part -d 'Write one of N parts of the output, so that several machines can share the work: I/N, from 0 on; auto takes it from the scheduler. plan/N prints all parts, status which are missing, discard removes them' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l negative -d 'Negative indices count from the end, as in np.take; without it they are out of range'
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s T -d 'Reverse the axes of the result, as NumPy\'s a.T does'
@@ -245,6 +248,7 @@ json\t'Text, nested lists'"
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l name -d 'The name of the tensor in the output (.safetensors)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l part -d 'Write one of N parts of the output, so that several machines can share the work: I/N, from 0 on; auto takes it from the scheduler. plan/N prints all parts, status which are missing, discard removes them' -r
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -s 0 -l null -d 'The names of --files-from end with NUL bytes, as find -print0 writes them'
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l keepdims -d 'Keep the axes that integers of --index select, with length 1'
@@ -282,6 +286,7 @@ json\t'Text, nested lists'"
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l name -d 'The name of the tensor in the output (.safetensors)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l part -d 'Write one of N parts of the output, so that several machines can share the work: I/N, from 0 on; auto takes it from the scheduler. plan/N prints all parts, status which are missing, discard removes them' -r
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -s 0 -l null -d 'The names of --files-from end with NUL bytes, as find -print0 writes them'
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l keepdims -d 'Keep the axes that integers of --index select, with length 1'
@@ -328,6 +333,7 @@ json\t'Text, nested lists'"
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l order -d 'The order of the output\'s elements (.npy, raw)' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l name -d 'The name of the tensor in the output (.safetensors)' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l part -d 'Write one of N parts of the output, so that several machines can share the work: I/N, from 0 on; auto takes it from the scheduler. plan/N prints all parts, status which are missing, discard removes them' -r
 complete -c tslice -n "__fish_tslice_using_subcommand split" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand split" -s o -l output -d 'The files to write: {} stands for the number of the part, from 0 on, {:04} for four digits' -r -F
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l keepdims -d 'Keep the axes that integers index, with length 1'

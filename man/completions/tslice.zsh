@@ -50,6 +50,7 @@ json\:"Text, nested lists"))' \
 '--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
+'--part=[Write one of N parts of the output, so that several machines can share the work\: I/N, from 0 on; auto takes it from the scheduler. plan/N prints all parts, status which are missing, discard removes them]:I/N:_default' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '*--exclude=[Leave out the tensors of this name or glob; without -t all others are chosen; may be given again]:NAME:_default' \
@@ -118,6 +119,7 @@ json\:"Text, nested lists"))' \
 '--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
+'--part=[Write one of N parts of the output, so that several machines can share the work\: I/N, from 0 on; auto takes it from the scheduler. plan/N prints all parts, status which are missing, discard removes them]:I/N:_default' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '*--exclude=[Leave out the tensors of this name or glob; without -t all others are chosen; may be given again]:NAME:_default' \
@@ -172,6 +174,7 @@ json\:"Text, nested lists"))' \
 '--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
+'--part=[Write one of N parts of the output, so that several machines can share the work\: I/N, from 0 on; auto takes it from the scheduler. plan/N prints all parts, status which are missing, discard removes them]:I/N:_default' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--negative[Negative indices count from the end, as in np.take; without it they are out of range]' \
@@ -297,6 +300,7 @@ json\:"Text, nested lists"))' \
 '--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
+'--part=[Write one of N parts of the output, so that several machines can share the work\: I/N, from 0 on; auto takes it from the scheduler. plan/N prints all parts, status which are missing, discard removes them]:I/N:_default' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '-0[The names of --files-from end with NUL bytes, as find -print0 writes them]' \
@@ -347,6 +351,7 @@ json\:"Text, nested lists"))' \
 '--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
+'--part=[Write one of N parts of the output, so that several machines can share the work\: I/N, from 0 on; auto takes it from the scheduler. plan/N prints all parts, status which are missing, discard removes them]:I/N:_default' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '-0[The names of --files-from end with NUL bytes, as find -print0 writes them]' \
@@ -405,6 +410,7 @@ json\:"Text, nested lists"))' \
 '--order=[The order of the output'\''s elements (.npy, raw)]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
 '--name=[The name of the tensor in the output (.safetensors)]:NAME:_default' \
+'--part=[Write one of N parts of the output, so that several machines can share the work\: I/N, from 0 on; auto takes it from the scheduler. plan/N prints all parts, status which are missing, discard removes them]:I/N:_default' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '-o+[The files to write\: {} stands for the number of the part, from 0 on, {\:04} for four digits]:PATTERN:_files' \

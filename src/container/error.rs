@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::fault::{
-    EditFault, IntegersFault, JoinFault, LayoutFault, ListFault, RawFault, ReadFault, SelectFault,
-    ShardsFault, SplitFault,
+    EditFault, IntegersFault, JoinFault, LayoutFault, ListFault, PartFault, RawFault, ReadFault,
+    SelectFault, ShardsFault, SplitFault,
 };
 use crate::cast::CastError;
 use crate::execute::ExecuteError;
@@ -161,6 +161,9 @@ pub enum Cause {
     /// The file cannot be changed.
     #[error(transparent)]
     Edit(#[from] EditFault),
+    /// The output cannot be written in parts.
+    #[error(transparent)]
+    Part(#[from] PartFault),
     /// The slice cannot be read into memory.
     #[error(transparent)]
     Read(#[from] ReadFault),

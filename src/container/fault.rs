@@ -322,6 +322,26 @@ pub enum EditFault {
     },
 }
 
+/// Why an output cannot be written in parts.
+#[derive(Debug, thiserror::Error)]
+pub enum PartFault {
+    /// The places of elements in the output depend on other elements.
+    #[error("cannot be written in parts: elements have no fixed place in an output of format {0}")]
+    NotFixed(&'static str),
+    /// The places of compressed elements depend on those before them.
+    #[error("cannot be written in parts: compressed elements have no fixed place")]
+    Compressed,
+    /// A pipe or a device, which other processes cannot read again.
+    #[error("is no regular file, and parts are read by several processes")]
+    NotAFile,
+    /// The output would replace what the other parts read.
+    #[error("is the output too, which the other parts would read when it is in place")]
+    InputIsOutput,
+    /// The file changed between the beginning and the end of the part.
+    #[error("changed while a part of the output was made from it")]
+    Changed,
+}
+
 /// Why a slice cannot be read into memory.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadFault {

@@ -246,6 +246,20 @@ impl Input {
         }
     }
 
+    /// The files whose headers were read; `None` for standard input.
+    pub(super) fn files(&self) -> Option<Vec<PathBuf>> {
+        let path = self.location.path()?;
+        let mut files = vec![path.to_owned()];
+        if let Some(checkpoint) = &self.checkpoint {
+            let mut parts: Vec<usize> =
+                self.contents.tensors.iter().map(|tensor| tensor.part).collect();
+            parts.dedup();
+            let shards = parts.into_iter().filter_map(|part| checkpoint.index.files.get(part));
+            files.extend(shards.map(|file| path.with_file_name(file)));
+        }
+        Some(files)
+    }
+
     fn failed(&self, fault: SelectFault) -> ContainerError {
         ContainerError::file(&self.location, fault)
     }

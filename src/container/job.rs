@@ -8,7 +8,9 @@ use super::input::{Bytes, DeflatedMember, Input, Location, failed_source, failed
 use super::output::{Output, Prepared};
 use super::overwrite;
 use super::take::{Gathered, Region, Take};
-use crate::execute::{self, BadPosition, ExecuteError, FillError, Pieces, Progress, Transfer};
+use crate::execute::{
+    self, BadPosition, Clipped, ExecuteError, FillError, Pieces, Progress, Transfer,
+};
 use crate::plan::{Plan, Tiling};
 use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::source::{Forward, Source};
@@ -79,7 +81,18 @@ impl<'a> Job<'a> {
         threads: usize,
         progress: &'a Progress,
     ) -> Result<Job<'a>, ContainerError> {
-        let job = Job { name: None, sink, threads, progress };
+        Job::elements(None, sink, takes, threads, progress)
+    }
+
+    /// The same, to a sink whose errors name a file.
+    pub(super) fn elements(
+        name: Option<FileName>,
+        sink: Box<dyn Sink + 'a>,
+        takes: &[Take],
+        threads: usize,
+        progress: &'a Progress,
+    ) -> Result<Job<'a>, ContainerError> {
+        let job = Job { name, sink, threads, progress };
         job.check(takes)?;
         Ok(job)
     }
@@ -237,7 +250,11 @@ impl<'a> Job<'a> {
                     FillError::Position(bad) => self.first_bad(take, bad),
                     error => take.region.failed_fill(error),
                 })?;
-                (Box::new(gather), None)
+                let pieces: Box<dyn Pieces + 't> = match gathered.gather.window() {
+                    None => Box::new(gather),
+                    Some(range) => Box::new(Clipped::new(gather, range)),
+                };
+                (pieces, None)
             }
         })
     }

@@ -25,6 +25,7 @@ mod open;
 mod options;
 mod output;
 mod overwrite;
+mod part;
 mod pattern;
 mod raw;
 mod region_reader;
@@ -40,8 +41,8 @@ pub use cast::Casts;
 pub use element::Element;
 pub use error::{Cause, ContainerError, FileName};
 pub use fault::{
-    EditFault, FormatOption, Given, IntegersFault, JoinFault, LayoutFault, ListFault, RawFault,
-    ReadFault, SelectFault, ShardsFault, SplitFault,
+    EditFault, FormatOption, Given, IntegersFault, JoinFault, LayoutFault, ListFault, PartFault,
+    RawFault, ReadFault, SelectFault, ShardsFault, SplitFault,
 };
 pub use file::{Slice, Tensor, TensorFile, open as open_file};
 pub use indices::{IndexTensor, gather};
@@ -52,6 +53,7 @@ pub use lists::{IndexRules, ListError, Lists};
 pub use open::{OpenOptions, open};
 pub use options::{WriteOptions, available_threads};
 pub use output::{Item, Output, Prepared};
+pub use part::Parts;
 pub use raw::RawLayout;
 pub use region_reader::RegionReader;
 pub use select::{Select, Selected, select};

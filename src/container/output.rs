@@ -185,7 +185,7 @@ impl Output {
         created.map_err(|error| self.failed(error))
     }
 
-    fn sink_options(&self) -> sink::SinkOptions {
+    pub(super) fn sink_options(&self) -> sink::SinkOptions {
         sink::SinkOptions { force: self.options.force, fsync: self.options.fsync, len: None }
     }
 

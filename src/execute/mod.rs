@@ -18,6 +18,7 @@ use crate::runs::Runs;
 use crate::source::Source;
 
 mod assign;
+mod clip;
 mod convert;
 mod error;
 mod fill;
@@ -30,6 +31,7 @@ pub mod unpack;
 
 pub(crate) use assign::write_runs;
 pub use assign::{Assignment, StridedSink};
+pub use clip::Clipped;
 pub use convert::Conversion;
 pub use error::{BadPosition, ExecuteError, FillError};
 pub(crate) use fill::read_runs;

@@ -97,6 +97,8 @@ pub struct Gather {
     bytes: u64,
     partition: RowPartition,
     hold: u64,
+    /// The bytes of the output that are wanted, where not all are.
+    window: Option<Range<u64>>,
 }
 
 /// How the output is divided into pieces.
@@ -205,6 +207,7 @@ impl Gather {
             slab,
             bytes,
             hold: options.hold,
+            window: None,
         };
         if bytes == 0 || size == 0 {
             // what is gathered from nothing is nothing, or an error, or the zeros of `Drop`: no tuple
@@ -227,9 +230,26 @@ impl Gather {
         &self.shape
     }
 
-    /// Bytes of the output.
+    /// Bytes of the output, or of its [window](Gather::within).
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.window.as_ref().map_or(self.bytes, |window| window.end - window.start)
+    }
+
+    /// Only these bytes of the output.
+    #[must_use]
+    pub fn within(self, window: Range<u64>) -> Gather {
+        Gather { window: Some(window), ..self }
+    }
+
+    /// The bytes of the output that are wanted, where not all are.
+    pub fn window(&self) -> Option<Range<u64>> {
+        self.window.clone()
+    }
+
+    /// A text that is the same for equal gathers only.
+    pub fn identity(&self) -> String {
+        let Gather { shape, params, rows, slab, .. } = self;
+        format!("{:?}", (shape, params, rows, slab))
     }
 }
 

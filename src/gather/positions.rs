@@ -6,6 +6,7 @@
 //!
 //! [`OutOfRange`] says what happens to a number that is no position of its axis.
 
+use std::fmt;
 use std::ops::Range;
 
 use super::error::GatherError;
@@ -50,7 +51,7 @@ pub struct Indices<'a> {
 }
 
 /// The tuples of an index tensor, and what they mean.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Positions {
     integers: Integers,
     ravel: Ravel,
@@ -70,6 +71,14 @@ pub struct Positions {
     /// The same, coalesced.
     coalesced: Runs,
     context: ErrorContext,
+}
+
+/// All that tells positions apart, the same in every process: not the function.
+impl fmt::Debug for Positions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Positions { integers, indexed, out_of_range, negative, numbering, numbers, .. } = self;
+        (integers, indexed, out_of_range, negative, numbering, numbers).fmt(f)
+    }
 }
 
 /// What the numbers index, for error messages.

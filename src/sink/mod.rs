@@ -22,6 +22,7 @@ mod create;
 mod file;
 mod folder;
 mod in_place;
+mod parts;
 mod resolve;
 mod scratch;
 mod several;
@@ -35,6 +36,10 @@ pub use create::{check, create, create_copy, overwritten_file};
 pub use file::FileSink;
 pub use folder::FolderSink;
 pub use in_place::InPlaceFile;
+pub use parts::{
+    Begun, Difference, Fingerprint, FixedFrame, InputId, JobRecord, Part, PartSink, PartsError,
+    PartsStatus, discard, status,
+};
 pub use scratch::ScratchSink;
 pub use several::SeveralSinks;
 pub use stream::StreamSink;
@@ -198,6 +203,9 @@ pub enum SinkError {
     /// Writing failed.
     #[error("{0}")]
     Io(io::Error),
+    /// A part of the output could not be written.
+    #[error(transparent)]
+    Parts(#[from] PartsError),
 }
 
 impl SinkError {

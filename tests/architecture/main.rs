@@ -93,8 +93,11 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("rustix", &["os/", "source/", "sink/"]),
     // there is a module of that name, so that the package is spelled with colons
     ("::safetensors", &["format/safetensors/"]),
-    ("serde", &["format/safetensors/mod.rs", "format/shards/mod.rs"]),
-    ("serde_json", &["format/safetensors/", "format/shards/", "text.rs", "cli/commands/"]),
+    ("serde", &["format/safetensors/mod.rs", "format/shards/mod.rs", "sink/parts/"]),
+    (
+        "serde_json",
+        &["format/safetensors/", "format/shards/", "sink/parts/", "text.rs", "cli/commands/"],
+    ),
     ("signal_hook", &["sink/", "cli/mod.rs"]),
     ("strsim", &["cli/report/nearest.rs"]),
     ("tempfile", &["source/spool.rs", "sink/scratch.rs", "sink/spooled.rs"]),

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tslice::container::layout::{self, FORMATS, OutputFormat};
 
 use super::input::OrderArg;
+use super::part::{self, PartArg};
 
 /// Where and how the output is written.
 #[derive(Args, Clone, Debug)]
@@ -33,6 +34,11 @@ pub(crate) struct OutputArgs {
     /// The name of the tensor in the output (.safetensors)
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Write one of N parts of the output, so that several machines can share the work: I/N, from 0
+    /// on; auto takes it from the scheduler. plan/N prints all parts, status which are missing,
+    /// discard removes them
+    #[arg(long, value_parser = part::part, value_name = "I/N")]
+    pub(crate) part: Option<PartArg>,
     /// How many threads work; as many as the machine has cores when left out
     #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<u16>,

@@ -10,12 +10,13 @@ use tslice::shape::Order;
 
 use super::indices::Indices;
 use super::transpose::Transpose;
-use super::{cast, input, output};
+use super::{cast, input, output, part};
 use crate::cli::args::{GatherArgs, Outside};
 use crate::cli::report::{Failure, print};
 
 /// Write the slabs at the positions that the indices name to the output.
 pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
+    let Some(share) = part::share(&args.to)? else { return Ok(()) };
     let path = args.params.as_deref().unwrap_or(Path::new("-"));
     if path == Path::new("-") && args.indices == path {
         return Err(Failure::usage("PARAMS and --indices cannot both be standard input"));
@@ -59,11 +60,12 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     });
     let takes: Vec<Take> = takes.collect();
     if args.to.dry_run {
-        let described = output::describe(&output, &prepared, (&params, &takes), advised);
+        let described = output::describe(&output, &prepared, (&params, &takes), &share, advised);
         return print(&described?);
     }
     params.spool()?;
-    output::write(&output, &prepared, (&mut params, &takes), args.to.quiet, advised)
+    let share = (&share, args.to.quiet);
+    output::write(&output, &prepared, (&mut params, &takes), share, advised)
 }
 
 /// What the arguments ask for.

@@ -12,6 +12,7 @@ use tslice::index::resolve::resolve;
 
 use super::cast;
 use super::index::Index;
+use super::part::{self, Share};
 use super::{input, output};
 use crate::cli::args::JoinArgs;
 use crate::cli::report::{Failure, print, watch};
@@ -27,6 +28,11 @@ pub(super) fn stack(args: &JoinArgs) -> Result<(), Failure> {
 }
 
 fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
+    match part::share(&args.to)? {
+        Some(Share::Whole) => {}
+        Some(_) => return Err(Failure::usage("--part has no effect on a join")),
+        None => return Ok(()),
+    }
     let index = Index::of_text(args.index.as_deref(), args.keepdims)?;
     let output = output::open(&args.to)?;
     let locations = locations(args)?;

@@ -4,12 +4,13 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use tslice::container::{
-    self, ContainerError, FileName, Input, Output, Prepared, Take, WriteOptions,
+    self, ContainerError, FileName, Input, Output, Parts, Prepared, Take, WriteOptions,
 };
 use tslice::execute::Progress;
 use tslice::shape::AsTuple;
-use tslice::sink::Destination;
+use tslice::sink::{Destination, Part};
 
+use super::part::{self, Share};
 use crate::cli::args::{OrderArg, OutputArgs};
 use crate::cli::report::{Failure, human_bytes, watch};
 
@@ -50,9 +51,14 @@ pub(super) fn describe(
     output: &Output,
     prepared: &Prepared,
     (input, takes): (&Input, &[Take]),
+    share: &Share,
     advised: impl Fn(ContainerError) -> Failure,
 ) -> Result<String, Failure> {
-    container::check(output, prepared, input, takes).map_err(advised)?;
+    container::check(output, prepared, input, takes).map_err(&advised)?;
+    if let Share::Part(one) = *share {
+        let parts = Parts::new(output, prepared, takes, one.count).map_err(&advised)?;
+        return Ok(part::describe(&parts, one));
+    }
     Ok(planned(output, prepared))
 }
 
@@ -81,15 +87,23 @@ pub(super) fn write(
     output: &Output,
     prepared: &Prepared,
     (input, takes): (&mut Input, &[Take]),
-    quiet: bool,
+    (share, quiet): (&Share, bool),
     advised: impl Fn(ContainerError) -> Failure,
 ) -> Result<(), Failure> {
     refuse_binary_terminal(output)?;
     let progress = Progress::default();
-    watch(&progress, prepared.bytes, quiet, || {
-        container::write(output, prepared, input, takes, &progress)
-    })
-    .map_err(advised)
+    let parts = |count| Parts::new(output, prepared, takes, count).map_err(&advised);
+    match *share {
+        Share::Whole => watch(&progress, prepared.bytes, quiet, || {
+            container::write(output, prepared, input, takes, &progress)
+        }),
+        Share::Part(Part { index, count }) => {
+            let parts = parts(count)?;
+            watch(&progress, parts.bytes(index), quiet, || parts.write(index, input, &progress))
+        }
+        Share::Plan(count) => return part::plan(&parts(count)?, count),
+    }
+    .map_err(&advised)
 }
 
 /// Refuse to write what is no text to a terminal.

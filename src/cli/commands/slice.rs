@@ -10,12 +10,13 @@ use tslice::shape::Order;
 use super::index::Index;
 use super::input::unreadable;
 use super::transpose::Transpose;
-use super::{cast, input, output};
+use super::{cast, input, output, part};
 use crate::cli::args::SliceArgs;
 use crate::cli::report::{Failure, print};
 
 /// Write the selected elements to the output.
 pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
+    let Some(share) = part::share(&args.to)? else { return Ok(()) };
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let index = index.open(args.from.io, ("INPUT", &args.input))?;
     let transpose = Transpose::parse(&args.transpose)?;
@@ -52,11 +53,12 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let takes: Vec<Take> = takes.collect();
     if args.to.dry_run {
         let failed = |error| change.index.failure(error);
-        let described = output::describe(&output, &prepared, (&input, &takes), failed);
+        let described = output::describe(&output, &prepared, (&input, &takes), &share, failed);
         return print(&described?);
     }
     let failed = |error| change.index.failure(error);
-    output::write(&output, &prepared, (&mut input, &takes), args.to.quiet, failed)
+    let share = (&share, args.to.quiet);
+    output::write(&output, &prepared, (&mut input, &takes), share, failed)
 }
 
 /// What is done to every tensor that is chosen.

@@ -16,6 +16,9 @@ use crate::cli::report::{Failure, print, watch};
 
 /// Cut a tensor, or several, into files that appear together.
 pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
+    if args.to.part.is_some() {
+        return Err(Failure::usage("--part has no effect on a split"));
+    }
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let cuts = cuts(args)?;
     let names = names(args.to.output.as_deref())?;

@@ -9,7 +9,7 @@ use tslice::container::{
     SelectFault,
 };
 use tslice::format::shortened;
-use tslice::sink::SinkError;
+use tslice::sink::{PartsError, SinkError};
 use tslice::source::{OpenError, is_too_many_open_files};
 
 use super::failure::{Failure, plain};
@@ -60,6 +60,9 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
         Cause::Edit(EditFault::Sharded) => failed().hint("name the shard that holds the tensor"),
         Cause::Sink(SinkError::BrokenPipe) => Failure { quiet: true, ..failed() },
         Cause::Sink(SinkError::AlreadyExists) => failed().hint("--force replaces it"),
+        Cause::Sink(SinkError::Parts(PartsError::OtherJob(_))) => {
+            failed().hint("--part discard removes them")
+        }
         Cause::Sink(SinkError::FolderNotEmpty) => {
             failed().hint("--force replaces the files of the same names")
         }

@@ -110,6 +110,12 @@ pub trait Frame: Send + Sync {
         options: sink::SinkOptions,
     ) -> Result<Box<dyn Sink>, SinkError>;
 
+    /// What several processes need that write a part of the elements each; `None` where the places
+    /// of elements depend on the others.
+    fn fixed(&self) -> Option<sink::FixedFrame<'_>> {
+        None
+    }
+
     /// Write what stands before the first elements.
     ///
     /// # Errors
@@ -134,6 +140,10 @@ impl Frame for Headed {
         options: sink::SinkOptions,
     ) -> Result<Box<dyn Sink>, SinkError> {
         sink::create(target, sink::SinkOptions { len: self.size(), ..options })
+    }
+
+    fn fixed(&self) -> Option<sink::FixedFrame<'_>> {
+        Some(sink::FixedFrame::Header(&self.header))
     }
 
     fn write_headers(&self, sink: &dyn Sink) -> Result<(), SinkError> {

@@ -54,6 +54,10 @@ impl Frame for Stored {
         Ok(Box::new(ZipSink::new(inner, self.0.clone())?))
     }
 
+    fn fixed(&self) -> Option<sink::FixedFrame<'_>> {
+        Some(sink::FixedFrame::Zip(&self.0))
+    }
+
     fn write_headers(&self, _sink: &dyn Sink) -> Result<(), SinkError> {
         Ok(())
     }

@@ -4,10 +4,12 @@
 //! members at their final positions; [`DeflatedZipSink`] takes the same positions, in order, and
 //! writes the members deflated.
 
+mod crcs;
 mod deflated;
 mod headers;
 mod stored;
 
+pub(super) use crcs::MemberCrcs;
 pub use deflated::DeflatedZipSink;
 pub use stored::ZipSink;
 

@@ -6,17 +6,14 @@
 //!   here           here   write_at    here           here   write_at   commit
 //! ```
 //!
-//! Only the CRC-32s are not known beforehand. A member's CRC is combined from those of its pieces,
-//! in any order: it is the exclusive or of the pieces' CRCs, each shifted by the number of bytes that
-//! follow the piece. If the inner sink is sequential, the CRC follows the member's data (a data
-//! descriptor). Data begin at multiples of 64 bytes, so that a mapped array is aligned. There are no
-//! timestamps: equal input gives equal bytes.
+//! Only the CRC-32s are not known beforehand: they are added up from those of the pieces (`crcs`). If
+//! the inner sink is sequential, the CRC follows the member's data (a data descriptor). Data begin at
+//! multiples of 64 bytes, so that a mapped array is aligned. There are no timestamps: equal input
+//! gives equal bytes.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crc32fast::Hasher;
-
+use super::crcs::MemberCrcs;
 use super::headers::{LOCAL, MemberHeader, Method, directory};
 use super::{PlacedMember, ZipLayout};
 use crate::sink::{Sink, SinkError, WriteOrder};
@@ -25,8 +22,7 @@ use crate::sink::{Sink, SinkError, WriteOrder};
 pub struct ZipSink {
     inner: Box<dyn Sink>,
     layout: ZipLayout,
-    /// The CRC-32 of each member, over the bytes written so far.
-    crcs: Vec<AtomicU32>,
+    crcs: MemberCrcs,
     /// How many members are begun: everything before their data is written.
     begun: Mutex<usize>,
     sealed: bool,
@@ -41,12 +37,14 @@ impl ZipSink {
         if inner.order() == WriteOrder::Ascending && !layout.forward {
             return Err(SinkError::OutOfOrder { expected: 0, offset: layout.len });
         }
-        let crc = |placed: &PlacedMember| {
-            let head = crc32fast::hash(&placed.member.head);
-            AtomicU32::new(shifted(head, placed.member.data_len))
-        };
-        let crcs = layout.members.iter().map(crc).collect();
+        let crcs = MemberCrcs::new(&layout);
+        crcs.add_heads(&layout);
         Ok(ZipSink { inner, layout, crcs, begun: Mutex::new(0), sealed: false })
+    }
+
+    /// Take data as written whose CRCs are these: each the number of a member and its sum.
+    pub(in crate::sink) fn count_written(&self, sums: &[(usize, u32)]) {
+        sums.iter().for_each(|&(member, crc)| self.crcs.add(member, crc));
     }
 
     /// The header fields of a member; the CRC is final once all its bytes are written.
@@ -56,7 +54,7 @@ impl ZipSink {
             name: &member.name,
             method: Method::Stored,
             forward: self.layout.forward,
-            crc: self.crc(number),
+            crc: self.crcs.get(number),
             size: member.len(),
             stored: member.len(),
             start: *start,
@@ -74,10 +72,6 @@ impl ZipSink {
         let mut bytes = record.local(padding as u16);
         bytes.extend(&member.head);
         bytes
-    }
-
-    fn crc(&self, number: usize) -> u32 {
-        self.crcs[number].load(Ordering::Acquire)
     }
 
     /// Write the headers before the data of member `number`, and the descriptors of the members
@@ -108,18 +102,9 @@ impl Sink for ZipSink {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let after = self.layout.members.partition_point(|placed| placed.data <= offset);
-        let Some(number) = after.checked_sub(1).filter(|_| !bytes.is_empty()) else {
+        let Some(number) = self.crcs.add_bytes(&self.layout, offset, bytes)? else {
             return Ok(());
         };
-        let PlacedMember { member, data, .. } = &self.layout.members[number];
-        let end = offset + bytes.len() as u64;
-        let follow = (data + member.data_len).checked_sub(end).ok_or(SinkError::OutOfBounds {
-            offset,
-            count: bytes.len() as u64,
-            len: data + member.data_len,
-        })?;
-        self.crcs[number].fetch_xor(shifted(crc32fast::hash(bytes), follow), Ordering::AcqRel);
         if self.order() == WriteOrder::Ascending {
             let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
             self.advance(&mut begun, number)?;
@@ -143,28 +128,5 @@ impl Sink for ZipSink {
     fn commit(mut self: Box<Self>) -> Result<(), SinkError> {
         self.seal()?;
         self.inner.commit()
-    }
-}
-
-/// What a piece with this CRC-32 contributes to the CRC-32 of the whole, if `follow` bytes come
-/// after it.
-fn shifted(crc: u32, follow: u64) -> u32 {
-    let mut hasher = Hasher::new_with_initial_len(crc, 0);
-    hasher.combine(&Hasher::new_with_initial_len(0, follow));
-    hasher.finalize()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_crc_of_a_whole_comes_from_its_pieces_in_any_order() {
-        let whole: Vec<u8> = (0..1000u32).map(|i| (i * i % 251) as u8).collect();
-        let mut crc = 0;
-        for range in [300..700, 0..1, 999..1000, 700..999, 1..300] {
-            crc ^= shifted(crc32fast::hash(&whole[range.clone()]), (1000 - range.end) as u64);
-        }
-        assert_eq!(crc, crc32fast::hash(&whole));
     }
 }

@@ -1,0 +1,119 @@
+//! A range of the output of pieces: what one part of a job writes.
+
+use std::ops::Range;
+
+use super::{FillError, Pieces};
+use crate::runs::Runs;
+use crate::source::Source;
+
+/// The bytes `range` of the output of other pieces, which must be ranges in the order of the output.
+/// Those at both ends are filled in full, and cut.
+pub struct Clipped<P> {
+    pieces: P,
+    range: Range<u64>,
+    /// The first of the other's pieces, and how many.
+    first: u64,
+    count: u64,
+}
+
+impl<P: Pieces> Clipped<P> {
+    /// Keep a range of the output, in bytes.
+    pub fn new(pieces: P, range: Range<u64>) -> Clipped<P> {
+        let range = range.start..range.end.min(pieces.bytes());
+        if range.is_empty() {
+            return Clipped { pieces, range: 0..0, first: 0, count: 0 };
+        }
+        // the number of pieces that begin before or at a byte
+        let begun = |at: u64| {
+            let (mut low, mut high) = (0, pieces.count());
+            while low < high {
+                let middle = low + (high - low) / 2;
+                if pieces.output(middle).offset as u64 <= at {
+                    low = middle + 1
+                } else {
+                    high = middle
+                }
+            }
+            low
+        };
+        let first = begun(range.start).saturating_sub(1);
+        let count = begun(range.end - 1) - first;
+        Clipped { pieces, range, first, count }
+    }
+
+    /// What is kept of a piece.
+    fn kept(&self, piece: &Runs) -> Range<u64> {
+        let (start, bytes) = (piece.offset as u64, piece.bytes());
+        start.max(self.range.start)..(start + bytes).min(self.range.end)
+    }
+}
+
+impl<P: Pieces> Pieces for Clipped<P> {
+    fn bytes(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn output(&self, number: u64) -> Runs {
+        let kept = self.kept(&self.pieces.output(self.first + number));
+        Runs::contiguous(kept.start - self.range.start, kept.end - kept.start)
+    }
+
+    fn fill(
+        &self,
+        number: u64,
+        source: &dyn Source,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), FillError> {
+        let number = self.first + number;
+        let piece = self.pieces.output(number);
+        if piece.bytes() == out.len() as u64 {
+            return self.pieces.fill(number, source, scratch, out);
+        }
+        let mut whole = vec![0; piece.bytes() as usize];
+        self.pieces.fill(number, source, scratch, &mut whole)?;
+        let skipped = self.kept(&piece).start - piece.offset as u64;
+        out.copy_from_slice(&whole[skipped as usize..][..out.len()]);
+        Ok(())
+    }
+
+    fn sparse_range(&self) -> Option<Range<u64>> {
+        self.pieces.sparse_range()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+    use crate::runs::Axis;
+    use crate::source::MemorySource;
+
+    #[test]
+    fn every_range_holds_the_bytes_of_the_whole() {
+        let runs = Runs { offset: 3, axes: vec![Axis { len: 9, stride: 5 }], run: 2 };
+        let source = MemorySource((0..60).collect());
+        let bytes = |pieces: &dyn Pieces| {
+            let mut all = vec![0; pieces.bytes() as usize];
+            for number in 0..pieces.count() {
+                let rows = pieces.output(number);
+                let out = &mut all[rows.offset as usize..][..rows.bytes() as usize];
+                pieces.fill(number, &source, &mut Vec::new(), out).unwrap();
+            }
+            all
+        };
+        for piece_bytes in [1, 4, 7, 100] {
+            let plan = || Plan::of_runs(&runs, 1, piece_bytes);
+            let whole = bytes(&plan());
+            for (start, end) in (0..=18).flat_map(|start| (start..=18).map(move |end| (start, end)))
+            {
+                let clipped = Clipped::new(plan(), start..end);
+                assert_eq!(bytes(&clipped), &whole[start as usize..end as usize]);
+            }
+        }
+    }
+}

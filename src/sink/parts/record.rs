@@ -1,0 +1,147 @@
+//! What the files of a job say: which job it is, and what is complete.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::Difference;
+use super::fingerprint::Fingerprint;
+
+/// The version of the protocol.
+pub(super) const PROTOCOL: u32 = 1;
+
+/// One part of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its number, from 0 on.
+    pub index: u64,
+    /// How many parts there are.
+    pub count: u64,
+}
+
+/// A version of an input file, as all machines see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputId {
+    /// Its name, without the folder, which may have another path elsewhere.
+    pub name: String,
+    /// Its length in bytes.
+    pub size: u64,
+    /// When it was last changed: seconds since 1970, and nanoseconds.
+    pub mtime: (i64, i64),
+}
+
+/// What the parts are parts of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobRecord {
+    protocol: u32,
+    /// The version of the program.
+    version: String,
+    /// How many parts there are.
+    pub(super) parts: u64,
+    /// The length of the output in bytes.
+    pub(super) len: u64,
+    inputs: Vec<InputId>,
+    /// A number for all else that decides the bytes of the output.
+    work: String,
+}
+
+impl JobRecord {
+    /// A job of `parts` parts for an output of `len` bytes. `work` stands for all else that decides
+    /// which bytes the output has.
+    pub fn new(parts: u64, len: u64, inputs: Vec<InputId>, work: String) -> JobRecord {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        JobRecord { protocol: PROTOCOL, version, parts, len, inputs, work }
+    }
+
+    /// A number for the whole job.
+    pub(super) fn id(&self) -> Fingerprint {
+        let mut id = Fingerprint::default();
+        id.add(format!("{self:?}").as_bytes());
+        id
+    }
+
+    /// In what another job differs from this one.
+    pub(super) fn difference(&self, theirs: &JobRecord) -> Option<Difference> {
+        let version = |job: &JobRecord| match job.protocol {
+            PROTOCOL => job.version.clone(),
+            protocol => format!("{} (protocol {protocol})", job.version),
+        };
+        let names = |job: &JobRecord| -> Vec<String> {
+            job.inputs.iter().map(|input| input.name.clone()).collect()
+        };
+        let changed = self.inputs.iter().zip(&theirs.inputs).find(|(ours, theirs)| ours != theirs);
+        if self == theirs {
+            None
+        } else if (self.protocol, &self.version) != (theirs.protocol, &theirs.version) {
+            Some(Difference::Version { theirs: version(theirs), ours: version(self) })
+        } else if names(self) != names(theirs) {
+            Some(Difference::Inputs)
+        } else if let Some((input, _)) = changed {
+            Some(Difference::Input(input.name.clone()))
+        } else if self.parts != theirs.parts {
+            Some(Difference::Parts { theirs: theirs.parts, ours: self.parts })
+        } else {
+            Some(Difference::Work)
+        }
+    }
+}
+
+/// What is complete: one part, or all parts below a join.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct DoneRecord {
+    /// The first of these parts.
+    pub(super) first: u64,
+    /// Bytes of elements that they wrote.
+    pub(super) written: u64,
+    /// Of an archive: numbers of members, and what these parts contribute to the CRC-32 of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) crcs: Vec<(usize, u32)>,
+}
+
+impl DoneRecord {
+    /// The record of the parts of both; `None` for sums that no parts have.
+    pub(super) fn add(&self, other: &DoneRecord) -> Option<DoneRecord> {
+        let mut crcs = std::collections::BTreeMap::new();
+        for (member, crc) in self.crcs.iter().chain(&other.crcs) {
+            *crcs.entry(*member).or_insert(0) ^= crc;
+        }
+        Some(DoneRecord {
+            first: self.first.min(other.first),
+            written: self.written.checked_add(other.written)?,
+            crcs: crcs.into_iter().collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_says_in_what_another_differs() {
+        let input = |size| InputId { name: "a.npy".into(), size, mtime: (7, 8) };
+        let job =
+            |parts, size, work: &str| JobRecord::new(parts, 9, vec![input(size)], work.into());
+        let ours = job(4, 5, "w");
+        assert_eq!(ours.difference(&ours.clone()), None);
+        assert_eq!(
+            ours.difference(&job(8, 5, "w")).unwrap().to_string(),
+            "it is cut into 8 parts there, and into 4 here"
+        );
+        assert_eq!(ours.difference(&job(4, 6, "w")), Some(Difference::Input("a.npy".into())));
+        assert_eq!(ours.difference(&job(4, 5, "v")), Some(Difference::Work));
+        assert_eq!(
+            ours.difference(&JobRecord::new(4, 9, vec![], "w".into())),
+            Some(Difference::Inputs)
+        );
+        let later = JobRecord { protocol: 2, ..ours.clone() };
+        assert!(matches!(ours.difference(&later), Some(Difference::Version { .. })));
+    }
+
+    #[test]
+    fn records_add_up_in_any_order() {
+        let record = |first, written, crcs: &[_]| DoneRecord { first, written, crcs: crcs.into() };
+        let (a, b) = (record(2, 5, &[(0, 6), (3, 1)]), record(3, 7, &[(0, 5)]));
+        assert_eq!(a.add(&b), Some(record(2, 12, &[(0, 3), (3, 1)])));
+        assert_eq!(a.add(&b), b.add(&a));
+        assert_eq!(a.add(&record(0, u64::MAX, &[])), None);
+    }
+}
