@@ -81,7 +81,7 @@ def loaded(path):
 
 def job(rng):
     """Files are written; the arguments without -o, the output's name, and the bytes of its tensors."""
-    kind = rng.choice(["slice", "slice", "slice", "gather", "checkpoint", "archive", "safetensors"])
+    kind = rng.choice(["slice", "slice", "slice", "cast", "mask", "gather", "checkpoint", "archive", "safetensors"])
     if kind in ("checkpoint", "archive"):
         tensors = {name: np.ascontiguousarray(array(rng)) for name in rng.sample("abcdefgh", rng.randrange(1, 6))}
         if kind == "archive":
@@ -98,7 +98,16 @@ def job(rng):
         a = array(rng)
     np.save("in.npy", a)
     order = rng.choice("CCF")
-    if kind == "gather":
+    if kind == "mask":
+        mask = np.array([rng.random() < 0.4 for _ in range(a.size)]).reshape(a.shape)
+        np.save("m.npy", mask)
+        args, result, order = ["in.npy", "[@m.npy]"], a[mask], "C"
+    elif kind == "cast":
+        to = rng.choice(["f8", "i8", "f4"])
+        a = np.frombuffer(rng.randbytes(a.size), "u1").reshape(a.shape).astype(rng.choice(["u1", ">i2"]))
+        np.save("in.npy", a)
+        args, result = ["in.npy", "--cast", to], a.astype(to)
+    elif kind == "gather":
         axis = rng.randrange(a.ndim)
         np.save("i.npy", np.array([rng.randrange(a.shape[axis]) for _ in range(rng.randrange(1, 500))], rng.choice(["i4", "i8"])))
         result = np.take(a, np.load("i.npy"), axis)
