@@ -66,7 +66,7 @@ impl Folder {
     /// Step 1. Another process that was faster is success too.
     pub(super) fn create(entry: &FileAt, job: &JobRecord) -> Result<(), SinkError> {
         let failed = failed("the folder of its parts cannot be created");
-        let files = vec![JOB.to_owned(), DATA.to_owned()];
+        let files = vec![JOB.into(), DATA.into()];
         let make = |name: &str| mkdirat(&entry.dir, name, Mode::from_raw_mode(0o777));
         let temp_name = TempName::create_folder(&entry.dir, files, make)
             .map_err(SinkError::os("the folder of its parts cannot be created"))?;
