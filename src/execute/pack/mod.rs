@@ -18,7 +18,7 @@
 //! assert_eq!(&out, b"fdb");
 //! ```
 
-use crate::runs::{Axis, dense_bytes, starts};
+use crate::runs::Axis;
 
 mod plain;
 mod shuffle;
@@ -27,6 +27,7 @@ mod transpose;
 use plain::each_row;
 pub use plain::pack_plainly;
 use shuffle::{Register, Shuffle};
+use transpose::Transpose;
 
 /// Copy the runs of `run` bytes that lie along `axes` (outermost first), the first at position
 /// `first` of `input`, to `out`, which they fill exactly.
@@ -48,8 +49,8 @@ fn pack_with(
         let (outer, row_bytes) = (&axes[..shuffle.axis()], shuffle.row_bytes());
         return each_row(outer, row_bytes, first, out, |at, rest| shuffle.row(input, at, rest));
     }
-    if let Some(along) = transposed_axis(axes, run) {
-        return transpose(axes, along, run, input, first, out);
+    if let Some(transpose) = Transpose::choose(axes, run) {
+        return transpose.pack(input, first, out);
     }
     let (inner, outer) = match axes.split_last() {
         Some((inner, outer)) => (*inner, outer),
@@ -70,43 +71,6 @@ fn pack_with(
             }
         }),
     }
-}
-
-/// The axis whose items of `run` bytes are neighbours in the input, where that is not the axis
-/// whose items are neighbours in the output, and items are small enough to transpose.
-fn transposed_axis(axes: &[Axis], run: u64) -> Option<usize> {
-    let (across, outer) = axes.split_last()?;
-    let far = across.stride.unsigned_abs() > 16 && across.len > 1;
-    let neighbours = |axis: &Axis| axis.stride.unsigned_abs() == run;
-    (far && matches!(run, 1 | 2 | 4 | 8 | 16)).then(|| outer.iter().position(neighbours))?
-}
-
-/// Copy matrix by matrix, each of the last axis across and the axis `along`.
-fn transpose(axes: &[Axis], along: usize, run: u64, input: &[u8], first: usize, out: &mut [u8]) {
-    let bytes_from = |axis: usize| dense_bytes(&axes[axis..], run);
-    let matrix = transpose::Matrix {
-        along: axes[along],
-        along_out: bytes_from(along + 1) as usize,
-        across: axes[axes.len() - 1],
-    };
-    // the axes before, and those between the two: matrices share no byte, but lie interleaved
-    let row_bytes = bytes_from(axes.len() - 1) as usize;
-    let whole = bytes_from(along) as usize;
-    let between = &axes[along + 1..axes.len() - 1];
-    each_row(&axes[..along], whole, first, out, |at, rest| {
-        let mut done = 0;
-        for at in starts(between, at) {
-            let out = &mut rest[done..whole];
-            match run {
-                1 => matrix.transpose::<1>(input, at, out),
-                2 => matrix.transpose::<2>(input, at, out),
-                4 => matrix.transpose::<4>(input, at, out),
-                8 => matrix.transpose::<8>(input, at, out),
-                _ => matrix.transpose::<16>(input, at, out),
-            }
-            done += row_bytes;
-        }
-    });
 }
 
 /// A row of items whose size the compiler knows: moves instead of calls.

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::runs::byte_bounds;
+use crate::runs::{byte_bounds, dense_bytes};
 
 /// Every choice of register: none, which every machine has, and each that this one has.
 fn registers() -> Vec<Option<Register>> {
@@ -104,23 +104,29 @@ proptest! {
         }
     }
 
-    /// Squares of each item size and what they leave over, with axes before and between.
+    /// Squares of each item size and what they leave over, with axes before and between, and
+    /// stretches of two axes.
     #[test]
     fn matrices_of_each_item_size_are_transposed(
-        power in 0u32..5, (along, across) in (1u64..70, 2u64..70),
-        (before, between) in (1u64..3, 1u64..3), backwards in any::<bool>(),
+        run in prop::sample::select(vec![1u64, 2, 3, 4, 6, 8, 12, 16, 24, 32]),
+        (along, across) in (1u64..70, 2u64..90), (step, channels) in (1i64..4, 1u64..4),
+        (before, between) in (1u64..3, 1u64..3), backwards in any::<(bool, bool, bool)>(),
+        last in any::<bool>(),
     ) {
-        let run = 1u64 << power;
-        let row = (along * run + 17) as i64;
+        let signed = |stride: i64, backwards| if backwards { -stride } else { stride };
+        let pixel = run as i64 * channels as i64 * step;
+        let row = pixel * along as i64 + 17;
         let plane = row * across as i64;
-        let item = if backwards { -(run as i64) } else { run as i64 };
-        let axes = [
-            axis(before, plane * between as i64), axis(along, item), axis(between, plane),
-            axis(across, row),
+        let mut axes = vec![
+            axis(before, plane * between as i64), axis(along, signed(pixel, backwards.0)),
+            axis(between, plane),
+            axis(across, signed(row, backwards.1)),
         ];
-        prop_assert_eq!(transposed_axis(&axes, run), Some(1));
-        let [plain, fast] =
-            packed(&axes, run, |input, first, out| transpose(&axes, 1, run, input, first, out));
+        let channels = axis(channels, signed(run as i64, backwards.2));
+        axes.insert(if last { 2 } else { 0 }, channels);
+        prop_assume!(along > 1 || channels.len > 1);
+        let transpose = Transpose::choose(&axes, run).expect("a stretch");
+        let [plain, fast] = packed(&axes, run, |input, first, out| transpose.pack(input, first, out));
         prop_assert_eq!(plain, fast);
     }
 
@@ -132,7 +138,7 @@ proptest! {
     ) {
         let stride = run as i64 + gap;
         let axes = [axis(2, 3 * stride), axis(len, if backwards { -stride } else { stride })];
-        prop_assert_eq!(transposed_axis(&axes, run), None);
+        prop_assume!(Transpose::choose(&axes, run).is_none());
         let [plain, fast] =
             packed(&axes, run, |input, first, out| pack_with(None, &axes, run, input, first, out));
         prop_assert_eq!(plain, fast);
