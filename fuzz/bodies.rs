@@ -22,7 +22,9 @@ use tslice::permutation::Permutation;
 use tslice::plan::Plan;
 use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::{Sink, SinkError, WriteOrder};
-use tslice::source::{DeflatedRange, FileRange, InflatedSource, Reader, Source, SourceError};
+use tslice::source::{
+    Advice, DeflatedRange, FileRange, InflatedSource, Reader, Source, SourceError,
+};
 use tslice::view::{Layout, View};
 
 /// A target's body.
@@ -585,6 +587,12 @@ impl Source for Bytes {
     fn places(&self, _range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
         Ok(Vec::new())
     }
+
+    fn is_cached(&self, _at: u64) -> bool {
+        true
+    }
+
+    fn advise(&self, _range: Range<u64>, _advice: Advice) {}
 
     fn verify(&self) -> Result<(), SourceError> {
         Ok(())

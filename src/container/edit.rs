@@ -37,7 +37,7 @@ pub struct EditOptions {
     pub force: bool,
     /// Wait until the disk has it all.
     pub fsync: bool,
-    /// How many threads work.
+    /// How many threads work; 0 for as many as there are cores.
     pub threads: usize,
 }
 

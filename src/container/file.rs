@@ -10,7 +10,7 @@ use super::indices::IndexTensor;
 use super::input::{Input, Location};
 use super::job::Job;
 use super::open::{OpenOptions, open as open_input};
-use super::options::{WriteOptions, available_threads};
+use super::options::WriteOptions;
 use super::output::{Item, Output};
 use super::take::{Region, Take};
 use crate::cast::{Cast, Casting};
@@ -288,7 +288,7 @@ impl Slice {
         let conversion = self.cast.map_or(Conversion::None, Conversion::Cast);
         let takes = [self.take(Order::C, conversion, 0)?];
         let progress = Progress::default();
-        let job = Job::into_sink(Box::new(sink), &takes, available_threads(), &progress)?;
+        let job = Job::into_sink(Box::new(sink), &takes, 0, &progress)?;
         self.copy(&job, &takes)?;
         job.commit()?;
         let mut received = received.lock().unwrap_or_else(PoisonError::into_inner);

@@ -51,7 +51,7 @@ pub use job::{check, write};
 pub use join::{Along, JoinOptions, Joined};
 pub use lists::{IndexRules, ListError, Lists};
 pub use open::{OpenOptions, open};
-pub use options::{WriteOptions, available_threads};
+pub use options::WriteOptions;
 pub use output::{Item, Output, Prepared};
 pub use part::Parts;
 pub use raw::RawLayout;

@@ -25,7 +25,7 @@ pub struct WriteOptions {
     pub order: Order,
     /// The name of the tensor, where the format has names.
     pub name: Option<String>,
-    /// How many threads work.
+    /// How many threads work; 0 for as many as there are cores.
     pub threads: usize,
 }
 
@@ -39,7 +39,7 @@ impl Default for WriteOptions {
             deflate: false,
             order: Order::C,
             name: None,
-            threads: available_threads(),
+            threads: 0,
         }
     }
 }
@@ -81,14 +81,9 @@ impl WriteOptions {
         WriteOptions { name: Some(name.into()), ..self }
     }
 
-    /// How many threads work, at least one.
+    /// How many threads work; 0 for as many as there are cores.
     #[must_use]
     pub fn threads(self, threads: usize) -> WriteOptions {
-        WriteOptions { threads: threads.max(1), ..self }
+        WriteOptions { threads, ..self }
     }
-}
-
-/// As many threads as there are cores.
-pub fn available_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }

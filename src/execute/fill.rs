@@ -49,7 +49,7 @@ impl Pieces for Plan {
 }
 
 /// The most ranges to prefetch one by one.
-const RANGES: u64 = 1 << 14;
+const RANGES: u64 = 1 << 17;
 
 /// In how many places to look whether what is to be prefetched is in memory already.
 const SAMPLES: u64 = 16;

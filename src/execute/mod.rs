@@ -36,7 +36,7 @@ pub use convert::Conversion;
 pub use error::{BadPosition, ExecuteError, FillError};
 pub(crate) use fill::read_runs;
 pub use forward::{WINDOW_BYTES, run_forward};
-pub use parallel::run;
+pub use parallel::{run, thread_count};
 pub use progress::Progress;
 pub use relayout::{in_order, spool};
 

@@ -16,7 +16,15 @@ use crate::source::Advice;
 /// Jobs below this are done by the calling thread: starting a pool takes longer.
 const POOL_BYTES: u64 = 2 << 20;
 
-/// Run every transfer of a job, with at most `threads` workers.
+/// How many threads work where so many are asked for: 0 stands for as many as there are cores.
+pub fn thread_count(threads: usize) -> usize {
+    match threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        _ => threads,
+    }
+}
+
+/// Run every transfer of a job, with at most `threads` workers ([0](thread_count): one a core).
 ///
 /// Where a sink takes bytes in order, transfers must stand in the order of their places in the
 /// output, without a gap.
@@ -36,13 +44,17 @@ pub fn run(
     }
     let job = Job::new(transfers, sink, progress);
     let work: u64 = transfers.iter().map(|transfer| transfer.pieces.work()).sum();
-    let workers = threads.min(usize::try_from(job.pieces).unwrap_or(usize::MAX));
-    if workers <= 1 || work < POOL_BYTES {
+    let pieces = usize::try_from(job.pieces).unwrap_or(usize::MAX);
+    let small = pieces <= 1 || work < POOL_BYTES;
+    let workers = if small { 1 } else { thread_count(threads).min(pieces) };
+    if workers <= 1 {
         job.work();
     } else {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
-        let pool =
-            pool.map_err(|error| ExecuteError::Threads { threads, message: error.to_string() })?;
+        let pool = pool.map_err(|error| ExecuteError::Threads {
+            threads: workers,
+            message: error.to_string(),
+        })?;
         pool.broadcast(|_| job.work());
     }
     let outcome = job.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);

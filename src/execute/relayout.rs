@@ -5,7 +5,7 @@
 //! use up what they read, and where memory does not hold those, a copy of the selected bytes in
 //! the order of the output, in an unnamed file in `TMPDIR`. The input is read about once in any case.
 
-use super::{Conversion, ExecuteError, FillError, Progress, Transfer, run};
+use super::{Conversion, ExecuteError, FillError, Progress, Transfer, run, thread_count};
 use crate::plan::{PIECE_BYTES, Plan, Tiling};
 use crate::runs::Runs;
 use crate::sink::{ScratchSink, SinkError};
@@ -32,7 +32,7 @@ pub fn in_order(
         return Ok((Plan::of_runs(runs, unit, PIECE_BYTES), None));
     }
     let (least, most) = LONG_PIECES;
-    let longest = (BUFFERS_BYTES / threads.max(1) as u64).clamp(least, most);
+    let longest = (BUFFERS_BYTES / thread_count(threads) as u64).clamp(least, most);
     if let Some(plan) = Plan::reading_once(runs, unit, longest) {
         return Ok((plan, None));
     }

@@ -24,9 +24,10 @@ impl Plan {
         match &self.partition {
             Partition::Empty => None,
             Partition::Ranges(_) => {
-                let bytes = self.span(number).run.max(1);
+                let bytes = self.stretches(number).bytes().max(1);
                 let later = number.saturating_add((AHEAD_BYTES / bytes).max(1));
-                (later < self.pieces()).then(|| self.span(later)).filter(|it| it.run <= RANGE_BYTES)
+                let later = (later < self.pieces()).then(|| self.stretches(later));
+                later.filter(|it| it.run <= RANGE_BYTES)
             }
             Partition::Boxes(boxes) => {
                 let (panel, _) = boxes.panel(&self.input, number)?;
@@ -40,9 +41,12 @@ impl Plan {
         match &self.partition {
             Partition::Empty => None,
             Partition::Ranges(_) => {
-                let first = self.span(0);
+                let first = self.stretches(0);
+                if !first.axes.is_empty() {
+                    return Some(first);
+                }
                 let last = (AHEAD_BYTES / first.run.max(1)).min(self.pieces() - 1);
-                let (first, later) = (first.byte_bounds(), self.span(last).byte_bounds());
+                let (first, later) = (first.byte_bounds(), self.stretches(last).byte_bounds());
                 let whole = range(first.start.min(later.start)..first.end.max(later.end));
                 (whole.run <= 2 * AHEAD_BYTES).then_some(whole)
             }
@@ -50,9 +54,9 @@ impl Plan {
         }
     }
 
-    /// The byte bounds of a piece, as one run.
-    fn span(&self, number: u64) -> Runs {
-        range(self.piece(number).input.byte_bounds())
+    /// What a piece needs.
+    fn stretches(&self, number: u64) -> Runs {
+        stretches(self.piece(number).input)
     }
 
     /// What a panel needs that begins with that piece.
@@ -61,18 +65,24 @@ impl Plan {
         if number >= self.pieces() {
             return None;
         }
-        let (_, Runs { mut offset, mut axes, .. }) = boxes.panel(&self.input, number)?;
-        for axis in &mut axes {
-            offset += axis.stride.min(0) * (axis.len as i64 - 1);
-            axis.stride = axis.stride.abs();
-        }
-        axes.sort_by_key(|axis| std::cmp::Reverse(axis.stride));
-        let (mut axes, mut run) = coalesce(&axes, self.input.run);
-        while let Some(near) = axes.pop_if(|axis| axis.stride as u64 <= run + NEAR_BYTES) {
-            run = span_bytes(&[near], run);
-        }
-        Some(Runs { offset, axes, run })
+        let (_, panel) = boxes.panel(&self.input, number)?;
+        Some(stretches(panel))
     }
+}
+
+/// The bytes of runs in ascending ranges, those near each other in one.
+fn stretches(runs: Runs) -> Runs {
+    let Runs { mut offset, mut axes, run } = runs;
+    for axis in &mut axes {
+        offset += axis.stride.min(0) * (axis.len as i64 - 1);
+        axis.stride = axis.stride.abs();
+    }
+    axes.sort_by_key(|axis| std::cmp::Reverse(axis.stride));
+    let (mut axes, mut run) = coalesce(&axes, run);
+    while let Some(near) = axes.pop_if(|axis| axis.stride as u64 <= run + NEAR_BYTES) {
+        run = span_bytes(&[near], run);
+    }
+    Runs { offset, axes, run }
 }
 
 fn range(bytes: std::ops::Range<i64>) -> Runs {

@@ -51,6 +51,20 @@ impl ConcatSource {
     }
 }
 
+impl ConcatSource {
+    /// The files that hold a range, and the range relative to each.
+    fn parts(&self, range: Range<u64>) -> impl Iterator<Item = (&NamedSource, Range<u64>)> {
+        let first =
+            self.files.partition_point(|file| file.start + file.source.len() <= range.start);
+        let files = self.files[first..].iter().take_while(move |file| file.start < range.end);
+        files.filter_map(move |file| {
+            let start = range.start.max(file.start);
+            let end = range.end.min(file.start + file.source.len());
+            (start < end).then(|| (file, start - file.start..end - file.start))
+        })
+    }
+}
+
 impl NamedSource {
     fn name_error(&self, error: SourceError) -> SourceError {
         SourceError::File { name: self.name.clone(), error: Box::new(error) }
@@ -90,19 +104,18 @@ impl Source for ConcatSource {
 
     fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
         let mut places = Vec::new();
-        for file in &self.files {
-            let start = range.start.max(file.start);
-            let end = range.end.min(file.start + file.source.len());
-            if start < end {
-                let inner = start - file.start..end - file.start;
-                places.extend(file.source.places(inner).map_err(|error| file.name_error(error))?);
-            }
+        for (file, inner) in self.parts(range) {
+            places.extend(file.source.places(inner).map_err(|error| file.name_error(error))?);
         }
         Ok(places)
     }
 
+    fn is_cached(&self, at: u64) -> bool {
+        self.parts(at..at.saturating_add(1)).all(|(file, inner)| file.source.is_cached(inner.start))
+    }
+
     fn advise(&self, range: Range<u64>, advice: Advice) {
-        if let Some((file, inner)) = self.find(&range) {
+        for (file, inner) in self.parts(range) {
             file.source.advise(inner, advice);
         }
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crc32fast::Hasher;
 use flate2::bufread::DeflateDecoder;
 
-use super::{FileRange, Forward, Reader, Source, SourceError, checked_len, spool};
+use super::{Advice, FileRange, Forward, Reader, Source, SourceError, checked_len, spool};
 
 /// A deflated range of a source, with what the archive declares of it.
 pub struct DeflatedRange {
@@ -167,5 +167,15 @@ impl Source for Arc<InflatedSource> {
 
     fn verify(&self) -> Result<(), SourceError> {
         self.spooled.get().map_or(Ok(()), |spooled| spooled.verify())
+    }
+
+    fn is_cached(&self, at: u64) -> bool {
+        self.spooled.get().is_none_or(|spooled| spooled.is_cached(at))
+    }
+
+    fn advise(&self, range: Range<u64>, advice: Advice) {
+        if let Some(spooled) = self.spooled.get() {
+            spooled.advise(range, advice);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{FileRange, Source, SourceError, checked_len};
+use super::{Advice, FileRange, Source, SourceError, checked_len};
 
 /// A source that lends bytes it owns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,4 +34,10 @@ impl Source for MemorySource {
     fn verify(&self) -> Result<(), SourceError> {
         Ok(())
     }
+
+    fn is_cached(&self, _at: u64) -> bool {
+        true
+    }
+
+    fn advise(&self, _range: Range<u64>, _advice: Advice) {}
 }

@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 use memmap2::{Mmap, MmapOptions};
 
 use super::pread::is_cached;
-use super::{Advice, FileRange, Source, SourceError, checked_len};
+use super::{Advice, FileRange, Source, SourceError, checked_len, steps};
 use crate::os::sigbus::Watch;
 
 /// A mapped file, or its tail from some byte on.
@@ -97,14 +97,21 @@ impl Source for MmapSource {
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) {
-        let Ok(count) = checked_len(&range, self.len) else { return };
-        let advice = match advice {
-            Advice::Sequential => memmap2::Advice::Sequential,
-            Advice::Random => memmap2::Advice::Random,
-            Advice::WillNeed => memmap2::Advice::WillNeed,
-            Advice::Populate => memmap2::Advice::PopulateRead,
+        if checked_len(&range, self.len).is_err() {
+            return;
+        }
+        let advise = |advice, range: Range<u64>| {
+            let count = (range.end - range.start) as usize;
+            // Errors are ignored: pages are then read when they are touched.
+            let _ = self.map.advise_range(advice, (self.base + range.start) as usize, count);
         };
-        // Errors are ignored: pages are then read when they are touched.
-        let _ = self.map.advise_range(advice, (self.base + range.start) as usize, count);
+        match advice {
+            Advice::Sequential => advise(memmap2::Advice::Sequential, range),
+            Advice::Random => advise(memmap2::Advice::Random, range),
+            Advice::WillNeed => {
+                steps(range).for_each(|step| advise(memmap2::Advice::WillNeed, step));
+            }
+            Advice::Populate => advise(memmap2::Advice::PopulateRead, range),
+        }
     }
 }

@@ -86,15 +86,10 @@ pub trait Source: Send + Sync {
     fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError>;
 
     /// Whether byte `at` is in memory; true if that is unknown.
-    fn is_cached(&self, at: u64) -> bool {
-        let _ = at;
-        true
-    }
+    fn is_cached(&self, at: u64) -> bool;
 
     /// Tell how `range` is going to be used. A hint, which cannot fail.
-    fn advise(&self, range: Range<u64>, advice: Advice) {
-        let _ = (range, advice);
-    }
+    fn advise(&self, range: Range<u64>, advice: Advice);
 }
 
 impl Source for Arc<dyn Source> {
@@ -237,6 +232,14 @@ impl From<SourceError> for io::Error {
             other => io::Error::other(other),
         }
     }
+}
+
+/// A range in the steps in which [`Advice::WillNeed`] is given: kernels begin to read no more at a
+/// call than they commonly read ahead.
+fn steps(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    const STEP: usize = 128 << 10;
+    let end = range.end;
+    range.step_by(STEP).map(move |start| start..end.min(start.saturating_add(STEP as u64)))
 }
 
 /// The length of `range` in bytes, where it lies inside `0..len`.

@@ -5,13 +5,14 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, IoSliceMut};
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{Advice as Fadvise, fadvise};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use super::{Advice, FileRange, Source, SourceError, checked_len};
+use super::{Advice, FileRange, Source, SourceError, checked_len, steps};
 
 /// The longest window in bytes that is worth reading for a part of it.
 const WINDOW: u64 = 1 << 20;
@@ -75,17 +76,20 @@ impl Source for PreadSource {
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) {
-        let advice = match advice {
-            Advice::Sequential => Fadvise::Sequential,
-            Advice::Random => Fadvise::Random,
-            Advice::WillNeed => Fadvise::WillNeed,
-            Advice::Populate => return,
+        let range = range.start..range.end.min(self.len);
+        let advise = |advice, range: Range<u64>| {
+            let start = self.base.checked_add(range.start);
+            // A length of 0 would mean "to the end of the file".
+            let count = range.end.checked_sub(range.start).and_then(NonZeroU64::new);
+            if let (Some(start), Some(count)) = (start, count) {
+                let _ = fadvise(&self.file, start, Some(count), advice);
+            }
         };
-        let Some(count) = range.end.checked_sub(range.start) else { return };
-        let Some(start) = self.base.checked_add(range.start) else { return };
-        // A length of 0 would mean "to the end of the file".
-        if let Some(count) = std::num::NonZeroU64::new(count) {
-            let _ = fadvise(&self.file, start, Some(count), advice);
+        match advice {
+            Advice::Sequential => advise(Fadvise::Sequential, range),
+            Advice::Random => advise(Fadvise::Random, range),
+            Advice::WillNeed => steps(range).for_each(|step| advise(Fadvise::WillNeed, step)),
+            Advice::Populate => {}
         }
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use tslice::sink::{Sink, SinkError, WriteOrder};
-use tslice::source::{FileRange, Source, SourceError};
+use tslice::source::{Advice, FileRange, Source, SourceError};
 
 /// An input in memory, lent whole or read in windows.
 pub(crate) struct Bytes {
@@ -38,6 +38,12 @@ impl Source for Bytes {
     fn places(&self, _range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
         Ok(Vec::new())
     }
+
+    fn is_cached(&self, _at: u64) -> bool {
+        true
+    }
+
+    fn advise(&self, _range: Range<u64>, _advice: Advice) {}
 
     fn verify(&self) -> Result<(), SourceError> {
         Ok(())

@@ -384,6 +384,12 @@ impl Source for Noting {
         Ok(Vec::new())
     }
 
+    fn is_cached(&self, _at: u64) -> bool {
+        true
+    }
+
+    fn advise(&self, _range: Range<u64>, _advice: Advice) {}
+
     fn verify(&self) -> Result<(), SourceError> {
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tslice::container::{Cause, ContainerError, IndexRules, ListFault, Lists, available_threads};
+use tslice::container::{Cause, ContainerError, IndexRules, ListFault, Lists};
 use tslice::execute::{BadPosition, ExecuteError, FillError};
 use tslice::index::resolve::{ResolveError, Selection};
 use tslice::index::strided_slice::{self, StridedSlice};
@@ -59,7 +59,7 @@ impl Index {
             let message = format!("standard input cannot be both {what} and @-");
             return Err(self.point(Failure::usage(message), item, None));
         }
-        let lists = Lists::open(&self.spanned.expr, io.into(), available_threads());
+        let lists = Lists::open(&self.spanned.expr, io.into(), 0);
         let lists = lists.map_err(|fault| {
             let failure = match fault.error.cause.as_ref() {
                 Cause::List(ListFault::SecondStdin) => Failure::usage(&fault.error),

@@ -40,9 +40,9 @@ pub(super) fn options(args: &OutputArgs) -> WriteOptions {
     options
 }
 
-/// How many threads are to work.
+/// How many threads are to work; 0 for as many as there are cores.
 pub(super) fn threads(asked: Option<u16>) -> usize {
-    asked.map_or_else(container::available_threads, usize::from)
+    asked.map_or(0, usize::from)
 }
 
 /// Make all the checks that writing would fail at, and say what would be written. `advised` words

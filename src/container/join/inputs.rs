@@ -15,7 +15,7 @@ use crate::container::open::{OpenOptions, open};
 use crate::container::output::{Item, Output, Prepared};
 use crate::container::select::{Select, select};
 use crate::dtype::DType;
-use crate::execute::Conversion;
+use crate::execute::{Conversion, thread_count};
 use crate::format::Tensor;
 use crate::index::resolve::Selection;
 use crate::shape::{Order, normalize_axis};
@@ -150,7 +150,7 @@ impl<'a> Joined<'a> {
         let count = self.locations.len();
         for start in (1..count).step_by(CHUNK) {
             let chunk = CHUNK.min(count - start);
-            let seen = parallel::each(chunk, self.options.threads, |at| {
+            let seen = parallel::each(chunk, thread_count(self.options.threads), |at| {
                 let number = start + at;
                 let io = if keep { self.options.open.io } else { IoMode::Read };
                 let input = self.open_one(number, io)?;

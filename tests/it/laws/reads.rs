@@ -19,7 +19,7 @@ use tslice::plan::{Plan, Tiling};
 use tslice::runs::Runs;
 use tslice::shape::Order;
 use tslice::sink::{Sink, SinkError, WriteOrder};
-use tslice::source::{FileRange, Source, SourceError};
+use tslice::source::{Advice, FileRange, Source, SourceError};
 use tslice::view::{Layout, View};
 
 /// What a kernel reads at least.
@@ -66,6 +66,12 @@ impl Source for CountingSource {
     fn places(&self, _range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
         Ok(Vec::new())
     }
+
+    fn is_cached(&self, _at: u64) -> bool {
+        true
+    }
+
+    fn advise(&self, _range: Range<u64>, _advice: Advice) {}
 
     fn verify(&self) -> Result<(), SourceError> {
         Ok(())
