@@ -137,7 +137,7 @@ def check_exit_statuses():
     failed_well(tslice("a.npy", "[0]", "-j", "x", "-o", "o.npy"), 2)
     failed_well(tslice("a.npy", "[0]", "--io", "magic", "-o", "o.npy"), 2)
     failed_well(tslice("a.npy", "[0]", "--to", "npx", "-o", "o.npy"), 2)
-    failed_well(tslice("a.npy", "[[0, 1], [1, 0]]", "-o", "o.npy"), 2)
+    failed_well(tslice("a.npy", "[[[0, 1], [1]]]", "-o", "o.npy"), 2)
     assert names() == ["a.npy"], names()
 
 
