@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use crate::index::resolve::{AxisSelection, Selection};
 use crate::permutation::Permutation;
-use crate::runs::{Axis, Runs, coalesce};
+use crate::runs::{Axis, Runs, coalesce, span_bytes};
 use crate::shape::{self, Order};
 
 /// How a tensor's elements lie in a file.
@@ -95,26 +95,42 @@ impl Layout<'_> {
     /// The first element of a selection and its axes, in elements. Axes that integers and lists index
     /// have gone; lists stand at their axes' first positions.
     pub(crate) fn select(&self, selection: &Selection) -> Result<(i64, Vec<Axis>), ViewError> {
-        let strides = self.strides()?;
-        // positions and bounds stay below the element count, so below 2^63
-        let mut first = 0i64;
-        let mut axes = Vec::with_capacity(selection.axes.len());
-        for pick in &selection.axes {
-            match *pick {
-                AxisSelection::Index { axis, at } => first += at as i64 * strides[axis],
-                AxisSelection::Range { axis, start, step, len } => {
-                    if len > 0 {
-                        first += start as i64 * strides[axis];
-                    }
-                    let stride = if len > 1 { step * strides[axis] } else { 0 };
-                    axes.push(Axis { len, stride });
-                }
-                AxisSelection::List { .. } => {}
-                AxisSelection::NewAxis => axes.push(Axis { len: 1, stride: 0 }),
-            }
-        }
-        Ok((first, axes))
+        Ok(select(selection, &self.strides()?))
     }
+}
+
+/// Where a field lies in each item of a tensor, in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldLayout {
+    /// Where it begins in the item.
+    pub offset: u64,
+    /// The size of one element of it.
+    pub bytes: u64,
+    /// The axes of its elements; none for a single one.
+    pub axes: Vec<Axis>,
+}
+
+/// The distance of the first element of a selection from the tensor's first, and its axes, in the
+/// unit of the strides.
+fn select(selection: &Selection, strides: &[i64]) -> (i64, Vec<Axis>) {
+    // positions and bounds stay below the element count, so below 2^63
+    let mut first = 0i64;
+    let mut axes = Vec::with_capacity(selection.axes.len());
+    for pick in &selection.axes {
+        match *pick {
+            AxisSelection::Index { axis, at } => first += at as i64 * strides[axis],
+            AxisSelection::Range { axis, start, step, len } => {
+                if len > 0 {
+                    first += start as i64 * strides[axis];
+                }
+                let stride = if len > 1 { step * strides[axis] } else { 0 };
+                axes.push(Axis { len, stride });
+            }
+            AxisSelection::List { .. } => {}
+            AxisSelection::NewAxis => axes.push(Axis { len: 1, stride: 0 }),
+        }
+    }
+    (first, axes)
 }
 
 impl View {
@@ -141,6 +157,46 @@ impl View {
     ) -> Result<View, ViewError> {
         let (first, axes) = layout.select(selection)?;
         View::of_axes(layout, first, order.permute(&axes))
+    }
+
+    /// The view of a field of whole items, for a selection that was resolved against the shape of
+    /// the layout followed by the axes of the field, its axes in the order `order`.
+    ///
+    /// # Errors
+    /// [`ViewError`].
+    pub fn of_field(
+        layout: &Layout<'_>,
+        field: &FieldLayout,
+        selection: &Selection,
+        order: &Permutation,
+    ) -> Result<View, ViewError> {
+        let item = layout.item_bits / 8;
+        let shape: Vec<u64> =
+            layout.shape.iter().copied().chain(field.axes.iter().map(|axis| axis.len)).collect();
+        let is_empty = shape.contains(&0);
+        // all of the field lies in its item, and all items lie in the tensor
+        let end = if is_empty { 0 } else { field.offset + span_bytes(&field.axes, field.bytes) };
+        let size = shape::byte_count(layout.shape, layout.item_bits);
+        if end > item || size.is_none() {
+            return Err(ViewError::TooLarge);
+        }
+        let mut strides = match is_empty {
+            true => vec![0; layout.shape.len()],
+            false => shape::contiguous_strides(layout.shape, item, layout.order)
+                .ok_or(ViewError::TooLarge)?,
+        };
+        strides.extend(field.axes.iter().map(|axis| if is_empty { 0 } else { axis.stride }));
+        let (mut first, axes) = select(selection, &strides);
+        let mut axes = order.permute(&axes);
+        if axes.iter().any(|axis| axis.len == 0) {
+            first = 0;
+            axes.iter_mut().for_each(|axis| axis.stride = 0);
+        }
+        let offset = layout.offset.checked_add(field.offset);
+        let offset = offset.and_then(|offset| offset.checked_add_signed(first));
+        let offset = offset.and_then(|offset| i64::try_from(offset).ok());
+        let offset = offset.ok_or(ViewError::TooLarge)?;
+        Ok(View { runs: Runs { offset, axes, run: field.bytes } })
     }
 
     /// The view from element number `first` of the layout on, along axes in elements.

@@ -59,7 +59,7 @@ _tslice() {
 
     case "${cmd}" in
         tslice)
-            opts="-T -t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --transpose --cast --casting --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --exclude --keep-rest --rename --help --version slice gather assign scatter concat stack split view diff info explain completions"
+            opts="-T -t -o -f -j -n -q -h -V --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --field --transpose --cast --casting --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --exclude --keep-rest --rename --help --version slice gather assign scatter concat stack split view diff info explain completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -94,6 +94,10 @@ _tslice() {
                     return 0
                     ;;
                 --shrink-axis-mask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --field)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -709,7 +713,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__slice)
-            opts="-T -t -o -f -j -n -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --transpose --cast --casting --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --exclude --keep-rest --rename --help"
+            opts="-T -t -o -f -j -n -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --field --transpose --cast --casting --tensor --io --dtype --shape --offset --input-order --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --exclude --keep-rest --rename --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -744,6 +748,10 @@ _tslice() {
                     return 0
                     ;;
                 --shrink-axis-mask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --field)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

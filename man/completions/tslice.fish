@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_tslice_global_optspecs
-    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims outer transpose= T cast= casting= t/tensor= io= dtype= shape= offset= input-order= o/output= to= f/force fsync deflate order= name= part= j/threads= n/dry-run q/quiet exclude= keep-rest rename= h/help V/version
+    string join \n begin= end= strides= begin-mask= end-mask= ellipsis-mask= new-axis-mask= shrink-axis-mask= keepdims outer field= transpose= T cast= casting= t/tensor= io= dtype= shape= offset= input-order= o/output= to= f/force fsync deflate order= name= part= j/threads= n/dry-run q/quiet exclude= keep-rest rename= h/help V/version
 end
 
 function __fish_tslice_needs_command
@@ -32,6 +32,7 @@ complete -c tslice -n "__fish_tslice_needs_command" -l end-mask -d 'Bit i: ignor
 complete -c tslice -n "__fish_tslice_needs_command" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
+complete -c tslice -n "__fish_tslice_needs_command" -l field -d 'Take this field of a structured dtype before the index is applied: `x`; `pos.x` for a field of a field; `x,y` for several, packed into a structure' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l transpose -d 'Put the axes of the result in this order, as np.transpose does: 0,3,1,2; negative axes count from the end; `--transpose=` reverses them' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l cast -d 'Convert elements to this dtype, as NumPy\'s astype does: bfloat16, float8_e4m3fn, \'>i2\', ...; with FROM only those of that dtype; may be given again' -r
 complete -c tslice -n "__fish_tslice_needs_command" -l casting -d 'Which casts are allowed' -r -f -a "safe\t'Only those that keep every value'
@@ -92,6 +93,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand slice" -l end-mask -d 'Bit
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand slice" -l field -d 'Take this field of a structured dtype before the index is applied: `x`; `pos.x` for a field of a field; `x,y` for several, packed into a structure' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l transpose -d 'Put the axes of the result in this order, as np.transpose does: 0,3,1,2; negative axes count from the end; `--transpose=` reverses them' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l cast -d 'Convert elements to this dtype, as NumPy\'s astype does: bfloat16, float8_e4m3fn, \'>i2\', ...; with FROM only those of that dtype; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand slice" -l casting -d 'Which casts are allowed' -r -f -a "safe\t'Only those that keep every value'

@@ -23,6 +23,7 @@ _tslice() {
 '--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
 '--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
 '--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
+'--field=[Take this field of a structured dtype before the index is applied\: \`x\`; \`pos.x\` for a field of a field; \`x,y\` for several, packed into a structure]:NAME:_default' \
 '--transpose=[Put the axes of the result in this order, as np.transpose does\: 0,3,1,2; negative axes count from the end; \`--transpose=\` reverses them]:AXES:_default' \
 '*--cast=[Convert elements to this dtype, as NumPy'\''s astype does\: bfloat16, float8_e4m3fn, '\''>i2'\'', ...; with FROM only those of that dtype; may be given again]:[FROM:]DTYPE:_default' \
 '--casting=[Which casts are allowed]:RULE:((safe\:"Only those that keep every value"
@@ -92,6 +93,7 @@ _arguments "${_arguments_options[@]}" : \
 '--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
 '--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
 '--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
+'--field=[Take this field of a structured dtype before the index is applied\: \`x\`; \`pos.x\` for a field of a field; \`x,y\` for several, packed into a structure]:NAME:_default' \
 '--transpose=[Put the axes of the result in this order, as np.transpose does\: 0,3,1,2; negative axes count from the end; \`--transpose=\` reverses them]:AXES:_default' \
 '*--cast=[Convert elements to this dtype, as NumPy'\''s astype does\: bfloat16, float8_e4m3fn, '\''>i2'\'', ...; with FROM only those of that dtype; may be given again]:[FROM:]DTYPE:_default' \
 '--casting=[Which casts are allowed]:RULE:((safe\:"Only those that keep every value"

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::fault::{
-    EditFault, IntegersFault, JoinFault, LayoutFault, ListFault, PartFault, RawFault, ReadFault,
-    SelectFault, ShardsFault, SplitFault,
+    EditFault, FieldFault, IntegersFault, JoinFault, LayoutFault, ListFault, PartFault, RawFault,
+    ReadFault, SelectFault, ShardsFault, SplitFault,
 };
 use crate::cast::CastError;
 use crate::execute::ExecuteError;
@@ -155,6 +155,9 @@ pub enum Cause {
     /// The tensors that were asked for cannot be chosen.
     #[error(transparent)]
     Select(#[from] SelectFault),
+    /// The fields cannot be taken.
+    #[error(transparent)]
+    Field(#[from] FieldFault),
     /// The output cannot hold what is to be written.
     #[error(transparent)]
     Layout(#[from] LayoutFault),

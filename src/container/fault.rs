@@ -194,6 +194,28 @@ pub enum SelectFault {
     SameName(String),
 }
 
+/// Why fields cannot be taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FieldFault {
+    /// The elements have no fields.
+    #[error("dtype {0} has no fields")]
+    NotStructured(DType),
+    /// No field has that name.
+    #[error("no field is named {name:?}; the fields are {}", names.join(", "))]
+    NotFound {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        names: Vec<String>,
+    },
+    /// A field is named twice.
+    #[error("the field {0:?} is named twice")]
+    Twice(String),
+    /// Lists choose whole items.
+    #[error("a field cannot be taken with a list in the index")]
+    List,
+}
+
 /// Why an output cannot hold what is to be written.
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutFault {

@@ -244,6 +244,7 @@ impl<'a> Job<'a> {
                 let (plan, spooled) = planned.map_err(|error| self.failed(location, error))?;
                 (Box::new(plan), spooled)
             }
+            Region::Fields(fields) => (fields.pieces(), None),
             Region::Gather(gathered) => {
                 let gather = gathered.gather.clone().with(&gathered.sources(), self.threads);
                 let gather = gather.map_err(|error| match error {

@@ -12,6 +12,7 @@ pub mod edit;
 mod element;
 mod error;
 mod fault;
+mod field;
 mod file;
 mod indices;
 mod input;
@@ -41,9 +42,10 @@ pub use cast::Casts;
 pub use element::Element;
 pub use error::{Cause, ContainerError, FileName};
 pub use fault::{
-    EditFault, FormatOption, Given, IntegersFault, JoinFault, LayoutFault, ListFault, PartFault,
-    RawFault, ReadFault, SelectFault, ShardsFault, SplitFault,
+    EditFault, FieldFault, FormatOption, Given, IntegersFault, JoinFault, LayoutFault, ListFault,
+    PartFault, RawFault, ReadFault, SelectFault, ShardsFault, SplitFault,
 };
+pub use field::Fields;
 pub use file::{Slice, Tensor, TensorFile, open as open_file};
 pub use indices::{IndexTensor, gather};
 pub use input::{Checkpoint, Input, Location, Unreadable};
@@ -59,4 +61,4 @@ pub use region_reader::RegionReader;
 pub use select::{Select, Selected, select};
 pub use split::{Cuts, Part, PartNames, Split, SplitOptions};
 pub use statistics::statistics;
-pub use take::{Gathered, GatheredList, Region, Take, layout as layout_of};
+pub use take::{Gathered, GatheredList, Region, SideBySide, Take, layout as layout_of};

@@ -111,7 +111,7 @@ impl<'a> Parts<'a> {
     pub fn reads(&self, index: u64) -> u64 {
         let reads = |take: Take| match &take.region {
             Region::View(view) => Plan::tiled(view, take.unit(), Tiling::MAPPED).reads(),
-            Region::Gather(_) => take.bytes(),
+            Region::Gather(_) | Region::Fields(_) => take.bytes(),
         };
         self.takes(index).into_iter().map(reads).sum()
     }
@@ -194,6 +194,9 @@ impl<'a> Parts<'a> {
                 Region::View(view) => {
                     let _ = write!(work, "{view:?}");
                 }
+                Region::Fields(fields) => {
+                    let _ = write!(work, "{fields:?}");
+                }
                 Region::Gather(gathered) => {
                     let _ = write!(work, "{}", gathered.gather.identity());
                     for list in &gathered.lists {
@@ -234,6 +237,7 @@ impl Take {
                 });
                 takes.collect()
             }
+            Region::Fields(fields) => vec![take(Region::Fields(fields.within(window)), at)],
             Region::Gather(gathered) => {
                 let mut gathered = gathered.clone();
                 gathered.gather = gathered.gather.within(window);
@@ -246,7 +250,7 @@ impl Take {
     fn lists(&self) -> &[GatheredList] {
         match &self.region {
             Region::Gather(gathered) => &gathered.lists,
-            Region::View(_) => &[],
+            Region::View(_) | Region::Fields(_) => &[],
         }
     }
 }

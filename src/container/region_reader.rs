@@ -38,6 +38,7 @@ impl<'a> RegionReader<'a> {
                 let pieces = gathered.gather.clone().with(&gathered.sources(), 1);
                 Reading::Pieces(Box::new(pieces.map_err(|error| region.failed_fill(error))?))
             }
+            Region::Fields(fields) => Reading::Pieces(fields.pieces()),
         };
         let location = input.location().clone();
         Ok(RegionReader { location, source, bytes })

@@ -1,11 +1,15 @@
 //! What is taken of a tensor: a region in bytes, on its way to its place in an output.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::error::{Cause, ContainerError, FileName};
-use crate::execute::{BadPosition, Conversion, ExecuteError, FillError, WINDOW_BYTES};
+use crate::execute::{
+    BadPosition, Clipped, Conversion, ExecuteError, FillError, Pieces, WINDOW_BYTES,
+};
 use crate::format::Tensor;
 use crate::gather::Gather;
+use crate::join::{Join, Part};
 use crate::plan::Plan;
 use crate::source::Source;
 use crate::view::{Layout, View};
@@ -27,6 +31,8 @@ pub enum Region {
     View(View),
     /// Positions that an index tensor names.
     Gather(Box<Gathered>),
+    /// Fields side by side.
+    Fields(SideBySide),
 }
 
 /// Positions that index tensors name.
@@ -53,6 +59,7 @@ impl Region {
         match self {
             Region::View(view) => view.bytes(),
             Region::Gather(gathered) => gathered.gather.bytes(),
+            Region::Fields(fields) => fields.bytes(),
         }
     }
 
@@ -84,7 +91,7 @@ impl Region {
     fn failed_list(&self, list: usize, cause: Cause) -> ContainerError {
         let file = match self {
             Region::Gather(gathered) => gathered.lists.get(list).and_then(|list| list.file.clone()),
-            Region::View(_) => None,
+            Region::View(_) | Region::Fields(_) => None,
         };
         match file {
             Some(file) => ContainerError::file(file, cause),
@@ -97,6 +104,47 @@ impl Gathered {
     /// The sources of the index tensors.
     pub(super) fn sources(&self) -> Vec<&dyn Source> {
         self.lists.iter().map(|list| list.source.as_ref()).collect()
+    }
+}
+
+/// Views of one shape: an item of each, and then the next ones.
+#[derive(Clone, Debug)]
+pub struct SideBySide {
+    views: Vec<View>,
+    /// The bytes that are taken, where it is a part of all.
+    window: Option<Range<u64>>,
+}
+
+impl SideBySide {
+    /// All items of the views, which have one shape.
+    pub(super) fn new(views: Vec<View>) -> SideBySide {
+        SideBySide { views, window: None }
+    }
+
+    /// The bytes of the region, or of its window.
+    fn bytes(&self) -> u64 {
+        match &self.window {
+            Some(window) => window.end - window.start,
+            None => self.views.iter().map(View::bytes).sum(),
+        }
+    }
+
+    /// A range of its bytes.
+    pub(super) fn within(&self, window: Range<u64>) -> SideBySide {
+        SideBySide { views: self.views.clone(), window: Some(window) }
+    }
+
+    /// What it is to the executor.
+    pub(super) fn pieces(&self) -> Box<dyn Pieces> {
+        let items = |view: &View| view.axes().iter().map(|axis| axis.len).product();
+        let items = self.views.first().map_or(0, items);
+        let parts = self.views.iter().map(|view| Part { runs: view.runs().clone(), swap_width: 1 });
+        let row = self.views.iter().map(View::itemsize).sum();
+        let join = Join::new(parts.collect(), items, row, 1);
+        match &self.window {
+            Some(window) => Box::new(Clipped::new(join, window.clone())),
+            None => Box::new(join),
+        }
     }
 }
 
@@ -125,7 +173,7 @@ impl Take {
                 let window = WINDOW_BYTES / self.conversion.expansion();
                 Plan::forward(&view.clone().after(start), self.unit(), window)
             }
-            Region::Gather(_) => None,
+            Region::Gather(_) | Region::Fields(_) => None,
         }
     }
 }

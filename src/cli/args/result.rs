@@ -51,3 +51,13 @@ impl From<CastingArg> for cast::Casting {
         }
     }
 }
+
+/// The fields of a structured dtype that are taken.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Result")]
+pub(crate) struct FieldArgs {
+    /// Take this field of a structured dtype before the index is applied: `x`; `pos.x` for a field of
+    /// a field; `x,y` for several, packed into a structure
+    #[arg(long, value_name = "NAME")]
+    pub(crate) field: Option<String>,
+}

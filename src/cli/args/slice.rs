@@ -7,7 +7,7 @@ use clap::Args;
 use super::index::IndexArgs;
 use super::input::{InputArgs, RawArgs};
 use super::output::OutputArgs;
-use super::result::{CastArgs, TransposeArgs};
+use super::result::{CastArgs, FieldArgs, TransposeArgs};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SliceArgs {
@@ -18,6 +18,8 @@ pub(crate) struct SliceArgs {
     pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) index: IndexArgs,
+    #[command(flatten)]
+    pub(crate) field: FieldArgs,
     #[command(flatten)]
     pub(crate) transpose: TransposeArgs,
     #[command(flatten)]

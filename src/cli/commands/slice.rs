@@ -1,7 +1,10 @@
 //! `tslice INPUT [INDEX]`: the main job.
 
 use tslice::cast::Cast;
-use tslice::container::{self, Casts, Item, Region, Select, Selected, Take};
+use tslice::container::{
+    self, Casts, Cause, FieldFault, Fields, Item, Region, Select, Selected, Take,
+};
+use tslice::dtype::DType;
 use tslice::index::IndexExpr;
 use tslice::index::resolve::resolve;
 use tslice::permutation::Permutation;
@@ -36,14 +39,16 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     };
     let selected = container::select(&input, &select, &output);
     let selected = selected.map_err(|error| unreadable(error, &input, &select.patterns))?;
-    let changed = selected.iter().filter(|selected| selected.sliced);
-    cast::refuse_unused(&casts, changed.map(|selected| &selected.tensor.dtype))?;
-    let change = Change { index, transpose, casts, order: output.options().order };
+    let (field, order) = (args.field.field.clone(), output.options().order);
+    let change = Change { field, index, transpose, casts, order };
     let sliced = slice_all(&selected, &change)?;
+    let changed = selected.iter().zip(&sliced).filter(|(selected, _)| selected.sliced);
+    cast::refuse_unused(&change.casts, changed.map(|(_, sliced)| &sliced.dtype))?;
     let items: Vec<Item<'_>> =
         selected.iter().zip(&sliced).map(|(selected, sliced)| item(selected, sliced)).collect();
     let prepared = output.prepare(&items, &input.contents().metadata, input.checkpoint())?;
     let places = prepared.tensors.iter().zip(&prepared.starts);
+    drop(items);
     let takes = sliced.into_iter().zip(places).map(|(sliced, (to, &at))| Take {
         part: to.part,
         region: sliced.region,
@@ -63,6 +68,8 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
 
 /// What is done to every tensor that is chosen.
 struct Change {
+    /// The fields of structured dtypes that are taken, as --field has them.
+    field: Option<String>,
     index: Index,
     transpose: Transpose,
     casts: Casts,
@@ -73,6 +80,7 @@ struct Change {
 /// What becomes of a tensor.
 struct Sliced {
     shape: Vec<u64>,
+    dtype: DType,
     region: Region,
     cast: Option<Cast>,
 }
@@ -94,25 +102,41 @@ fn slice(
     Selected { tensor, sliced, .. }: &Selected<'_>,
     change: &Change,
 ) -> Result<Sliced, Failure> {
-    let selection = match sliced {
-        true => change.index.resolve(&tensor.shape)?,
-        false => resolve(&IndexExpr::default(), &tensor.shape, false).map_err(Failure::new)?,
+    if !sliced {
+        let selection =
+            resolve(&IndexExpr::default(), &tensor.shape, false).map_err(Failure::new)?;
+        let (shape, dtype) = (selection.shape(), tensor.dtype.clone());
+        let axes = Permutation::identity(shape.len());
+        let region = Region::of(tensor, &selection, &axes, change.order).map_err(Failure::new)?;
+        return Ok(Sliced { shape, dtype, region, cast: None });
+    }
+    let fields = change.field.as_ref().map(|names| Fields::of(tensor, names));
+    let fields = fields.transpose().map_err(in_field)?;
+    let (shape, dtype) = match &fields {
+        Some(fields) => (fields.shape(), fields.dtype()),
+        None => (tensor.shape.as_slice(), &tensor.dtype),
     };
+    let selection = change.index.resolve(shape)?;
     let shape = selection.shape();
-    let (axes, cast) = match sliced {
-        true => (
-            change.transpose.permutation(shape.len())?,
-            change.casts.of(&tensor.dtype).map_err(|error| cast::failed(&error))?,
-        ),
-        false => (Permutation::identity(shape.len()), None),
+    let axes = change.transpose.permutation(shape.len())?;
+    let cast = change.casts.of(dtype).map_err(|error| cast::failed(&error))?;
+    let region = match &fields {
+        Some(fields) => fields.region(tensor, &selection, (&axes, change.order)),
+        None => change.index.lists.region(tensor, &selection, &axes, change.order),
     };
-    let lists = &change.index.lists;
-    let region = lists.region(tensor, &selection, &axes, change.order).map_err(Failure::new)?;
-    Ok(Sliced { shape: axes.permute(&shape), region, cast })
+    let region = region.map_err(|error| match error {
+        Cause::Field(error) => in_field(error),
+        error => Failure::new(error),
+    })?;
+    Ok(Sliced { shape: axes.permute(&shape), dtype: dtype.clone(), region, cast })
 }
 
-fn item<'a>(selected: &'a Selected<'_>, sliced: &Sliced) -> Item<'a> {
+fn in_field(error: FieldFault) -> Failure {
+    Failure::new(format_args!("--field: {error}"))
+}
+
+fn item<'a>(selected: &'a Selected<'_>, sliced: &'a Sliced) -> Item<'a> {
     let Selected { tensor, name, .. } = selected;
     let (shape, cast) = (sliced.shape.clone(), sliced.cast);
-    Item { name, dtype: &tensor.dtype, shape, cast, part: tensor.part }
+    Item { name, dtype: &sliced.dtype, shape, cast, part: tensor.part }
 }

@@ -198,6 +198,18 @@ fn orders_differ(shape: &[u64]) -> bool {
     !shape.contains(&0) && shape.iter().filter(|&&len| len > 1).count() > 1
 }
 
+/// The `descr` of a type, as np.save writes it; `None` for the floats that NumPy lacks.
+pub fn descr_literal(dtype: &DType) -> Option<String> {
+    descr::literal(dtype)
+}
+
+/// A text as Python's `repr` spells it, as names of fields are written.
+pub fn string_literal(text: &str) -> String {
+    let mut literal = String::new();
+    literal::write_str(&mut literal, text);
+    literal
+}
+
 /// The type of a text that NumPy with the `ml_dtypes` package knows: a name or type string
 /// (`float32`, `>i2`, `U5`, `bfloat16`, `float8_e4m3fn`), little-endian where it does not say.
 ///
