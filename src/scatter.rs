@@ -1,9 +1,10 @@
 //! Scattering: slabs of a value tensor written at the positions that an index tensor names.
 //!
-//! Owns the shapes and rules of TensorFlow's TensorScatterUpdate. The positions are those that
-//! gather_nd would read ([`Positions`]). The dense bytes are the slabs in the order of the
-//! indices, and the sink takes them in that order only: of two slabs for one position the later
-//! one stands, whatever the number of workers that pack them.
+//! Owns the shapes and rules of TensorFlow's TensorScatterUpdate. The positions are those that a
+//! gather would read ([`Indexed`]): those of gather_nd, or of the lists in an index. The dense bytes
+//! are the slabs in the order of the indices, and the sink takes them in that order only, unless no
+//! position can occur twice: of two slabs for one position the later one stands, whatever the number
+//! of workers that pack them.
 //!
 //! ```text
 //!   indices (3, 1)   values (3, 4)              target (5, 4)
@@ -15,7 +16,9 @@
 use crate::execute::{
     Assignment, Conversion, ExecuteError, FillError, in_order, unpack::unpack, write_runs,
 };
-use crate::gather::{DROPPED, GatherError, Indices, OutOfRange, PositionReader, Positions};
+use crate::gather::{
+    BoundRows, DROPPED, GatherError, Indexed, Indices, Options, OutOfRange, Rows, slab_runs,
+};
 use crate::plan::PIECE_BYTES;
 use crate::runs::{Axis, Runs};
 use crate::shape::{AsList, contiguous_strides};
@@ -32,8 +35,8 @@ const PAGE: u64 = 4096;
 /// What to write where: everything but the bytes.
 #[derive(Clone, Debug)]
 pub struct Scatter {
-    positions: Positions,
-    /// The slab of the target at a tuple of zeros.
+    rows: Rows,
+    /// A slab of the target, from where its row begins on.
     slab: Runs,
     /// The values, slab after slab, each in the order of the target's bytes.
     values: Runs,
@@ -41,6 +44,7 @@ pub struct Scatter {
     unit: u64,
     /// Bytes of all slabs in the target.
     bytes: u64,
+    order: WriteOrder,
 }
 
 /// Why a scatter is not possible.
@@ -83,11 +87,9 @@ impl Scatter {
         out_of_range: OutOfRange,
         conversion: Conversion,
     ) -> Result<Scatter, ScatterError> {
-        let positions = Positions::nd(target, indices, 0, out_of_range)?;
-        let rows = positions.shape().len();
-        let numbers = indices.shape.last().map_or(0, |&numbers| numbers as usize);
-        let slab_shape = &target.shape[numbers..];
-        let expected = [positions.shape(), slab_shape].concat();
+        let options = Options { out_of_range, ..Options::default() };
+        let indexed = Indexed::nd(target, indices, &options)?;
+        let expected = indexed.shape();
         if values.shape != expected {
             return Err(ScatterError::Values {
                 values: values.shape.to_vec(),
@@ -96,49 +98,88 @@ impl Scatter {
                 expected,
             });
         }
-        let axes = |layout: &Layout<'_>| byte_axes(layout).map_err(GatherError::View);
-        let runs = |offset: u64, axes, run| Runs { offset: offset as i64, axes, run };
-        let (slab, values) = if values.shape.contains(&0) {
+        let axes = match values.item_bits.is_multiple_of(8) {
+            true => byte_axes(values).map_err(GatherError::View)?,
+            false => Vec::new(),
+        };
+        let (offset, run) = (values.offset as i64, values.item_bits / 8);
+        Ok(Scatter::of(target, indexed, &Runs { offset, axes, run }, conversion)?)
+    }
+
+    /// Write values to the elements of the target that lists of positions name; where one is named
+    /// twice, the last value stands, in the order of the result.
+    ///
+    /// `values` has an axis for each of the result, of its length, and one value as its run, which
+    /// `conversion` makes an element of the target's dtype. Where these are smaller than a byte, only
+    /// its offset counts: the values lie one after the other.
+    ///
+    /// # Errors
+    /// [`GatherError::View`]: sizes past 63 bits, slabs that would cut a byte.
+    pub fn of(
+        target: &Layout<'_>,
+        indexed: Indexed,
+        values: &Runs,
+        conversion: Conversion,
+    ) -> Result<Scatter, GatherError> {
+        let shape = indexed.shape();
+        let order = match indexed.is_unique() {
+            true => WriteOrder::Any,
+            false => WriteOrder::Ascending,
+        };
+        let row_axes = indexed.row_axes();
+        let (rows, slab) = indexed.rows(target)?;
+        let runs = |offset, axes, run| Runs { offset, axes, run };
+        let (slab, values) = if shape.contains(&0) {
             let nothing = runs(0, vec![Axis { len: 0, stride: 0 }], 1);
             (nothing.clone(), nothing)
         } else if target.item_bits.is_multiple_of(8) {
-            let item = target.item_bits / 8;
-            let (mut row_axes, ours) = (axes(values)?, axes(target)?);
-            let slab_axes = row_axes.split_off(rows);
-            let slab = runs(target.offset, ours[numbers..].to_vec(), item);
-            let value = runs(values.offset, slab_axes, values.item_bits / 8);
+            let bytes =
+                |axis: &Axis| Ok(Axis { len: axis.len, stride: target.bytes(axis.stride)? });
+            let slab: Vec<Axis> = slab.iter().map(bytes).collect::<Result<_, ViewError>>()?;
+            let slab = runs(0, slab, target.item_bits / 8);
+            let (outer, inner) = values.axes.split_at(row_axes.min(values.axes.len()));
+            let value = runs(values.offset, inner.to_vec(), values.run);
             let (slab, value) = Runs::pair_in_memory_order(&slab, &value);
-            row_axes.extend(value.axes);
-            (slab, Runs { axes: row_axes, ..value }.coalesced())
+            let axes = [outer, &value.axes].concat();
+            (slab, Runs { axes, ..value }.coalesced())
         } else {
             // elements smaller than a byte are in C order on both sides, so that slabs are runs
-            let bits = slab_shape.iter().product::<u64>() * target.item_bits;
-            if !bits.is_multiple_of(8) {
-                return Err(GatherError::View(ViewError::cuts_byte(target.item_bits)).into());
+            let slab = slab_runs(target, &slab)?;
+            if !slab.axes.is_empty() {
+                return Err(GatherError::View(ViewError::cuts_byte(target.item_bits)));
             }
-            let run = bits / 8;
-            let all = Axis { len: positions.count(), stride: run as i64 };
-            (runs(target.offset, vec![], run), runs(values.offset, vec![all], run).coalesced())
+            let all = Axis { len: rows.count(), stride: slab.run as i64 };
+            (slab.clone(), runs(values.offset, vec![all], slab.run).coalesced())
         };
         let unit = match conversion.input_bytes(slab.bytes()) {
             bytes if bytes > 0 && bytes <= PIECE_BYTES => bytes,
             _ => conversion.unit(),
         };
         let bytes = conversion.output_bytes(values.bytes());
-        Ok(Scatter { positions, slab, values, unit, bytes })
+        Ok(Scatter { rows, slab, values, unit, bytes, order })
     }
 
-    /// The positions, which must be [checked](PositionReader::check) before anything is written;
-    /// `threads` workers put their numbers in order, where they must be.
+    /// Look at all positions, with at most `threads` workers, as must be done before anything is
+    /// written; `sources` are those of the lists.
     ///
     /// # Errors
-    /// Those of [`PositionReader::new`].
+    /// The first bad position of the first list that has one; a failure to read them.
+    pub fn check(&self, sources: &[&dyn Source], threads: usize) -> Result<(), ExecuteError> {
+        self.rows.check(sources, threads)
+    }
+
+    /// Bind the sources of the lists; `threads` workers put their numbers in order, where they must
+    /// be.
+    ///
+    /// # Errors
+    /// Those of [`PositionReader::new`](crate::gather::PositionReader::new).
     pub fn positions<'a>(
         &self,
-        indices: &'a dyn Source,
+        sources: &[&'a dyn Source],
         threads: usize,
-    ) -> Result<PositionReader<'a>, FillError> {
-        PositionReader::new(self.positions.clone(), indices, threads)
+    ) -> Result<BoundRows<'a>, FillError> {
+        let hold = if self.bytes > 0 { Options::default().hold } else { 0 };
+        self.rows.clone().with(sources, hold, threads)
     }
 
     /// Bytes of all slabs in the target.
@@ -160,11 +201,7 @@ impl Scatter {
     }
 
     /// The target's side, for the executor: `sink` must take bytes in any order.
-    pub fn sink<'a>(
-        &'a self,
-        sink: &'a dyn Sink,
-        positions: &'a PositionReader<'a>,
-    ) -> ScatterSink<'a> {
+    pub fn sink<'a>(&'a self, sink: &'a dyn Sink, positions: &'a BoundRows<'a>) -> ScatterSink<'a> {
         ScatterSink { scatter: self, sink, positions }
     }
 }
@@ -174,12 +211,12 @@ impl Scatter {
 pub struct ScatterSink<'a> {
     scatter: &'a Scatter,
     sink: &'a dyn Sink,
-    positions: &'a PositionReader<'a>,
+    positions: &'a BoundRows<'a>,
 }
 
 impl Sink for ScatterSink<'_> {
     fn order(&self) -> WriteOrder {
-        WriteOrder::Ascending
+        self.scatter.order
     }
 
     fn write_at(&self, offset: u64, mut bytes: &[u8]) -> Result<(), SinkError> {
@@ -189,7 +226,7 @@ impl Sink for ScatterSink<'_> {
         while !bytes.is_empty() {
             let left = within + bytes.len() as u64;
             offsets.resize(left.div_ceil(slab).min(BLOCK) as usize, 0);
-            self.positions.read(row, &mut offsets).map_err(no_positions)?;
+            self.positions.offsets(row, &mut offsets).map_err(no_positions)?;
             let count = (offsets.len() as u64 * slab - within).min(bytes.len() as u64);
             let (now, later) = bytes.split_at(count as usize);
             self.write_rows(&offsets, within, now)?;
@@ -241,7 +278,10 @@ impl ScatterSink<'_> {
 /// brought in.
 fn write_mapped(shared: &WritableMap, offsets: &[u64], slab: &Runs, bytes: &[u8]) -> bool {
     let bounds = slab.byte_bounds();
-    let place = |offset: u64| bounds.start as u64 + offset..bounds.end as u64 + offset;
+    // the slab may begin before its first element, where its axes run backwards
+    let place = |offset: u64| {
+        offset.wrapping_add_signed(bounds.start)..offset.wrapping_add_signed(bounds.end)
+    };
     let span_bytes = (bounds.end - bounds.start) as u64;
     if span_bytes > PIECE_BYTES {
         return false;

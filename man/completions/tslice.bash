@@ -531,7 +531,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__gather)
-            opts="-T -t -o -f -j -n -q -h --indices --axis --batch-dims --negative --out-of-range --transpose --cast --casting --tensor --indices-tensor --io --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --help"
+            opts="-T -t -o -f -j -n -q -h --indices --axis --batch-dims --elements --negative --out-of-range --transpose --cast --casting --tensor --indices-tensor --io --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -643,7 +643,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__scatter)
-            opts="-t -o -f -j -n -q -h --indices --values --out-of-range --indices-tensor --values-tensor --tensor --io --cast --casting --output --in-place --force --fsync --threads --dry-run --quiet --help"
+            opts="-t -o -f -j -n -q -h --indices --values --axis --elements --out-of-range --indices-tensor --values-tensor --tensor --io --cast --casting --output --in-place --force --fsync --threads --dry-run --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -654,6 +654,10 @@ _tslice() {
                     return 0
                     ;;
                 --values)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --axis)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -163,6 +163,7 @@ F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l name -d 'The name of the tensor in the output (.safetensors)' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l part -d 'Write one of N parts of the output, so that several machines can share the work: I/N, from 0 on; auto takes it from the scheduler. plan/N prints all parts, status which are missing, discard removes them' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l elements -d 'With --axis: one element for each index, as np.take_along_axis; the indices have the rank of the params, and negative ones count from the end'
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l negative -d 'Negative indices count from the end, as in np.take; without it they are out of range'
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s T -d 'Reverse the axes of the result, as NumPy\'s a.T does'
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -s f -l force -d 'Replace the output if it exists'
@@ -203,6 +204,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand assign" -s q -l quiet -d '
 complete -c tslice -n "__fish_tslice_using_subcommand assign" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l indices -d 'The positions: a file of integers, also as text (.txt, .csv), `-` for standard input, or a list: \'[[0, 1], [2, 3]]\'' -r -F
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l values -d 'The file whose slices are written; `-` is standard input' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l axis -d 'With --elements: the axis of the positions; negative values count from the end' -r
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l out-of-range -d 'What becomes of positions out of range, negative ones included' -r -f -a "error\t'It is an error that names the first one'
 skip\t'Nothing is written there'"
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l indices-tensor -d 'The tensor of the indices, in a file of several' -r
@@ -217,6 +219,7 @@ same-kind\t'Those and casts within a kind, such as float64 to float32 (the defau
 unsafe\t'All: from float to integer the nearest end of the range where the number is out of it, 0 for NaN'"
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s o -l output -d 'The file to write, a copy of TARGET with the change in it' -r -F
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l elements -d 'One element for each index, as np.put_along_axis; the indices have the rank of the target, negative ones count from the end, and the values are broadcast'
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l in-place -d 'Change TARGET itself'
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s f -l force -d 'Replace the output if it exists'
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -l fsync -d 'Wait until the disk has the output'

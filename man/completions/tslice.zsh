@@ -179,6 +179,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '--part=[Write one of N parts of the output, so that several machines can share the work\: I/N, from 0 on; auto takes it from the scheduler. plan/N prints all parts, status which are missing, discard removes them]:I/N:_default' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'(--batch-dims --negative)--elements[With --axis\: one element for each index, as np.take_along_axis; the indices have the rank of the params, and negative ones count from the end]' \
 '--negative[Negative indices count from the end, as in np.take; without it they are out of range]' \
 '(--transpose)-T[Reverse the axes of the result, as NumPy'\''s a.T does]' \
 '-f[Replace the output if it exists]' \
@@ -241,6 +242,7 @@ unsafe\:"All\: from float to integer the nearest end of the range where the numb
 _arguments "${_arguments_options[@]}" : \
 '--indices=[The positions\: a file of integers, also as text (.txt, .csv), \`-\` for standard input, or a list\: '\''\[\[0, 1\], \[2, 3\]\]'\'']:FILE:_files' \
 '--values=[The file whose slices are written; \`-\` is standard input]:FILE:_files' \
+'--axis=[With --elements\: the axis of the positions; negative values count from the end]:AXIS:_default' \
 '--out-of-range=[What becomes of positions out of range, negative ones included]:WHAT:((error\:"It is an error that names the first one"
 skip\:"Nothing is written there"))' \
 '--indices-tensor=[The tensor of the indices, in a file of several]:NAME:_default' \
@@ -258,6 +260,7 @@ unsafe\:"All\: from float to integer the nearest end of the range where the numb
 '--output=[The file to write, a copy of TARGET with the change in it]:FILE:_files' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
+'--elements[One element for each index, as np.put_along_axis; the indices have the rank of the target, negative ones count from the end, and the values are broadcast]' \
 '--in-place[Change TARGET itself]' \
 '(--in-place)-f[Replace the output if it exists]' \
 '(--in-place)--force[Replace the output if it exists]' \

@@ -127,13 +127,7 @@ impl Original {
         written: &Range<u64>,
     ) -> Result<Arc<dyn Source>, ContainerError> {
         let source = input.spool()?;
-        match (&self.mode, &self.patch) {
-            (EditMode::Copy(target), _) => overwrite::check_input(target, &input)?,
-            (EditMode::InPlace, Some(patch)) => {
-                overwrite::check_in_place(patch, written, (&input, tensor), source.as_ref())?;
-            }
-            (EditMode::InPlace, None) => {}
-        }
+        self.check_kept(&input, tensor, written)?;
         if tensor.part > 0 && !input.deflated.is_empty() && tensor.bytes > 0 {
             // inflated whole by the first byte that is asked for, its checksum included
             let first = tensor.offset..tensor.offset + 1;
@@ -141,6 +135,23 @@ impl Original {
             source.window(first, &mut Vec::new()).map_err(failed)?;
         }
         Ok(source)
+    }
+
+    /// Refuse a tensor that lies in the bytes that are to be changed, or in the output. Its input is
+    /// no pipe, or has been spooled.
+    pub(super) fn check_kept(
+        &self,
+        input: &Input,
+        tensor: &Tensor,
+        written: &Range<u64>,
+    ) -> Result<(), ContainerError> {
+        match (&self.mode, &self.patch, &input.bytes) {
+            (EditMode::Copy(target), ..) => overwrite::check_input(target, input),
+            (EditMode::InPlace, Some(patch), Bytes::Random(source)) => {
+                overwrite::check_in_place(patch, written, (input, tensor), source.as_ref())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Begin to write.

@@ -91,6 +91,9 @@ pub fn gather(
     let options = Options { unit: params.dtype.unit(), ..options.clone() };
     Ok(match axis {
         None => Gather::nd(&layout(params), &indices, &options)?,
+        Some(axis) if options.elements => {
+            Gather::elements(&layout(params), &indices, axis, &options)?
+        }
         Some(axis) => Gather::along(&layout(params), &indices, axis, &options)?,
     })
 }

@@ -4,16 +4,18 @@
 //! expression can be applied to a shape; what it selects of a tensor is a gather with the lists as
 //! its positions. Their elements are read in pieces while the result is written.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use super::edit::Original;
 use super::error::{Cause, ContainerError, FileName};
 use super::fault::ListFault;
-use super::input::Location;
+use super::input::{Input, Location};
 use super::open::{OpenOptions, open};
 use super::take::{Gathered, GatheredList, Region, layout};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::format::Tensor;
-use crate::gather::{self, Gather, Indices, ListTensor, Mask};
+use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask};
 use crate::index::resolve::{
     FileList, ListPositions, ResolveError, Rules, SelectedList, Selection, resolve_with,
 };
@@ -38,6 +40,7 @@ struct ListFile {
     tensor: Tensor,
     mask: Option<Mask>,
     list: GatheredList,
+    input: Arc<Input>,
 }
 
 /// How an expression is applied to a shape, besides its text.
@@ -124,8 +127,34 @@ impl Lists {
         Ok(Region::Gather(Box::new(Gathered { gather, lists })))
     }
 
+    /// What a selection with lists names of a tensor, to be written to, and the bytes of its lists.
+    ///
+    /// # Errors
+    /// [`Cause::Gather`]: sizes past 63 bits.
+    pub fn indexed(
+        &self,
+        tensor: &Tensor,
+        selection: &Selection,
+    ) -> Result<(Indexed, Vec<GatheredList>), Cause> {
+        let lists = self.bind(selection)?;
+        let tensors: Vec<ListTensor<'_>> = lists.iter().map(BoundList::tensor).collect();
+        let indexed = Indexed::select(&layout(tensor), selection, &tensors)?;
+        Ok((indexed, lists.into_iter().map(|bound| bound.list).collect()))
+    }
+
+    /// Refuse lists that lie in the bytes of a file that are to be changed.
+    ///
+    /// # Errors
+    /// As [`Original::keep`].
+    pub fn check_kept(&self, original: &Original, written: &Range<u64>) -> Result<(), ListError> {
+        self.files.iter().try_for_each(|file| {
+            let kept = original.check_kept(&file.input, &file.tensor, written);
+            kept.map_err(|error| ListError { item: file.item, error })
+        })
+    }
+
     /// The lists of a selection, typed ones too.
-    pub(super) fn bind(&self, selection: &Selection) -> Result<Vec<BoundList>, Cause> {
+    fn bind(&self, selection: &Selection) -> Result<Vec<BoundList>, Cause> {
         let bind = |list: &SelectedList| match &list.positions {
             ListPositions::Known(positions) => Ok(BoundList::typed(list, positions)),
             ListPositions::Integers | ListPositions::Mask => {
@@ -234,7 +263,7 @@ fn open_list(
         dtype => return Err(ContainerError::file(name, ListFault::DType(dtype.clone()))),
     };
     let list = GatheredList { source, file: Some(name) };
-    Ok((ListFile { item, tensor, mask, list }, shape))
+    Ok((ListFile { item, tensor, mask, list, input: Arc::new(input) }, shape))
 }
 
 fn is_integer(dtype: &DType) -> bool {

@@ -65,37 +65,54 @@ impl Region {
 
     /// Check that the index tensors were not cut short while they were read.
     pub(super) fn verify_lists(&self) -> Result<(), ContainerError> {
-        let Region::Gather(gathered) = self else { return Ok(()) };
-        gathered.lists.iter().enumerate().try_for_each(|(number, list)| {
-            list.source.verify().map_err(|error| self.failed_list(number, error.into()))
-        })
+        GatheredList::verify_all(self.lists())
     }
 
     /// The error of index tensors that are bad, or could not be read.
     pub(super) fn failed_fill(&self, error: FillError) -> ContainerError {
+        GatheredList::failed(self.lists(), error)
+    }
+
+    /// The index tensors.
+    fn lists(&self) -> &[GatheredList] {
+        match self {
+            Region::Gather(gathered) => &gathered.lists,
+            Region::View(_) | Region::Fields(_) => &[],
+        }
+    }
+}
+
+impl GatheredList {
+    /// Check that none of these was cut short while it was read.
+    fn verify_all(lists: &[GatheredList]) -> Result<(), ContainerError> {
+        lists.iter().try_for_each(|list| list.source.verify().map_err(|error| list.error(error)))
+    }
+
+    /// The error of index tensors that are bad, or could not be read.
+    pub fn failed(lists: &[GatheredList], error: FillError) -> ContainerError {
         // a file that was cut short is the reason for whatever else is wrong with it
-        if let Err(error) = self.verify_lists() {
+        if let Err(error) = GatheredList::verify_all(lists) {
             return error;
         }
+        let of = |list: usize, cause: Cause| match lists.get(list) {
+            Some(list) => list.error(cause),
+            None => cause.into(),
+        };
         match error {
-            FillError::Indices { list, error } => self.failed_list(list, error.into()),
-            FillError::Source(error) => self.failed_list(0, error.into()),
+            FillError::Indices { list, error } => of(list, error.into()),
+            FillError::Source(error) => of(0, error.into()),
             error @ FillError::Position(BadPosition::Listed { list, .. }) => {
-                self.failed_list(list, ExecuteError::Fill { transfer: 0, error }.into())
+                of(list, ExecuteError::Fill { transfer: 0, error }.into())
             }
             error => ExecuteError::Fill { transfer: 0, error }.into(),
         }
     }
 
-    /// The error of one of the index tensors.
-    fn failed_list(&self, list: usize, cause: Cause) -> ContainerError {
-        let file = match self {
-            Region::Gather(gathered) => gathered.lists.get(list).and_then(|list| list.file.clone()),
-            Region::View(_) | Region::Fields(_) => None,
-        };
-        match file {
-            Some(file) => ContainerError::file(file, cause),
-            None => cause.into(),
+    /// An error that is about it.
+    fn error(&self, cause: impl Into<Cause>) -> ContainerError {
+        match &self.file {
+            Some(file) => ContainerError::file(file.clone(), cause),
+            None => cause.into().into(),
         }
     }
 }

@@ -7,6 +7,7 @@
 use super::Gather;
 use super::null_sink::NullSink;
 use super::reader::PositionReader;
+use super::rows::Rows;
 use super::tuples::TupleReader;
 use crate::execute::{self, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer};
 use crate::runs::Runs;
@@ -28,7 +29,18 @@ impl Gather {
     /// The first bad position of the first list that has one, in the order of the indices; a failure
     /// to read them.
     pub fn check(&self, sources: &[&dyn Source], threads: usize) -> Result<(), ExecuteError> {
-        for (number, (list, source)) in self.rows.lists.iter().zip(sources).enumerate() {
+        self.rows.check(sources, threads)
+    }
+}
+
+impl Rows {
+    /// Read all lists, as [`Gather::check`] does.
+    pub(crate) fn check(
+        &self,
+        sources: &[&dyn Source],
+        threads: usize,
+    ) -> Result<(), ExecuteError> {
+        for (number, (list, source)) in self.lists.iter().zip(sources).enumerate() {
             let tuples = list.tuples.clone().in_their_order();
             let reader = TupleReader::new(tuples, *source, threads);
             let reader = reader.map_err(|error| ExecuteError::Fill { transfer: 0, error });

@@ -80,6 +80,31 @@ pub enum GatherError {
         /// How many the params have.
         ndim: usize,
     },
+    /// Indices of another rank than the params, one for each element.
+    #[error(
+        "indices and params must have the same number of axes, but have {indices} and {params}"
+    )]
+    ElementsRank {
+        /// Axes of the params.
+        params: usize,
+        /// Axes of the indices.
+        indices: usize,
+    },
+    /// Shapes that are not broadcast to one.
+    #[error(
+        "indices of shape {} and params of shape {} are not broadcast to one shape along the axes \
+         other than {axis}",
+        AsList(indices),
+        AsList(params)
+    )]
+    ElementsShape {
+        /// The shape of the params.
+        params: Vec<u64>,
+        /// The shape of the indices.
+        indices: Vec<u64>,
+        /// The axis of the positions.
+        axis: usize,
+    },
     /// Nothing to clip or wrap to.
     #[error("axis {0} of the params has length 0: it has no position to clip or wrap to")]
     EmptyAxis(usize),

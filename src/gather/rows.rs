@@ -192,7 +192,7 @@ fn renumbered(tuples: Tuples, list: usize, axes: &[OutputAxis]) -> Tuples {
 }
 
 /// Rows with the sources of their lists.
-pub(crate) struct BoundRows<'a> {
+pub struct BoundRows<'a> {
     pub(super) rows: Rows,
     lists: Vec<BoundList<'a>>,
 }

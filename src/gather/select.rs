@@ -1,11 +1,11 @@
-//! What a selection with lists takes: NumPy's advanced indexing as a gather.
+//! What a selection with lists takes: NumPy's advanced indexing.
 
 use super::error::GatherError;
+use super::indexed::Indexed;
 use super::mask::Mask;
 use super::positions::{Indices, Positions, indexed_axes};
 use super::rows::OutputAxis;
 use super::tuples::Tuples;
-use super::{Gather, Options};
 use crate::index::resolve::Selection;
 use crate::runs::Axis;
 use crate::view::Layout;
@@ -21,25 +21,23 @@ pub enum ListTensor<'a> {
     Mask(Mask),
 }
 
-impl Gather {
-    /// The result of a selection with lists; `lists` says where each of them is.
+impl Indexed {
+    /// What a selection with lists takes; `lists` says where each of them is.
     ///
     /// # Errors
-    /// [`GatherError`]: sizes past 63 bits, slabs that would cut a byte, a tensor that is none of
-    /// integers.
+    /// [`GatherError`]: sizes past 63 bits, a tensor that is none of integers.
     pub fn select(
         params: &Layout<'_>,
         selection: &Selection,
         lists: &[ListTensor<'_>],
-        options: &Options,
-    ) -> Result<Gather, GatherError> {
-        let (first, axes) = params.select(selection)?;
+    ) -> Result<Indexed, GatherError> {
+        let (first, kept) = params.select(selection)?;
         // NumPy does not look at lists that are broadcast to nothing
-        let tuples = match selection.lists_are_empty() {
+        let lists = match selection.lists_are_empty() {
             true => Vec::new(),
             false => tuples(params, selection, lists)?,
         };
-        Gather::new(params, first, output_axes(selection, &axes), tuples, options)
+        Ok(Indexed { first, axes: output_axes(selection, &kept), lists })
     }
 }
 

@@ -6,7 +6,8 @@
 Every case is a random tensor of 0 to 6 axes and a random index with one to four lists and masks,
 typed or from files (.npy, .safetensors, .npz, text, standard input), beside integers, slices, an
 ellipsis and new axes. NumPy's outcome is the oracle, errors word for word; with --outer np.ix_ on
-the axes of lists. Every fourth case is an assignment. A case is a function of (seed, number):
+the axes of lists. Every fourth case is an assignment, every tenth one of gather or scatter with
+--elements, against np.take_along_axis and np.put_along_axis. A case is a function of (seed, number):
 `--only NUMBER` runs one again. Needs Python 3.9, NumPy 2.
 """
 
@@ -248,9 +249,58 @@ def same_error(ours, theirs, items, outer):
 # ---------------------------------------------------------------- cases
 
 
+def elements(case):
+    """gather and scatter with --elements."""
+    rng = case.rng
+    shape = [rng.choice([1, 2, 3, 4, 5]) for _ in range(rng.choice([1, 2, 2, 3, 4]))]
+    array = tensor(rng, shape, rng.choice(DTYPES))
+    axis = rng.randrange(len(shape))
+    lengths = [rng.choice([n, n, n, 1]) if array.shape[a] != 1 else rng.choice([1, 1, 3]) for a, n in enumerate(shape)]
+    lengths[axis] = rng.choice([0, 1, 2, 5, 9])
+    if rng.random() < 0.05:
+        lengths[rng.randrange(len(shape))] += 7
+    indices = random_integers(rng, lengths, shape[axis], rng.random() < 0.1)
+    indices = indices.astype(rng.choice(["<i8", ">i4", "i2"]))
+    paths = [os.path.join(case.dir, name) for name in ("in.npy", "indices.npy", "value.npy", "out.npy")]
+    np.save(paths[0], np.array(array, order=rng.choice("CF")))
+    np.save(paths[1], np.array(indices, order=rng.choice("CF")))
+    line = ["--indices", paths[1], "--axis", str(axis - rng.choice([0, len(shape)])), "--elements",
+            "-j", str(rng.randint(1, 3))]
+    target = np.array(array)
+    try:
+        expected, error = np.take_along_axis(array, indices.astype(np.int64), axis), None
+    except (IndexError, ValueError) as reason:
+        expected, error = None, str(reason)
+    if rng.random() < 0.5:
+        line = ["gather", paths[0], *line, "-o", paths[3]]
+    else:
+        own = () if expected is None else tuple(rng.choice([n, n, 1]) for n in expected.shape)
+        value = tensor(rng, own, array.dtype)
+        np.save(paths[2], value)
+        line = ["scatter", paths[0], *line, "--values", paths[2], "-o", paths[3]]
+        if expected is not None:
+            places = np.take_along_axis(np.arange(array.size).reshape(array.shape), indices.astype(np.int64), axis)
+            flat = target.reshape(-1)
+            for place, one_value in zip(places.ravel().tolist(), np.broadcast_to(value, places.shape).reshape(-1)):
+                flat[place] = one_value
+            expected = target
+    case.story += ["tslice " + " ".join(line), f"array {array.shape} {array.dtype}, indices {indices.shape}"]
+    run = harness.tslice(*line)
+    if error is not None:
+        if run.returncode != 1 or os.path.exists(paths[3]):
+            raise Failure(f"status {run.returncode}, {run.stderr!r} where NumPy says {error!r}")
+    elif run.returncode or run.stderr:
+        raise Failure(f"status {run.returncode}, {run.stderr!r}")
+    else:
+        got = np.load(paths[3])
+        if got.shape != expected.shape or got.tobytes() != np.ascontiguousarray(expected).tobytes():
+            raise Failure(f"wrong elements: shape {got.shape} for {expected.shape}")
+
+
 def random_case(case):
     rng = case.rng
-    case.assignments = False
+    if rng.random() < 0.1:
+        return elements(case)
     outer = rng.random() < 0.2
     shape = [rng.choice([0, 1, 2, 3, 4, 5, 6]) for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 3, 3, 4, 4, 5, 6]))]
     if rng.random() < 0.9:
@@ -266,7 +316,7 @@ def random_case(case):
     np.save(path, np.array(array, order=order))
     spelling = Spelling(case)
     text = spelling.index(items)
-    if rng.random() < 0.25 and case.assignments:
+    if rng.random() < 0.25:
         assignment(case, array, items, path, text, spelling.stdin, outer)
     else:
         selection(case, array, items, path, text, spelling.stdin, outer)
@@ -324,7 +374,9 @@ def assignment(case, array, items, path, text, stdin, outer):
         value = np.full(shape, 7).astype(array.dtype)
     else:
         own = shape
-        if rng.random() < 0.3:
+        if places is None:
+            line, own = line + ["--broadcast"], ()
+        elif rng.random() < 0.3:
             line.append("--broadcast")
             own = tuple(rng.choice([n, n, 1]) for n in shape)[rng.choice([0, 0, 1 if len(shape) > 1 else 0]):]
         value = tensor(rng, own, array.dtype)

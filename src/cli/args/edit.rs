@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::gather::integer;
 use super::index::IndexArgs;
 use super::input::InputArgs;
 use super::result::CastArgs;
@@ -44,6 +45,13 @@ pub(crate) struct ScatterArgs {
     /// The file whose slices are written; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) values: PathBuf,
+    /// With --elements: the axis of the positions; negative values count from the end
+    #[arg(long, value_name = "AXIS", requires = "elements", value_parser = integer)]
+    pub(crate) axis: Option<i64>,
+    /// One element for each index, as np.put_along_axis; the indices have the rank of the target,
+    /// negative ones count from the end, and the values are broadcast
+    #[arg(long, requires = "axis")]
+    pub(crate) elements: bool,
     /// What becomes of positions out of range, negative ones included
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub(crate) out_of_range: Beyond,

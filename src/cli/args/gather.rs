@@ -23,6 +23,10 @@ pub(crate) struct GatherArgs {
     /// number counts from the rank of the indices
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = integer)]
     pub(crate) batch_dims: i64,
+    /// With --axis: one element for each index, as np.take_along_axis; the indices have the rank of
+    /// the params, and negative ones count from the end
+    #[arg(long, requires = "axis", conflicts_with_all = ["batch_dims", "negative"])]
+    pub(crate) elements: bool,
     /// Negative indices count from the end, as in np.take; without it they are out of range
     #[arg(long)]
     pub(crate) negative: bool,

@@ -1,17 +1,19 @@
 //! `tslice assign TARGET [INDEX] --value FILE`: NumPy's `target[index] = value`.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use tslice::container::layout_of;
+use tslice::container::{Casts, GatheredList, layout_of};
 use tslice::element::{self, ElementError};
-use tslice::execute::{Assignment, Conversion, StridedSink, Transfer};
+use tslice::execute::{Assignment, Conversion, ExecuteError, FillError, StridedSink, Transfer};
 use tslice::format::Tensor;
-use tslice::index::resolve::resolve;
+use tslice::index::resolve::{Selection, resolve};
 use tslice::runs::Runs;
-use tslice::shape::AsTuple;
+use tslice::scatter::Scatter;
+use tslice::shape::{AsTuple, Order};
 use tslice::source::{MemorySource, Source};
-use tslice::view::View;
+use tslice::view::{Layout, View};
 
 use super::cast;
 use super::index::Index;
@@ -19,35 +21,40 @@ use super::target::{Target, Value, written};
 use crate::cli::args::AssignArgs;
 use crate::cli::report::{Exit, Failure, print};
 
-/// Write a value, or a number, into a slice.
+/// Write a value, or a number, into a slice, or at listed positions.
 pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
-    index.refuse_list()?;
+    if let Some(value) = args.what.value.as_deref() {
+        index.refuse_stdin(("--value", value))?;
+    }
+    let index = index.open(args.from.io, ("TARGET", &args.target))?;
     let casts = cast::parse(&args.cast)?;
     let target = Target::open(&args.target, &args.to)?;
     let tensor = target.tensor(&args.from.tensor)?;
     let selection = index.resolve(&tensor.shape)?;
-    let slice = View::new(&layout_of(&tensor), &selection).map_err(Failure::new)?;
     let shape = selection.shape();
-    let path = args.what.value.as_deref().unwrap_or(Path::new(""));
-    let (view, origin, conversion) = match &args.what.fill {
-        Some(text) => {
-            (slice.repeating(0), Origin::Number(element(text, &tensor)?), Conversion::None)
-        }
-        None => {
-            let name = ("--value-tensor", args.value_tensor.as_ref());
-            let value = Value::open(path, name, args.from.io, (&tensor, &casts))?;
-            let view = fit(path, &value.tensor, &slice, &shape, args.broadcast)?;
-            let conversion = value.conversion;
-            (view, Origin::File(Box::new(value)), conversion)
-        }
+    let slice = match index.has_lists() {
+        true => None,
+        false => Some(View::new(&layout_of(&tensor), &selection).map_err(Failure::new)?),
     };
-    let source: Arc<dyn Source> = match origin {
-        Origin::Number(element) => Arc::new(MemorySource(element)),
-        Origin::File(value) => value.into_kept(&target, &written(&tensor, slice.bytes()))?,
-    };
-    if args.to.dry_run {
-        return print(&target.describe(&tensor, &shape, slice.bytes())?);
+    let written_value = WrittenValue::open(args, (&tensor, &casts), slice.as_ref(), &shape)?;
+    match slice {
+        Some(slice) => into_slice(target, &tensor, (&slice, &shape), written_value),
+        None => at_positions(target, &tensor, (&index, &selection), written_value),
+    }
+}
+
+/// Write to ranges of positions.
+fn into_slice(
+    target: Target<'_>,
+    tensor: &Tensor,
+    (slice, shape): (&View, &[u64]),
+    value: WrittenValue<'_>,
+) -> Result<(), Failure> {
+    let WrittenValue { view, origin, conversion, path } = value;
+    let source = origin.into_kept(&target, &written(tensor, slice.bytes()))?;
+    if target.is_dry_run() {
+        return print(&target.describe(tensor, shape, slice.bytes())?);
     }
     let (to, from) = Runs::pair_in_memory_order(slice.runs(), view.runs());
     let limit = source.window_limit();
@@ -58,11 +65,111 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     target.finish()
 }
 
+/// Write to positions that lists name; the last one stands where one is named twice.
+fn at_positions(
+    target: Target<'_>,
+    tensor: &Tensor,
+    (index, selection): (&Index, &Selection),
+    value: WrittenValue<'_>,
+) -> Result<(), Failure> {
+    let WrittenValue { view, origin, conversion, path } = value;
+    let (indexed, lists) = index.lists.indexed(tensor, selection).map_err(Failure::new)?;
+    let scatter = Scatter::of(&layout_of(tensor), indexed, view.runs(), conversion);
+    let scatter = scatter.map_err(Failure::new)?;
+    let written = written(tensor, scatter.bytes());
+    let kept = index.lists.check_kept(&target.original, &written);
+    kept.map_err(|fault| index.failed_list(fault))?;
+    let source = origin.into_kept(&target, &written)?;
+
+    let sources: Vec<&dyn Source> = lists.iter().map(|list| list.source.as_ref()).collect();
+    let failed = |error: FillError| index.failure(GatheredList::failed(&lists, error));
+    scatter.check(&sources, target.threads()).map_err(|error| match error {
+        ExecuteError::Fill { error, .. } => failed(error),
+        error => Failure::new(error),
+    })?;
+    let positions = scatter.positions(&sources, target.threads()).map_err(failed)?;
+    if target.is_dry_run() {
+        return print(&target.describe(tensor, &selection.shape(), scatter.bytes())?);
+    }
+    let pieces = scatter.pieces(source.as_ref(), target.threads());
+    let (pieces, spooled) = pieces.map_err(|error| match error {
+        ExecuteError::Fill { error: FillError::Source(error), .. } => Failure::file(path, error),
+        error => Failure::new(error),
+    })?;
+    let target = target.begin()?;
+    let source = spooled.as_deref().unwrap_or(source.as_ref());
+    let transfer = Transfer { source, pieces: &pieces, conversion, at: 0 };
+    target.run(transfer, &scatter.sink(target.patch(), &positions), path)?;
+    target.finish()
+}
+
+/// What is written: the elements of a file, or one number everywhere.
+struct WrittenValue<'a> {
+    /// An item for each element of the slice.
+    view: View,
+    origin: Origin,
+    conversion: Conversion,
+    /// The file.
+    path: &'a Path,
+}
+
+impl<'a> WrittenValue<'a> {
+    /// Open it, and fit it to the shape of the slice, which is a view where the index has no lists.
+    fn open(
+        args: &'a AssignArgs,
+        (tensor, casts): (&Tensor, &Casts),
+        slice: Option<&View>,
+        shape: &[u64],
+    ) -> Result<WrittenValue<'a>, Failure> {
+        let path = args.what.value.as_deref().unwrap_or(Path::new(""));
+        let Some(text) = &args.what.fill else {
+            let name = ("--value-tensor", args.value_tensor.as_ref());
+            let value = Value::open(path, name, args.from.io, (tensor, casts))?;
+            let view = fit(path, &value.tensor, slice, shape, args.broadcast)?;
+            let conversion = value.conversion;
+            return Ok(WrittenValue {
+                view,
+                origin: Origin::File(Box::new(value)),
+                conversion,
+                path,
+            });
+        };
+        let origin = Origin::Number(element(text, tensor)?);
+        let view = match slice {
+            Some(slice) => slice.repeating(0),
+            None => everywhere(tensor.dtype.item_bits(), shape)?,
+        };
+        Ok(WrittenValue { view, origin, conversion: Conversion::None, path })
+    }
+}
+
+/// One element at position 0, in place of every element of a shape.
+fn everywhere(item_bits: u64, shape: &[u64]) -> Result<View, Failure> {
+    let layout = Layout { shape: &[], item_bits, order: Order::C, offset: 0 };
+    let all = resolve(&Default::default(), &[], false).map_err(Failure::new)?;
+    let view = View::new(&layout, &all).map_err(Failure::new)?;
+    Ok(view.clone().broadcast(shape).unwrap_or(view))
+}
+
 /// Where the elements come from.
 enum Origin {
     /// One element, in the target's dtype.
     Number(Vec<u8>),
     File(Box<Value>),
+}
+
+impl Origin {
+    /// The bytes, none of which may lie in `written`, the bytes of the target that are changed.
+    fn into_kept(
+        self,
+        target: &Target<'_>,
+        written: &Range<u64>,
+    ) -> Result<Arc<dyn Source>, Failure> {
+        match self {
+            Origin::Number(element) => Ok(Arc::new(MemorySource(element))),
+            Origin::File(value) => value.into_kept(target, written),
+        }
+    }
 }
 
 /// The element of the target's dtype that `--fill` asks for.
@@ -83,20 +190,24 @@ fn element(text: &str, target: &Tensor) -> Result<Vec<u8>, Failure> {
 fn fit(
     path: &Path,
     value: &Tensor,
-    slice: &View,
+    slice: Option<&View>,
     shape: &[u64],
     broadcast: bool,
 ) -> Result<View, Failure> {
     let failed = |message: String| Failure::file(path, message);
     let (ours, theirs) = (AsTuple(&value.shape), AsTuple(shape));
     let equal = value.shape == shape;
+    let everything = resolve(&Default::default(), &value.shape, false).map_err(Failure::new)?;
     if !value.dtype.item_bits().is_multiple_of(8) && (equal || broadcast) {
         // runs of elements are the items here: axes don't match, but all lies in one order
         let dtype = &value.dtype;
         let refused = || failed(format!("elements of dtype {dtype} cannot be broadcast"));
-        return equal.then(|| slice.dense(value.offset)).ok_or_else(refused);
+        return match slice {
+            _ if !equal => Err(refused()),
+            Some(slice) => Ok(slice.dense(value.offset)),
+            None => View::new(&layout_of(value), &everything).map_err(Failure::new),
+        };
     }
-    let everything = resolve(&Default::default(), &value.shape, false).map_err(Failure::new)?;
     let view = View::new(&layout_of(value), &everything).map_err(Failure::new)?;
     match view.broadcast(shape) {
         Some(view) if equal || broadcast => Ok(view),

@@ -85,7 +85,8 @@ fn gather(
     let batch_dims = count_batch_dims(args.batch_dims, &indices.tensor.shape);
     let mut options = Options {
         batch_dims: batch_dims.map_err(Failure::new)?,
-        negative: args.negative,
+        elements: args.elements,
+        negative: args.negative || args.elements,
         out_of_range,
         order,
         ..Options::default()

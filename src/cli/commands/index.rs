@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tslice::container::{Cause, ContainerError, IndexRules, ListFault, Lists};
+use tslice::container::{Cause, ContainerError, IndexRules, ListError, ListFault, Lists};
 use tslice::execute::{BadPosition, ExecuteError, FillError};
 use tslice::index::resolve::{ResolveError, Selection};
 use tslice::index::strided_slice::{self, StridedSlice};
@@ -51,39 +51,37 @@ impl Index {
 
     /// Open the files of its lists; `input` is the file that it is for, as `what`.
     pub(crate) fn open(self, io: Io, (what, input): (&str, &Path)) -> Result<Index, Failure> {
+        self.refuse_stdin((what, input))?;
+        let lists = Lists::open(&self.spanned.expr, io.into(), 0);
+        let lists = lists.map_err(|fault| self.failed_list(fault))?;
+        Ok(Index { lists, ..self })
+    }
+
+    /// Refuse an input that is standard input, where a list is read from there.
+    pub(crate) fn refuse_stdin(&self, (what, input): (&str, &Path)) -> Result<(), Failure> {
         let is_stdin =
             |item: &Item| matches!(item, Item::List(List::File(file)) if file.is_stdin());
-        if let Some(item) = self.spanned.expr.items.iter().position(is_stdin)
-            && input == Path::new("-")
-        {
-            let message = format!("standard input cannot be both {what} and @-");
-            return Err(self.point(Failure::usage(message), item, None));
+        match self.spanned.expr.items.iter().position(is_stdin) {
+            Some(item) if input == Path::new("-") => {
+                let message = format!("standard input cannot be both {what} and @-");
+                Err(self.point(Failure::usage(message), item, None))
+            }
+            _ => Ok(()),
         }
-        let lists = Lists::open(&self.spanned.expr, io.into(), 0);
-        let lists = lists.map_err(|fault| {
-            let failure = match fault.error.cause.as_ref() {
-                Cause::List(ListFault::SecondStdin) => Failure::usage(&fault.error),
-                _ => of_flag("@FILE#")(fault.error),
-            };
-            self.point(failure, fault.item, None)
-        })?;
-        Ok(Index { lists, ..self })
+    }
+
+    /// A list that cannot be used.
+    pub(crate) fn failed_list(&self, fault: ListError) -> Failure {
+        let failure = match fault.error.cause.as_ref() {
+            Cause::List(ListFault::SecondStdin) => Failure::usage(&fault.error),
+            _ => of_flag("@FILE#")(fault.error),
+        };
+        self.point(failure, fault.item, None)
     }
 
     /// Whether it has lists or masks.
     pub(crate) fn has_lists(&self) -> bool {
         self.spanned.expr.items.iter().any(|item| matches!(item, Item::List(_)))
-    }
-
-    /// Refuse lists, for jobs that take ranges only.
-    pub(crate) fn refuse_list(&self) -> Result<(), Failure> {
-        let list = |item: &Item| matches!(item, Item::List(_));
-        match self.spanned.expr.items.iter().position(list) {
-            Some(item) => Err(Failure::usage("a list of integers cannot be assigned to")
-                .at(&self.spanned.text, self.spanned.spans[item].clone())
-                .hint("`tslice scatter` writes at listed positions")),
-            None => Ok(()),
-        }
     }
 
     /// Apply it to a shape.

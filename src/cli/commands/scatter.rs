@@ -4,9 +4,13 @@ use std::path::Path;
 
 use tslice::container::layout_of;
 use tslice::execute::{ExecuteError, FillError, Transfer};
-use tslice::gather::{GatherError, OutOfRange};
+use tslice::format::Tensor;
+use tslice::gather::{GatherError, Indexed, Options, OutOfRange};
+use tslice::index::resolve::resolve;
 use tslice::scatter::{Scatter, ScatterError};
+use tslice::shape::AsTuple;
 use tslice::source::{Source, SourceError};
+use tslice::view::View;
 
 use super::cast;
 use super::indices::Indices;
@@ -35,21 +39,33 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     };
     // shapes first: nobody waits for a pipe to end to hear that they do not fit
     let (to, from) = (layout_of(&tensor), layout_of(&values));
-    let scatter = Scatter::new(&to, &indices.layout(), &from, out_of_range, conversion);
-    let scatter = scatter.map_err(|error| failed_shapes(args, &error))?;
+    let mut shape = values.shape.clone();
+    let scatter = match args.axis {
+        None => Scatter::new(&to, &indices.layout(), &from, out_of_range, conversion)
+            .map_err(|error| failed_shapes(args, &error))?,
+        Some(axis) => {
+            let negative = true;
+            let options = Options { negative, out_of_range, ..Options::default() };
+            let indexed = Indexed::elements(&to, &indices.layout(), axis, &options);
+            let indexed = indexed.map_err(|error| failed_shapes(args, &error.into()))?;
+            shape = indexed.shape();
+            let view = spread(args, &values, &shape)?;
+            Scatter::of(&to, indexed, view.runs(), conversion).map_err(Failure::new)?
+        }
+    };
     let written = written(&tensor, scatter.bytes());
     let indices = indices.into_kept(&target.original, &written)?;
     let indices = indices.as_ref();
     let source = value.into_kept(&target, &written)?;
-    let positions = scatter.positions(indices, target.threads());
-    let positions = positions.map_err(|error| failed_indices(args, indices, error))?;
-    positions.check(target.threads()).map_err(|error| match error {
+    scatter.check(&[indices], target.threads()).map_err(|error| match error {
         ExecuteError::Fill { error, .. } => failed_indices(args, indices, error),
         error => Failure::new(error),
     })?;
+    let positions = scatter.positions(&[indices], target.threads());
+    let positions = positions.map_err(|error| failed_indices(args, indices, error))?;
     indices.verify().map_err(|error| unread_indices(args, error))?;
     if args.to.dry_run {
-        return print(&target.describe(&tensor, &values.shape, scatter.bytes())?);
+        return print(&target.describe(&tensor, &shape, scatter.bytes())?);
     }
     let (pieces, spooled) =
         scatter.pieces(source.as_ref(), target.threads()).map_err(|error| match error {
@@ -66,6 +82,22 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     indices.verify().map_err(|error| unread_indices(args, error))?;
     written?;
     target.finish()
+}
+
+/// The values broadcast to the shape of the elements that are written.
+fn spread(args: &ScatterArgs, values: &Tensor, shape: &[u64]) -> Result<View, Failure> {
+    let all = resolve(&Default::default(), &values.shape, false).map_err(Failure::new)?;
+    let view = View::new(&layout_of(values), &all).map_err(Failure::new)?;
+    if !values.dtype.item_bits().is_multiple_of(8) && values.shape == shape {
+        // their axes are runs of elements here; one after the other, only where they begin counts
+        return Ok(view);
+    }
+    view.broadcast(shape).ok_or_else(|| {
+        let (ours, theirs) = (AsTuple(&values.shape), AsTuple(shape));
+        let message =
+            format!("could not broadcast input array from shape {ours} into shape {theirs}");
+        Failure::file(&args.values, message)
+    })
 }
 
 /// Indices that are bad, or could not be read.

@@ -105,6 +105,11 @@ impl<'a> Target<'a> {
         ))
     }
 
+    /// Whether everything is only checked.
+    pub(super) fn is_dry_run(&self) -> bool {
+        self.args.dry_run
+    }
+
     /// Begin to write.
     pub(super) fn begin(self) -> Result<Changing, Failure> {
         let (options, quiet) = (self.options(), self.args.quiet);

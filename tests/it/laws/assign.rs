@@ -248,8 +248,8 @@ proptest! {
         let (kept, patch) = patched(&file);
         let (source, indices) =
             (Bytes { data: value_file, limit: None }, Bytes { data: indices, limit: None });
-        let positions = scatter.positions(&indices, threads).unwrap();
-        positions.check(threads).unwrap();
+        scatter.check(&[&indices], threads).unwrap();
+        let positions = scatter.positions(&[&indices], threads).unwrap();
         let (pieces, _) = scatter.pieces(&source, threads).unwrap();
         let copy = Transfer { source: &source, pieces: &pieces, conversion: Conversion::None, at: 0 };
         let sink = scatter.sink(&patch, &positions);
