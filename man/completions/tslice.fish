@@ -227,7 +227,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s n -l dry-run -
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s q -l quiet -d 'Show no progress'
 complete -c tslice -n "__fish_tslice_using_subcommand scatter" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l files-from -d 'Read the names of the inputs from a file, one a line; `-` is standard input' -r -F
-complete -c tslice -n "__fish_tslice_using_subcommand concat" -l axis -d 'The axis to join along; a negative one counts from the end' -r
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l axis -d 'The axis to join along; a negative one counts from the end; 0 when left out. With a name or glob before it the axis of those tensors, which may be given again: --axis \'*.o_proj.weight=1\'' -r
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l index -d 'What to take of every input before it is joined, as in NumPy: \'[1, 2:4, ..., ::-1]\'' -r
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
@@ -265,7 +265,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand concat" -s q -l quiet -d '
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l keep-rest -d 'Take the tensors that -t does not choose once; they must be the same in all inputs'
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l files-from -d 'Read the names of the inputs from a file, one a line; `-` is standard input' -r -F
-complete -c tslice -n "__fish_tslice_using_subcommand stack" -l axis -d 'The axis to join along; a negative one counts from the end' -r
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l axis -d 'The axis to join along; a negative one counts from the end; 0 when left out. With a name or glob before it the axis of those tensors, which may be given again: --axis \'*.o_proj.weight=1\'' -r
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l index -d 'What to take of every input before it is joined, as in NumPy: \'[1, 2:4, ..., ::-1]\'' -r
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
@@ -306,7 +306,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand split" -l parts -d 'Cut in
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l sizes -d 'Cut into parts of these lengths, which must add up to that of the axis' -r
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l at -d 'Cut before these positions (np.split)' -r
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l every -d 'Cut into parts of N positions; the last one may be shorter' -r
-complete -c tslice -n "__fish_tslice_using_subcommand split" -l axis -d 'The axis to cut; a negative one counts from the end' -r
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l axis -d 'The axis to cut; a negative one counts from the end; 0 when left out. With a name or glob before it the axis of those tensors, which may be given again: --axis \'*.o_proj.weight=1\'' -r
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l end -d 'One past the last positions, as long as --begin' -r
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l strides -d 'Steps, as long as --begin; 1s when left out' -r

@@ -277,7 +277,7 @@ unsafe\:"All\: from float to integer the nearest end of the range where the numb
 (concat)
 _arguments "${_arguments_options[@]}" : \
 '--files-from=[Read the names of the inputs from a file, one a line; \`-\` is standard input]:FILE:_files' \
-'--axis=[The axis to join along; a negative one counts from the end]:AXIS:_default' \
+'*--axis=[The axis to join along; a negative one counts from the end; 0 when left out. With a name or glob before it the axis of those tensors, which may be given again\: --axis '\''*.o_proj.weight=1'\'']:[NAME=]AXIS:_default' \
 '--index=[What to take of every input before it is joined, as in NumPy\: '\''\[1, 2\:4, ..., \:\:-1\]'\'']:INDEX:_default' \
 '*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
@@ -328,7 +328,7 @@ F\:"Column-major, Fortran'\''s"))' \
 (stack)
 _arguments "${_arguments_options[@]}" : \
 '--files-from=[Read the names of the inputs from a file, one a line; \`-\` is standard input]:FILE:_files' \
-'--axis=[The axis to join along; a negative one counts from the end]:AXIS:_default' \
+'*--axis=[The axis to join along; a negative one counts from the end; 0 when left out. With a name or glob before it the axis of those tensors, which may be given again\: --axis '\''*.o_proj.weight=1'\'']:[NAME=]AXIS:_default' \
 '--index=[What to take of every input before it is joined, as in NumPy\: '\''\[1, 2\:4, ..., \:\:-1\]'\'']:INDEX:_default' \
 '*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
@@ -382,7 +382,7 @@ _arguments "${_arguments_options[@]}" : \
 '--sizes=[Cut into parts of these lengths, which must add up to that of the axis]:LIST:_default' \
 '--at=[Cut before these positions (np.split)]:LIST:_default' \
 '--every=[Cut into parts of N positions; the last one may be shorter]:N:_default' \
-'--axis=[The axis to cut; a negative one counts from the end]:AXIS:_default' \
+'*--axis=[The axis to cut; a negative one counts from the end; 0 when left out. With a name or glob before it the axis of those tensors, which may be given again\: --axis '\''*.o_proj.weight=1'\'']:[NAME=]AXIS:_default' \
 '--begin=[First positions, a comma list; '\'''\'' is the empty list]:LIST:_default' \
 '--end=[One past the last positions, as long as --begin]:LIST:_default' \
 '--strides=[Steps, as long as --begin; 1s when left out]:LIST:_default' \

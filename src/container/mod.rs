@@ -6,6 +6,7 @@
 //! Errors say which file, which tensor and why ([`ContainerError`]); flags and the words around
 //! them are the command line's.
 
+mod axes;
 mod cast;
 pub mod compare;
 pub mod edit;
@@ -38,6 +39,7 @@ mod split;
 mod statistics;
 mod take;
 
+pub use axes::Axes;
 pub use cast::Casts;
 pub use element::Element;
 pub use error::{Cause, ContainerError, FileName};

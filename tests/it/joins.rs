@@ -314,3 +314,48 @@ fn outputs_of_a_split_appear_together_or_not_at_all() {
         .success();
     assert_eq!(fs::read(dir.path().join("p1.npy")).unwrap(), npy(&[1, 3], &[3, 4, 5]));
 }
+
+#[test]
+fn tensors_have_axes_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let header = concat!(
+        r#"{"q":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]},"#,
+        r#""o":{"dtype":"U8","shape":[2,2],"data_offsets":[4,8]},"#,
+        r#""n":{"dtype":"U8","shape":[1],"data_offsets":[8,9]}}"#
+    );
+    write_safetensors(&dir.path().join("m.safetensors"), header, &[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    let chosen = ["-t", "q", "-t", "o", "--axis", "o=-1", "--keep-rest"];
+    let split = [&["split", "m.safetensors", "--parts", "2", "-o", "{}.safetensors"], &chosen[..]];
+    tslice(dir.path(), &split.concat()).assert().success().stderr("");
+    let bytes = fs::read(dir.path().join("1.safetensors")).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    assert_eq!(file.tensor("q").unwrap().data(), [3, 4]);
+    assert_eq!(file.tensor("o").unwrap().data(), [6, 8]);
+    assert_eq!(file.tensor("n").unwrap().data(), [9]);
+    let join = ["concat", "0.safetensors", "1.safetensors", "-o", "joined.safetensors"];
+    tslice(dir.path(), &[&join[..], &chosen].concat()).assert().success().stderr("");
+    let bytes = fs::read(dir.path().join("joined.safetensors")).unwrap();
+    let joined = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    assert_eq!(joined.tensor("q").unwrap().data(), [1, 2, 3, 4]);
+    assert_eq!(joined.tensor("o").unwrap().data(), [5, 6, 7, 8]);
+    let fails = |axes: &[&str], code, stderr: &'static str| {
+        let args = [&split.concat()[..], &["--force"], axes].concat();
+        tslice(dir.path(), &args).assert().code(code).stderr(stderr);
+    };
+    fails(
+        &["--axis", "n=0"],
+        1,
+        "tslice: m.safetensors: no tensor is named \"n\"\nhint: it holds q, o\n",
+    );
+    fails(
+        &["--axis", "0", "--axis", "1"],
+        2,
+        "tslice: --axis is given twice for all tensors\n\
+         hint: --axis NAME=AXIS is for those of a name or glob\n",
+    );
+    fails(
+        &["--axis", "x"],
+        2,
+        "tslice: invalid value 'x' for --axis: an integer is needed, or NAME=INTEGER\n",
+    );
+}

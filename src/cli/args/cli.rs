@@ -164,7 +164,8 @@ the first input. In files of several tensors -t chooses, and those of one name a
 Examples:
   tslice concat 2024-*.npy -o year.npy
   tslice concat left.npy right.npy --axis -1 -o wide.npy
-  tslice concat rank-?.safetensors -t '*.q_proj.weight' --axis 0 --keep-rest -o model.safetensors
+  tslice concat rank-?.safetensors -t '*_proj.weight' --axis '*.o_proj.weight=1' --keep-rest \
+      -o model.safetensors
   find samples -name '*.npy' -print0 | sort -z | tslice concat --files-from - -0 -o all.npy";
 
 const STACK_HELP: &str = "\
@@ -183,7 +184,8 @@ files of several tensors -t chooses those that are cut.
 Examples:
   tslice split samples.npy --every 1000 -o 'samples-{:04}.npy'
   tslice split volume.npy --axis -1 --sizes 100,28 -o 'part-{}.npy'
-  tslice split model.safetensors -t '*.q_proj.weight' --parts 4 --keep-rest -o 'rank-{}.safetensors'
+  tslice split model.safetensors -t '*_proj.weight' --axis '*.o_proj.weight=1' --keep-rest \
+      --parts 4 -o 'rank-{}.safetensors'
   cat samples.npy | tslice split - --parts 8 -o 'shard-{}.npy'";
 
 const VIEW_HELP: &str = "\

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::gather::integer;
+use super::axis::{AxisArg, axis};
 use super::input::{InputArgs, RawArgs};
 use super::output::OutputArgs;
 use super::result::CastArgs;
@@ -28,9 +28,10 @@ pub(crate) struct JoinArgs {
     /// The names of --files-from end with NUL bytes, as find -print0 writes them
     #[arg(short = '0', long, requires = "files_from", help_heading = "Input")]
     pub(crate) null: bool,
-    /// The axis to join along; a negative one counts from the end
-    #[arg(long, value_name = "AXIS", default_value_t = 0, value_parser = integer)]
-    pub(crate) axis: i64,
+    /// The axis to join along; a negative one counts from the end; 0 when left out. With a name or glob before
+    /// it the axis of those tensors, which may be given again: --axis '*.o_proj.weight=1'
+    #[arg(long, value_name = "[NAME=]AXIS", value_parser = axis)]
+    pub(crate) axis: Vec<AxisArg>,
     /// What to take of every input before it is joined, as in NumPy: '[1, 2:4, ..., ::-1]'
     #[arg(long, value_name = "INDEX", allow_hyphen_values = true)]
     pub(crate) index: Option<String>,

@@ -1,5 +1,6 @@
 //! What a user may type: all of clap, but for its errors (`report/misuse.rs`).
 
+mod axis;
 mod cli;
 mod diff;
 mod edit;
@@ -18,6 +19,7 @@ mod slice;
 mod split;
 mod view;
 
+pub(crate) use axis::AxisArg;
 pub(crate) use cli::{Command, command, parse};
 pub(crate) use diff::DiffArgs;
 pub(crate) use edit::{AssignArgs, Beyond, EditArgs, ScatterArgs};

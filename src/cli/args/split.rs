@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::gather::integer;
+use super::axis::{AxisArg, axis};
 use super::index::IndexArgs;
 use super::input::{InputArgs, RawArgs};
 use super::output::OutputArgs;
@@ -19,9 +19,10 @@ pub(crate) struct SplitArgs {
     pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) cuts: CutsArgs,
-    /// The axis to cut; a negative one counts from the end
-    #[arg(long, value_name = "AXIS", default_value_t = 0, value_parser = integer)]
-    pub(crate) axis: i64,
+    /// The axis to cut; a negative one counts from the end; 0 when left out. With a name or glob before
+    /// it the axis of those tensors, which may be given again: --axis '*.o_proj.weight=1'
+    #[arg(long, value_name = "[NAME=]AXIS", value_parser = axis)]
+    pub(crate) axis: Vec<AxisArg>,
     #[command(flatten)]
     pub(crate) index: IndexArgs,
     #[command(flatten)]

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use tslice::container::{self, Cause, ContainerError, Input, Location, OpenOptions, RawLayout};
+use tslice::container::{
+    self, Axes, Cause, ContainerError, Input, Location, OpenOptions, RawLayout,
+};
 use tslice::format::{self, FormatError};
 use tslice::index::strided_slice::parse_list;
 use tslice::shape;
 
-use crate::cli::args::{InputArgs, Io, OrderArg, RawArgs};
+use crate::cli::args::{AxisArg, InputArgs, Io, OrderArg, RawArgs};
 use crate::cli::report::Failure;
 
 /// Where a path of the command line leads: `-` is standard input.
@@ -38,6 +40,18 @@ pub(super) fn options(
         rest: keep_rest,
         integers: false,
     })
+}
+
+/// The axes along which tensors are joined or cut.
+pub(super) fn axes(args: &[AxisArg]) -> Result<Axes, Failure> {
+    let mut plain = args.iter().filter(|arg| arg.pattern.is_none());
+    let default = plain.next().map_or(0, |arg| arg.axis);
+    if plain.next().is_some() {
+        return Err(Failure::usage("--axis is given twice for all tensors")
+            .hint("--axis NAME=AXIS is for those of a name or glob"));
+    }
+    let named = args.iter().filter_map(|arg| Some((arg.pattern.clone()?, arg.axis)));
+    Ok(Axes { default, named: named.collect() })
 }
 
 pub(super) fn raw(args: &RawArgs) -> Result<RawLayout, Failure> {

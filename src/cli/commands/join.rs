@@ -19,12 +19,12 @@ use crate::cli::report::{Failure, print, watch};
 
 /// Join along an axis that the inputs have.
 pub(super) fn concat(args: &JoinArgs) -> Result<(), Failure> {
-    run(args, Along::Existing(args.axis))
+    run(args, Along::Existing)
 }
 
 /// Join along a new axis.
 pub(super) fn stack(args: &JoinArgs) -> Result<(), Failure> {
-    run(args, Along::New(args.axis))
+    run(args, Along::New)
 }
 
 fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
@@ -38,6 +38,7 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     let locations = locations(args)?;
     let options = JoinOptions {
         along,
+        axes: input::axes(&args.axis)?,
         open: input::options(&args.from, &args.raw, args.keep_rest)?,
         index: &|shape| {
             resolve(&index.spanned.expr, shape, index.rules.keepdims).map_err(Cause::from)

@@ -28,7 +28,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     let input = container::open(&input::location(&args.input), &options).map_err(failed)?;
     let options = SplitOptions {
         cuts,
-        axis: args.axis,
+        axes: input::axes(&args.axis)?,
         names,
         select: Select {
             patterns: args.from.tensor.clone(),

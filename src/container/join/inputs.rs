@@ -6,6 +6,7 @@ use std::ops::Deref;
 
 use super::parallel;
 use crate::cast::CastError;
+use crate::container::axes::Axes;
 use crate::container::cast::Casts;
 use crate::container::edit::conversion;
 use crate::container::error::{Cause, ContainerError};
@@ -30,19 +31,21 @@ const SMALL: u64 = 1 << 20;
 /// As many inputs as are looked at between two checks for the first that does not fit.
 const CHUNK: usize = 4096;
 
-/// The axis along which tensors are joined; a negative one counts from the end.
+/// The kind of axis along which tensors are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Along {
-    /// An axis that they have (np.concatenate).
-    Existing(i64),
+    /// One that they have (np.concatenate).
+    Existing,
     /// A new one (np.stack).
-    New(i64),
+    New,
 }
 
 /// How inputs are joined.
 pub struct JoinOptions<'a> {
-    /// The axis.
+    /// The kind of axis.
     pub along: Along,
+    /// Which axis, for each tensor.
+    pub axes: Axes,
     /// How the inputs are opened; names or globs of the tensors that are joined, and whether the
     /// others are kept, stand here too.
     pub open: OpenOptions,
@@ -277,12 +280,12 @@ impl<'a> Joined<'a> {
         let selection = (self.options.index)(&tensor.shape)?;
         let (shape, ours) = (selection.shape(), &join.shape);
         let fits = match self.options.along {
-            Along::New(_) => {
+            Along::New => {
                 let mut first = ours.clone();
                 first.remove(join.axis);
                 (shape != first).then_some((first, None))
             }
-            Along::Existing(_) => {
+            Along::Existing => {
                 let differs = |(axis, (a, b)): (usize, (&u64, &u64))| axis != join.axis && a != b;
                 let misfit =
                     shape.len() != ours.len() || shape.iter().zip(ours).enumerate().any(differs);
@@ -293,8 +296,8 @@ impl<'a> Joined<'a> {
             return Err(JoinFault::Shape { number, shape, first, axis }.into());
         }
         let len = match self.options.along {
-            Along::New(_) => 1,
-            Along::Existing(_) => shape[join.axis],
+            Along::New => 1,
+            Along::Existing => shape[join.axis],
         };
         Ok(Chosen { number: found, selection, swap_width, len })
     }
@@ -381,12 +384,13 @@ impl JoinedTensor {
 
 /// The tensors of the output, by what the first input holds.
 fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<Target>, ContainerError> {
-    let chosen: BTreeSet<usize> = first.find(&options.open.tensors)?.into_iter().collect();
+    let chosen = first.find(&options.open.tensors)?;
+    let axes = options.axes.of_tensors(first, &chosen)?;
     let several = chosen.len() > 1;
     let mut targets = Vec::new();
     for (number, tensor) in first.contents.tensors.iter().enumerate() {
-        let join = if chosen.contains(&number) {
-            let join = joined_tensor(tensor, options);
+        let join = if let Ok(at) = chosen.binary_search(&number) {
+            let join = joined_tensor(tensor, axes[at], options);
             Some(join.map_err(|cause| first.failed_tensor(tensor, several, cause))?)
         } else if options.open.rest {
             None
@@ -399,15 +403,19 @@ fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<Target>, Cont
 }
 
 /// How a tensor of the first input is joined.
-fn joined_tensor(tensor: &Tensor, options: &JoinOptions<'_>) -> Result<JoinedTensor, Cause> {
+fn joined_tensor(
+    tensor: &Tensor,
+    asked: i64,
+    options: &JoinOptions<'_>,
+) -> Result<JoinedTensor, Cause> {
     let mut shape = (options.index)(&tensor.shape)?.shape();
-    let (asked, ndim) = match options.along {
-        Along::Existing(_) if shape.is_empty() => return Err(JoinFault::NoAxes.into()),
-        Along::Existing(axis) => (axis, shape.len()),
-        Along::New(axis) => (axis, shape.len() + 1),
+    let ndim = match options.along {
+        Along::Existing if shape.is_empty() => return Err(JoinFault::NoAxes.into()),
+        Along::Existing => shape.len(),
+        Along::New => shape.len() + 1,
     };
     let axis = normalize_axis(asked, ndim).ok_or(JoinFault::Axis { axis: asked, ndim })?;
-    if let Along::New(_) = options.along {
+    if options.along == Along::New {
         shape.insert(axis, 1);
     }
     let total = shape[axis];

@@ -3,6 +3,7 @@
 use super::cuts::Cuts;
 use super::names::PartNames;
 use crate::cast::CastError;
+use crate::container::axes::Axes;
 use crate::container::cast::Casts;
 use crate::container::error::{Cause, ContainerError};
 use crate::container::fault::{LayoutFault, SplitFault};
@@ -25,8 +26,8 @@ use crate::source::{self, PreadSource};
 pub struct SplitOptions<'a> {
     /// Where the axis is cut.
     pub cuts: Cuts,
-    /// The axis of the result of the index that is cut; a negative one counts from the end.
-    pub axis: i64,
+    /// The axis of the result of the index that is cut, for each tensor.
+    pub axes: Axes,
     /// What the outputs are called.
     pub names: PartNames,
     /// Which tensors are cut, and whether the others go to every output.
@@ -76,20 +77,21 @@ impl<'a> Split<'a> {
     /// [`SplitFault`], [`SelectFault`](crate::container::SelectFault), an index that does not fit.
     pub fn new(input: Input, options: SplitOptions<'a>) -> Result<Split<'a>, ContainerError> {
         let cut = input.find(&options.select.patterns)?;
+        let axes = options.axes.of_tensors(&input, &cut)?;
         let several = cut.len() > 1;
         let mut tensors = Vec::new();
         let mut counts: Option<(u64, usize)> = None;
         for (number, tensor) in input.contents.tensors.iter().enumerate() {
             let failed = |cause: Cause| input.failed_tensor(tensor, several, cause);
-            if !cut.contains(&number) {
+            let Ok(at) = cut.binary_search(&number) else {
                 if options.select.keep_rest {
                     let selection = everything(tensor).map_err(failed)?;
                     tensors.push(PartTensor { number, from_lists: false, selection, axis: None });
                 }
                 continue;
-            }
+            };
             let selection = (options.index)(&tensor.shape).map_err(failed)?;
-            let (axis, len) = find_axis(&selection, options.axis).map_err(failed)?;
+            let (axis, len) = find_axis(&selection, axes[at]).map_err(failed)?;
             let count = options.cuts.count(len).map_err(|fault| failed(fault.into()))?;
             let (first, of) = *counts.get_or_insert((count, number));
             if first != count {
