@@ -65,6 +65,6 @@ pub(crate) enum Outside {
 }
 
 /// An integer.
-fn integer(text: &str) -> Result<i64, &'static str> {
+pub(super) fn integer(text: &str) -> Result<i64, &'static str> {
     text.parse().map_err(|_| "an integer is needed")
 }
