@@ -239,7 +239,8 @@ impl<'a> Job<'a> {
             }
             Region::View(view) => {
                 // what is cast to longer elements takes as much memory as more workers
-                let workers = self.threads.saturating_mul(expansion as usize);
+                let workers =
+                    execute::thread_count(self.threads).saturating_mul(expansion as usize);
                 let planned = execute::in_order(source, view.runs(), unit, workers);
                 let (plan, spooled) = planned.map_err(|error| self.failed(location, error))?;
                 (Box::new(plan), spooled)

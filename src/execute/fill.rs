@@ -33,9 +33,11 @@ impl Pieces for Plan {
         out: &mut [u8],
     ) -> Result<(), FillError> {
         if number == 0 {
-            prefetch(self.prefetch_first(), source);
+            self.prefetch_first().iter().for_each(|runs| prefetch(runs, source));
         }
-        prefetch(self.prefetch(number), source);
+        if let Some(runs) = self.prefetch(number) {
+            prefetch(&runs, source);
+        }
         Ok(read_runs(&self.piece(number).input, source, scratch, out)?)
     }
 
@@ -55,8 +57,7 @@ const RANGES: u64 = 1 << 17;
 const SAMPLES: u64 = 16;
 
 /// Let the disk begin to read what is not in memory yet.
-fn prefetch(runs: Option<Runs>, source: &dyn Source) {
-    let Some(runs) = runs else { return };
+fn prefetch(runs: &Runs, source: &dyn Source) {
     let ranges = dense_bytes(&runs.axes, 1);
     if ranges > RANGES {
         return;

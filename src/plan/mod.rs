@@ -29,6 +29,7 @@ use boxes::Boxes;
 pub use cost::Pattern;
 pub(crate) use cost::{needed_bytes, reads_gap};
 use partition::{Partition, Ranges};
+use piece::READAHEAD_BYTES;
 pub use piece::{PIECE_BYTES, Piece, Tiling};
 
 /// How to copy a view into a contiguous output.
@@ -41,9 +42,6 @@ pub struct Plan {
 
 /// Neighbours further apart than this, in bytes, are read one by one rather than with the gap.
 pub(crate) const GAP_BYTES: u64 = 64 << 10;
-
-/// Gaps longer than this, in bytes, are longer than what kernels commonly read ahead.
-const READAHEAD_BYTES: u64 = 128 << 10;
 
 impl Plan {
     /// Plan the copy of a view, in pieces of at most `piece_bytes` bytes (at least 1), each one

@@ -14,6 +14,9 @@ pub struct Piece {
 /// The bytes of a piece: half of them and the input's share fit in a level-2 cache.
 pub const PIECE_BYTES: u64 = 256 << 10;
 
+/// Gaps longer than this, in bytes, are longer than what kernels commonly read ahead.
+pub(super) const READAHEAD_BYTES: u64 = 128 << 10;
+
 /// The sizes of the pieces of a [tiled](super::Plan::tiled) plan, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Tiling {

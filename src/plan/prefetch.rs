@@ -6,6 +6,7 @@
 
 use super::Plan;
 use super::partition::Partition;
+use super::piece::READAHEAD_BYTES;
 use crate::runs::{Runs, coalesce, span_bytes};
 
 /// How far before its use a range is prefetched, in bytes of the input.
@@ -14,7 +15,7 @@ const AHEAD_BYTES: u64 = 32 << 20;
 /// The longest range to prefetch at once; what is spread wider is left to the kernel's readahead.
 const RANGE_BYTES: u64 = 32 << 20;
 
-/// Stretches nearer than this are prefetched with the gap between them, in bytes.
+/// Stretches of a panel nearer than this are prefetched with the gap between them, in bytes.
 const NEAR_BYTES: u64 = 16 << 10;
 
 impl Plan {
@@ -36,27 +37,28 @@ impl Plan {
         }
     }
 
-    /// What to prefetch before the first piece.
-    pub fn prefetch_first(&self) -> Option<Runs> {
+    /// What to prefetch before the first piece: what no [later call](Plan::prefetch) names.
+    pub fn prefetch_first(&self) -> Vec<Runs> {
         match &self.partition {
-            Partition::Empty => None,
+            Partition::Empty => Vec::new(),
             Partition::Ranges(_) => {
                 let first = self.stretches(0);
+                let ahead = (AHEAD_BYTES / first.bytes().max(1)).max(1);
+                let last = ahead.min(self.pieces()) - 1;
                 if !first.axes.is_empty() {
-                    return Some(first);
+                    return (0..=last).map(|number| self.stretches(number)).collect();
                 }
-                let last = (AHEAD_BYTES / first.run.max(1)).min(self.pieces() - 1);
                 let (first, later) = (first.byte_bounds(), self.stretches(last).byte_bounds());
                 let whole = range(first.start.min(later.start)..first.end.max(later.end));
-                (whole.run <= 2 * AHEAD_BYTES).then_some(whole)
+                if whole.run <= 2 * AHEAD_BYTES { vec![whole] } else { Vec::new() }
             }
-            Partition::Boxes(_) => self.panel(0),
+            Partition::Boxes(_) => self.panel(0).into_iter().collect(),
         }
     }
 
-    /// What a piece needs.
+    /// What a piece needs. What lies between is read by the kernel anyway, where that is little.
     fn stretches(&self, number: u64) -> Runs {
-        stretches(self.piece(number).input)
+        stretches(self.piece(number).input, READAHEAD_BYTES)
     }
 
     /// What a panel needs that begins with that piece.
@@ -66,12 +68,12 @@ impl Plan {
             return None;
         }
         let (_, panel) = boxes.panel(&self.input, number)?;
-        Some(stretches(panel))
+        Some(stretches(panel, NEAR_BYTES))
     }
 }
 
-/// The bytes of runs in ascending ranges, those near each other in one.
-fn stretches(runs: Runs) -> Runs {
+/// The bytes of runs in ascending ranges, those with gaps of at most `near` bytes in one.
+fn stretches(runs: Runs, near: u64) -> Runs {
     let Runs { mut offset, mut axes, run } = runs;
     for axis in &mut axes {
         offset += axis.stride.min(0) * (axis.len as i64 - 1);
@@ -79,12 +81,49 @@ fn stretches(runs: Runs) -> Runs {
     }
     axes.sort_by_key(|axis| std::cmp::Reverse(axis.stride));
     let (mut axes, mut run) = coalesce(&axes, run);
-    while let Some(near) = axes.pop_if(|axis| axis.stride as u64 <= run + NEAR_BYTES) {
-        run = span_bytes(&[near], run);
+    while let Some(next) = axes.pop_if(|axis| axis.stride as u64 <= run + near) {
+        run = span_bytes(&[next], run);
     }
     Runs { offset, axes, run }
 }
 
 fn range(bytes: std::ops::Range<i64>) -> Runs {
     Runs { offset: bytes.start, axes: Vec::new(), run: (bytes.end - bytes.start) as u64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runs::Axis;
+
+    /// Every byte of every piece is prefetched: before the first, or when an earlier one begins.
+    #[test]
+    fn all_that_is_needed_is_prefetched() {
+        let row = |len, stride| Axis { len, stride };
+        for (axes, run) in [
+            (vec![], 100 << 20),
+            (vec![row(5000, 40_000)], 4096),
+            (vec![row(3000, -(1 << 20)), row(512, 16)], 4),
+            (vec![row(20_000, 300_000)], 8192),
+            (vec![row(700, 1 << 22)], 1 << 17),
+        ] {
+            let runs = Runs { offset: 1 << 40, axes, run };
+            let plan = Plan::of_runs(&runs, 1, 1 << 18);
+            let mut asked: Vec<(u64, u64)> = Vec::new();
+            let note = |asked: &mut Vec<(u64, u64)>, runs: Runs| {
+                asked.extend(runs.starts().map(|at| (at as u64, at as u64 + runs.run)));
+            };
+            plan.prefetch_first().into_iter().for_each(|runs| note(&mut asked, runs));
+            (0..plan.pieces())
+                .filter_map(|at| plan.prefetch(at))
+                .for_each(|it| note(&mut asked, it));
+            asked.sort_unstable();
+            for at in runs.coalesced().starts() {
+                let at = at as u64;
+                let before = asked.partition_point(|&(start, _)| start <= at);
+                let reach = asked[..before].iter().rev().take(3).map(|&(_, end)| end).max();
+                assert!(reach.is_some_and(|end| end > at), "{at} of {runs:?}");
+            }
+        }
+    }
 }
