@@ -86,6 +86,7 @@ pub mod source;
 
 pub mod compare;
 pub mod format;
+pub mod picture;
 pub mod print;
 pub mod statistics;
 pub mod text;

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::fault::{
-    EditFault, FieldFault, IntegersFault, JoinFault, LayoutFault, ListFault, PartFault, RawFault,
+    EditFault, FieldFault, IntegersFault, JoinFault, LayoutFault, ListFault, PartFault, PictureFault, RawFault,
     ReadFault, SelectFault, ShardsFault, SplitFault,
 };
 use crate::cast::CastError;
@@ -170,6 +170,9 @@ pub enum Cause {
     /// The slice cannot be read into memory.
     #[error(transparent)]
     Read(#[from] ReadFault),
+    /// A picture cannot be drawn.
+    #[error(transparent)]
+    Picture(#[from] PictureFault),
     /// The text is no index.
     #[error(transparent)]
     Syntax(#[from] ParseError),

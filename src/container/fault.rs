@@ -380,6 +380,17 @@ pub enum ReadFault {
     TooLarge,
 }
 
+/// Why a picture cannot be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum PictureFault {
+    /// The elements are no real numbers.
+    #[error("a picture shows real numbers, and the dtype is {0}")]
+    DType(DType),
+    /// The encoder of pictures failed.
+    #[error("the picture cannot be encoded: {0}")]
+    Encoding(String),
+}
+
 /// Why a text is no index tensor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IntegersFault {

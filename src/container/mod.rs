@@ -29,6 +29,7 @@ mod output;
 mod overwrite;
 mod part;
 mod pattern;
+mod picture;
 mod raw;
 mod region_reader;
 mod rename;
@@ -45,7 +46,7 @@ pub use element::Element;
 pub use error::{Cause, ContainerError, FileName};
 pub use fault::{
     EditFault, FieldFault, FormatOption, Given, IntegersFault, JoinFault, LayoutFault, ListFault,
-    PartFault, RawFault, ReadFault, SelectFault, ShardsFault, SplitFault,
+    PartFault, PictureFault, RawFault, ReadFault, SelectFault, ShardsFault, SplitFault,
 };
 pub use field::Fields;
 pub use file::{Slice, Tensor, TensorFile, open as open_file};
@@ -58,6 +59,7 @@ pub use open::{OpenOptions, open};
 pub use options::WriteOptions;
 pub use output::{Item, Output, Prepared};
 pub use part::Parts;
+pub use picture::Drawing;
 pub use raw::RawLayout;
 pub use region_reader::RegionReader;
 pub use select::{Select, Selected, select};

@@ -14,7 +14,7 @@ impl Progress {
         self.written.load(Ordering::Relaxed)
     }
 
-    pub(super) fn add(&self, bytes: u64) {
+    pub(crate) fn add(&self, bytes: u64) {
         self.written.fetch_add(bytes, Ordering::Relaxed);
     }
 }

@@ -73,14 +73,27 @@ impl Statistics {
         parts.iter().map(quantile).collect()
     }
 
-    /// How the finite elements lie in at most `most` bars of one width; integers are not divided.
-    pub fn histogram(&self, most: usize) -> Vec<Bar> {
+    /// The smallest and the largest finite element, to the width of their bins where there are
+    /// infinities too.
+    pub fn finite_range(&self) -> Option<(f64, f64)> {
+        let bins = self.histogram_bins();
+        Some((bins.first()?.low, bins.last()?.high))
+    }
+
+    /// The bins of the finite elements.
+    fn histogram_bins(&self) -> Vec<Bin> {
         let mut bins = self.sorted();
         for bin in &mut bins {
             (bin.low, bin.high) = (bin.low.max(f64::MIN), bin.high.min(f64::MAX));
         }
         // the bin of an infinity that stands alone has been turned inside out
         bins.retain(|bin| bin.low <= bin.high);
+        bins
+    }
+
+    /// How the finite elements lie in at most `most` bars of one width; integers are not divided.
+    pub fn histogram(&self, most: usize) -> Vec<Bar> {
+        let bins = self.histogram_bins();
         let (Some(first), Some(last)) = (bins.first(), bins.last()) else { return Vec::new() };
         let (low, high) = (first.low, last.high);
         let is_integer = !self.is_float();

@@ -36,6 +36,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("print", &["dtype", "element", "format", "shape"]),
     ("compare", &["dtype", "element", "format"]),
     ("statistics", &["dtype", "element"]),
+    ("picture", &[]),
     ("execute", &["cast", "plan", "runs", "shape", "sink", "source"]),
     (
         "gather",
@@ -66,6 +67,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "index",
             "join",
             "permutation",
+            "picture",
             "plan",
             "runs",
             "shape",
@@ -82,6 +84,7 @@ const MODULES: &[(&str, &[&str])] = &[
 const PACKAGES: &[(&str, &[&str])] = &[
     ("clap", &["cli/args/", "cli/report/misuse.rs"]),
     ("clap_complete", &["cli/args/cli.rs", "cli/args/man.rs", "cli/commands/completions.rs"]),
+    ("colorous", &["picture.rs"]),
     ("crc32fast", &["source/inflate.rs", "sink/zip/"]),
     ("flate2", &["source/inflate.rs", "sink/zip/deflated.rs"]),
     ("globset", &["container/pattern.rs"]),
@@ -89,8 +92,9 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("indicatif", &["cli/report/progress.rs"]),
     ("libc", &["os/", "source/", "sink/", "container/edit.rs"]),
     ("memmap2", &["source/mmap.rs", "sink/writable_map.rs"]),
+    ("png", &["container/picture.rs"]),
     ("rayon", &["execute/parallel.rs"]),
-    ("rustix", &["os/", "source/", "sink/"]),
+    ("rustix", &["cli/report/terminal.rs", "os/", "source/", "sink/"]),
     // there is a module of that name, so that the package is spelled with colons
     ("::safetensors", &["format/safetensors/"]),
     ("serde", &["format/safetensors/mod.rs", "format/shards/mod.rs", "sink/parts/"]),
@@ -108,6 +112,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "cast/",
             "permutation.rs",
             "view.rs",
+            "picture.rs",
             "format/",
             "source/",
             "sink/",

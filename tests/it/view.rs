@@ -168,3 +168,82 @@ fn a_truncated_file_is_an_error_that_names_it() {
     let message = String::from_utf8(failed.get_output().stderr.clone()).unwrap();
     assert!(message.starts_with("tslice: cut.npy: "), "{message}");
 }
+
+/// The size, the kind of colours and the bytes of a picture.
+fn decoded(path: &Path) -> (u32, u32, png::ColorType, Vec<u8>) {
+    let file = std::io::BufReader::new(fs::File::open(path).unwrap());
+    let mut reader = png::Decoder::new(file).read_info().unwrap();
+    let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut bytes).unwrap();
+    bytes.truncate(info.buffer_size());
+    (info.width, info.height, info.color_type, bytes)
+}
+
+#[test]
+fn numbers_become_colours() {
+    let dir = folder();
+    let draw = |args: &[&str]| {
+        let args = [&["view", "counted.npy", "-f", "-o", "p.png"], args].concat();
+        tslice(dir.path(), &args).assert().success().stdout("").stderr("");
+        decoded(&dir.path().join("p.png"))
+    };
+    let (width, height, colours, bytes) = draw(&[]);
+    assert_eq!((width, height, colours), (40, 30, png::ColorType::Rgb));
+    // the ends of viridis, as matplotlib has them
+    assert_eq!((&bytes[..3], &bytes[bytes.len() - 3..]), (&[68, 1, 84][..], &[253, 231, 37][..]));
+    let (.., bytes) = draw(&["--range", "0,40", "--colormap", "gray"]);
+    assert_eq!((&bytes[..3], &bytes[39 * 3..42 * 3]), (&[0; 3][..], &[255; 9][..]));
+    let (.., bytes) = draw(&["--range", "p0,p100", "--colormap", "gray", "::-1, ::-1"]);
+    assert_eq!((&bytes[..3], &bytes[bytes.len() - 3..]), (&[255; 3][..], &[0; 3][..]));
+    let (width, height, ..) = draw(&["--width", "20"]);
+    assert_eq!((width, height), (20, 15));
+    let (width, height, ..) = draw(&["None, ::10, ::20, None", "-T"]);
+    assert_eq!((width, height), (3 + 1 + 3, 2));
+}
+
+#[test]
+fn colours_are_written_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let data: Vec<u8> = (0..2 * 3 * 4 * 4).map(|it| it as u8 * 2).collect();
+    write_npy(&dir.path().join("stack.npy"), "'|u1'", "(2, 3, 4, 4)", &data);
+    let draw = |args: &[&str]| {
+        let args = [&["view", "stack.npy", "-f", "-o", "p.png"], args].concat();
+        tslice(dir.path(), &args).assert().success();
+        decoded(&dir.path().join("p.png"))
+    };
+    assert_eq!(draw(&["1"]), (4, 3, png::ColorType::Rgba, data[48..].to_vec()));
+    let (width, height, colours, bytes) = draw(&["..., :3"]);
+    assert_eq!((width, height, colours), (9, 3, png::ColorType::Rgb));
+    assert_eq!(bytes[..3], data[..3]);
+    assert_eq!(bytes[5 * 3..6 * 3], data[48..51]);
+}
+
+#[test]
+fn a_picture_is_there_whole_or_not_at_all() {
+    let dir = folder();
+    fs::write(dir.path().join("p.png"), "what stood there before").unwrap();
+    let failed = tslice(dir.path(), &["view", "counted.npy", "-o", "p.png"]).assert().code(1);
+    failed.stderr("tslice: p.png: the file exists\nhint: --force replaces it\n");
+    let said = "would write q.png: 40 x 30 pixels, RGB\n";
+    let args = ["view", "counted.npy", "-o", "q.png", "--dry-run"];
+    tslice(dir.path(), &args).assert().success().stdout(said);
+    assert_eq!(fs::read(dir.path().join("p.png")).unwrap(), b"what stood there before");
+    assert!(!dir.path().join("q.png").exists());
+    let piped = fs::read(dir.path().join("counted.npy")).unwrap();
+    let args = ["view", "-", "-o", "q.png", "--fsync", "-q"];
+    tslice(dir.path(), &args).write_stdin(piped).assert().success();
+    assert_eq!(decoded(&dir.path().join("q.png")).0, 40);
+}
+
+#[test]
+fn the_terminal_shows_two_pixels_a_character() {
+    let dir = folder();
+    let args = ["view", "counted.npy", "::15, ::20", "--image", "--colormap", "gray"];
+    let shown = tslice(dir.path(), &args).env_remove("NO_COLOR").assert().success();
+    let text = String::from_utf8(shown.get_output().stdout.clone()).unwrap();
+    assert!(text.starts_with("\x1b[38;2;0;0;0m\x1b[48;2;"), "{text:?}");
+    assert_eq!((text.matches('▀').count(), text.lines().count()), (text.lines().count() * 8, 4));
+    let plain = tslice(dir.path(), &args).env("NO_COLOR", "1").assert().success();
+    let text = String::from_utf8(plain.get_output().stdout.clone()).unwrap();
+    assert!(text.starts_with(' ') && text.trim_end().ends_with('@'), "{text:?}");
+}

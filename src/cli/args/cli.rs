@@ -195,7 +195,9 @@ Examples:
   tslice view data.npy
   tslice view model.safetensors -t embed.weight '[:4]' --precision 3
   tslice view data.npy '[0, :, ::-1]' --full | less -S
-  tslice view data.npy --stats";
+  tslice view data.npy --stats
+  tslice view volume.npy '[::16]' -o sheet.png --range p1,p99
+  tslice view volume.npy 40 --image";
 
 const DIFF_HELP: &str = "\
 Tensors of one name are compared with each other, and the only tensors of two files whatever their

@@ -33,4 +33,4 @@ pub(crate) use part::{MAX_PARTS, PartArg};
 pub(crate) use result::{CastArgs, TransposeArgs};
 pub(crate) use slice::SliceArgs;
 pub(crate) use split::SplitArgs;
-pub(crate) use view::{ValuesArgs, ViewArgs};
+pub(crate) use view::{Bound, PictureArgs, ValuesArgs, ViewArgs};

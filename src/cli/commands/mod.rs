@@ -16,6 +16,7 @@ mod input;
 mod join;
 mod output;
 mod part;
+mod picture;
 mod scatter;
 mod scheduler;
 mod slice;

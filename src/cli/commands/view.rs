@@ -6,7 +6,7 @@ use tslice::print::{self, Elements, PrintOptions};
 use super::chosen::Chosen;
 use super::index::Index;
 use super::transpose::Transpose;
-use super::{input, stats};
+use super::{input, picture, stats};
 use crate::cli::args::{ValuesArgs, ViewArgs};
 use crate::cli::report::{Failure, print};
 
@@ -25,6 +25,9 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let chosen = Chosen::all(&input, &args.from.tensor, (&index, &transpose))?;
     if args.stats.stats {
         return stats::run(&mut input, &chosen, args);
+    }
+    if args.picture.output.is_some() || args.picture.image {
+        return picture::run(&mut input, &chosen, args);
     }
     for (number, chosen) in chosen.iter().enumerate() {
         if number > 0 {

@@ -8,6 +8,7 @@ mod nearest;
 mod progress;
 mod stdout;
 mod table;
+mod terminal;
 
 pub(crate) use container::of_flag;
 pub(crate) use exit::Exit;
@@ -16,3 +17,4 @@ pub(crate) use misuse::failure as misuse;
 pub(crate) use progress::watch;
 pub(crate) use stdout::print;
 pub(crate) use table::{Align, table};
+pub(crate) use terminal::terminal_columns;

@@ -1,0 +1,184 @@
+//! `tslice view -o PICTURE.png`, and `--image` in the terminal.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use tslice::container::{self, Cause, Drawing, Input, RegionReader};
+use tslice::dtype::{DType, Scalar};
+use tslice::execute::Progress;
+use tslice::picture::{Colours, Sheet};
+use tslice::shape;
+use tslice::sink::{self, Destination, SinkOptions};
+use tslice::statistics::Statistics;
+
+use super::chosen::Chosen;
+use super::output;
+use crate::cli::args::{Bound, PictureArgs, ViewArgs};
+use crate::cli::report::{Failure, print, terminal_columns, watch};
+
+/// Draw the one selection into a file, or into the terminal.
+pub(super) fn run(input: &mut Input, all: &[Chosen], args: &ViewArgs) -> Result<(), Failure> {
+    let [chosen] = all else {
+        return Err(Failure::usage(format_args!(
+            "-t chooses {} tensors, and a picture shows one",
+            all.len()
+        )));
+    };
+    let picture = &args.picture;
+    let target = picture.output.as_deref().map(png_target).transpose()?;
+    let width = match (picture.width, &target) {
+        (None, None) => Some(columns_for(chosen)),
+        (width, _) => width.map(u64::from),
+    };
+    let is_bytes = matches!(chosen.dtype, DType::Scalar(Scalar::U8, _));
+    let sheet = Sheet::new(&chosen.shape, is_bytes, width).map_err(Failure::new)?;
+    let options = SinkOptions { force: picture.force, fsync: picture.fsync, len: None };
+    if let Some(target) = &target {
+        let checked = sink::check(target, options);
+        checked.map_err(|error| failed_output(picture, error))?;
+        output::refuse_terminal(target)?;
+        if picture.dry_run {
+            return print(&format!(
+                "would write {}: {} x {} pixels, {}\n",
+                container::FileName::from(target),
+                sheet.width(),
+                sheet.height(),
+                if sheet.pixel_bytes() == 4 { "RGBA" } else { "RGB" },
+            ));
+        }
+    }
+    let colours = match sheet.has_colours() {
+        true if picture.colormap.is_some() || picture.range.is_some() => {
+            return Err(Failure::usage(
+                "--colormap and --range have no effect: the elements are colours already",
+            ));
+        }
+        true => (0.0, 255.0),
+        false => range(input, chosen, args)?,
+    };
+    let map = picture.colormap.as_deref().unwrap_or("viridis");
+    let colours = Colours::new(map, colours)
+        .ok_or_else(|| Failure::usage(format_args!("there is no colour map {map}")))?;
+    let reader = RegionReader::new(input, &chosen.region)?;
+    let dtype = chosen.dtype.clone();
+    let drawing = Drawing { reader, dtype, sheet, colours };
+    match &target {
+        Some(target) => {
+            let (progress, total) = (Progress::default(), bytes(chosen));
+            Ok(watch(&progress, total, args.quiet, || {
+                drawing.write_png(input, target, options, &progress)
+            })?)
+        }
+        None => in_terminal(&drawing),
+    }
+}
+
+fn failed_output(args: &PictureArgs, error: sink::SinkError) -> Failure {
+    let file = args.output.as_deref().unwrap_or(Path::new("-"));
+    let exists = matches!(error, sink::SinkError::AlreadyExists);
+    let failure = Failure::file(file, Cause::from(error));
+    if exists { failure.hint("--force replaces it") } else { failure }
+}
+
+/// Where the picture goes.
+fn png_target(path: &Path) -> Result<Destination, Failure> {
+    let is_png = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"));
+    let is_stream = path == Path::new("-") || path.metadata().is_ok_and(|meta| !meta.is_file());
+    if !is_png && !is_stream {
+        let message =
+            format!("{}: view writes pictures, and a picture ends in .png", path.display());
+        return Err(Failure::usage(message).hint("without `view`, the elements are written"));
+    }
+    Ok(output::target(path))
+}
+
+fn bytes(chosen: &Chosen) -> u64 {
+    let count = shape::element_count(&chosen.shape).unwrap_or(u64::MAX);
+    count.saturating_mul(chosen.dtype.item_bits() / 8)
+}
+
+/// The numbers at both ends of the colour map; one pass over the elements where they decide.
+fn range(input: &mut Input, chosen: &Chosen, args: &ViewArgs) -> Result<(f64, f64), Failure> {
+    let asked = args.picture.range;
+    if let Some([Bound::Value(low), Bound::Value(high)]) = asked {
+        return Ok((low, high));
+    }
+    let empty = match chosen.dtype {
+        DType::Scalar(scalar, endian) => Statistics::new(scalar, endian),
+        DType::Npy(_) => None,
+    };
+    let Some(empty) = empty else {
+        let message = format!("a picture shows real numbers, and the dtype is {}", chosen.dtype);
+        return Err(Failure::new(message));
+    };
+    let itemsize = (chosen.dtype.item_bits() / 8) as usize;
+    let (progress, threads) = (Progress::default(), output::threads(args.threads));
+    let statistics = watch(&progress, bytes(chosen), args.quiet, || {
+        let region = (&chosen.region, chosen.part);
+        container::statistics(input, region, (&empty, itemsize), threads, &progress)
+    })?;
+    let (least, greatest) = statistics.finite_range().unwrap_or((0.0, 1.0));
+    let bound = |bound| match bound {
+        Bound::Value(value) => value,
+        Bound::Percentile(part) => {
+            // an infinite one would leave no difference between the others
+            statistics.quantiles(&[part / 100.0])[0].value.clamp(least, greatest)
+        }
+    };
+    Ok(asked.map_or((least, greatest), |[low, high]| (bound(low), bound(high))))
+}
+
+/// How many pixels wide a picture in the terminal is: as many as there are columns, and no more
+/// than elements.
+fn columns_for(chosen: &Chosen) -> u64 {
+    let most = chosen.shape.iter().rev().take(2).copied().max().unwrap_or(1).max(8);
+    let most = if chosen.shape.len() > 2 { u64::MAX } else { most };
+    terminal_columns().min(most)
+}
+
+/// Draw with a half block for two pixels; without colours, in characters from dark to light.
+fn in_terminal(drawing: &Drawing<'_>) -> Result<(), Failure> {
+    let with_colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let pixel_bytes = drawing.sheet.pixel_bytes();
+    let mut upper: Option<Vec<u8>> = None;
+    let mut text = String::new();
+    drawing.draw(&Progress::default(), |row| {
+        match upper.take() {
+            None => upper = Some(row.to_vec()),
+            Some(above) => line(&mut text, &above, Some(row), pixel_bytes, with_colours),
+        }
+        Ok(())
+    })?;
+    if let Some(above) = upper {
+        line(&mut text, &above, None, pixel_bytes, with_colours);
+    }
+    print(&text)
+}
+
+/// Append a line of characters for two rows of pixels.
+fn line(
+    text: &mut String,
+    above: &[u8],
+    below: Option<&[u8]>,
+    pixel_bytes: usize,
+    with_colours: bool,
+) {
+    const SHADES: &[u8] = b" .:-=+*#%@";
+    for (number, pixel) in above.chunks_exact(pixel_bytes).enumerate() {
+        let under = below.and_then(|row| row.chunks_exact(pixel_bytes).nth(number));
+        // writing to a string cannot fail
+        let _ = if with_colours {
+            let behind = under.map(|it| format!("\x1b[48;2;{};{};{}m", it[0], it[1], it[2]));
+            let behind = behind.unwrap_or_default();
+            write!(text, "\x1b[38;2;{};{};{}m{behind}▀", pixel[0], pixel[1], pixel[2])
+        } else {
+            let light = |it: &[u8]| {
+                (2126 * u32::from(it[0]) + 7152 * u32::from(it[1]) + 722 * u32::from(it[2]))
+                    / 10_000
+            };
+            let light = (light(pixel) + under.map_or_else(|| light(pixel), light)) / 2;
+            write!(text, "{}", char::from(SHADES[(light * 9 / 255) as usize]))
+        };
+    }
+    text.push_str(if with_colours { "\x1b[0m\n" } else { "\n" });
+}

@@ -1,0 +1,135 @@
+//! Regions as pictures: read row by row, and written as `.png`.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use super::error::ContainerError;
+use super::fault::PictureFault;
+use super::input::Input;
+use super::overwrite;
+use super::region_reader::RegionReader;
+use crate::cast::{Cast, Casting};
+use crate::dtype::{DType, Endian, Scalar};
+use crate::execute::Progress;
+use crate::picture::{Colours, Sheet};
+use crate::sink::{self, Destination, Sink, SinkError, SinkOptions};
+
+/// Elements that are read at a time.
+const BLOCK: u64 = 1 << 16;
+
+/// A region that is drawn.
+pub struct Drawing<'a> {
+    /// Its elements, in C order.
+    pub reader: RegionReader<'a>,
+    /// Their type.
+    pub dtype: DType,
+    /// Where they lie in the picture.
+    pub sheet: Sheet,
+    /// Their colours.
+    pub colours: Colours,
+}
+
+impl Drawing<'_> {
+    /// Draw it, a row of pixels at a time.
+    ///
+    /// # Errors
+    /// [`PictureFault`] for elements that are no real numbers, an input that fails, those of `row`.
+    pub fn draw(
+        &self,
+        progress: &Progress,
+        mut row: impl FnMut(&[u8]) -> Result<(), ContainerError>,
+    ) -> Result<(), ContainerError> {
+        let double = DType::Scalar(Scalar::F64, Endian::Little);
+        let cast = Cast::new(&self.dtype, &double, Casting::Safe)
+            .or_else(|_| Cast::new(&self.dtype, &double, Casting::SameKind))
+            .map_err(|_| PictureFault::DType(self.dtype.clone()))?;
+        let itemsize = cast.input_bytes() as u64;
+        let (mut scratch, mut block, mut doubles) = (Vec::new(), Vec::new(), Vec::new());
+        let mut read = |range: Range<u64>, take: &mut dyn FnMut(f64)| {
+            let mut at = range.start;
+            while at < range.end {
+                let count = BLOCK.min(range.end - at);
+                block.resize((count * itemsize) as usize, 0);
+                doubles.resize(count as usize * 8, 0);
+                self.reader.read(at * itemsize, &mut scratch, &mut block)?;
+                cast.run(&mut block, &mut doubles);
+                doubles.as_chunks::<8>().0.iter().for_each(|it| take(f64::from_le_bytes(*it)));
+                progress.add(count * itemsize);
+                at += count;
+            }
+            Ok::<(), ContainerError>(())
+        };
+        for y in 0..self.sheet.height() {
+            row(&self.sheet.paint(y, &self.colours, &mut read)?)?;
+        }
+        Ok(())
+    }
+
+    /// Write it as a `.png`, which appears when it is complete; `input` is what it shows.
+    ///
+    /// # Errors
+    /// As [`draw`](Drawing::draw), and an output that cannot be written.
+    pub fn write_png(
+        &self,
+        input: &Input,
+        destination: &Destination,
+        options: SinkOptions,
+        progress: &Progress,
+    ) -> Result<(), ContainerError> {
+        overwrite::check_input(destination, input)?;
+        let failed = |error: SinkError| ContainerError::file(destination, error);
+        let sink = sink::create(destination, options).map_err(failed)?;
+        let mut written = SinkWriter { sink: sink.as_ref(), at: 0, error: None };
+        let outcome = self.encode(&mut written, progress);
+        if let Some(error) = written.error {
+            return Err(failed(error));
+        }
+        outcome?;
+        sink.commit().map_err(failed)
+    }
+
+    fn encode(
+        &self,
+        written: &mut SinkWriter<'_>,
+        progress: &Progress,
+    ) -> Result<(), ContainerError> {
+        let encoding = |error: png::EncodingError| PictureFault::Encoding(error.to_string());
+        let (width, height) = (self.sheet.width() as u32, self.sheet.height() as u32);
+        let mut encoder = png::Encoder::new(written, width, height);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.set_color(match self.sheet.pixel_bytes() {
+            4 => png::ColorType::Rgba,
+            _ => png::ColorType::Rgb,
+        });
+        let mut writer = encoder.write_header().map_err(encoding)?;
+        let mut stream = writer.stream_writer().map_err(encoding)?;
+        self.draw(progress, |row| {
+            let written = stream.write_all(row);
+            Ok(written.map_err(|error| PictureFault::Encoding(error.to_string()))?)
+        })?;
+        stream.finish().map_err(encoding)?;
+        Ok(writer.finish().map_err(encoding)?)
+    }
+}
+
+/// A sink as a stream.
+struct SinkWriter<'a> {
+    sink: &'a dyn Sink,
+    at: u64,
+    error: Option<SinkError>,
+}
+
+impl Write for SinkWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Err(error) = self.sink.write_at(self.at, bytes) {
+            self.error.get_or_insert(error);
+            return Err(io::ErrorKind::Other.into());
+        }
+        self.at += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,295 @@
+//! Arrays as pictures: which element each pixel shows, and in which colour.
+//!
+//! A [`Sheet`] lays out an array of two axes as one picture, of more axes as tiles beside each
+//! other (a contact sheet); bytes of three or four channels are colours themselves. Rows are made one
+//! after the other from elements that the caller reads, so that no picture is held in memory.
+//!
+//! ```
+//! use tslice::picture::Sheet;
+//! let sheet = Sheet::new(&[10, 30, 40], false, None)?;
+//! assert_eq!((sheet.width(), sheet.height()), (4 * 40 + 3, 3 * 30 + 2));
+//! # Ok::<(), tslice::picture::SheetFault>(())
+//! ```
+
+use std::ops::Range;
+
+use colorous::Gradient;
+
+/// Pixels between the tiles of a contact sheet.
+const GAP: u64 = 1;
+
+/// The most pixels of a side.
+const MOST_PIXELS: u64 = 65_535;
+
+/// Why an array cannot be a picture.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SheetFault {
+    /// Fewer than two axes.
+    #[error("a picture needs two axes, and the selection has {0}")]
+    Axes(usize),
+    /// No elements.
+    #[error("a picture needs elements, and the selection has none")]
+    Empty,
+    /// More pixels than a side may have.
+    #[error(
+        "the picture would have {width} x {height} pixels, at most {MOST_PIXELS} a side are possible"
+    )]
+    TooLarge {
+        /// Pixels a row.
+        width: u64,
+        /// Rows.
+        height: u64,
+    },
+}
+
+/// How the elements of an array lie in a picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sheet {
+    /// Rows and columns of elements of a tile.
+    rows: u64,
+    columns: u64,
+    /// Elements a pixel: 1, or the channels of a colour.
+    channels: u64,
+    /// How many tiles there are, and how many stand beside each other.
+    tiles: u64,
+    across: u64,
+    /// Pixels of a tile.
+    tile_width: u64,
+    tile_height: u64,
+}
+
+impl Sheet {
+    /// Lay out an array of a shape; `colours` where elements are bytes, of which three or four on
+    /// the last axis are a colour. One pixel an element, or a picture of `width` pixels.
+    ///
+    /// # Errors
+    /// [`SheetFault`].
+    pub fn new(shape: &[u64], colours: bool, width: Option<u64>) -> Result<Sheet, SheetFault> {
+        if shape.contains(&0) {
+            return Err(SheetFault::Empty);
+        }
+        let (image, channels) = match shape {
+            [image @ .., channels @ (3 | 4)] if colours && image.len() >= 2 => (image, *channels),
+            image => (image, 1),
+        };
+        let [outer @ .., rows, columns] = image else {
+            return Err(SheetFault::Axes(shape.len()));
+        };
+        let (rows, columns) = (*rows, *columns);
+        let tiles: u64 = outer.iter().product();
+        let across = (tiles as f64).sqrt().ceil() as u64;
+        let gaps = GAP * (across - 1);
+        let tile_width =
+            width.map_or(columns, |width| (width.saturating_sub(gaps) / across).max(1));
+        let scaled = (u128::from(rows) * u128::from(tile_width)).div_ceil(u128::from(columns));
+        let tile_height = if tile_width == columns { rows } else { scaled as u64 };
+        let sheet = Sheet { rows, columns, channels, tiles, across, tile_width, tile_height };
+        let (width, height) = (sheet.width(), sheet.height());
+        if width > MOST_PIXELS || height > MOST_PIXELS {
+            return Err(SheetFault::TooLarge { width, height });
+        }
+        Ok(sheet)
+    }
+
+    /// Pixels a row.
+    pub fn width(&self) -> u64 {
+        self.across.saturating_mul(self.tile_width.saturating_add(GAP)) - GAP
+    }
+
+    /// Rows.
+    pub fn height(&self) -> u64 {
+        let down = self.tiles.div_ceil(self.across);
+        down.saturating_mul(self.tile_height.saturating_add(GAP)) - GAP
+    }
+
+    /// Whether elements are colours, and not numbers to be coloured.
+    pub fn has_colours(&self) -> bool {
+        self.channels > 1
+    }
+
+    /// Bytes a pixel: 3, or 4 with an alpha channel.
+    pub fn pixel_bytes(&self) -> usize {
+        if self.channels == 4 { 4 } else { 3 }
+    }
+
+    /// The elements of a row of a tile, as a range of element numbers.
+    fn row(&self, tile: u64, row: u64) -> Range<u64> {
+        let len = self.columns * self.channels;
+        let first = (tile * self.rows + row) * len;
+        first..first + len
+    }
+
+    /// Make a row of pixels. `read` adds up elements: it is called with ranges of element numbers and
+    /// hands each element to the function that it is given.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn paint<E>(
+        &self,
+        y: u64,
+        colours: &Colours,
+        mut read: impl FnMut(Range<u64>, &mut dyn FnMut(f64)) -> Result<(), E>,
+    ) -> Result<Vec<u8>, E> {
+        let mut pixels = vec![0; self.width() as usize * self.pixel_bytes()];
+        let (down, y) = (y / (self.tile_height + GAP), y % (self.tile_height + GAP));
+        if y == self.tile_height {
+            return Ok(pixels);
+        }
+        // a row of pixels shows one row of elements, or the mean of several
+        let scaled =
+            |y: u64| (u128::from(y) * u128::from(self.rows)) / u128::from(self.tile_height);
+        let first = scaled(y) as u64;
+        let rows = first..(scaled(y + 1) as u64).max(first + 1);
+        let bins = self.columns.min(self.tile_width);
+        let channels = self.channels as usize;
+        for across in 0..self.across {
+            let tile = down * self.across + across;
+            if tile >= self.tiles {
+                break;
+            }
+            let mut means = vec![Mean::default(); bins as usize * channels];
+            for row in rows.clone() {
+                let mut at = 0u64;
+                read(self.row(tile, row), &mut |value| {
+                    let (column, channel) = (at / self.channels, at % self.channels);
+                    let bin = (column * bins / self.columns) * self.channels + channel;
+                    means[bin as usize].add(value);
+                    at += 1;
+                })?;
+            }
+            let start = (across * (self.tile_width + GAP)) as usize * self.pixel_bytes();
+            let tile = pixels[start..].chunks_exact_mut(self.pixel_bytes());
+            for (x, pixel) in (0..self.tile_width).zip(tile) {
+                let bin = (x * bins / self.tile_width) as usize * channels;
+                match &means[bin..bin + channels] {
+                    [only] => pixel.copy_from_slice(&colours.of(only.value())),
+                    several => pixel
+                        .iter_mut()
+                        .zip(several)
+                        .for_each(|(byte, mean)| *byte = mean.value().round() as u8),
+                }
+            }
+        }
+        Ok(pixels)
+    }
+}
+
+/// The mean of the elements that a pixel shows, but for NaN.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    sum: f64,
+    count: u32,
+}
+
+impl Mean {
+    fn add(&mut self, value: f64) {
+        if !value.is_nan() {
+            self.sum += value;
+            self.count += 1;
+        }
+    }
+
+    fn value(self) -> f64 {
+        self.sum / f64::from(self.count)
+    }
+}
+
+/// Colours for numbers.
+#[derive(Clone, Copy)]
+pub struct Colours {
+    gradient: Gradient,
+    range: (f64, f64),
+    nan: [u8; 3],
+}
+
+/// The colour maps, by their names; all but `turbo` and `rdbu` are perceptually even.
+pub const COLOUR_MAPS: [(&str, Gradient); 8] = [
+    ("viridis", colorous::VIRIDIS),
+    ("magma", colorous::MAGMA),
+    ("inferno", colorous::INFERNO),
+    ("plasma", colorous::PLASMA),
+    ("cividis", colorous::CIVIDIS),
+    ("gray", colorous::GREYS),
+    ("turbo", colorous::TURBO),
+    ("rdbu", colorous::RED_BLUE),
+];
+
+impl Colours {
+    /// Colours of a map, from its beginning for the first number of the range (and those beyond) to
+    /// its end for the last. NaN is grey, or red on the map `gray`. `None` for a map that there
+    /// is not.
+    pub fn new(map: &str, range: (f64, f64)) -> Option<Colours> {
+        let (name, gradient) = *COLOUR_MAPS.iter().find(|(name, _)| *name == map)?;
+        let nan = if name == "gray" { [214, 39, 40] } else { [128, 128, 128] };
+        Some(Colours { gradient, range, nan })
+    }
+
+    fn of(&self, value: f64) -> [u8; 3] {
+        if value.is_nan() {
+            return self.nan;
+        }
+        let (low, high) = self.range;
+        // halved, as the difference of doubles may be infinite
+        let along = (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
+        let along = if along.is_nan() { 0.0 } else { along.clamp(0.0, 1.0) };
+        // the greys of the package go from white to black
+        let along = if self.nan[0] == 214 { 1.0 - along } else { along };
+        self.gradient.eval_continuous(along).as_array()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    /// The rows of a picture of elements that count up.
+    fn painted(sheet: &Sheet, range: (f64, f64)) -> Vec<Vec<u8>> {
+        let colours = Colours::new("gray", range).unwrap();
+        let row = |y| {
+            let read = |range: Range<u64>, take: &mut dyn FnMut(f64)| {
+                range.for_each(|number| take(number as f64));
+                Ok::<(), Infallible>(())
+            };
+            sheet.paint(y, &colours, read).unwrap()
+        };
+        (0..sheet.height()).map(row).collect()
+    }
+
+    #[test]
+    fn a_pixel_shows_an_element() {
+        let sheet = Sheet::new(&[2, 3], false, None).unwrap();
+        let rows = painted(&sheet, (0.0, 5.0));
+        assert_eq!((rows.len(), rows[0].len()), (2, 9));
+        let lightness: Vec<u8> = rows.iter().flatten().step_by(3).copied().collect();
+        assert!(lightness.is_sorted() && lightness[0] == 0 && lightness[5] == 255, "{lightness:?}");
+    }
+
+    #[test]
+    fn colours_stay_and_tiles_stand_beside_each_other() {
+        let sheet = Sheet::new(&[3, 1, 2, 3], true, None).unwrap();
+        let rows = painted(&sheet, (0.0, 1.0));
+        assert_eq!(rows[0], [0, 1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 10, 11]);
+        assert_eq!(rows[1], [0; 15]);
+        assert_eq!(rows[2], [12, 13, 14, 15, 16, 17, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn smaller_pictures_show_means_and_larger_ones_repeat() {
+        let sheet = Sheet::new(&[4, 4, 3], true, Some(2)).unwrap();
+        // the mean of elements 0, 3, 12 and 15
+        assert_eq!(painted(&sheet, (0.0, 1.0))[0][..3], [8, 9, 10]);
+        let sheet = Sheet::new(&[1, 2, 3], true, Some(4)).unwrap();
+        let rows = painted(&sheet, (0.0, 1.0));
+        assert_eq!(rows, vec![vec![0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5]; 2]);
+    }
+
+    #[test]
+    fn what_is_no_picture_is_refused() {
+        assert_eq!(Sheet::new(&[5], false, None), Err(SheetFault::Axes(1)));
+        assert_eq!(Sheet::new(&[5, 3], true, None).map(|sheet| sheet.has_colours()), Ok(false));
+        assert_eq!(Sheet::new(&[5, 0], false, None), Err(SheetFault::Empty));
+        assert!(matches!(Sheet::new(&[1 << 40, 2], false, None), Err(SheetFault::TooLarge { .. })));
+    }
+}
