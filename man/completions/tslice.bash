@@ -1075,7 +1075,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__view)
-            opts="-T -t -j -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --transpose --tensor --io --dtype --shape --offset --input-order --full --edge --precision --stats --json --threads --quiet --help"
+            opts="-T -t -o -f -n -j -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --transpose --tensor --io --dtype --shape --offset --input-order --full --edge --precision --stats --json --output --image --colormap --range --width --force --fsync --dry-run --threads --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1150,6 +1150,26 @@ _tslice() {
                     return 0
                     ;;
                 --precision)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --colormap)
+                    COMPREPLY=($(compgen -W "viridis magma inferno plasma cividis gray turbo rdbu" -- "${cur}"))
+                    return 0
+                    ;;
+                --range)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --width)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

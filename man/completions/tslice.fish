@@ -370,6 +370,17 @@ complete -c tslice -n "__fish_tslice_using_subcommand view" -l input-order -d 'T
 F\t'Column-major, Fortran\'s'"
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l edge -d 'How many items to print at each end of an axis whose middle is left out [default: 3]' -r
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l precision -d 'The most digits behind the point [default: 8]' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -s o -l output -d 'Write a picture: two axes in colours, (H, W, 3 or 4) of uint8 as it is, more axes as a contact sheet; one pixel an element' -r -F
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l colormap -d 'The colours [default: viridis]' -r -f -a "viridis\t''
+magma\t''
+inferno\t''
+plasma\t''
+cividis\t''
+gray\t''
+turbo\t''
+rdbu\t''"
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l range -d 'The numbers at the ends of the colours, or percentiles: 0,1 or p1,p99; the smallest and the largest when left out' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l width -d 'Pixels a row: means of elements, or elements repeated' -r
 complete -c tslice -n "__fish_tslice_using_subcommand view" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l keepdims -d 'Keep the axes that integers index, with length 1'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l outer -d 'Take each list along its own axis, as np.ix_ does'
@@ -377,6 +388,10 @@ complete -c tslice -n "__fish_tslice_using_subcommand view" -s T -d 'Reverse the
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l full -d 'Print all values; above 1000 elements, the middle of long axes is left out otherwise'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l stats -d 'Print statistics: extremes and their places, mean, deviation, quantiles, a histogram'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l json -d 'Print the statistics as JSON'
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l image -d 'Draw the picture in the terminal, with half blocks'
+complete -c tslice -n "__fish_tslice_using_subcommand view" -s f -l force -d 'Replace the picture if it exists'
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l fsync -d 'Wait until the disk has the picture'
+complete -c tslice -n "__fish_tslice_using_subcommand view" -s n -l dry-run -d 'Check everything, print what would be written, write nothing'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -s q -l quiet -d 'Show no progress'
 complete -c tslice -n "__fish_tslice_using_subcommand view" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tslice -n "__fish_tslice_using_subcommand diff" -l begin -d 'First positions, a comma list; \'\' is the empty list' -r

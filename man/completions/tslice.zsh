@@ -460,6 +460,11 @@ read\:"Read the file by position, in large pieces"))' \
 F\:"Column-major, Fortran'\''s"))' \
 '(--full)--edge=[How many items to print at each end of an axis whose middle is left out \[default\: 3\]]:N:_default' \
 '--precision=[The most digits behind the point \[default\: 8\]]:N:_default' \
+'(--full --edge --precision --stats)-o+[Write a picture\: two axes in colours, (H, W, 3 or 4) of uint8 as it is, more axes as a contact sheet; one pixel an element]:PICTURE.png:_files' \
+'(--full --edge --precision --stats)--output=[Write a picture\: two axes in colours, (H, W, 3 or 4) of uint8 as it is, more axes as a contact sheet; one pixel an element]:PICTURE.png:_files' \
+'--colormap=[The colours \[default\: viridis\]]:NAME:(viridis magma inferno plasma cividis gray turbo rdbu)' \
+'--range=[The numbers at the ends of the colours, or percentiles\: 0,1 or p1,p99; the smallest and the largest when left out]:LO,HI:_default' \
+'--width=[Pixels a row\: means of elements, or elements repeated]:PIXELS:_default' \
 '-j+[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--threads=[How many threads work; as many as the machine has cores when left out]:N:_default' \
 '--keepdims[Keep the axes that integers index, with length 1]' \
@@ -468,6 +473,12 @@ F\:"Column-major, Fortran'\''s"))' \
 '--full[Print all values; above 1000 elements, the middle of long axes is left out otherwise]' \
 '(--full --edge --precision)--stats[Print statistics\: extremes and their places, mean, deviation, quantiles, a histogram]' \
 '--json[Print the statistics as JSON]' \
+'(--full --edge --precision --stats -o --output)--image[Draw the picture in the terminal, with half blocks]' \
+'-f[Replace the picture if it exists]' \
+'--force[Replace the picture if it exists]' \
+'--fsync[Wait until the disk has the picture]' \
+'-n[Check everything, print what would be written, write nothing]' \
+'--dry-run[Check everything, print what would be written, write nothing]' \
 '-q[Show no progress]' \
 '--quiet[Show no progress]' \
 '-h[Print help (see more with '\''--help'\'')]' \

@@ -101,6 +101,10 @@ pub fn compare(
         Leader::First => (pair.regions.0.clone(), pair.parts.0),
         Leader::Second => (pair.regions.1.clone(), pair.parts.1),
     };
+    if comparisons.len() > 1 {
+        // the pairs may stand in another order than the tensors of a pipe
+        leading.spool()?;
+    }
     let mut at = 0;
     let (mut takes, mut pairs) = (Vec::new(), Vec::new());
     for pair in comparisons {

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::fault::{
-    EditFault, FieldFault, IntegersFault, JoinFault, LayoutFault, ListFault, PartFault, PictureFault, RawFault,
-    ReadFault, SelectFault, ShardsFault, SplitFault,
+    EditFault, FieldFault, IntegersFault, JoinFault, LayoutFault, ListFault, PartFault,
+    PictureFault, RawFault, ReadFault, SelectFault, ShardsFault, SplitFault,
 };
 use crate::cast::CastError;
 use crate::execute::ExecuteError;

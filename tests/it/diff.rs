@@ -110,6 +110,17 @@ fn containers_and_orders_make_no_difference() {
 }
 
 #[test]
+fn several_tensors_come_through_a_pipe_too() {
+    let dir = folder();
+    let piped = fs::read(dir.path().join("b.safetensors")).unwrap();
+    let pairs = ["-t", "weight", "-t", "same"];
+    for (files, status) in [(["a.safetensors", "-"], 1), (["-", "b.safetensors"], 0)] {
+        let args = [&["diff"][..], &files, &pairs].concat();
+        tslice(dir.path(), &args).write_stdin(piped.clone()).assert().code(status);
+    }
+}
+
+#[test]
 fn a_bfloat16_is_the_same_as_what_npy_makes_of_it() {
     let dir = tempfile::tempdir().unwrap();
     let data = [0x80, 0x3f, 0xc0, 0x7f];

@@ -160,6 +160,21 @@ fn statistics_of_a_pipe_are_those_of_the_file() {
 }
 
 #[test]
+fn statistics_of_several_tensors_come_from_one_pipe() {
+    let dir = tempfile::tempdir().unwrap();
+    let view = |data| safetensors::tensor::TensorView::new(safetensors::Dtype::U8, vec![2], data);
+    let tensors = [("b", view(&[1, 3]).unwrap()), ("a", view(&[5, 7]).unwrap())];
+    let piped = safetensors::serialize(tensors, None).unwrap();
+    let args = ["view", "-", "-t", "*", "--stats", "--json"];
+    let shown = tslice(dir.path(), &args).write_stdin(piped).output().unwrap();
+    let found: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let mut means: Vec<f64> =
+        found.as_array().unwrap().iter().map(|it| it["mean"].as_f64().unwrap()).collect();
+    means.sort_by(f64::total_cmp);
+    assert_eq!(means, [2.0, 6.0]);
+}
+
+#[test]
 fn a_truncated_file_is_an_error_that_names_it() {
     let dir = folder();
     let bytes = fs::read(dir.path().join("counted.npy")).unwrap();
@@ -191,14 +206,15 @@ fn numbers_become_colours() {
     assert_eq!((width, height, colours), (40, 30, png::ColorType::Rgb));
     // the ends of viridis, as matplotlib has them
     assert_eq!((&bytes[..3], &bytes[bytes.len() - 3..]), (&[68, 1, 84][..], &[253, 231, 37][..]));
-    let (.., bytes) = draw(&["--range", "0,40", "--colormap", "gray"]);
+    let (.., bytes) = draw(&["--range", "0,39", "--colormap", "gray"]);
     assert_eq!((&bytes[..3], &bytes[39 * 3..42 * 3]), (&[0; 3][..], &[255; 9][..]));
     let (.., bytes) = draw(&["--range", "p0,p100", "--colormap", "gray", "::-1, ::-1"]);
     assert_eq!((&bytes[..3], &bytes[bytes.len() - 3..]), (&[255; 3][..], &[0; 3][..]));
     let (width, height, ..) = draw(&["--width", "20"]);
     assert_eq!((width, height), (20, 15));
     let (width, height, ..) = draw(&["None, ::10, ::20, None", "-T"]);
-    assert_eq!((width, height), (3 + 1 + 3, 2));
+    // two tiles of three rows and one column
+    assert_eq!((width, height), (1 + 1 + 1, 3));
 }
 
 #[test]

@@ -47,6 +47,8 @@ pub(super) fn run(input: &mut Input, all: &[Chosen], args: &ViewArgs) -> Result<
             ));
         }
     }
+    // a pipe is kept in a file, as it may be read twice
+    let reader = RegionReader::new(input, &chosen.region)?;
     let colours = match sheet.has_colours() {
         true if picture.colormap.is_some() || picture.range.is_some() => {
             return Err(Failure::usage(
@@ -59,7 +61,6 @@ pub(super) fn run(input: &mut Input, all: &[Chosen], args: &ViewArgs) -> Result<
     let map = picture.colormap.as_deref().unwrap_or("viridis");
     let colours = Colours::new(map, colours)
         .ok_or_else(|| Failure::usage(format_args!("there is no colour map {map}")))?;
-    let reader = RegionReader::new(input, &chosen.region)?;
     let dtype = chosen.dtype.clone();
     let drawing = Drawing { reader, dtype, sheet, colours };
     match &target {

@@ -24,6 +24,10 @@ const BAR_WIDTH: u64 = 30;
 
 /// Show the statistics of each tensor.
 pub(super) fn run(input: &mut Input, all: &[Chosen], args: &ViewArgs) -> Result<(), Failure> {
+    if all.len() > 1 {
+        // a pipe is kept in a file, as it is read once for each tensor
+        input.spool()?;
+    }
     let mut described = Vec::new();
     for (number, chosen) in all.iter().enumerate() {
         let statistics = collect(input, chosen, args).map_err(|failure| match &chosen.name {
