@@ -51,9 +51,9 @@
 //! complete, but may not have climbed on; running it again does that, from 5. Two that pass the
 //! last join do the same, and the file that both place is one.
 //!
-//! **What it costs:** a part makes a fixed number of calls, and about two links on average, at most
-//! one a level (14 for 10,000 parts). Nobody lists the folder or looks at all parts, but for step 8,
-//! which is done once, and for `status`.
+//! **What it costs:** a part makes a fixed number of calls, and three links on average, at most one
+//! more than the tree has levels (15 for 10,000 parts). Nobody lists the folder or looks at all parts,
+//! but for step 8, which is done once, and for `status`.
 //!
 //! **What it relies on:** that of several links or renames to one name the first succeeds and the
 //! others fail; that rename is atomic; that what was brought to the disk and then opened anew is seen
