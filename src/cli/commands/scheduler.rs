@@ -156,7 +156,11 @@ impl Scheduler {
         let task = variables.parse(self.task, &task)?;
         let (index, count) = match (self.numbers, asked) {
             (Numbers::Array { first: None, .. }, _) if task == 0 => return Ok(None),
-            (Numbers::Ranks(size), _) => (Some(task), variables.needed(size)?),
+            // the script of a Slurm job has a rank, 0, but a size only where one was asked for
+            (Numbers::Ranks(size), _) => match variables.number(size)? {
+                Some(size) => (Some(task), size),
+                None => return Ok(None),
+            },
             (Numbers::Counted, Some(count)) => (Some(task), count),
             (Numbers::Counted, None) => {
                 return Err(Failure::new(format_args!(
@@ -279,6 +283,8 @@ mod tests {
             found("SGE_TASK_ID=undefined LSB_JOBINDEX=0"),
             "no variables of a scheduler are set"
         );
+        assert_eq!(found("SLURM_PROCID=0"), "no variables of a scheduler are set");
+        assert_eq!(found("SLURM_PROCID=0 PBS_ARRAY_INDEX=1 TSLICE_PARTS=2"), "1/2");
         let step = "SLURM_PROCID=0 SLURM_NTASKS=1";
         assert_eq!(found(step), "0/1");
         assert_eq!(found(&format!("{step} JOB_COMPLETION_INDEX=1 TSLICE_PARTS=2")), "1/2");
@@ -296,7 +302,7 @@ mod tests {
         );
         assert_eq!(found(&format!("{rank} PBS_ARRAY_INDEX=1 TSLICE_PARTS=2")), "1/2");
         assert_eq!(found("PMI_RANK=2 PMI_SIZE=2"), "PMI: PMI_RANK 2 is none of 2 parts");
-        assert_eq!(found("PMI_RANK=2"), "PMI_SIZE is not set");
+        assert_eq!(found("LSB_JOBINDEX=2"), "LSB_JOBINDEX_END is not set");
         assert_eq!(found("PMI_RANK=x PMI_SIZE=2"), "PMI_RANK is 'x', and a number is needed");
         assert_eq!(
             found("JOB_COMPLETION_INDEX=2"),
