@@ -9,21 +9,22 @@ use super::fault::ReadFault;
 use super::indices::IndexTensor;
 use super::input::{Input, Location};
 use super::job::Job;
+use super::lists::{IndexRules, Lists};
 use super::open::{OpenOptions, open as open_input};
 use super::options::WriteOptions;
 use super::output::{Item, Output};
-use super::take::{Region, Take};
+use super::take::Take;
 use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
 use crate::execute::{Conversion, Progress};
 use crate::format::{self, Format};
 use crate::gather;
-use crate::index::resolve::{Selection, resolve};
+use crate::index::resolve::Selection;
 use crate::index::{IndexExpr, numpy};
 use crate::permutation::Permutation;
 use crate::shape::{self, Order};
 use crate::sink::Destination;
-use crate::source::Source;
+use crate::source::{IoMode, Source};
 
 /// An opened file, from which tensors are taken. Only its header has been read.
 #[derive(Clone)]
@@ -126,7 +127,8 @@ impl Tensor {
         &self.info().shape
     }
 
-    /// What NumPy's indexing takes of it: `"[1, 2:4, None, ..., ::-1]"`.
+    /// What NumPy's indexing takes of it: `"[1, 2:4, None, ..., ::-1]"`, `"[[0, 2], :]"`,
+    /// `"[@train.npy]"`. The files of lists are opened now, and read when the slice is.
     ///
     /// # Errors
     /// [`Cause::Syntax`] for a text that is no index, [`Cause::Index`] for one that does not fit
@@ -141,11 +143,19 @@ impl Tensor {
     /// # Errors
     /// [`Cause::Index`] for an index that does not fit the shape.
     pub fn slice_by(&self, index: &IndexExpr) -> Result<Slice, ContainerError> {
-        let selection = resolve(index, self.shape(), false)?;
+        let lists = Lists::open(index, IoMode::Auto, 0).map_err(|fault| fault.error)?;
+        let selection = lists.resolve(index, self.shape(), IndexRules::default())?;
         let (tensor, shape) = (self.clone(), selection.shape());
         let axes = Permutation::identity(shape.len());
         let dtype = self.dtype().clone();
-        Ok(Slice { tensor, shape, axes, dtype, cast: None, what: What::Selection(selection) })
+        Ok(Slice {
+            tensor,
+            shape,
+            axes,
+            dtype,
+            cast: None,
+            what: What::Selection(selection, lists),
+        })
     }
 
     /// All of it.
@@ -224,7 +234,8 @@ pub struct Slice {
 /// Which elements.
 #[derive(Clone)]
 enum What {
-    Selection(Selection),
+    /// An index, whose lists may lie in files.
+    Selection(Selection, Lists),
     Gather(Box<GatherBy>),
 }
 
@@ -343,7 +354,9 @@ impl Slice {
     fn take(&self, order: Order, conversion: Conversion, at: u64) -> Result<Take, ContainerError> {
         let tensor = self.tensor.info();
         let region = match &self.what {
-            What::Selection(selection) => Region::of(tensor, selection, &self.axes, order)?,
+            What::Selection(selection, lists) => {
+                lists.region(tensor, selection, &self.axes, order)?
+            }
             What::Gather(by) => {
                 let GatherBy { indices, axis, options } = by.as_ref();
                 let transpose = Some(self.axes.clone());

@@ -106,6 +106,9 @@ fn elements_are_read_whatever_their_layout() {
     let a = tslice::open(path("a.npy")).unwrap().only().unwrap();
     assert_eq!(a.all().unwrap().read::<i16>().unwrap(), [0, 2, 4, 1, 3, 5]);
     assert_eq!(a.slice("[:, [2, 0]]").unwrap().read::<i16>().unwrap(), [4, 0, 5, 1]);
+    let listed = format!("[[1, 0], @\"{}\"]", path("at.npy").display());
+    let listed = a.slice(&listed).unwrap();
+    assert_eq!((listed.shape(), listed.read::<i16>().unwrap()), (&[2, 2][..], vec![3, 4, 1, 2]));
     let at = tslice::open(path("at.npy")).unwrap().only().unwrap();
     let gathered = a.gather_nd(&at).unwrap();
     assert_eq!((gathered.shape(), gathered.read::<i16>().unwrap()), (&[2][..], vec![5, 2]));
