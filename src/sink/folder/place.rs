@@ -91,7 +91,7 @@ impl ExistingFolder {
     pub(super) fn names(&self) -> Result<Vec<OsString>, SinkError> {
         let failed = SinkError::os::<Errno>("cannot be created");
         let mut names = Vec::new();
-        for entry in Dir::read_from(&self.fd).map_err(&failed)? {
+        for entry in retry_on_intr(|| Dir::read_from(&self.fd)).map_err(&failed)? {
             let entry = match entry {
                 Err(Errno::INTR) => continue,
                 entry => entry.map_err(&failed)?,
