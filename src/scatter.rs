@@ -227,6 +227,8 @@ impl Sink for ScatterSink<'_> {
             let left = within + bytes.len() as u64;
             offsets.resize(left.div_ceil(slab).min(BLOCK) as usize, 0);
             self.positions.offsets(row, &mut offsets).map_err(no_positions)?;
+            // of a file that was cut short only zeros are left, which are positions too
+            self.positions.verify().map_err(no_positions)?;
             let count = (offsets.len() as u64 * slab - within).min(bytes.len() as u64);
             let (now, later) = bytes.split_at(count as usize);
             self.write_rows(&offsets, within, now)?;
@@ -311,5 +313,84 @@ fn byte_axes(layout: &Layout<'_>) -> Result<Vec<Axis>, ViewError> {
 
 /// The indices were checked before: this can fail only where they have changed since.
 fn no_positions(error: FillError) -> SinkError {
-    SinkError::Io(std::io::Error::other(error.to_string()))
+    SinkError::Positions(Box::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::{DType, Endian, Scalar};
+    use crate::shape::Order;
+    use crate::source::{Advice, FileRange, MemorySource, SourceError};
+    use std::ops::Range;
+
+    /// Zeros, as a mapped file has them where it was cut short.
+    struct CutShort(MemorySource);
+
+    impl Source for CutShort {
+        fn len(&self) -> u64 {
+            self.0.len()
+        }
+
+        fn window<'a>(
+            &'a self,
+            range: Range<u64>,
+            scratch: &'a mut Vec<u8>,
+        ) -> Result<&'a [u8], SourceError> {
+            self.0.window(range, scratch)
+        }
+
+        fn window_limit(&self) -> Option<u64> {
+            None
+        }
+
+        fn verify(&self) -> Result<(), SourceError> {
+            Err(SourceError::Truncated)
+        }
+
+        fn is_cached(&self, at: u64) -> bool {
+            self.0.is_cached(at)
+        }
+
+        fn advise(&self, range: Range<u64>, advice: Advice) {
+            self.0.advise(range, advice);
+        }
+
+        fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+            self.0.places(range)
+        }
+    }
+
+    /// A target that nothing is written to.
+    struct Untouched;
+
+    impl Sink for Untouched {
+        fn order(&self) -> WriteOrder {
+            WriteOrder::Any
+        }
+
+        fn write_at(&self, _offset: u64, _bytes: &[u8]) -> Result<(), SinkError> {
+            unreachable!("what was read are no positions")
+        }
+
+        fn commit(self: Box<Self>) -> Result<(), SinkError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn positions_that_cannot_be_read_are_not_the_targets_fault() {
+        let layout = |shape| Layout { shape, item_bits: 8, order: Order::C, offset: 0 };
+        let dtype = DType::Scalar(Scalar::I8, Endian::Little);
+        let shape = [2, 1];
+        let indices = Indices { dtype: &dtype, shape: &shape, order: Order::C, offset: 0 };
+        let (target, values) = (layout(&[4, 3]), layout(&[2, 3]));
+        let scatter =
+            Scatter::new(&target, &indices, &values, OutOfRange::Error, Conversion::None).unwrap();
+        let source = CutShort(MemorySource(vec![0; 2]));
+        let positions = scatter.positions(&[&source], 1).unwrap();
+        let written = scatter.sink(&Untouched, &positions).write_at(0, &[1; 6]);
+        let Err(SinkError::Positions(reason)) = written else { panic!("{written:?}") };
+        assert_eq!(reason.to_string(), "the file was cut short while it was being read");
+    }
 }

@@ -99,6 +99,8 @@ impl ContainerError {
         let file = match cause {
             // these name the stream themselves
             Cause::Open(OpenError::StdinClosed) | Cause::Sink(SinkError::StdoutClosed) => None,
+            // another file is at fault, which only the caller knows
+            Cause::Sink(SinkError::Positions(_)) => None,
             _ => Some(file.into()),
         };
         ContainerError { file, tensor: None, cause: Box::new(cause) }

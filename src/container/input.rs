@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::error::{Cause, ContainerError, FileName};
 use super::fault::SelectFault;
 use super::pattern;
+use crate::execute::Progress;
 use crate::format::npy::NpyError;
 use crate::format::{Contents, Format, Tensor, shards};
 use crate::source::{self, InflatedSource, OffsetSource, Source, SourceError, Stream};
@@ -278,16 +279,44 @@ impl Input {
     /// # Errors
     /// A pipe that fails or ends before its tensors do, a temporary file that cannot be written.
     pub fn spool(&mut self) -> Result<Arc<dyn Source>, ContainerError> {
+        self.spool_watched(&Progress::default())
+    }
+
+    /// The same, where another thread watches how far it is: [`Progress::keeping`].
+    ///
+    /// # Errors
+    /// As [`spool`](Input::spool).
+    pub fn spool_watched(
+        &mut self,
+        progress: &Progress,
+    ) -> Result<Arc<dyn Source>, ContainerError> {
         let stream = match &mut self.bytes {
             Bytes::Random(source) => return Ok(Arc::clone(source)),
             Bytes::Stream(stream) => stream,
         };
         let start = stream.position();
-        let rest = source::spool(stream).map_err(|error| failed_source(&self.location, error))?;
+        progress.keep(self.contents.expected_len().saturating_sub(start));
+        let rest = source::spool(Watched { stream, progress });
+        progress.keep(0);
+        let rest = rest.map_err(|error| failed_source(&self.location, error))?;
         check_len(&self.location, start + rest.len(), &self.contents)?;
         let source: Arc<dyn Source> = Arc::new(OffsetSource::new(start, rest));
         self.bytes = Bytes::Random(Arc::clone(&source));
         Ok(source)
+    }
+}
+
+/// A stream that counts what is read of it.
+struct Watched<'a> {
+    stream: &'a mut Stream,
+    progress: &'a Progress,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.stream.read(buf)?;
+        self.progress.add_kept(count as u64);
+        Ok(count)
     }
 }
 

@@ -125,7 +125,7 @@ impl<'a> Job<'a> {
                 return finish(location, stream, contents);
             }
         }
-        let source = input.spool()?;
+        let source = input.spool_watched(self.progress)?;
         self.copy_random(input, source.as_ref(), takes)
     }
 

@@ -6,12 +6,33 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub struct Progress {
     written: AtomicU64,
+    /// Bytes of a pipe that have been kept, and those that there are to keep; 0 while none are.
+    kept: AtomicU64,
+    to_keep: AtomicU64,
 }
 
 impl Progress {
     /// The bytes of output written so far.
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
+    }
+
+    /// While a pipe is kept in a temporary file, before anything is written: the bytes kept so far,
+    /// and how many there will be.
+    pub fn keeping(&self) -> Option<(u64, u64)> {
+        let total = self.to_keep.load(Ordering::Relaxed);
+        (total > 0).then(|| (self.kept.load(Ordering::Relaxed), total))
+    }
+
+    /// Begin to keep so many bytes of a pipe, or end it with 0.
+    pub(crate) fn keep(&self, total: u64) {
+        self.kept.store(0, Ordering::Relaxed);
+        self.to_keep.store(total, Ordering::Relaxed);
+    }
+
+    /// So many more bytes are kept.
+    pub(crate) fn add_kept(&self, bytes: u64) {
+        self.kept.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn add(&self, bytes: u64) {

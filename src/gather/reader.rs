@@ -56,6 +56,15 @@ impl<'a> PositionReader<'a> {
         self.positions.read(first, self.spooled.as_deref().unwrap_or(self.source), out)
     }
 
+    /// Make sure that what was read were numbers of the source.
+    ///
+    /// # Errors
+    /// [`FillError::Indices`].
+    pub fn verify(&self) -> Result<(), FillError> {
+        let source = self.spooled.as_deref().unwrap_or(self.source);
+        source.verify().map_err(|error| FillError::Indices { list: 0, error })
+    }
+
     /// The positions.
     pub(super) fn positions(&self) -> &Positions {
         &self.positions

@@ -235,6 +235,15 @@ fn all(reader: &TupleReader<'_>, count: u64) -> Result<Vec<u64>, FillError> {
 }
 
 impl BoundRows<'_> {
+    /// Make sure that what was read were numbers of the sources.
+    ///
+    /// # Errors
+    /// [`FillError::Indices`].
+    pub(crate) fn verify(&self) -> Result<(), FillError> {
+        let mut numbered = self.lists.iter().enumerate();
+        numbered.try_for_each(|(list, bound)| bound.reader.verify().map_err(|it| it.of_list(list)))
+    }
+
     /// Where the slabs of the rows from `row` on begin in the params' file, in bytes, or
     /// [`DROPPED`]; as many as `out` holds.
     ///

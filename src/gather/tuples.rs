@@ -71,6 +71,19 @@ pub(crate) enum TupleReader<'a> {
 }
 
 impl<'a> TupleReader<'a> {
+    /// As [`PositionReader::verify`].
+    ///
+    /// # Errors
+    /// [`FillError::Indices`].
+    pub(super) fn verify(&self) -> Result<(), FillError> {
+        match self {
+            TupleReader::Numbers(reader) => reader.verify(),
+            TupleReader::Mask(_, source) => {
+                source.verify().map_err(|error| FillError::Indices { list: 0, error })
+            }
+        }
+    }
+
     /// Read from that source; `threads` workers put numbers in order, if that is necessary.
     ///
     /// # Errors

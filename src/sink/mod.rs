@@ -158,6 +158,9 @@ pub enum SinkError {
     /// The reader of the pipe closed it; programs usually end silently then.
     #[error("the pipe was closed by its reader")]
     BrokenPipe,
+    /// The positions that bytes are written to could not be read; the output is not at fault.
+    #[error("{0}")]
+    Positions(Box<dyn std::error::Error + Send + Sync>),
     /// A sequential sink got a write at `offset` instead of `expected` (bytes).
     #[error("bytes were to be written at {offset}, where only {expected} can come next")]
     OutOfOrder {

@@ -188,6 +188,32 @@ def check_a_terminal_gets_no_binary():
         os.close(leader)
 
 
+def check_the_bar_shows_a_kept_pipe_for_itself():
+    # the last row comes first: nothing can be written before all is there
+    array = np.arange(3_000_000, dtype="<i4").reshape(1000, 3000)
+    np.save("a.npy", array)
+    with open("a.npy", "rb") as file:
+        data = file.read()
+    for command in (["-", "[::-1]"], ["gather", "-", "--axis", "0", "--negative", "--indices", "[-1]"]):
+        leader, follower = os.openpty()
+        try:
+            run = start(*command, "-f", "-o", "o.npy", stdin=subprocess.PIPE, stderr=follower)
+            run.stdin.write(data[:1_000_000])
+            run.stdin.flush()
+            time.sleep(1.6)
+            shown = os.read(leader, 1 << 16).decode(errors="replace")
+            run.stdin.write(data[1_000_000:])
+            run.stdin.close()
+            assert run.wait() == 0
+        finally:
+            os.close(follower)
+            os.close(leader)
+        # it counts what was read of the input, not what was written
+        assert "reading" in shown and " of 12.00 MB" in shown, repr(shown)
+        assert " 0 B of" not in shown, repr(shown)
+    same("o.npy", array[[-1]])
+
+
 def check_dry_run_writes_nothing():
     cube()
     for where in (["-o", "o.npy"], []):

@@ -63,7 +63,7 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
         let described = output::describe(&output, &prepared, (&params, &takes), &share, advised);
         return print(&described?);
     }
-    params.spool()?;
+    output::spool(&mut params, args.to.quiet)?;
     let share = (&share, args.to.quiet);
     output::write(&output, &prepared, (&mut params, &takes), share, advised)
 }

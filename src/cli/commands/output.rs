@@ -82,6 +82,13 @@ pub(super) fn planned(output: &Output, prepared: &Prepared) -> String {
     )
 }
 
+/// Keep what is left of a pipe, and show how far it is.
+pub(super) fn spool(input: &mut Input, quiet: bool) -> Result<(), Failure> {
+    let progress = Progress::default();
+    watch(&progress, 0, quiet, || input.spool_watched(&progress))?;
+    Ok(())
+}
+
 /// Write it, and show how far it is. `advised` words what can go wrong.
 pub(super) fn write(
     output: &Output,

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use tslice::container::layout_of;
+use tslice::container::{Cause, layout_of};
 use tslice::execute::{ExecuteError, FillError, Transfer};
 use tslice::format::Tensor;
 use tslice::gather::{GatherError, Indexed, Options, OutOfRange};
 use tslice::index::resolve::resolve;
 use tslice::scatter::{Scatter, ScatterError};
 use tslice::shape::AsTuple;
+use tslice::sink::SinkError;
 use tslice::source::{Source, SourceError};
 use tslice::view::View;
 
@@ -77,10 +78,14 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let target = target.begin()?;
     let source = spooled.as_deref().unwrap_or(source.as_ref());
     let transfer = Transfer { source, pieces: &pieces, conversion, at: 0 };
-    let written = target.run(transfer, &scatter.sink(target.patch(), &positions), &args.values);
+    let sink = scatter.sink(target.patch(), &positions);
+    let written = target.run(transfer, &sink, &args.values);
     // they were read again: indices that were cut short are the reason for whatever else went wrong
     indices.verify().map_err(|error| unread_indices(args, error))?;
-    written?;
+    written.map_err(|error| match error.cause.as_ref() {
+        Cause::Sink(SinkError::Positions(reason)) => Failure::file(&args.indices, reason),
+        _ => Failure::from(error),
+    })?;
     target.finish()
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tslice::container::edit::{Edit, EditMode, EditOptions, Original, cast_conversion};
-use tslice::container::{Casts, Cause, FileName, Input};
+use tslice::container::{Casts, Cause, ContainerError, FileName, Input};
 use tslice::execute::{Conversion, Progress, Transfer};
 use tslice::format::{Format, Tensor};
 use tslice::shape::AsTuple;
@@ -142,12 +142,10 @@ impl Changing {
         transfer: Transfer<'_>,
         sink: &dyn Sink,
         path: &Path,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ContainerError> {
         let (progress, location) = (Progress::default(), input::location(path));
         let bytes = transfer.conversion.output_bytes(transfer.pieces.bytes());
-        Ok(watch(&progress, bytes, self.quiet, || {
-            self.edit.run(transfer, sink, &location, &progress)
-        })?)
+        watch(&progress, bytes, self.quiet, || self.edit.run(transfer, sink, &location, &progress))
     }
 
     /// All is written.

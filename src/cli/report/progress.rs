@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tslice::execute::Progress;
@@ -33,20 +33,71 @@ pub(crate) fn watch<T>(
     })
 }
 
-/// Move the bar until the other end of `over` is dropped.
+/// Move the bar until the other end of `over` is dropped. It counts from the beginning, so that the
+/// rate is right when it appears; each phase has its own, with its own rate and time left.
 fn show(progress: &Progress, total: u64, over: &Receiver<()>) {
-    let working = |time| over.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
-    if !working(PATIENCE) {
-        return;
-    }
-    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template(
-        "{wide_bar} {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left",
-    ) {
-        bar.set_style(style);
-    }
-    while working(TICK) {
-        bar.set_position(progress.written());
+    let start = Instant::now();
+    let mut phase = Phase::of(progress, total);
+    let mut bar = phase.bar();
+    while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+        let now = Phase::of(progress, total);
+        if now.name != phase.name {
+            bar.finish_and_clear();
+            bar = now.bar();
+        }
+        phase = now;
+        bar.set_length(phase.total);
+        bar.set_position(phase.done);
+        if bar.is_hidden() && start.elapsed() >= PATIENCE {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
     }
     bar.finish_and_clear();
+}
+
+/// What a job is doing, and how far it is, in bytes.
+struct Phase {
+    name: PhaseName,
+    done: u64,
+    total: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PhaseName {
+    /// A pipe is kept in a temporary file, before anything is written.
+    Keeping,
+    Writing,
+}
+
+impl Phase {
+    fn of(progress: &Progress, total: u64) -> Phase {
+        match progress.keeping() {
+            Some((done, total)) => Phase { name: PhaseName::Keeping, done, total },
+            None => Phase { name: PhaseName::Writing, done: progress.written(), total },
+        }
+    }
+
+    /// A bar that is not shown yet.
+    fn bar(&self) -> ProgressBar {
+        let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::hidden());
+        match ProgressStyle::with_template(self.name.template()) {
+            Ok(style) => bar.with_style(style),
+            Err(_) => bar,
+        }
+    }
+}
+
+impl PhaseName {
+    fn template(self) -> &'static str {
+        match self {
+            PhaseName::Keeping => {
+                "reading {wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
+                 {decimal_bytes_per_sec}, {eta} left"
+            }
+            PhaseName::Writing => {
+                "{wide_bar} {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, \
+                 {eta} left"
+            }
+        }
+    }
 }

@@ -46,7 +46,7 @@ impl Joined<'_> {
         if !self.options.open.rest || self.locations.len() == 1 {
             return Ok(());
         }
-        self.spool_all()?;
+        self.spool_all(progress)?;
         let first = self.first();
         let source = source_of(first)?;
         for number in 1..self.locations.len() {
@@ -130,8 +130,9 @@ impl Joined<'_> {
     }
 
     /// Make sure that all that is held can be read in any order, and more than once.
-    pub(super) fn spool_all(&mut self) -> Result<(), ContainerError> {
-        self.held.values_mut().try_for_each(|input| input.spool().map(drop))
+    pub(super) fn spool_all(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+        let mut held = self.held.values_mut();
+        held.try_for_each(|input| input.spool_watched(progress).map(drop))
     }
 }
 

@@ -77,7 +77,7 @@ impl Joined<'_> {
     ) -> Result<(), ContainerError> {
         let order = output.options().order;
         if !self.is_one_pass(order) {
-            self.spool_all()?;
+            self.spool_all(progress)?;
         }
         self.check_overwrite(output)?;
         let job = Job::of_output(output, prepared, &[], progress)?;
