@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(out, "2.2250738585072014e-308");
         // 1562556004691850.25 lies halfway between two shortest texts
         out.clear();
-        Decimal::default().scientific(&mut out, &double(1_562_556_004_691_850.25));
+        Decimal::default().scientific(&mut out, &double(f64::from_bits(0x4316_348b_ae67_be29)));
         assert_eq!(out, "1.5625560046918502e+15");
     }
 
