@@ -121,6 +121,7 @@ pub(crate) enum Command {
     )]
     Explain(ExplainArgs),
     /// Print a completion script for a shell
+    #[command(override_usage = "tslice completions bash|elvish|fish|powershell|zsh")]
     Completions {
         /// The shell
         shell: clap_complete::Shell,

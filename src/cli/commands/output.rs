@@ -125,7 +125,7 @@ pub(super) fn refuse_binary_terminal(output: &Output) -> Result<(), Failure> {
 pub(super) fn refuse_terminal(target: &Destination) -> Result<(), Failure> {
     if *target == Destination::Stdout && io::stdout().is_terminal() {
         return Err(Failure::new("standard output is a terminal, and the output is binary")
-            .hint("name a file with -o FILE, or pipe the output to another program"));
+            .hint("write it to a file with -o FILE, or show the values with tslice view"));
     }
     Ok(())
 }
