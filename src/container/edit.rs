@@ -119,7 +119,7 @@ impl Original {
     ///
     /// # Errors
     /// An input that cannot be read, a temporary file that cannot be written, [`EditFault::Overlap`],
-    /// [`Cause::InputIsOutput`](super::Cause::InputIsOutput).
+    /// [`Cause::InputIsOutput`].
     pub fn keep(
         &self,
         mut input: Input,
