@@ -1,8 +1,10 @@
-//! Runs the examples of README.md: each line of a `console` block that begins with `$ `.
+//! Runs the examples of README.md and of the pages in docs that hold some: each line of a `console`
+//! block that begins with `$ `, and in tables each cell whose code does. A `make` block is the
+//! Makefile of its page.
 //!
-//! The blocks run in order, in one temporary folder that holds the files they use. A command
-//! must end with status 0; where lines follow it, they are what it must print, standard error
-//! included.
+//! The examples of a page run in order, in one temporary folder that holds the files they use. A
+//! command must end with status 0; where lines follow it, they are what it must print, standard
+//! error included. A command that needs Make or GNU parallel is left out where they are missing.
 //!
 //! ```text
 //! $ tslice photos.npy '[0]' --dry-run       the command
@@ -12,6 +14,8 @@
 use std::fs;
 use std::path::Path;
 
+use tempfile::TempDir;
+
 use crate::program::bash;
 
 /// One example: its command, and the lines that it must print (none: they are not looked at).
@@ -20,14 +24,14 @@ struct Example {
     output: Vec<String>,
 }
 
-fn examples(readme: &str) -> Vec<Example> {
+fn examples(page: &str) -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     let mut inside = false;
-    for line in readme.lines() {
+    for line in page.lines() {
         match line {
             "```console" => inside = true,
             "```" => inside = false,
-            _ if !inside => {}
+            _ if !inside => examples.extend(in_a_table(line)),
             _ => match (line.strip_prefix("$ "), examples.last_mut()) {
                 (Some(command), _) => {
                     examples.push(Example { command: command.to_owned(), output: Vec::new() });
@@ -38,6 +42,26 @@ fn examples(readme: &str) -> Vec<Example> {
         }
     }
     examples
+}
+
+/// The example in the last cell of a table's row, if its code begins with `$ `.
+fn in_a_table(line: &str) -> Option<Example> {
+    let (_, command) = line.strip_prefix('|')?.strip_suffix("` |")?.split_once("| `$ ")?;
+    Some(Example { command: command.to_owned(), output: Vec::new() })
+}
+
+/// The lines of a page's `make` block.
+fn makefile(page: &str) -> Option<&str> {
+    let (_, block) = page.split_once("```make\n")?;
+    block.split_once("```\n").map(|(lines, _)| lines)
+}
+
+/// Whether a command needs Make or GNU parallel and this machine lacks it.
+fn lacks_a_program(folder: &TempDir, command: &str) -> bool {
+    ["make", "parallel"].into_iter().any(|program| {
+        let needed = command.split_whitespace().any(|word| word == program);
+        needed && !bash(folder, &format!("{program} --version")).output().unwrap().status.success()
+    })
 }
 
 fn write_npy(path: &Path, descr: &str, itemsize: usize, fortran: bool, shape: &[usize]) {
@@ -70,19 +94,25 @@ fn write_safetensors(path: &Path) {
     safetensors::serialize_to_file(tensors, Some(metadata), path).unwrap();
 }
 
-#[test]
-fn the_examples_of_the_readme_run() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let examples = examples(&fs::read_to_string(root.join("README.md")).unwrap());
-    assert!(examples.len() > 10, "only {} examples found", examples.len());
+/// Runs the examples of a page, which are at least `least`.
+fn run_page(page: &str, least: usize) {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
+    let examples = examples(&text);
+    assert!(examples.len() >= least, "only {} examples found in {page}", examples.len());
 
     let folder = tempfile::tempdir().unwrap();
     write_npy(&folder.path().join("photos.npy"), "|u1", 1, false, &[48, 48, 64, 4]);
     write_npy(&folder.path().join("keep.npy"), "|b1", 1, false, &[48]);
     write_npy(&folder.path().join("volume.npy"), "<f8", 8, true, &[20, 28, 30]);
     write_safetensors(&folder.path().join("model.safetensors"));
+    if let Some(lines) = makefile(&text) {
+        fs::write(folder.path().join("Makefile"), lines).unwrap();
+    }
 
     for Example { command, output } in examples {
+        if lacks_a_program(&folder, &command) {
+            continue;
+        }
         let line = format!(
             "set -o pipefail; {{ {command}
 }} 2>&1"
@@ -95,4 +125,19 @@ fn the_examples_of_the_readme_run() {
             assert_eq!(printed, output, "$ {command}");
         }
     }
+}
+
+#[test]
+fn the_examples_of_the_readme_run() {
+    run_page("README.md", 50);
+}
+
+#[test]
+fn the_recipes_run() {
+    run_page("docs/recipes.md", 30);
+}
+
+#[test]
+fn the_equivalents_of_other_tools_run() {
+    run_page("docs/from-numpy.md", 43);
 }
