@@ -13,6 +13,7 @@ use tslice::plan::{Plan, Tiling};
 use tslice::shape::{self, AsTuple};
 use tslice::view::View;
 
+use super::equivalents::{Equivalents, masks};
 use super::index::Index;
 use super::input;
 use super::transpose::Transpose;
@@ -106,12 +107,20 @@ impl Explained {
             text.push('\n');
             text.push_str(&table(&meanings, [Align::Left; 2], 0));
         }
+        text.push('\n');
+        text.push_str(&table(&self.equivalents().rows(), [Align::Left; 2], 0));
         text
     }
 
     /// The shape of the result.
     fn result(&self) -> Vec<u64> {
         self.transpose.permute(&self.selection.shape())
+    }
+
+    /// What other libraries call it.
+    fn equivalents(&self) -> Equivalents {
+        let Index { spanned, rules, .. } = &self.index;
+        Equivalents::new(&spanned.expr, rules.keepdims, &self.selection, &self.transpose)
     }
 
     /// How a mapped file would be copied to a new one; lists are gathered instead.
@@ -190,6 +199,7 @@ impl Explained {
             "index": self.index.spanned.text,
             "input": { "shape": self.shape },
             "output": { "shape": self.result() },
+            "equivalents": self.equivalents().json(),
         });
         if !self.transpose.is_identity() {
             value["transpose"] = json!(self.transpose.axes());
@@ -219,16 +229,6 @@ impl Explained {
         }
         value
     }
-}
-
-fn masks(strided: &StridedSlice) -> [(&'static str, u64); 5] {
-    [
-        ("begin_mask", strided.begin_mask),
-        ("end_mask", strided.end_mask),
-        ("ellipsis_mask", strided.ellipsis_mask),
-        ("new_axis_mask", strided.new_axis_mask),
-        ("shrink_axis_mask", strided.shrink_axis_mask),
-    ]
 }
 
 fn comma_list<T: ToString>(values: &[T]) -> String {

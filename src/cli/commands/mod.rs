@@ -7,6 +7,7 @@ mod cast;
 mod chosen;
 mod completions;
 mod diff;
+mod equivalents;
 mod explain;
 mod gather;
 mod index;
