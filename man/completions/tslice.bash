@@ -297,7 +297,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__concat)
-            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --tensor --io --dtype --shape --offset --input-order --cast --casting --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --keep-rest --help"
+            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --outer --tensor --io --dtype --shape --offset --input-order --cast --casting --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --keep-rest --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -981,7 +981,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__stack)
-            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --tensor --io --dtype --shape --offset --input-order --cast --casting --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --keep-rest --help"
+            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --outer --tensor --io --dtype --shape --offset --input-order --cast --casting --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --keep-rest --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

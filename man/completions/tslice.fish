@@ -257,6 +257,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand concat" -l part -d 'Write 
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -s 0 -l null -d 'The names of --files-from end with NUL bytes, as find -print0 writes them'
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l keepdims -d 'Keep the axes that integers of --index select, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l outer -d 'Take each list of --index along its own axis, as np.ix_ does'
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -s f -l force -d 'Replace the output if it exists'
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l fsync -d 'Wait until the disk has the output'
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l deflate -d 'Compress the arrays of the output, as np.savez_compressed does (.npz)'
@@ -295,6 +296,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand stack" -l part -d 'Write o
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -s j -l threads -d 'How many threads work; as many as the machine has cores when left out' -r
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -s 0 -l null -d 'The names of --files-from end with NUL bytes, as find -print0 writes them'
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l keepdims -d 'Keep the axes that integers of --index select, with length 1'
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l outer -d 'Take each list of --index along its own axis, as np.ix_ does'
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -s f -l force -d 'Replace the output if it exists'
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l fsync -d 'Wait until the disk has the output'
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l deflate -d 'Compress the arrays of the output, as np.savez_compressed does (.npz)'

@@ -311,6 +311,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '-0[The names of --files-from end with NUL bytes, as find -print0 writes them]' \
 '--null[The names of --files-from end with NUL bytes, as find -print0 writes them]' \
 '--keepdims[Keep the axes that integers of --index select, with length 1]' \
+'--outer[Take each list of --index along its own axis, as np.ix_ does]' \
 '-f[Replace the output if it exists]' \
 '--force[Replace the output if it exists]' \
 '--fsync[Wait until the disk has the output]' \
@@ -362,6 +363,7 @@ F\:"Column-major, Fortran'\''s"))' \
 '-0[The names of --files-from end with NUL bytes, as find -print0 writes them]' \
 '--null[The names of --files-from end with NUL bytes, as find -print0 writes them]' \
 '--keepdims[Keep the axes that integers of --index select, with length 1]' \
+'--outer[Take each list of --index along its own axis, as np.ix_ does]' \
 '-f[Replace the output if it exists]' \
 '--force[Replace the output if it exists]' \
 '--fsync[Wait until the disk has the output]' \

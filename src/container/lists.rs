@@ -52,6 +52,41 @@ pub struct IndexRules {
     pub outer: bool,
 }
 
+/// An index whose files are open, as it is applied to every tensor of a job.
+#[derive(Clone, Copy)]
+pub struct OpenIndex<'a> {
+    /// The expression.
+    pub expr: &'a IndexExpr,
+    /// How it is applied, besides its text.
+    pub rules: IndexRules,
+    /// Its lists that lie in files.
+    pub lists: &'a Lists,
+}
+
+impl OpenIndex<'_> {
+    /// Apply it to a shape.
+    ///
+    /// # Errors
+    /// [`Cause::Index`]: it does not fit.
+    pub fn resolve(&self, shape: &[u64]) -> Result<Selection, Cause> {
+        Ok(self.lists.resolve(self.expr, shape, self.rules)?)
+    }
+
+    /// The bytes of what it selects of a tensor, in the memory order of the output.
+    ///
+    /// # Errors
+    /// As [`Lists::region`].
+    pub(super) fn region(
+        &self,
+        tensor: &Tensor,
+        selection: &Selection,
+        order: Order,
+    ) -> Result<Region, Cause> {
+        let axes = Permutation::identity(selection.shape().len());
+        self.lists.region(tensor, selection, &axes, order)
+    }
+}
+
 /// A list of an index that cannot be used, and its item.
 #[derive(Debug)]
 pub struct ListError {

@@ -54,7 +54,7 @@ pub use indices::{IndexTensor, gather};
 pub use input::{Checkpoint, Input, Location, Unreadable};
 pub use job::{check, write};
 pub use join::{Along, JoinOptions, Joined};
-pub use lists::{IndexRules, ListError, Lists};
+pub use lists::{IndexRules, ListError, Lists, OpenIndex};
 pub use open::{OpenOptions, open};
 pub use options::WriteOptions;
 pub use output::{Item, Output, Prepared};

@@ -50,6 +50,48 @@ fn what_alternates_in_a_stream_is_put_together_first() {
     assert_eq!(fs::read(dir.path().join("out.npy")).unwrap(), listed);
 }
 
+/// The expected bytes are those of NumPy: `np.concatenate([x[:, [2, 0]] for x in (a, c)], 1)`, and so on.
+#[test]
+fn lists_in_files_are_taken_of_every_input() {
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("columns.txt"), "2\n0\n").unwrap();
+    let header = r#"{"rows":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}"#;
+    write_safetensors(&path("lists.safetensors"), header, &[1, 0]);
+    let run = |args: &[&str], piped: &str, expected: Vec<u8>| {
+        let run = tslice(dir.path(), args).write_stdin(piped.to_owned()).assert();
+        run.success().stderr("").stdout(expected.clone());
+        let to_file = [args, &["-o", "out.npy", "--force"]].concat();
+        tslice(dir.path(), &to_file).write_stdin(piped.to_owned()).assert().success().stderr("");
+        assert_eq!(fs::read(path("out.npy")).unwrap(), expected);
+    };
+    let columns = ["concat", "a.npy", "c.npy", "--axis", "1", "--index", "[:, @columns.txt]"];
+    run(&columns, "", npy(&[2, 4], &[2, 0, 12, 10, 5, 3, 15, 13]));
+    let pairs = ["stack", "a.npy", "c.npy", "--index", "[@lists.safetensors#rows, @columns.txt]"];
+    run(&pairs, "", npy(&[2, 2], &[5, 0, 15, 10]));
+    let outer = [&pairs[..], &["--outer"]].concat();
+    run(&outer, "", npy(&[2, 2, 2], &[5, 3, 2, 0, 15, 13, 12, 10]));
+    let typed = ["concat", "a.npy", "c.npy", "--index", "[[1, 0], [0]]", "--outer"];
+    run(&typed, "", npy(&[4, 1], &[3, 0, 13, 10]));
+    // a pipe is read once, for both
+    let last = ["concat", "a.npy", "c.npy", "--index", "[@-]"];
+    run(&last, "-1\n", npy(&[2, 3], &[3, 4, 5, 13, 14, 15]));
+
+    let parts = |args: &[&str], expected: [Vec<u8>; 2]| {
+        let args = [&["split", "a.npy"], args, &["--parts", "2", "-o", "{}.npy", "--force"]];
+        tslice(dir.path(), &args.concat()).write_stdin("1\n").assert().success().stderr("");
+        for (number, expected) in expected.into_iter().enumerate() {
+            assert_eq!(fs::read(path(&format!("{number}.npy"))).unwrap(), expected);
+        }
+    };
+    let column = |first, second| npy(&[2, 1], &[first, second]);
+    parts(&["[:, @columns.txt]", "--axis", "1"], [column(2, 5), column(0, 3)]);
+    parts(&["[@-, @columns.txt]"], [npy(&[1], &[5]), npy(&[1], &[3])]);
+    let row = |first, second| npy(&[1, 2], &[first, second]);
+    let outer = ["[@lists.safetensors#rows, @columns.txt]", "--outer"];
+    parts(&outer, [row(5, 3), row(2, 0)]);
+}
+
 #[test]
 fn any_number_of_files_is_joined_with_few_descriptors() {
     let dir = tempfile::tempdir().unwrap();

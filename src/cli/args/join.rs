@@ -38,6 +38,9 @@ pub(crate) struct JoinArgs {
     /// Keep the axes that integers of --index select, with length 1
     #[arg(long, requires = "index")]
     pub(crate) keepdims: bool,
+    /// Take each list of --index along its own axis, as np.ix_ does
+    #[arg(long, requires = "index")]
+    pub(crate) outer: bool,
     #[command(flatten)]
     pub(crate) from: InputArgs,
     #[command(flatten)]

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use tslice::container::{Cause, ContainerError, IndexRules, ListError, ListFault, Lists};
+use tslice::container::{
+    Cause, ContainerError, IndexRules, ListError, ListFault, Lists, OpenIndex,
+};
 use tslice::execute::{BadPosition, ExecuteError, FillError};
 use tslice::index::resolve::{ResolveError, Selection};
 use tslice::index::strided_slice::{self, StridedSlice};
@@ -34,24 +36,32 @@ impl Index {
             (None, None) => numpy::format(&Default::default()),
         };
         let rules = IndexRules { keepdims: args.keepdims, outer: args.outer };
+        Index::of_spanned(spanned, rules)
+    }
+
+    /// Understand the value of a flag; everything without one.
+    pub(crate) fn of_text(text: Option<&str>, rules: IndexRules) -> Result<Index, Failure> {
+        let spanned = text.map_or_else(|| Ok(numpy::format(&Default::default())), parsed)?;
+        Index::of_spanned(spanned, rules)
+    }
+
+    fn of_spanned(spanned: SpannedExpr, rules: IndexRules) -> Result<Index, Failure> {
         let index = Index { spanned, rules, lists: Lists::default() };
-        if args.outer && !index.has_lists() {
+        if rules.outer && !index.has_lists() {
             let message = "--outer has no effect: the index has no lists";
             return Err(Failure::usage(message));
         }
         Ok(index)
     }
 
-    /// Understand the value of a flag; everything without one.
-    pub(crate) fn of_text(text: Option<&str>, keepdims: bool) -> Result<Index, Failure> {
-        let spanned = text.map_or_else(|| Ok(numpy::format(&Default::default())), parsed)?;
-        let rules = IndexRules { keepdims, outer: false };
-        Ok(Index { spanned, rules, lists: Lists::default() })
-    }
-
     /// Open the files of its lists; `input` is the file that it is for, as `what`.
     pub(crate) fn open(self, io: Io, (what, input): (&str, &Path)) -> Result<Index, Failure> {
         self.refuse_stdin((what, input))?;
+        self.open_lists(io)
+    }
+
+    /// Open the files of its lists.
+    pub(crate) fn open_lists(self, io: Io) -> Result<Index, Failure> {
         let lists = Lists::open(&self.spanned.expr, io.into(), 0);
         let lists = lists.map_err(|fault| self.failed_list(fault))?;
         Ok(Index { lists, ..self })
@@ -82,6 +92,11 @@ impl Index {
     /// Whether it has lists or masks.
     pub(crate) fn has_lists(&self) -> bool {
         self.spanned.expr.items.iter().any(|item| matches!(item, Item::List(_)))
+    }
+
+    /// What a job applies to every tensor.
+    pub(crate) fn of_job(&self) -> OpenIndex<'_> {
+        OpenIndex { expr: &self.spanned.expr, rules: self.rules, lists: &self.lists }
     }
 
     /// Apply it to a shape.

@@ -6,9 +6,8 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use tslice::container::{Along, Cause, JoinOptions, Joined, Location};
+use tslice::container::{Along, IndexRules, JoinOptions, Joined, Location};
 use tslice::execute::Progress;
-use tslice::index::resolve::resolve;
 
 use super::cast;
 use super::index::Index;
@@ -33,16 +32,22 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         Some(_) => return Err(Failure::usage("--part has no effect on a join")),
         None => return Ok(()),
     }
-    let index = Index::of_text(args.index.as_deref(), args.keepdims)?;
+    let rules = IndexRules { keepdims: args.keepdims, outer: args.outer };
+    let index = Index::of_text(args.index.as_deref(), rules)?;
+    if let Some(list) = &args.names.files_from {
+        index.refuse_stdin(("--files-from", list))?;
+    }
     let output = output::open(&args.to)?;
     let locations = locations(args)?;
+    if locations.contains(&Location::Stdin) {
+        index.refuse_stdin(("INPUT", Path::new("-")))?;
+    }
+    let index = index.open_lists(args.from.io)?;
     let options = JoinOptions {
         along,
         axes: input::axes(&args.axis)?,
         open: input::options(&args.from, &args.raw, args.keep_rest)?,
-        index: &|shape| {
-            resolve(&index.spanned.expr, shape, index.rules.keepdims).map_err(Cause::from)
-        },
+        index: index.of_job(),
         casts: cast::parse(&args.cast)?,
         threads: output.options().threads,
     };

@@ -3,9 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use tslice::container::{self, Cause, Cuts, PartNames, Select, Split, SplitOptions};
+use tslice::container::{self, Cuts, PartNames, Select, Split, SplitOptions};
 use tslice::execute::Progress;
-use tslice::index::resolve::resolve;
 use tslice::index::strided_slice::parse_list;
 
 use super::cast;
@@ -20,6 +19,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
         return Err(Failure::usage("--part has no effect on a split"));
     }
     let index = Index::parse(args.text.as_deref(), &args.index)?;
+    let index = index.open(args.from.io, ("INPUT", &args.input))?;
     let cuts = cuts(args)?;
     let names = names(args.to.output.as_deref())?;
     let write = output::options(&args.to);
@@ -35,9 +35,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
             keep_rest: args.keep_rest,
             ..Select::default()
         },
-        index: &|shape| {
-            resolve(&index.spanned.expr, shape, index.rules.keepdims).map_err(Cause::from)
-        },
+        index: index.of_job(),
         casts: cast::parse(&args.cast)?,
         write,
     };

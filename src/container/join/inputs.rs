@@ -12,6 +12,7 @@ use crate::container::edit::conversion;
 use crate::container::error::{Cause, ContainerError};
 use crate::container::fault::{JoinFault, LayoutFault};
 use crate::container::input::{Bytes, Input, Location};
+use crate::container::lists::OpenIndex;
 use crate::container::open::{OpenOptions, open};
 use crate::container::output::{Item, Output, Prepared};
 use crate::container::select::{Select, select};
@@ -49,8 +50,8 @@ pub struct JoinOptions<'a> {
     /// How the inputs are opened; names or globs of the tensors that are joined, and whether the
     /// others are kept, stand here too.
     pub open: OpenOptions,
-    /// What is taken of a tensor of some shape before it is joined.
-    pub index: &'a (dyn Fn(&[u64]) -> Result<Selection, Cause> + Sync),
+    /// What is taken of every tensor before it is joined.
+    pub index: OpenIndex<'a>,
     /// What the elements of joined tensors are cast to.
     pub casts: Casts,
     /// How many inputs are opened at a time.
@@ -277,7 +278,7 @@ impl<'a> Joined<'a> {
                 return Err(JoinFault::DType { number, dtype, first }.into());
             }
         };
-        let selection = (self.options.index)(&tensor.shape)?;
+        let selection = self.options.index.resolve(&tensor.shape)?;
         let (shape, ours) = (selection.shape(), &join.shape);
         let fits = match self.options.along {
             Along::New => {
@@ -408,7 +409,7 @@ fn joined_tensor(
     asked: i64,
     options: &JoinOptions<'_>,
 ) -> Result<JoinedTensor, Cause> {
-    let mut shape = (options.index)(&tensor.shape)?.shape();
+    let mut shape = options.index.resolve(&tensor.shape)?.shape();
     let ndim = match options.along {
         Along::Existing if shape.is_empty() => return Err(JoinFault::NoAxes.into()),
         Along::Existing => shape.len(),

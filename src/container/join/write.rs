@@ -15,6 +15,7 @@ use crate::container::error::{Cause, ContainerError};
 use crate::container::input::{Bytes, Input, failed_source};
 use crate::container::job::Job;
 use crate::container::layout::Entry;
+use crate::container::lists::OpenIndex;
 use crate::container::output::{Output, Prepared};
 use crate::container::overwrite;
 use crate::container::take::{Region, Take};
@@ -81,7 +82,7 @@ impl Joined<'_> {
         }
         self.check_overwrite(output)?;
         let job = Job::of_output(output, prepared, &[], progress)?;
-        let copy = Copy { job: &job, order };
+        let copy = Copy { job: &job, index: self.options.index, order };
         let mut places: Vec<Place<'_>> = Vec::with_capacity(self.tensors.len());
         for (target, entry) in prepared.tensors.iter().enumerate() {
             places.push(Place {
@@ -123,9 +124,9 @@ impl Joined<'_> {
         }
         let first = self.first();
         let tensor = &first.contents.tensors[target.number];
-        let selection = (self.options.index)(&tensor.shape);
-        let region =
-            selection.and_then(|selection| Region::of_selection(tensor, &selection, order));
+        let index = self.options.index;
+        let selection = index.resolve(&tensor.shape);
+        let region = selection.and_then(|selection| index.region(tensor, &selection, order));
         let region = region.map_err(|cause| first.failed_tensor(tensor, false, cause))?;
         Ok(matches!(region, Region::Gather(_)) || self.held.len() < self.locations.len())
     }
@@ -139,7 +140,7 @@ impl Joined<'_> {
         let (sink, file) = ScratchSink::new(place.entry.bytes)?;
         let progress = Progress::default();
         let job = Job::into_sink(Box::new(sink), &[], self.options.threads, &progress)?;
-        let there = Copy { job: &job, order: copy.order };
+        let there = Copy { job: &job, ..*copy };
         self.copy(&there, &[Place { start: 0, ..*place }])?;
         job.commit()?;
         let source = PreadSource::new(file, 0, place.entry.bytes);
@@ -274,6 +275,7 @@ impl<'a> Group<'a> {
 /// The output that a join is copied to.
 struct Copy<'a> {
     job: &'a Job<'a>,
+    index: OpenIndex<'a>,
     order: Order,
 }
 
@@ -303,7 +305,7 @@ impl Copy<'_> {
         elements: u64,
     ) -> Result<Take, ContainerError> {
         let tensor = &input.contents.tensors[chosen.number];
-        let region = Region::of_selection(tensor, &chosen.selection, self.order);
+        let region = self.index.region(tensor, &chosen.selection, self.order);
         let region = region.map_err(|cause| input.failed_tensor(tensor, false, cause))?;
         let conversion = after_swap(chosen.swap_width, place.conversion);
         let at = place.start + bytes_of(elements, place.entry.dtype.item_bits());

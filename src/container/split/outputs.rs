@@ -9,6 +9,7 @@ use crate::container::error::{Cause, ContainerError};
 use crate::container::fault::{LayoutFault, SplitFault};
 use crate::container::input::Input;
 use crate::container::job::Job;
+use crate::container::lists::OpenIndex;
 use crate::container::options::WriteOptions;
 use crate::container::output::{Item, Output, Prepared};
 use crate::container::select::{Select, select};
@@ -32,8 +33,8 @@ pub struct SplitOptions<'a> {
     pub names: PartNames,
     /// Which tensors are cut, and whether the others go to every output.
     pub select: Select,
-    /// What is taken of a tensor of some shape before it is cut.
-    pub index: &'a dyn Fn(&[u64]) -> Result<Selection, Cause>,
+    /// What is taken of every tensor before it is cut.
+    pub index: OpenIndex<'a>,
     /// What the elements of cut tensors are cast to.
     pub casts: Casts,
     /// How the outputs are written.
@@ -90,7 +91,7 @@ impl<'a> Split<'a> {
                 }
                 continue;
             };
-            let selection = (options.index)(&tensor.shape).map_err(failed)?;
+            let selection = options.index.resolve(&tensor.shape).map_err(failed)?;
             let (axis, len) = find_axis(&selection, axes[at]).map_err(failed)?;
             let count = options.cuts.count(len).map_err(|fault| failed(fault.into()))?;
             let (first, of) = *counts.get_or_insert((count, number));
@@ -112,7 +113,7 @@ impl<'a> Split<'a> {
         let (mut takes, mut contents, mut end) = (Vec::new(), Vec::new(), 0u64);
         for target in &mut self.tensors {
             let tensor = &self.input.contents.tensors[target.number];
-            let region = Region::of_selection(tensor, &target.selection, Order::C);
+            let region = self.options.index.region(tensor, &target.selection, Order::C);
             let region = region.map_err(|cause| self.input.failed_tensor(tensor, true, cause))?;
             if !matches!(region, Region::Gather(_)) {
                 continue;
