@@ -58,6 +58,15 @@ pub struct Runs {
     pub run: u64,
 }
 
+/// What lies between runs that follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// From the end of a run to the beginning of the next.
+    pub bytes: i64,
+    /// How often it occurs.
+    pub count: u64,
+}
+
 impl Runs {
     /// One range of bytes.
     pub fn contiguous(offset: u64, bytes: u64) -> Runs {
@@ -84,6 +93,43 @@ impl Runs {
             _ => coalesce(&self.axes, self.run),
         };
         Runs { offset: self.offset, axes, run }
+    }
+
+    /// The gaps in the input between runs that follow each other in the dense bytes, one entry for
+    /// each axis of more than one item, outermost first: that between the last run of an item and
+    /// the first of the next. A gap of 0 is none, a negative one leads backwards. No axis may have
+    /// length 0.
+    ///
+    /// ```
+    /// use tslice::runs::{Axis, Gap, Runs};
+    /// // two rows of two runs of 3 bytes, 4 apart; the rows are 10 apart
+    /// let axes = vec![Axis { len: 2, stride: 10 }, Axis { len: 2, stride: 4 }];
+    /// let gaps = Runs { offset: 0, axes, run: 3 }.gaps();
+    /// assert_eq!(gaps, [Gap { bytes: 3, count: 1 }, Gap { bytes: 1, count: 2 }]);
+    /// ```
+    pub fn gaps(&self) -> Vec<Gap> {
+        let mut count = 1;
+        let mut gaps = Vec::with_capacity(self.axes.len());
+        for axis in self.axes.iter().filter(|axis| axis.len > 1) {
+            // one item further here, from the last item back to the first on all axes inside
+            gaps.iter_mut()
+                .for_each(|gap: &mut Gap| gap.bytes -= axis.stride * (axis.len as i64 - 1));
+            gaps.push(Gap { bytes: axis.stride - self.run as i64, count: count * (axis.len - 1) });
+            count *= axis.len;
+        }
+        gaps
+    }
+
+    /// The same bytes in the order of the memory: [`in_memory_order`](Runs::in_memory_order), with
+    /// all axes forward.
+    #[must_use]
+    pub fn ascending(&self) -> Runs {
+        let mut runs = self.in_memory_order();
+        for axis in runs.axes.iter_mut().filter(|axis| axis.stride < 0) {
+            runs.offset += axis.stride * (axis.len as i64 - 1);
+            axis.stride = -axis.stride;
+        }
+        runs
     }
 
     /// Where each run begins, in the order of the dense bytes.
@@ -331,6 +377,15 @@ mod tests {
             for (number, &start) in starts.iter().enumerate() {
                 prop_assert_eq!(runs.offset + distance(&runs.axes, number as u64), start);
             }
+            let mut gaps: Vec<i64> = starts.windows(2).map(|it| it[1] - it[0] - step as i64).collect();
+            gaps.sort_unstable();
+            let counted = runs.gaps();
+            let mut counted: Vec<i64> = counted
+                .iter()
+                .flat_map(|gap| std::iter::repeat_n(gap.bytes, gap.count as usize))
+                .collect();
+            counted.sort_unstable();
+            prop_assert_eq!(counted, gaps);
             let end = range.0.max(range.1).min(runs.bytes());
             let range = range.0.min(range.1).min(end)..end;
             let mut bytes = Vec::new();

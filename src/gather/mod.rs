@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use crate::index::resolve::Selection;
 use crate::permutation::{Permutation, PermutationError};
-use crate::plan::Plan;
+use crate::plan::{Plan, Reading};
 use crate::runs::Runs;
 use crate::shape::{self, MAX_NDIM};
 use crate::view::{Layout, ViewError};
@@ -184,6 +184,11 @@ impl Gather {
     /// Bytes of the output, or of its [window](Gather::within).
     pub fn bytes(&self) -> u64 {
         self.window.as_ref().map_or(self.bytes, |window| window.end - window.start)
+    }
+
+    /// How the params are read.
+    pub fn reading(&self) -> Reading {
+        Reading::of_slabs(&self.slab, self.rows.count())
     }
 
     /// Only these bytes of the output.

@@ -24,6 +24,7 @@ mod cost;
 mod partition;
 mod piece;
 mod prefetch;
+mod reading;
 
 use boxes::Boxes;
 pub use cost::Pattern;
@@ -31,6 +32,7 @@ pub(crate) use cost::{needed_bytes, reads_gap};
 use partition::{Partition, Ranges};
 use piece::READAHEAD_BYTES;
 pub use piece::{PIECE_BYTES, Piece, Tiling};
+pub use reading::{Reading, TOUCHED_GAP, Way};
 
 /// How to copy a view into a contiguous output.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,6 +23,7 @@ mod assign;
 mod cast;
 mod deflate;
 mod diff;
+mod explain;
 mod field;
 mod folders;
 mod gather;

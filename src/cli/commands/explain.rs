@@ -3,22 +3,23 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tslice::container::layout_of;
+use tslice::container::Region;
+use tslice::dtype::{DType, Endian, Scalar};
+use tslice::execute::WINDOW_BYTES;
 use tslice::format::Tensor;
-use tslice::index::resolve::{AxisSelection, ListPositions, Selection};
+use tslice::index::resolve::Selection;
 use tslice::index::strided_slice::{StridedSlice, parse_list};
-use tslice::index::{Item, List};
 use tslice::permutation::Permutation;
-use tslice::plan::{Plan, Tiling};
-use tslice::shape::{self, AsTuple};
-use tslice::view::View;
+use tslice::plan::{Reading, Way};
+use tslice::shape::{self, AsTuple, Order};
 
+use super::axis_rows::{AxisRow, axis_rows};
 use super::equivalents::{Equivalents, masks};
 use super::index::Index;
 use super::input;
 use super::transpose::Transpose;
 use crate::cli::args::ExplainArgs;
-use crate::cli::report::{Align, Failure, human_bytes, print, table};
+use crate::cli::report::{Align, Failure, print, table};
 
 /// Explain an index against the shape of a file's tensor or a bare one.
 pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
@@ -96,16 +97,21 @@ impl Explained {
         }
         row("input", self.described(&self.shape));
         row("output", self.described(&result));
-        if let Some(plan) = self.plan() {
-            let (pattern, pieces) = (plan.pattern(), plan.pieces());
-            let (reads, writes) = (human_bytes(plan.reads()), human_bytes(plan.bytes()));
-            row("plan", format!("{pattern}, pieces {pieces}, reads {reads}, writes {writes}"));
+        if let Some(reading) = self.reading() {
+            row("runs", self.runs(&reading));
+            if reading.way != Way::Nothing {
+                row("touched", self.touched(&reading));
+            }
+            row("read", way(reading.way));
         }
         let mut text = table(&rows, [Align::Left; 2], 0);
-        let meanings = self.meanings();
-        if !meanings.is_empty() {
+        let axes = axis_rows(&self.index.spanned, &self.selection);
+        if !axes.is_empty() {
+            let cells = axes.iter().map(AxisRow::cells);
+            let rows: Vec<_> = std::iter::once(AxisRow::heading()).chain(cells).collect();
+            let (left, right) = (Align::Left, Align::Right);
             text.push('\n');
-            text.push_str(&table(&meanings, [Align::Left; 2], 0));
+            text.push_str(&table(&rows, [left, right, left, left, right], 0));
         }
         text.push('\n');
         text.push_str(&table(&self.equivalents().rows(), [Align::Left; 2], 0));
@@ -123,14 +129,64 @@ impl Explained {
         Equivalents::new(&spanned.expr, rules.keepdims, &self.selection, &self.transpose)
     }
 
-    /// How a mapped file would be copied to a new one; lists are gathered instead.
-    fn plan(&self) -> Option<Plan> {
-        let tensor = self.tensor.as_ref()?;
-        if !self.selection.lists.is_empty() {
-            return None;
+    /// The bytes that are taken: of the file's tensor or, without a file, of one in C order whose
+    /// elements are bytes.
+    fn region(&self) -> Option<Region> {
+        let bytes = Tensor {
+            name: None,
+            dtype: DType::Scalar(Scalar::U8, Endian::Little),
+            shape: self.shape.clone(),
+            order: Order::C,
+            part: 0,
+            offset: 0,
+            bytes: shape::element_count(&self.shape)?,
+        };
+        let tensor = self.tensor.as_ref().unwrap_or(&bytes);
+        let lists = &self.index.lists;
+        lists.region(tensor, &self.selection, &self.transpose, Order::C).ok()
+    }
+
+    /// How it is read; `None` where that cannot be.
+    fn reading(&self) -> Option<Reading> {
+        match self.region()? {
+            Region::View(view) => Some(Reading::of_view(&view, WINDOW_BYTES)),
+            Region::Gather(gathered) => Some(gathered.gather.reading()),
+            Region::Fields(_) => None,
         }
-        let view = View::permuted(&layout_of(tensor), &self.selection, &self.transpose).ok()?;
-        Some(Plan::tiled(&view, 1, Tiling::MAPPED))
+    }
+
+    /// So many bytes or, without a file, elements.
+    fn amount(&self, count: u64) -> String {
+        let unit = if self.tensor.is_some() { "byte" } else { "element" };
+        format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+    }
+
+    /// The contiguous runs, and how long they are.
+    fn runs(&self, reading: &Reading) -> String {
+        match reading.run_bytes {
+            _ if reading.runs == 0 => "none".to_owned(),
+            Some(bytes) => format!("{} of {}", reading.runs, self.amount(bytes)),
+            None => {
+                let mean = reading.used as f64 / reading.runs as f64;
+                let unit = if self.tensor.is_some() { "bytes" } else { "elements" };
+                format!("{} of {mean:.1} {unit} on average", reading.runs)
+            }
+        }
+    }
+
+    /// What of the input is touched, and how much of that is used.
+    fn touched(&self, reading: &Reading) -> String {
+        let most = if reading.way == Way::Gather { "at most " } else { "" };
+        let part = 100.0 * reading.used as f64 / reading.touched.max(1) as f64;
+        match reading.touched == reading.used {
+            true => format!("{most}{}, all used", self.amount(reading.touched)),
+            false => format!(
+                "{most}{}, {} used ({part:.2$} %)",
+                self.amount(reading.touched),
+                reading.used,
+                usize::from(part < 9.95),
+            ),
+        }
     }
 
     /// A shape, with dtype and bytes where they are known.
@@ -141,56 +197,6 @@ impl Explained {
                 format!("shape {}, dtype {}, {bytes} bytes", AsTuple(shape), tensor.dtype)
             }
             None => format!("shape {}", AsTuple(shape)),
-        }
-    }
-
-    /// What each step of the selection does to which axis.
-    fn meanings(&self) -> Vec<[String; 2]> {
-        let size = |axis: usize| format!("axis {axis} (size {})", self.shape[axis]);
-        let meaning = |pick: &AxisSelection| match pick {
-            AxisSelection::Index { axis, at } => {
-                [size(*axis), format!("position {at}, the axis goes")]
-            }
-            AxisSelection::Range { axis, start, step: 1, len } if *len == self.shape[*axis] => {
-                let _ = start;
-                [size(*axis), "whole".to_owned()]
-            }
-            AxisSelection::Range { axis, len: 0, .. } => [size(*axis), "nothing".to_owned()],
-            AxisSelection::Range { axis, start, len: 1, .. } => {
-                [size(*axis), format!("position {start}")]
-            }
-            AxisSelection::Range { axis, start, step, len } => {
-                let last = *start as i64 + step * (*len as i64 - 1);
-                let by = if *step == 1 { String::new() } else { format!(" by {step}") };
-                [size(*axis), format!("positions {start} to {last}{by}, {len} of them")]
-            }
-            AxisSelection::List { axis, list } => [size(*axis), self.list(*list)],
-            AxisSelection::NewAxis => ["new axis".to_owned(), "of size 1".to_owned()],
-        };
-        self.selection.axes.iter().map(meaning).collect()
-    }
-
-    /// Where the positions on an axis come from.
-    fn list(&self, number: usize) -> String {
-        let list = &self.selection.lists[number];
-        let item = self.index.spanned.expr.items.get(list.item);
-        let file = match item {
-            Some(Item::List(List::File(file))) => format!(" {file}"),
-            _ => String::new(),
-        };
-        let is_mask = match item {
-            Some(Item::List(List::Mask(_))) => true,
-            _ => list.positions == ListPositions::Mask,
-        };
-        match (is_mask, list.axes.len()) {
-            (true, 1) => format!("where the mask{file} is true, {} positions", list.shape[0]),
-            (true, _) => format!(
-                "where the mask{file} of axes {} to {} is true, {} positions",
-                list.axes.start,
-                list.axes.end - 1,
-                list.shape[0]
-            ),
-            (false, _) => format!("positions of the list{file}, of shape {}", AsTuple(&list.shape)),
         }
     }
 
@@ -210,13 +216,16 @@ impl Explained {
                 value[side]["bytes"] = shape::byte_count(shape, tensor.dtype.item_bits()).into();
             }
         }
-        if let Some(plan) = self.plan() {
-            value["plan"] = json!({
-                "pattern": plan.pattern().to_string(),
-                "pieces": plan.pieces(),
-                "run": plan.input().run,
-                "reads": plan.reads(),
-                "writes": plan.bytes(),
+        let axes = axis_rows(&self.index.spanned, &self.selection);
+        value["axes"] = axes.iter().map(AxisRow::json).collect();
+        if let Some(reading) = self.reading() {
+            value["reading"] = json!({
+                "way": reading.way.name(),
+                "unit": if self.tensor.is_some() { "bytes" } else { "elements" },
+                "runs": reading.runs,
+                "run_length": reading.run_bytes,
+                "touched": reading.touched,
+                "used": reading.used,
             });
         }
         if let Ok(strided) = StridedSlice::from_expr(&self.index.spanned.expr) {
@@ -229,6 +238,18 @@ impl Explained {
         }
         value
     }
+}
+
+/// How the input is gone over.
+fn way(way: Way) -> String {
+    let how = match way {
+        Way::Nothing => return "nothing".to_owned(),
+        Way::Streaming => "from front to back, a pipe in one pass",
+        Way::Strided => "by position, in the order of the output; a pipe is kept in a file first",
+        Way::Relayout => "in boxes, as the axes change their order; a pipe is kept in a file first",
+        Way::Gather => "by position, as the lists name them; a pipe is kept in a file first",
+    };
+    format!("{}: {how}", way.name())
 }
 
 fn comma_list<T: ToString>(values: &[T]) -> String {

@@ -3,6 +3,7 @@
 //! are changed (`target`).
 
 mod assign;
+mod axis_rows;
 mod cast;
 mod chosen;
 mod completions;

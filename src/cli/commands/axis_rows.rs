@@ -1,0 +1,201 @@
+//! What an index does to each axis: a row each, as asked and as resolved.
+
+use serde_json::{Value, json};
+use tslice::index::resolve::{AxisSelection, ListPositions, Selection};
+use tslice::index::{Item, List, SpannedExpr};
+use tslice::shape::AsTuple;
+
+/// An axis of the source, or a new one.
+pub(super) struct AxisRow<'a> {
+    pick: &'a AxisSelection,
+    /// Its length; none of a new axis.
+    size: Option<u64>,
+    /// The item that it belongs to, as it was written; none where the index says nothing of it.
+    asked: Option<&'a str>,
+    /// The list that it is taken by.
+    list: Option<ListOf<'a>>,
+}
+
+/// A list of the index.
+struct ListOf<'a> {
+    item: Option<&'a Item>,
+    is_mask: bool,
+    shape: &'a [u64],
+    /// The axes that it takes.
+    axes: std::ops::Range<usize>,
+}
+
+/// The axes of a selection that `spanned` became, in the order of the index.
+pub(super) fn axis_rows<'a>(
+    spanned: &'a SpannedExpr,
+    selection: &'a Selection,
+) -> Vec<AxisRow<'a>> {
+    let items = items(spanned, selection);
+    let row = |(pick, item): (&'a AxisSelection, Option<usize>)| {
+        let size = match pick {
+            AxisSelection::NewAxis => None,
+            AxisSelection::Index { axis, .. }
+            | AxisSelection::Range { axis, .. }
+            | AxisSelection::List { axis, .. } => selection.source_shape.get(*axis).copied(),
+        };
+        let list = match pick {
+            AxisSelection::List { list, .. } => selection.lists.get(*list),
+            _ => None,
+        };
+        let list = list.map(|list| {
+            let item = spanned.expr.items.get(list.item);
+            let is_mask = match item {
+                Some(Item::List(List::Mask(_))) => true,
+                _ => list.positions == ListPositions::Mask,
+            };
+            ListOf { item, is_mask, shape: &list.shape, axes: list.axes.clone() }
+        });
+        let span = item.and_then(|item| spanned.spans.get(item));
+        AxisRow { pick, size, asked: span.and_then(|it| spanned.text.get(it.clone())), list }
+    };
+    selection.axes.iter().zip(items).map(row).collect()
+}
+
+/// The item of each axis of a selection.
+fn items(spanned: &SpannedExpr, selection: &Selection) -> Vec<Option<usize>> {
+    let items = spanned.expr.items.iter().enumerate();
+    let taken = |number: usize, item: &Item| match item {
+        Item::Ellipsis => 0,
+        Item::Integer(_) | Item::Slice(_) | Item::NewAxis => 1,
+        Item::List(_) => {
+            let list = selection.lists.iter().find(|list| list.item == number);
+            list.map_or(0, |list| list.axes.len())
+        }
+    };
+    let known: usize = items.clone().map(|(number, item)| taken(number, item)).sum();
+    let others = selection.axes.len().saturating_sub(known);
+    let all = items.flat_map(|(number, item)| {
+        let count = if matches!(item, Item::Ellipsis) { others } else { taken(number, item) };
+        std::iter::repeat_n(Some(number), count)
+    });
+    // without an ellipsis the index says nothing of the last axes
+    all.chain(std::iter::repeat_n(None, others)).take(selection.axes.len()).collect()
+}
+
+/// The most characters of an item that are shown.
+const MOST_CHARACTERS: usize = 40;
+
+impl AxisRow<'_> {
+    /// The names of the cells.
+    pub(super) fn heading() -> [String; 5] {
+        ["axis", "size", "asked", "resolved", "length"].map(str::to_owned)
+    }
+
+    /// The axis, its size, what was asked, what that means, how long the result is.
+    pub(super) fn cells(&self) -> [String; 5] {
+        let axis = self.axis().map_or_else(|| "new".to_owned(), |axis| axis.to_string());
+        let size = self.size.map_or_else(|| "-".to_owned(), |size| size.to_string());
+        [axis, size, self.asked(), self.resolved(), self.length()]
+    }
+
+    fn axis(&self) -> Option<usize> {
+        match self.pick {
+            AxisSelection::NewAxis => None,
+            AxisSelection::Index { axis, .. }
+            | AxisSelection::Range { axis, .. }
+            | AxisSelection::List { axis, .. } => Some(*axis),
+        }
+    }
+
+    /// The item, shortened in the middle.
+    fn asked(&self) -> String {
+        let asked = self.asked.unwrap_or("-");
+        let count = asked.chars().count();
+        if count <= MOST_CHARACTERS {
+            return asked.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        }
+        let (first, last) = (MOST_CHARACTERS / 2, MOST_CHARACTERS / 2 - 3);
+        let ends = asked.chars().take(first).chain("...".chars());
+        let ends = ends.chain(asked.chars().skip(count - last));
+        ends.map(|c| if c.is_control() { ' ' } else { c }).collect()
+    }
+
+    /// The positions that are taken.
+    fn resolved(&self) -> String {
+        match *self.pick {
+            AxisSelection::NewAxis => "new axis".to_owned(),
+            AxisSelection::Index { at, .. } => format!("position {at}"),
+            AxisSelection::Range { len, .. } if Some(len) == self.size && self.is_forward() => {
+                "whole".to_owned()
+            }
+            AxisSelection::Range { len: 0, .. } => "nothing".to_owned(),
+            AxisSelection::Range { start, len: 1, .. } => format!("position {start}"),
+            AxisSelection::Range { start, step, len, .. } => {
+                let last = start as i64 + step * (len as i64 - 1);
+                let by = if step == 1 { String::new() } else { format!(" by {step}") };
+                format!("positions {start} to {last}{by}")
+            }
+            AxisSelection::List { .. } => self.list.as_ref().map(ListOf::text).unwrap_or_default(),
+        }
+    }
+
+    fn is_forward(&self) -> bool {
+        matches!(self.pick, AxisSelection::Range { step: 1, .. })
+    }
+
+    /// How long the axis of the result is; `-` where there is none.
+    fn length(&self) -> String {
+        match self.pick {
+            AxisSelection::NewAxis => "1".to_owned(),
+            AxisSelection::Index { .. } => "-".to_owned(),
+            AxisSelection::Range { len, .. } => len.to_string(),
+            AxisSelection::List { axis, .. } => match &self.list {
+                // a mask of several axes stands for the first
+                Some(list) if list.axes.start == *axis => match list.shape {
+                    [len] => len.to_string(),
+                    shape => AsTuple(shape).to_string().replace(' ', ""),
+                },
+                _ => "-".to_owned(),
+            },
+        }
+    }
+
+    /// The same for programs.
+    pub(super) fn json(&self) -> Value {
+        let mut value = json!({ "axis": self.axis(), "size": self.size, "asked": self.asked });
+        match *self.pick {
+            AxisSelection::NewAxis => value["length"] = 1.into(),
+            AxisSelection::Index { at, .. } => {
+                value["position"] = at.into();
+                value["length"] = Value::Null;
+            }
+            AxisSelection::Range { start, step, len, .. } => {
+                value["start"] = start.into();
+                value["step"] = step.into();
+                value["length"] = len.into();
+            }
+            AxisSelection::List { .. } => {
+                let Some(list) = &self.list else { return value };
+                let kind = if list.is_mask { "mask" } else { "list" };
+                value[kind] = json!({
+                    "axes": list.axes.clone().collect::<Vec<_>>(),
+                    "shape": list.shape,
+                });
+            }
+        }
+        value
+    }
+}
+
+impl ListOf<'_> {
+    fn text(&self) -> String {
+        let file = match self.item {
+            Some(Item::List(List::File(file))) => format!(" {file}"),
+            _ => String::new(),
+        };
+        match (self.is_mask, self.axes.len()) {
+            (true, 1) => format!("where the mask{file} is true"),
+            (true, _) => format!(
+                "where the mask{file} of axes {} to {} is true",
+                self.axes.start,
+                self.axes.end - 1
+            ),
+            (false, _) => format!("positions of the list{file}"),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! How a selection is read, by arithmetic: its contiguous runs, and what of the file they touch.
+
+use super::{Pattern, Plan, Tiling};
+use crate::runs::Runs;
+use crate::view::View;
+
+/// Gaps of at most so many bytes between runs count as touched: files are read by pages.
+pub const TOUCHED_GAP: u64 = 4 << 10;
+
+/// How a selection is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// How the input is gone over.
+    pub way: Way,
+    /// Runs of bytes that are contiguous in the input and in the output, each as long as possible.
+    pub runs: u64,
+    /// Bytes a run, where all are of one length.
+    pub run_bytes: Option<u64>,
+    /// Bytes of the output.
+    pub used: u64,
+    /// Bytes of the input: those used, and gaps of at most [`TOUCHED_GAP`] bytes between them.
+    pub touched: u64,
+}
+
+/// How the input is gone over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// There are no bytes.
+    Nothing,
+    /// From front to back, so that a pipe can be read in one pass.
+    Streaming,
+    /// By position, in the order of the output.
+    Strided,
+    /// In boxes of several rows, as other axes are close together in the input than in the output.
+    Relayout,
+    /// At the positions that lists name.
+    Gather,
+}
+
+impl Way {
+    /// Its name, in one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Nothing => "nothing",
+            Way::Streaming => "streaming",
+            Way::Strided => "strided",
+            Way::Relayout => "relayout",
+            Way::Gather => "gather",
+        }
+    }
+}
+
+impl Reading {
+    /// How a view of a mapped file is read; a pipe is read in windows of `window` bytes.
+    ///
+    /// ```
+    /// use tslice::index::{numpy, resolve::resolve};
+    /// use tslice::plan::{Reading, Way};
+    /// use tslice::shape::Order;
+    /// use tslice::view::{Layout, View};
+    /// let layout = Layout { shape: &[100, 50, 4], item_bits: 8, order: Order::C, offset: 128 };
+    /// let reading = |index| {
+    ///     let selection = resolve(&numpy::parse(index).unwrap().expr, layout.shape, false);
+    ///     Reading::of_view(&View::new(&layout, &selection.unwrap()).unwrap(), 1 << 22)
+    /// };
+    /// let channels = reading("..., :3");
+    /// assert_eq!((channels.way, channels.runs, channels.run_bytes), (Way::Streaming, 5000, Some(3)));
+    /// assert_eq!((channels.used, channels.touched), (15_000, 19_999));
+    /// assert_eq!(reading("10:20").runs, 1);
+    /// assert_eq!(reading("7:7").way, Way::Nothing);
+    /// ```
+    pub fn of_view(view: &View, window: u64) -> Reading {
+        let pattern = Plan::tiled(view, 1, Tiling::MAPPED).pattern();
+        let way = match pattern {
+            Pattern::Nothing => Way::Nothing,
+            _ if Plan::forward(view, 1, window).is_some() => Way::Streaming,
+            Pattern::Transposed => Way::Relayout,
+            Pattern::Contiguous | Pattern::Strided => Way::Strided,
+        };
+        Reading::of_runs(view.runs(), way)
+    }
+
+    /// How so many slabs of one kind are read, wherever they lie: at most so much is touched.
+    pub(crate) fn of_slabs(slab: &Runs, count: u64) -> Reading {
+        let one = Reading::of_runs(slab, Way::Gather);
+        let times = |of_one: u64| of_one.saturating_mul(count);
+        if one.used == 0 || count == 0 {
+            return Reading { way: Way::Nothing, runs: 0, run_bytes: None, used: 0, touched: 0 };
+        }
+        let (runs, used, touched) = (times(one.runs), times(one.used), times(one.touched));
+        Reading { runs, used, touched, ..one }
+    }
+
+    fn of_runs(runs: &Runs, way: Way) -> Reading {
+        let used = runs.bytes();
+        if used == 0 {
+            return Reading { way, runs: 0, run_bytes: None, used, touched: 0 };
+        }
+        let gaps = runs.gaps();
+        let count: u64 = gaps.iter().filter(|gap| gap.bytes != 0).map(|gap| gap.count).sum();
+        // rows of one length: the inner axes are contiguous, and no outer one is
+        let inner = gaps.iter().rev().take_while(|gap| gap.bytes == 0).count();
+        let is_even = gaps[..gaps.len() - inner].iter().all(|gap| gap.bytes != 0);
+        let near = |gap: i64| u64::try_from(gap).ok().filter(|gap| *gap <= TOUCHED_GAP);
+        let in_file = runs.ascending().gaps();
+        let touched = in_file.iter().filter_map(|gap| Some(near(gap.bytes)? * gap.count));
+        Reading {
+            way,
+            runs: count + 1,
+            run_bytes: is_even.then(|| used / (count + 1)),
+            used,
+            touched: used + touched.sum::<u64>(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::index::resolve::resolve;
+    use crate::index::tests::slices;
+    use crate::index::{IndexExpr, Item};
+    use crate::permutation::Permutation;
+    use crate::shape::Order;
+    use crate::view::Layout;
+
+    /// Shapes, an item for each axis, and a number that says how to order the result's axes.
+    fn selections() -> impl Strategy<Value = (Vec<u64>, Vec<Item>, u64)> {
+        let item = prop_oneof![3 => slices().prop_map(Item::Slice), 1 => Just(Item::Integer(0))];
+        let axes = prop::collection::vec((1u64..6, item), 0..5);
+        (axes, any::<u64>()).prop_map(|(axes, order)| {
+            let (shape, items) = axes.into_iter().unzip();
+            (shape, items, order)
+        })
+    }
+
+    /// The order of `ndim` axes with number `number`.
+    fn permutation(ndim: usize, mut number: u64) -> Permutation {
+        let mut left: Vec<i64> = (0..ndim as i64).collect();
+        let mut order = Vec::new();
+        while !left.is_empty() {
+            order.push(left.remove((number % left.len() as u64) as usize));
+            number /= 7;
+        }
+        Permutation::new(&order, ndim).unwrap()
+    }
+
+    /// Where each element of a result begins in the data, in its order: by walking over indices.
+    fn offsets(shape: &[u64], items: &[Item], order: Order, axes: &Permutation) -> Vec<u64> {
+        let positions = |(item, len): (&Item, &u64)| -> Option<Vec<u64>> {
+            let Item::Slice(slice) = item else { return None };
+            let expr = IndexExpr { items: vec![Item::Slice(*slice)] };
+            let numbers = resolve(&expr, &[*len], false).unwrap();
+            let crate::index::resolve::AxisSelection::Range { start, step, len, .. } =
+                numbers.axes[0]
+            else {
+                return None;
+            };
+            Some((0..len).map(|at| (start as i64 + at as i64 * step) as u64).collect())
+        };
+        let stride = |axis: usize| -> u64 {
+            match order {
+                Order::C => shape[axis + 1..].iter().product(),
+                Order::F => shape[..axis].iter().product(),
+            }
+        };
+        let kept = items.iter().zip(shape).enumerate();
+        let kept = kept.filter_map(|(axis, pair)| Some((stride(axis), positions(pair)?)));
+        let kept: Vec<(u64, Vec<u64>)> = kept.collect();
+        let mut all = vec![0];
+        for (stride, positions) in axes.permute(&kept) {
+            let along = |at: u64| positions.iter().map(move |position| at + position * stride);
+            all = all.into_iter().flat_map(along).collect();
+        }
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn runs_are_those_of_a_walk_over_all_elements(
+            (shape, items, number) in selections(),
+            itemsize in prop::sample::select(vec![1u64, 3, 8, 2000, 5000]),
+            fortran in any::<bool>(),
+        ) {
+            let order = if fortran { Order::F } else { Order::C };
+            let layout = Layout { shape: &shape, item_bits: itemsize * 8, order, offset: 128 };
+            let expr = IndexExpr { items: items.clone() };
+            let selection = resolve(&expr, &shape, false).unwrap();
+            let axes = permutation(selection.shape().len(), number);
+            let view = View::permuted(&layout, &selection, &axes).unwrap();
+            let reading = Reading::of_view(&view, 1 << 22);
+
+            let walked: Vec<u64> =
+                offsets(&shape, &items, order, &axes).iter().map(|at| at * itemsize).collect();
+            let mut runs: Vec<u64> = Vec::new();
+            for (number, at) in walked.iter().enumerate() {
+                match runs.last_mut() {
+                    Some(run) if walked[number - 1] + itemsize == *at => *run += itemsize,
+                    _ => runs.push(itemsize),
+                }
+            }
+            prop_assert_eq!(reading.runs, runs.len() as u64);
+            prop_assert_eq!(reading.used, runs.iter().sum::<u64>());
+            let even = runs.first().filter(|first| runs.iter().all(|run| run == *first));
+            prop_assert_eq!(reading.run_bytes, even.copied());
+
+            let mut sorted = walked.clone();
+            sorted.sort_unstable();
+            let gaps = sorted.windows(2).map(|pair| pair[1] - pair[0] - itemsize);
+            let touched: u64 = gaps.filter(|gap| *gap <= TOUCHED_GAP).sum();
+            prop_assert_eq!(reading.touched, reading.used + touched);
+            if walked.is_sorted() && !walked.is_empty() {
+                prop_assert_eq!(reading.way, Way::Streaming);
+            }
+            prop_assert_eq!(reading.way == Way::Nothing, walked.is_empty());
+        }
+    }
+}
