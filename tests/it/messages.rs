@@ -43,6 +43,8 @@ fn write_files(folder: &Path) {
         ("header-cut.npy", matrix[..60].to_vec()),
         ("rows.npy", npy("'<f4'", "(1000000000000000000, 0)", &[])),
         ("empty.npy", vec![]),
+        // what a shell makes of [1:x]
+        ("x", vec![]),
         ("letter.txt", b"Dear reader,\n".to_vec()),
         ("there.npy", b"what stood there before".to_vec()),
         ("model.safetensors", model.clone()),

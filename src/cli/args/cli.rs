@@ -14,6 +14,7 @@ use super::join::JoinArgs;
 use super::normalize::{SLICE, normalize};
 use super::slice::SliceArgs;
 use super::split::SplitArgs;
+use super::unquoted::unquoted;
 use super::view::ViewArgs;
 
 /// Cut pieces out of tensor files (.npy, .safetensors) of any size.
@@ -219,10 +220,21 @@ Examples:
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, clap::Error> {
     let (definition, args) = (Cli::command(), Vec::from_iter(args));
     refuse_unknown_command(&definition, &args)?;
-    let cli = Cli::try_parse_from(normalize(&definition, args.into_iter()))?;
+    let cli = Cli::try_parse_from(normalize(&definition, args.iter().cloned()))
+        .map_err(|error| with_unquoted(error, &args))?;
     cli.command.ok_or_else(|| {
         Cli::command().error(clap::error::ErrorKind::MissingSubcommand, "an input is needed")
     })
+}
+
+/// The error of an argument too many, with the index that it is a part of, where the shell took one
+/// apart.
+fn with_unquoted(mut error: clap::Error, args: &[OsString]) -> clap::Error {
+    let words = args.iter().skip(1).filter_map(|word| word.to_str());
+    if let (ErrorKind::UnknownArgument, Some(index)) = (error.kind(), unquoted(words)) {
+        error.insert(ContextKind::TrailingArg, ContextValue::String(index));
+    }
+    error
 }
 
 /// Refuse a first argument that looks like a command, and is none, and no file either.

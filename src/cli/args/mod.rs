@@ -17,6 +17,7 @@ mod part;
 mod result;
 mod slice;
 mod split;
+mod unquoted;
 mod view;
 
 pub(crate) use axis::AxisArg;
@@ -33,4 +34,5 @@ pub(crate) use part::{MAX_PARTS, PartArg};
 pub(crate) use result::{CastArgs, TransposeArgs};
 pub(crate) use slice::SliceArgs;
 pub(crate) use split::SplitArgs;
+pub(crate) use unquoted::unquoted;
 pub(crate) use view::{Bound, PictureArgs, ValuesArgs, ViewArgs};

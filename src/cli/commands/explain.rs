@@ -18,15 +18,20 @@ use super::equivalents::{Equivalents, masks};
 use super::index::Index;
 use super::input;
 use super::transpose::Transpose;
-use crate::cli::args::ExplainArgs;
-use crate::cli::report::{Align, Failure, print, table};
+use crate::cli::args::{ExplainArgs, unquoted};
+use crate::cli::report::{Align, Failure, print, quote, table};
 
 /// Explain an index against the shape of a file's tensor or a bare one.
 pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let (index, shape, tensor) = match &args.shape {
         Some(shape) => {
             if args.text.is_some() {
-                return Err(Failure::usage("with --shape there is no file: give INDEX alone"));
+                let failure = Failure::usage("with --shape there is no file: give INDEX alone");
+                let words = args.input.iter().chain(&args.text).map(String::as_str);
+                return Err(match unquoted(words) {
+                    Some(index) => failure.hint(quote(&index)),
+                    None => failure,
+                });
             }
             if !args.from.tensor.is_empty() {
                 return Err(Failure::usage("-t has no effect: with --shape there is no file"));

@@ -8,16 +8,18 @@ use tslice::container::{
 use tslice::execute::{BadPosition, ExecuteError, FillError};
 use tslice::index::resolve::{ResolveError, Selection};
 use tslice::index::strided_slice::{self, StridedSlice};
-use tslice::index::{Item, List, SpannedExpr, numpy};
+use tslice::index::{IndexExpr, Item, List, SpannedExpr, numpy};
 
 use super::input;
 use crate::cli::args::{IndexArgs, Io, StridedArgs};
-use crate::cli::report::{Failure, of_flag};
+use crate::cli::report::{Failure, misplaced, of_flag};
 
 /// An index as it was given: NumPy's text, or StridedSlice's numbers as NumPy text.
 pub(crate) struct Index {
     pub(crate) spanned: SpannedExpr,
     pub(crate) rules: IndexRules,
+    /// Whether it was given as text.
+    is_typed: bool,
     /// The files of its lists, once they are open.
     pub(crate) lists: Lists,
 }
@@ -26,27 +28,28 @@ impl Index {
     /// Understand the arguments; `text` is INDEX.
     pub(crate) fn parse(text: Option<&str>, args: &IndexArgs) -> Result<Index, Failure> {
         let spanned = match (text, &args.strided.begin) {
-            (Some(text), _) => parsed(text).map_err(|failure| match Path::new(text).exists() {
-                true => failure.hint("that is a file, where an index is expected"),
-                false => failure,
-            })?,
+            (Some(text), _) => parsed(text).map_err(|failure| misplaced(failure, text))?,
             (None, Some(begin)) => {
                 numpy::format(&strided(begin, &args.strided)?.to_expr().map_err(Failure::usage)?)
             }
             (None, None) => numpy::format(&Default::default()),
         };
         let rules = IndexRules { keepdims: args.keepdims, outer: args.outer };
-        Index::of_spanned(spanned, rules)
+        Index::of_spanned(spanned, rules, text.is_some())
     }
 
     /// Understand the value of a flag; everything without one.
     pub(crate) fn of_text(text: Option<&str>, rules: IndexRules) -> Result<Index, Failure> {
         let spanned = text.map_or_else(|| Ok(numpy::format(&Default::default())), parsed)?;
-        Index::of_spanned(spanned, rules)
+        Index::of_spanned(spanned, rules, text.is_some())
     }
 
-    fn of_spanned(spanned: SpannedExpr, rules: IndexRules) -> Result<Index, Failure> {
-        let index = Index { spanned, rules, lists: Lists::default() };
+    fn of_spanned(
+        spanned: SpannedExpr,
+        rules: IndexRules,
+        is_typed: bool,
+    ) -> Result<Index, Failure> {
+        let index = Index { spanned, rules, is_typed, lists: Lists::default() };
         if rules.outer && !index.has_lists() {
             let message = "--outer has no effect: the index has no lists";
             return Err(Failure::usage(message));
@@ -103,8 +106,24 @@ impl Index {
     pub(crate) fn resolve(&self, shape: &[u64]) -> Result<Selection, Failure> {
         let selection = self.lists.resolve(&self.spanned.expr, shape, self.rules);
         selection.map_err(|error: ResolveError| {
-            self.point(Failure::new(&error), error.item, error.value)
+            let failure = self.point(Failure::new(&error), error.item, error.value);
+            match self.with_ellipsis(shape) {
+                Some(text) => failure.hint(format_args!("did you mean '{text}'?")),
+                None => failure,
+            }
         })
+    }
+
+    /// Its text with an ellipsis at the beginning, where that makes it fit a shape.
+    fn with_ellipsis(&self, shape: &[u64]) -> Option<String> {
+        let SpannedExpr { expr, text, spans } = &self.spanned;
+        if !self.is_typed || expr.items.contains(&Item::Ellipsis) {
+            return None;
+        }
+        let items = [&[Item::Ellipsis], &expr.items[..]].concat();
+        self.lists.resolve(&IndexExpr { items }, shape, self.rules).ok()?;
+        let (before, items) = text.split_at_checked(spans.first()?.start)?;
+        Some(format!("{before}..., {items}"))
     }
 
     /// An error of a job, with a caret where this index does not fit an input, or a list of it holds a

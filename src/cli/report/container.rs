@@ -191,13 +191,14 @@ fn extensions() -> String {
 /// The most names that people read.
 const MOST: usize = 20;
 
-/// Of many names those that are near to one that is not there, where there are any.
+/// The names that are near to one that is not there; all others too, where they are few.
 fn near_or_all(pattern: &str, names: &[String]) -> String {
-    let near = match names.len() {
-        0..=MOST => None,
-        _ => did_you_mean(&nearest(pattern, names.iter().map(String::as_str))),
-    };
-    near.unwrap_or_else(|| list(names))
+    let near = did_you_mean(&nearest(pattern, names.iter().map(String::as_str)));
+    match near {
+        Some(near) if names.len() > MOST => near,
+        Some(near) => format!("{near} {}", list(names)),
+        None => list(names),
+    }
 }
 
 /// The names of a file's tensors, as far as people read.

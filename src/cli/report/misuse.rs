@@ -4,8 +4,10 @@
 //! become what every other error is: one line, and a hint or the usage where that helps on.
 
 use std::error::Error;
+use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use tslice::container::layout::FORMATS;
 
 use super::failure::Failure;
 use super::nearest::{did_you_mean, is_near, nearest};
@@ -22,7 +24,11 @@ pub(crate) fn failure(error: &clap::Error) -> Failure {
     let failure = match error.kind() {
         ErrorKind::UnknownArgument => {
             let typed = texts(ContextKind::InvalidArg).concat();
-            Failure::usage(format_args!("unexpected argument '{typed}'"))
+            let failure = Failure::usage(format_args!("unexpected argument '{typed}'"));
+            match texts(ContextKind::TrailingArg).first() {
+                Some(index) => return failure.hint(quote(index)),
+                None => misplaced(failure, &typed),
+            }
         }
         ErrorKind::MissingRequiredArgument => {
             let be = if args.len() == 1 { "is" } else { "are" };
@@ -77,10 +83,34 @@ pub(crate) fn failure(error: &clap::Error) -> Failure {
         (_, Some(suggested)) => failure.hint(format_args!("did you mean '{suggested}'?")),
         _ if !possible.is_empty() => failure.hint(format_args!("possible values: {possible}")),
         (ErrorKind::UnknownArgument, _) if flags => failure.hint("--help lists the flags"),
+        (ErrorKind::UnknownArgument, _) if failure.hint.is_some() => failure,
         (ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument, _) if !flags => {
             failure.usage_lines(&texts(ContextKind::Usage).concat())
         }
         _ => failure,
+    }
+}
+
+/// What to do where the shell took an index apart.
+pub(crate) fn quote(index: &str) -> String {
+    format!("quote the index, so that the shell does not take it apart: '{index}'")
+}
+
+/// An argument in a place where none is, or an index, with a hint where it is a file.
+pub(crate) fn misplaced(failure: Failure, typed: &str) -> Failure {
+    let path = Path::new(typed);
+    if path.exists() && typed.chars().count() == 1 {
+        return failure
+            .hint("that is a file: quote the index, so that the shell puts no names in its place");
+    }
+    if path.exists() {
+        return failure.hint("that is a file, where an index is expected");
+    }
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let is_output = |known: &str| extension == Some(known);
+    match FORMATS.iter().flat_map(|format| format.extensions).any(|known| is_output(known)) {
+        true => failure.hint(format_args!("an output is given with -o: -o {typed}")),
+        false => failure,
     }
 }
 

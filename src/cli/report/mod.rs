@@ -13,7 +13,7 @@ mod terminal;
 pub(crate) use container::of_flag;
 pub(crate) use exit::Exit;
 pub(crate) use failure::{Failure, human_bytes, printable};
-pub(crate) use misuse::failure as misuse;
+pub(crate) use misuse::{failure as misuse, misplaced, quote};
 pub(crate) use progress::watch;
 pub(crate) use stdout::print;
 pub(crate) use table::{Align, table};
