@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use crate::index::resolve::Selection;
 use crate::permutation::{Permutation, PermutationError};
-use crate::plan::{Plan, Reading};
+use crate::plan::{PIECE_BYTES, Plan, Reading};
 use crate::runs::Runs;
 use crate::shape::{self, MAX_NDIM};
 use crate::view::{Layout, ViewError};
@@ -195,6 +195,15 @@ impl Gather {
     #[must_use]
     pub fn within(self, window: Range<u64>) -> Gather {
         Gather { window: Some(window), ..self }
+    }
+
+    /// The same in pieces that divide no `unit` bytes, which divide a slab.
+    #[must_use]
+    pub fn in_units(mut self, unit: u64) -> Gather {
+        if let RowPartition::Slab(plan) = &mut self.partition {
+            **plan = Plan::of_runs(&self.slab, unit, PIECE_BYTES);
+        }
+        self
     }
 
     /// The bytes of the output that are wanted, where not all are.
