@@ -277,6 +277,24 @@ impl View {
         Some(self)
     }
 
+    /// This view and another as one, where both are whole ranges of bytes, the other behind this
+    /// one.
+    #[must_use]
+    pub fn followed_by(&self, next: &View) -> Option<View> {
+        let (first, next) = (self.range()?, next.range()?);
+        let run = next.end.checked_sub(first.start)?;
+        let offset = i64::try_from(first.start).ok()?;
+        let joins = first.end == next.start && i64::try_from(run).is_ok();
+        joins.then_some(View { runs: Runs { offset, axes: Vec::new(), run } })
+    }
+
+    /// The bytes of the file that it is, where it is one range of them in their order.
+    pub fn range(&self) -> Option<Range<u64>> {
+        let runs = self.runs.coalesced();
+        let end = runs.offset.checked_add_unsigned(runs.run)? as u64;
+        runs.axes.is_empty().then_some(runs.offset as u64..end)
+    }
+
     /// The views that together are a range of its bytes, one after the other.
     pub fn split(&self, range: Range<u64>) -> Vec<View> {
         let mut views = Vec::new();

@@ -24,7 +24,7 @@ impl Axes {
         chosen: &[usize],
     ) -> Result<Vec<i64>, ContainerError> {
         let mut axes = vec![self.default; chosen.len()];
-        let name = |&number: &usize| input.contents.tensors[number].name.as_deref().unwrap_or("-");
+        let name = |&number: &usize| input.contents.tensors.name(number).unwrap_or("-");
         for (pattern, axis) in &self.named {
             let found = pattern::find(chosen.iter().map(name), std::slice::from_ref(pattern));
             let found = found.map_err(|fault| ContainerError::file(&input.location, fault))?;

@@ -34,12 +34,9 @@ impl Casts {
     }
 
     /// The first number type that a rule is for and none of `dtypes` is.
-    pub fn without_use<'a>(
-        &self,
-        dtypes: impl Iterator<Item = &'a DType> + Clone,
-    ) -> Option<Scalar> {
+    pub fn without_use(&self, dtypes: impl Iterator<Item = DType> + Clone) -> Option<Scalar> {
         let is_there = |from: Scalar| {
-            dtypes.clone().any(|it| matches!(it, DType::Scalar(scalar, _) if *scalar == from))
+            dtypes.clone().any(|it| matches!(it, DType::Scalar(scalar, _) if scalar == from))
         };
         self.rules.iter().filter_map(|(from, _)| *from).find(|&from| !is_there(from))
     }

@@ -95,7 +95,8 @@ impl TensorFile {
     }
 
     fn handle(&self, number: usize) -> Tensor {
-        Tensor { file: Arc::clone(&self.file), number }
+        let info = Arc::new(self.file.input.contents.tensors.at(number));
+        Tensor { file: Arc::clone(&self.file), info }
     }
 }
 
@@ -103,13 +104,13 @@ impl TensorFile {
 #[derive(Clone)]
 pub struct Tensor {
     file: Arc<File>,
-    number: usize,
+    info: Arc<format::Tensor>,
 }
 
 impl Tensor {
     /// What the header says of it.
     pub fn info(&self) -> &format::Tensor {
-        &self.file.input.contents.tensors[self.number]
+        &self.info
     }
 
     /// Its name, where the format has names.

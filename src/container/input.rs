@@ -167,8 +167,8 @@ impl Input {
     ///
     /// # Errors
     /// [`SelectFault`]: no such tensor, several of them, a pattern that is no glob.
-    pub fn tensor(&self, patterns: &[String]) -> Result<&Tensor, ContainerError> {
-        Ok(&self.contents.tensors[self.find_one(patterns)?])
+    pub fn tensor(&self, patterns: &[String]) -> Result<Tensor, ContainerError> {
+        Ok(self.contents.tensors.at(self.find_one(patterns)?))
     }
 
     /// The number of that tensor.
@@ -200,7 +200,7 @@ impl Input {
     /// [`SelectFault`].
     pub fn find_named(&self, patterns: &[String]) -> Result<Vec<usize>, ContainerError> {
         let tensors = &self.contents.tensors;
-        let names = tensors.iter().map(|tensor| tensor.name.as_deref().unwrap_or("-"));
+        let names = tensors.names().map(|name| name.unwrap_or("-"));
         let names = names.chain(self.unreadable.iter().map(|member| member.name.as_str()));
         match (patterns, self.named_count()) {
             ([], 1) => Ok(vec![0]),
@@ -209,7 +209,7 @@ impl Input {
                 let names = names.map(str::to_owned).collect();
                 Err(self.failed(SelectFault::NotNamed { names, holds_several: false }))
             }
-            ([first, ..], 1) if tensors.iter().any(|only| only.name.is_none()) => {
+            ([first, ..], 1) if tensors.names().any(|name| name.is_none()) => {
                 Err(self.failed(SelectFault::Nameless { pattern: first.clone() }))
             }
             (patterns, _) => pattern::find(names, patterns).map_err(|fault| self.failed(fault)),

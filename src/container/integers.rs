@@ -15,7 +15,7 @@ use super::error::ContainerError;
 use super::fault::IntegersFault;
 use super::input::{Input, Location, failed_source};
 use crate::dtype::{DType, Endian, Scalar};
-use crate::format::{self, Contents, Format, FormatError, Tensor};
+use crate::format::{self, Contents, Format, FormatError, Tensor, Tensors};
 use crate::shape::Order;
 use crate::source::{self, MemorySource, Opened, Reader, Source};
 
@@ -62,7 +62,7 @@ pub(super) fn open(location: &Location, mut bytes: Opened) -> Result<Input, Cont
     };
     let contents = Contents {
         format: Format::Text,
-        tensors: vec![tensor],
+        tensors: Tensors::from_iter([tensor]),
         metadata: Default::default(),
         header_len: 0,
     };

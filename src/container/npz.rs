@@ -8,7 +8,7 @@ use super::error::{Cause, ContainerError};
 use super::input::{Bytes, DeflatedMember, Input, Location, Unreadable, failed_source};
 use crate::format::npy::NpyError;
 use crate::format::npz::{self, Member};
-use crate::format::{Contents, Format, FormatError, Tensor, npy};
+use crate::format::{Contents, Format, FormatError, Tensor, Tensors, npy};
 use crate::source::{
     self, ConcatSource, DeflatedRange, InflateReader, InflatedSource, Reader, Source,
 };
@@ -29,7 +29,7 @@ pub(super) fn open(location: &Location, bytes: source::Opened) -> Result<Input, 
     let headers = read_headers(archive.as_ref(), &members, &compressed);
     let headers = headers.map_err(|cause| ContainerError::file(location, cause))?;
     let (mut deflated, mut unreadable) = (Vec::new(), Vec::new());
-    let mut tensors = Vec::with_capacity(members.len());
+    let mut tensors = Tensors::default();
     for ((member, compressed), header) in members.into_iter().zip(compressed).zip(headers) {
         let name = member.name.strip_suffix(".npy").unwrap_or(&member.name).to_owned();
         let mut tensor = match header {
@@ -51,7 +51,7 @@ pub(super) fn open(location: &Location, bytes: source::Opened) -> Result<Input, 
         tensor.name = Some(name);
         tensor.part = part;
         tensor.offset += start;
-        tensors.push(tensor);
+        tensors.push(&tensor);
     }
     let contents =
         Contents { format: Format::Npz, tensors, metadata: Default::default(), header_len: 0 };
@@ -98,7 +98,7 @@ fn read_headers(
             Err(error) => return Err(Cause::Member { name: member.name.clone(), error }),
         };
         member.check_array(contents.expected_len())?;
-        tensors.extend(contents.tensors.into_iter().map(Ok));
+        tensors.extend(contents.tensors.iter().map(Ok));
     }
     Ok(tensors)
 }

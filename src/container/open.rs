@@ -62,7 +62,9 @@ pub fn open(location: &Location, options: &OpenOptions) -> Result<Input, Contain
     options.raw.check_header(input.contents.format).map_err(failed)?;
     if options.raw.dtype.is_some() {
         for number in input.find(&options.tensors)? {
-            options.raw.name_dtype(&mut input.contents.tensors[number]).map_err(failed)?;
+            let mut tensor = input.contents.tensors.at(number);
+            options.raw.name_dtype(&mut tensor).map_err(failed)?;
+            input.contents.tensors.replace(number, &tensor);
         }
     }
     Ok(input)

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::error::ContainerError;
 use super::fault::{FormatOption, LayoutFault};
 use super::input::{Checkpoint, Location};
-use super::layout::{self, Entry, Frame, OutputFormat, Request};
+use super::layout::{self, Entries, Entry, Frame, OutputFormat, Request};
 use super::options::WriteOptions;
 use crate::cast::Cast;
 use crate::dtype::DType;
@@ -39,7 +39,7 @@ pub struct Item<'a> {
 /// An output whose every byte has its place.
 pub struct Prepared {
     /// The tensors, in the order in which they were given.
-    pub tensors: Vec<Entry>,
+    pub tensors: Entries,
     /// The position of the first element of each, in bytes.
     pub starts: Vec<u64>,
     /// All that is not elements.
@@ -98,29 +98,26 @@ impl Output {
         metadata: &BTreeMap<String, String>,
         checkpoint: Option<&Checkpoint>,
     ) -> Result<Prepared, ContainerError> {
-        self.check_folder(checkpoint)?;
-        let mut tensors = Vec::with_capacity(items.len());
-        let mut bytes = 0u64;
+        let mut preparation = self.begin_preparing(checkpoint)?;
         for item in items {
-            let entry = self.entry(item).map_err(|fault| match items {
-                [_] => ContainerError::from(fault),
-                _ => ContainerError::from(fault).of_tensor(item.name),
+            preparation.push(item).map_err(|error| match items {
+                [_] => error,
+                _ => error.of_tensor(item.name),
             })?;
-            bytes = bytes.checked_add(entry.bytes).ok_or(LayoutFault::TooLarge)?;
-            tensors.push(entry);
         }
-        if i64::try_from(bytes).is_err() {
-            return Err(LayoutFault::TooLarge.into());
-        }
-        let layout = (self.format.lay_out)(&Request {
-            tensors: &tensors,
-            metadata,
-            order: self.options.order,
-            deflate: self.options.deflate,
-            forward: self.destination.is_stream(),
-            checkpoint,
-        })?;
-        Ok(Prepared { tensors, starts: layout.starts, frame: layout.frame, bytes })
+        preparation.finish(metadata)
+    }
+
+    /// The same where tensors come one by one.
+    ///
+    /// # Errors
+    /// [`LayoutFault::Directory`].
+    pub fn begin_preparing<'a>(
+        &'a self,
+        checkpoint: Option<&'a Checkpoint>,
+    ) -> Result<Preparation<'a>, ContainerError> {
+        self.check_folder(checkpoint)?;
+        Ok(Preparation { output: self, checkpoint, tensors: Entries::default(), bytes: 0 })
     }
 
     /// Refuse a folder where the input is no sharded checkpoint.
@@ -192,6 +189,47 @@ impl Output {
     /// The error of writing it.
     pub(super) fn failed(&self, error: SinkError) -> ContainerError {
         ContainerError::file(&self.destination, error)
+    }
+}
+
+/// An output whose tensors are not all known yet.
+pub struct Preparation<'a> {
+    output: &'a Output,
+    checkpoint: Option<&'a Checkpoint>,
+    tensors: Entries,
+    bytes: u64,
+}
+
+impl Preparation<'_> {
+    /// Add a tensor behind the others.
+    ///
+    /// # Errors
+    /// [`LayoutFault`]: a dtype or a shape that the format lacks, an output that is too large.
+    pub fn push(&mut self, item: &Item<'_>) -> Result<(), ContainerError> {
+        let entry = self.output.entry(item)?;
+        self.bytes = self.bytes.checked_add(entry.bytes).ok_or(LayoutFault::TooLarge)?;
+        self.tensors.push(entry);
+        Ok(())
+    }
+
+    /// Give the tensors their places.
+    ///
+    /// # Errors
+    /// As [`Output::prepare`].
+    pub fn finish(self, metadata: &BTreeMap<String, String>) -> Result<Prepared, ContainerError> {
+        let Preparation { output, checkpoint, tensors, bytes } = self;
+        if i64::try_from(bytes).is_err() {
+            return Err(LayoutFault::TooLarge.into());
+        }
+        let layout = (output.format.lay_out)(&Request {
+            tensors: &tensors,
+            metadata,
+            order: output.options.order,
+            deflate: output.options.deflate,
+            forward: output.destination.is_stream(),
+            checkpoint,
+        })?;
+        Ok(Prepared { tensors, starts: layout.starts, frame: layout.frame, bytes })
     }
 }
 

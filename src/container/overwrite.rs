@@ -69,13 +69,13 @@ fn check_source(
 
 /// The name of the file of an input that is `file`: of a sharded checkpoint, one of several.
 fn file_of(input: &Input, file: FileId) -> FileName {
-    let is_in = |tensor: &&Tensor| {
+    let is_in = |tensor: &Tensor| {
         let Bytes::Random(source) = &input.bytes else { return false };
         let places = source.places(tensor.offset..tensor.offset + tensor.bytes);
         places.is_ok_and(|places| places.iter().any(|place| place.file == file))
     };
     let tensor = input.contents.tensors.iter().find(is_in);
-    tensor.map_or((&input.location).into(), |tensor| input.file_name(tensor))
+    tensor.map_or((&input.location).into(), |tensor| input.file_name(&tensor))
 }
 
 /// Refuse to change bytes of `file` in place that are to be read as elements of `tensor`. Were such

@@ -7,7 +7,7 @@ use super::error::ContainerError;
 use super::fault::{Given, RawFault};
 use super::input::{Input, Location, failed_source};
 use crate::dtype::{DType, NpyType};
-use crate::format::{Contents, FileKind, Format, Tensor};
+use crate::format::{Contents, FileKind, Format, Tensor, Tensors};
 use crate::shape::{self, Order};
 use crate::source;
 
@@ -74,7 +74,7 @@ impl RawLayout {
         };
         Ok(Contents {
             format: Format::Raw,
-            tensors: vec![tensor],
+            tensors: Tensors::from_iter([tensor]),
             metadata: Default::default(),
             header_len: offset,
         })

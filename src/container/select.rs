@@ -2,7 +2,7 @@
 //!
 //! Tensors come in the order of the file, however the patterns stand.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::error::{Cause, ContainerError};
 use super::fault::{FormatOption, LayoutFault, SelectFault};
@@ -28,13 +28,52 @@ pub struct Select {
 }
 
 /// A tensor on its way to the output.
-pub struct Selected<'a> {
+pub struct Selected {
     /// The tensor.
-    pub tensor: &'a Tensor,
+    pub tensor: Tensor,
     /// Whether the index applies to it; the others are kept whole.
     pub sliced: bool,
     /// The name that it has in the output, if it has one there.
     pub name: String,
+}
+
+/// The tensors that go to an output, in the order of the file.
+pub struct SelectedTensors<'a> {
+    input: &'a Input,
+    output: &'a Output,
+    /// The number of each, and whether the index applies to it.
+    numbers: Vec<(usize, bool)>,
+    /// New names, by the place in `numbers`.
+    renamed: HashMap<usize, String>,
+}
+
+impl SelectedTensors<'_> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// How many the index applies to.
+    pub fn sliced(&self) -> usize {
+        self.numbers.iter().filter(|(_, sliced)| *sliced).count()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Selected> + Clone + '_ {
+        self.numbers.iter().enumerate().map(|(at, &(number, sliced))| {
+            let tensor = self.input.contents.tensors.at(number);
+            let name = match self.renamed.get(&at) {
+                Some(name) => name.clone(),
+                None => self.output.tensor_name(&tensor, &self.input.location, sliced),
+            };
+            Selected { tensor, sliced, name }
+        })
+    }
 }
 
 /// The tensors that go to the output, in the order of the file.
@@ -44,29 +83,26 @@ pub struct Selected<'a> {
 pub fn select<'a>(
     input: &'a Input,
     select: &Select,
-    output: &Output,
-) -> Result<Vec<Selected<'a>>, ContainerError> {
+    output: &'a Output,
+) -> Result<SelectedTensors<'a>, ContainerError> {
     let excluded = excluded(input, &select.exclude)?;
-    let mut sliced = chosen(input, select, output)?;
-    sliced.retain(|number| !excluded.contains(number));
-    let unreadable = input.contents.tensors.len()..input.named_count();
-    let mut unreadable = unreadable.filter(|number| !excluded.contains(number));
-    if let Some(number) = unreadable.find(|it| select.keep_rest || sliced.contains(it)) {
+    let mut chosen = chosen(input, select, output)?;
+    chosen.retain(|number| excluded.binary_search(number).is_err());
+    let is_sliced = |number: usize| chosen.binary_search(&number).is_ok();
+    let is_kept = |number: &usize| {
+        (select.keep_rest && excluded.binary_search(number).is_err()) || is_sliced(*number)
+    };
+    let readable = input.contents.tensors.len();
+    if let Some(number) = (readable..input.named_count()).find(is_kept) {
         input.refuse_unreadable(number)?;
     }
-    if sliced.is_empty() {
+    if chosen.is_empty() {
         return Err(ContainerError::file(&input.location, SelectFault::NothingLeft));
     }
-    let tensors = input.contents.tensors.iter().enumerate();
-    let kept = tensors.filter(|(number, _)| !excluded.contains(number));
-    let selected = kept.filter_map(|(number, tensor)| {
-        let sliced = sliced.contains(&number);
-        let name = output.tensor_name(tensor, &input.location, sliced);
-        (sliced || select.keep_rest).then_some(Selected { tensor, sliced, name })
-    });
-    let mut selected: Vec<Selected<'a>> = selected.collect();
-    let count = selected.len();
-    if count > 1 && output.options.name.is_some() && sliced.len() > 1 {
+    let numbers: Vec<_> =
+        (0..readable).filter(is_kept).map(|number| (number, is_sliced(number))).collect();
+    let count = numbers.len();
+    if count > 1 && output.options.name.is_some() && chosen.len() > 1 {
         return Err(SelectFault::OneName.into());
     }
     if (count > 1 || select.keep_rest) && !output.format.holds_several {
@@ -77,51 +113,50 @@ pub fn select<'a>(
         let (option, format) = (FormatOption::Rename, output.format.name);
         return Err(LayoutFault::NoEffect { option, format }.into());
     }
-    let old: Vec<_> = selected.iter().map(|selected| selected.tensor.name.as_deref()).collect();
-    for (number, name) in rename(&old, &select.renames)? {
-        selected[number].name = name;
+    let mut selection = SelectedTensors { input, output, numbers, renamed: HashMap::new() };
+    if select.renames.is_empty() && output.options.name.is_none() {
+        // the names of a file differ
+        return Ok(selection);
     }
+    let tensors = &input.contents.tensors;
+    let old: Vec<_> = selection.numbers.iter().map(|(number, _)| tensors.name(*number)).collect();
+    selection.renamed = rename(&old, &select.renames)?;
     let mut names = HashSet::new();
-    match selected.iter().find(|selected| !names.insert(selected.name.as_str())) {
-        Some(twice) if count > 1 => Err(SelectFault::SameName(twice.name.clone()).into()),
-        _ => Ok(selected),
+    let twice = selection.iter().map(|it| it.name).find(|name| !names.insert(name.clone()));
+    match twice {
+        Some(twice) if count > 1 => Err(SelectFault::SameName(twice).into()),
+        _ => Ok(selection),
     }
 }
 
-/// The numbers of the tensors that the index applies to.
-fn chosen(
-    input: &Input,
-    select: &Select,
-    output: &Output,
-) -> Result<HashSet<usize>, ContainerError> {
+/// The numbers of the tensors that the index applies to, ascending.
+fn chosen(input: &Input, select: &Select, output: &Output) -> Result<Vec<usize>, ContainerError> {
     let holds_several = output.format.holds_several;
     let count = input.named_count();
     let all = (select.whole && holds_several) || !select.exclude.is_empty();
     if select.patterns.is_empty() && count > 1 && all && !select.keep_rest {
         return Ok((0..count).collect());
     }
-    let found = input.find_named(&select.patterns).map_err(|mut error| {
+    input.find_named(&select.patterns).map_err(|mut error| {
         if let Cause::Select(SelectFault::NotNamed { holds_several: known, .. }) =
             error.cause.as_mut()
         {
             *known = holds_several;
         }
         error
-    });
-    Ok(found?.into_iter().collect())
+    })
 }
 
-/// The numbers of the tensors that are left out.
-fn excluded(input: &Input, patterns: &[String]) -> Result<HashSet<usize>, ContainerError> {
+/// The numbers of the tensors that are left out, ascending.
+fn excluded(input: &Input, patterns: &[String]) -> Result<Vec<usize>, ContainerError> {
     if patterns.is_empty() {
-        return Ok(HashSet::new());
+        return Ok(Vec::new());
     }
-    let found = input.find_named(patterns).map_err(|error| match *error.cause {
+    input.find_named(patterns).map_err(|error| match *error.cause {
         Cause::Select(fault) => {
             let cause = Box::new(SelectFault::Excluded(Box::new(fault)).into());
             ContainerError { cause, ..error }
         }
         cause => ContainerError { cause: Box::new(cause), ..error },
-    });
-    Ok(found?.into_iter().collect())
+    })
 }

@@ -12,7 +12,7 @@ use super::input::{Bytes, Checkpoint, Input, Location, failed_source};
 use super::pattern;
 use super::single;
 use crate::format::shards::{MAX_INDEX, ShardIndex, ShardsError};
-use crate::format::{Contents, Format, FormatError};
+use crate::format::{Contents, Format, FormatError, Tensors};
 use crate::source::{self, ConcatSource, IoMode, Reader};
 
 /// The index in a folder, where the location is a folder with one in it; the location itself
@@ -63,7 +63,7 @@ pub(super) fn open(
     let folders = folders(path).map_err(|error| ContainerError::file(location, error))?;
     let files = wanted_files(location, &index, wanted)?;
     let mut joined = ConcatSource::default();
-    let mut tensors = Vec::new();
+    let mut tensors = Tensors::default();
     let mut metadata = Vec::new();
     let mut starts = Vec::new();
     for (number, file) in index.files.iter().enumerate() {
@@ -84,7 +84,7 @@ pub(super) fn open(
         index.check_shard(number, &shard).map_err(|error| unfit(location, error))?;
         let pushed = joined.push(file.clone(), source);
         let base = pushed.map_err(|error| failed_source(location, error))?;
-        tensors.extend(shard.tensors.into_iter().map(|mut tensor| {
+        tensors.extend(shard.tensors.iter().map(|mut tensor| {
             tensor.part = number;
             tensor.offset += base;
             tensor

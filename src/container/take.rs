@@ -178,6 +178,32 @@ pub struct Take {
 }
 
 impl Take {
+    /// Add what is taken of the next tensor to `takes`: to the last of them, where both are one
+    /// range of bytes in the input and in the output.
+    pub fn push(self, takes: &mut Vec<Take>) {
+        let joined = takes.last_mut().and_then(|last| Some((last.followed_by(&self)?, last)));
+        match joined {
+            Some((region, last)) => last.region = region,
+            None => takes.push(self),
+        }
+    }
+
+    /// What this and the next one take, where that is one range.
+    fn followed_by(&self, next: &Take) -> Option<Region> {
+        let plain = |take: &Take| take.conversion == Conversion::None;
+        if !plain(self) || !plain(next) || self.part != next.part {
+            return None;
+        }
+        let (Region::View(first), Region::View(second)) = (&self.region, &next.region) else {
+            return None;
+        };
+        match self.at.checked_add(first.bytes()) {
+            Some(end) if end == next.at && second.bytes() == 0 => Some(self.region.clone()),
+            Some(end) if end == next.at => first.followed_by(second).map(Region::View),
+            _ => None,
+        }
+    }
+
     /// How many bytes belong together.
     pub(super) fn unit(&self) -> u64 {
         self.conversion.unit()

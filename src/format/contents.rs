@@ -4,29 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::error::FormatError;
-use crate::dtype::DType;
-use crate::shape::Order;
-
-/// One tensor of an input: its type, its shape, and the range of its bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tensor {
-    /// Its name, if the format names tensors.
-    pub name: Option<String>,
-    /// The type of its elements.
-    pub dtype: DType,
-    /// Its shape, in elements.
-    pub shape: Vec<u64>,
-    /// The order of its elements in the file.
-    pub order: Order,
-    /// Number of the part of the input that holds its bytes: a shard, or a deflated member (from
-    /// 1 on); 0 if the input is one file.
-    pub part: usize,
-    /// Offset of its first byte in the input, in bytes. For an input of several parts this counts
-    /// through all of them, as [`ConcatSource`](crate::source::ConcatSource) does.
-    pub offset: u64,
-    /// Bytes of its elements: the product of shape and item size, rounded up to whole bytes.
-    pub bytes: u64,
-}
+use super::tensors::Tensors;
 
 /// A format that files are read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +42,7 @@ pub struct Contents {
     /// The format of the file.
     pub format: Format,
     /// The tensors, in the order of their bytes in the file.
-    pub tensors: Vec<Tensor>,
+    pub tensors: Tensors,
     /// `__metadata__` of a `.safetensors`; empty elsewhere.
     pub metadata: BTreeMap<String, String>,
     /// Bytes of the header; the data begin after it.

@@ -14,7 +14,7 @@
 //! let mut file = npy::header(&dtype, &[2, 3], Order::C)?;
 //! file.extend([0; 24]);
 //! let contents = read_contents(&mut file.as_slice(), Some(file.len() as u64))?;
-//! assert_eq!(contents.tensors[0].shape, [2, 3]);
+//! assert_eq!(contents.tensors.at(0).shape, [2, 3]);
 //! # Ok::<(), tslice::format::FormatError>(())
 //! ```
 
@@ -28,12 +28,14 @@ pub mod npy;
 pub mod npz;
 pub mod safetensors;
 pub mod shards;
+mod tensors;
 pub mod text;
 
 pub use brief::shortened;
-pub use contents::{Contents, Format, Tensor};
+pub use contents::{Contents, Format};
 pub use detect::{FileKind, MAGIC_LEN, detect, read_contents};
 pub use error::FormatError;
 pub(crate) use header::unrecognised;
 pub use named::parse_dtype;
+pub use tensors::{Tensor, Tensors};
 pub use text::TextFormat;

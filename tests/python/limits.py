@@ -148,8 +148,11 @@ def check_headers_of_100_megabytes():
     assert 80_000_000 < len(header) <= 100_000_000
     with open("m.safetensors", "wb") as file:
         file.write(struct.pack("<Q", len(header)) + header + bytes(i % 251 for i in range(count)))
-    process, peak = within(8 * len(header) + 64 * MIB, "m.safetensors", "-t", "layer.00000777.w", "-o", "p.npy")
+    process, peak = within((64 + 8) * MIB, "m.safetensors", "-t", "layer.00000777.w", "-o", "p.npy", "-j", "2")
     assert process.returncode == 0, process.err
+    for flag in ([], ["--json"]):
+        process, _ = within((64 + 4) * MIB, "info", "m.safetensors", *flag)
+        assert process.returncode == 0, process.err
     same("p.npy", np.array([777 % 251], "i1"))
     message = failed_well(tslice("m.safetensors", "-o", "q.npy"), 1, "-t")
     assert len(message) < 2000, f"{len(message)} bytes of message"

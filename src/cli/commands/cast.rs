@@ -40,9 +40,9 @@ fn scalar(whole: &str, name: &str) -> Result<(Scalar, DType), Failure> {
 }
 
 /// Refuse a `--cast FROM:TO` that is for no tensor.
-pub(super) fn refuse_unused<'a>(
+pub(super) fn refuse_unused(
     casts: &Casts,
-    dtypes: impl Iterator<Item = &'a DType> + Clone,
+    dtypes: impl Iterator<Item = DType> + Clone,
 ) -> Result<(), Failure> {
     match casts.without_use(dtypes) {
         Some(from) => {

@@ -30,11 +30,13 @@ impl Chosen {
     ) -> Result<Vec<Chosen>, Failure> {
         let numbers = input.find(patterns)?;
         let several = numbers.len() > 1;
-        let tensors = numbers.into_iter().map(|number| &input.contents().tensors[number]);
-        let choose = |tensor: &Tensor| {
-            Chosen::of(tensor, (index, transpose), Order::C).map_err(|failure| match &tensor.name {
-                Some(name) if several => failure.of_tensor(name),
-                _ => failure,
+        let tensors = numbers.into_iter().map(|number| input.contents().tensors.at(number));
+        let choose = |tensor: Tensor| {
+            Chosen::of(&tensor, (index, transpose), Order::C).map_err(|failure| {
+                match &tensor.name {
+                    Some(name) if several => failure.of_tensor(name),
+                    _ => failure,
+                }
             })
         };
         tensors.map(choose).collect()

@@ -70,14 +70,14 @@ fn differences(args: &DiffArgs) -> Result<Differences, Failure> {
     let several = pairs.len() > 1;
     let (mut tensors, mut comparisons) = (Vec::new(), Vec::new());
     for [of_a, of_b] in pairs {
-        let both = [&a.contents().tensors[of_a], &b.contents().tensors[of_b]];
+        let both = &[a.contents().tensors.at(of_a), b.contents().tensors.at(of_b)];
         let name = both[0].name.clone().or_else(|| both[1].name.clone());
         let prepared = prepare(both, &index, rule).map_err(|failure| match &name {
             Some(name) if several => failure.of_tensor(name),
             _ => failure,
         })?;
         let (shapes, comparison) = prepared;
-        let dtypes = both.map(|tensor| tensor.dtype.clone());
+        let dtypes = both.each_ref().map(|tensor| tensor.dtype.clone());
         let findings = comparison.is_some().then(Findings::default);
         comparisons.extend(comparison);
         tensors.push(Compared { name, shapes, dtypes, findings });
@@ -109,7 +109,8 @@ fn pair(a: &Input, b: &Input, patterns: &[String]) -> Result<Paired, Failure> {
     if !patterns.is_empty() && !has(a, &of_a) && !has(b, &of_b) {
         if is_nameless(a) { b } else { a }.find(patterns)?;
     }
-    let name = |input: &Input, number: usize| input.contents().tensors[number].name.clone();
+    let name =
+        |input: &Input, number: usize| input.contents().tensors.name(number).map(str::to_owned);
     if let ([first], [second]) = (of_a.as_slice(), of_b.as_slice())
         && (name(a, *first).is_none() || name(b, *second).is_none())
     {
@@ -134,7 +135,8 @@ fn shown(name: Option<String>) -> String {
 
 /// Whether it holds one tensor, without a name.
 fn is_nameless(input: &Input) -> bool {
-    matches!(input.contents().tensors.as_slice(), [Tensor { name: None, .. }])
+    let mut names = input.contents().tensors.names();
+    names.len() == 1 && names.next() == Some(None)
 }
 
 /// The tensors that the patterns mean, as far as there are any; the one without a name is meant by
@@ -161,13 +163,13 @@ fn find(input: &Input, patterns: &[String]) -> Result<Vec<usize>, ContainerError
 
 /// The shapes of the selections and, where shapes and dtypes are the same, what to compare.
 fn prepare(
-    tensors: [&Tensor; 2],
+    tensors: &[Tensor; 2],
     index: &Index,
     rule: Rule,
 ) -> Result<([Vec<u64>; 2], Option<Comparison>), Failure> {
     let fortran = tensors.iter().all(|tensor| tensor.order == Order::F);
     let choose = |tensor, order| Chosen::of(tensor, (index, &Transpose::None), order);
-    let [mut a, mut b] = [choose(tensors[0], Order::C)?, choose(tensors[1], Order::C)?];
+    let [mut a, mut b] = [choose(&tensors[0], Order::C)?, choose(&tensors[1], Order::C)?];
     let shapes = [a.shape.clone(), b.shape.clone()];
     if a.shape != b.shape || !same_dtype(&a.dtype, &b.dtype) {
         return Ok((shapes, None));
@@ -179,7 +181,7 @@ fn prepare(
     if fortran && matches!((&a.region, &b.region), (Region::View(_), Region::View(_))) {
         // both in the order of their files: contiguous where the selection is
         order = Order::F;
-        (a, b) = (choose(tensors[0], order)?, choose(tensors[1], order)?);
+        (a, b) = (choose(&tensors[0], order)?, choose(&tensors[1], order)?);
     }
     let regions = [(a.region, tensors[0].part), (b.region, tensors[1].part)];
     Ok((shapes, Some(Comparison::new(regions, comparer, &a.shape, order))))

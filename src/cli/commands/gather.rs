@@ -34,8 +34,8 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let typed = Indices::typed(named)?;
     let output = output::open(&args.to)?;
     let mut params = input::open(path, args.io)?;
-    let tensor = params.tensor(args.tensor.as_slice())?.clone();
-    cast::refuse_unused(&casts, std::iter::once(&tensor.dtype))?;
+    let tensor = params.tensor(args.tensor.as_slice())?;
+    cast::refuse_unused(&casts, std::iter::once(tensor.dtype.clone()))?;
     let indices = typed.map_or_else(|| Indices::open(named, args.io), Ok)?;
     let order = output.options().order;
     let gather = gather(args, &tensor, &indices, &transpose, order)?;

@@ -1,5 +1,6 @@
 //! `tslice info INPUT...`: what is in these files.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -9,12 +10,12 @@ use tslice::shape::AsTuple;
 
 use super::input;
 use crate::cli::args::InfoArgs;
-use crate::cli::report::{Align, Exit, Failure, human_bytes, print, printable, table};
+use crate::cli::report::{Align, Exit, Failure, Table, human_bytes, print, print_by, printable};
 
 /// Describe every file; one that cannot be read does not keep the others from being shown.
 pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let mut failed = None;
-    let mut described = Vec::new();
+    let mut described = 0;
     for path in &args.inputs {
         let (input, shown) = match open(path, &args.tensor) {
             Ok(opened) => opened,
@@ -25,22 +26,36 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
                 continue;
             }
         };
-        if args.json {
-            described.push(as_json(&input, &shown));
-        } else {
-            print(&as_text(&input, &shown))?;
-        }
+        print_by(|out| match args.json {
+            true => {
+                out.write_all(if described == 0 { b"[" } else { b"," })?;
+                write_json(out, &input, &shown)
+            }
+            false => write_text(out, &input, &shown),
+        })?;
+        described += 1;
     }
     if args.json {
-        print(&format!("{}\n", Value::Array(described)))?;
+        print(if described == 0 { "[]\n" } else { "]\n" })?;
     }
     failed.map_or(Ok(()), |failure| Err(Failure { exit: Exit::Failed, ..failure }))
 }
 
-/// What is shown of a file.
+/// The numbers of what is shown of a file.
 struct Shown {
-    tensors: Vec<Tensor>,
-    unreadable: Vec<Unreadable>,
+    tensors: Vec<usize>,
+    unreadable: Vec<usize>,
+}
+
+impl Shown {
+    /// The tensors, each made when it is asked for.
+    fn tensors<'a>(&'a self, input: &'a Input) -> impl ExactSizeIterator<Item = Tensor> + 'a {
+        self.tensors.iter().map(|&number| input.contents().tensors.at(number))
+    }
+
+    fn unreadable<'a>(&'a self, input: &'a Input) -> impl Iterator<Item = &'a Unreadable> {
+        self.unreadable.iter().map(|&number| &input.unreadable()[number])
+    }
 }
 
 /// Open a file, and find the tensors that are shown: those that the patterns mean, or all.
@@ -50,49 +65,52 @@ fn open(path: &Path, patterns: &[String]) -> Result<(Input, Shown), Failure> {
         &input::location(path),
         &OpenOptions { tensors, ..OpenOptions::default() },
     )?;
-    let all = &input.contents().tensors;
-    let numbers = match patterns {
-        [] => (0..all.len() + input.unreadable().len()).collect(),
+    let count = input.contents().tensors.len();
+    let mut tensors = match patterns {
+        [] => (0..count + input.unreadable().len()).collect(),
         patterns => input.find_named(patterns)?,
     };
     // what cannot be read has the numbers after those of the tensors
-    let tensors = numbers.iter().filter_map(|&number| all.get(number).cloned()).collect();
-    let beyond = numbers.iter().filter_map(|number| number.checked_sub(all.len()));
-    let unreadable = beyond.map(|number| input.unreadable()[number].clone()).collect();
-    let shown = Shown { tensors, unreadable };
-    Ok((input, shown))
+    let beyond = tensors.partition_point(|&number| number < count);
+    let unreadable = tensors.split_off(beyond).into_iter().map(|number| number - count).collect();
+    Ok((input, Shown { tensors, unreadable }))
 }
 
-fn as_text(input: &Input, shown: &Shown) -> String {
+fn write_text(out: &mut dyn Write, input: &Input, shown: &Shown) -> io::Result<()> {
     let contents = input.contents();
-    let total: u64 = shown.tensors.iter().map(|tensor| tensor.bytes).sum();
+    let total: u64 = shown.tensors(input).map(|tensor| tensor.bytes).sum();
     // of a checkpoint only the files that hold what is shown were opened
     let opened = contents.tensors.len() + input.unreadable().len();
     let all = input.checkpoint().map_or(opened, |it| it.index.tensors().len());
     let count = shown.tensors.len();
-    let mut text = format!(
-        "{}: {}, {}{all} tensor{}, {}\n",
+    writeln!(
+        out,
+        "{}: {}, {}{all} tensor{}, {}",
         printable(&input.location().to_string()),
         contents.format,
         if count < all { format!("{count} of ") } else { String::new() },
         if all == 1 { "" } else { "s" },
         human_bytes(total)
-    );
+    )?;
     // the last column is for the files of a sharded checkpoint
     let file = if input.checkpoint().is_some() { "file" } else { "" };
     let heading = ["name", "dtype", "shape", "bytes", "order", "offset", file].map(str::to_owned);
-    let rows = shown.tensors.iter().map(|tensor| row(input, tensor));
-    let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();
+    let rows = || {
+        let rows = shown.tensors(input).map(|tensor| row(input, &tensor));
+        std::iter::once(heading.clone()).chain(rows)
+    };
     let (left, right) = (Align::Left, Align::Right);
-    let align = [left, left, left, right, left, right, left];
-    text.push_str(&table(&rows, align, 2));
-    for Unreadable { name, error } in &shown.unreadable {
-        text.push_str(&format!("  {} cannot be read: {error}\n", printable(name)));
+    let table = Table::of(rows(), [left, left, left, right, left, right, left], 2);
+    for row in rows() {
+        out.write_all(table.line(&row).as_bytes())?;
+    }
+    for Unreadable { name, error } in shown.unreadable(input) {
+        writeln!(out, "  {} cannot be read: {error}", printable(name))?;
     }
     for (key, value) in &contents.metadata {
-        text.push_str(&format!("  metadata {key:?}: {value:?}\n"));
+        writeln!(out, "  metadata {key:?}: {value:?}")?;
     }
-    text
+    Ok(())
 }
 
 fn row(input: &Input, tensor: &Tensor) -> [String; 7] {
@@ -108,36 +126,33 @@ fn row(input: &Input, tensor: &Tensor) -> [String; 7] {
     ]
 }
 
-fn as_json(input: &Input, shown: &Shown) -> Value {
+/// One object; its tensors are written one by one.
+fn write_json(out: &mut dyn Write, input: &Input, shown: &Shown) -> io::Result<()> {
     let contents = input.contents();
-    let tensors: Vec<Value> = shown
-        .tensors
-        .iter()
-        .map(|tensor| {
-            let (file, offset) = input.whereabouts(tensor);
-            let mut entry = json!({
-                "name": tensor.name,
-                "dtype": tensor.dtype.to_string(),
-                "shape": tensor.shape,
-                "bytes": tensor.bytes,
-                "order": tensor.order.to_string(),
-                "offset": offset,
-            });
-            if let Some(file) = file {
-                entry["file"] = file.into();
-            }
-            entry
-        })
-        .collect();
-    let mut value = json!({
-        "file": input.location().path().unwrap_or(Path::new("-")).display().to_string(),
-        "format": contents.format.to_string(),
-        "tensors": tensors,
-        "metadata": contents.metadata,
-    });
-    if !shown.unreadable.is_empty() {
-        let reason = |it: &Unreadable| json!({ "name": it.name, "reason": it.error.to_string() });
-        value["unreadable"] = shown.unreadable.iter().map(reason).collect();
+    let file = input.location().path().unwrap_or(Path::new("-")).display().to_string();
+    let (file, format) = (Value::from(file), Value::from(contents.format.to_string()));
+    let metadata = json!(contents.metadata);
+    write!(out, r#"{{"file":{file},"format":{format},"metadata":{metadata},"tensors":["#)?;
+    for (number, tensor) in shown.tensors(input).enumerate() {
+        let (file, offset) = input.whereabouts(&tensor);
+        let mut entry = json!({
+            "name": tensor.name,
+            "dtype": tensor.dtype.to_string(),
+            "shape": tensor.shape,
+            "bytes": tensor.bytes,
+            "order": tensor.order.to_string(),
+            "offset": offset,
+        });
+        if let Some(file) = file {
+            entry["file"] = file.into();
+        }
+        write!(out, "{}{entry}", if number > 0 { "," } else { "" })?;
     }
-    value
+    out.write_all(b"]")?;
+    let reason = |it: &Unreadable| json!({ "name": it.name, "reason": it.error.to_string() });
+    let unreadable: Vec<Value> = shown.unreadable(input).map(reason).collect();
+    if !unreadable.is_empty() {
+        write!(out, r#","unreadable":{}"#, Value::from(unreadable))?;
+    }
+    out.write_all(b"}")
 }

@@ -65,9 +65,9 @@ pub(super) fn describe(
 /// What would be written.
 pub(super) fn planned(output: &Output, prepared: &Prepared) -> String {
     let format = output.format();
-    let what = match prepared.tensors.as_slice() {
-        [only] => format!("shape {}, dtype {}", AsTuple(&only.shape), only.dtype),
-        several => format!("{} tensors", several.len()),
+    let what = match prepared.tensors.only() {
+        Some(only) => format!("shape {}, dtype {}", AsTuple(&only.shape), only.dtype),
+        None => format!("{} tensors", prepared.tensors.len()),
     };
     let whole = match prepared.frame.size() {
         Some(bytes) => format!("{} with the header", human_bytes(bytes)),

@@ -2,7 +2,8 @@
 
 use tslice::cast::Cast;
 use tslice::container::{
-    self, Casts, Cause, FieldFault, Fields, Item, Region, Select, Selected, Take,
+    self, Casts, Cause, FieldFault, Fields, Input, Item, Output, Prepared, Region, Select,
+    Selected, SelectedTensors, Take,
 };
 use tslice::dtype::DType;
 use tslice::index::IndexExpr;
@@ -41,21 +42,8 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let selected = selected.map_err(|error| unreadable(error, &input, &select.patterns))?;
     let (field, order) = (args.field.field.clone(), output.options().order);
     let change = Change { field, index, transpose, casts, order };
-    let sliced = slice_all(&selected, &change)?;
-    let changed = selected.iter().zip(&sliced).filter(|(selected, _)| selected.sliced);
-    cast::refuse_unused(&change.casts, changed.map(|(_, sliced)| &sliced.dtype))?;
-    let items: Vec<Item<'_>> =
-        selected.iter().zip(&sliced).map(|(selected, sliced)| item(selected, sliced)).collect();
-    let prepared = output.prepare(&items, &input.contents().metadata, input.checkpoint())?;
-    let places = prepared.tensors.iter().zip(&prepared.starts);
-    drop(items);
-    let takes = sliced.into_iter().zip(places).map(|(sliced, (to, &at))| Take {
-        part: to.part,
-        region: sliced.region,
-        conversion: to.conversion,
-        at,
-    });
-    let takes: Vec<Take> = takes.collect();
+    let prepared = prepare(&output, &input, &selected, &change)?;
+    let takes = takes(&prepared, &selected, &change)?;
     if args.to.dry_run {
         let failed = |error| change.index.failure(error);
         let described = output::describe(&output, &prepared, (&input, &takes), &share, failed);
@@ -85,23 +73,64 @@ struct Sliced {
     cast: Option<Cast>,
 }
 
-/// The results for all tensors.
-fn slice_all(all: &[Selected<'_>], change: &Change) -> Result<Vec<Sliced>, Failure> {
-    let several = all.iter().filter(|selected| selected.sliced).count() > 1;
-    let slice = |selected: &Selected<'_>| {
-        slice(selected, change).map_err(|failure| match &selected.tensor.name {
+/// Give the results for all tensors their places.
+fn prepare(
+    output: &Output,
+    input: &Input,
+    selected: &SelectedTensors<'_>,
+    change: &Change,
+) -> Result<Prepared, Failure> {
+    let mut preparation = output.begin_preparing(input.checkpoint())?;
+    let several = selected.len() > 1;
+    let mut dtypes: Vec<DType> = Vec::new();
+    for (selected, sliced) in results(selected, change) {
+        let Sliced { shape, dtype, cast, .. } = sliced?;
+        let Selected { tensor, name, .. } = &selected;
+        let item = Item { name, dtype: &dtype, shape, cast, part: tensor.part };
+        let pushed = preparation.push(&item);
+        pushed.map_err(|error| if several { error.of_tensor(name) } else { error })?;
+        if selected.sliced && !dtypes.contains(&dtype) {
+            dtypes.push(dtype);
+        }
+    }
+    cast::refuse_unused(&change.casts, dtypes.into_iter())?;
+    Ok(preparation.finish(&input.contents().metadata)?)
+}
+
+/// What is taken of each tensor. Those that are kept are looked at once more, so that nothing is
+/// held of each of a million.
+fn takes(
+    prepared: &Prepared,
+    selected: &SelectedTensors<'_>,
+    change: &Change,
+) -> Result<Vec<Take>, Failure> {
+    let mut takes = Vec::new();
+    let places = prepared.tensors.iter().zip(&prepared.starts);
+    for ((_, sliced), (to, &at)) in results(selected, change).zip(places) {
+        let (part, conversion) = (to.part, to.conversion);
+        Take { part, region: sliced?.region, conversion, at }.push(&mut takes);
+    }
+    Ok(takes)
+}
+
+/// The tensors, and what becomes of each.
+fn results<'a>(
+    all: &'a SelectedTensors<'_>,
+    change: &'a Change,
+) -> impl Iterator<Item = (Selected, Result<Sliced, Failure>)> + 'a {
+    let several = all.sliced() > 1;
+    all.iter().map(move |selected| {
+        let sliced = slice(&selected, change);
+        let sliced = sliced.map_err(|failure| match &selected.tensor.name {
             Some(name) if several => failure.of_tensor(name),
             _ => failure,
-        })
-    };
-    all.iter().map(slice).collect()
+        });
+        (selected, sliced)
+    })
 }
 
 /// Apply the change to a tensor, unless it is only kept.
-fn slice(
-    Selected { tensor, sliced, .. }: &Selected<'_>,
-    change: &Change,
-) -> Result<Sliced, Failure> {
+fn slice(Selected { tensor, sliced, .. }: &Selected, change: &Change) -> Result<Sliced, Failure> {
     if !sliced {
         let selection =
             resolve(&IndexExpr::default(), &tensor.shape, false).map_err(Failure::new)?;
@@ -133,10 +162,4 @@ fn slice(
 
 fn in_field(error: FieldFault) -> Failure {
     Failure::new(format_args!("--field: {error}"))
-}
-
-fn item<'a>(selected: &'a Selected<'_>, sliced: &'a Sliced) -> Item<'a> {
-    let Selected { tensor, name, .. } = selected;
-    let (shape, cast) = (sliced.shape.clone(), sliced.cast);
-    Item { name, dtype: &sliced.dtype, shape, cast, part: tensor.part }
 }

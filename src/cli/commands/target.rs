@@ -174,7 +174,7 @@ impl Value {
         let input = input::open(path, io)?;
         let name = name.map_or(&[][..], std::slice::from_ref);
         let tensor = input.tensor(name).map_err(of_flag(flag))?.clone();
-        refuse_unused(casts, std::iter::once(&tensor.dtype))?;
+        refuse_unused(casts, std::iter::once(tensor.dtype.clone()))?;
         let conversion = cast_conversion(&tensor.dtype, &target.dtype, casts);
         let conversion = conversion.map_err(|error| match error {
             Cause::Cast(error) => cast::failed(&error),

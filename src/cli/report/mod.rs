@@ -15,6 +15,6 @@ pub(crate) use exit::Exit;
 pub(crate) use failure::{Failure, human_bytes, printable};
 pub(crate) use misuse::{failure as misuse, misplaced, quote};
 pub(crate) use progress::watch;
-pub(crate) use stdout::print;
-pub(crate) use table::{Align, table};
+pub(crate) use stdout::{print, print_by};
+pub(crate) use table::{Align, Table, table};
 pub(crate) use terminal::terminal_columns;

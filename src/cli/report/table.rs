@@ -1,5 +1,7 @@
 //! Tables on standard output: columns as wide as they need, numbers to the right.
 
+use std::borrow::Borrow;
+
 /// How a column's cells stand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -13,29 +15,50 @@ pub(crate) fn table<const N: usize>(
     align: [Align; N],
     indent: usize,
 ) -> String {
-    let mut widths = [0; N];
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+    let table = Table::of(rows, align, indent);
+    rows.iter().map(|row| table.line(row)).collect()
+}
+
+/// The columns of a table whose rows are made when they are printed.
+pub(crate) struct Table<const N: usize> {
+    widths: [usize; N],
+    align: [Align; N],
+    indent: usize,
+}
+
+impl<const N: usize> Table<N> {
+    /// The columns of these rows.
+    pub(crate) fn of(
+        rows: impl IntoIterator<Item = impl Borrow<[String; N]>>,
+        align: [Align; N],
+        indent: usize,
+    ) -> Table<N> {
+        let mut widths = [0; N];
+        for row in rows {
+            for (width, cell) in widths.iter_mut().zip(row.borrow()) {
+                *width = (*width).max(cell.chars().count());
+            }
         }
+        // a cell beyond this stands out of its column, instead of widening all rows; the widths of
+        // format strings, which end at 16 bits, are not used
+        widths = widths.map(|width| width.min(MAX_WIDTH));
+        Table { widths, align, indent }
     }
-    // a cell beyond this stands out of its column, instead of widening all rows; the widths of
-    // format strings, which end at 16 bits, are not used
-    widths = widths.map(|width| width.min(MAX_WIDTH));
-    let mut text = String::new();
-    for row in rows {
-        let mut line = " ".repeat(indent);
-        for ((cell, width), align) in row.iter().zip(widths).zip(align) {
+
+    /// A row as a line.
+    pub(crate) fn line(&self, row: &[String; N]) -> String {
+        let mut line = " ".repeat(self.indent);
+        for ((cell, width), align) in row.iter().zip(self.widths).zip(self.align) {
             let padding = " ".repeat(width.saturating_sub(cell.chars().count()));
             match align {
                 Align::Left => line.extend([cell, padding.as_str(), "  "]),
                 Align::Right => line.extend([padding.as_str(), cell, "  "]),
             }
         }
-        text.push_str(line.trim_end());
-        text.push('\n');
+        line.truncate(line.trim_end().len());
+        line.push('\n');
+        line
     }
-    text
 }
 
 /// The most characters that a column is padded to.

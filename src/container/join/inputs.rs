@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use super::parallel;
-use crate::cast::CastError;
 use crate::container::axes::Axes;
 use crate::container::cast::Casts;
 use crate::container::edit::conversion;
@@ -15,7 +14,7 @@ use crate::container::input::{Bytes, Input, Location};
 use crate::container::lists::OpenIndex;
 use crate::container::open::{OpenOptions, open};
 use crate::container::output::{Item, Output, Prepared};
-use crate::container::select::{Select, select};
+use crate::container::select::{Select, Selected, select};
 use crate::dtype::DType;
 use crate::execute::{Conversion, thread_count};
 use crate::format::Tensor;
@@ -197,9 +196,9 @@ impl<'a> Joined<'a> {
     }
 
     /// The dtypes of the tensors that are joined, in the first input.
-    pub fn dtypes(&self) -> impl Iterator<Item = &DType> + Clone {
+    pub fn dtypes(&self) -> impl Iterator<Item = DType> + Clone {
         let joined = self.tensors.iter().filter(|target| target.join.is_some());
-        joined.map(|target| &self.first().contents.tensors[target.number].dtype)
+        joined.map(|target| self.first().contents.tensors.at(target.number).dtype)
     }
 
     /// The input with that number, opened again where it is not held.
@@ -237,8 +236,7 @@ impl<'a> Joined<'a> {
         let joins = || self.tensors.iter().filter(|target| target.join.is_some());
         let first = &self.held[&0].contents.tensors;
         let by_name = !self.options.open.tensors.is_empty();
-        let names: BTreeSet<_> =
-            joins().map(|target| first[target.number].name.as_deref()).collect();
+        let names: BTreeSet<_> = joins().map(|target| first.name(target.number)).collect();
         let surplus = |&number: &usize| by_name && !names.contains(&name(input, number));
         if let Some(surplus) = ours.iter().copied().find(surplus) {
             let name = name(input, surplus).unwrap_or("-").to_owned();
@@ -246,7 +244,8 @@ impl<'a> Joined<'a> {
         }
         let mut all = Vec::with_capacity(ours.len());
         for target in joins() {
-            let (theirs, Some(join)) = (&first[target.number], &target.join) else { continue };
+            let Some(join) = &target.join else { continue };
+            let theirs = &first.at(target.number);
             let found = match by_name {
                 true => ours.iter().copied().find(|&at| name(input, at) == theirs.name.as_deref()),
                 false => ours.first().copied(),
@@ -256,7 +255,7 @@ impl<'a> Joined<'a> {
                 return Err(failed(JoinFault::Missing { number, name }));
             };
             let several = names.len() > 1;
-            let tensor = &input.contents.tensors[found];
+            let tensor = &input.contents.tensors.at(found);
             let chosen = self.fit(number, (found, tensor), (theirs, join));
             all.push(chosen.map_err(|cause| input.failed_tensor(tensor, several, cause))?);
         }
@@ -314,17 +313,19 @@ impl<'a> Joined<'a> {
         let select_all =
             Select { patterns, keep_rest: self.options.open.rest, ..Select::default() };
         let selected = select(first, &select_all, output)?;
-        let items = selected.iter().zip(&self.tensors).map(|(selected, target)| {
-            let tensor = selected.tensor;
+        let mut preparation = output.begin_preparing(first.checkpoint())?;
+        let several = selected.len() > 1;
+        for (Selected { tensor, name, .. }, target) in selected.iter().zip(&self.tensors) {
             let shape = target.join.as_ref().map_or(tensor.shape.clone(), JoinedTensor::result);
             let cast = target.join.as_ref().map(|_| self.options.casts.of(&tensor.dtype));
             let cast = cast.transpose()?.flatten();
-            Ok(Item { name: &selected.name, dtype: &tensor.dtype, shape, cast, part: tensor.part })
-        });
-        let items: Vec<Item<'_>> = items.collect::<Result<_, CastError>>()?;
-        let prepared = output.prepare(&items, &first.contents.metadata, first.checkpoint())?;
+            let item = Item { name: &name, dtype: &tensor.dtype, shape, cast, part: tensor.part };
+            let pushed = preparation.push(&item);
+            pushed.map_err(|error| if several { error.of_tensor(&name) } else { error })?;
+        }
+        let prepared = preparation.finish(&first.contents.metadata)?;
         for target in &self.tensors {
-            let bits = first.contents.tensors[target.number].dtype.item_bits();
+            let bits = first.contents.tensors.at(target.number).dtype.item_bits();
             if let Some(join) = target.join.as_ref().filter(|_| !bits.is_multiple_of(8)) {
                 self.check_bytes(join, bits, output.options().order)?;
             }
@@ -391,8 +392,8 @@ fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<Target>, Cont
     let mut targets = Vec::new();
     for (number, tensor) in first.contents.tensors.iter().enumerate() {
         let join = if let Ok(at) = chosen.binary_search(&number) {
-            let join = joined_tensor(tensor, axes[at], options);
-            Some(join.map_err(|cause| first.failed_tensor(tensor, several, cause))?)
+            let join = joined_tensor(&tensor, axes[at], options);
+            Some(join.map_err(|cause| first.failed_tensor(&tensor, several, cause))?)
         } else if options.open.rest {
             None
         } else {
@@ -425,7 +426,7 @@ fn joined_tensor(
 }
 
 fn name(input: &Input, number: usize) -> Option<&str> {
-    input.contents.tensors[number].name.as_deref()
+    input.contents.tensors.name(number)
 }
 
 /// Whether an input can be read only once.

@@ -25,7 +25,7 @@ impl Joined<'_> {
     pub fn rest_bytes(&self) -> Result<u64, ContainerError> {
         let first = &self.first().contents.tensors;
         let rest = self.tensors.iter().filter(|target| target.join.is_none());
-        let mut bytes = rest.map(|target| first[target.number].bytes);
+        let mut bytes = rest.map(|target| first.at(target.number).bytes);
         let sum = bytes.try_fold(0u64, |sum, bytes| sum.checked_add(bytes));
         let others = self.locations.len() as u64 - 1;
         let all = sum.and_then(|sum| sum.checked_mul(others));
@@ -53,10 +53,10 @@ impl Joined<'_> {
             let (input, chosen) = self.lend_checked(number)?;
             let chosen: BTreeSet<usize> = chosen.iter().map(|chosen| chosen.number).collect();
             let others = input.contents.tensors.iter().enumerate();
-            let others: Vec<&Tensor> =
+            let others: Vec<Tensor> =
                 others.filter(|(at, _)| !chosen.contains(at)).map(|(_, tensor)| tensor).collect();
             for &ours in &rest {
-                let ours = &first.contents.tensors[ours];
+                let ours = &first.contents.tensors.at(ours);
                 let Some(theirs) = others.iter().find(|tensor| tensor.name == ours.name) else {
                     let name = ours.name.clone().unwrap_or_default();
                     let fault = JoinFault::Missing { number, name };
@@ -69,7 +69,9 @@ impl Joined<'_> {
                 })?;
             }
             if let Some(surplus) = others.iter().find(|tensor| {
-                !rest.iter().any(|&ours| first.contents.tensors[ours].name == tensor.name)
+                !rest
+                    .iter()
+                    .any(|&ours| first.contents.tensors.name(ours) == tensor.name.as_deref())
             }) {
                 let name = surplus.name.clone().unwrap_or_default();
                 let fault = JoinFault::Surplus { number, name };

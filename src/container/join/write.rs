@@ -84,7 +84,8 @@ impl Joined<'_> {
         let job = Job::of_output(output, prepared, &[], progress)?;
         let copy = Copy { job: &job, index: self.options.index, order };
         let mut places: Vec<Place<'_>> = Vec::with_capacity(self.tensors.len());
-        for (target, entry) in prepared.tensors.iter().enumerate() {
+        let entries: Vec<Entry> = prepared.tensors.iter().collect();
+        for (target, entry) in entries.iter().enumerate() {
             places.push(Place {
                 target,
                 entry,
@@ -123,7 +124,7 @@ impl Joined<'_> {
             return Ok(false);
         }
         let first = self.first();
-        let tensor = &first.contents.tensors[target.number];
+        let tensor = &first.contents.tensors.at(target.number);
         let index = self.options.index;
         let selection = index.resolve(&tensor.shape);
         let region = selection.and_then(|selection| index.region(tensor, &selection, order));
@@ -287,7 +288,7 @@ impl Copy<'_> {
         number: usize,
         place: &Place<'_>,
     ) -> Result<Take, ContainerError> {
-        let tensor = &input.contents.tensors[number];
+        let tensor = &input.contents.tensors.at(number);
         let region = resolve(&IndexExpr::default(), &tensor.shape, false).map_err(Cause::from);
         let region =
             region.and_then(|selection| Region::of_selection(tensor, &selection, self.order));
@@ -304,7 +305,7 @@ impl Copy<'_> {
         place: &Place<'_>,
         elements: u64,
     ) -> Result<Take, ContainerError> {
-        let tensor = &input.contents.tensors[chosen.number];
+        let tensor = &input.contents.tensors.at(chosen.number);
         let region = self.index.region(tensor, &chosen.selection, self.order);
         let region = region.map_err(|cause| input.failed_tensor(tensor, false, cause))?;
         let conversion = after_swap(chosen.swap_width, place.conversion);

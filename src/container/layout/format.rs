@@ -7,6 +7,7 @@ use crate::container::fault::LayoutFault;
 use crate::container::input::Checkpoint;
 use crate::dtype::DType;
 use crate::execute::Conversion;
+use crate::format::{Tensor, Tensors};
 use crate::shape::{self, Order};
 use crate::sink::{self, Destination, Sink, SinkError};
 
@@ -42,7 +43,7 @@ impl std::fmt::Debug for OutputFormat {
 /// What is to be laid out.
 pub struct Request<'a> {
     /// The tensors, in the order in which they are written.
-    pub tensors: &'a [Entry],
+    pub tensors: &'a Entries,
     /// `__metadata__`, where the format has it.
     pub metadata: &'a BTreeMap<String, String>,
     /// The memory order of all tensors.
@@ -72,10 +73,55 @@ pub struct Entry {
     pub part: usize,
 }
 
-impl Entry {
-    /// The tensor as headers speak of it: name, dtype, shape and number of bytes.
-    pub(super) fn described(&self) -> (&str, &DType, &[u64], u64) {
-        (&self.name, &self.dtype, &self.shape, self.bytes)
+/// The tensors of an output, in the order in which they are written. Each is kept in a few bytes
+/// more than its name takes, and becomes an [`Entry`] when it is asked for.
+#[derive(Default)]
+pub struct Entries {
+    tensors: Tensors,
+    conversions: Vec<Conversion>,
+}
+
+impl Entries {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.conversions.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.conversions.is_empty()
+    }
+
+    /// Tensor `number`.
+    ///
+    /// # Panics
+    /// If there are not that many.
+    pub fn at(&self, number: usize) -> Entry {
+        let Tensor { name, dtype, shape, part, bytes, .. } = self.tensors.at(number);
+        let conversion = self.conversions[number];
+        Entry { name: name.unwrap_or_default(), dtype, shape, bytes, conversion, part }
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Entry> + Clone + '_ {
+        (0..self.len()).map(|number| self.at(number))
+    }
+
+    /// The names of all of them.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
+        self.tensors.names().map(Option::unwrap_or_default)
+    }
+
+    /// The only one of them.
+    pub fn only(&self) -> Option<Entry> {
+        (self.len() == 1).then(|| self.at(0))
+    }
+
+    pub(in crate::container) fn push(&mut self, entry: Entry) {
+        let Entry { name, dtype, shape, bytes, conversion, part } = entry;
+        let (name, order, offset) = (Some(name), Order::C, 0);
+        self.tensors.push(&Tensor { name, dtype, shape, order, part, offset, bytes });
+        self.conversions.push(conversion);
     }
 }
 
@@ -152,10 +198,10 @@ impl Frame for Headed {
 }
 
 /// Put tensors one after the other behind a header.
-pub(super) fn behind_header(header: Vec<u8>, tensors: &[Entry]) -> Result<Layout, Cause> {
+pub(super) fn behind_header(header: Vec<u8>, tensors: &Entries) -> Result<Layout, Cause> {
     let mut end = header.len() as u64;
     let mut starts = Vec::with_capacity(tensors.len());
-    for tensor in tensors {
+    for tensor in tensors.iter() {
         starts.push(end);
         end = end.checked_add(tensor.bytes).ok_or(LayoutFault::TooLarge)?;
     }
@@ -164,14 +210,8 @@ pub(super) fn behind_header(header: Vec<u8>, tensors: &[Entry]) -> Result<Layout
 }
 
 /// The only tensor of a format that holds one.
-pub(super) fn only<'a>(
-    tensors: &'a [Entry],
-    format: &'static str,
-) -> Result<&'a Entry, LayoutFault> {
-    match tensors {
-        [only] => Ok(only),
-        several => Err(LayoutFault::Count { format, count: several.len() }),
-    }
+pub(super) fn only(tensors: &Entries, format: &'static str) -> Result<Entry, LayoutFault> {
+    tensors.only().ok_or(LayoutFault::Count { format, count: tensors.len() })
 }
 
 /// The bytes of a shape, where they fit into 63 bits.

@@ -12,7 +12,7 @@ mod sharded;
 mod text;
 
 pub(super) use format::byte_count;
-pub use format::{Entry, Frame, Layout, OutputFormat, Request};
+pub use format::{Entries, Entry, Frame, Layout, OutputFormat, Request};
 
 /// All output formats, in the order of the help.
 pub static FORMATS: [&OutputFormat; 8] = [

@@ -22,7 +22,7 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
 
 fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
     let mut members = Vec::with_capacity(request.tensors.len());
-    for tensor in request.tensors {
+    for tensor in request.tensors.iter() {
         let name = format!("{}.npy", tensor.name);
         npz::check_name(&name)?;
         let head = npy::header(&tensor.dtype, &tensor.shape, request.order)?;

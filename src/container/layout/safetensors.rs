@@ -2,7 +2,7 @@
 
 use super::format::{Entry, Layout, OutputFormat, Request, behind_header};
 use crate::container::error::Cause;
-use crate::format::safetensors;
+use crate::format::safetensors::{self, HeaderText};
 
 pub(super) static FORMAT: OutputFormat = OutputFormat {
     name: "safetensors",
@@ -17,6 +17,9 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
 };
 
 fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
-    let entries: Vec<_> = request.tensors.iter().map(Entry::described).collect();
-    behind_header(safetensors::header(&entries, request.metadata)?, request.tensors)
+    let mut header = HeaderText::new(request.metadata)?;
+    for Entry { name, dtype, shape, bytes, .. } in request.tensors.iter() {
+        header.push(&name, &dtype, &shape, bytes)?;
+    }
+    behind_header(header.finish()?, request.tensors)
 }

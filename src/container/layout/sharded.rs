@@ -4,7 +4,8 @@
 use super::format::{Entry, Frame, Layout, OutputFormat, Request};
 use crate::container::error::Cause;
 use crate::container::fault::LayoutFault;
-use crate::format::{FormatError, safetensors, shards};
+use crate::format::safetensors::{self, HeaderText};
+use crate::format::{FormatError, shards};
 use crate::shape;
 use crate::sink::{self, Destination, FolderSink, Sink, SinkError};
 
@@ -42,26 +43,32 @@ fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
     let tensors = request.tensors;
     let mut files: Vec<File> = Vec::new();
     let mut starts = Vec::with_capacity(tensors.len());
-    let mut end = 0u64;
-    for shard in tensors.chunk_by(|a, b| a.part == b.part) {
-        let part = shard[0].part;
-        let described: Vec<_> = shard.iter().map(Entry::described).collect();
-        let header = safetensors::header(&described, &checkpoint.metadata[part])?;
+    let (mut end, mut bytes, mut elements) = (0u64, 0, 0);
+    let mut number = 0;
+    while number < tensors.len() {
+        let part = tensors.at(number).part;
+        let name = &checkpoint.index.files[part];
+        let shard = tensors.iter().skip(number).take_while(|tensor| tensor.part == part);
+        let mut header = HeaderText::new(&checkpoint.metadata[part])?;
+        for Entry { name: tensor, dtype, shape, bytes, .. } in shard.clone() {
+            header.push(&tensor, &dtype, &shape, bytes)?;
+            elements += shape::element_count(&shape).unwrap_or(0);
+        }
+        let header = header.finish()?;
         let before = end + header.len() as u64;
         end = before;
         for tensor in shard {
             starts.push(end);
             end = end.checked_add(tensor.bytes).ok_or(LayoutFault::TooLarge)?;
+            number += 1;
         }
-        let name = checkpoint.index.files[part].clone();
-        files.push(File { name, header, bytes: end - before });
+        bytes += end - before;
+        files.push(File { name: name.clone(), header, bytes: end - before });
     }
-    let bytes = tensors.iter().map(|tensor| tensor.bytes).sum();
-    let elements = tensors.iter().filter_map(|tensor| shape::element_count(&tensor.shape)).sum();
-    let named = |tensor: &Entry| checkpoint.index.files[tensor.part].as_str();
-    let entries: Vec<_> = tensors.iter().map(|tensor| (&*tensor.name, named(tensor))).collect();
+    let file = |number| checkpoint.index.files[tensors.at(number).part].as_str();
+    let listed: Vec<_> = tensors.names().enumerate().map(|(at, name)| (name, file(at))).collect();
     let metadata = checkpoint.index.metadata.clone();
-    let json = shards::index_json(&entries, metadata, bytes, elements);
+    let json = shards::index_json(&listed, metadata, bytes, elements);
     let header = json.map_err(FormatError::from)?;
     files.push(File { name: checkpoint.name.clone(), header, bytes: 0 });
     Ok(Layout { starts, frame: Box::new(Folder(files)) })

@@ -61,7 +61,7 @@ fn lay_out(form: TextFormat, request: &Request<'_>) -> Result<Layout, Cause> {
     if rows > MAX_EMPTY_ROWS {
         return Err(LayoutFault::EmptyRows { format, shape: only.shape.clone(), rows }.into());
     }
-    Ok(Layout { starts: vec![0], frame: Box::new(Text { form, tensor: only.clone() }) })
+    Ok(Layout { starts: vec![0], frame: Box::new(Text { form, tensor: only }) })
 }
 
 /// Elements that become text on the way.

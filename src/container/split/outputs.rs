@@ -2,7 +2,6 @@
 
 use super::cuts::Cuts;
 use super::names::PartNames;
-use crate::cast::CastError;
 use crate::container::axes::Axes;
 use crate::container::cast::Casts;
 use crate::container::error::{Cause, ContainerError};
@@ -12,11 +11,11 @@ use crate::container::job::Job;
 use crate::container::lists::OpenIndex;
 use crate::container::options::WriteOptions;
 use crate::container::output::{Item, Output, Prepared};
-use crate::container::select::{Select, select};
+use crate::container::select::{Select, Selected, select};
 use crate::container::take::{Region, Take};
 use crate::dtype::DType;
 use crate::execute::Progress;
-use crate::format::{Contents, Format, Tensor};
+use crate::format::{Contents, Format, Tensor, Tensors};
 use crate::index::IndexExpr;
 use crate::index::resolve::{Selection, resolve};
 use crate::shape::{self, Order};
@@ -83,10 +82,10 @@ impl<'a> Split<'a> {
         let mut tensors = Vec::new();
         let mut counts: Option<(u64, usize)> = None;
         for (number, tensor) in input.contents.tensors.iter().enumerate() {
-            let failed = |cause: Cause| input.failed_tensor(tensor, several, cause);
+            let failed = |cause: Cause| input.failed_tensor(&tensor, several, cause);
             let Ok(at) = cut.binary_search(&number) else {
                 if options.select.keep_rest {
-                    let selection = everything(tensor).map_err(failed)?;
+                    let selection = everything(&tensor).map_err(failed)?;
                     tensors.push(PartTensor { number, from_lists: false, selection, axis: None });
                 }
                 continue;
@@ -96,7 +95,7 @@ impl<'a> Split<'a> {
             let count = options.cuts.count(len).map_err(|fault| failed(fault.into()))?;
             let (first, of) = *counts.get_or_insert((count, number));
             if first != count {
-                let first_name = input.contents.tensors[of].name.clone().unwrap_or_default();
+                let first_name = input.contents.tensors.name(of).unwrap_or_default().to_owned();
                 return Err(failed(SplitFault::Counts { count, first_name, first }.into()));
             }
             let axis = Some((axis, len));
@@ -110,9 +109,9 @@ impl<'a> Split<'a> {
 
     /// Put what lists choose together in a temporary file, from which parts are slices.
     fn choose(&mut self) -> Result<(), ContainerError> {
-        let (mut takes, mut contents, mut end) = (Vec::new(), Vec::new(), 0u64);
+        let (mut takes, mut contents, mut end) = (Vec::new(), Tensors::default(), 0u64);
         for target in &mut self.tensors {
-            let tensor = &self.input.contents.tensors[target.number];
+            let tensor = &self.input.contents.tensors.at(target.number);
             let region = self.options.index.region(tensor, &target.selection, Order::C);
             let region = region.map_err(|cause| self.input.failed_tensor(tensor, true, cause))?;
             if !matches!(region, Region::Gather(_)) {
@@ -127,7 +126,7 @@ impl<'a> Split<'a> {
             let (part, order, offset) = (0, Order::C, end);
             let made = Tensor { shape, part, order, offset, bytes, ..tensor.clone() };
             target.selection = everything(&made).map_err(ContainerError::from)?;
-            contents.push(made);
+            contents.push(&made);
             end = end.checked_add(bytes).ok_or(LayoutFault::TooLarge)?;
         }
         if takes.is_empty() {
@@ -156,9 +155,9 @@ impl<'a> Split<'a> {
     }
 
     /// The dtypes of the tensors that are cut.
-    pub fn dtypes(&self) -> impl Iterator<Item = &DType> + Clone {
+    pub fn dtypes(&self) -> impl Iterator<Item = DType> + Clone {
         let cut = self.tensors.iter().filter(|target| target.axis.is_some());
-        cut.map(|target| &self.source_of(target).contents.tensors[target.number].dtype)
+        cut.map(|target| self.source_of(target).contents.tensors.at(target.number).dtype)
     }
 
     /// The number of outputs.
@@ -174,8 +173,9 @@ impl<'a> Split<'a> {
         let path = self.options.names.path(number);
         let output = Output::new(Destination::Path(path), self.options.write.clone())?;
         let selected = select(&self.input, &self.options.select, &output)?;
-        let items = selected.iter().zip(&self.tensors).map(|(selected, target)| {
-            let tensor = selected.tensor;
+        let mut preparation = output.begin_preparing(self.input.checkpoint())?;
+        let several = selected.len() > 1;
+        for (Selected { tensor, name, .. }, target) in selected.iter().zip(&self.tensors) {
             let mut shape = target.selection.shape();
             if let Some((axis, len)) = target.axis {
                 let range = self.options.cuts.part(number, len);
@@ -183,11 +183,11 @@ impl<'a> Split<'a> {
             }
             let cast = target.axis.map(|_| self.options.casts.of(&tensor.dtype));
             let cast = cast.transpose()?.flatten();
-            Ok(Item { name: &selected.name, dtype: &tensor.dtype, shape, cast, part: tensor.part })
-        });
-        let items: Vec<Item<'_>> = items.collect::<Result<_, CastError>>()?;
-        let metadata = &self.input.contents.metadata;
-        let prepared = output.prepare(&items, metadata, self.input.checkpoint())?;
+            let item = Item { name: &name, dtype: &tensor.dtype, shape, cast, part: tensor.part };
+            let pushed = preparation.push(&item);
+            pushed.map_err(|error| if several { error.of_tensor(&name) } else { error })?;
+        }
+        let prepared = preparation.finish(&self.input.contents.metadata)?;
         Ok(Part { output, prepared })
     }
 
@@ -217,7 +217,7 @@ impl<'a> Split<'a> {
         let mut takes = Vec::with_capacity(self.tensors.len());
         for (at, target) in self.tensors.iter().enumerate() {
             let input = self.source_of(target);
-            let tensor = &input.contents.tensors[target.number];
+            let tensor = &input.contents.tensors.at(target.number);
             let selection = match target.axis {
                 None => Some(target.selection.clone()),
                 Some((axis, len)) => {
@@ -231,7 +231,7 @@ impl<'a> Split<'a> {
             let Some(selection) = selection else { continue };
             let region = Region::of_selection(tensor, &selection, order);
             let region = region.map_err(|cause| input.failed_tensor(tensor, true, cause))?;
-            let entry = &part.prepared.tensors[at];
+            let entry = part.prepared.tensors.at(at);
             let at = base + part.prepared.starts[at];
             let take = Take { part: tensor.part, region, conversion: entry.conversion, at };
             takes.push((target.from_lists, take));

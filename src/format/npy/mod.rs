@@ -22,9 +22,10 @@ mod literal;
 
 use self::error::MAX_HEADER;
 use self::literal::PyLiteral;
-use super::contents::{Contents, Format, Tensor};
+use super::contents::{Contents, Format};
 use super::error::FormatError;
 use super::header::{data_bytes, read_more, unrecognised};
+use super::tensors::{Tensor, Tensors};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
 
@@ -79,7 +80,7 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
     let tensor = parse(&text, major < 3, header_len)?;
     Ok(Contents {
         format: Format::Npy,
-        tensors: vec![tensor],
+        tensors: Tensors::from_iter([tensor]),
         metadata: Default::default(),
         header_len,
     })
@@ -258,7 +259,7 @@ mod tests {
     }
 
     fn tensor(version: u8, text: &[u8]) -> Result<Tensor, FormatError> {
-        read(&mut file(version, text).as_slice()).map(|mut contents| contents.tensors.remove(0))
+        read(&mut file(version, text).as_slice()).map(|contents| contents.tensors.at(0))
     }
 
     fn text(descr: &str, shape: &str) -> String {
@@ -380,7 +381,7 @@ mod tests {
             let bytes = header(&dtype, &shape, order).unwrap();
             prop_assert_eq!(bytes.len() % ALIGN, 0);
             let contents = read(&mut bytes.as_slice()).unwrap();
-            let tensor = &contents.tensors[0];
+            let tensor = &contents.tensors.at(0);
             prop_assert_eq!(&tensor.dtype, &dtype);
             prop_assert_eq!(&tensor.shape, &shape);
             prop_assert_eq!(contents.header_len, bytes.len() as u64);

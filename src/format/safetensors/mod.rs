@@ -13,24 +13,28 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::{BufReader, Read, Write};
+use std::str;
 
 use ::safetensors::Dtype;
 use serde::de::value::StrDeserializer;
-use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::brief::brief;
-use super::contents::{Contents, Format, Tensor};
+use super::contents::{Contents, Format};
 use super::error::FormatError;
 use super::header::{data_bytes, read_more, unrecognised};
+use super::tensors::Tensors;
 use crate::dtype::{DType, Endian, Scalar};
 use crate::shape::{AsList, MAX_NDIM, Order};
 
 mod error;
+mod text;
 
 pub use error::SafetensorsError;
 use error::{MAX_HEADER, METADATA};
+use text::Text;
 
 /// A header, its length included, is a multiple of this many bytes.
 const ALIGN: usize = 8;
@@ -68,13 +72,35 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
         }
         _ => return Err(unrecognised(&length)),
     }
-    read_more(input, &mut json, json_len - 1).map_err(|error| match error {
+    let whole = &mut json.as_slice().chain(input);
+    let mut header = Header { header_len: 8 + json_len, ..Header::default() };
+    if json_len <= SHORT {
+        let mut json = Vec::new();
+        read_more(whole, &mut json, json_len).map_err(behind_length)?;
+        let text = str::from_utf8(&json);
+        let text = text.map_err(|error| SafetensorsError::Encoding(error.valid_up_to()))?;
+        header.parse(serde_json::Deserializer::from_str(text)).map_err(SafetensorsError::from)?;
+    } else {
+        let mut text = Text::new(whole, json_len);
+        let reader = BufReader::with_capacity(64 << 10, &mut text);
+        let parsed = header.parse(serde_json::Deserializer::from_reader(reader));
+        text.finish().map_err(behind_length)?;
+        parsed.map_err(SafetensorsError::from)?;
+    }
+    Ok(header.contents()?)
+}
+
+/// The longest JSON that is read as a whole, in bytes, which takes less time.
+const SHORT: u64 = 1 << 20;
+
+/// The error of a text that follows its length.
+fn behind_length(error: FormatError) -> FormatError {
+    match error {
         FormatError::HeaderCutShort { expected, found } => {
             FormatError::HeaderCutShort { expected: expected + 8, found: found + 8 }
         }
         other => other,
-    })?;
-    Ok(parse(&json)?)
+    }
 }
 
 /// How far a header is looked for behind white space, in bytes.
@@ -86,73 +112,98 @@ fn is_space(byte: u8) -> bool {
 }
 
 /// What the JSON of a header says.
-fn parse(json: &[u8]) -> Result<Contents, SafetensorsError> {
-    let text = std::str::from_utf8(json)
-        .map_err(|error| SafetensorsError::Encoding(error.valid_up_to()))?;
-    let Header { metadata, tensors: mut entries } = serde_json::from_str(text)?;
-    refuse_duplicates(entries.iter().map(|(name, _)| name.as_str()))?;
-    // A stable sort: of tensors without bytes at one place, the first in the header comes first.
-    entries.sort_by_key(|(_, info)| info.data_offsets);
-
-    let header_len = 8 + json.len() as u64;
-    let mut tensors: Vec<Tensor> = Vec::with_capacity(entries.len());
-    let mut data_len = 0;
-    for (name, info) in entries {
-        let (begin, end) = info.data_offsets;
-        if begin > data_len {
-            return Err(SafetensorsError::Hole(data_len, begin, brief(&name)));
-        }
-        let (scalar, bytes) = item_and_bytes(&name, &info)?;
-        if begin < data_len {
-            let before = tensors.pop().and_then(|tensor| tensor.name).unwrap_or_default();
-            let (tensor, before) = (brief(&name), brief(&before));
-            return Err(SafetensorsError::Overlap { tensor, before, begin });
-        }
-        if begin + bytes > i64::MAX as u64 {
-            let shape = AsList(&info.shape).to_string();
-            return Err(SafetensorsError::TooLarge { tensor: brief(&name), shape });
-        }
-        data_len = end;
-        tensors.push(Tensor {
-            name: Some(name),
-            dtype: DType::Scalar(scalar, Endian::Little),
-            shape: info.shape,
-            order: Order::C,
-            part: 0,
-            offset: header_len + begin,
-            bytes,
-        });
-    }
-    Ok(Contents { format: Format::Safetensors, tensors, metadata, header_len })
+#[derive(Default)]
+struct Header {
+    /// Bytes before the data.
+    header_len: u64,
+    metadata: Option<BTreeMap<String, String>>,
+    /// The tensors as they stand there.
+    tensors: Tensors,
+    /// The first tensor, in the order of the data, with which something is wrong.
+    misfit: Option<Misfit>,
 }
 
-fn refuse_duplicates<'a>(
-    names: impl ExactSizeIterator<Item = &'a str>,
-) -> Result<(), SafetensorsError> {
-    let mut seen = HashSet::with_capacity(names.len());
-    for name in names {
-        if !seen.insert(name) {
+/// A tensor with which something is wrong.
+struct Misfit {
+    name: String,
+    data_offsets: (u64, u64),
+    error: SafetensorsError,
+}
+
+impl Header {
+    /// Read the JSON.
+    fn parse<'de, R: serde_json::de::Read<'de>>(
+        &mut self,
+        mut json: serde_json::Deserializer<R>,
+    ) -> serde_json::Result<()> {
+        json.deserialize_map(&mut *self)?;
+        json.end()
+    }
+
+    /// Keep what is said of a tensor.
+    fn push(&mut self, name: &str, info: &TensorInfo<'_>) -> Result<(), SafetensorsError> {
+        let (scalar, bytes) = item_and_bytes(name, info)?;
+        let (begin, shape) = (info.data_offsets.0, &info.shape.lens);
+        let offset = self.header_len.checked_add(begin);
+        let end = begin.checked_add(bytes).filter(|&end| i64::try_from(end).is_ok());
+        let (Some(offset), Some(_)) = (offset, end) else {
+            let shape = AsList(shape).to_string();
+            return Err(SafetensorsError::TooLarge { tensor: brief(name), shape });
+        };
+        let dtype = DType::Scalar(scalar, Endian::Little);
+        self.tensors.push_parts(Some(name), &dtype, (shape, Order::C), 0, offset);
+        Ok(())
+    }
+
+    /// The tensors in the order of their bytes, which must follow each other.
+    fn contents(self) -> Result<Contents, SafetensorsError> {
+        let Header { header_len, metadata, mut tensors, misfit } = self;
+        if let Some(name) = tensors.repeated_name() {
             return Err(SafetensorsError::DuplicateName(brief(name)));
         }
+        tensors.sort_by_place();
+        let mut data_len = 0;
+        for (number, tensor) in tensors.iter().enumerate() {
+            let name = |number| brief(tensors.name(number).unwrap_or_default());
+            let begin = tensor.offset - header_len;
+            let end = begin + tensor.bytes;
+            if misfit.as_ref().is_some_and(|misfit| misfit.data_offsets <= (begin, end)) {
+                break;
+            }
+            if begin > data_len {
+                return Err(SafetensorsError::Hole(data_len, begin, name(number)));
+            }
+            if begin < data_len {
+                let (tensor, before) = (name(number), name(number.saturating_sub(1)));
+                return Err(SafetensorsError::Overlap { tensor, before, begin });
+            }
+            data_len = end;
+        }
+        if let Some(Misfit { name, data_offsets: (begin, _), error }) = misfit {
+            let hole = begin > data_len;
+            let hole = hole.then(|| SafetensorsError::Hole(data_len, begin, brief(&name)));
+            return Err(hole.unwrap_or(error));
+        }
+        let metadata = metadata.unwrap_or_default();
+        Ok(Contents { format: Format::Safetensors, tensors, metadata, header_len })
     }
-    Ok(())
 }
 
 /// The type of a tensor, and the bytes that shape and offsets agree on.
 fn item_and_bytes(name: &str, info: &TensorInfo<'_>) -> Result<(Scalar, u64), SafetensorsError> {
     let tensor = || brief(name);
-    let shape = || AsList(&info.shape).to_string();
+    let shape = || AsList(&info.shape.lens).to_string();
     let Some((scalar, dtype)) = parse_dtype(&info.dtype) else {
         let dtype = brief(&info.dtype);
         return Err(SafetensorsError::Dtype { tensor: tensor(), dtype });
     };
-    if info.shape.len() > MAX_NDIM {
-        return Err(SafetensorsError::TooManyAxes { tensor: tensor(), ndim: info.shape.len() });
+    if info.shape.ndim > MAX_NDIM {
+        return Err(SafetensorsError::TooManyAxes { tensor: tensor(), ndim: info.shape.ndim });
     }
-    let Some(bytes) = data_bytes(&info.shape, scalar.bits()) else {
+    let Some(bytes) = data_bytes(&info.shape.lens, scalar.bits()) else {
         return Err(SafetensorsError::TooLarge { tensor: tensor(), shape: shape() });
     };
-    if !ends_at_byte(&info.shape, scalar.bits()) {
+    if !ends_at_byte(&info.shape.lens, scalar.bits()) {
         return Err(SafetensorsError::PartialByte { tensor: tensor(), dtype, shape: shape() });
     }
     let (begin, end) = info.data_offsets;
@@ -168,57 +219,80 @@ fn ends_at_byte(shape: &[u64], item_bits: u64) -> bool {
     shape.iter().fold(item_bits % 8, |rest, &len| rest * (len % 8) % 8) == 0
 }
 
-/// The JSON of a header, names still in the order of the file.
-struct Header<'a> {
-    metadata: BTreeMap<String, String>,
-    tensors: Vec<(String, TensorInfo<'a>)>,
-}
-
 /// What a header says of one tensor.
 #[derive(Deserialize)]
 struct TensorInfo<'a> {
     #[serde(borrow)]
     dtype: Cow<'a, str>,
-    shape: Vec<u64>,
+    shape: Shape,
     data_offsets: (u64, u64),
 }
 
-impl<'de> Deserialize<'de> for Header<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct HeaderVisitor;
+/// A shape, of which no more lengths are kept than a tensor can have.
+struct Shape {
+    lens: Vec<u64>,
+    ndim: usize,
+}
 
-        impl<'de> Visitor<'de> for HeaderVisitor {
-            type Value = Header<'de>;
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ShapeVisitor;
+
+        impl<'de> Visitor<'de> for ShapeVisitor {
+            type Value = Shape;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object of tensors")
+                f.write_str("a sequence")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut metadata = None;
-                let mut tensors = Vec::new();
-                while let Some(name) = map.next_key::<String>()? {
-                    if name != METADATA {
-                        let info = map.next_value().map_err(|error| {
-                            let error = brief(&error.to_string());
-                            A::Error::custom(format_args!("tensor '{}': {error}", brief(&name)))
-                        })?;
-                        tensors.push((name, info));
-                    } else if metadata.is_some() {
-                        return Err(A::Error::custom("'__metadata__' stands there twice"));
-                    } else {
-                        metadata = Some(map.next_value::<Option<Metadata>>().map_err(|error| {
-                            let error = brief(&error.to_string());
-                            A::Error::custom(format_args!("'{METADATA}': {error}"))
-                        })?);
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Shape, A::Error> {
+                let mut shape = Shape { lens: Vec::new(), ndim: 0 };
+                while let Some(len) = seq.next_element()? {
+                    shape.ndim += 1;
+                    if shape.ndim <= MAX_NDIM {
+                        shape.lens.push(len);
                     }
                 }
-                let Metadata(metadata) = metadata.flatten().unwrap_or_default();
-                Ok(Header { metadata, tensors })
+                Ok(shape)
             }
         }
 
-        deserializer.deserialize_map(HeaderVisitor)
+        deserializer.deserialize_seq(ShapeVisitor)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Header {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of tensors")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            if name != METADATA {
+                let info = map.next_value().map_err(|error| {
+                    let error = brief(&error.to_string());
+                    A::Error::custom(format_args!("tensor '{}': {error}", brief(&name)))
+                })?;
+                if let Err(error) = self.push(&name, &info) {
+                    let data_offsets = info.data_offsets;
+                    let first = self.misfit.as_ref().map(|misfit| misfit.data_offsets);
+                    if first.is_none_or(|first| data_offsets < first) {
+                        self.misfit = Some(Misfit { name, data_offsets, error });
+                    }
+                }
+            } else if self.metadata.is_some() {
+                return Err(A::Error::custom("'__metadata__' stands there twice"));
+            } else {
+                let metadata = map.next_value::<Option<Metadata>>().map_err(|error| {
+                    let error = brief(&error.to_string());
+                    A::Error::custom(format_args!("'{METADATA}': {error}"))
+                })?;
+                self.metadata = Some(metadata.map(|Metadata(texts)| texts).unwrap_or_default());
+            }
+        }
+        Ok(())
     }
 }
 
@@ -258,53 +332,98 @@ impl<'de> Deserialize<'de> for Metadata {
 /// one after the other in this order; the same bytes for the same arguments.
 ///
 /// # Errors
-/// [`FormatError`]: a dtype that the format lacks or that is not little-endian (see
-/// [`stored_dtype`]), a name that is reserved or given twice, a number of bytes that is
-/// not that of dtype and shape, a header longer than the format allows.
+/// Those of [`HeaderText`]; a name that is given twice.
 pub fn header(
     tensors: &[(&str, &DType, &[u64], u64)],
     metadata: &BTreeMap<String, String>,
 ) -> Result<Vec<u8>, FormatError> {
-    refuse_duplicates(tensors.iter().map(|(name, ..)| *name))?;
-    let mut header = vec![0; 8];
-    header.push(b'{');
-    if !metadata.is_empty() {
-        write_json(&mut header, METADATA)?;
-        header.push(b':');
-        write_json(&mut header, metadata)?;
+    let mut seen = HashSet::with_capacity(tensors.len());
+    if let Some((twice, ..)) = tensors.iter().find(|(name, ..)| !seen.insert(*name)) {
+        return Err(SafetensorsError::DuplicateName(brief(twice)).into());
     }
-    let mut begin = 0u64;
+    let mut header = HeaderText::new(metadata)?;
     for &(name, dtype, shape, bytes) in tensors {
+        header.push(name, dtype, shape, bytes)?;
+    }
+    header.finish()
+}
+
+/// A header that is written tensor by tensor. That no name comes twice is left to the caller.
+pub struct HeaderText {
+    bytes: Vec<u8>,
+    /// Where the next tensor begins in the data, in bytes.
+    begin: u64,
+}
+
+impl HeaderText {
+    /// A header without tensors.
+    ///
+    /// # Errors
+    /// [`FormatError`], if the metadata cannot be written.
+    pub fn new(metadata: &BTreeMap<String, String>) -> Result<HeaderText, FormatError> {
+        let mut bytes = vec![0; 8];
+        bytes.push(b'{');
+        if !metadata.is_empty() {
+            write_json(&mut bytes, METADATA)?;
+            bytes.push(b':');
+            write_json(&mut bytes, metadata)?;
+        }
+        Ok(HeaderText { bytes, begin: 0 })
+    }
+
+    /// Add a tensor, which takes so many `bytes` behind those before it.
+    ///
+    /// # Errors
+    /// [`FormatError`]: a dtype that the format lacks or that is not little-endian (see
+    /// [`stored_dtype`]), a name that is reserved, a number of bytes that is not that of dtype and
+    /// shape.
+    pub fn push(
+        &mut self,
+        name: &str,
+        dtype: &DType,
+        shape: &[u64],
+        bytes: u64,
+    ) -> Result<(), FormatError> {
         let spelled = dtype_name(dtype).ok_or_else(|| FormatError::Unsupported {
-            dtype: (*dtype).clone(),
+            dtype: dtype.clone(),
             format: "safetensors",
         })?;
         if name == METADATA {
             return Err(SafetensorsError::ReservedName.into());
         }
-        let end = begin.saturating_add(bytes);
-        let info =
-            TensorInfo { dtype: spelled.into(), shape: shape.to_vec(), data_offsets: (begin, end) };
+        let (begin, end) = (self.begin, self.begin.saturating_add(bytes));
+        let lens = Shape { lens: shape.to_vec(), ndim: shape.len() };
+        let info = TensorInfo { dtype: spelled.into(), shape: lens, data_offsets: (begin, end) };
         item_and_bytes(name, &info)?;
+        let header = &mut self.bytes;
         if header.len() > 9 {
             header.push(b',');
         }
-        write_json(&mut header, name)?;
+        write_json(header, name)?;
         write!(header, ":{{\"dtype\":\"{}\",\"shape\":[", info.dtype)?;
         for (axis, len) in shape.iter().enumerate() {
             write!(header, "{}{len}", if axis > 0 { "," } else { "" })?;
         }
         write!(header, "],\"data_offsets\":[{begin},{end}]}}")?;
-        begin = end;
+        self.begin = end;
+        Ok(())
     }
-    header.push(b'}');
-    header.resize(header.len().next_multiple_of(ALIGN), b' ');
-    let json_len = header.len() as u64 - 8;
-    if json_len > MAX_HEADER {
-        return Err(SafetensorsError::TooLong(json_len).into());
+
+    /// The header, its length included.
+    ///
+    /// # Errors
+    /// [`SafetensorsError::TooLong`].
+    pub fn finish(self) -> Result<Vec<u8>, FormatError> {
+        let mut header = self.bytes;
+        header.push(b'}');
+        header.resize(header.len().next_multiple_of(ALIGN), b' ');
+        let json_len = header.len() as u64 - 8;
+        if json_len > MAX_HEADER {
+            return Err(SafetensorsError::TooLong(json_len).into());
+        }
+        header[..8].copy_from_slice(&json_len.to_le_bytes());
+        Ok(header)
     }
-    header[..8].copy_from_slice(&json_len.to_le_bytes());
-    Ok(header)
 }
 
 fn write_json<T: Serialize + ?Sized>(
@@ -401,9 +520,9 @@ mod tests {
         let mut rest = bytes.as_slice();
         let contents = crate::format::read_contents(&mut rest, Some(bytes.len() as u64)).unwrap();
         assert_eq!(rest.len(), 12);
-        let names: Vec<_> = contents.tensors.iter().map(|t| t.name.as_deref().unwrap()).collect();
+        let names: Vec<_> = contents.tensors.names().flatten().collect();
         assert_eq!(names, ["a", "z", "y", "b"]);
-        assert_eq!(contents.tensors[3].offset, contents.header_len + 4);
+        assert_eq!(contents.tensors.at(3).offset, contents.header_len + 4);
         assert_eq!(contents.metadata["format"], "pt");
         assert_eq!(contents.expected_len(), bytes.len() as u64);
         assert_eq!(

@@ -124,7 +124,7 @@ impl ShardIndex {
     /// # Errors
     /// [`ShardsError::Missing`], [`ShardsError::Unlisted`].
     pub fn check_shard(&self, file: usize, contents: &Contents) -> Result<(), ShardsError> {
-        let held = || contents.tensors.iter().filter_map(|tensor| tensor.name.as_deref());
+        let held = || contents.tensors.names().flatten();
         let name = || self.files[file].clone();
         let is_listed = |tensor: &&str| self.file_of(tensor) == Some(file);
         // names are unique on both sides, so that counting is enough

@@ -1,0 +1,335 @@
+//! The tensors of a header, one after the other in one buffer.
+//!
+//! A header may list a million tensors. A [`Tensor`] of its own takes 200 bytes and more; an entry
+//! here takes its name and some 20 bytes, and becomes a `Tensor` when it is asked for.
+//!
+//! ```text
+//! offset, length of the name + 1 (0: no name), name, type, number of axes, axes, part
+//! ```
+//!
+//! All numbers but the type's are of variable length, 7 bits a byte. A type that only `.npy` has
+//! is followed by its item size and its `descr`.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+
+use super::header::data_bytes;
+use crate::dtype::{DType, Endian, NpyType, Scalar};
+use crate::shape::Order;
+
+/// One tensor of an input: its type, its shape, and the range of its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    /// Its name, if the format names tensors.
+    pub name: Option<String>,
+    /// The type of its elements.
+    pub dtype: DType,
+    /// Its shape, in elements.
+    pub shape: Vec<u64>,
+    /// The order of its elements in the file.
+    pub order: Order,
+    /// Number of the part of the input that holds its bytes: a shard, or a deflated member (from
+    /// 1 on); 0 if the input is one file.
+    pub part: usize,
+    /// Offset of its first byte in the input, in bytes. For an input of several parts this counts
+    /// through all of them, as [`ConcatSource`](crate::source::ConcatSource) does.
+    pub offset: u64,
+    /// Bytes of its elements: the product of shape and item size, rounded up to whole bytes.
+    pub bytes: u64,
+}
+
+/// Tensors in an order of their own.
+#[derive(Clone, Default)]
+pub struct Tensors {
+    entries: Vec<u8>,
+    /// Where each tensor's entry begins.
+    starts: Vec<usize>,
+}
+
+/// The byte of a type: the number of a scalar, or [`NPY`], and these two bits.
+const NPY: u8 = 0x3f;
+const BIG: u8 = 0x40;
+const FORTRAN: u8 = 0x80;
+
+impl Tensors {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// Append a tensor. Its number of bytes is kept as that of its shape and dtype.
+    pub fn push(&mut self, tensor: &Tensor) {
+        let Tensor { name, dtype, shape, order, part, offset, .. } = tensor;
+        self.push_parts(name.as_deref(), dtype, (shape, *order), *part, *offset);
+    }
+
+    /// The same for the parts of a tensor.
+    pub(crate) fn push_parts(
+        &mut self,
+        name: Option<&str>,
+        dtype: &DType,
+        (shape, order): (&[u64], Order),
+        part: usize,
+        offset: u64,
+    ) {
+        self.starts.push(self.entries.len());
+        let entries = &mut self.entries;
+        push_number(entries, offset);
+        push_number(entries, name.map_or(0, |name| name.len() as u64 + 1));
+        entries.extend(name.unwrap_or_default().bytes());
+        let fortran = if order == Order::F { FORTRAN } else { 0 };
+        match dtype {
+            DType::Scalar(scalar, endian) => {
+                let big = if *endian == Endian::Big { BIG } else { 0 };
+                entries.push(*scalar as u8 | big | fortran);
+            }
+            DType::Npy(NpyType { descr, itemsize }) => {
+                entries.push(NPY | fortran);
+                push_number(entries, *itemsize);
+                push_number(entries, descr.len() as u64);
+                entries.extend(descr.bytes());
+            }
+        }
+        push_number(entries, shape.len() as u64);
+        shape.iter().for_each(|&len| push_number(entries, len));
+        push_number(entries, part as u64);
+    }
+
+    /// Put another tensor in the place of one.
+    ///
+    /// # Panics
+    /// If there are not that many.
+    pub(crate) fn replace(&mut self, number: usize, tensor: &Tensor) {
+        let end = self.entries.len();
+        self.push(tensor);
+        self.starts.pop();
+        self.starts[number] = end;
+    }
+
+    /// Tensor `number`.
+    ///
+    /// # Panics
+    /// If there are not that many.
+    pub fn at(&self, number: usize) -> Tensor {
+        Entry(&self.entries[self.starts[number]..]).tensor()
+    }
+
+    /// The same; `None` if there are not that many.
+    pub fn get(&self, number: usize) -> Option<Tensor> {
+        (number < self.len()).then(|| self.at(number))
+    }
+
+    /// The last one.
+    pub fn last(&self) -> Option<Tensor> {
+        self.get(self.len().checked_sub(1)?)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Tensor> + DoubleEndedIterator + Clone + '_ {
+        (0..self.len()).map(|number| self.at(number))
+    }
+
+    /// The name of tensor `number`, if it has one.
+    ///
+    /// # Panics
+    /// If there are not that many.
+    pub fn name(&self, number: usize) -> Option<&str> {
+        let mut entry = Entry(&self.entries[self.starts[number]..]);
+        entry.number();
+        entry.name()
+    }
+
+    /// The names of all of them.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = Option<&str>> + Clone {
+        (0..self.len()).map(|number| self.name(number))
+    }
+
+    /// Put them in the order of their bytes: by their offset, then by how many there are, then as
+    /// they stood.
+    pub(super) fn sort_by_place(&mut self) {
+        let entries = &self.entries;
+        let offset = |start: usize| Entry(&entries[start..]).number();
+        let place = |&one: &usize, &other: &usize| {
+            let bytes = || Entry(&entries[one..]).bytes().cmp(&Entry(&entries[other..]).bytes());
+            offset(one).cmp(&offset(other)).then_with(bytes).then(one.cmp(&other))
+        };
+        if !self.starts.is_sorted_by(|one, other| place(one, other).is_le()) {
+            self.starts.sort_unstable_by(place);
+        }
+    }
+
+    /// A name that two tensors have, the first one that repeats another.
+    pub(super) fn repeated_name(&self) -> Option<&str> {
+        // equal hashes first: they take less memory than a set of names
+        let hasher = RandomState::new();
+        let mut hashes: Vec<u64> = self.names().map(|name| hasher.hash_one(name)).collect();
+        hashes.sort_unstable();
+        if hashes.windows(2).all(|two| two[0] != two[1]) {
+            return None;
+        }
+        drop(hashes);
+        let mut in_order = self.starts.clone();
+        in_order.sort_unstable();
+        let mut seen = HashSet::new();
+        in_order.into_iter().find_map(|start| {
+            let mut entry = Entry(&self.entries[start..]);
+            entry.number();
+            entry.name().filter(|name| !seen.insert(*name))
+        })
+    }
+}
+
+impl std::fmt::Debug for Tensors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl PartialEq for Tensors {
+    fn eq(&self, other: &Tensors) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Tensors {}
+
+impl Extend<Tensor> for Tensors {
+    fn extend<I: IntoIterator<Item = Tensor>>(&mut self, tensors: I) {
+        tensors.into_iter().for_each(|tensor| self.push(&tensor));
+    }
+}
+
+impl FromIterator<Tensor> for Tensors {
+    fn from_iter<I: IntoIterator<Item = Tensor>>(tensors: I) -> Tensors {
+        let mut all = Tensors::default();
+        all.extend(tensors);
+        all
+    }
+}
+
+/// Append a number, 7 bits a byte, the lowest first; all bytes but the last have their top bit set.
+fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// What is left of an entry. Entries are only written here, so that nothing in them is missing.
+struct Entry<'a>(&'a [u8]);
+
+impl<'a> Entry<'a> {
+    fn byte(&mut self) -> u8 {
+        let (first, rest) = self.0.split_first().unwrap_or((&0, &[]));
+        self.0 = rest;
+        *first
+    }
+
+    fn number(&mut self) -> u64 {
+        let (mut number, mut shift) = (0, 0);
+        loop {
+            let byte = self.byte();
+            number |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 || shift > 63 {
+                return number;
+            }
+        }
+    }
+
+    fn text(&mut self, len: u64) -> &'a str {
+        let (text, rest) = self.0.split_at(len as usize);
+        self.0 = rest;
+        std::str::from_utf8(text).unwrap_or_default()
+    }
+
+    fn name(&mut self) -> Option<&'a str> {
+        let len = self.number().checked_sub(1)?;
+        Some(self.text(len))
+    }
+
+    fn dtype(&mut self) -> (DType, Order) {
+        let byte = self.byte();
+        let order = if byte & FORTRAN != 0 { Order::F } else { Order::C };
+        let dtype = match Scalar::ALL.get(usize::from(byte & NPY)) {
+            Some(scalar) => {
+                let endian = if byte & BIG != 0 { Endian::Big } else { Endian::Little };
+                DType::Scalar(*scalar, endian)
+            }
+            None => {
+                let itemsize = self.number();
+                let len = self.number();
+                DType::Npy(NpyType { descr: self.text(len).to_owned(), itemsize })
+            }
+        };
+        (dtype, order)
+    }
+
+    fn tensor(mut self) -> Tensor {
+        let offset = self.number();
+        let name = self.name().map(str::to_owned);
+        let (dtype, order) = self.dtype();
+        let ndim = self.number();
+        let shape: Vec<u64> = (0..ndim).map(|_| self.number()).collect();
+        let part = self.number() as usize;
+        let bytes = data_bytes(&shape, dtype.item_bits()).unwrap_or_default();
+        Tensor { name, dtype, shape, order, part, offset, bytes }
+    }
+
+    fn bytes(self) -> u64 {
+        self.tensor().bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_tensor() -> impl Strategy<Value = Tensor> {
+        let dtype = prop_oneof![
+            (prop::sample::select(&Scalar::ALL[..]), any::<bool>()).prop_map(|(scalar, big)| {
+                DType::Scalar(scalar, if big { Endian::Big } else { Endian::Little })
+            }),
+            (any::<String>(), 0u64..1 << 40)
+                .prop_map(|(descr, itemsize)| DType::Npy(NpyType { descr, itemsize })),
+        ];
+        let shape = prop::collection::vec(prop_oneof![0u64..4, 0u64..1 << 20], 0..3);
+        let rest = (any::<bool>(), 0usize..1 << 20, any::<u64>());
+        let all = (any::<Option<String>>(), dtype, shape, rest);
+        all.prop_map(|(name, dtype, shape, (fortran, part, offset))| {
+            let order = if fortran { Order::F } else { Order::C };
+            let bytes = data_bytes(&shape, dtype.item_bits()).unwrap_or_default();
+            Tensor { name, dtype, shape, order, part, offset, bytes }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn tensors_come_out_as_they_went_in(all in prop::collection::vec(any_tensor(), 0..9)) {
+            let mut tensors: Tensors = all.iter().cloned().collect();
+            prop_assert_eq!(tensors.len(), all.len());
+            prop_assert_eq!(&tensors.iter().collect::<Vec<_>>(), &all);
+            let names: Vec<_> = all.iter().map(|tensor| tensor.name.as_deref()).collect();
+            prop_assert_eq!(&tensors.names().collect::<Vec<_>>(), &names);
+            let mut seen = HashSet::new();
+            let repeated = names.iter().copied().flatten().find(|name| !seen.insert(*name));
+            prop_assert_eq!(tensors.repeated_name(), repeated);
+            let mut sorted = all.clone();
+            sorted.sort_by_key(|tensor| (tensor.offset, tensor.bytes));
+            tensors.sort_by_place();
+            prop_assert_eq!(&tensors.iter().collect::<Vec<_>>(), &sorted);
+            if let Some(last) = all.last() {
+                tensors.replace(0, last);
+                prop_assert_eq!(&tensors.at(0), last);
+                prop_assert_eq!(tensors.len(), all.len());
+            }
+        }
+    }
+}
