@@ -38,7 +38,7 @@ fn parsing(criterion: &mut Criterion) {
 fn planning(criterion: &mut Criterion) {
     for (name, text, shape, order) in VIEWS {
         let Ok(parsed) = numpy::parse(text) else { continue };
-        let layout = Layout { shape, item_bits: 32, order, offset: 128 };
+        let layout = Layout::new(shape, 32, order, 128);
         let view = || {
             let selection = resolve(&parsed.expr, shape, false).ok()?;
             View::new(&layout, &selection).ok()

@@ -371,6 +371,7 @@ fn assert_shard(index: &ShardIndex, file: usize) {
         part: 0,
         offset: 0,
         bytes: 0,
+        fields: None,
     };
     let listed = index.tensors().filter(|(_, at)| *at == file).map(|(name, _)| tensor(name));
     let mut shard = Contents {
@@ -432,7 +433,7 @@ fn assert_selects(expr: &IndexExpr) {
                 AxisSelection::NewAxis => {}
             }
         }
-        let layout = Layout { shape, item_bits: 8, order: Order::C, offset: 80 };
+        let layout = Layout::new(shape, 8, Order::C, 80);
         let Ok(view) = View::new(&layout, &selection) else { continue };
         let _ = (Plan::new(&view, 1, 1000).pieces(), Plan::forward(&view, 1, 1000));
     }
@@ -468,7 +469,7 @@ pub(crate) fn engine(data: &[u8]) {
     let limit = [None, Some(1), Some(40), Some(1000)][dice.below(4) as usize];
     let write = [WriteOrder::Any, WriteOrder::Ascending][dice.below(2) as usize];
 
-    let layout = Layout { shape: &shape, item_bits: itemsize * 8, order, offset };
+    let layout = Layout::new(&shape, itemsize * 8, order, offset);
     let len = shape.iter().product::<u64>() * itemsize + offset;
     let data = (0..len).map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect();
     let source = Bytes { data, limit };

@@ -210,15 +210,6 @@ impl DType {
         }
     }
 
-    /// The bytes that a conversion needs together: an element of a number type, 1 of types that
-    /// only `.npy` has.
-    pub fn unit(&self) -> u64 {
-        match self {
-            DType::Scalar(scalar, _) => (scalar.bits() / 8).max(1),
-            DType::Npy(_) => 1,
-        }
-    }
-
     /// The width in bytes of the units to reverse when the byte order changes: the whole element of
     /// a real number, half of a complex one, 1 for types of one byte and for types that only `.npy`
     /// has.

@@ -10,7 +10,8 @@
 //!   part c    c c
 //! ```
 //!
-//! A part is any strided [`Runs`]: its dense bytes are its rows, one after the other. A [`Join`]
+//! A part is any strided [`Runs`], or what other [`Pieces`] make: its dense bytes are its rows, one
+//! after the other. A [`Join`]
 //! cuts the *output* into pieces and fills each from all parts that it touches, so that what is
 //! written is long however short the rows of the parts are. Its rows may be a stretch of longer
 //! ones: more parts than can be open at a time are joined by several, one beside the other.
@@ -20,7 +21,7 @@
 //! use tslice::join::{Join, Part};
 //! use tslice::runs::Runs;
 //! use tslice::source::MemorySource;
-//! let part = |offset, run| Part { runs: Runs { offset, axes: vec![], run }, swap_width: 1 };
+//! let part = |offset, run| Part::of_runs(Runs { offset, axes: vec![], run }, 1);
 //! let join = Join::new(vec![part(0, 6), part(6, 4)], 2, 5, 1);
 //! let mut out = [0; 10];
 //! let source = MemorySource(b"abcdefghij".to_vec());
@@ -35,7 +36,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::execute::pack::{pack, swap_bytes};
 use crate::execute::unpack::unpack;
-use crate::execute::{FillError, Pieces, read_runs};
+use crate::execute::{FillError, Pieces, read_pieces, read_range};
 use crate::plan::PIECE_BYTES;
 use crate::runs::{Axis, Runs, coalesce};
 use crate::source::Source;
@@ -50,19 +51,42 @@ const PARTS: u64 = 8;
 const LONG_ROW: u64 = 4 << 10;
 
 /// A tensor that is joined with others.
-#[derive(Clone, Debug)]
-pub struct Part {
-    /// Its bytes in the source, whose dense order is that of the output.
-    pub runs: Runs,
-    /// Bytes that are reversed together, where its byte order is not that of the other parts; else
-    /// 1.
-    pub swap_width: usize,
+pub struct Part<'a> {
+    bytes: PartBytes<'a>,
+    swap_width: usize,
+}
+
+/// The bytes of a part, whose order is that of the output.
+enum PartBytes<'a> {
+    /// Strided ones.
+    Runs(Runs),
+    /// Ranges of the output of other pieces, in its order.
+    Pieces(Box<dyn Pieces + 'a>),
+}
+
+impl<'a> Part<'a> {
+    /// Strided bytes. Every `swap_width` bytes are reversed where that is more than 1: its byte order
+    /// is not that of the other parts.
+    pub fn of_runs(runs: Runs, swap_width: usize) -> Part<'a> {
+        Part { bytes: PartBytes::Runs(runs.coalesced()), swap_width }
+    }
+
+    /// What other pieces make, which must be ranges in the order of the output.
+    pub fn of_pieces(pieces: Box<dyn Pieces + 'a>) -> Part<'a> {
+        Part { bytes: PartBytes::Pieces(pieces), swap_width: 1 }
+    }
+
+    fn bytes(&self) -> u64 {
+        match &self.bytes {
+            PartBytes::Runs(runs) => runs.bytes(),
+            PartBytes::Pieces(pieces) => pieces.bytes(),
+        }
+    }
 }
 
 /// Neighbouring parts of a joined tensor, as [`Pieces`].
-#[derive(Debug)]
-pub struct Join {
-    parts: Vec<Part>,
+pub struct Join<'a> {
+    parts: Vec<Part<'a>>,
     /// Where each part begins in a row, and the end of the last one, in bytes.
     starts: Vec<u64>,
     rows: u64,
@@ -81,21 +105,21 @@ enum Partition {
     Bytes(u64),
 }
 
-impl Join {
+impl<'a> Join<'a> {
     /// Put parts of `rows` rows each beside each other, in rows of the output that begin
     /// `row_stride` bytes apart. No piece divides `unit` bytes, nor those that are swapped.
     ///
     /// The dense bytes of each part must be a multiple of `rows`. Pieces come in the order of the
     /// output where `row_stride` is the length of a row, and where there is one row.
-    pub fn new(parts: Vec<Part>, rows: u64, row_stride: u64, unit: u64) -> Join {
+    pub fn new(parts: Vec<Part<'a>>, rows: u64, row_stride: u64, unit: u64) -> Join<'a> {
         let mut starts = vec![0];
         let mut kept = Vec::with_capacity(parts.len());
         let mut unit = unit.max(1);
-        for part in parts.into_iter().filter(|part| part.runs.bytes() > 0) {
-            let row = part.runs.bytes() / rows.max(1);
+        for part in parts.into_iter().filter(|part| part.bytes() > 0) {
+            let row = part.bytes() / rows.max(1);
             starts.push(starts[kept.len()] + row);
             unit = unit.max(part.swap_width as u64);
-            kept.push(Part { runs: part.runs.coalesced(), ..part });
+            kept.push(part);
         }
         let row = starts[kept.len()];
         let piece = match rows {
@@ -119,18 +143,18 @@ impl Join {
     /// Fill `out` with a range of the dense bytes of a part.
     fn read(
         &self,
-        part: &Part,
+        part: &Part<'_>,
         range: Range<u64>,
         source: &dyn Source,
         scratch: &mut Vec<u8>,
         out: &mut [u8],
     ) -> Result<(), FillError> {
-        let mut rest = &mut *out;
-        part.runs.split(range, &mut |runs| {
-            let (now, later) = std::mem::take(&mut rest).split_at_mut(runs.bytes() as usize);
-            rest = later;
-            read_runs(&runs, source, scratch, now)
-        })?;
+        match &part.bytes {
+            PartBytes::Runs(runs) => read_range(runs, range, source, scratch, out)?,
+            PartBytes::Pieces(pieces) => {
+                read_pieces(pieces.as_ref(), range.start, source, scratch, out)?;
+            }
+        }
         swap_bytes(out, part.swap_width);
         Ok(())
     }
@@ -211,7 +235,7 @@ impl Join {
     }
 }
 
-impl Pieces for Join {
+impl Pieces for Join<'_> {
     fn bytes(&self) -> u64 {
         self.rows * self.row_bytes()
     }
@@ -363,7 +387,7 @@ mod tests {
                 };
                 let axes = vec![Axis { len: rows, stride: axis.1 }];
                 let swap_width = if swapped { unit as usize } else { 1 };
-                parts.push(Part { runs: Runs { offset: axis.0, axes, run: row }, swap_width });
+                parts.push(Part::of_runs(Runs { offset: axis.0, axes, run: row }, swap_width));
                 for (number, expected) in expected.iter_mut().enumerate() {
                     let from = if backwards { rows as usize - 1 - number } else { number };
                     let mut one = made[from * row as usize..][..row as usize].to_vec();

@@ -21,7 +21,7 @@ use crate::gather::{
 };
 use crate::plan::PIECE_BYTES;
 use crate::runs::{Axis, Runs};
-use crate::shape::{AsList, contiguous_strides};
+use crate::shape::AsList;
 use crate::sink::{Sink, SinkError, WritableMap, WriteOrder};
 use crate::source::Source;
 use crate::view::{Layout, ViewError};
@@ -102,7 +102,7 @@ impl Scatter {
             true => byte_axes(values).map_err(GatherError::View)?,
             false => Vec::new(),
         };
-        let (offset, run) = (values.offset as i64, values.item_bits / 8);
+        let (offset, run) = (values.start().map_err(GatherError::View)?, values.item_bits / 8);
         Ok(Scatter::of(target, indexed, &Runs { offset, axes, run }, conversion)?)
     }
 
@@ -306,9 +306,8 @@ fn write_mapped(shared: &WritableMap, offsets: &[u64], slab: &Runs, bytes: &[u8]
 
 /// The axes of a layout of whole bytes, in bytes.
 fn byte_axes(layout: &Layout<'_>) -> Result<Vec<Axis>, ViewError> {
-    let strides = contiguous_strides(layout.shape, layout.item_bits / 8, layout.order);
-    let strides = strides.ok_or(ViewError::TooLarge)?;
-    Ok(layout.shape.iter().zip(strides).map(|(&len, stride)| Axis { len, stride }).collect())
+    let axis = |(&len, stride)| Ok(Axis { len, stride: layout.bytes(stride)? });
+    layout.shape.iter().zip(layout.strides()?).map(axis).collect()
 }
 
 /// The indices were checked before: this can fail only where they have changed since.
@@ -380,7 +379,7 @@ mod tests {
 
     #[test]
     fn positions_that_cannot_be_read_are_not_the_targets_fault() {
-        let layout = |shape| Layout { shape, item_bits: 8, order: Order::C, offset: 0 };
+        let layout = |shape| Layout::new(shape, 8, Order::C, 0);
         let dtype = DType::Scalar(Scalar::I8, Endian::Little);
         let shape = [2, 1];
         let indices = Indices { dtype: &dtype, shape: &shape, order: Order::C, offset: 0 };

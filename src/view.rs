@@ -7,7 +7,7 @@
 //! use tslice::index::{numpy, resolve::resolve};
 //! use tslice::shape::Order;
 //! use tslice::view::{Layout, View};
-//! let layout = Layout { shape: &[4, 5], item_bits: 32, order: Order::C, offset: 128 };
+//! let layout = Layout::new(&[4, 5], 32, Order::C, 128);
 //! let selection = resolve(&numpy::parse("1:, ::-2").unwrap().expr, &[4, 5], false).unwrap();
 //! let view = View::new(&layout, &selection).unwrap();
 //! assert_eq!(view.offset(), 128 + 20 + 16);
@@ -32,6 +32,19 @@ pub struct Layout<'a> {
     pub order: Order,
     /// Where the first byte lies in the file.
     pub offset: u64,
+    /// The larger items that the elements lie in, where they are fields.
+    pub within: Option<Within<'a>>,
+}
+
+/// Items of which elements are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Within<'a> {
+    /// Bytes of an item.
+    pub item: u64,
+    /// Where its first element begins in it, in bytes.
+    pub offset: u64,
+    /// The last axes of the shape lie inside an item: their strides, in bytes.
+    pub strides: &'a [i64],
 }
 
 /// The bytes of a selection, outermost axis first: [`Runs`] whose runs are the items.
@@ -73,64 +86,97 @@ impl ViewError {
     }
 }
 
-impl Layout<'_> {
-    /// The strides in elements, 0 where there are no elements; all bytes can be counted.
+impl<'a> Layout<'a> {
+    /// Elements that follow each other.
+    pub fn new(shape: &'a [u64], item_bits: u64, order: Order, offset: u64) -> Layout<'a> {
+        Layout { shape, item_bits, order, offset, within: None }
+    }
+
+    /// The strides in [units](Layout::unit_bits), 0 where there are no elements; all bytes can be
+    /// counted, and lie within 63 bits.
     pub(crate) fn strides(&self) -> Result<Vec<i64>, ViewError> {
-        shape::byte_count(self.shape, self.item_bits).ok_or(ViewError::TooLarge)?;
+        self.extent()?;
         if self.shape.contains(&0) {
             return Ok(vec![0; self.shape.len()]);
         }
-        shape::contiguous_strides(self.shape, 1, self.order).ok_or(ViewError::TooLarge)
+        let (outer, item) = match self.within {
+            None => (self.shape, 1),
+            Some(within) => {
+                (self.shape.split_at(self.shape.len() - within.strides.len()).0, within.item)
+            }
+        };
+        let strides = shape::contiguous_strides(outer, item, self.order);
+        let mut strides = strides.ok_or(ViewError::TooLarge)?;
+        strides.extend(self.within.map_or(&[][..], |within| within.strides));
+        Ok(strides)
     }
 
-    /// So many elements in bytes.
-    pub(crate) fn bytes(&self, elements: i64) -> Result<i64, ViewError> {
-        let bits = i128::from(elements) * i128::from(self.item_bits);
+    /// From the first byte of the first element to the end of the last, in bytes; 0 where there is
+    /// nothing.
+    pub(crate) fn extent(&self) -> Result<u64, ViewError> {
+        let bytes = shape::byte_count(self.shape, self.item_bits).ok_or(ViewError::TooLarge)?;
+        let Some(Within { item, offset, strides }) = self.within.filter(|_| bytes > 0) else {
+            return Ok(bytes);
+        };
+        let (outer, inner) = self.shape.split_at(self.shape.len() - strides.len());
+        let axes = inner.iter().zip(strides).map(|(&len, &stride)| Axis { len, stride });
+        let span = span_bytes(&axes.collect::<Vec<_>>(), self.item_bits / 8);
+        let items = shape::byte_count(outer, item.saturating_mul(8));
+        // what is taken of an item must lie in it
+        let end = offset.checked_add(span).filter(|&end| end <= item);
+        let (Some(items), Some(_)) = (items, end) else { return Err(ViewError::TooLarge) };
+        Ok(items - item + span)
+    }
+
+    /// Where the first element lies in the file.
+    pub(crate) fn start(&self) -> Result<i64, ViewError> {
+        let start = self.offset.checked_add(self.within.map_or(0, |within| within.offset));
+        start.and_then(|start| i64::try_from(start).ok()).ok_or(ViewError::TooLarge)
+    }
+
+    /// The bits that strides are counted in: an element, or a byte for elements within larger items.
+    fn unit_bits(&self) -> u64 {
+        if self.within.is_some() { 8 } else { self.item_bits }
+    }
+
+    /// The units of an element.
+    pub(crate) fn item_units(&self) -> u64 {
+        if self.within.is_some() { self.item_bits / 8 } else { 1 }
+    }
+
+    /// So many units in bytes.
+    pub(crate) fn bytes(&self, units: i64) -> Result<i64, ViewError> {
+        let bits = i128::from(units) * i128::from(self.unit_bits());
         if bits % 8 != 0 {
             return Err(ViewError::cuts_byte(self.item_bits));
         }
         i64::try_from(bits / 8).map_err(|_| ViewError::TooLarge)
     }
 
-    /// The first element of a selection and its axes, in elements. Axes that integers and lists index
-    /// have gone; lists stand at their axes' first positions.
+    /// The distance of the first element of a selection from the tensor's first, and its axes, in
+    /// units. Axes that integers and lists index have gone; lists stand at their axes' first
+    /// positions.
     pub(crate) fn select(&self, selection: &Selection) -> Result<(i64, Vec<Axis>), ViewError> {
-        Ok(select(selection, &self.strides()?))
-    }
-}
-
-/// Where a field lies in each item of a tensor, in bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldLayout {
-    /// Where it begins in the item.
-    pub offset: u64,
-    /// The size of one element of it.
-    pub bytes: u64,
-    /// The axes of its elements; none for a single one.
-    pub axes: Vec<Axis>,
-}
-
-/// The distance of the first element of a selection from the tensor's first, and its axes, in the
-/// unit of the strides.
-fn select(selection: &Selection, strides: &[i64]) -> (i64, Vec<Axis>) {
-    // positions and bounds stay below the element count, so below 2^63
-    let mut first = 0i64;
-    let mut axes = Vec::with_capacity(selection.axes.len());
-    for pick in &selection.axes {
-        match *pick {
-            AxisSelection::Index { axis, at } => first += at as i64 * strides[axis],
-            AxisSelection::Range { axis, start, step, len } => {
-                if len > 0 {
-                    first += start as i64 * strides[axis];
+        let strides = self.strides()?;
+        // positions and bounds stay below the element count, so below 2^63
+        let mut first = 0i64;
+        let mut axes = Vec::with_capacity(selection.axes.len());
+        for pick in &selection.axes {
+            match *pick {
+                AxisSelection::Index { axis, at } => first += at as i64 * strides[axis],
+                AxisSelection::Range { axis, start, step, len } => {
+                    if len > 0 {
+                        first += start as i64 * strides[axis];
+                    }
+                    let stride = if len > 1 { step * strides[axis] } else { 0 };
+                    axes.push(Axis { len, stride });
                 }
-                let stride = if len > 1 { step * strides[axis] } else { 0 };
-                axes.push(Axis { len, stride });
+                AxisSelection::List { .. } => {}
+                AxisSelection::NewAxis => axes.push(Axis { len: 1, stride: 0 }),
             }
-            AxisSelection::List { .. } => {}
-            AxisSelection::NewAxis => axes.push(Axis { len: 1, stride: 0 }),
         }
+        Ok((first, axes))
     }
-    (first, axes)
 }
 
 impl View {
@@ -159,47 +205,7 @@ impl View {
         View::of_axes(layout, first, order.permute(&axes))
     }
 
-    /// The view of a field of whole items, for a selection that was resolved against the shape of
-    /// the layout followed by the axes of the field, its axes in the order `order`.
-    ///
-    /// # Errors
-    /// [`ViewError`].
-    pub fn of_field(
-        layout: &Layout<'_>,
-        field: &FieldLayout,
-        selection: &Selection,
-        order: &Permutation,
-    ) -> Result<View, ViewError> {
-        let item = layout.item_bits / 8;
-        let shape: Vec<u64> =
-            layout.shape.iter().copied().chain(field.axes.iter().map(|axis| axis.len)).collect();
-        let is_empty = shape.contains(&0);
-        // all of the field lies in its item, and all items lie in the tensor
-        let end = if is_empty { 0 } else { field.offset + span_bytes(&field.axes, field.bytes) };
-        let size = shape::byte_count(layout.shape, layout.item_bits);
-        if end > item || size.is_none() {
-            return Err(ViewError::TooLarge);
-        }
-        let mut strides = match is_empty {
-            true => vec![0; layout.shape.len()],
-            false => shape::contiguous_strides(layout.shape, item, layout.order)
-                .ok_or(ViewError::TooLarge)?,
-        };
-        strides.extend(field.axes.iter().map(|axis| if is_empty { 0 } else { axis.stride }));
-        let (mut first, axes) = select(selection, &strides);
-        let mut axes = order.permute(&axes);
-        if axes.iter().any(|axis| axis.len == 0) {
-            first = 0;
-            axes.iter_mut().for_each(|axis| axis.stride = 0);
-        }
-        let offset = layout.offset.checked_add(field.offset);
-        let offset = offset.and_then(|offset| offset.checked_add_signed(first));
-        let offset = offset.and_then(|offset| i64::try_from(offset).ok());
-        let offset = offset.ok_or(ViewError::TooLarge)?;
-        Ok(View { runs: Runs { offset, axes, run: field.bytes } })
-    }
-
-    /// The view from element number `first` of the layout on, along axes in elements.
+    /// The view from unit number `first` of the layout on, along axes in units.
     fn of_axes(
         layout: &Layout<'_>,
         mut first: i64,
@@ -225,9 +231,9 @@ impl View {
         for axis in &mut axes {
             axis.stride = layout.bytes(axis.stride)?;
         }
-        let offset = layout.offset.checked_add_signed(layout.bytes(first)?);
-        let offset = offset.and_then(|offset| i64::try_from(offset).ok());
-        Ok(View { runs: Runs { offset: offset.ok_or(ViewError::TooLarge)?, axes, run } })
+        let offset = layout.start()?.checked_add(layout.bytes(first)?);
+        let offset = offset.filter(|&offset| offset >= 0).ok_or(ViewError::TooLarge)?;
+        Ok(View { runs: Runs { offset, axes, run } })
     }
 
     /// The items as runs, not coalesced.

@@ -297,7 +297,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__concat)
-            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --outer --tensor --io --dtype --shape --offset --input-order --cast --casting --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --keep-rest --help"
+            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --outer --tensor --io --dtype --shape --offset --input-order --field --cast --casting --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --keep-rest --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -341,6 +341,10 @@ _tslice() {
                     ;;
                 --input-order)
                     COMPREPLY=($(compgen -W "C F" -- "${cur}"))
+                    return 0
+                    ;;
+                --field)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --cast)
@@ -391,7 +395,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__diff)
-            opts="-t -j -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --tensor --io --atol --rtol --equal-nan --json --threads --quiet --help"
+            opts="-t -j -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --field --tensor --io --atol --rtol --equal-nan --json --threads --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -426,6 +430,10 @@ _tslice() {
                     return 0
                     ;;
                 --shrink-axis-mask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --field)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -465,7 +473,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__explain)
-            opts="-T -t -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --transpose --shape --tensor --io --json --help"
+            opts="-T -t -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --field --transpose --shape --tensor --io --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -503,6 +511,10 @@ _tslice() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --field)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --transpose)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -531,7 +543,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__gather)
-            opts="-T -t -o -f -j -n -q -h --indices --axis --batch-dims --elements --negative --out-of-range --transpose --cast --casting --tensor --indices-tensor --io --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --help"
+            opts="-T -t -o -f -j -n -q -h --indices --axis --batch-dims --elements --negative --out-of-range --field --transpose --cast --casting --tensor --indices-tensor --io --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -551,6 +563,10 @@ _tslice() {
                     ;;
                 --out-of-range)
                     COMPREPLY=($(compgen -W "error zero clip wrap" -- "${cur}"))
+                    return 0
+                    ;;
+                --field)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --transpose)
@@ -847,7 +863,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__split)
-            opts="-t -f -j -n -q -o -h --parts --sizes --at --every --axis --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --tensor --io --dtype --shape --offset --input-order --cast --casting --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --keep-rest --output --help"
+            opts="-t -f -j -n -q -o -h --parts --sizes --at --every --axis --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --tensor --io --dtype --shape --offset --input-order --field --cast --casting --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --keep-rest --output --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -933,6 +949,10 @@ _tslice() {
                     COMPREPLY=($(compgen -W "C F" -- "${cur}"))
                     return 0
                     ;;
+                --field)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --cast)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -981,7 +1001,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__stack)
-            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --outer --tensor --io --dtype --shape --offset --input-order --cast --casting --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --keep-rest --help"
+            opts="-0 -t -o -f -j -n -q -h --files-from --null --axis --index --keepdims --outer --tensor --io --dtype --shape --offset --input-order --field --cast --casting --output --to --force --fsync --deflate --order --name --part --threads --dry-run --quiet --keep-rest --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1025,6 +1045,10 @@ _tslice() {
                     ;;
                 --input-order)
                     COMPREPLY=($(compgen -W "C F" -- "${cur}"))
+                    return 0
+                    ;;
+                --field)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --cast)
@@ -1075,7 +1099,7 @@ _tslice() {
             return 0
             ;;
         tslice__subcmd__view)
-            opts="-T -t -o -f -n -j -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --transpose --tensor --io --dtype --shape --offset --input-order --full --edge --precision --stats --json --output --image --colormap --range --width --force --fsync --dry-run --threads --quiet --help"
+            opts="-T -t -o -f -n -j -q -h --begin --end --strides --begin-mask --end-mask --ellipsis-mask --new-axis-mask --shrink-axis-mask --keepdims --outer --field --transpose --tensor --io --dtype --shape --offset --input-order --full --edge --precision --stats --json --output --image --colormap --range --width --force --fsync --dry-run --threads --quiet --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1110,6 +1134,10 @@ _tslice() {
                     return 0
                     ;;
                 --shrink-axis-mask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --field)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

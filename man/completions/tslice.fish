@@ -140,6 +140,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand gather" -l out-of-range -d
 zero\t'Its slice is zeros (TensorFlow on GPU)'
 clip\t'It is the nearest position, 0 for a negative one (NumPy\'s mode)'
 wrap\t'It counts on from the other end (NumPy\'s mode)'"
+complete -c tslice -n "__fish_tslice_using_subcommand gather" -l field -d 'Take this field of a structured dtype before the index is applied: `x`; `pos.x` for a field of a field; `x,y` for several, packed into a structure' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l transpose -d 'Put the axes of the result in this order, as np.transpose does: 0,3,1,2; negative axes count from the end; `--transpose=` reverses them' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l cast -d 'Convert elements to this dtype, as NumPy\'s astype does: bfloat16, float8_e4m3fn, \'>i2\', ...; with FROM only those of that dtype; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand gather" -l casting -d 'Which casts are allowed' -r -f -a "safe\t'Only those that keep every value'
@@ -238,6 +239,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand concat" -l shape -d 'The s
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l offset -d 'Where the elements of raw bytes begin, in bytes' -r
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l input-order -d 'The order of the elements of raw bytes' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
+complete -c tslice -n "__fish_tslice_using_subcommand concat" -l field -d 'Take this field of a structured dtype before the index is applied: `x`; `pos.x` for a field of a field; `x,y` for several, packed into a structure' -r
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l cast -d 'Convert elements to this dtype, as NumPy\'s astype does: bfloat16, float8_e4m3fn, \'>i2\', ...; with FROM only those of that dtype; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand concat" -l casting -d 'Which casts are allowed' -r -f -a "safe\t'Only those that keep every value'
 same-kind\t'Those and casts within a kind, such as float64 to float32 (the default)'
@@ -277,6 +279,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand stack" -l shape -d 'The sh
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l offset -d 'Where the elements of raw bytes begin, in bytes' -r
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l input-order -d 'The order of the elements of raw bytes' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
+complete -c tslice -n "__fish_tslice_using_subcommand stack" -l field -d 'Take this field of a structured dtype before the index is applied: `x`; `pos.x` for a field of a field; `x,y` for several, packed into a structure' -r
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l cast -d 'Convert elements to this dtype, as NumPy\'s astype does: bfloat16, float8_e4m3fn, \'>i2\', ...; with FROM only those of that dtype; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand stack" -l casting -d 'Which casts are allowed' -r -f -a "safe\t'Only those that keep every value'
 same-kind\t'Those and casts within a kind, such as float64 to float32 (the default)'
@@ -326,6 +329,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand split" -l shape -d 'The sh
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l offset -d 'Where the elements of raw bytes begin, in bytes' -r
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l input-order -d 'The order of the elements of raw bytes' -r -f -a "C\t'Row-major'
 F\t'Column-major, Fortran\'s'"
+complete -c tslice -n "__fish_tslice_using_subcommand split" -l field -d 'Take this field of a structured dtype before the index is applied: `x`; `pos.x` for a field of a field; `x,y` for several, packed into a structure' -r
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l cast -d 'Convert elements to this dtype, as NumPy\'s astype does: bfloat16, float8_e4m3fn, \'>i2\', ...; with FROM only those of that dtype; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand split" -l casting -d 'Which casts are allowed' -r -f -a "safe\t'Only those that keep every value'
 same-kind\t'Those and casts within a kind, such as float64 to float32 (the default)'
@@ -360,6 +364,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand view" -l end-mask -d 'Bit 
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand view" -l field -d 'Take this field of a structured dtype before the index is applied: `x`; `pos.x` for a field of a field; `x,y` for several, packed into a structure' -r
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l transpose -d 'Put the axes of the result in this order, as np.transpose does: 0,3,1,2; negative axes count from the end; `--transpose=` reverses them' -r
 complete -c tslice -n "__fish_tslice_using_subcommand view" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand view" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
@@ -404,6 +409,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand diff" -l end-mask -d 'Bit 
 complete -c tslice -n "__fish_tslice_using_subcommand diff" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
 complete -c tslice -n "__fish_tslice_using_subcommand diff" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
 complete -c tslice -n "__fish_tslice_using_subcommand diff" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand diff" -l field -d 'Take this field of a structured dtype before the index is applied: `x`; `pos.x` for a field of a field; `x,y` for several, packed into a structure' -r
 complete -c tslice -n "__fish_tslice_using_subcommand diff" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r
 complete -c tslice -n "__fish_tslice_using_subcommand diff" -l io -d 'How to read: map local files, or read by position (for network file systems)' -r -f -a "auto\t'Map local files, read those of network file systems'
 mmap\t'Map the file'
@@ -428,6 +434,7 @@ complete -c tslice -n "__fish_tslice_using_subcommand explain" -l end-mask -d 'B
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l ellipsis-mask -d 'Bit i: item i is an ellipsis' -r
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l new-axis-mask -d 'Bit i: item i is a new axis of length 1' -r
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l shrink-axis-mask -d 'Bit i: item i is the integer begin[i], and its axis goes' -r
+complete -c tslice -n "__fish_tslice_using_subcommand explain" -l field -d 'Take this field of a structured dtype before the index is applied: `x`; `pos.x` for a field of a field; `x,y` for several, packed into a structure' -r
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l transpose -d 'Put the axes of the result in this order, as np.transpose does: 0,3,1,2; negative axes count from the end; `--transpose=` reverses them' -r
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -l shape -d 'Explain against this shape, without a file' -r
 complete -c tslice -n "__fish_tslice_using_subcommand explain" -s t -l tensor -d 'The tensor to take, in a file of several: a name or a glob; may be given again' -r

@@ -153,6 +153,7 @@ _arguments "${_arguments_options[@]}" : \
 zero\:"Its slice is zeros (TensorFlow on GPU)"
 clip\:"It is the nearest position, 0 for a negative one (NumPy'\''s mode)"
 wrap\:"It counts on from the other end (NumPy'\''s mode)"))' \
+'--field=[Take this field of a structured dtype before the index is applied\: \`x\`; \`pos.x\` for a field of a field; \`x,y\` for several, packed into a structure]:NAME:_default' \
 '--transpose=[Put the axes of the result in this order, as np.transpose does\: 0,3,1,2; negative axes count from the end; \`--transpose=\` reverses them]:AXES:_default' \
 '*--cast=[Convert elements to this dtype, as NumPy'\''s astype does\: bfloat16, float8_e4m3fn, '\''>i2'\'', ...; with FROM only those of that dtype; may be given again]:[FROM:]DTYPE:_default' \
 '--casting=[Which casts are allowed]:RULE:((safe\:"Only those that keep every value"
@@ -289,6 +290,7 @@ read\:"Read the file by position, in large pieces"))' \
 '--offset=[Where the elements of raw bytes begin, in bytes]:BYTES:_default' \
 '--input-order=[The order of the elements of raw bytes]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
+'--field=[Take this field of a structured dtype before the index is applied\: \`x\`; \`pos.x\` for a field of a field; \`x,y\` for several, packed into a structure]:NAME:_default' \
 '*--cast=[Convert elements to this dtype, as NumPy'\''s astype does\: bfloat16, float8_e4m3fn, '\''>i2'\'', ...; with FROM only those of that dtype; may be given again]:[FROM:]DTYPE:_default' \
 '--casting=[Which casts are allowed]:RULE:((safe\:"Only those that keep every value"
 same-kind\:"Those and casts within a kind, such as float64 to float32 (the default)"
@@ -341,6 +343,7 @@ read\:"Read the file by position, in large pieces"))' \
 '--offset=[Where the elements of raw bytes begin, in bytes]:BYTES:_default' \
 '--input-order=[The order of the elements of raw bytes]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
+'--field=[Take this field of a structured dtype before the index is applied\: \`x\`; \`pos.x\` for a field of a field; \`x,y\` for several, packed into a structure]:NAME:_default' \
 '*--cast=[Convert elements to this dtype, as NumPy'\''s astype does\: bfloat16, float8_e4m3fn, '\''>i2'\'', ...; with FROM only those of that dtype; may be given again]:[FROM:]DTYPE:_default' \
 '--casting=[Which casts are allowed]:RULE:((safe\:"Only those that keep every value"
 same-kind\:"Those and casts within a kind, such as float64 to float32 (the default)"
@@ -403,6 +406,7 @@ read\:"Read the file by position, in large pieces"))' \
 '--offset=[Where the elements of raw bytes begin, in bytes]:BYTES:_default' \
 '--input-order=[The order of the elements of raw bytes]:ORDER:((C\:"Row-major"
 F\:"Column-major, Fortran'\''s"))' \
+'--field=[Take this field of a structured dtype before the index is applied\: \`x\`; \`pos.x\` for a field of a field; \`x,y\` for several, packed into a structure]:NAME:_default' \
 '*--cast=[Convert elements to this dtype, as NumPy'\''s astype does\: bfloat16, float8_e4m3fn, '\''>i2'\'', ...; with FROM only those of that dtype; may be given again]:[FROM:]DTYPE:_default' \
 '--casting=[Which casts are allowed]:RULE:((safe\:"Only those that keep every value"
 same-kind\:"Those and casts within a kind, such as float64 to float32 (the default)"
@@ -449,6 +453,7 @@ _arguments "${_arguments_options[@]}" : \
 '--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
 '--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
 '--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
+'--field=[Take this field of a structured dtype before the index is applied\: \`x\`; \`pos.x\` for a field of a field; \`x,y\` for several, packed into a structure]:NAME:_default' \
 '--transpose=[Put the axes of the result in this order, as np.transpose does\: 0,3,1,2; negative axes count from the end; \`--transpose=\` reverses them]:AXES:_default' \
 '*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
@@ -499,6 +504,7 @@ _arguments "${_arguments_options[@]}" : \
 '--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
 '--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
 '--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
+'--field=[Take this field of a structured dtype before the index is applied\: \`x\`; \`pos.x\` for a field of a field; \`x,y\` for several, packed into a structure]:NAME:_default' \
 '*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '*--tensor=[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \
 '--io=[How to read\: map local files, or read by position (for network file systems)]:HOW:((auto\:"Map local files, read those of network file systems"
@@ -541,6 +547,7 @@ _arguments "${_arguments_options[@]}" : \
 '--ellipsis-mask=[Bit i\: item i is an ellipsis]:MASK:_default' \
 '--new-axis-mask=[Bit i\: item i is a new axis of length 1]:MASK:_default' \
 '--shrink-axis-mask=[Bit i\: item i is the integer begin\[i\], and its axis goes]:MASK:_default' \
+'--field=[Take this field of a structured dtype before the index is applied\: \`x\`; \`pos.x\` for a field of a field; \`x,y\` for several, packed into a structure]:NAME:_default' \
 '--transpose=[Put the axes of the result in this order, as np.transpose does\: 0,3,1,2; negative axes count from the end; \`--transpose=\` reverses them]:AXES:_default' \
 '(--io)--shape=[Explain against this shape, without a file]:LIST:_default' \
 '*-t+[The tensor to take, in a file of several\: a name or a glob; may be given again]:NAME:_default' \

@@ -108,14 +108,11 @@ pub fn compare(
     let mut at = 0;
     let (mut takes, mut pairs) = (Vec::new(), Vec::new());
     for pair in comparisons {
-        let (mut region, part) = order(pair);
+        let (region, part) = order(pair);
         let conversion = match pair.comparer.itemsize() {
             0 => Conversion::None,
             width => Conversion::Whole { width },
         };
-        if let Region::Gather(gathered) = &mut region {
-            gathered.gather = gathered.gather.clone().in_units(conversion.unit());
-        }
         takes.push(Take { part, region, conversion, at });
         let other = match leader {
             Leader::First => &pair.regions.1,

@@ -211,9 +211,9 @@ pub enum FieldFault {
     /// A field is named twice.
     #[error("the field {0:?} is named twice")]
     Twice(String),
-    /// Lists choose whole items.
-    #[error("a field cannot be taken with a list in the index")]
-    List,
+    /// The axes of the items and those of the field together are too many.
+    #[error("the field would have {0} axes, and at most {max} are possible", max = crate::shape::MAX_NDIM)]
+    TooManyAxes(usize),
 }
 
 /// Why an output cannot hold what is to be written.

@@ -1,134 +1,114 @@
-//! Fields of structured dtypes: one, with axes of its own where it has some, or several side by side.
+//! Fields of structured dtypes: one in place of the items, or several side by side.
+//!
+//! A tensor whose fields are taken is a tensor like any other, with the dtype of the field, its axes
+//! behind those of the items, and longer strides: [`layouts`](super::take::layouts) tells where its
+//! elements lie.
 
 use std::fmt::Write;
 
-use super::error::Cause;
+use super::error::ContainerError;
 use super::fault::FieldFault;
-use super::take::{Region, SideBySide};
+use super::input::Input;
 use crate::dtype::{DType, NpyType};
-use crate::format::Tensor;
 use crate::format::npy::{self, Field, NpyKind};
-use crate::index::resolve::Selection;
-use crate::permutation::Permutation;
-use crate::runs::Axis;
-use crate::shape::{AsTuple, Order, contiguous_strides};
-use crate::view::{FieldLayout, Layout, View};
+use crate::format::{Fields, Tensor};
+use crate::shape::{AsTuple, MAX_NDIM, Order, contiguous_strides};
 
-/// What is taken of each item of a structured tensor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fields {
-    dtype: DType,
-    shape: Vec<u64>,
-    /// The fields in the order of the result, one for one field.
-    parts: Vec<FieldLayout>,
-}
-
-impl Fields {
-    /// The field of that name, `a.b` for a field of a field; or those of several names, `x,y`, put
-    /// side by side to a structure without padding, as NumPy's `repack_fields(a[['x', 'y']])`. A
-    /// field whose own name holds a dot or a comma comes first.
+impl Input {
+    /// Take fields of the tensors with these numbers in place of their items: the field of a name or
+    /// title, `a.b` for a field of a field; or those of several names, `x,y`, put side by side to a
+    /// structure without padding, as NumPy's `repack_fields(a[['x', 'y']])`. A field whose own name
+    /// holds a dot or a comma comes first.
     ///
     /// # Errors
     /// [`FieldFault`]: no structured dtype, no such field, one that is named twice.
-    pub fn of(tensor: &Tensor, names: &str) -> Result<Fields, FieldFault> {
-        let fields = structure(&tensor.dtype)?;
-        if let Some(field) = fields.iter().find(|field| field.name == names) {
-            return Fields::one(tensor, std::slice::from_ref(field));
+    pub fn take_fields(&mut self, names: &str, numbers: &[usize]) -> Result<(), ContainerError> {
+        for &number in numbers {
+            let Some(tensor) = self.contents.tensors.get(number) else { continue };
+            let fields = take_fields(&tensor, names);
+            let several = numbers.len() > 1;
+            let fields = fields.map_err(|fault| self.failed_tensor(&tensor, several, fault))?;
+            self.contents.tensors.replace(number, &fields);
         }
-        if names.contains(',') {
-            return Fields::several(tensor, &fields, names);
-        }
-        let mut path: Vec<Field> = Vec::new();
+        Ok(())
+    }
+}
+
+/// The tensor that fields of another one are, as [`Input::take_fields`].
+pub(super) fn take_fields(tensor: &Tensor, names: &str) -> Result<Tensor, FieldFault> {
+    let fields = structure(&tensor.dtype)?;
+    let mut path = vec![];
+    if let Some(field) = fields.iter().find(|field| field.is_named(names)) {
+        path.push(field.clone());
+    } else if names.contains(',') {
+        return several(tensor, &fields, names);
+    } else {
         let mut fields = fields;
         for name in names.split('.') {
-            if let Some(outer) = path.last() {
-                fields = structure(&outer.dtype)?;
+            if let Some(Field { dtype, .. }) = path.last() {
+                fields = structure(dtype)?;
             }
-            path.push(find(&fields, name)?.clone());
+            path.push(find(&fields, name, Field::is_named)?.clone());
         }
-        Fields::one(tensor, &path)
     }
+    one(tensor, &path)
+}
 
-    /// A field, reached through others.
-    fn one(tensor: &Tensor, path: &[Field]) -> Result<Fields, FieldFault> {
-        let mut shape = tensor.shape.clone();
-        let mut part = FieldLayout::default();
-        let mut dtype = &tensor.dtype;
-        for field in path {
-            dtype = &field.dtype;
-            part.offset += field.offset;
-            part.bytes = dtype.item_bits() / 8;
-            let strides = contiguous_strides(&field.shape, part.bytes, Order::C);
-            let strides = strides.ok_or_else(|| FieldFault::NotStructured(tensor.dtype.clone()))?;
-            let axes = field.shape.iter().zip(strides);
-            part.axes.extend(axes.map(|(&len, stride)| Axis { len, stride }));
-            shape.extend(&field.shape);
+/// A field, reached through others.
+fn one(tensor: &Tensor, path: &[Field]) -> Result<Tensor, FieldFault> {
+    let (mut shape, mut strides) = (tensor.shape.clone(), Vec::new());
+    let (mut dtype, mut offset) = (&tensor.dtype, 0);
+    for field in path {
+        dtype = &field.dtype;
+        offset += field.offset;
+        let own = contiguous_strides(&field.shape, bytes(dtype), Order::C);
+        strides.extend(own.ok_or_else(|| FieldFault::NotStructured(tensor.dtype.clone()))?);
+        shape.extend(&field.shape);
+    }
+    if shape.len() > MAX_NDIM {
+        return Err(FieldFault::TooManyAxes(shape.len()));
+    }
+    let part = offset..offset + path.last().map_or(0, Field::bytes);
+    let fields = Some(Fields { item: bytes(&tensor.dtype), parts: Vec::from([part]), strides });
+    Ok(Tensor { dtype: dtype.clone(), shape, fields, ..tensor.clone() })
+}
+
+/// Several fields of the outermost structure. As in NumPy, these have no other names than their
+/// own, and keep their titles.
+fn several(tensor: &Tensor, fields: &[Field], names: &str) -> Result<Tensor, FieldFault> {
+    let mut parts = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    let (mut descr, mut itemsize) = (String::from("["), 0);
+    for name in names.split(',').map(str::trim) {
+        let field = find(fields, name, |field, name| field.name == name)?;
+        if seen.contains(&name) {
+            return Err(FieldFault::Twice(name.to_owned()));
         }
-        Ok(Fields { dtype: dtype.clone(), shape, parts: vec![part] })
-    }
-
-    /// Several fields of the outermost structure.
-    fn several(tensor: &Tensor, fields: &[Field], names: &str) -> Result<Fields, FieldFault> {
-        let mut parts = Vec::new();
-        let mut seen: Vec<&str> = Vec::new();
-        let (mut descr, mut itemsize) = (String::from("["), 0);
-        for name in names.split(',').map(str::trim) {
-            let field = find(fields, name)?;
-            if seen.contains(&name) {
-                return Err(FieldFault::Twice(name.to_owned()));
-            }
-            seen.push(name);
-            let count: u64 = field.shape.iter().product();
-            let bytes = field.dtype.item_bits() / 8 * count;
-            parts.push(FieldLayout { offset: field.offset, bytes, axes: Vec::new() });
-            itemsize += bytes;
-            let separator = if descr.len() > 1 { ", " } else { "" };
-            let literal = npy::descr_literal(&field.dtype);
-            let literal = literal.ok_or_else(|| FieldFault::NotStructured(field.dtype.clone()))?;
-            // writing to a string cannot fail
-            let _ = write!(descr, "{separator}({}, {literal}", npy::string_literal(name));
-            if !field.shape.is_empty() {
-                let _ = write!(descr, ", {}", AsTuple(&field.shape));
-            }
-            descr.push(')');
+        seen.push(name);
+        parts.push(field.offset..field.offset + field.bytes());
+        itemsize += field.bytes();
+        let separator = if descr.len() > 1 { ", " } else { "" };
+        let literal = npy::descr_literal(&field.dtype);
+        let literal = literal.ok_or_else(|| FieldFault::NotStructured(field.dtype.clone()))?;
+        let mut name = npy::string_literal(name);
+        if let Some(title) = &field.title {
+            name = format!("({title}, {name})");
         }
-        descr.push(']');
-        let dtype = DType::Npy(NpyType { descr, itemsize });
-        Ok(Fields { dtype, shape: tensor.shape.clone(), parts })
-    }
-
-    /// The dtype of the result.
-    pub fn dtype(&self) -> &DType {
-        &self.dtype
-    }
-
-    /// The shape of the result: that of the tensor, and the axes that the field itself has.
-    pub fn shape(&self) -> &[u64] {
-        &self.shape
-    }
-
-    /// The bytes of a selection of the result, its axes in the order `axes`, in the memory order of
-    /// the output.
-    ///
-    /// # Errors
-    /// [`FieldFault::List`] for a selection with a list; [`Cause::View`].
-    pub fn region(
-        &self,
-        tensor: &Tensor,
-        selection: &Selection,
-        (axes, order): (&Permutation, Order),
-    ) -> Result<Region, Cause> {
-        if !selection.lists.is_empty() {
-            return Err(FieldFault::List.into());
+        // writing to a string cannot fail
+        let _ = write!(descr, "{separator}({name}, {literal}");
+        if !field.shape.is_empty() {
+            let _ = write!(descr, ", {}", AsTuple(&field.shape));
         }
-        let in_memory = axes.in_memory(order);
-        let layout = Layout { shape: &tensor.shape, ..super::layout_of(tensor) };
-        let view = |part| View::of_field(&layout, part, selection, &in_memory);
-        if let [part] = self.parts.as_slice() {
-            return Ok(Region::View(view(part)?));
-        }
-        Ok(Region::Fields(SideBySide::new(self.parts.iter().map(view).collect::<Result<_, _>>()?)))
+        descr.push(')');
     }
+    descr.push(']');
+    let dtype = DType::Npy(NpyType { descr, itemsize });
+    let fields = Some(Fields { item: bytes(&tensor.dtype), parts, strides: Vec::new() });
+    Ok(Tensor { dtype, fields, ..tensor.clone() })
+}
+
+fn bytes(dtype: &DType) -> u64 {
+    dtype.item_bits() / 8
 }
 
 fn structure(dtype: &DType) -> Result<Vec<Field>, FieldFault> {
@@ -142,8 +122,13 @@ fn structure(dtype: &DType) -> Result<Vec<Field>, FieldFault> {
     }
 }
 
-fn find<'a>(fields: &'a [Field], name: &str) -> Result<&'a Field, FieldFault> {
-    fields.iter().find(|field| field.name == name).ok_or_else(|| FieldFault::NotFound {
+fn find<'a>(
+    fields: &'a [Field],
+    name: &str,
+    is_it: impl Fn(&Field, &str) -> bool,
+) -> Result<&'a Field, FieldFault> {
+    let found = fields.iter().find(|field| is_it(field, name));
+    found.ok_or_else(|| FieldFault::NotFound {
         name: name.to_owned(),
         names: fields.iter().map(|field| field.name.clone()).collect(),
     })

@@ -6,7 +6,8 @@ use std::sync::{Arc, PoisonError};
 use super::element::{Element, ElementSink};
 use super::error::{Cause, ContainerError};
 use super::fault::ReadFault;
-use super::indices::IndexTensor;
+use super::field::take_fields;
+use super::indices::{IndexTensor, gathered_shape};
 use super::input::{Input, Location};
 use super::job::Job;
 use super::lists::{IndexRules, Lists};
@@ -128,6 +129,18 @@ impl Tensor {
         &self.info().shape
     }
 
+    /// A field of its elements, where they are structures: `x`, `pos.x` for a field of a field; or
+    /// several, `x,y`, as a structure without padding.
+    ///
+    /// # Errors
+    /// [`Cause::Field`]: no structured dtype, no such field.
+    pub fn field(&self, names: &str) -> Result<Tensor, ContainerError> {
+        let file = Arc::clone(&self.file);
+        let info = take_fields(&self.info, names);
+        let info = info.map_err(|fault| file.input.failed_tensor(&self.info, true, fault))?;
+        Ok(Tensor { file, info: Arc::new(info) })
+    }
+
     /// What NumPy's indexing takes of it: `"[1, 2:4, None, ..., ::-1]"`, `"[[0, 2], :]"`,
     /// `"[@train.npy]"`. The files of lists are opened now, and read when the slice is.
     ///
@@ -201,8 +214,8 @@ impl Tensor {
         options: &gather::Options,
     ) -> Result<Slice, ContainerError> {
         let (indices, options) = (indices.into(), options.clone());
-        let gather = indices.gather(self.info(), axis, &options)?;
-        let (tensor, shape) = (self.clone(), gather.shape().to_vec());
+        let shape = gathered_shape(self.info(), &indices.info, axis, &options)?;
+        let tensor = self.clone();
         let axes = options.transpose.clone().unwrap_or(Permutation::identity(shape.len()));
         let what = What::Gather(Box::new(GatherBy { indices, axis, options }));
         Ok(Slice { tensor, shape, axes, dtype: self.dtype().clone(), cast: None, what })

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::error::{ContainerError, FileName};
+use super::error::FileName;
 use super::take::{Gathered, GatheredList, Region, layout};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::format::Tensor;
-use crate::gather::{Gather, Indices, Options};
+use crate::gather::{Gather, GatherError, Indices, Options};
 use crate::shape::Order;
 use crate::source::{MemorySource, Source};
+use crate::view::Layout;
 
 /// Positions to gather from.
 #[derive(Clone)]
@@ -45,55 +46,53 @@ impl IndexTensor {
             part: 0,
             offset: 0,
             bytes: bytes.len() as u64,
+            fields: None,
         };
         IndexTensor { info, bytes: Arc::new(MemorySource(bytes)), file: None }
     }
 
-    /// What to gather of a tensor: along an axis or, without one, by tuples.
+    /// What is gathered of a tensor: along an axis or, without one, by tuples.
     ///
     /// # Errors
-    /// [`Cause::Gather`](super::Cause::Gather): indices that are no integers or do not fit.
-    pub fn gather(
+    /// [`GatherError`]: indices that are no integers or do not fit.
+    pub fn region(
         &self,
         params: &Tensor,
         axis: Option<i64>,
         options: &Options,
-    ) -> Result<Gather, ContainerError> {
-        gather(params, &self.info, axis, options)
-    }
-
-    /// The bytes of that.
-    pub(super) fn region(
-        &self,
-        params: &Tensor,
-        axis: Option<i64>,
-        options: &Options,
-    ) -> Result<Region, ContainerError> {
-        let gather = self.gather(params, axis, options)?;
-        let list = GatheredList { source: Arc::clone(&self.bytes), file: self.file.clone() };
-        Ok(Region::Gather(Box::new(Gathered { gather, lists: vec![list] })))
+    ) -> Result<Region, GatherError> {
+        Region::of_fields(params, options, |layout, options| {
+            let gather = gather(layout, &self.info, axis, options)?;
+            let list = GatheredList { source: Arc::clone(&self.bytes), file: self.file.clone() };
+            Ok(Region::Gather(Box::new(Gathered { gather, lists: vec![list] })))
+        })
     }
 }
 
-/// What to gather of `params`: along an axis or, without one, by tuples. Of the options, the unit
-/// is that of the dtype.
+/// The shape of what is gathered of `params`: along an axis or, without one, by tuples.
 ///
 /// # Errors
-/// [`Cause::Gather`](super::Cause::Gather): indices that are no integers or do not fit.
-pub fn gather(
+/// [`GatherError`]: indices that are no integers or do not fit.
+pub fn gathered_shape(
     params: &Tensor,
     indices: &Tensor,
     axis: Option<i64>,
     options: &Options,
-) -> Result<Gather, ContainerError> {
+) -> Result<Vec<u64>, GatherError> {
+    Ok(gather(&layout(params), indices, axis, options)?.shape().to_vec())
+}
+
+fn gather(
+    params: &Layout<'_>,
+    indices: &Tensor,
+    axis: Option<i64>,
+    options: &Options,
+) -> Result<Gather, GatherError> {
     let Tensor { dtype, shape, order, offset, .. } = indices;
     let indices = Indices { dtype, shape, order: *order, offset: *offset };
-    let options = Options { unit: params.dtype.unit(), ..options.clone() };
-    Ok(match axis {
-        None => Gather::nd(&layout(params), &indices, &options)?,
-        Some(axis) if options.elements => {
-            Gather::elements(&layout(params), &indices, axis, &options)?
-        }
-        Some(axis) => Gather::along(&layout(params), &indices, axis, &options)?,
-    })
+    match axis {
+        None => Gather::nd(params, &indices, options),
+        Some(axis) if options.elements => Gather::elements(params, &indices, axis, options),
+        Some(axis) => Gather::along(params, &indices, axis, options),
+    }
 }

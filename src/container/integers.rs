@@ -59,6 +59,7 @@ pub(super) fn open(location: &Location, mut bytes: Opened) -> Result<Input, Cont
         part: 0,
         offset: 0,
         bytes: integers.len(),
+        fields: None,
     };
     let contents = Contents {
         format: Format::Text,

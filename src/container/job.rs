@@ -8,9 +8,7 @@ use super::input::{Bytes, DeflatedMember, Input, Location, failed_source, failed
 use super::output::{Output, Prepared};
 use super::overwrite;
 use super::take::{Gathered, Region, Take};
-use crate::execute::{
-    self, BadPosition, Clipped, ExecuteError, FillError, Pieces, Progress, Transfer,
-};
+use crate::execute::{self, BadPosition, ExecuteError, FillError, Pieces, Progress, Transfer};
 use crate::plan::{Plan, Tiling};
 use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::source::{Forward, Source};
@@ -232,6 +230,10 @@ impl<'a> Job<'a> {
     ) -> Result<PiecesAndSource<'t>, ContainerError> {
         let (unit, limit) = (take.unit(), source.window_limit());
         let expansion = take.conversion.expansion();
+        let failed = |error| match error {
+            FillError::Position(bad) => self.first_bad(take, bad),
+            error => take.region.failed_fill(error),
+        };
         Ok(match &take.region {
             Region::View(view) if self.sink.order() == WriteOrder::Any => {
                 let tiling = Tiling::of(limit).divided(expansion);
@@ -245,25 +247,16 @@ impl<'a> Job<'a> {
                 let (plan, spooled) = planned.map_err(|error| self.failed(location, error))?;
                 (Box::new(plan), spooled)
             }
-            Region::Fields(fields) => (fields.pieces(), None),
+            Region::Fields(fields) => (fields.pieces(unit, self.threads).map_err(failed)?, None),
             Region::Gather(gathered) => {
-                let gather = gathered.gather.clone().with(&gathered.sources(), self.threads);
-                let gather = gather.map_err(|error| match error {
-                    FillError::Position(bad) => self.first_bad(take, bad),
-                    error => take.region.failed_fill(error),
-                })?;
-                let pieces: Box<dyn Pieces + 't> = match gathered.gather.window() {
-                    None => Box::new(gather),
-                    Some(range) => Box::new(Clipped::new(gather, range)),
-                };
-                (pieces, None)
+                (gathered.pieces(unit, self.threads).map_err(failed)?, None)
             }
         })
     }
 
     /// The error of a bad position: of several lists the first one that has one is told.
     fn first_bad(&self, take: &Take, bad: BadPosition) -> ContainerError {
-        if let Region::Gather(gathered) = &take.region
+        if let Some(gathered) = take.region.gathered()
             && gathered.lists.len() > 1
             && let Err(error) = check_lists(take, gathered, self.threads)
         {
@@ -318,7 +311,7 @@ pub fn check(
 /// Look at all indices of a take; where the output `is_atomic`, only those that copying would not
 /// look at, or in another order.
 fn check_indices(take: &Take, threads: usize, is_atomic: bool) -> Result<(), ContainerError> {
-    let Region::Gather(gathered) = &take.region else { return Ok(()) };
+    let Some(gathered) = take.region.gathered() else { return Ok(()) };
     if is_atomic && gathered.gather.checks_itself() {
         return Ok(());
     }

@@ -148,18 +148,19 @@ impl Lists {
         axes: &Permutation,
         order: Order,
     ) -> Result<Region, Cause> {
-        let layout = layout(tensor);
-        if selection.lists.is_empty() {
-            let view = View::permuted(&layout, selection, &axes.in_memory(order))?;
-            return Ok(Region::View(view));
-        }
-        let (unit, transpose) = (tensor.dtype.unit(), Some(axes.clone()));
-        let options = gather::Options { order, unit, transpose, ..gather::Options::default() };
-        let lists = self.bind(selection)?;
-        let tensors: Vec<ListTensor<'_>> = lists.iter().map(BoundList::tensor).collect();
-        let gather = Gather::select(&layout, selection, &tensors, &options)?;
-        let lists = lists.into_iter().map(|bound| bound.list).collect();
-        Ok(Region::Gather(Box::new(Gathered { gather, lists })))
+        let transpose = Some(axes.clone());
+        let options = gather::Options { order, transpose, ..gather::Options::default() };
+        let in_memory = axes.in_memory(order);
+        let bound = self.bind(selection)?;
+        let tensors: Vec<ListTensor<'_>> = bound.iter().map(BoundList::tensor).collect();
+        Region::of_fields(tensor, &options, |layout, options| {
+            if selection.lists.is_empty() {
+                return Ok(Region::View(View::permuted(layout, selection, &in_memory)?));
+            }
+            let gather = Gather::select(layout, selection, &tensors, options)?;
+            let lists = bound.iter().map(|bound| bound.list.clone()).collect();
+            Ok(Region::Gather(Box::new(Gathered { gather, lists })))
+        })
     }
 
     /// What a selection with lists names of a tensor, to be written to, and the bytes of its lists.
@@ -250,6 +251,7 @@ impl BoundList {
             part: 0,
             offset: 0,
             bytes: bytes.len() as u64,
+            fields: None,
         };
         let list = GatheredList { source: Arc::new(MemorySource(bytes)), file: None };
         BoundList { tensor, mask: None, has_tuples: true, list }

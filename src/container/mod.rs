@@ -48,9 +48,8 @@ pub use fault::{
     EditFault, FieldFault, FormatOption, Given, IntegersFault, JoinFault, LayoutFault, ListFault,
     PartFault, PictureFault, RawFault, ReadFault, SelectFault, ShardsFault, SplitFault,
 };
-pub use field::Fields;
 pub use file::{Slice, Tensor, TensorFile, open as open_file};
-pub use indices::{IndexTensor, gather};
+pub use indices::{IndexTensor, gathered_shape};
 pub use input::{Checkpoint, Input, Location, Unreadable};
 pub use job::{check, write};
 pub use join::{Along, JoinOptions, Joined};

@@ -23,6 +23,8 @@ pub struct OpenOptions {
     pub tensors: Vec<String>,
     /// Whether the other tensors are needed too.
     pub rest: bool,
+    /// Fields to take of these tensors in place of their items: `x`, `pos.x`, `x,y`.
+    pub fields: Option<String>,
     /// Whether a text of integers is an index tensor.
     pub integers: bool,
 }
@@ -34,6 +36,16 @@ pub struct OpenOptions {
 /// The [`Cause`](super::Cause) tells: no such file, no known format, a header that breaks its
 /// format's rules, bytes that cannot be what [`OpenOptions::raw`] says.
 pub fn open(location: &Location, options: &OpenOptions) -> Result<Input, ContainerError> {
+    let mut input = recognise(location, options)?;
+    if let Some(names) = &options.fields {
+        let numbers = input.find(&options.tensors)?;
+        input.take_fields(names, &numbers)?;
+    }
+    Ok(input)
+}
+
+/// Open an input as it is.
+fn recognise(location: &Location, options: &OpenOptions) -> Result<Input, ContainerError> {
     let location = &sharded::in_folder(location)?;
     let mut bytes = open_bytes(location, options.io)?;
     let first = first_bytes(&mut bytes).map_err(|error| ContainerError::file(location, error))?;

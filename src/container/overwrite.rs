@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::error::{Cause, ContainerError, FileName};
 use super::fault::EditFault;
 use super::input::{Bytes, Input, failed_source};
-use super::take::{Region, Take};
+use super::take::Take;
 use crate::format::Tensor;
 use crate::sink::{self, Destination, InPlaceFile, SinkError};
 use crate::source::{FileId, Source, SourceError};
@@ -29,8 +29,7 @@ pub(super) fn check_output(
         check_source(output, source.as_ref(), || file_of(input, output))?;
     }
     for take in takes {
-        let Region::Gather(gathered) = &take.region else { continue };
-        for list in &gathered.lists {
+        for list in take.region.lists() {
             let Some(file) = &list.file else { continue };
             check_source(output, list.source.as_ref(), || file.clone())?;
         }

@@ -163,7 +163,7 @@ impl<'a> Parts<'a> {
             Some(files) => files,
             None => return Err(ContainerError::file(&input.location, PartFault::NotAFile)),
         };
-        files.extend(self.takes.iter().flat_map(Take::lists).filter_map(list_file));
+        files.extend(self.takes.iter().flat_map(|take| take.region.lists()).filter_map(list_file));
         files.dedup();
         let output = self.path.metadata().ok();
         let id = |path: PathBuf| {
@@ -190,25 +190,29 @@ impl<'a> Parts<'a> {
         let _ = write!(work, "{:?}", self.frame);
         for take in self.takes {
             let _ = write!(work, "{:?}", (take.part, take.conversion, take.at));
-            match &take.region {
-                Region::View(view) => {
-                    let _ = write!(work, "{view:?}");
-                }
-                Region::Fields(fields) => {
-                    let _ = write!(work, "{fields:?}");
-                }
-                Region::Gather(gathered) => {
-                    let _ = write!(work, "{}", gathered.gather.identity());
-                    for list in &gathered.lists {
-                        if list_file(list).is_none() {
-                            add_bytes(&mut work, list.source.as_ref())?;
-                        }
-                    }
+            identify(&take.region, &mut work);
+            for list in take.region.lists() {
+                if list_file(list).is_none() {
+                    add_bytes(&mut work, list.source.as_ref())?;
                 }
             }
         }
         Ok(work)
     }
+}
+
+/// Add all that a region is, but for the bytes of its lists.
+fn identify(region: &Region, work: &mut Fingerprint) {
+    // never fails
+    let _ = match region {
+        Region::View(view) => write!(work, "{view:?}"),
+        Region::Gather(gathered) => write!(work, "{}", gathered.gather.identity()),
+        Region::Fields(fields) => {
+            let (parts, window) = fields.parts();
+            parts.for_each(|part| identify(part, work));
+            write!(work, "{window:?}")
+        }
+    };
 }
 
 impl Take {
@@ -243,14 +247,6 @@ impl Take {
                 gathered.gather = gathered.gather.within(window);
                 vec![take(Region::Gather(gathered), at)]
             }
-        }
-    }
-
-    /// The index tensors.
-    fn lists(&self) -> &[GatheredList] {
-        match &self.region {
-            Region::Gather(gathered) => &gathered.lists,
-            Region::View(_) | Region::Fields(_) => &[],
         }
     }
 }

@@ -71,6 +71,7 @@ impl RawLayout {
             part: 0,
             offset,
             bytes,
+            fields: None,
         };
         Ok(Contents {
             format: Format::Raw,

@@ -63,6 +63,12 @@ impl SelectedTensors<'_> {
         self.numbers.iter().filter(|(_, sliced)| *sliced).count()
     }
 
+    /// The numbers of those that the index applies to.
+    pub fn sliced_numbers(&self) -> Vec<usize> {
+        let sliced = self.numbers.iter().filter(|(_, sliced)| *sliced);
+        sliced.map(|&(number, _)| number).collect()
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Selected> + Clone + '_ {
         self.numbers.iter().enumerate().map(|(at, &(number, sliced))| {

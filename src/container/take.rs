@@ -7,20 +7,42 @@ use super::error::{Cause, ContainerError, FileName};
 use crate::execute::{
     BadPosition, Clipped, Conversion, ExecuteError, FillError, Pieces, WINDOW_BYTES,
 };
-use crate::format::Tensor;
-use crate::gather::Gather;
+use crate::format::{Fields, Tensor};
+use crate::gather::{self, Gather};
 use crate::join::{Join, Part};
 use crate::plan::Plan;
 use crate::source::Source;
-use crate::view::{Layout, View};
+use crate::view::{Layout, View, Within};
 
-/// How the elements of a tensor lie in its input.
+/// How the elements of a tensor lie in its input; where they are several fields, how the items do.
 pub fn layout(tensor: &Tensor) -> Layout<'_> {
-    Layout {
-        shape: &tensor.shape,
-        item_bits: tensor.dtype.item_bits(),
-        order: tensor.order,
-        offset: tensor.offset,
+    let bits = tensor.dtype.item_bits();
+    let plain = |bits| Layout::new(&tensor.shape, bits, tensor.order, tensor.offset);
+    match &tensor.fields {
+        None => plain(bits),
+        Some(Fields { item, parts, strides }) => match parts.as_slice() {
+            [part] => {
+                let within = Within { item: *item, offset: part.start, strides };
+                Layout { within: Some(within), ..plain(bits) }
+            }
+            _ => plain(item.saturating_mul(8)),
+        },
+    }
+}
+
+/// The same for each of several fields that together are the elements.
+fn layouts(tensor: &Tensor) -> Vec<Layout<'_>> {
+    match &tensor.fields {
+        Some(Fields { item, parts, .. }) if parts.len() > 1 => {
+            let field = |part: &Range<u64>| {
+                let within = Within { item: *item, offset: part.start, strides: &[] };
+                let bits = (part.end - part.start).saturating_mul(8);
+                let layout = Layout::new(&tensor.shape, bits, tensor.order, tensor.offset);
+                Layout { within: Some(within), ..layout }
+            };
+            parts.iter().map(field).collect()
+        }
+        _ => vec![layout(tensor)],
     }
 }
 
@@ -63,6 +85,30 @@ impl Region {
         }
     }
 
+    /// What `make` takes of a tensor or, where its elements are several fields, of each of these, which
+    /// then stand side by side. The pieces of all are as many elements.
+    pub(super) fn of_fields<E>(
+        tensor: &Tensor,
+        options: &gather::Options,
+        mut make: impl FnMut(&Layout<'_>, &gather::Options) -> Result<Region, E>,
+    ) -> Result<Region, E> {
+        let layouts = layouts(tensor);
+        if let [only] = layouts.as_slice() {
+            return make(only, options);
+        }
+        let bytes = |layout: &Layout<'_>| layout.item_bits / 8;
+        let row: u64 = layouts.iter().map(bytes).sum();
+        let rows = (options.piece_bytes / row.max(1)).max(1);
+        let hold = options.hold / layouts.len() as u64;
+        let mut parts = Vec::with_capacity(layouts.len());
+        for layout in &layouts {
+            let piece_bytes = rows * bytes(layout);
+            let part = make(layout, &gather::Options { piece_bytes, hold, ..options.clone() })?;
+            parts.push((bytes(layout), part));
+        }
+        Ok(Region::Fields(SideBySide { parts, window: None }))
+    }
+
     /// Check that the index tensors were not cut short while they were read.
     pub(super) fn verify_lists(&self) -> Result<(), ContainerError> {
         GatheredList::verify_all(self.lists())
@@ -73,12 +119,19 @@ impl Region {
         GatheredList::failed(self.lists(), error)
     }
 
-    /// The index tensors.
-    fn lists(&self) -> &[GatheredList] {
+    /// What is gathered; of several fields, what is of the first, since the index tensors of all are
+    /// the same.
+    pub(super) fn gathered(&self) -> Option<&Gathered> {
         match self {
-            Region::Gather(gathered) => &gathered.lists,
-            Region::View(_) | Region::Fields(_) => &[],
+            Region::View(_) => None,
+            Region::Gather(gathered) => Some(gathered),
+            Region::Fields(fields) => fields.parts.first().and_then(|(_, part)| part.gathered()),
         }
+    }
+
+    /// The index tensors.
+    pub(super) fn lists(&self) -> &[GatheredList] {
+        self.gathered().map_or(&[], |gathered| &gathered.lists)
     }
 }
 
@@ -118,50 +171,82 @@ impl GatheredList {
 }
 
 impl Gathered {
+    /// What it is to the executor: no piece divides `unit` bytes; `threads` workers put the numbers of
+    /// lists in order, where they must be.
+    ///
+    /// # Errors
+    /// A short list is read at once: one that cannot be read, or holds a bad position.
+    pub(super) fn pieces(
+        &self,
+        unit: u64,
+        threads: usize,
+    ) -> Result<Box<dyn Pieces + '_>, FillError> {
+        let pieces = self.gather.clone().with(&self.sources(), unit, threads)?;
+        Ok(match self.gather.window() {
+            None => Box::new(pieces),
+            Some(range) => Box::new(Clipped::new(pieces, range)),
+        })
+    }
+
     /// The sources of the index tensors.
     pub(super) fn sources(&self) -> Vec<&dyn Source> {
         self.lists.iter().map(|list| list.source.as_ref()).collect()
     }
 }
 
-/// Views of one shape: an item of each, and then the next ones.
-#[derive(Clone, Debug)]
+/// Regions of one shape: an element of each, and then the next ones.
+#[derive(Clone)]
 pub struct SideBySide {
-    views: Vec<View>,
+    /// The bytes of an element of each region, and the region.
+    parts: Vec<(u64, Region)>,
     /// The bytes that are taken, where it is a part of all.
     window: Option<Range<u64>>,
 }
 
 impl SideBySide {
-    /// All items of the views, which have one shape.
-    pub(super) fn new(views: Vec<View>) -> SideBySide {
-        SideBySide { views, window: None }
-    }
-
     /// The bytes of the region, or of its window.
     fn bytes(&self) -> u64 {
         match &self.window {
             Some(window) => window.end - window.start,
-            None => self.views.iter().map(View::bytes).sum(),
+            None => self.parts.iter().map(|(_, part)| part.bytes()).sum(),
         }
+    }
+
+    /// The regions, and the bytes that are taken, where not all are.
+    pub(super) fn parts(&self) -> (impl Iterator<Item = &Region>, Option<&Range<u64>>) {
+        (self.parts.iter().map(|(_, part)| part), self.window.as_ref())
     }
 
     /// A range of its bytes.
     pub(super) fn within(&self, window: Range<u64>) -> SideBySide {
-        SideBySide { views: self.views.clone(), window: Some(window) }
+        SideBySide { parts: self.parts.clone(), window: Some(window) }
     }
 
-    /// What it is to the executor.
-    pub(super) fn pieces(&self) -> Box<dyn Pieces> {
-        let items = |view: &View| view.axes().iter().map(|axis| axis.len).product();
-        let items = self.views.first().map_or(0, items);
-        let parts = self.views.iter().map(|view| Part { runs: view.runs().clone(), swap_width: 1 });
-        let row = self.views.iter().map(View::itemsize).sum();
-        let join = Join::new(parts.collect(), items, row, 1);
-        match &self.window {
+    /// What it is to the executor; as [`Gathered::pieces`].
+    ///
+    /// # Errors
+    /// As [`Gathered::pieces`].
+    pub(super) fn pieces(
+        &self,
+        unit: u64,
+        threads: usize,
+    ) -> Result<Box<dyn Pieces + '_>, FillError> {
+        let row = self.parts.iter().map(|(bytes, _)| bytes).sum();
+        let rows = |(bytes, part): &(u64, Region)| part.bytes().checked_div(*bytes);
+        let rows = self.parts.iter().filter_map(rows).max().unwrap_or(0);
+        let mut parts = Vec::with_capacity(self.parts.len());
+        for (_, part) in &self.parts {
+            parts.push(match part {
+                Region::View(view) => Part::of_runs(view.runs().clone(), 1),
+                Region::Gather(gathered) => Part::of_pieces(gathered.pieces(1, threads)?),
+                Region::Fields(fields) => Part::of_pieces(fields.pieces(1, threads)?),
+            });
+        }
+        let join = Join::new(parts, rows, row, unit);
+        Ok(match &self.window {
             Some(window) => Box::new(Clipped::new(join, window.clone())),
             None => Box::new(join),
-        }
+        })
     }
 }
 

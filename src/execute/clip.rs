@@ -86,6 +86,50 @@ impl<P: Pieces> Pieces for Clipped<P> {
     }
 }
 
+/// Fill `out` with the bytes from position `start` on of the output of pieces, which must be ranges
+/// in the order of the output.
+pub(crate) fn read_pieces(
+    pieces: &dyn Pieces,
+    start: u64,
+    source: &dyn Source,
+    scratch: &mut Vec<u8>,
+    out: &mut [u8],
+) -> Result<(), FillError> {
+    let clipped = Clipped::new(pieces, start..start + out.len() as u64);
+    let mut rest = out;
+    for number in 0..clipped.count() {
+        let bytes = clipped.output(number).bytes() as usize;
+        let (now, later) = std::mem::take(&mut rest).split_at_mut(bytes);
+        rest = later;
+        clipped.fill(number, source, scratch, now)?;
+    }
+    Ok(())
+}
+
+impl Pieces for &dyn Pieces {
+    fn bytes(&self) -> u64 {
+        (**self).bytes()
+    }
+
+    fn count(&self) -> u64 {
+        (**self).count()
+    }
+
+    fn output(&self, number: u64) -> Runs {
+        (**self).output(number)
+    }
+
+    fn fill(
+        &self,
+        number: u64,
+        source: &dyn Source,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), FillError> {
+        (**self).fill(number, source, scratch, out)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

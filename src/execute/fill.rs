@@ -73,6 +73,22 @@ fn prefetch(runs: &Runs, source: &dyn Source) {
     }
 }
 
+/// Fill `out` with a range of the dense bytes of `runs` of the source.
+pub(crate) fn read_range(
+    runs: &Runs,
+    range: Range<u64>,
+    source: &dyn Source,
+    scratch: &mut Vec<u8>,
+    out: &mut [u8],
+) -> Result<(), SourceError> {
+    let mut rest = out;
+    runs.split(range, &mut |runs| {
+        let (now, later) = std::mem::take(&mut rest).split_at_mut(runs.bytes() as usize);
+        rest = later;
+        read_runs(&runs, source, scratch, now)
+    })
+}
+
 /// Fill `out` with the dense bytes of `runs` of the source.
 ///
 /// What is read by position is read in the order of the input, each stretch once. Where the output

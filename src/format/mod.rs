@@ -37,5 +37,5 @@ pub use detect::{FileKind, MAGIC_LEN, detect, read_contents};
 pub use error::FormatError;
 pub(crate) use header::unrecognised;
 pub use named::parse_dtype;
-pub use tensors::{Tensor, Tensors};
+pub use tensors::{Fields, Tensor, Tensors};
 pub use text::TextFormat;

@@ -4,14 +4,15 @@
 //! here takes its name and some 20 bytes, and becomes a `Tensor` when it is asked for.
 //!
 //! ```text
-//! offset, length of the name + 1 (0: no name), name, type, number of axes, axes, part
+//! offset, length of the name + 1 (0: no name), name, type, number of axes, axes, part x 2
 //! ```
 //!
 //! All numbers but the type's are of variable length, 7 bits a byte. A type that only `.npy` has
-//! is followed by its item size and its `descr`.
+//! is followed by its item size and its `descr`. An odd last number is followed by fields.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
 
 use super::header::data_bytes;
 use crate::dtype::{DType, Endian, NpyType, Scalar};
@@ -34,8 +35,22 @@ pub struct Tensor {
     /// Offset of its first byte in the input, in bytes. For an input of several parts this counts
     /// through all of them, as [`ConcatSource`](crate::source::ConcatSource) does.
     pub offset: u64,
-    /// Bytes of its elements: the product of shape and item size, rounded up to whole bytes.
+    /// Bytes of its elements, rounded up to whole bytes: the product of shape and item size, or of
+    /// the items that the elements are fields of.
     pub bytes: u64,
+    /// Where its elements lie in the items of the file, where they are fields of those.
+    pub fields: Option<Fields>,
+}
+
+/// Fields that stand for the items that they lie in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fields {
+    /// Bytes of an item.
+    pub item: u64,
+    /// Where each field lies in an item, in bytes: one, or several that together are an element.
+    pub parts: Vec<Range<u64>>,
+    /// The last axes of the shape are those of the field itself: their strides, in bytes.
+    pub strides: Vec<i64>,
 }
 
 /// Tensors in an order of their own.
@@ -62,10 +77,22 @@ impl Tensors {
         self.starts.is_empty()
     }
 
-    /// Append a tensor. Its number of bytes is kept as that of its shape and dtype.
+    /// Append a tensor. Unless its elements are fields, its number of bytes is kept as that of its
+    /// shape and dtype.
     pub fn push(&mut self, tensor: &Tensor) {
-        let Tensor { name, dtype, shape, order, part, offset, .. } = tensor;
-        self.push_parts(name.as_deref(), dtype, (shape, *order), *part, *offset);
+        let Tensor { name, dtype, shape, order, part, offset, bytes, fields } = tensor;
+        self.push_start(name.as_deref(), dtype, (shape, *order), *offset);
+        let entries = &mut self.entries;
+        push_number(entries, *part as u64 * 2 + u64::from(fields.is_some()));
+        if let Some(Fields { item, parts, strides }) = fields {
+            for number in [*bytes, *item, parts.len() as u64] {
+                push_number(entries, number);
+            }
+            let ends = parts.iter().flat_map(|part| [part.start, part.end]);
+            ends.for_each(|end| push_number(entries, end));
+            push_number(entries, strides.len() as u64);
+            strides.iter().for_each(|&stride| push_number(entries, stride as u64));
+        }
     }
 
     /// The same for the parts of a tensor.
@@ -75,6 +102,18 @@ impl Tensors {
         dtype: &DType,
         (shape, order): (&[u64], Order),
         part: usize,
+        offset: u64,
+    ) {
+        self.push_start(name, dtype, (shape, order), offset);
+        push_number(&mut self.entries, part as u64 * 2);
+    }
+
+    /// Append all of a tensor but the last number.
+    fn push_start(
+        &mut self,
+        name: Option<&str>,
+        dtype: &DType,
+        (shape, order): (&[u64], Order),
         offset: u64,
     ) {
         self.starts.push(self.entries.len());
@@ -97,7 +136,6 @@ impl Tensors {
         }
         push_number(entries, shape.len() as u64);
         shape.iter().for_each(|&len| push_number(entries, len));
-        push_number(entries, part as u64);
     }
 
     /// Put another tensor in the place of one.
@@ -277,9 +315,18 @@ impl<'a> Entry<'a> {
         let (dtype, order) = self.dtype();
         let ndim = self.number();
         let shape: Vec<u64> = (0..ndim).map(|_| self.number()).collect();
-        let part = self.number() as usize;
-        let bytes = data_bytes(&shape, dtype.item_bits()).unwrap_or_default();
-        Tensor { name, dtype, shape, order, part, offset, bytes }
+        let last = self.number();
+        let (part, mut fields) = ((last / 2) as usize, None);
+        let mut bytes = data_bytes(&shape, dtype.item_bits()).unwrap_or_default();
+        if last % 2 == 1 {
+            bytes = self.number();
+            let (item, count) = (self.number(), self.number());
+            let parts = (0..count).map(|_| self.number()..self.number()).collect();
+            let ndim = self.number();
+            let strides = (0..ndim).map(|_| self.number() as i64).collect();
+            fields = Some(Fields { item, parts, strides });
+        }
+        Tensor { name, dtype, shape, order, part, offset, bytes, fields }
     }
 
     fn bytes(self) -> u64 {
@@ -302,11 +349,18 @@ mod tests {
         ];
         let shape = prop::collection::vec(prop_oneof![0u64..4, 0u64..1 << 20], 0..3);
         let rest = (any::<bool>(), 0usize..1 << 20, any::<u64>());
-        let all = (any::<Option<String>>(), dtype, shape, rest);
-        all.prop_map(|(name, dtype, shape, (fortran, part, offset))| {
+        let numbers = || prop::collection::vec(any::<u64>(), 0..3);
+        let fields = prop::option::of((any::<u64>(), numbers(), numbers()));
+        let all = (any::<Option<String>>(), dtype, shape, rest, fields);
+        all.prop_map(|(name, dtype, shape, (fortran, part, offset), fields)| {
             let order = if fortran { Order::F } else { Order::C };
-            let bytes = data_bytes(&shape, dtype.item_bits()).unwrap_or_default();
-            Tensor { name, dtype, shape, order, part, offset, bytes }
+            let mut bytes = data_bytes(&shape, dtype.item_bits()).unwrap_or_default();
+            let fields = fields.map(|(item, ends, strides)| {
+                bytes = item;
+                let parts = ends.iter().map(|&end| offset..end).collect();
+                Fields { item, parts, strides: strides.iter().map(|&it| it as i64).collect() }
+            });
+            Tensor { name, dtype, shape, order, part, offset, bytes, fields }
         })
     }
 

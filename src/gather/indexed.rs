@@ -144,7 +144,7 @@ impl Indexed {
         let Indexed { first, mut axes, lists } = self;
         let slab = axes.split_off(at);
         axes.retain(|axis| axis.len != 1);
-        let offset = params.offset as i64 + params.bytes(first)?;
+        let offset = params.start()? + params.bytes(first)?;
         let slab = slab.iter().map(|axis| Axis { len: axis.len, stride: axis.stride }).collect();
         Ok((Rows::new(params, offset, &axes, lists)?, slab))
     }
@@ -164,7 +164,7 @@ impl Indexed {
 
 /// A slab from its first byte on, of axes in elements.
 pub(crate) fn slab_runs(params: &Layout<'_>, axes: &[Axis]) -> Result<Runs, ViewError> {
-    let (mut axes, run) = coalesce(axes, 1);
+    let (mut axes, run) = coalesce(axes, params.item_units());
     for axis in &mut axes {
         axis.stride = params.bytes(axis.stride)?;
     }

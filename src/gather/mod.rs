@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use crate::index::resolve::Selection;
 use crate::permutation::{Permutation, PermutationError};
-use crate::plan::{PIECE_BYTES, Plan, Reading};
+use crate::plan::Reading;
 use crate::runs::Runs;
 use crate::shape::{self, MAX_NDIM};
 use crate::view::{Layout, ViewError};
@@ -63,21 +63,10 @@ pub struct Gather {
     /// A slab, from its first byte on.
     slab: Runs,
     bytes: u64,
-    partition: RowPartition,
+    piece_bytes: u64,
     hold: u64,
     /// The bytes of the output that are wanted, where not all are.
     window: Option<Range<u64>>,
-}
-
-/// How the output is divided into pieces.
-#[derive(Clone, Debug)]
-enum RowPartition {
-    /// There is nothing to write.
-    Empty,
-    /// So many rows at a time.
-    Rows(u64),
-    /// Parts of one slab, whose offset is 0 in this plan.
-    Slab(Box<Plan>),
 }
 
 impl Gather {
@@ -153,16 +142,16 @@ impl Gather {
         }
         let bits = params.item_bits;
         let bytes = shape::byte_count(&shape, bits).ok_or(ViewError::TooLarge)?;
-        let size = shape::byte_count(params.shape, bits).ok_or(ViewError::TooLarge)?;
-        let end = params.offset.checked_add(size).filter(|&end| i64::try_from(end).is_ok());
-        let range = params.offset..end.ok_or(ViewError::TooLarge)?;
+        let (start, size) = (params.start()? as u64, params.extent()?);
+        let end = start.checked_add(size).filter(|&end| i64::try_from(end).is_ok());
+        let range = start..end.ok_or(ViewError::TooLarge)?;
         let gather = |rows: Rows, slab: Runs| Gather {
-            partition: RowPartition::new(&slab, options),
             shape,
             params: range,
             rows,
             slab,
             bytes,
+            piece_bytes: options.piece_bytes,
             hold: options.hold,
             window: None,
         };
@@ -197,15 +186,6 @@ impl Gather {
         Gather { window: Some(window), ..self }
     }
 
-    /// The same in pieces that divide no `unit` bytes, which divide a slab.
-    #[must_use]
-    pub fn in_units(mut self, unit: u64) -> Gather {
-        if let RowPartition::Slab(plan) = &mut self.partition {
-            **plan = Plan::of_runs(&self.slab, unit, PIECE_BYTES);
-        }
-        self
-    }
-
     /// The bytes of the output that are wanted, where not all are.
     pub fn window(&self) -> Option<Range<u64>> {
         self.window.clone()
@@ -215,16 +195,5 @@ impl Gather {
     pub fn identity(&self) -> String {
         let Gather { shape, params, rows, slab, .. } = self;
         format!("{:?}", (shape, params, rows, slab))
-    }
-}
-
-impl RowPartition {
-    fn new(slab: &Runs, options: &Options) -> RowPartition {
-        let Options { unit, piece_bytes, .. } = *options;
-        match slab.bytes() {
-            0 => RowPartition::Empty,
-            bytes if bytes <= piece_bytes => RowPartition::Rows(piece_bytes / bytes),
-            _ => RowPartition::Slab(Box::new(Plan::of_runs(slab, unit, piece_bytes))),
-        }
     }
 }

@@ -21,8 +21,6 @@ pub struct Options {
     pub transpose: Option<Permutation>,
     /// The order of the output's elements.
     pub order: Order,
-    /// A number of bytes that no piece may divide, as in [`Plan::new`](crate::plan::Plan::new).
-    pub unit: u64,
     /// The most bytes of a piece.
     pub piece_bytes: u64,
     /// The most tuples of index tensors that are held in memory, as 8 bytes each.
@@ -38,7 +36,6 @@ impl Default for Options {
             out_of_range: OutOfRange::Error,
             transpose: None,
             order: Order::C,
-            unit: 1,
             piece_bytes: PIECE_BYTES,
             hold: 1 << 16,
         }

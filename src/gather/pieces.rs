@@ -10,8 +10,9 @@ use super::copy::{copy_rows, read_rows};
 use super::page_cache::{AHEAD, PageCache};
 use super::reader::BLOCK;
 use super::rows::BoundRows;
-use super::{DROPPED, Gather, RowPartition};
+use super::{DROPPED, Gather};
 use crate::execute::{FillError, Pieces, read_runs};
+use crate::plan::Plan;
 use crate::runs::Runs;
 use crate::source::Source;
 
@@ -23,12 +24,34 @@ const READ_BLOCK: usize = 1 << 16;
 pub struct GatherPieces<'a> {
     pub(super) gather: Gather,
     pub(super) rows: BoundRows<'a>,
+    partition: RowPartition,
     pub(super) page_cache: PageCache,
+}
+
+/// How the output is divided into pieces.
+#[derive(Clone, Debug)]
+enum RowPartition {
+    /// There is nothing to write.
+    Empty,
+    /// So many rows at a time.
+    Rows(u64),
+    /// Parts of one slab, whose offset is 0 in this plan.
+    Slab(Box<Plan>),
+}
+
+impl RowPartition {
+    fn new(slab: &Runs, unit: u64, piece_bytes: u64) -> RowPartition {
+        match slab.bytes() {
+            0 => RowPartition::Empty,
+            bytes if bytes <= piece_bytes => RowPartition::Rows(piece_bytes / bytes),
+            _ => RowPartition::Slab(Box::new(Plan::of_runs(slab, unit, piece_bytes))),
+        }
+    }
 }
 
 impl Gather {
     /// Bind the sources of its lists, in their order; `threads` workers put the numbers of those in
-    /// order, where they must be.
+    /// order, where they must be. No piece divides `unit` bytes, as in [`Plan::new`].
     ///
     /// # Errors
     /// A short list of indices is read at once: as [`Positions::read`](super::Positions::read). So
@@ -36,11 +59,13 @@ impl Gather {
     pub fn with<'a>(
         self,
         sources: &[&'a dyn Source],
+        unit: u64,
         threads: usize,
     ) -> Result<GatherPieces<'a>, FillError> {
         let hold = if self.bytes > 0 { self.hold } else { 0 };
         let rows = self.rows.clone().with(sources, hold, threads)?;
-        Ok(GatherPieces { gather: self, rows, page_cache: PageCache::default() })
+        let partition = RowPartition::new(&self.slab, unit, self.piece_bytes);
+        Ok(GatherPieces { gather: self, rows, partition, page_cache: PageCache::default() })
     }
 }
 
@@ -51,7 +76,7 @@ impl Pieces for GatherPieces<'_> {
 
     fn count(&self) -> u64 {
         let rows = self.rows.rows.count();
-        match &self.gather.partition {
+        match &self.partition {
             RowPartition::Empty => 0,
             RowPartition::Rows(most) => rows.div_ceil(*most),
             RowPartition::Slab(plan) => rows * plan.pieces(),
@@ -60,7 +85,7 @@ impl Pieces for GatherPieces<'_> {
 
     fn output(&self, number: u64) -> Runs {
         let slab = self.gather.slab.bytes();
-        match &self.gather.partition {
+        match &self.partition {
             RowPartition::Empty => Runs::contiguous(0, 0),
             RowPartition::Rows(most) => {
                 let rows = self.part(number, *most);
@@ -81,7 +106,7 @@ impl Pieces for GatherPieces<'_> {
         scratch: &mut Vec<u8>,
         out: &mut [u8],
     ) -> Result<(), FillError> {
-        match &self.gather.partition {
+        match &self.partition {
             RowPartition::Empty => Ok(()),
             RowPartition::Rows(most) => {
                 self.fill_rows(self.part(number, *most), source, scratch, out)

@@ -51,7 +51,7 @@ impl Plan {
     ///
     /// ```
     /// use tslice::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};
-    /// let layout = Layout { shape: &[1000, 1024], item_bits: 32, order: Order::C, offset: 128 };
+    /// let layout = Layout::new(&[1000, 1024], 32, Order::C, 128);
     /// let reads = |index| {
     ///     let expr = numpy::parse(index).unwrap().expr;
     ///     let selection = resolve(&expr, layout.shape, false).unwrap();

@@ -144,7 +144,7 @@ impl Plan {
     /// ```
     /// use tslice::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};
     /// let shape = [1 << 20, 1024];
-    /// let layout = Layout { shape: &shape, item_bits: 32, order: Order::C, offset: 128 };
+    /// let layout = Layout::new(&shape, 32, Order::C, 128);
     /// let sparse_range = |index| {
     ///     let selection = resolve(&numpy::parse(index).unwrap().expr, &shape, false).unwrap();
     ///     Plan::new(&View::new(&layout, &selection).unwrap(), 1, 1 << 18).sparse_range()

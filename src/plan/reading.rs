@@ -185,7 +185,7 @@ mod tests {
             fortran in any::<bool>(),
         ) {
             let order = if fortran { Order::F } else { Order::C };
-            let layout = Layout { shape: &shape, item_bits: itemsize * 8, order, offset: 128 };
+            let layout = Layout::new(&shape, itemsize * 8, order, 128);
             let expr = IndexExpr { items: items.clone() };
             let selection = resolve(&expr, &shape, false).unwrap();
             let axes = permutation(selection.shape().len(), number);

@@ -7,6 +7,7 @@ use clap::Args;
 use super::index::IndexArgs;
 use super::input::InputArgs;
 use super::output::threads;
+use super::result::FieldArgs;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DiffArgs {
@@ -21,6 +22,8 @@ pub(crate) struct DiffArgs {
     pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) index: IndexArgs,
+    #[command(flatten)]
+    pub(crate) field: FieldArgs,
     #[command(flatten)]
     pub(crate) from: InputArgs,
     #[command(flatten)]

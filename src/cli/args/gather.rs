@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::input::Io;
 use super::output::OutputArgs;
-use super::result::{CastArgs, TransposeArgs};
+use super::result::{CastArgs, FieldArgs, TransposeArgs};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GatherArgs {
@@ -33,6 +33,8 @@ pub(crate) struct GatherArgs {
     /// What becomes of indices out of range
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub(crate) out_of_range: Outside,
+    #[command(flatten)]
+    pub(crate) field: FieldArgs,
     #[command(flatten)]
     pub(crate) transpose: TransposeArgs,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::index::IndexArgs;
 use super::input::InputArgs;
-use super::result::TransposeArgs;
+use super::result::{FieldArgs, TransposeArgs};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct InfoArgs {
@@ -30,6 +30,8 @@ pub(crate) struct ExplainArgs {
     pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) index: IndexArgs,
+    #[command(flatten)]
+    pub(crate) field: FieldArgs,
     #[command(flatten)]
     pub(crate) transpose: TransposeArgs,
     /// Explain against this shape, without a file

@@ -7,7 +7,7 @@ use clap::Args;
 use super::axis::{AxisArg, axis};
 use super::input::{InputArgs, RawArgs};
 use super::output::OutputArgs;
-use super::result::CastArgs;
+use super::result::{CastArgs, FieldArgs};
 
 /// The inputs, in the order in which they are joined.
 #[derive(Args, Clone, Debug)]
@@ -45,6 +45,8 @@ pub(crate) struct JoinArgs {
     pub(crate) from: InputArgs,
     #[command(flatten)]
     pub(crate) raw: RawArgs,
+    #[command(flatten)]
+    pub(crate) field: FieldArgs,
     #[command(flatten)]
     pub(crate) cast: CastArgs,
     #[command(flatten)]

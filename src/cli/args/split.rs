@@ -8,7 +8,7 @@ use super::axis::{AxisArg, axis};
 use super::index::IndexArgs;
 use super::input::{InputArgs, RawArgs};
 use super::output::OutputArgs;
-use super::result::CastArgs;
+use super::result::{CastArgs, FieldArgs};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SplitArgs {
@@ -29,6 +29,8 @@ pub(crate) struct SplitArgs {
     pub(crate) from: InputArgs,
     #[command(flatten)]
     pub(crate) raw: RawArgs,
+    #[command(flatten)]
+    pub(crate) field: FieldArgs,
     #[command(flatten)]
     pub(crate) cast: CastArgs,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use tslice::picture::COLOUR_MAPS;
 use super::index::IndexArgs;
 use super::input::{InputArgs, RawArgs};
 use super::output::threads;
-use super::result::TransposeArgs;
+use super::result::{FieldArgs, TransposeArgs};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ViewArgs {
@@ -20,6 +20,8 @@ pub(crate) struct ViewArgs {
     pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) index: IndexArgs,
+    #[command(flatten)]
+    pub(crate) field: FieldArgs,
     #[command(flatten)]
     pub(crate) transpose: TransposeArgs,
     #[command(flatten)]

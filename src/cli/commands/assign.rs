@@ -145,7 +145,7 @@ impl<'a> WrittenValue<'a> {
 
 /// One element at position 0, in place of every element of a shape.
 fn everywhere(item_bits: u64, shape: &[u64]) -> Result<View, Failure> {
-    let layout = Layout { shape: &[], item_bits, order: Order::C, offset: 0 };
+    let layout = Layout::new(&[], item_bits, Order::C, 0);
     let all = resolve(&Default::default(), &[], false).map_err(Failure::new)?;
     let view = View::new(&layout, &all).map_err(Failure::new)?;
     Ok(view.clone().broadcast(shape).unwrap_or(view))

@@ -60,6 +60,11 @@ fn differences(args: &DiffArgs) -> Result<Differences, Failure> {
     let mut a = container::open(first, &options)?;
     let mut b = container::open(second, &options)?;
     let Paired { pairs, only } = pair(&a, &b, &args.from.tensor)?;
+    if let Some(names) = &args.field.field {
+        let numbers = |side: usize| pairs.iter().map(|pair| pair[side]).collect::<Vec<_>>();
+        a.take_fields(names, &numbers(0))?;
+        b.take_fields(names, &numbers(1))?;
+    }
     let rule = Rule {
         tolerance: match (args.rule.atol, args.rule.rtol) {
             (None, None) => None,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tslice::container::Region;
+use tslice::container::{self, OpenOptions, Region};
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::WINDOW_BYTES;
 use tslice::format::Tensor;
@@ -36,6 +36,9 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
             if !args.from.tensor.is_empty() {
                 return Err(Failure::usage("-t has no effect: with --shape there is no file"));
             }
+            if args.field.field.is_some() {
+                return Err(Failure::usage("--field has no effect: with --shape there is no file"));
+            }
             if args.input.is_some() && args.index.strided.begin.is_some() {
                 return Err(Failure::usage("the argument INDEX cannot be used with --begin"));
             }
@@ -49,14 +52,21 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
             };
             let index = Index::parse(args.text.as_deref(), &args.index)?;
             let index = index.open(args.from.io, ("INPUT", path.as_ref()))?;
-            let input = input::open(path.as_ref(), args.from.io)?;
-            let tensor = input.tensor(&args.from.tensor)?.clone();
+            let options = OpenOptions {
+                io: args.from.io.into(),
+                tensors: args.from.tensor.clone(),
+                fields: args.field.field.clone(),
+                ..OpenOptions::default()
+            };
+            let input = container::open(&input::location(path.as_ref()), &options)?;
+            let tensor = input.tensor(&args.from.tensor)?;
             (index, tensor.shape.clone(), Some(tensor))
         }
     };
     let selection = index.resolve(&shape)?;
     let transpose = Transpose::parse(&args.transpose)?.permutation(selection.shape().len())?;
-    let explained = Explained { index, shape, tensor, selection, transpose };
+    let field = args.field.field.clone();
+    let explained = Explained { index, shape, tensor, field, selection, transpose };
     print(&if args.json { format!("{}\n", explained.json()) } else { explained.text() })
 }
 
@@ -76,6 +86,8 @@ struct Explained {
     index: Index,
     shape: Vec<u64>,
     tensor: Option<Tensor>,
+    /// The fields that are taken of it before the index is applied.
+    field: Option<String>,
     selection: Selection,
     /// The order of the axes of the result.
     transpose: Permutation,
@@ -99,6 +111,9 @@ impl Explained {
         let result = self.result();
         if !self.transpose.is_identity() {
             row("transpose", comma_list(self.transpose.axes()));
+        }
+        if let Some(field) = &self.field {
+            row("field", field.clone());
         }
         row("input", self.described(&self.shape));
         row("output", self.described(&result));
@@ -145,6 +160,7 @@ impl Explained {
             part: 0,
             offset: 0,
             bytes: shape::element_count(&self.shape)?,
+            fields: None,
         };
         let tensor = self.tensor.as_ref().unwrap_or(&bytes);
         let lists = &self.index.lists;
@@ -212,6 +228,9 @@ impl Explained {
             "output": { "shape": self.result() },
             "equivalents": self.equivalents().json(),
         });
+        if let Some(field) = &self.field {
+            value["field"] = json!(field);
+        }
         if !self.transpose.is_identity() {
             value["transpose"] = json!(self.transpose.axes());
         }

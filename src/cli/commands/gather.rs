@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use tslice::container::{self, Cause, ContainerError, Gathered, GatheredList, Item, Region, Take};
+use tslice::container::{self, Cause, ContainerError, Item, OpenOptions, Take};
 use tslice::execute::{ExecuteError, FillError};
 use tslice::format::Tensor;
-use tslice::gather::{Gather, GatherError, Options, OutOfRange, count_batch_dims};
+use tslice::gather::{GatherError, Options, OutOfRange, count_batch_dims};
 use tslice::shape::Order;
 
 use super::indices::Indices;
@@ -33,28 +33,33 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let casts = cast::parse(&args.cast)?;
     let typed = Indices::typed(named)?;
     let output = output::open(&args.to)?;
-    let mut params = input::open(path, args.io)?;
-    let tensor = params.tensor(args.tensor.as_slice())?;
+    let options = OpenOptions {
+        io: args.io.into(),
+        tensors: args.tensor.iter().cloned().collect(),
+        fields: args.field.field.clone(),
+        ..OpenOptions::default()
+    };
+    let mut params = container::open(&input::location(path), &options)?;
+    let tensor = params.tensor(&options.tensors)?;
     cast::refuse_unused(&casts, std::iter::once(tensor.dtype.clone()))?;
     let indices = typed.map_or_else(|| Indices::open(named, args.io), Ok)?;
     let order = output.options().order;
-    let gather = gather(args, &tensor, &indices, &transpose, order)?;
+    let (shape, options) = gathered(args, &tensor, &indices, &transpose, order)?;
     let item = Item {
         name: &output.tensor_name(&tensor, params.location(), true),
         dtype: &tensor.dtype,
-        shape: gather.shape().to_vec(),
+        shape,
         cast: casts.of(&tensor.dtype).map_err(|error| cast::failed(&error))?,
         part: tensor.part,
     };
     let prepared = output.prepare(&[item], &params.contents().metadata, None)?;
 
-    let file = indices.file.clone();
-    let list = GatheredList { source: indices.into_source()?, file };
-    let gathered = Box::new(Gathered { gather, lists: vec![list] });
+    let region = indices.into_tensor()?.region(&tensor, args.axis, &options);
+    let region = region.map_err(Failure::new)?;
     let places = prepared.tensors.iter().zip(&prepared.starts);
     let takes = places.map(|(to, &at)| Take {
         part: tensor.part,
-        region: Region::Gather(gathered.clone()),
+        region: region.clone(),
         conversion: to.conversion,
         at,
     });
@@ -68,14 +73,14 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     output::write(&output, &prepared, (&mut params, &takes), share, advised)
 }
 
-/// What the arguments ask for.
-fn gather(
+/// The shape of what the arguments ask for, and how it is gathered.
+fn gathered(
     args: &GatherArgs,
     tensor: &Tensor,
     indices: &Indices,
     transpose: &Transpose,
     order: Order,
-) -> Result<Gather, Failure> {
+) -> Result<(Vec<u64>, Options), Failure> {
     let out_of_range = match args.out_of_range {
         Outside::Error => OutOfRange::Error,
         Outside::Zero => OutOfRange::Drop,
@@ -91,22 +96,21 @@ fn gather(
         order,
         ..Options::default()
     };
-    let gather = |options: &Options| {
-        let gather = container::gather(tensor, &indices.tensor, args.axis, options);
-        gather.map_err(|error| match (error.cause.as_ref(), &indices.file) {
-            (Cause::Gather(GatherError::NotIntegers(_)), Some(file)) => {
+    let shape = |options: &Options| {
+        let shape = container::gathered_shape(tensor, &indices.tensor, args.axis, options);
+        shape.map_err(|error| match (&error, &indices.file) {
+            (GatherError::NotIntegers(_), Some(file)) => {
                 Failure::new(format_args!("{file}: {error}"))
             }
-            (Cause::Gather(GatherError::LongTuples { indices, .. }), _) if indices.len() == 1 => {
-                Failure::from(error).hint(ALONG)
+            (GatherError::LongTuples { indices, .. }, _) if indices.len() == 1 => {
+                Failure::new(error).hint(ALONG)
             }
-            _ => Failure::from(error),
+            _ => Failure::new(error),
         })
     };
     // the axes of the result are known only when all else fits
-    let axes = transpose.permutation(gather(&options)?.shape().len())?;
-    options.transpose = Some(axes);
-    gather(&options)
+    options.transpose = Some(transpose.permutation(shape(&options)?.len())?);
+    Ok((shape(&options)?, options))
 }
 
 /// What most people mean by a flat list of indices.

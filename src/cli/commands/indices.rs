@@ -66,12 +66,13 @@ impl Indices {
         gather::Indices { dtype, shape, order: *order, offset: *offset }
     }
 
-    /// Their bytes; a pipe is read to its end.
-    pub(super) fn into_source(self) -> Result<Arc<dyn Source>, Failure> {
-        match self.bytes {
-            Bytes::File(mut input) => Ok(input.spool()?),
-            Bytes::Read(source) => Ok(source),
-        }
+    /// The indices with their bytes; a pipe is read to its end.
+    pub(super) fn into_tensor(self) -> Result<IndexTensor, Failure> {
+        let bytes = match self.bytes {
+            Bytes::File(mut input) => input.spool()?,
+            Bytes::Read(source) => source,
+        };
+        Ok(IndexTensor { info: self.tensor, bytes, file: self.file })
     }
 
     /// The same, where `written` are the bytes of the target that are changed.

@@ -38,7 +38,7 @@ pub(super) fn options(
         raw: raw(raw_args)?,
         tensors: from.tensor.clone(),
         rest: keep_rest,
-        integers: false,
+        ..OpenOptions::default()
     })
 }
 

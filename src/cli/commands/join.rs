@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use tslice::container::{Along, IndexRules, JoinOptions, Joined, Location};
+use tslice::container::{Along, IndexRules, JoinOptions, Joined, Location, OpenOptions};
 use tslice::execute::Progress;
 
 use super::cast;
@@ -46,7 +46,10 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     let options = JoinOptions {
         along,
         axes: input::axes(&args.axis)?,
-        open: input::options(&args.from, &args.raw, args.keep_rest)?,
+        open: OpenOptions {
+            fields: args.field.field.clone(),
+            ..input::options(&args.from, &args.raw, args.keep_rest)?
+        },
         index: index.of_job(),
         casts: cast::parse(&args.cast)?,
         threads: output.options().threads,

@@ -2,8 +2,7 @@
 
 use tslice::cast::Cast;
 use tslice::container::{
-    self, Casts, Cause, FieldFault, Fields, Input, Item, Output, Prepared, Region, Select,
-    Selected, SelectedTensors, Take,
+    self, Casts, Input, Item, Output, Prepared, Region, Select, Selected, SelectedTensors, Take,
 };
 use tslice::dtype::DType;
 use tslice::index::IndexExpr;
@@ -38,10 +37,12 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
         keep_rest: args.keep_rest,
         renames: args.rename.clone(),
     };
-    let selected = container::select(&input, &select, &output);
-    let selected = selected.map_err(|error| unreadable(error, &input, &select.patterns))?;
-    let (field, order) = (args.field.field.clone(), output.options().order);
-    let change = Change { field, index, transpose, casts, order };
+    if let Some(names) = &args.field.field {
+        let sliced = selected(&input, &select, &output)?.sliced_numbers();
+        input.take_fields(names, &sliced)?;
+    }
+    let selected = selected(&input, &select, &output)?;
+    let change = Change { index, transpose, casts, order: output.options().order };
     let prepared = prepare(&output, &input, &selected, &change)?;
     let takes = takes(&prepared, &selected, &change)?;
     if args.to.dry_run {
@@ -54,10 +55,18 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     output::write(&output, &prepared, (&mut input, &takes), share, failed)
 }
 
+/// The tensors of the output.
+fn selected<'a>(
+    input: &'a Input,
+    select: &Select,
+    output: &'a Output,
+) -> Result<SelectedTensors<'a>, Failure> {
+    let selected = container::select(input, select, output);
+    selected.map_err(|error| unreadable(error, input, &select.patterns))
+}
+
 /// What is done to every tensor that is chosen.
 struct Change {
-    /// The fields of structured dtypes that are taken, as --field has them.
-    field: Option<String>,
     index: Index,
     transpose: Transpose,
     casts: Casts,
@@ -68,7 +77,6 @@ struct Change {
 /// What becomes of a tensor.
 struct Sliced {
     shape: Vec<u64>,
-    dtype: DType,
     region: Region,
     cast: Option<Cast>,
 }
@@ -84,13 +92,13 @@ fn prepare(
     let several = selected.len() > 1;
     let mut dtypes: Vec<DType> = Vec::new();
     for (selected, sliced) in results(selected, change) {
-        let Sliced { shape, dtype, cast, .. } = sliced?;
+        let Sliced { shape, cast, .. } = sliced?;
         let Selected { tensor, name, .. } = &selected;
-        let item = Item { name, dtype: &dtype, shape, cast, part: tensor.part };
+        let item = Item { name, dtype: &tensor.dtype, shape, cast, part: tensor.part };
         let pushed = preparation.push(&item);
         pushed.map_err(|error| if several { error.of_tensor(name) } else { error })?;
-        if selected.sliced && !dtypes.contains(&dtype) {
-            dtypes.push(dtype);
+        if selected.sliced && !dtypes.contains(&tensor.dtype) {
+            dtypes.push(tensor.dtype.clone());
         }
     }
     cast::refuse_unused(&change.casts, dtypes.into_iter())?;
@@ -134,32 +142,15 @@ fn slice(Selected { tensor, sliced, .. }: &Selected, change: &Change) -> Result<
     if !sliced {
         let selection =
             resolve(&IndexExpr::default(), &tensor.shape, false).map_err(Failure::new)?;
-        let (shape, dtype) = (selection.shape(), tensor.dtype.clone());
+        let shape = selection.shape();
         let axes = Permutation::identity(shape.len());
         let region = Region::of(tensor, &selection, &axes, change.order).map_err(Failure::new)?;
-        return Ok(Sliced { shape, dtype, region, cast: None });
+        return Ok(Sliced { shape, region, cast: None });
     }
-    let fields = change.field.as_ref().map(|names| Fields::of(tensor, names));
-    let fields = fields.transpose().map_err(in_field)?;
-    let (shape, dtype) = match &fields {
-        Some(fields) => (fields.shape(), fields.dtype()),
-        None => (tensor.shape.as_slice(), &tensor.dtype),
-    };
-    let selection = change.index.resolve(shape)?;
+    let selection = change.index.resolve(&tensor.shape)?;
     let shape = selection.shape();
     let axes = change.transpose.permutation(shape.len())?;
-    let cast = change.casts.of(dtype).map_err(|error| cast::failed(&error))?;
-    let region = match &fields {
-        Some(fields) => fields.region(tensor, &selection, (&axes, change.order)),
-        None => change.index.lists.region(tensor, &selection, &axes, change.order),
-    };
-    let region = region.map_err(|error| match error {
-        Cause::Field(error) => in_field(error),
-        error => Failure::new(error),
-    })?;
-    Ok(Sliced { shape: axes.permute(&shape), dtype: dtype.clone(), region, cast })
-}
-
-fn in_field(error: FieldFault) -> Failure {
-    Failure::new(format_args!("--field: {error}"))
+    let cast = change.casts.of(&tensor.dtype).map_err(|error| cast::failed(&error))?;
+    let region = change.index.lists.region(tensor, &selection, &axes, change.order);
+    Ok(Sliced { shape: axes.permute(&shape), region: region.map_err(Failure::new)?, cast })
 }

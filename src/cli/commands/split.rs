@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use tslice::container::{self, Cuts, PartNames, Select, Split, SplitOptions};
+use tslice::container::{self, Cuts, OpenOptions, PartNames, Select, Split, SplitOptions};
 use tslice::execute::Progress;
 use tslice::index::strided_slice::parse_list;
 
@@ -23,7 +23,10 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     let cuts = cuts(args)?;
     let names = names(args.to.output.as_deref())?;
     let write = output::options(&args.to);
-    let options = input::options(&args.from, &args.raw, args.keep_rest)?;
+    let options = OpenOptions {
+        fields: args.field.field.clone(),
+        ..input::options(&args.from, &args.raw, args.keep_rest)?
+    };
     let failed = |error| index.failure(error);
     let input = container::open(&input::location(&args.input), &options).map_err(failed)?;
     let options = SplitOptions {

@@ -19,6 +19,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
         io: args.from.io.into(),
         raw: input::raw(&args.raw)?,
         tensors: args.from.tensor.clone(),
+        fields: args.field.field.clone(),
         ..OpenOptions::default()
     };
     let mut input = container::open(&input::location(&args.input), &options)?;

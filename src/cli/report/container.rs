@@ -67,6 +67,7 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
             failed().hint("--force replaces the files of the same names")
         }
         Cause::Join(fault) => join(fault, failed),
+        Cause::Field(fault) => Failure::new(said(&format_args!("--field: {fault}"))),
         cause if io_error(cause).is_some_and(is_too_many_open_files) => {
             failed().hint("the limit of open files is too low: `ulimit -n` shows and raises it")
         }

@@ -129,7 +129,7 @@ impl Joined<'_> {
         let selection = index.resolve(&tensor.shape);
         let region = selection.and_then(|selection| index.region(tensor, &selection, order));
         let region = region.map_err(|cause| first.failed_tensor(tensor, false, cause))?;
-        Ok(matches!(region, Region::Gather(_)) || self.held.len() < self.locations.len())
+        Ok(!matches!(region, Region::View(_)) || self.held.len() < self.locations.len())
     }
 
     /// Put a tensor together in a temporary file, and copy that to the output.
@@ -146,7 +146,7 @@ impl Joined<'_> {
         job.commit()?;
         let source = PreadSource::new(file, 0, place.entry.bytes);
         let runs = Runs { offset: 0, axes: vec![], run: place.entry.bytes };
-        let parts = vec![Part { runs, swap_width: 1 }];
+        let parts = vec![Part::of_runs(runs, 1)];
         let join = Join::new(parts, 1, place.entry.bytes, 1);
         let (conversion, at) = (Conversion::None, place.start);
         copy.job.transfer(&Transfer { source: &source, pieces: &join, conversion, at })
@@ -357,7 +357,7 @@ impl Copy<'_> {
             };
             let runs = view.runs().clone();
             let runs = Runs { offset: runs.offset + one.base as i64, ..runs };
-            pending.parts.push(Part { runs, swap_width: chosen.swap_width });
+            pending.parts.push(Part::of_runs(runs, chosen.swap_width));
         }
         self.flush(group, &mut pending, (rows, row_stride), place)
     }
@@ -389,7 +389,7 @@ impl Copy<'_> {
 
 /// Neighbouring parts that wait to be copied together.
 struct Pending {
-    parts: Vec<Part>,
+    parts: Vec<Part<'static>>,
     /// Where the first of them goes, in bytes.
     at: u64,
 }

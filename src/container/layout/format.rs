@@ -120,7 +120,8 @@ impl Entries {
     pub(in crate::container) fn push(&mut self, entry: Entry) {
         let Entry { name, dtype, shape, bytes, conversion, part } = entry;
         let (name, order, offset) = (Some(name), Order::C, 0);
-        self.tensors.push(&Tensor { name, dtype, shape, order, part, offset, bytes });
+        let fields = None;
+        self.tensors.push(&Tensor { name, dtype, shape, order, part, offset, bytes, fields });
         self.conversions.push(conversion);
     }
 }

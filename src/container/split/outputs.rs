@@ -114,7 +114,7 @@ impl<'a> Split<'a> {
             let tensor = &self.input.contents.tensors.at(target.number);
             let region = self.options.index.region(tensor, &target.selection, Order::C);
             let region = region.map_err(|cause| self.input.failed_tensor(tensor, true, cause))?;
-            if !matches!(region, Region::Gather(_)) {
+            if region.gathered().is_none() {
                 continue;
             }
             let shape = target.selection.shape();
@@ -124,7 +124,8 @@ impl<'a> Split<'a> {
             takes.push(Take { part: tensor.part, region, conversion, at: end });
             (target.number, target.from_lists) = (contents.len(), true);
             let (part, order, offset) = (0, Order::C, end);
-            let made = Tensor { shape, part, order, offset, bytes, ..tensor.clone() };
+            let fields = None;
+            let made = Tensor { shape, part, order, offset, bytes, fields, ..tensor.clone() };
             target.selection = everything(&made).map_err(ContainerError::from)?;
             contents.push(&made);
             end = end.checked_add(bytes).ok_or(LayoutFault::TooLarge)?;

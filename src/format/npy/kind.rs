@@ -47,12 +47,30 @@ pub struct TimeUnit {
 pub struct Field {
     /// Its name; `f0`, `f1`, ... where the header has none.
     pub name: String,
+    /// Its title as a Python literal, where it has one.
+    pub title: Option<String>,
     /// The type of an element of it.
     pub dtype: DType,
     /// The shape of a subarray; empty for one element.
     pub shape: Vec<u64>,
     /// Where it begins in the structure, in bytes.
     pub offset: u64,
+}
+
+impl Field {
+    /// Whether that is its name, or its title.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name == name
+            || self
+                .title
+                .as_ref()
+                .is_some_and(|title| *title == spelled(&PyLiteral::Str(name.to_owned())))
+    }
+
+    /// Its bytes, those of all its elements.
+    pub fn bytes(&self) -> u64 {
+        self.shape.iter().fold(self.dtype.item_bits() / 8, |bytes, &len| bytes.saturating_mul(len))
+    }
 }
 
 impl NpyKind {
@@ -104,10 +122,10 @@ fn structure(fields: &[PyLiteral]) -> Option<Vec<Field>> {
             [name, base, PyLiteral::Tuple(shape)] => (name, base, lengths(shape)?),
             _ => return None,
         };
-        let (titled, name) = match name {
-            PyLiteral::Str(name) => (false, name),
+        let (title, name) = match name {
+            PyLiteral::Str(name) => (None, name),
             PyLiteral::Tuple(names) => match names.as_slice() {
-                [_, PyLiteral::Str(name)] => (true, name),
+                [title, PyLiteral::Str(name)] => (Some(title), name),
                 _ => return None,
             },
             _ => return None,
@@ -115,16 +133,24 @@ fn structure(fields: &[PyLiteral]) -> Option<Vec<Field>> {
         let dtype = descr::parse(base).ok()?;
         let is_void = |npy: &NpyType| npy.descr.get(2..3) == Some("V");
         let is_padding =
-            name.is_empty() && !titled && matches!(&dtype, DType::Npy(npy) if is_void(npy));
+            name.is_empty() && title.is_none() && matches!(&dtype, DType::Npy(npy) if is_void(npy));
         let count = shape.iter().try_fold(1u64, |count, &len| count.checked_mul(len))?;
         let bytes = (dtype.item_bits() / 8).checked_mul(count)?;
         if !is_padding {
             let name = if name.is_empty() { format!("f{number}") } else { name.clone() };
-            found.push(Field { name, dtype, shape, offset });
+            let title = title.map(spelled);
+            found.push(Field { name, title, dtype, shape, offset });
         }
         offset = offset.checked_add(bytes)?;
     }
     Some(found)
+}
+
+/// A value as Python's `repr` spells it.
+fn spelled(value: &PyLiteral) -> String {
+    let mut text = String::new();
+    literal::write(&mut text, value);
+    text
 }
 
 fn lengths(shape: &[PyLiteral]) -> Option<Vec<u64>> {

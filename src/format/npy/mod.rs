@@ -118,7 +118,7 @@ fn parse(text: &str, python2: bool, offset: u64) -> Result<Tensor, NpyError> {
         shape: AsTuple(&shape).to_string(),
         itemsize: dtype.item_bits() / 8,
     })?;
-    Ok(Tensor { name: None, dtype, shape, order, part: 0, offset, bytes })
+    Ok(Tensor { name: None, dtype, shape, order, part: 0, offset, bytes, fields: None })
 }
 
 fn parse_shape(shape: &PyLiteral) -> Result<Vec<u64>, NpyError> {

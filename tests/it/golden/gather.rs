@@ -76,7 +76,7 @@ impl Case {
 
     fn gathered(&self) -> Outcome {
         let text = |error: &dyn ToString| error.to_string();
-        let params = Layout { shape: &self.params, item_bits: 32, order: Order::C, offset: 0 };
+        let params = Layout::new(&self.params, 32, Order::C, 0);
         let Case { dtype, shape, axis, options, .. } = self;
         let indices = Indices { dtype, shape, order: Order::C, offset: 0 };
         let gather = match axis {
@@ -88,7 +88,7 @@ impl Case {
         let sink = Memory::new(gather.bytes(), WriteOrder::Ascending);
         let indices = Bytes { data: self.indices.clone(), limit: None };
         gather.check(&[&indices], 1).map_err(|error| text(&error))?;
-        let gathering = gather.with(&[&indices], 1).map_err(|error| text(&error))?;
+        let gathering = gather.with(&[&indices], 1, 1).map_err(|error| text(&error))?;
         let source = Bytes { data: self.data(), limit: None };
         let copies =
             [Transfer { source: &source, pieces: &gathering, conversion: Conversion::None, at: 0 }];

@@ -30,7 +30,7 @@ struct Place {
 impl Place {
     fn layout(&self) -> Layout<'_> {
         let Place { shape, itemsize, order, before } = self;
-        Layout { shape, item_bits: itemsize * 8, order: *order, offset: *before }
+        Layout::new(shape, itemsize * 8, *order, *before)
     }
 
     fn bytes(&self) -> u64 {

@@ -173,7 +173,7 @@ impl Case {
 
     fn gather(&self) -> Gather {
         let Tensor { shape, order, before } = &self.params;
-        let layout = Layout { shape, item_bits: self.itemsize * 8, order: *order, offset: *before };
+        let layout = Layout::new(shape, self.itemsize * 8, *order, *before);
         let dtype = DType::Scalar(self.scalar, self.endian);
         let Tensor { shape, order, before } = &self.indices;
         let indices = Indices { dtype: &dtype, shape, order: *order, offset: *before };
@@ -191,7 +191,7 @@ impl Case {
         let gather = self.gather();
         assert_eq!(gather.shape(), self.permutation().permute(&self.shape()));
         let sink = Memory::new(gather.bytes(), way.write);
-        let gathering = gather.with(&[&indices], 1)?;
+        let gathering = gather.with(&[&indices], 1, 1)?;
         let copies =
             [Transfer { source: &source, pieces: &gathering, conversion: Conversion::None, at: 0 }];
         let outcome = execute::run(&copies, &sink, way.threads, &Progress::default());

@@ -247,18 +247,13 @@ proptest! {
             }
         });
         let tensors: Vec<ListTensor<'_>> = tensors.collect();
-        let layout = Layout {
-            shape: &case.params,
-            item_bits: case.itemsize * 8,
-            order: case.order,
-            offset: 5,
-        };
+        let layout = Layout::new(&case.params, case.itemsize * 8, case.order, 5);
         let gather = Gather::select(&layout, &selection, &tensors, &case.options).unwrap();
         prop_assert_eq!(gather.shape(), selection.shape());
         let sink = Memory::new(gather.bytes(), write);
         let sources: Vec<&dyn Source> = sources.iter().map(|source| source as &dyn Source).collect();
         gather.check(&sources, threads).unwrap();
-        let gathering = gather.with(&sources, threads).unwrap();
+        let gathering = gather.with(&sources, 1, threads).unwrap();
         let source = Bytes { data: case.file(), limit: window };
         let copies =
             [Transfer { source: &source, pieces: &gathering, conversion: Conversion::None, at: 0 }];

@@ -167,8 +167,7 @@ fn case() -> impl Strategy<Value = Case> {
 /// Read what a case selects, and return how many bytes were read for each that had to be, in whole
 /// pages.
 fn bytes_read_for_each_needed(case: &Case) -> f64 {
-    let layout =
-        Layout { shape: &case.shape, item_bits: case.itemsize * 8, order: case.order, offset: 128 };
+    let layout = Layout::new(&case.shape, case.itemsize * 8, case.order, 128);
     let items = case.slices.iter().copied().map(Item::Slice).collect();
     let selection = resolve(&IndexExpr { items }, &case.shape, false).unwrap();
     let axes = Permutation::new(&case.axes, case.shape.len()).unwrap();

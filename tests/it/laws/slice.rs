@@ -28,7 +28,7 @@ struct Tensor {
 impl Tensor {
     fn layout(&self) -> Layout<'_> {
         let Tensor { shape, itemsize, order, before } = self;
-        Layout { shape, item_bits: itemsize * 8, order: *order, offset: *before }
+        Layout::new(shape, itemsize * 8, *order, *before)
     }
 
     fn data(&self) -> Vec<u8> {
