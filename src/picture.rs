@@ -195,12 +195,16 @@ impl Mean {
 }
 
 /// Colours for numbers.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Colours {
-    gradient: Gradient,
+    /// The colours of the map at even distances, from its beginning to its end.
+    shades: Vec<[u8; 3]>,
     range: (f64, f64),
     nan: [u8; 3],
 }
+
+/// How many colours of a map are told apart: more than a byte a channel can show.
+const SHADES: usize = 1 << 12;
 
 /// The colour maps, by their names; all but `turbo` and `rdbu` are perceptually even.
 pub const COLOUR_MAPS: [(&str, Gradient); 8] = [
@@ -220,8 +224,14 @@ impl Colours {
     /// is not.
     pub fn new(map: &str, range: (f64, f64)) -> Option<Colours> {
         let (name, gradient) = *COLOUR_MAPS.iter().find(|(name, _)| *name == map)?;
-        let nan = if name == "gray" { [214, 39, 40] } else { [128, 128, 128] };
-        Some(Colours { gradient, range, nan })
+        let is_gray = name == "gray";
+        let nan = if is_gray { [214, 39, 40] } else { [128, 128, 128] };
+        let shade = |number: usize| {
+            let along = number as f64 / (SHADES - 1) as f64;
+            // the greys of the package go from white to black
+            gradient.eval_continuous(if is_gray { 1.0 - along } else { along }).as_array()
+        };
+        Some(Colours { shades: (0..SHADES).map(shade).collect(), range, nan })
     }
 
     fn of(&self, value: f64) -> [u8; 3] {
@@ -232,9 +242,7 @@ impl Colours {
         // halved, as the difference of doubles may be infinite
         let along = (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
         let along = if along.is_nan() { 0.0 } else { along.clamp(0.0, 1.0) };
-        // the greys of the package go from white to black
-        let along = if self.nan[0] == 214 { 1.0 - along } else { along };
-        self.gradient.eval_continuous(along).as_array()
+        self.shades[(along * (SHADES - 1) as f64).round() as usize]
     }
 }
 

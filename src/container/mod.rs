@@ -27,6 +27,7 @@ mod open;
 mod options;
 mod output;
 mod overwrite;
+mod parallel;
 mod part;
 mod pattern;
 mod picture;

@@ -1,4 +1,4 @@
-//! Regions as pictures: read row by row, and written as `.png`.
+//! Regions as pictures: read row by row, by several threads, and written as `.png`.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -6,16 +6,19 @@ use std::ops::Range;
 use super::error::ContainerError;
 use super::fault::PictureFault;
 use super::input::Input;
-use super::overwrite;
 use super::region_reader::RegionReader;
+use super::{overwrite, parallel};
 use crate::cast::{Cast, Casting};
 use crate::dtype::{DType, Endian, Scalar};
-use crate::execute::Progress;
+use crate::execute::{Progress, thread_count};
 use crate::picture::{Colours, Sheet};
 use crate::sink::{self, Destination, Sink, SinkError, SinkOptions};
 
 /// Elements that are read at a time.
 const BLOCK: u64 = 1 << 16;
+
+/// Rows of pixels that are made at a time, in bytes.
+const BAND_BYTES: usize = 1 << 20;
 
 /// A region that is drawn.
 pub struct Drawing<'a> {
@@ -27,10 +30,12 @@ pub struct Drawing<'a> {
     pub sheet: Sheet,
     /// Their colours.
     pub colours: Colours,
+    /// How many threads make rows at most; 0 for as many as there are cores.
+    pub threads: usize,
 }
 
 impl Drawing<'_> {
-    /// Draw it, a row of pixels at a time.
+    /// Draw it: rows of pixels are made by several threads, and handed to `row` in their order.
     ///
     /// # Errors
     /// [`PictureFault`] for elements that are no real numbers, an input that fails, those of `row`.
@@ -43,9 +48,25 @@ impl Drawing<'_> {
         let cast = Cast::new(&self.dtype, &double, Casting::Safe)
             .or_else(|_| Cast::new(&self.dtype, &double, Casting::SameKind))
             .map_err(|_| PictureFault::DType(self.dtype.clone()))?;
+        let threads = thread_count(self.threads);
+        let row_bytes = self.sheet.width() as usize * self.sheet.pixel_bytes();
+        let band = (BAND_BYTES / row_bytes.max(1)).max(threads);
+        let height = self.sheet.height();
+        for first in (0..height).step_by(band) {
+            let rows = (height - first).min(band as u64) as usize;
+            let paint = |number: usize| self.paint(first + number as u64, &cast, progress);
+            for painted in parallel::each(rows, threads, paint)? {
+                row(&painted)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Make a row of pixels.
+    fn paint(&self, y: u64, cast: &Cast, progress: &Progress) -> Result<Vec<u8>, ContainerError> {
         let itemsize = cast.input_bytes() as u64;
         let (mut scratch, mut block, mut doubles) = (Vec::new(), Vec::new(), Vec::new());
-        let mut read = |range: Range<u64>, take: &mut dyn FnMut(f64)| {
+        self.sheet.paint(y, &self.colours, |range: Range<u64>, take: &mut dyn FnMut(f64)| {
             let mut at = range.start;
             while at < range.end {
                 let count = BLOCK.min(range.end - at);
@@ -57,12 +78,8 @@ impl Drawing<'_> {
                 progress.add(count * itemsize);
                 at += count;
             }
-            Ok::<(), ContainerError>(())
-        };
-        for y in 0..self.sheet.height() {
-            row(&self.sheet.paint(y, &self.colours, &mut read)?)?;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Write it as a `.png`, which appears when it is complete; `input` is what it shows.

@@ -62,15 +62,16 @@ pub(super) fn run(input: &mut Input, all: &[Chosen], args: &ViewArgs) -> Result<
     let colours = Colours::new(map, colours)
         .ok_or_else(|| Failure::usage(format_args!("there is no colour map {map}")))?;
     let dtype = chosen.dtype.clone();
-    let drawing = Drawing { reader, dtype, sheet, colours };
+    let drawing = Drawing { reader, dtype, sheet, colours, threads: output::threads(args.threads) };
+    let (progress, total) = (Progress::default(), bytes(chosen));
     match &target {
-        Some(target) => {
-            let (progress, total) = (Progress::default(), bytes(chosen));
-            Ok(watch(&progress, total, args.quiet, || {
-                drawing.write_png(input, target, options, &progress)
-            })?)
+        Some(target) => Ok(watch(&progress, total, args.quiet, || {
+            drawing.write_png(input, target, options, &progress)
+        })?),
+        None => {
+            let text = watch(&progress, total, args.quiet, || in_terminal(&drawing, &progress));
+            print(&text?)
         }
-        None => in_terminal(&drawing),
     }
 }
 
@@ -138,12 +139,12 @@ fn columns_for(chosen: &Chosen) -> u64 {
 }
 
 /// Draw with a half block for two pixels; without colours, in characters from dark to light.
-fn in_terminal(drawing: &Drawing<'_>) -> Result<(), Failure> {
+fn in_terminal(drawing: &Drawing<'_>, progress: &Progress) -> Result<String, Failure> {
     let with_colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let pixel_bytes = drawing.sheet.pixel_bytes();
     let mut upper: Option<Vec<u8>> = None;
     let mut text = String::new();
-    drawing.draw(&Progress::default(), |row| {
+    drawing.draw(progress, |row| {
         match upper.take() {
             None => upper = Some(row.to_vec()),
             Some(above) => line(&mut text, &above, Some(row), pixel_bytes, with_colours),
@@ -153,7 +154,7 @@ fn in_terminal(drawing: &Drawing<'_>) -> Result<(), Failure> {
     if let Some(above) = upper {
         line(&mut text, &above, None, pixel_bytes, with_colours);
     }
-    print(&text)
+    Ok(text)
 }
 
 /// Append a line of characters for two rows of pixels.

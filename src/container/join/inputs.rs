@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
-use super::parallel;
 use crate::container::axes::Axes;
 use crate::container::cast::Casts;
 use crate::container::edit::conversion;
@@ -14,6 +13,7 @@ use crate::container::input::{Bytes, Input, Location};
 use crate::container::lists::OpenIndex;
 use crate::container::open::{OpenOptions, open};
 use crate::container::output::{Item, Output, Prepared};
+use crate::container::parallel;
 use crate::container::select::{Select, Selected, select};
 use crate::dtype::DType;
 use crate::execute::{Conversion, thread_count};

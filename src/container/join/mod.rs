@@ -8,7 +8,6 @@
 //! 3. [`Joined::write`] copies group by group: as many inputs as may be open at a time (`write`).
 
 mod inputs;
-mod parallel;
 mod same;
 mod write;
 

@@ -1,4 +1,4 @@
-//! Headers of many files, several at a time.
+//! Numbered pieces of work, several at a time: headers of files, rows of pictures.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
