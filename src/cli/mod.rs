@@ -1,8 +1,8 @@
 //! The command line: what was typed, what it means, and what is said about it.
 //!
 //! Everything that knows flags and terminals lives here: `args` is what can be typed, `commands`
-//! has a file for each subcommand, which reads as an outline of its job, and `report` is all that
-//! is said.
+//! has a file for each subcommand, which reads as an outline of its job, `report` is all that is
+//! said, and `complete` is what shells ask for while a line is typed.
 
 use std::ffi::OsString;
 
@@ -10,18 +10,17 @@ use report::{Exit, Failure};
 
 mod args;
 mod commands;
+mod complete;
 mod report;
 
 /// Run a command line, program name first.
 pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
-    tslice::source::raise_open_files();
-    let outcome = match args::parse(args) {
-        Ok(command) => commands::run(&command),
-        // help and version go to standard output
-        Err(text) if !text.use_stderr() => {
-            report::print(&text.render().to_string()).map(|()| Exit::Done)
+    let outcome = match std::env::var_os(complete::VARIABLE) {
+        Some(shell) => {
+            let answer = complete::answer(&shell, args);
+            answer.and_then(|answer| report::print(&answer)).map(|()| Exit::Done)
         }
-        Err(error) => Err(report::misuse(&error)),
+        None => run_command(args),
     };
     match outcome {
         Ok(exit) => exit,
@@ -30,6 +29,19 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
             failure.print();
             failure.exit
         }
+    }
+}
+
+/// Understand a command line, and do what it asks for.
+fn run_command(args: impl Iterator<Item = OsString>) -> Result<Exit, Failure> {
+    tslice::source::raise_open_files();
+    match args::parse(args) {
+        Ok(command) => commands::run(&command),
+        // help and version go to standard output
+        Err(text) if !text.use_stderr() => {
+            report::print(&text.render().to_string()).map(|()| Exit::Done)
+        }
+        Err(error) => Err(report::misuse(&error)),
     }
 }
 

@@ -82,8 +82,8 @@ const MODULES: &[(&str, &[&str])] = &[
 
 /// Each package, and the files or folders that may name it.
 const PACKAGES: &[(&str, &[&str])] = &[
-    ("clap", &["cli/args/", "cli/report/misuse.rs"]),
-    ("clap_complete", &["cli/args/cli.rs", "cli/args/man.rs", "cli/commands/completions.rs"]),
+    ("clap", &["cli/args/", "cli/complete/", "cli/report/misuse.rs"]),
+    ("clap_complete", &["cli/complete/"]),
     ("colorous", &["picture.rs"]),
     ("crc32fast", &["source/inflate.rs", "sink/zip/"]),
     ("flate2", &["source/inflate.rs", "sink/zip/deflated.rs"]),

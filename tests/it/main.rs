@@ -21,6 +21,7 @@ mod program;
 // The program, run as a user runs it.
 mod assign;
 mod cast;
+mod completions;
 mod deflate;
 mod diff;
 mod explain;

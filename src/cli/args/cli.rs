@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
+use super::completions::Shell;
 use super::diff::DiffArgs;
 use super::edit::{AssignArgs, ScatterArgs};
 use super::gather::GatherArgs;
@@ -125,7 +126,7 @@ pub(crate) enum Command {
     #[command(override_usage = "tslice completions bash|elvish|fish|powershell|zsh")]
     Completions {
         /// The shell
-        shell: clap_complete::Shell,
+        shell: Shell,
     },
 }
 

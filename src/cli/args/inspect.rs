@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 
 use super::index::IndexArgs;
 use super::input::InputArgs;
@@ -24,6 +24,7 @@ pub(crate) struct InfoArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ExplainArgs {
     /// The file whose shape counts, or with --shape the index itself
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) input: Option<String>,
     /// The index, as in NumPy; everything when left out
     #[arg(value_name = "INDEX", conflicts_with = "begin")]

@@ -1,11 +1,9 @@
-//! The man pages and completion scripts under `man/`, which are what the definition makes.
+//! The man pages under `man/`, which are what the definition makes.
 //!
 //! Set `TSLICE_WRITE_MAN=1` to write them anew.
 
 use std::fs;
 use std::path::Path;
-
-use clap_complete::Shell;
 
 use super::cli::command;
 
@@ -22,16 +20,11 @@ fn generated() -> Vec<(String, Vec<u8>)> {
     for sub in definition.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         files.push(page(sub, &format!("tslice-{}", sub.get_name())));
     }
-    for shell in [Shell::Bash, Shell::Fish, Shell::Zsh] {
-        let mut script = Vec::new();
-        clap_complete::generate(shell, &mut command(), "tslice", &mut script);
-        files.push((format!("completions/tslice.{shell}"), script));
-    }
     files
 }
 
 #[test]
-fn man_pages_and_completions_are_up_to_date() {
+fn man_pages_are_up_to_date() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("man");
     for (name, text) in generated() {
         let path = directory.join(name);

@@ -2,6 +2,7 @@
 
 mod axis;
 mod cli;
+mod completions;
 mod diff;
 mod edit;
 mod gather;
@@ -22,6 +23,7 @@ mod view;
 
 pub(crate) use axis::AxisArg;
 pub(crate) use cli::{Command, command, parse};
+pub(crate) use completions::Shell;
 pub(crate) use diff::DiffArgs;
 pub(crate) use edit::{AssignArgs, Beyond, EditArgs, ScatterArgs};
 pub(crate) use gather::{GatherArgs, Outside};
@@ -29,6 +31,7 @@ pub(crate) use index::{IndexArgs, StridedArgs};
 pub(crate) use input::{InputArgs, Io, OrderArg, RawArgs};
 pub(crate) use inspect::{ExplainArgs, InfoArgs};
 pub(crate) use join::JoinArgs;
+pub(crate) use normalize::{SLICE, insert_slice, normalize};
 pub(crate) use output::OutputArgs;
 pub(crate) use part::{MAX_PARTS, PartArg};
 pub(crate) use result::{CastArgs, TransposeArgs};

@@ -7,17 +7,10 @@
 use std::ffi::{OsStr, OsString};
 
 /// The name under which [`normalize`] hands the main job to clap; nobody types it.
-pub(super) const SLICE: &str = "slice";
+pub(crate) const SLICE: &str = "slice";
 
-/// The command line as clap can parse it: where the first argument is no
-/// subcommand, the main job's is put before it; an argument that begins with a minus sign and a
-/// digit, white space between them or not, is no flag, but the value of the flag before it (`--end -3` becomes `--end=-3`) or else
-/// an index, and goes behind a `--`, with whatever else is no flag from there on.
-pub(super) fn normalize(
-    command: &clap::Command,
-    args: impl Iterator<Item = OsString>,
-) -> Vec<OsString> {
-    let mut args: Vec<OsString> = args.collect();
+/// Put the main job's name before the first argument, where that is no subcommand.
+pub(crate) fn insert_slice(command: &clap::Command, args: &mut Vec<OsString>) {
     let top_level = |first: &str| {
         matches!(first, "-h" | "--help" | "-V" | "--version")
             || command.get_subcommands().any(|sub| sub.get_name() == first && first != SLICE)
@@ -25,6 +18,18 @@ pub(super) fn normalize(
     if args.get(1).is_some_and(|first| !first.to_str().is_some_and(top_level)) {
         args.insert(1, SLICE.into());
     }
+}
+
+/// The command line as clap can parse it: where the first argument is no
+/// subcommand, the main job's is put before it; an argument that begins with a minus sign and a
+/// digit, white space between them or not, is no flag, but the value of the flag before it (`--end -3` becomes `--end=-3`) or else
+/// an index, and goes behind a `--`, with whatever else is no flag from there on.
+pub(crate) fn normalize(
+    command: &clap::Command,
+    args: impl Iterator<Item = OsString>,
+) -> Vec<OsString> {
+    let mut args: Vec<OsString> = args.collect();
+    insert_slice(command, &mut args);
     let Some(subcommand) = args.get(1).and_then(|name| command.find_subcommand(name)) else {
         return args;
     };

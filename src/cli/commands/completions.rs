@@ -1,11 +1,10 @@
-//! `tslice completions SHELL`: a script that completes subcommands, flags and file names.
+//! `tslice completions SHELL`: the script that makes a shell ask for completions.
 
-use crate::cli::args::command;
+use crate::cli::args::Shell;
+use crate::cli::complete::script;
 use crate::cli::report::{Failure, print};
 
 /// Print the script.
-pub(super) fn run(shell: clap_complete::Shell) -> Result<(), Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut command(), "tslice", &mut script);
-    print(&String::from_utf8_lossy(&script))
+pub(super) fn run(shell: Shell) -> Result<(), Failure> {
+    print(script(shell))
 }

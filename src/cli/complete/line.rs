@@ -1,0 +1,203 @@
+//! The line that is being typed, in a shell's quoting: its words, and how a completed one is put
+//! into it.
+
+/// A word of a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Word {
+    /// As it was typed.
+    pub(super) raw: String,
+    /// Without its quotes.
+    pub(super) text: String,
+    /// The quote that is still open at its end, and where the text behind it begins in `raw` and
+    /// in `text`.
+    open: Option<(char, usize, usize)>,
+    /// How many bytes of `raw` stand before the piece that the shell replaces.
+    kept: usize,
+    /// Whether it is the file of a redirection.
+    redirected: bool,
+}
+
+/// The words of a simple command, and the word at the cursor, which may be empty.
+pub(super) struct Line {
+    /// The words before the cursor, the program's first.
+    pub(super) before: Vec<String>,
+    /// What is typed of the word at the cursor.
+    pub(super) current: Word,
+    /// The words behind the cursor.
+    pub(super) after: Vec<String>,
+}
+
+impl Line {
+    /// Divide the text before the cursor, and the text behind it, as sh, bash, zsh and fish do.
+    /// `None` where the cursor is in the file of a redirection.
+    pub(super) fn of_text(before: &str, after: &str) -> Option<Line> {
+        let mut words = words(before);
+        let current = words.pop()?;
+        if current.redirected {
+            return None;
+        }
+        // the rest of the word at the cursor is not looked at
+        let mut after = self::words(after.split_once(char::is_whitespace).unwrap_or_default().1);
+        after.retain(|word| !word.raw.is_empty());
+        let plain = |words: Vec<Word>| -> Vec<String> {
+            words.into_iter().filter(|word| !word.redirected).map(|word| word.text).collect()
+        };
+        let mut line = Line { before: plain(words), current, after: plain(after) };
+        // assignments, `command` and `sudo` may stand before the program
+        let program = |word: &String| word.rsplit('/').next() == Some("tslice");
+        let start = line.before.iter().position(program).unwrap_or(0);
+        line.before.drain(..start);
+        Some(line)
+    }
+
+    /// Words that the shell has divided, the last one at the cursor.
+    pub(super) fn of_words(mut words: Vec<String>) -> Option<Line> {
+        let text = words.pop()?;
+        let current = Word { raw: text.clone(), text, ..Word::default() };
+        Some(Line { before: words, current, after: Vec::new() })
+    }
+}
+
+/// Divide a line, or its beginning, into words. The last one is what stands at its end: empty
+/// behind white space.
+fn words(line: &str) -> Vec<Word> {
+    let (mut words, mut word) = (Vec::new(), Word::default());
+    let mut chars = line.chars();
+    while let Some(char) = chars.next() {
+        let quote = word.open.map(|(quote, ..)| quote);
+        match (quote, char) {
+            (None, '<' | '>' | '|' | ';' | '&' | '(') | (None, ' ' | '\t' | '\n') => {
+                if !word.raw.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                match char {
+                    '<' | '>' => word.redirected = true,
+                    '|' | ';' | '&' | '(' => words.clear(),
+                    _ => {}
+                }
+                continue;
+            }
+            (None, '\'' | '"') => {
+                word.open = Some((char, word.raw.len() + 1, word.text.len()));
+            }
+            (Some(open), _) if char == open => word.open = None,
+            (None | Some('"'), '\\') => {
+                word.raw.push('\\');
+                match chars.next() {
+                    // a line that goes on
+                    Some('\n') => word.raw.push('\n'),
+                    Some(next) => {
+                        let escaped = quote.is_none() || matches!(next, '"' | '\\' | '$' | '`');
+                        word.text.extend((!escaped).then_some('\\').into_iter().chain([next]));
+                        word.raw.push(next);
+                    }
+                    None => {}
+                }
+                continue;
+            }
+            _ => word.text.push(char),
+        }
+        word.raw.push(char);
+    }
+    words.push(word);
+    words
+}
+
+impl Word {
+    /// Say what bash replaces of this word: it divides words at `=` and `:` too, and leaves an open
+    /// quote alone.
+    pub(super) fn replace_only(&mut self, piece: &str) {
+        self.kept = self.raw.strip_suffix(piece).map_or(0, str::len);
+    }
+
+    /// A completion of this word as bash is to put it into the line, in the quotes that are open,
+    /// or with backslashes. `None` where the completion does not begin as the word does.
+    pub(super) fn completed(&self, completion: &str) -> Option<String> {
+        let mut whole = self.whole(completion)?;
+        Some(whole.split_off(self.kept))
+    }
+
+    fn whole(&self, completion: &str) -> Option<String> {
+        match self.open {
+            Some((quote, raw, text)) => {
+                let inside = completion.strip_prefix(self.text.get(..text)?)?;
+                let inside = match quote {
+                    '\'' => inside.replace('\'', r"'\''"),
+                    _ => escaped(inside, |char| matches!(char, '"' | '\\' | '$' | '`')),
+                };
+                Some(format!("{}{inside}", self.raw.get(..raw)?))
+            }
+            None => {
+                let rest = completion.strip_prefix(&self.text)?;
+                let plain = |char: char| char.is_alphanumeric() || "_-./,:=@%+*?".contains(char);
+                Some(format!("{}{}", self.raw, escaped(rest, |char| !plain(char))))
+            }
+        }
+    }
+}
+
+/// With a backslash before some characters.
+fn escaped(text: &str, special: impl Fn(char) -> bool) -> String {
+    text.chars().flat_map(|char| special(char).then_some('\\').into_iter().chain([char])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(line: &str) -> Vec<String> {
+        words(line).into_iter().map(|word| word.text).collect()
+    }
+
+    #[test]
+    fn words_are_divided_as_a_shell_does() {
+        for (line, expected) in [
+            ("", &[""][..]),
+            ("tslice ", &["tslice", ""]),
+            (
+                "tslice a\\ b.npy '[1, 2]' \"$x \\\" \\y\"",
+                &["tslice", "a b.npy", "[1, 2]", "$x \" \\y"],
+            ),
+            ("tslice 'a b", &["tslice", "a b"]),
+            ("tslice a'b c'd\"e", &["tslice", "ab cde"]),
+            ("tslice --to=np", &["tslice", "--to=np"]),
+            ("cat a | tslice -", &["tslice", "-"]),
+            ("x=1; tslice a", &["tslice", "a"]),
+            ("tslice ''", &["tslice", ""]),
+        ] {
+            assert_eq!(texts(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn redirections_are_no_arguments() {
+        let line = Line::of_text("LC_ALL=C /bin/tslice < a.npy -o b", " --to x").unwrap();
+        assert_eq!(line.before, ["/bin/tslice", "-o"]);
+        assert_eq!(
+            (line.current.text.as_str(), line.after),
+            ("b", vec!["--to".into(), "x".into()])
+        );
+        assert!(Line::of_text("tslice a.npy > b", "").is_none());
+        assert!(Line::of_text("tslice a.npy >b", "").is_none());
+        assert_eq!(Line::of_text("tslice a.npy > b ", "").unwrap().before, ["tslice", "a.npy"]);
+    }
+
+    #[test]
+    fn a_completed_word_keeps_what_was_typed() {
+        for (typed, completion, expected) in [
+            ("", "a b", Some("a\\ b")),
+            ("a\\ ", "a b*", Some("a\\ b*")),
+            ("'a ", "a b'c", Some("'a b'\\''c")),
+            ("\"a ", "a b$\"", Some("\"a b\\$\\\"")),
+            ("--tensor='x", "--tensor=x y", Some("--tensor='x y")),
+            ("'a'b", "ab(c)", Some("'a'b\\(c\\)")),
+            ("a", "b", None),
+        ] {
+            let word = words(typed).pop().unwrap();
+            assert_eq!(word.completed(completion).as_deref(), expected, "{typed}");
+        }
+        let mut word = words("--tensor='x").pop().unwrap();
+        word.replace_only("x");
+        assert_eq!(word.completed("--tensor=x y").as_deref(), Some("x y"));
+    }
+}

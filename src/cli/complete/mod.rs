@@ -1,0 +1,49 @@
+//! Completions: what may stand at the cursor of a line that is being typed.
+//!
+//! The scripts in `completions/` ask the program itself, with `TSLICE_COMPLETE` set to the shell's
+//! name, so that they know every flag of the version that is there, and the tensors of the files
+//! in the line. No argument is understood as usual then, and nothing is run.
+//!
+//! ```text
+//! $ TSLICE_COMPLETE=fish tslice -- 'tslice model.safetensors -t head.'
+//! v   head.weight   float32 (64, 100)
+//! ```
+
+mod candidates;
+mod line;
+mod names;
+mod shell;
+mod values;
+
+use std::ffi::{OsStr, OsString};
+
+use clap::ValueEnum;
+
+pub(crate) use shell::script;
+
+use super::args::Shell;
+use super::report::Failure;
+
+/// The variable that makes the program complete a line in place of running it.
+pub(crate) const VARIABLE: &str = "TSLICE_COMPLETE";
+
+/// The answer to a shell, which names itself in [`VARIABLE`], about the line behind `--`.
+///
+/// # Errors
+/// The shell or what it hands over is unknown.
+pub(crate) fn answer(
+    shell: &OsStr,
+    args: impl Iterator<Item = OsString>,
+) -> Result<String, Failure> {
+    let known = shell.to_str().and_then(|name| Shell::from_str(name, false).ok());
+    let shell = known.ok_or_else(|| {
+        Failure::usage(format_args!("{VARIABLE}: completions for this shell are unknown"))
+    })?;
+    let args = args.skip_while(|arg| arg != "--").skip(1);
+    let args = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let Some(line) = shell::line(shell, args) else { return Ok("f\t\t\n".to_owned()) };
+    let candidates = candidates::candidates(&line)?;
+    let lines =
+        candidates.iter().filter_map(|candidate| shell::answer(shell, candidate, &line.current));
+    Ok(lines.collect())
+}

@@ -1,0 +1,65 @@
+//! What the files of a line hold: names of tensors and of fields.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use tslice::container::{self, Input, Location, OpenOptions};
+use tslice::dtype::DType;
+use tslice::format::Tensor;
+use tslice::format::npy::NpyKind;
+use tslice::shape::AsTuple;
+
+/// A name, and what it stands for.
+pub(super) type Named = (String, String);
+
+/// The tensors of the files, with their dtypes and shapes.
+pub(super) fn tensors(paths: &[OsString]) -> Vec<Named> {
+    let mut named = Vec::new();
+    for input in paths.iter().filter_map(|path| open(Path::new(path))) {
+        let tensors = input.contents().tensors.iter();
+        named.extend(tensors.filter_map(|tensor| {
+            let about = format!("{} {}", tensor.dtype, AsTuple(&tensor.shape));
+            Some((tensor.name.clone()?, about))
+        }));
+    }
+    // two files may hold the same names
+    named.sort();
+    named.dedup_by(|one, other| one.0 == other.0);
+    named
+}
+
+/// The fields of the structured tensors of the files, with their dtypes.
+pub(super) fn fields(paths: &[OsString]) -> Vec<Named> {
+    let fields = |tensor: &Tensor| match &tensor.dtype {
+        DType::Npy(npy) => match NpyKind::of(npy) {
+            Some(NpyKind::Structure(fields)) => fields,
+            _ => Vec::new(),
+        },
+        DType::Scalar(..) => Vec::new(),
+    };
+    let inputs = paths.iter().filter_map(|path| open(Path::new(path)));
+    let tensors = inputs.flat_map(|input| input.contents().tensors.clone());
+    let fields = tensors.flat_map(|tensor| fields(&tensor));
+    let mut named: Vec<Named> = fields.map(|field| (field.name, field.dtype.to_string())).collect();
+    named.sort();
+    named.dedup_by(|one, other| one.0 == other.0);
+    named
+}
+
+/// A file or a folder that can be opened without waiting.
+fn open(path: &Path) -> Option<Input> {
+    let path = from_home(path)?;
+    let metadata = path.metadata().ok()?;
+    if !metadata.is_file() && !metadata.is_dir() {
+        return None;
+    }
+    container::open(&Location::Path(path), &OpenOptions::default()).ok()
+}
+
+/// `~/a` is expanded when the line is run, and so not yet.
+fn from_home(path: &Path) -> Option<PathBuf> {
+    match path.strip_prefix("~") {
+        Ok(rest) => Some(std::env::home_dir()?.join(rest)),
+        Err(_) => Some(path.to_owned()),
+    }
+}
