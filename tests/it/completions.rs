@@ -139,11 +139,8 @@ fn bash_is_told_how_to_put_words_into_the_line() {
              COMP_LINE=$1 COMP_POINT=${#1}
              _tslice tslice \"$2\" x
              echo \"${COMPREPLY[*]}\"";
-        let run = bash(&folder, script)
-            .env("BASH_ENV", "")
-            .args(["bash", line, piece])
-            .output()
-            .unwrap();
+        let run =
+            bash(&folder, script).env("BASH_ENV", "").args(["bash", line, piece]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&run.stdout).trim(), expected, "{line}");
     }
 }

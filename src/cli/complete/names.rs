@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use tslice::container::{self, Input, Location, OpenOptions};
 use tslice::dtype::DType;
-use tslice::format::Tensor;
 use tslice::format::npy::NpyKind;
 use tslice::shape::AsTuple;
 
@@ -30,17 +29,14 @@ pub(super) fn tensors(paths: &[OsString]) -> Vec<Named> {
 
 /// The fields of the structured tensors of the files, with their dtypes.
 pub(super) fn fields(paths: &[OsString]) -> Vec<Named> {
-    let fields = |tensor: &Tensor| match &tensor.dtype {
-        DType::Npy(npy) => match NpyKind::of(npy) {
-            Some(NpyKind::Structure(fields)) => fields,
-            _ => Vec::new(),
-        },
-        DType::Scalar(..) => Vec::new(),
-    };
-    let inputs = paths.iter().filter_map(|path| open(Path::new(path)));
-    let tensors = inputs.flat_map(|input| input.contents().tensors.clone());
-    let fields = tensors.flat_map(|tensor| fields(&tensor));
-    let mut named: Vec<Named> = fields.map(|field| (field.name, field.dtype.to_string())).collect();
+    let mut named: Vec<Named> = Vec::new();
+    for input in paths.iter().filter_map(|path| open(Path::new(path))) {
+        for tensor in input.contents().tensors.iter() {
+            let DType::Npy(npy) = &tensor.dtype else { continue };
+            let Some(NpyKind::Structure(fields)) = NpyKind::of(npy) else { continue };
+            named.extend(fields.into_iter().map(|field| (field.name, field.dtype.to_string())));
+        }
+    }
     named.sort();
     named.dedup_by(|one, other| one.0 == other.0);
     named
