@@ -17,7 +17,8 @@ use crate::execute::{
     Assignment, Conversion, ExecuteError, FillError, in_order, unpack::unpack, write_runs,
 };
 use crate::gather::{
-    BoundRows, DROPPED, GatherError, Indexed, Indices, Options, OutOfRange, Rows, slab_runs,
+    BoundRows, DROPPED, GatherError, Indexed, Indices, Options, OutOfRange, RowBlock, Rows,
+    slab_runs,
 };
 use crate::plan::PIECE_BYTES;
 use crate::runs::{Axis, Runs};
@@ -27,7 +28,7 @@ use crate::source::Source;
 use crate::view::{Layout, ViewError};
 
 /// Rows whose positions are read at a time.
-const BLOCK: u64 = 4096;
+const BLOCK: usize = 4096;
 
 /// Slabs of this length in bytes have pages of their own.
 const PAGE: u64 = 4096;
@@ -220,19 +221,18 @@ impl Sink for ScatterSink<'_> {
     }
 
     fn write_at(&self, offset: u64, mut bytes: &[u8]) -> Result<(), SinkError> {
-        let slab = self.scatter.slab.bytes();
-        let (mut row, mut within) = (offset / slab, offset % slab);
-        let mut offsets = Vec::new();
+        let slab = &self.scatter.slab;
+        let (mut row, mut within) = (offset / slab.bytes(), offset % slab.bytes());
+        let mut block = RowBlock::default();
         while !bytes.is_empty() {
-            let left = within + bytes.len() as u64;
-            offsets.resize(left.div_ceil(slab).min(BLOCK) as usize, 0);
-            self.positions.offsets(row, &mut offsets).map_err(no_positions)?;
+            let left = (within + bytes.len() as u64).div_ceil(slab.bytes());
+            self.positions.block(row..row + left, BLOCK, slab, &mut block).map_err(no_positions)?;
             // of a file that was cut short only zeros are left, which are positions too
             self.positions.verify().map_err(no_positions)?;
-            let count = (offsets.len() as u64 * slab - within).min(bytes.len() as u64);
+            let count = (block.rows() * slab.bytes() - within).min(bytes.len() as u64);
             let (now, later) = bytes.split_at(count as usize);
-            self.write_rows(&offsets, within, now)?;
-            row += offsets.len() as u64;
+            self.write_rows(&block, within, now)?;
+            row += block.rows();
             (bytes, within) = (later, 0);
         }
         Ok(())
@@ -247,27 +247,27 @@ impl ScatterSink<'_> {
     /// Write slabs to their offsets; the first `within` bytes of the first one are left out.
     fn write_rows(
         &self,
-        offsets: &[u64],
+        block: &RowBlock,
         mut within: u64,
         mut bytes: &[u8],
     ) -> Result<(), SinkError> {
         let slab = &self.scatter.slab;
         if within == 0
-            && bytes.len() as u64 == offsets.len() as u64 * slab.bytes()
+            && bytes.len() as u64 == block.rows() * slab.bytes()
             && let Some(shared) = self.sink.mapped(slab.bytes())
-            && write_mapped(shared, offsets, slab, bytes)
+            && write_mapped(shared, block, slab, bytes)
         {
             return self.sink.verify();
         }
-        for &offset in offsets {
-            let count = (slab.bytes() - within).min(bytes.len() as u64);
+        for (offset, rows) in block.stretches() {
+            let runs = block.runs(slab, offset, rows);
+            let count = (runs.bytes() - within).min(bytes.len() as u64);
             let (mut now, later) = bytes.split_at(count as usize);
             if offset != DROPPED {
-                slab.split(within..within + count, &mut |part| {
+                runs.split(within..within + count, &mut |part| {
                     let (part_bytes, rest) = now.split_at(part.bytes() as usize);
                     now = rest;
-                    let offset = part.offset + offset as i64;
-                    write_runs(self.sink, &Runs { offset, ..part }, part_bytes)
+                    write_runs(self.sink, &part, part_bytes)
                 })?;
             }
             (bytes, within) = (later, 0);
@@ -278,28 +278,38 @@ impl ScatterSink<'_> {
 
 /// Write small slabs to the mapped target; false, and nothing done, where its pages cannot be
 /// brought in.
-fn write_mapped(shared: &WritableMap, offsets: &[u64], slab: &Runs, bytes: &[u8]) -> bool {
+fn write_mapped(shared: &WritableMap, block: &RowBlock, slab: &Runs, bytes: &[u8]) -> bool {
     let bounds = slab.byte_bounds();
-    // the slab may begin before its first element, where its axes run backwards
-    let place = |offset: u64| {
-        offset.wrapping_add_signed(bounds.start)..offset.wrapping_add_signed(bounds.end)
-    };
     let span_bytes = (bounds.end - bounds.start) as u64;
     if span_bytes > PIECE_BYTES {
         return false;
     }
+    let there = || block.stretches().filter(|&(offset, _)| offset != DROPPED);
+    // the slab may begin before its first element, where its axes run backwards
+    let place = |runs: &Runs| {
+        let bounds = runs.byte_bounds();
+        bounds.start as u64..bounds.end as u64
+    };
     // one call for each of many scattered elements takes longer than the faults that it saves
     if span_bytes >= PAGE {
-        let mut ascending: Vec<u64> = offsets.iter().copied().filter(|&at| at != DROPPED).collect();
+        let mut ascending: Vec<(u64, u64)> = there().collect();
         ascending.sort_unstable();
-        if !shared.populate(ascending.into_iter().map(place)) {
+        let places = ascending.into_iter().map(|(at, rows)| place(&block.runs(slab, at, rows)));
+        if !shared.populate(places) {
             return false;
         }
     }
-    let rows = bytes.chunks_exact(slab.bytes() as usize);
-    for (row, &offset) in rows.zip(offsets).filter(|&(_, &offset)| offset != DROPPED) {
-        let Some(cells) = shared.cells(place(offset)) else { return false };
-        unpack(&slab.axes, slab.run, row, cells, (slab.offset - bounds.start) as usize);
+    let mut bytes = bytes;
+    for (offset, rows) in block.stretches() {
+        let (now, later) = bytes.split_at((rows * slab.bytes()) as usize);
+        bytes = later;
+        if offset == DROPPED {
+            continue;
+        }
+        let runs = block.runs(slab, offset, rows);
+        let place = place(&runs);
+        let Some(cells) = shared.cells(place.clone()) else { return false };
+        unpack(&runs.axes, runs.run, now, cells, (runs.offset as u64 - place.start) as usize);
     }
     true
 }

@@ -1,16 +1,46 @@
 //! Copying slabs from offsets: out of a map, or with reads that take neighbours together.
 
+use std::ops::Range;
+
 use super::DROPPED;
+use super::row_block::RowBlock;
 use crate::execute::{pack::pack, read_runs};
-use crate::runs::{Runs, byte_bounds};
+use crate::runs::Runs;
 use crate::source::{Source, SourceError};
 
 /// Neighbours closer than this are read together, in bytes.
 const NEAR: u64 = 1024;
 
-/// Copy the slabs at `offsets` of a file, whose bytes from `start` on are `input`, one after the
-/// other to `out`, which they fill; zeros for [`DROPPED`]. Each is like `slab`, but for its offset.
-pub(super) fn copy_rows(input: &[u8], start: u64, offsets: &[u64], slab: &Runs, out: &mut [u8]) {
+/// Copy the rows of a block of a file, whose bytes from `start` on are `input`, one after the other
+/// to `out`, which they fill; zeros for [`DROPPED`]. Each row is like `slab`, but for its offset.
+pub(super) fn copy_rows(input: &[u8], start: u64, block: &RowBlock, slab: &Runs, out: &mut [u8]) {
+    match block.single_rows() {
+        Some(offsets) => copy_single_rows(input, start, offsets, slab, out),
+        None => copy_stretches(input, start, block, slab, out),
+    }
+}
+
+/// Copy neighbours together.
+fn copy_stretches(input: &[u8], start: u64, block: &RowBlock, slab: &Runs, out: &mut [u8]) {
+    let (slab_bytes, mut rest) = (slab.bytes(), out);
+    for (offset, rows) in block.stretches() {
+        let now;
+        (now, rest) = rest.split_at_mut((rows * slab_bytes) as usize);
+        if offset == DROPPED {
+            now.fill(0);
+            continue;
+        }
+        let Runs { offset, axes, run } = block.runs(slab, offset, rows);
+        let first = offset as usize - start as usize;
+        match axes.is_empty() {
+            true => now.copy_from_slice(&input[first..][..run as usize]),
+            false => pack(&axes, run, input, first, now),
+        }
+    }
+}
+
+/// Copy each row by itself.
+fn copy_single_rows(input: &[u8], start: u64, offsets: &[u64], slab: &Runs, out: &mut [u8]) {
     let run = slab.run;
     if !slab.axes.is_empty() {
         let slab_bytes = out.len() / offsets.len().max(1);
@@ -49,50 +79,60 @@ fn copy_items<const SIZE: usize>(input: &[u8], start: u64, offsets: &[u64], out:
     }
 }
 
-/// The same from a source that reads: each slab by itself, but that those near each other in the
-/// file are read together.
+/// The same from a source that reads: each stretch by itself, but those near each other in the file
+/// are read together.
 pub(super) fn read_rows(
     source: &dyn Source,
-    offsets: &[u64],
+    block: &RowBlock,
     slab: &Runs,
     scratch: &mut Vec<u8>,
     out: &mut [u8],
 ) -> Result<(), SourceError> {
-    let Some(slab_bytes) = out.len().checked_div(offsets.len()) else { return Ok(()) };
-    let place = |row: u32| row as usize * slab_bytes..(row as usize + 1) * slab_bytes;
-    let mut rows: Vec<(u64, u32)> = offsets.iter().copied().zip(0..).collect();
-    rows.sort_unstable();
-    let there = rows.partition_point(|&(offset, _)| offset != DROPPED);
-    for &(_, row) in &rows[there..] {
-        out[place(row)].fill(0);
-    }
-    let bounds = byte_bounds(&slab.axes, slab.run);
-    let limit = source.window_limit().unwrap_or(u64::MAX);
-    if (bounds.end - bounds.start) as u64 > limit {
-        for &(offset, row) in &rows[..there] {
-            let slab = Runs { offset: offset as i64, ..slab.clone() };
-            read_runs(&slab, source, scratch, &mut out[place(row)])?;
+    let slab_bytes = slab.bytes();
+    let place = |first: u32, rows: u32| {
+        let start = u64::from(first) * slab_bytes;
+        start as usize..(start + u64::from(rows) * slab_bytes) as usize
+    };
+    let mut stretches = Vec::new();
+    let mut first = 0;
+    for (offset, rows) in block.stretches() {
+        let rows = rows as u32;
+        match offset {
+            DROPPED => out[place(first, rows)].fill(0),
+            offset => stretches.push((offset, first, rows)),
         }
-        return Ok(());
+        first += rows;
     }
-    let mut rest = &rows[..there];
-    while let Some(&(first, _)) = rest.first() {
-        let start = first.wrapping_add_signed(bounds.start);
-        let end_of = |offset: u64| offset.wrapping_add_signed(bounds.end);
-        let mut end = end_of(first);
+    stretches.sort_unstable();
+    let bounds_of = |offset: u64, rows: u32| {
+        let bounds = block.runs(slab, offset, u64::from(rows)).byte_bounds();
+        bounds.start as u64..bounds.end as u64
+    };
+    let limit = source.window_limit().unwrap_or(u64::MAX);
+    let mut rest = &stretches[..];
+    while let Some(&(offset, first, rows)) = rest.first() {
+        let Range { start, mut end } = bounds_of(offset, rows);
+        if end - start > limit {
+            let runs = block.runs(slab, offset, u64::from(rows));
+            read_runs(&runs, source, scratch, &mut out[place(first, rows)])?;
+            rest = &rest[1..];
+            continue;
+        }
         let mut count = 1;
-        while let Some(&(offset, _)) = rest.get(count)
-            && offset.wrapping_add_signed(bounds.start) <= end.saturating_add(NEAR)
-            && end_of(offset) - start <= limit
-        {
-            end = end_of(offset);
+        while let Some(&(offset, _, rows)) = rest.get(count) {
+            let next = bounds_of(offset, rows);
+            if next.start > end.saturating_add(NEAR) || next.end.max(end) - start > limit {
+                break;
+            }
+            end = end.max(next.end);
             count += 1;
         }
         let (now, later) = rest.split_at(count);
         let window = source.window(start..end, scratch)?;
-        for &(offset, row) in now {
-            let first = (offset - start) as usize;
-            pack(&slab.axes, slab.run, window, first, &mut out[place(row)]);
+        for &(offset, first, rows) in now {
+            let Runs { offset, axes, run } = block.runs(slab, offset, u64::from(rows));
+            let from = (offset as u64 - start) as usize;
+            pack(&axes, run, window, from, &mut out[place(first, rows)]);
         }
         rest = later;
     }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::copy::{copy_rows, read_rows};
 use super::page_cache::{AHEAD, PageCache};
 use super::reader::BLOCK;
+use super::row_block::RowBlock;
 use super::rows::BoundRows;
 use super::{DROPPED, Gather};
 use crate::execute::{FillError, Pieces, read_runs};
@@ -142,24 +143,23 @@ impl GatherPieces<'_> {
         out: &mut [u8],
     ) -> Result<(), FillError> {
         let Gather { params, slab, .. } = &self.gather;
-        let slab_bytes = slab.bytes() as usize;
         let reads = source.window_limit().is_some();
-        let block = if reads { READ_BLOCK } else { BLOCK };
-        let mut offsets = vec![0; block.min((rows.end - rows.start) as usize)];
-        let mut row = rows.start;
+        let most = if reads { READ_BLOCK } else { BLOCK };
+        let (mut block, mut row, mut rest) = (RowBlock::default(), rows.start, out);
         // the rows of a short piece were prefetched with those before it
         self.prepare(source, row, row == 0 || rows.end - rows.start > AHEAD);
-        for part in out.chunks_mut(block * slab_bytes) {
-            let offsets = &mut offsets[..part.len() / slab_bytes];
-            self.rows.offsets(row, offsets)?;
-            self.prefetch_ahead(source, row, offsets.len() as u64);
+        while row < rows.end {
+            self.rows.block(row..rows.end, most, slab, &mut block)?;
+            let part;
+            (part, rest) = rest.split_at_mut((block.rows() * slab.bytes()) as usize);
+            self.prefetch_ahead(source, row, block.rows());
             if reads {
-                read_rows(source, offsets, slab, scratch, part)?;
+                read_rows(source, &block, slab, scratch, part)?;
             } else {
                 let input = source.window(params.clone(), scratch)?;
-                copy_rows(input, params.start, offsets, slab, part);
+                copy_rows(input, params.start, &block, slab, part);
             }
-            row += offsets.len() as u64;
+            row += block.rows();
         }
         Ok(())
     }

@@ -8,6 +8,7 @@
 use std::sync::atomic::Ordering;
 
 use super::page_cache::{AHEAD, State};
+use super::row_block::RowBlock;
 use super::{DROPPED, GatherPieces};
 use crate::runs::{byte_bounds, span_bytes};
 use crate::source::{Advice, Source};
@@ -89,26 +90,27 @@ impl GatherPieces<'_> {
     }
 
     /// Begin to read `count` rows from row `first` on.
-    fn prefetch(&self, source: &dyn Source, first: u64, count: u64) {
-        let gather = &self.gather;
-        let count = count.min(self.rows.rows.count().saturating_sub(first));
-        let slab = byte_bounds(&gather.slab.axes, gather.slab.run);
-        let mut offsets = vec![0; count as usize];
-        if self.rows.offsets(first, &mut offsets).is_err() {
-            return;
-        }
-        let mut range = 0..0;
-        for offset in offsets.into_iter().filter(|&offset| offset != DROPPED) {
-            let start = offset.wrapping_add_signed(slab.start);
-            let end = offset.wrapping_add_signed(slab.end);
-            if start >= range.start && start <= range.end + GAP {
-                range.end = range.end.max(end);
-            } else {
-                if !range.is_empty() {
-                    source.advise(range, Advice::WillNeed);
-                }
-                range = start..end;
+    fn prefetch(&self, source: &dyn Source, mut first: u64, count: u64) {
+        let rows = self.rows.rows.count();
+        let end = first.saturating_add(count).min(rows);
+        let (slab, mut block, mut range) = (&self.gather.slab, RowBlock::default(), 0..0);
+        while first < end {
+            if self.rows.block(first..end, AHEAD as usize, slab, &mut block).is_err() {
+                return;
             }
+            for (offset, rows) in block.stretches().filter(|&(offset, _)| offset != DROPPED) {
+                let bounds = block.runs(slab, offset, rows).byte_bounds();
+                let (start, end) = (bounds.start as u64, bounds.end as u64);
+                if start >= range.start && start <= range.end + GAP {
+                    range.end = range.end.max(end);
+                } else {
+                    if !range.is_empty() {
+                        source.advise(range, Advice::WillNeed);
+                    }
+                    range = start..end;
+                }
+            }
+            first += block.rows();
         }
         if !range.is_empty() {
             source.advise(range, Advice::WillNeed);

@@ -10,13 +10,15 @@
 //!     list 1   3 positions       steps 0, 1
 //! ```
 
+use std::ops::Range;
+
 use super::positions::DROPPED;
 use super::reader::BLOCK;
+use super::row_block::RowBlock;
 use super::tuples::{TupleReader, Tuples};
 use crate::execute::FillError;
 use crate::permutation::Permutation;
-use crate::runs::{Axis, coalesce, distance, unravel_index};
-
+use crate::runs::{Axis, Runs, coalesce, distance, unravel_index};
 use crate::source::Source;
 use crate::view::{Layout, ViewError};
 
@@ -268,6 +270,53 @@ impl BoundRows<'_> {
         }
         add_strides(&self.rows.axes, self.rows.offset, row, out);
         Ok(())
+    }
+
+    /// The same for the first of `rows`, with neighbours taken together: at least one row, and about
+    /// `most` entries. Each row is like `slab`.
+    ///
+    /// # Errors
+    /// As [`offsets`](BoundRows::offsets).
+    pub(crate) fn block(
+        &self,
+        rows: Range<u64>,
+        most: usize,
+        slab: &Runs,
+        block: &mut RowBlock,
+    ) -> Result<(), FillError> {
+        if !self.mask_stretches(&rows, most, block)? {
+            let count = (rows.end - rows.start).min(most as u64);
+            self.offsets(rows.start, block.begin_rows(count))?;
+            block.join_neighbours(slab);
+        }
+        Ok(())
+    }
+
+    /// The first of `rows` as stretches, where they go along a mask that is read, and along nothing
+    /// else.
+    fn mask_stretches(
+        &self,
+        rows: &Range<u64>,
+        most: usize,
+        block: &mut RowBlock,
+    ) -> Result<bool, FillError> {
+        let Rows { offset, axes, lists } = &self.rows;
+        let ([RowList { repeat: 1, run, outer, .. }], [bound]) = (&lists[..], &self.lists[..])
+        else {
+            return Ok(false);
+        };
+        let (TupleReader::Mask(positions, source), None) = (&bound.reader, &bound.held) else {
+            return Ok(false);
+        };
+        if axes.last().is_some_and(|axis| axis.stride != 0) {
+            return Ok(false);
+        }
+        let within = rows.start % run;
+        let first = distance(outer, rows.start / run) as u64 + within;
+        let count = (rows.end - rows.start).min(run - within);
+        let mut base = [0];
+        add_strides(axes, *offset, rows.start, &mut base);
+        positions.read_stretches((first, count, base[0]), most, *source, block)
     }
 
     /// The positions of one list for the rows from `row` on.

@@ -3,6 +3,7 @@
 use super::error::GatherError;
 use super::indexed::Indexed;
 use super::mask::Mask;
+use super::mask_positions::MaskPositions;
 use super::positions::{Indices, Positions, indexed_axes};
 use super::rows::OutputAxis;
 use super::tuples::Tuples;
@@ -89,7 +90,9 @@ fn tuples(
                 (number, list.item),
                 false,
             )?),
-            ListTensor::Mask(mask) => Tuples::Mask(mask.positions(indexed_axes(params, axes)?)?),
+            ListTensor::Mask(mask) => {
+                Tuples::Mask(MaskPositions::new(mask.clone(), &indexed_axes(params, axes)?)?)
+            }
         })
     };
     lists.iter().enumerate().map(tuples).collect()

@@ -1,7 +1,7 @@
 //! The tuples of positions that a list stands for: the numbers of an index tensor, or the places
 //! where a mask is true; and how they are read.
 
-use super::mask::MaskPositions;
+use super::mask_positions::MaskPositions;
 use super::positions::Positions;
 use super::reader::PositionReader;
 use crate::execute::FillError;

@@ -133,7 +133,12 @@ fn item(shape: &[u64], common: &[u64], dice: &[u8]) -> (Item, Option<Listed>, us
             if len == 0 && count > 0 {
                 return (Item::Slice(Slice::default()), None, 1);
             }
-            let values = (0..count).map(|at| random(at) % len).collect();
+            // every other list ascends, with a step to another place now and then
+            let value = |at| match first % 2 {
+                0 => random(at) % len,
+                _ => (random(at / (u64::from(second) + 1)) + at) % len,
+            };
+            let values = (0..count).map(value).collect();
             (file(), Some(Listed { is_mask: false, shape, order, values, len }), 1)
         }
     }
@@ -141,14 +146,30 @@ fn item(shape: &[u64], common: &[u64], dice: &[u8]) -> (Item, Option<Listed>, us
 
 fn cases() -> impl Strategy<Value = Case> {
     let lens = prop_oneof![1 => Just(0u64), 9 => 1u64..6];
+    // one axis of the tensor, and one of the lists, may be long: there neighbours are taken together
+    let long = || prop::option::of((0usize..4, 20u64..150));
+    let with_long = |mut lens: Vec<u64>, long: Option<(usize, u64)>| {
+        if let Some((axis, len)) = long
+            && let Some(axis) = lens.get_mut(axis)
+        {
+            *axis = len;
+        }
+        lens
+    };
     let options = (order(), prop_oneof![Just(0u64), Just(1 << 16)], 1u64..3000).prop_map(
         |(order, hold, piece_bytes)| Options { order, hold, piece_bytes, ..Options::default() },
     );
     (
-        prop::collection::vec(lens, 1..5),
-        prop::collection::vec(prop_oneof![1 => Just(0u64), 12 => 1u64..5], 0..3),
+        (prop::collection::vec(lens, 1..5), long())
+            .prop_map(move |(lens, long)| with_long(lens, long)),
+        (prop::collection::vec(prop_oneof![1 => Just(0u64), 12 => 1u64..5], 0..3), long())
+            .prop_map(move |(lens, long)| with_long(lens, long)),
         prop::collection::vec(any::<[u8; 4]>(), 1..7),
-        (order(), prop_oneof![Just(1u64), Just(3), Just(4), Just(8)], any::<bool>()),
+        (
+            order(),
+            prop_oneof![Just(1u64), Just(2), Just(3), Just(4), Just(8), Just(16)],
+            any::<bool>(),
+        ),
         options,
     )
         .prop_map(|(params, common, dice, (order, itemsize, outer), options)| {
