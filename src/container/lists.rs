@@ -12,8 +12,10 @@ use super::error::{Cause, ContainerError, FileName};
 use super::fault::ListFault;
 use super::input::{Input, Location};
 use super::open::{OpenOptions, open};
+use super::overwrite;
 use super::take::{Gathered, GatheredList, Region, layout};
 use crate::dtype::{DType, Endian, Scalar};
+use crate::execute::{ExecuteError, Progress};
 use crate::format::Tensor;
 use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask};
 use crate::index::resolve::{
@@ -22,8 +24,9 @@ use crate::index::resolve::{
 use crate::index::{FileRef, IndexExpr, Item, List};
 use crate::permutation::Permutation;
 use crate::shape::Order;
+use crate::sink::Destination;
 use crate::source::{IoMode, MemorySource, Source};
-use crate::view::View;
+use crate::view::{Layout, View};
 
 /// The lists of one expression that lie in files, in its order.
 #[derive(Clone, Default)]
@@ -104,6 +107,20 @@ impl Lists {
     /// A file that cannot be opened, a tensor that cannot be chosen, one of neither integers nor
     /// booleans, standard input named twice.
     pub fn open(expr: &IndexExpr, io: IoMode, threads: usize) -> Result<Lists, ListError> {
+        Lists::open_watched(expr, io, threads, &Progress::default())
+    }
+
+    /// The same, where another thread watches how far counting is, or reading a pipe:
+    /// [`Progress::keeping`].
+    ///
+    /// # Errors
+    /// As [`open`](Lists::open).
+    pub fn open_watched(
+        expr: &IndexExpr,
+        io: IoMode,
+        threads: usize,
+        progress: &Progress,
+    ) -> Result<Lists, ListError> {
         let mut lists = Lists::default();
         let files = expr.items.iter().enumerate().filter_map(|(item, wanted)| match wanted {
             Item::List(List::File(file)) => Some((item, file)),
@@ -114,11 +131,17 @@ impl Lists {
             return Err(failed(item)(ListFault::SecondStdin.into()));
         }
         for (item, file) in files {
-            let (file, shape) = open_list(item, file, io, threads).map_err(failed(item))?;
+            let (file, shape) =
+                open_list(item, file, (io, threads), progress).map_err(failed(item))?;
             lists.files.push(file);
             lists.shapes.push(shape);
         }
         Ok(lists)
+    }
+
+    /// Whether no list of the expression lies in a file.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
     }
 
     /// Apply the expression that they are of to a shape.
@@ -133,6 +156,48 @@ impl Lists {
     ) -> Result<Selection, ResolveError> {
         let IndexRules { keepdims, outer } = rules;
         resolve_with(expr, shape, &Rules { keepdims, outer, files: &self.shapes })
+    }
+
+    /// Look at all positions that lists in files hold, with at most `threads` workers.
+    ///
+    /// # Errors
+    /// The first bad position of the first list that has one; a file that cannot be read.
+    pub fn check(&self, selection: &Selection, threads: usize) -> Result<(), ContainerError> {
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        // it does not matter what the positions are of
+        let shape = &selection.source_shape;
+        let layout = Layout { shape, item_bits: 8, order: Order::C, offset: 0, within: None };
+        let bound = self.bind(selection)?;
+        let tensors: Vec<ListTensor<'_>> = bound.iter().map(BoundList::tensor).collect();
+        let options = gather::Options::default();
+        let gather = Gather::select(&layout, selection, &tensors, &options).map_err(Cause::from)?;
+        let lists: Vec<GatheredList> = bound.into_iter().map(|bound| bound.list).collect();
+        let sources: Vec<&dyn Source> = lists.iter().map(|list| list.source.as_ref()).collect();
+        gather.check(&sources, threads).map_err(|error| match error {
+            ExecuteError::Fill { error, .. } => GatheredList::failed(&lists, error),
+            error => error.into(),
+        })
+    }
+
+    /// Look at the lists in files that stand before a wrong value of a typed list: NumPy looks at one
+    /// list after the other, and reports the first bad position.
+    ///
+    /// # Errors
+    /// As [`check`](Lists::check).
+    pub fn check_before(&self, error: &ResolveError, shape: &[u64]) -> Result<(), ContainerError> {
+        let lists = error.before.clone();
+        let selection = Selection { source_shape: shape.to_vec(), lists, ..Selection::default() };
+        self.check(&selection, 0)
+    }
+
+    /// Refuse an output that overwrites the file of a list as it is written.
+    ///
+    /// # Errors
+    /// [`Cause::InputIsOutput`].
+    pub(super) fn check_output(&self, destination: &Destination) -> Result<(), ContainerError> {
+        overwrite::check_lists(destination, self.files.iter().map(|file| &file.list))
     }
 
     /// The bytes of a selection of a tensor, its axes in the order `axes`, in the memory order of the
@@ -273,8 +338,8 @@ impl BoundList {
 fn open_list(
     item: usize,
     file: &FileRef,
-    io: IoMode,
-    threads: usize,
+    (io, threads): (IoMode, usize),
+    progress: &Progress,
 ) -> Result<(ListFile, FileList), ContainerError> {
     let location = match file.is_stdin() {
         true => Location::Stdin,
@@ -286,11 +351,11 @@ fn open_list(
     let mut input = open(&location, &options)?;
     let tensor = input.tensor(&name)?.clone();
     let name = FileName::from(&location);
-    let source = input.spool()?;
+    let source = input.spool_watched(progress)?;
     let (shape, mask) = match &tensor.dtype {
         DType::Scalar(Scalar::Bool, _) => {
             let layout = (&tensor.shape[..], tensor.order, tensor.offset);
-            let mask = Mask::count(layout, source.as_ref(), threads);
+            let mask = Mask::count(layout, source.as_ref(), threads, progress);
             source.verify().map_err(|error| ContainerError::file(name.clone(), error))?;
             let mask = mask.map_err(|error| ContainerError::file(name.clone(), error))?;
             let (shape, count) = (tensor.shape.clone(), mask.true_count());

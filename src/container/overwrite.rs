@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::error::{Cause, ContainerError, FileName};
 use super::fault::EditFault;
 use super::input::{Bytes, Input, failed_source};
-use super::take::Take;
+use super::take::{GatheredList, Take};
 use crate::format::Tensor;
 use crate::sink::{self, Destination, InPlaceFile, SinkError};
 use crate::source::{FileId, Source, SourceError};
@@ -28,13 +28,24 @@ pub(super) fn check_output(
     if let Bytes::Random(source) = &input.bytes {
         check_source(output, source.as_ref(), || file_of(input, output))?;
     }
-    for take in takes {
-        for list in take.region.lists() {
-            let Some(file) = &list.file else { continue };
-            check_source(output, list.source.as_ref(), || file.clone())?;
-        }
+    let mut lists = takes.iter().flat_map(|take| take.region.lists());
+    lists.try_for_each(|list| check_list(output, list))
+}
+
+/// The same for lists of an index.
+pub(super) fn check_lists<'a>(
+    destination: &Destination,
+    mut lists: impl Iterator<Item = &'a GatheredList>,
+) -> Result<(), ContainerError> {
+    let Some(output) = overwritten(destination)? else { return Ok(()) };
+    lists.try_for_each(|list| check_list(output, list))
+}
+
+fn check_list(output: FileId, list: &GatheredList) -> Result<(), ContainerError> {
+    match &list.file {
+        Some(file) => check_source(output, list.source.as_ref(), || file.clone()),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// The same for a single input.

@@ -78,7 +78,8 @@ impl MaskBytes {
 }
 
 impl Mask {
-    /// Count the true elements of a mask, of one byte each, with at most `threads` workers.
+    /// Count the true elements of a mask, of one byte each, with at most `threads` workers. Another
+    /// thread may watch how far it is: [`Progress::keeping`].
     ///
     /// # Errors
     /// A shape past 63 bits; a file that cannot be read, as [`FillError::Indices`].
@@ -86,6 +87,7 @@ impl Mask {
         (shape, order, offset): (&[u64], Order, u64),
         source: &dyn Source,
         threads: usize,
+        progress: &Progress,
     ) -> Result<Mask, ExecuteError> {
         let too_large = || ExecuteError::Fill {
             transfer: 0,
@@ -105,9 +107,12 @@ impl Mask {
         let bytes = MaskBytes { runs, len };
         let block = BLOCK.max(len.div_ceil(BLOCKS).next_multiple_of(BLOCK));
         let counts = (0..len.div_ceil(block)).map(|_| AtomicU64::new(0)).collect();
-        let count = Count { bytes: &bytes, block, counts };
+        let count = Count { bytes: &bytes, block, counts, progress };
         let transfers = [Transfer { source, pieces: &count, conversion: Conversion::None, at: 0 }];
-        execute::run(&transfers, &NullSink, threads, &Progress::default())?;
+        progress.keep(len);
+        let counted = execute::run(&transfers, &NullSink, threads, progress);
+        progress.keep(0);
+        counted?;
         let mut ranks = vec![0];
         let mut rank = 0;
         for count in count.counts {
@@ -133,6 +138,7 @@ struct Count<'a> {
     bytes: &'a MaskBytes,
     block: u64,
     counts: Vec<AtomicU64>,
+    progress: &'a Progress,
 }
 
 impl Count<'_> {
@@ -176,6 +182,7 @@ impl Pieces for Count<'_> {
             }
             true
         });
+        self.progress.add_kept(end - start);
         counted.map_err(|error| FillError::Indices { list: 0, error })
     }
 }

@@ -260,6 +260,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::execute::Progress;
     use crate::runs::Runs;
     use crate::shape::{Order, contiguous_strides};
     use crate::source::MemorySource;
@@ -305,7 +306,7 @@ mod tests {
                 }
             }
             let source = MemorySource(file);
-            let mask = Mask::count((&shape, order, 5), &source, 2).unwrap();
+            let mask = Mask::count((&shape, order, 5), &source, 2, &Progress::default()).unwrap();
             prop_assert_eq!(mask.true_count(), expected.len() as u64);
             let axes = shape.iter().zip(params).map(|(&len, stride)| Axis { len, stride });
             let positions = MaskPositions::new(mask, &axes.collect::<Vec<_>>()).unwrap();

@@ -147,7 +147,10 @@ impl Positions {
             shape => shape,
         };
         let positions = Positions::new(indices, shape, indexed, OutOfRange::Error, context)?;
-        Ok(positions.with_negative(true))
+        // NumPy casts an index array to its signed 64-bit integers, but not a single number
+        let wraps = !indices.shape.is_empty() && !has_tuples;
+        let integers = if wraps { positions.integers.wrapped() } else { positions.integers };
+        Ok(Positions { integers, ..positions }.with_negative(true))
     }
 
     fn new(

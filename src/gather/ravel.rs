@@ -34,6 +34,11 @@ impl Integers {
         Some(Integers { width: (scalar.bits() / 8) as usize, signed, endian })
     }
 
+    /// The same numbers cast to 64-bit signed integers: of uint64 those from 2^63 on are negative.
+    pub(super) fn wrapped(self) -> Integers {
+        Integers { signed: self.signed || self.width == 8, ..self }
+    }
+
     /// The exact value of one number.
     pub(super) fn value(self, raw: &[u8]) -> i128 {
         let mut bytes = [0; 8];

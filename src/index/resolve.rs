@@ -131,7 +131,7 @@ pub fn resolve_with(
 }
 
 fn fault(item: usize, kind: impl Into<ResolveErrorKind>) -> ResolveError {
-    ResolveError { item, value: None, kind: kind.into() }
+    ResolveError { item, value: None, kind: kind.into(), before: Vec::new() }
 }
 
 /// The list of an item, as far as it is known.
@@ -302,10 +302,11 @@ fn positions(
         Some(Item::List(List::Integers(array))) => {
             let size = selection.source_shape[axis];
             let positions = array.values.iter().enumerate().map(|(value, &index)| {
-                position(index, axis, size).map_err(|kind| ResolveError {
-                    item: list.item,
-                    value: Some(value),
-                    kind,
+                position(index, axis, size).map_err(|kind| {
+                    let in_file = |list: &&SelectedList| list.positions == ListPositions::Integers;
+                    let before = selection.lists[..number].iter().filter(in_file).cloned();
+                    let (value, before) = (Some(value), before.collect());
+                    ResolveError { item: list.item, value, kind, before }
                 })
             });
             Ok(ListPositions::Known(positions.collect::<Result<_, _>>()?))
@@ -434,7 +435,7 @@ mod tests {
             ([Item::Ellipsis, Item::Ellipsis], Malformed::SecondEllipsis),
         ] {
             let error = resolve(&IndexExpr { items: pair.into() }, &[2, 2], false).unwrap_err();
-            assert_eq!(error, ResolveError { item: 1, value: None, kind: malformed.into() });
+            assert_eq!(error, fault(1, malformed));
         }
     }
 

@@ -29,6 +29,7 @@ mod field;
 mod folders;
 mod gather;
 mod joins;
+mod lists;
 mod messages;
 mod names;
 mod overwrite;

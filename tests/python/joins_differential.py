@@ -126,6 +126,21 @@ def random_shapes(rng, stack):
     return shapes, axis
 
 
+def list_item(case, length):
+    """A list or a mask in the file list.npy, and whether it fits an axis."""
+    rng = case.rng
+    if rng.random() < 0.3:
+        item = np.array([rng.random() < 0.6 for _ in range(length)], bool)
+    else:
+        count = rng.choice([0, 1, 2, 3, 5]) if length else 0
+        item = np.array([rng.randrange(-length, length) for _ in range(count)], rng.choice(["<i8", ">i4", "<i2"]))
+    fits = item.dtype == bool or not item.size or rng.random() < 0.85
+    if not fits:
+        item[rng.randrange(item.size)] = rng.choice([length, -length - 1])
+    np.save(case.path("list.npy"), item)
+    return item, fits
+
+
 def join_case(case):
     rng = case.rng
     stack = rng.random() < 0.4
@@ -161,6 +176,16 @@ def join_case(case):
     if rng.random() < 0.25 and len({a.shape for a in arrays}) == 1:
         items = tuple(random_items(rng, arrays[0].shape))
     index = items if Ellipsis in items else items + (Ellipsis,)
+    extra, fits = set(), True
+    spelled = [spell_item(rng, item, lambda: "") for item in items]
+    common = [at for at, lengths in enumerate(zip(*(a.shape for a in arrays))) if len(set(lengths)) == 1]
+    listed = statuses == (0,) and not items and common and rng.random() < 0.15
+    if listed:
+        at = rng.choice(common)
+        item, fits = list_item(case, arrays[0].shape[at])
+        index, spelled = (slice(None),) * at + (item, Ellipsis), [":"] * at + ["@list.npy"]
+        extra.add("list.npy")
+        statuses = (0,) if fits else (1,)
     for name, array, kind in zip(names, arrays, kinds):
         write(case, name, array, kind)
     if statuses == (0,):
@@ -179,8 +204,8 @@ def join_case(case):
     order = rng.choice("CCF") if extension != "safetensors" else "C"
     args = [] if axis == 0 and rng.random() < 0.5 else rng.choice([["--axis", str(axis)], [f"--axis={axis}"]])
     args = args + (["--order", order] if order == "F" or rng.random() < 0.1 else [])
-    if items:
-        args += ["--index", spell(rng, [spell_item(rng, item, lambda: "") for item in items])]
+    if spelled:
+        args += ["--index", spell(rng, spelled)]
     args += [option for group in common_options(rng, True) for option in group]
     if extension == "npz" and rng.random() < 0.5:
         args += ["--deflate"]
@@ -201,7 +226,6 @@ def join_case(case):
             ways = {"stdin": names[at], "pipe_in": file.read()} if rng.random() < 0.7 else {"stdin": names[at]}
         if "pipe_in" in ways and "mmap" in " ".join(args):
             inputs, ways = list(names), {}
-    extra = set()
     if way in ("list", "null"):
         end = b"\n" if way == "list" else b"\0"
         blob = end.join(name.encode() for name in names) + (end if rng.random() < 0.8 else b"")
@@ -236,6 +260,12 @@ def join_case(case):
         case.check_names(there)
         if printed:
             raise Failure("something was printed")
+        if not fits:
+            # positions are checked before a byte is written, and where nothing is
+            status, printed, err = case.run([command, *inputs, *args, "--dry-run"], **ways)
+            case.check_error(status, err, statuses)
+            if printed:
+                raise Failure("something was printed without an output")
 
 
 def parts_of(rng, array, axis):

@@ -27,7 +27,7 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     if let Some(value) = args.what.value.as_deref() {
         index.refuse_stdin(("--value", value))?;
     }
-    let index = index.open(args.from.io, ("TARGET", &args.target))?;
+    let index = index.open(args.from.io, args.to.quiet, ("TARGET", &args.target))?;
     let casts = cast::parse(&args.cast)?;
     let target = Target::open(&args.target, &args.to)?;
     let tensor = target.tensor(&args.from.tensor)?;

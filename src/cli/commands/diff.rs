@@ -51,6 +51,8 @@ struct Compared {
 
 fn differences(args: &DiffArgs) -> Result<Differences, Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
+    index.refuse_stdin(("A", &args.first))?;
+    let index = index.open(args.from.io, args.quiet, ("B", &args.second))?;
     let options = OpenOptions { io: args.from.io.into(), ..OpenOptions::default() };
     let locations = [&args.first, &args.second].map(|path| input::location(path));
     if locations == [container::Location::Stdin, container::Location::Stdin] {
@@ -92,7 +94,8 @@ fn differences(args: &DiffArgs) -> Result<Differences, Failure> {
     let threads = output::threads(args.threads);
     let found = watch(&progress, total, args.quiet, || {
         compare((&mut a, &mut b), &comparisons, leader, threads, &progress)
-    })?;
+    });
+    let found = found.map_err(|error| index.failure(error))?;
     let compared = tensors.iter_mut().filter_map(|tensor| tensor.findings.as_mut());
     compared.zip(found).for_each(|(place, found)| *place = found);
     let files = locations.map(|location| location.to_string());

@@ -5,14 +5,14 @@ use std::path::Path;
 use tslice::container::{
     Cause, ContainerError, IndexRules, ListError, ListFault, Lists, OpenIndex,
 };
-use tslice::execute::{BadPosition, ExecuteError, FillError};
+use tslice::execute::{BadPosition, ExecuteError, FillError, Progress};
 use tslice::index::resolve::{ResolveError, Selection};
 use tslice::index::strided_slice::{self, StridedSlice};
 use tslice::index::{IndexExpr, Item, List, SpannedExpr, numpy};
 
 use super::input;
 use crate::cli::args::{IndexArgs, Io, StridedArgs};
-use crate::cli::report::{Failure, misplaced, of_flag};
+use crate::cli::report::{Failure, misplaced, of_flag, watch};
 
 /// An index as it was given: NumPy's text, or StridedSlice's numbers as NumPy text.
 pub(crate) struct Index {
@@ -58,14 +58,21 @@ impl Index {
     }
 
     /// Open the files of its lists; `input` is the file that it is for, as `what`.
-    pub(crate) fn open(self, io: Io, (what, input): (&str, &Path)) -> Result<Index, Failure> {
+    pub(crate) fn open(
+        self,
+        io: Io,
+        quiet: bool,
+        (what, input): (&str, &Path),
+    ) -> Result<Index, Failure> {
         self.refuse_stdin((what, input))?;
-        self.open_lists(io)
+        self.open_lists(io, quiet)
     }
 
-    /// Open the files of its lists.
-    pub(crate) fn open_lists(self, io: Io) -> Result<Index, Failure> {
-        let lists = Lists::open(&self.spanned.expr, io.into(), 0);
+    /// Open the files of its lists. Unless `quiet`, progress is shown where masks are long.
+    pub(crate) fn open_lists(self, io: Io, quiet: bool) -> Result<Index, Failure> {
+        let progress = Progress::default();
+        let open = || Lists::open_watched(&self.spanned.expr, io.into(), 0, &progress);
+        let lists = watch(&progress, 0, quiet || !self.has_lists(), open);
         let lists = lists.map_err(|fault| self.failed_list(fault))?;
         Ok(Index { lists, ..self })
     }
@@ -106,6 +113,9 @@ impl Index {
     pub(crate) fn resolve(&self, shape: &[u64]) -> Result<Selection, Failure> {
         let selection = self.lists.resolve(&self.spanned.expr, shape, self.rules);
         selection.map_err(|error: ResolveError| {
+            if let Err(bad) = self.lists.check_before(&error, shape) {
+                return self.failure(bad);
+            }
             let failure = self.point(Failure::new(&error), error.item, error.value);
             match self.with_ellipsis(shape) {
                 Some(text) => failure.hint(format_args!("did you mean '{text}'?")),

@@ -42,7 +42,7 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     if locations.contains(&Location::Stdin) {
         index.refuse_stdin(("INPUT", Path::new("-")))?;
     }
-    let index = index.open_lists(args.from.io)?;
+    let index = index.open_lists(args.from.io, args.to.quiet)?;
     let options = JoinOptions {
         along,
         axes: input::axes(&args.axis)?,
@@ -62,7 +62,8 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         output::refuse_binary_terminal(&output)?;
     }
     let (progress, bytes) = (Progress::default(), joined.rest_bytes()?);
-    watch(&progress, bytes, args.to.quiet, || joined.check(&output, &prepared, &progress))?;
+    watch(&progress, bytes, args.to.quiet, || joined.check(&output, &prepared, &progress))
+        .map_err(failed)?;
     if args.to.dry_run {
         return print(&output::planned(&output, &prepared));
     }

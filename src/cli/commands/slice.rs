@@ -21,7 +21,7 @@ use crate::cli::report::{Failure, print};
 pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let Some(share) = part::share(&args.to)? else { return Ok(()) };
     let index = Index::parse(args.text.as_deref(), &args.index)?;
-    let index = index.open(args.from.io, ("INPUT", &args.input))?;
+    let index = index.open(args.from.io, args.to.quiet, ("INPUT", &args.input))?;
     let transpose = Transpose::parse(&args.transpose)?;
     let casts = cast::parse(&args.cast)?;
     let output = output::open(&args.to)?;

@@ -19,7 +19,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
         return Err(Failure::usage("--part has no effect on a split"));
     }
     let index = Index::parse(args.text.as_deref(), &args.index)?;
-    let index = index.open(args.from.io, ("INPUT", &args.input))?;
+    let index = index.open(args.from.io, args.to.quiet, ("INPUT", &args.input))?;
     let cuts = cuts(args)?;
     let names = names(args.to.output.as_deref())?;
     let write = output::options(&args.to);

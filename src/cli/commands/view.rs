@@ -13,7 +13,7 @@ use crate::cli::report::{Failure, print};
 /// Show the selected elements of each tensor.
 pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
-    let index = index.open(args.from.io, ("INPUT", &args.input))?;
+    let index = index.open(args.from.io, args.quiet, ("INPUT", &args.input))?;
     let transpose = Transpose::parse(&args.transpose)?;
     let options = OpenOptions {
         io: args.from.io.into(),

@@ -64,7 +64,7 @@ struct Phase {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PhaseName {
-    /// A pipe is kept in a temporary file, before anything is written.
+    /// A pipe is kept in a temporary file, or a mask is counted, before anything is written.
     Keeping,
     Writing,
 }

@@ -65,6 +65,8 @@ pub struct Joined<'a> {
     pub(super) held: BTreeMap<usize, Input>,
     /// The tensors of the output, in the order of the first input.
     pub(super) tensors: Vec<Target>,
+    /// The shapes that the index is applied to, where its lists are in files.
+    indexed_shapes: BTreeSet<Vec<u64>>,
 }
 
 /// A tensor of the output.
@@ -138,7 +140,12 @@ impl<'a> Joined<'a> {
         let first = open(location, &options.open)?;
         let cost = descriptors(&first);
         let tensors = targets(&first, &options)?;
-        let mut joined = Joined { options, locations, held: BTreeMap::new(), tensors };
+        let indexed_shapes = BTreeSet::new();
+        let held = BTreeMap::new();
+        let mut joined = Joined { options, locations, held, tensors, indexed_shapes };
+        let joins = joined.tensors.iter().filter(|target| target.join.is_some());
+        let shapes = joins.map(|target| first.contents.tensors.at(target.number).shape);
+        joined.indexed_shapes = shapes.collect();
         joined.held.insert(0, first);
         let keep = locations.len().saturating_mul(cost) <= HELD;
         joined.look_at_all(keep)?;
@@ -157,12 +164,16 @@ impl<'a> Joined<'a> {
                 let number = start + at;
                 let io = if keep { self.options.open.io } else { IoMode::Read };
                 let input = self.open_one(number, io)?;
-                let lens: Vec<u64> =
-                    self.choose(number, &input)?.iter().map(|chosen| chosen.len).collect();
+                let chosen = self.choose(number, &input)?;
+                let lens: Vec<u64> = chosen.iter().map(|chosen| chosen.len).collect();
+                let shapes: Vec<Vec<u64>> = match self.options.index.lists.is_empty() {
+                    true => Vec::new(),
+                    false => chosen.into_iter().map(|one| one.selection.source_shape).collect(),
+                };
                 let kept = (keep || is_stream(&input)).then(|| Box::new(input));
-                Ok::<_, ContainerError>((lens, kept))
+                Ok::<_, ContainerError>((lens, shapes, kept))
             })?;
-            for (at, (lens, input)) in seen.into_iter().enumerate() {
+            for (at, (lens, shapes, input)) in seen.into_iter().enumerate() {
                 let joins = self.tensors.iter_mut().filter_map(|target| target.join.as_mut());
                 for (join, len) in joins.zip(lens) {
                     join.total = join.total.checked_add(len).ok_or(LayoutFault::TooLarge)?;
@@ -172,6 +183,7 @@ impl<'a> Joined<'a> {
                     join.lens.resize(start + at, 1);
                     join.lens.push(len);
                 }
+                self.indexed_shapes.extend(shapes);
                 if let Some(input) = input {
                     self.held.insert(start + at, *input);
                 }
@@ -183,6 +195,22 @@ impl<'a> Joined<'a> {
     fn open_one(&self, number: usize, io: IoMode) -> Result<Input, ContainerError> {
         let io = if self.options.open.io == IoMode::Auto { io } else { self.options.open.io };
         open(&self.locations[number], &OpenOptions { io, ..self.options.open.clone() })
+    }
+
+    /// Look at all positions in the files of lists, for every shape of an input.
+    ///
+    /// # Errors
+    /// The first bad position of the first list that has one, for the smallest shape that it does not
+    /// fit.
+    pub(super) fn check_lists(&self) -> Result<(), ContainerError> {
+        let index = &self.options.index;
+        if index.lists.is_empty() {
+            return Ok(());
+        }
+        self.indexed_shapes.iter().try_for_each(|shape| {
+            let selection = index.resolve(shape)?;
+            index.lists.check(&selection, self.options.threads)
+        })
     }
 
     /// The first input, whose names and metadata the output has.

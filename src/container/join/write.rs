@@ -42,7 +42,8 @@ impl Joined<'_> {
     ///
     /// # Errors
     /// [`JoinFault`](crate::container::JoinFault) for the first input that differs; inputs that
-    /// cannot be read; an output that exists or cannot be created, or is an input.
+    /// cannot be read; an output that exists or cannot be created, or is an input; positions out of
+    /// range.
     pub fn check(
         &mut self,
         output: &Output,
@@ -51,11 +52,13 @@ impl Joined<'_> {
     ) -> Result<(), ContainerError> {
         output.check(prepared)?;
         self.check_overwrite(output)?;
+        self.check_lists()?;
         self.check_rest(progress)
     }
 
     /// Refuse an output that is a descriptor of an input.
     fn check_overwrite(&self, output: &Output) -> Result<(), ContainerError> {
+        self.options.index.lists.check_output(output.destination())?;
         if overwrite::overwrites(output.destination())? {
             for number in 0..self.locations.len() {
                 overwrite::check_input(output.destination(), &*self.lend(number)?)?;

@@ -260,7 +260,7 @@ proptest! {
         let dtypes: Vec<DType> = case.lists.iter().map(Listed::dtype).collect();
         let tensors = case.lists.iter().zip(&dtypes).zip(&sources).map(|((list, dtype), source)| {
             match list.is_mask {
-                true => ListTensor::Mask(Mask::count((&list.shape, list.order, 3), source, 2).unwrap()),
+                true => ListTensor::Mask(Mask::count((&list.shape, list.order, 3), source, 2, &Progress::default()).unwrap()),
                 false => {
                     let (shape, order) = (&list.shape[..], list.order);
                     ListTensor::Integers(Indices { dtype, shape, order, offset: 3 })

@@ -1,0 +1,119 @@
+//! Lists and masks in files, in every command that takes them. What they select of random tensors is
+//! held against NumPy in `tests/python/lists_differential.py`.
+
+use std::fs;
+
+use tempfile::TempDir;
+use tslice::dtype::{DType, Endian, Scalar};
+
+use crate::inputs::{I64, U8, npy_header, write_npy};
+use crate::program::{bash, tslice};
+
+/// A folder with `a.npy` (3 x 4, bytes that count up), `rows.npy` ([2, 0]), and `wrong.npy` ([1, 3]).
+fn folder() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    write_npy(&dir.path().join("a.npy"), &U8, &[3, 4], &(0..12).collect::<Vec<u8>>());
+    for (name, values) in [("rows.npy", [2i64, 0]), ("wrong.npy", [1, 3])] {
+        let values: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        write_npy(&dir.path().join(name), &I64, &[2], &values);
+    }
+    dir
+}
+
+fn fails(dir: &TempDir, args: &[&str], message: &str) {
+    tslice(dir.path(), args).assert().code(1).stdout("").stderr(message.to_owned());
+}
+
+/// NumPy looks at one list after the other, whether typed or in a file.
+#[test]
+fn the_first_bad_list_is_reported() {
+    let dir = folder();
+    let file = "tslice: wrong.npy: at [1]: index 3 is out of bounds for axis 0 with size 3\n  \
+                [@wrong.npy, [0, 9]]\n   ^^^^^^^^^^\n";
+    let typed = "tslice: index 9 is out of bounds for axis 0 with size 3\n  \
+                 [[0, 9], @wrong.npy]\n       ^\n";
+    for command in [&["a.npy"][..], &["a.npy", "-n"], &["view", "a.npy"], &["explain", "a.npy"]] {
+        fails(&dir, &[command, &["[@wrong.npy, [0, 9]]"]].concat(), file);
+        fails(&dir, &[command, &["[[0, 9], @wrong.npy]"]].concat(), typed);
+    }
+    // on an axis without positions too
+    write_npy(&dir.path().join("empty.npy"), &U8, &[0, 0], &[]);
+    let message = "tslice: rows.npy: at [0]: index 2 is out of bounds for axis 0 with size 0\n  \
+                   [@rows.npy, [0, 0]]\n   ^^^^^^^^^\n";
+    fails(&dir, &["empty.npy", "[@rows.npy, [0, 0]]"], message);
+}
+
+/// From NumPy 2.4: `a[np.array([2**64 - 1], np.uint64)]` is `a[[-1]]`, since index arrays are cast to
+/// int64; `a[np.array(2**64 - 1, np.uint64)]` is an error.
+#[test]
+fn unsigned_numbers_are_cast_as_in_numpy() {
+    let dir = folder();
+    let write = |name: &str, shape: &[u64], value: u64| {
+        let dtype = DType::Scalar(Scalar::U64, Endian::Big);
+        write_npy(&dir.path().join(name), &dtype, shape, &value.to_be_bytes());
+    };
+    write("last.npy", &[1], u64::MAX);
+    let last = [&npy_header(&U8, &[1, 4]), &[8u8, 9, 10, 11][..]].concat();
+    tslice(dir.path(), &["a.npy", "[@last.npy]"]).assert().success().stdout(last);
+    write("low.npy", &[1], 1 << 63);
+    let message = "tslice: low.npy: at [0]: index -9223372036854775808 is out of bounds for axis 0 \
+                   with size 3\n  [@low.npy]\n   ^^^^^^^^\n";
+    fails(&dir, &["a.npy", "[@low.npy]"], message);
+    write("number.npy", &[], u64::MAX);
+    let message = "tslice: number.npy: index 18446744073709551615 is out of bounds for axis 0 with \
+                   size 3\n  [@number.npy]\n   ^^^^^^^^^^^\n";
+    fails(&dir, &["a.npy", "[@number.npy]"], message);
+}
+
+#[test]
+fn joins_and_splits_check_positions_before_they_write() {
+    let dir = folder();
+    let message = "tslice: wrong.npy: at [1]: index 3 is out of bounds for axis 0 with size 3\n  \
+                   [@wrong.npy]\n   ^^^^^^^^^^\n";
+    for args in [
+        &["concat", "a.npy", "a.npy", "--index", "[@wrong.npy]"][..],
+        &["stack", "a.npy", "a.npy", "--index", "[@wrong.npy]"],
+    ] {
+        fails(&dir, args, message);
+        fails(&dir, &[args, &["-n"]].concat(), message);
+        fails(&dir, &[args, &["-n", "-o", "out.npy"]].concat(), message);
+    }
+    let split = ["split", "a.npy", "[@wrong.npy]", "--parts", "2", "-o", "out-{}.npy"];
+    fails(&dir, &split, message);
+    fails(&dir, &[&split[..], &["-n"]].concat(), message);
+    let left = fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(left, 3, "nothing was written");
+}
+
+#[test]
+fn a_join_does_not_overwrite_its_lists() {
+    let dir = folder();
+    let before = fs::read(dir.path().join("rows.npy")).unwrap();
+    for line in [
+        "tslice concat a.npy a.npy --index '[@rows.npy]' 1<> rows.npy",
+        "tslice stack a.npy a.npy --index '[@rows.npy]' -o /dev/fd/7 7>> rows.npy",
+        "tslice concat a.npy a.npy --index '[@rows.npy]' -n 1<> rows.npy",
+    ] {
+        let output = bash(&dir, line).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.starts_with("tslice: rows.npy: input file is output file\n"), "{said}");
+        assert_eq!(output.status.code(), Some(1), "{line}");
+        assert_eq!(fs::read(dir.path().join("rows.npy")).unwrap(), before, "{line}");
+    }
+}
+
+#[test]
+fn a_comparison_takes_lists_in_files() {
+    let dir = folder();
+    let mut other: Vec<u8> = (0..12).collect();
+    other[5] = 0;
+    write_npy(&dir.path().join("b.npy"), &U8, &[3, 4], &other);
+    let diff = |index: &str| tslice(dir.path(), &["diff", "a.npy", "b.npy", index]).assert();
+    diff("[@rows.npy]").success();
+    diff("[@rows.npy, :2]").success();
+    diff("[[1, 0], @rows.npy]").success();
+    diff("[:, @wrong.npy]").code(1);
+    let message = "tslice: wrong.npy: at [1]: index 3 is out of bounds for axis 0 with size 3\n  \
+                   [@wrong.npy]\n   ^^^^^^^^^^\n";
+    diff("[@wrong.npy]").code(2).stderr(message);
+}
