@@ -21,12 +21,15 @@
 use crate::runs::Axis;
 
 mod plain;
+mod register;
 mod shuffle;
+mod square;
 mod transpose;
 
 use plain::each_row;
 pub use plain::pack_plainly;
-use shuffle::{Register, Shuffle};
+use register::Register;
+use shuffle::Shuffle;
 use transpose::Transpose;
 
 /// Copy the runs of `run` bytes that lie along `axes` (outermost first), the first at position
@@ -35,7 +38,7 @@ pub fn pack(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8])
     pack_with(Register::widest(), axes, run, input, first, out);
 }
 
-/// [`pack`], with shuffles of that register only, or with none.
+/// [`pack`], with that register only, or with what every processor has.
 fn pack_with(
     register: Option<Register>,
     axes: &[Axis],
@@ -50,7 +53,7 @@ fn pack_with(
         return each_row(outer, row_bytes, first, out, |at, rest| shuffle.row(input, at, rest));
     }
     if let Some(transpose) = Transpose::choose(axes, run) {
-        return transpose.pack(input, first, out);
+        return transpose.pack(register, input, first, out);
     }
     let (inner, outer) = match axes.split_last() {
         Some((inner, outer)) => (*inner, outer),

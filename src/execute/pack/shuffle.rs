@@ -11,10 +11,11 @@
 //!                                   store  B G R B G R B G R B G R B G R ·   next store at the ·
 //! ```
 //!
-//! Registers have 64 bytes with AVX-512 VBMI and 16 with SSSE3, detected at run time. Without
-//! either, the moves of the parent module do the work.
+//! Registers have 64 bytes with AVX-512 VBMI, 32 with AVX2, and 16 with SSSE3 and NEON. Without any of
+//! them, the moves of the parent module do the work.
 
 use super::plain::pack_plainly;
+use super::register::Register;
 use crate::runs::{Axis, byte_bounds, dense_bytes, span_bytes};
 
 /// The widest register, in bytes.
@@ -106,7 +107,7 @@ impl<'a> Shuffle<'a> {
         self.plainly(input, at, 0..from * self.units, out);
         let first = start + step * from as i64;
         let stored = &mut out[from * block..];
-        self.register.run(input, first, step, stored, block, to - from, &self.places);
+        self.register.shuffle(input, first, step, stored, block, to - from, &self.places);
         self.plainly(input, at, to * self.units..self.along.len as usize, out);
     }
 
@@ -134,55 +135,13 @@ fn places(stride: i64, inside: &[Axis], run: u64, units: u64, lowest: i64) -> [u
     places
 }
 
-/// A register, with the instructions that shuffle its bytes. A value exists only where the machine
-/// has them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Register {
-    #[cfg(target_arch = "x86_64")]
-    Ssse3,
-    #[cfg(target_arch = "x86_64")]
-    Avx512Vbmi,
-}
-
+/// The loop of each register.
 impl Register {
-    /// The widest that this machine has.
-    pub(super) fn widest() -> Option<Register> {
-        Register::avx512vbmi().or_else(Register::ssse3)
-    }
-
-    /// 64 bytes, where the machine has them.
-    pub(super) fn avx512vbmi() -> Option<Register> {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx512vbmi") && is_x86_feature_detected!("avx512f") {
-            return Some(Register::Avx512Vbmi);
-        }
-        None
-    }
-
-    /// 16 bytes, where the machine has them.
-    pub(super) fn ssse3() -> Option<Register> {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("ssse3") {
-            return Some(Register::Ssse3);
-        }
-        None
-    }
-
-    /// Bytes a register.
-    pub(super) fn width(self) -> usize {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Register::Ssse3 => 16,
-            #[cfg(target_arch = "x86_64")]
-            Register::Avx512Vbmi => 64,
-        }
-    }
-
     /// Shuffle `count` registers, loaded at `first` and every `step` bytes from there, and store
     /// each whole, `block` bytes apart.
     #[allow(unsafe_code)]
     #[allow(clippy::too_many_arguments)]
-    fn run(
+    fn shuffle(
         self,
         input: &[u8],
         first: i64,
@@ -193,13 +152,19 @@ impl Register {
         places: &[u8; WIDEST],
     ) {
         match self {
-            // SAFETY: `ssse3` and `avx512vbmi` alone make values, after finding the instructions.
+            // SAFETY: a value exists only where the machine has the instructions.
+            #[cfg(target_arch = "aarch64")]
+            Register::Neon => unsafe { arm::neon(input, first, step, out, block, count, places) },
+            // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Register::Ssse3 => unsafe { x86::ssse3(input, first, step, out, block, count, places) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Register::Avx512Vbmi => unsafe {
-                x86::avx512vbmi(input, first, step, out, block, count, places);
+            Register::Avx2 => unsafe { x86::avx2(input, first, step, out, block, count, places) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Register::Avx512 => unsafe {
+                x86::avx512(input, first, step, out, block, count, places);
             },
         }
     }
@@ -236,8 +201,45 @@ mod x86 {
         }
     }
 
+    #[target_feature(enable = "avx2")]
+    pub(super) fn avx2(
+        input: &[u8],
+        first: i64,
+        step: i64,
+        out: &mut [u8],
+        block: usize,
+        count: usize,
+        places: &[u8; WIDEST],
+    ) {
+        // Bytes do not leave their half of a register: those that stay in theirs, and those that come
+        // from the other one, are shuffled by themselves. A place with the highest bit gives 0.
+        let (mut near, mut far) = ([0x80; 32], [0x80; 32]);
+        for (at, &place) in places[..32].iter().enumerate() {
+            let same_half = usize::from(place) / 16 == at / 16;
+            *(if same_half { &mut near[at] } else { &mut far[at] }) = place % 16;
+        }
+        // SAFETY: both are as long as a register.
+        let (near, far) = unsafe {
+            (_mm256_loadu_si256(near.as_ptr().cast()), _mm256_loadu_si256(far.as_ptr().cast()))
+        };
+        for number in 0..count {
+            let from = &input[(first + step * number as i64) as usize..][..32];
+            let to = &mut out[block * number..][..32];
+            // SAFETY: both slices are as long as a register, and need no alignment.
+            unsafe {
+                let loaded = _mm256_loadu_si256(from.as_ptr().cast());
+                let swapped = _mm256_permute2x128_si256::<1>(loaded, loaded);
+                let shuffled = _mm256_or_si256(
+                    _mm256_shuffle_epi8(loaded, near),
+                    _mm256_shuffle_epi8(swapped, far),
+                );
+                _mm256_storeu_si256(to.as_mut_ptr().cast(), shuffled);
+            }
+        }
+    }
+
     #[target_feature(enable = "avx512f,avx512vbmi")]
-    pub(super) fn avx512vbmi(
+    pub(super) fn avx512(
         input: &[u8],
         first: i64,
         step: i64,
@@ -259,6 +261,35 @@ mod x86 {
                     _mm512_permutexvar_epi8(places, loaded),
                 );
             }
+        }
+    }
+}
+
+/// The same for aarch64.
+#[cfg(target_arch = "aarch64")]
+#[allow(unsafe_code)]
+mod arm {
+    use std::arch::aarch64::*;
+
+    use super::WIDEST;
+
+    #[target_feature(enable = "neon")]
+    pub(super) fn neon(
+        input: &[u8],
+        first: i64,
+        step: i64,
+        out: &mut [u8],
+        block: usize,
+        count: usize,
+        places: &[u8; WIDEST],
+    ) {
+        // SAFETY: `places` is longer than a register.
+        let places = unsafe { vld1q_u8(places.as_ptr()) };
+        for number in 0..count {
+            let from = &input[(first + step * number as i64) as usize..][..16];
+            let to = &mut out[block * number..][..16];
+            // SAFETY: both slices are as long as a register, and need no alignment.
+            unsafe { vst1q_u8(to.as_mut_ptr(), vqtbl1q_u8(vld1q_u8(from.as_ptr()), places)) };
         }
     }
 }

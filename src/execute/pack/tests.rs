@@ -5,9 +5,7 @@ use crate::runs::{byte_bounds, dense_bytes};
 
 /// Every choice of register: none, which every machine has, and each that this one has.
 fn registers() -> Vec<Option<Register>> {
-    let mut registers = vec![None];
-    registers.extend([Register::ssse3(), Register::avx512vbmi()].into_iter().flatten().map(Some));
-    registers
+    std::iter::once(None).chain(Register::detected().map(Some)).collect()
 }
 
 /// What a kernel packs, and what the reference does; the buffer just holds the byte bounds.
@@ -109,7 +107,7 @@ proptest! {
     #[test]
     fn matrices_of_each_item_size_are_transposed(
         run in prop::sample::select(vec![1u64, 2, 3, 4, 6, 8, 12, 16, 24, 32]),
-        (along, across) in (1u64..70, 2u64..90), (step, channels) in (1i64..4, 1u64..4),
+        (along, across) in (1u64..140, 2u64..150), (step, channels) in (1i64..4, 1u64..4),
         (before, between) in (1u64..3, 1u64..3), backwards in any::<(bool, bool, bool)>(),
         last in any::<bool>(),
     ) {
@@ -126,8 +124,12 @@ proptest! {
         axes.insert(if last { 2 } else { 0 }, channels);
         prop_assume!(along > 1 || channels.len > 1);
         let transpose = Transpose::choose(&axes, run).expect("a stretch");
-        let [plain, fast] = packed(&axes, run, |input, first, out| transpose.pack(input, first, out));
-        prop_assert_eq!(plain, fast);
+        for register in registers() {
+            let [plain, fast] = packed(&axes, run, |input, first, out| {
+                transpose.pack(register, input, first, out);
+            });
+            prop_assert_eq!(plain, fast, "{:?}", register);
+        }
     }
 
     /// Moves of fixed size, blocks of 16 bytes, and calls.

@@ -12,10 +12,12 @@
 //! axis, every other item. Each of its items begins a row of the output, wherever that lies; items
 //! of the stretch that are not selected begin none.
 //!
-//! Squares of one register's width are transposed in registers, those of one cache line of each
-//! output row after each other. What no square covers, and items of other sizes, are moved one by
-//! one in the same order.
+//! Squares of a register's width are transposed in registers (`square.rs`); at the ends of lines they
+//! overlap. Where there are too few items for a square, and those of other sizes, they are moved one
+//! by one in the same order.
 
+use super::register::Register;
+use super::square;
 use crate::runs::{Axis, dense_bytes, starts};
 
 /// Bytes of a stretch that are used up before going on across: a few cache lines.
@@ -89,124 +91,134 @@ impl Transpose {
     }
 
     /// Transpose the box whose first run is at position `first` of `input` to `out`.
-    pub(super) fn pack(&self, input: &[u8], first: usize, out: &mut [u8]) {
-        let (ours, theirs) = &self.others;
-        for (at, to) in starts(ours, first as i64 + self.lowest).zip(starts(theirs, 0)) {
-            let out = &mut out[to as usize..];
-            match self.run {
-                1 => self.matrix::<1>(input, at, out),
-                2 => self.matrix::<2>(input, at, out),
-                3 => self.matrix::<3>(input, at, out),
-                4 => self.matrix::<4>(input, at, out),
-                6 => self.matrix::<6>(input, at, out),
-                8 => self.matrix::<8>(input, at, out),
-                12 => self.matrix::<12>(input, at, out),
-                16 => self.matrix::<16>(input, at, out),
-                24 => self.matrix::<24>(input, at, out),
-                _ => self.matrix::<32>(input, at, out),
-            }
+    pub(super) fn pack(
+        &self,
+        register: Option<Register>,
+        input: &[u8],
+        first: usize,
+        out: &mut [u8],
+    ) {
+        let first = first as i64 + self.lowest;
+        match self.run {
+            1 => self.wide::<1, 64, 32, 16>(register, input, first, out),
+            2 => self.wide::<2, 32, 16, 8>(register, input, first, out),
+            3 => self.items::<3>(input, first, out),
+            4 => self.wide::<4, 16, 8, 4>(register, input, first, out),
+            6 => self.items::<6>(input, first, out),
+            8 => self.wide::<8, 8, 4, 2>(register, input, first, out),
+            12 => self.items::<12>(input, first, out),
+            16 => self.wide::<16, 4, 2, 1>(register, input, first, out),
+            24 => self.items::<24>(input, first, out),
+            _ => self.items::<32>(input, first, out),
         }
     }
 
-    /// Transpose items of `SIZE` bytes, the lowest of the first stretch at `at`.
-    fn matrix<const SIZE: usize>(&self, input: &[u8], at: i64, out: &mut [u8]) {
-        let side = 16 / SIZE.min(16);
-        let across = self.across.len as usize;
-        let squares = if SIZE.is_power_of_two() && (2..=16).contains(&side) {
-            (self.rows.len() / side * side, across / side * side)
-        } else {
-            (0, 0)
-        };
-        let block = (LINE / SIZE).max(1);
-        for panel in (0..self.rows.len()).step_by((LINES / SIZE).max(1)) {
-            let panel_end = (panel + (LINES / SIZE).max(1)).min(self.rows.len());
-            let squares_end = panel_end.min(squares.0).max(panel);
-            for line in (0..across).step_by(block) {
-                let line_end = (line + block).min(across);
-                let whole_end = line_end.min(squares.1).max(line);
-                for item in (panel..squares_end).step_by(side) {
-                    for stretch in (line..whole_end).step_by(side) {
-                        self.square::<SIZE>(input, at, item, stretch, out);
+    /// Transpose items of `SIZE` bytes with the widest register of which squares fit: of 64, 32 or 16
+    /// bytes, with so many items each. The lowest item of the first stretch is at `first`.
+    #[allow(unsafe_code)]
+    fn wide<const SIZE: usize, const IN_64: usize, const IN_32: usize, const IN_16: usize>(
+        &self,
+        register: Option<Register>,
+        input: &[u8],
+        first: i64,
+        out: &mut [u8],
+    ) {
+        let most = self.rows.len().min(self.across.len as usize);
+        match register {
+            // SAFETY: a value exists only where the machine has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Some(Register::Avx512) if most >= IN_64 => unsafe {
+                self.avx512::<SIZE, IN_64>(input, first, out);
+            },
+            // SAFETY: as above; what has AVX-512 has AVX2.
+            #[cfg(target_arch = "x86_64")]
+            Some(Register::Avx512 | Register::Avx2) if most >= IN_32 => unsafe {
+                self.avx2::<SIZE, IN_32>(input, first, out);
+            },
+            // SAFETY: arrays of bytes need no instructions of their own.
+            _ if most >= IN_16 && IN_16 > 1 => unsafe {
+                self.squares::<[u8; 16], SIZE, IN_16>(input, first, out);
+            },
+            _ => self.items::<SIZE>(input, first, out),
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    #[allow(unsafe_code)]
+    fn avx512<const SIZE: usize, const SIDE: usize>(&self, input: &[u8], first: i64, out: &mut [u8]) {
+        // SAFETY: this function has the instructions.
+        unsafe { self.squares::<std::arch::x86_64::__m512i, SIZE, SIDE>(input, first, out) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    #[allow(unsafe_code)]
+    fn avx2<const SIZE: usize, const SIDE: usize>(&self, input: &[u8], first: i64, out: &mut [u8]) {
+        // SAFETY: this function has the instructions.
+        unsafe { self.squares::<std::arch::x86_64::__m256i, SIZE, SIDE>(input, first, out) }
+    }
+
+    /// Transpose in squares.
+    ///
+    /// # Safety
+    /// As for [`square::Vector`].
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn squares<V: square::Vector, const SIZE: usize, const SIDE: usize>(
+        &self,
+        input: &[u8],
+        first: i64,
+        out: &mut [u8],
+    ) {
+        let (ours, theirs) = &self.others;
+        let (items, across) = (self.rows.len(), self.across.len as usize);
+        let panel = (LINES / SIZE).max(SIDE);
+        for panel in (0..items).step_by(panel).map(|start| start..(start + panel).min(items)) {
+            for stretch in (0..across).step_by(SIDE).map(|stretch| stretch.min(across - SIDE)) {
+                let line = first + self.across.stride * stretch as i64;
+                for (at, to) in starts(ours, line).zip(starts(theirs, 0)) {
+                    let out = &mut out[to as usize..];
+                    for item in panel.clone().step_by(SIDE).map(|item| item.min(items - SIDE)) {
+                        let (at, rows) = (at + (item * SIZE) as i64, &self.rows[item..]);
+                        let stride = self.across.stride;
+                        // SAFETY: as of this function.
+                        unsafe {
+                            square::transpose::<V, SIZE, SIDE>(
+                                input,
+                                at,
+                                stride,
+                                rows,
+                                stretch * SIZE,
+                                out,
+                            );
+                        }
                     }
                 }
-                self.items::<SIZE>(input, at, panel..squares_end, whole_end..line_end, out);
-                self.items::<SIZE>(input, at, squares_end..panel_end, line..line_end, out);
             }
         }
     }
 
-    /// Move the items of some stretches one by one.
-    #[inline(always)]
-    fn items<const SIZE: usize>(
-        &self,
-        input: &[u8],
-        at: i64,
-        items: std::ops::Range<usize>,
-        stretches: std::ops::Range<usize>,
-        out: &mut [u8],
-    ) {
-        if stretches.is_empty() {
-            return;
-        }
-        for item in items.filter(|&item| self.rows[item] != NONE) {
-            let to = self.rows[item] + stretches.start * SIZE;
-            let row = &mut out[to..to + stretches.len() * SIZE];
-            let mut from = self.place::<SIZE>(at, item, stretches.start);
-            for place in row.as_chunks_mut::<SIZE>().0 {
-                place.copy_from_slice(&input[from as usize..from as usize + SIZE]);
-                from += self.across.stride;
+    /// Move items one by one.
+    fn items<const SIZE: usize>(&self, input: &[u8], first: i64, out: &mut [u8]) {
+        let (ours, theirs) = &self.others;
+        let (panel, block) = ((LINES / SIZE).max(1), (LINE / SIZE).max(1));
+        let (stretch, across) = (self.rows.len(), self.across.len as usize);
+        for (at, to) in starts(ours, first).zip(starts(theirs, 0)) {
+            let out = &mut out[to as usize..];
+            for panel in (0..stretch).step_by(panel).map(|start| start..(start + panel).min(stretch)) {
+                for line in (0..across).step_by(block) {
+                    let count = block.min(across - line);
+                    for item in panel.clone().filter(|&item| self.rows[item] != NONE) {
+                        let row = self.rows[item] + line * SIZE;
+                        let mut from = at + (item * SIZE) as i64 + self.across.stride * line as i64;
+                        for place in out[row..row + count * SIZE].as_chunks_mut::<SIZE>().0 {
+                            place.copy_from_slice(&input[from as usize..from as usize + SIZE]);
+                            from += self.across.stride;
+                        }
+                    }
+                }
             }
         }
     }
-
-    /// Transpose a square of `16 / SIZE` stretches of 16 bytes.
-    #[inline(always)]
-    fn square<const SIZE: usize>(
-        &self,
-        input: &[u8],
-        at: i64,
-        item: usize,
-        stretch: usize,
-        out: &mut [u8],
-    ) {
-        let side = 16 / SIZE;
-        let mut from = self.place::<SIZE>(at, item, stretch);
-        let mut square = [[0; 16]; 16];
-        for row in &mut square[..side] {
-            row.copy_from_slice(&input[from as usize..][..16]);
-            from += self.across.stride;
-        }
-        // Interleaving the first half of the rows with the second, as often as 2 divides their
-        // number, is a transposition.
-        let mut stage = 1;
-        while stage < side {
-            let halves = square;
-            for pair in 0..side / 2 {
-                let (a, b) = (&halves[pair], &halves[pair + side / 2]);
-                square[2 * pair] = interleave::<SIZE, 0>(a, b);
-                square[2 * pair + 1] = interleave::<SIZE, 8>(a, b);
-            }
-            stage *= 2;
-        }
-        for (row, &to) in square[..side].iter().zip(&self.rows[item..item + side]) {
-            if to != NONE {
-                out[to + stretch * SIZE..][..16].copy_from_slice(row);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn place<const SIZE: usize>(&self, at: i64, item: usize, stretch: usize) -> i64 {
-        at + (item * SIZE) as i64 + self.across.stride * stretch as i64
-    }
-}
-
-/// Items of 8 bytes of `a` and `b` in turn, those from byte `FROM` on. The compiler knows this as
-/// one instruction.
-#[inline(always)]
-fn interleave<const SIZE: usize, const FROM: usize>(a: &[u8; 16], b: &[u8; 16]) -> [u8; 16] {
-    std::array::from_fn(|at| {
-        let from = if (at / SIZE).is_multiple_of(2) { a } else { b };
-        from[FROM + at / SIZE / 2 * SIZE + at % SIZE]
-    })
 }

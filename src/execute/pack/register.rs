@@ -1,0 +1,55 @@
+//! The processor's registers that kernels use, detected at run time.
+
+/// A register, with the instructions that rearrange its bytes. A value exists only where the machine
+/// has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Register {
+    #[cfg(target_arch = "aarch64")]
+    Neon,
+    #[cfg(target_arch = "x86_64")]
+    Ssse3,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// AVX-512 with F, BW and VBMI.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Register {
+    /// The widest that this machine has.
+    pub(super) fn widest() -> Option<Register> {
+        Register::detected().last()
+    }
+
+    /// All that this machine has, from the narrowest to the widest.
+    pub(super) fn detected() -> impl Iterator<Item = Register> {
+        #[cfg(target_arch = "x86_64")]
+        let found = [
+            is_x86_feature_detected!("ssse3").then_some(Register::Ssse3),
+            is_x86_feature_detected!("avx2").then_some(Register::Avx2),
+            (is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vbmi"))
+            .then_some(Register::Avx512),
+        ];
+        #[cfg(target_arch = "aarch64")]
+        let found = [std::arch::is_aarch64_feature_detected!("neon").then_some(Register::Neon)];
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let found: [Option<Register>; 0] = [];
+        found.into_iter().flatten()
+    }
+
+    /// Bytes a register.
+    pub(super) fn width(self) -> usize {
+        match self {
+            #[cfg(target_arch = "aarch64")]
+            Register::Neon => 16,
+            #[cfg(target_arch = "x86_64")]
+            Register::Ssse3 => 16,
+            #[cfg(target_arch = "x86_64")]
+            Register::Avx2 => 32,
+            #[cfg(target_arch = "x86_64")]
+            Register::Avx512 => 64,
+        }
+    }
+}

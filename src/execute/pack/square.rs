@@ -1,0 +1,208 @@
+//! Squares of items, transposed in registers.
+//!
+//! A square has as many lines as there are items in a register. Interleaving the first half of the
+//! lines with the second, as often as 2 divides their number, is a transposition:
+//!
+//! ```text
+//!   a0 a1 a2 a3      a0 c0 a1 c1      a0 b0 c0 d0
+//!   b0 b1 b2 b3  ─►  a2 c2 a3 c3  ─►  a1 b1 c1 d1
+//!   c0 c1 c2 c3      b0 d0 b1 d1      a2 b2 c2 d2
+//!   d0 d1 d2 d3      b2 d2 b3 d3      a3 b3 c3 d3
+//! ```
+//!
+//! With 64 bytes a register is a cache line: each line of the input is loaded once, and each of the
+//! output is stored once.
+
+#![allow(unsafe_code)]
+
+/// A register, and what must be known of it.
+///
+/// # Safety
+/// The methods may only be called where the processor has the register's instructions.
+pub(super) trait Vector: Copy {
+    /// Its bytes.
+    const WIDTH: usize;
+
+    /// The first [`WIDTH`](Vector::WIDTH) bytes of a slice, which must have as many.
+    unsafe fn load(from: &[u8]) -> Self;
+
+    /// Write all bytes to the beginning of a slice, which must have as many.
+    unsafe fn store(self, to: &mut [u8]);
+
+    /// The items of `SIZE` bytes of both in turn: those of the first halves, then of the second.
+    unsafe fn interleave<const SIZE: usize>(self, other: Self) -> [Self; 2];
+}
+
+/// Transpose `SIDE` lines of a register each: line `n` begins `stride * n` bytes after `first` in the
+/// input, and column `n` goes to byte `at` of the row that begins at `rows[n]`, or nowhere if that is
+/// [`usize::MAX`].
+///
+/// # Safety
+/// As for [`Vector`].
+#[inline(always)]
+pub(super) unsafe fn transpose<V: Vector, const SIZE: usize, const SIDE: usize>(
+    input: &[u8],
+    first: i64,
+    stride: i64,
+    rows: &[usize],
+    at: usize,
+    out: &mut [u8],
+) {
+    const { assert!(SIZE * SIDE == V::WIDTH) };
+    let line = |number: usize| &input[(first + stride * number as i64) as usize..][..V::WIDTH];
+    // SAFETY: slices have the length of a register; the caller knows of the instructions.
+    unsafe {
+        let mut square: [V; SIDE] = std::array::from_fn(|number| V::load(line(number)));
+        let mut stage = 1;
+        while stage < SIDE {
+            let halves = square;
+            for pair in 0..SIDE / 2 {
+                let [low, high] = halves[pair].interleave::<SIZE>(halves[pair + SIDE / 2]);
+                square[2 * pair] = low;
+                square[2 * pair + 1] = high;
+            }
+            stage *= 2;
+        }
+        for (column, &row) in square.iter().zip(&rows[..SIDE]) {
+            if row != usize::MAX {
+                column.store(&mut out[row + at..][..V::WIDTH]);
+            }
+        }
+    }
+}
+
+/// 16 bytes, on any processor: the compiler knows instructions for it.
+impl Vector for [u8; 16] {
+    const WIDTH: usize = 16;
+
+    #[inline(always)]
+    unsafe fn load(from: &[u8]) -> Self {
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&from[..16]);
+        bytes
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: &mut [u8]) {
+        to[..16].copy_from_slice(&self);
+    }
+
+    #[inline(always)]
+    unsafe fn interleave<const SIZE: usize>(self, other: Self) -> [Self; 2] {
+        let half = |from: usize| {
+            std::array::from_fn(|at| {
+                let bytes = if (at / SIZE).is_multiple_of(2) { &self } else { &other };
+                bytes[from + at / SIZE / 2 * SIZE + at % SIZE]
+            })
+        };
+        [half(0), half(8)]
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::Vector;
+
+    impl Vector for __m256i {
+        const WIDTH: usize = 32;
+
+        #[inline(always)]
+        unsafe fn load(from: &[u8]) -> Self {
+            debug_assert!(from.len() >= 32);
+            // SAFETY: the caller's slice is long enough; no alignment is needed.
+            unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: &mut [u8]) {
+            debug_assert!(to.len() >= 32);
+            // SAFETY: as above.
+            unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), self) }
+        }
+
+        #[inline(always)]
+        unsafe fn interleave<const SIZE: usize>(self, other: Self) -> [Self; 2] {
+            // SAFETY: the caller knows that there is AVX2.
+            unsafe {
+                // in each half of the registers
+                let [low, high] = match SIZE {
+                    1 => [_mm256_unpacklo_epi8(self, other), _mm256_unpackhi_epi8(self, other)],
+                    2 => [_mm256_unpacklo_epi16(self, other), _mm256_unpackhi_epi16(self, other)],
+                    4 => [_mm256_unpacklo_epi32(self, other), _mm256_unpackhi_epi32(self, other)],
+                    8 => [_mm256_unpacklo_epi64(self, other), _mm256_unpackhi_epi64(self, other)],
+                    _ => [self, other],
+                };
+                [
+                    _mm256_permute2x128_si256::<0x20>(low, high),
+                    _mm256_permute2x128_si256::<0x31>(low, high),
+                ]
+            }
+        }
+    }
+
+    impl Vector for __m512i {
+        const WIDTH: usize = 64;
+
+        #[inline(always)]
+        unsafe fn load(from: &[u8]) -> Self {
+            debug_assert!(from.len() >= 64);
+            // SAFETY: the caller's slice is long enough; no alignment is needed.
+            unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: &mut [u8]) {
+            debug_assert!(to.len() >= 64);
+            // SAFETY: as above.
+            unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), self) }
+        }
+
+        #[inline(always)]
+        unsafe fn interleave<const SIZE: usize>(self, other: Self) -> [Self; 2] {
+            // SAFETY: the caller knows that there is AVX-512 F and BW.
+            unsafe {
+                match SIZE {
+                    // in each quarter of the registers, then the quarters
+                    1 => {
+                        let low = _mm512_unpacklo_epi8(self, other);
+                        low.interleave::<16>(_mm512_unpackhi_epi8(self, other))
+                    }
+                    2 => {
+                        let low = _mm512_unpacklo_epi16(self, other);
+                        low.interleave::<16>(_mm512_unpackhi_epi16(self, other))
+                    }
+                    4 => {
+                        let low = _mm512_set_epi32(
+                            23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0,
+                        );
+                        let high = _mm512_set_epi32(
+                            31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
+                        );
+                        [
+                            _mm512_permutex2var_epi32(self, low, other),
+                            _mm512_permutex2var_epi32(self, high, other),
+                        ]
+                    }
+                    8 => {
+                        let low = _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0);
+                        let high = _mm512_set_epi64(15, 7, 14, 6, 13, 5, 12, 4);
+                        [
+                            _mm512_permutex2var_epi64(self, low, other),
+                            _mm512_permutex2var_epi64(self, high, other),
+                        ]
+                    }
+                    _ => {
+                        let low = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
+                        let high = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+                        [
+                            _mm512_permutex2var_epi64(self, low, other),
+                            _mm512_permutex2var_epi64(self, high, other),
+                        ]
+                    }
+                }
+            }
+        }
+    }
+}
