@@ -83,57 +83,52 @@ impl Conversion {
         self.output_unit().div_ceil(self.unit())
     }
 
-    /// Convert the packed bytes of a piece, which goes to `rows`; `spare` is for what comes out in
-    /// another size.
-    pub(super) fn apply<'a>(
+    /// Convert a piece, whose packed bytes fill the buffer from its beginning and go to `rows`. Returns
+    /// the same of the converted bytes; those that have another size take a spare buffer.
+    pub(super) fn apply(
         self,
-        packed: &'a mut [u8],
+        mut packed: Vec<u8>,
         rows: Runs,
-        spare: &'a mut Vec<u8>,
-    ) -> Converted<'a> {
+        spare: &mut Vec<Vec<u8>>,
+    ) -> (Vec<u8>, Runs) {
+        let len = rows.bytes();
         match self {
-            Conversion::None | Conversion::Whole { .. } => Converted { bytes: packed, rows },
+            Conversion::None | Conversion::Whole { .. } => (packed, rows),
             Conversion::SwapBytes { width } => {
-                swap_bytes(packed, width);
-                Converted { bytes: packed, rows }
+                swap_bytes(&mut packed[..len as usize], width);
+                (packed, rows)
             }
             Conversion::Cast(cast) => {
-                let len = self.output_bytes(packed.len() as u64) as usize;
-                if spare.len() < len {
-                    spare.resize(len, 0);
+                let mut converted = spare.pop().unwrap_or_default();
+                let output_len = self.output_bytes(len) as usize;
+                if converted.len() < output_len {
+                    converted.resize(output_len, 0);
                 }
-                let bytes = &mut spare[..len];
-                cast.run(packed, bytes);
+                cast.run(&mut packed[..len as usize], &mut converted[..output_len]);
+                spare.push(packed);
                 let rows = Runs {
                     offset: self.output_distance(rows.offset),
                     axes: rows.axes.iter().map(|axis| self.output_axis(*axis)).collect(),
                     run: self.output_bytes(rows.run),
                 };
-                Converted { bytes, rows }
+                (converted, rows)
             }
         }
     }
 }
 
-/// The bytes of a piece as the output has them.
-pub(super) struct Converted<'a> {
-    bytes: &'a [u8],
-    rows: Runs,
-}
-
-impl Converted<'_> {
-    /// Write the rows to an output that begins at byte `at` of the sink.
-    pub(super) fn write(
-        &self,
-        sink: &dyn Sink,
-        at: u64,
-        progress: &Progress,
-    ) -> Result<(), SinkError> {
-        let rows = self.rows.starts().zip(self.bytes.chunks_exact((self.rows.run as usize).max(1)));
-        for (offset, row) in rows {
-            sink.write_at(at + offset as u64, row)?;
-        }
-        progress.add(self.bytes.len() as u64);
-        Ok(())
+/// Write the rows of a piece, whose bytes begin a buffer, to an output that begins at byte `at` of the sink.
+pub(super) fn write_rows(
+    bytes: &[u8],
+    rows: &Runs,
+    sink: &dyn Sink,
+    at: u64,
+    progress: &Progress,
+) -> Result<(), SinkError> {
+    let bytes = &bytes[..rows.bytes() as usize];
+    for (offset, row) in rows.starts().zip(bytes.chunks_exact((rows.run as usize).max(1))) {
+        sink.write_at(at + offset as u64, row)?;
     }
+    progress.add(bytes.len() as u64);
+    Ok(())
 }

@@ -3,18 +3,24 @@
 //! The only file that knows rayon. The counter keeps the workers near each other, so that the
 //! input is read and the output grows roughly from the beginning to the end. Where the sink
 //! takes bytes in order only, each worker waits for its piece's turn with the packed buffer in
-//! hand: memory stays at one buffer a worker, and packing overlaps writing.
+//! hand: memory stays at one buffer a worker, and packing overlaps writing. Pieces of several rows, for
+//! which a worker would wait for another one's writes, wait themselves: two buffers a worker.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::convert::write_rows;
 use super::{ExecuteError, Progress, Transfer};
+use crate::runs::Runs;
 use crate::sink::{Sink, WriteOrder};
 use crate::source::Advice;
 
 /// Jobs below this are done by the calling thread: starting a pool takes longer.
 const POOL_BYTES: u64 = 2 << 20;
+
+/// So many packed pieces of a worker may wait to be written.
+const WAITING: usize = 2;
 
 /// How many threads work where so many are asked for: 0 stands for as many as there are cores.
 pub fn thread_count(threads: usize) -> usize {
@@ -70,19 +76,30 @@ struct Job<'a> {
     starts: Vec<u64>,
     pieces: u64,
     next: AtomicU64,
+    /// How many workers are writing.
+    writers: AtomicU64,
     outcome: Mutex<Outcome>,
     turn: Condvar,
 }
 
 /// The memory of a worker.
 #[derive(Default)]
-struct Buffers {
-    /// A piece as the input has its elements.
-    packed: Vec<u8>,
-    /// What must be read to pack it.
+struct Worker {
+    /// Pieces that are to be written, in the order of their numbers.
+    packed: Vec<Packed>,
+    /// Buffers that are free.
+    spare: Vec<Vec<u8>>,
+    /// What must be read to pack a piece.
     scratch: Vec<u8>,
-    /// The piece as the output has its elements, where they have another size there.
-    converted: Vec<u8>,
+}
+
+/// A piece as the output has it.
+struct Packed {
+    bytes: Vec<u8>,
+    /// Where its rows go, from the beginning of the output of its transfer.
+    rows: Runs,
+    /// Where that begins in the sink.
+    at: u64,
 }
 
 /// How far the output in order is, and the error of the first piece that met one.
@@ -107,6 +124,7 @@ impl<'a> Job<'a> {
             starts,
             pieces,
             next: AtomicU64::new(0),
+            writers: AtomicU64::new(0),
             outcome: Mutex::default(),
             turn: Condvar::new(),
         }
@@ -114,15 +132,16 @@ impl<'a> Job<'a> {
 
     /// Take pieces until none is left or a worker met an error.
     fn work(&self) {
-        let mut buffers = Buffers::default();
+        let mut worker = Worker::default();
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.pieces {
-                return;
-            }
+            let is_over = number >= self.pieces;
             // a panic is an error too, or the workers that wait for this piece would wait for ever
-            let piece = AssertUnwindSafe(|| self.piece(number, &mut buffers));
-            let outcome = catch_unwind(piece).unwrap_or(Err(ExecuteError::Panicked));
+            let step = AssertUnwindSafe(|| match is_over {
+                true => self.write(&mut worker),
+                false => self.piece(number, &mut worker),
+            });
+            let outcome = catch_unwind(step).unwrap_or(Err(ExecuteError::Panicked));
             if let Err(error) = outcome {
                 // pieces before this one have been taken already, and may yet report theirs
                 self.next.store(self.pieces, Ordering::Relaxed);
@@ -134,31 +153,61 @@ impl<'a> Job<'a> {
                 self.turn.notify_all();
                 return;
             }
+            if is_over {
+                return;
+            }
         }
     }
 
-    fn piece(&self, number: u64, buffers: &mut Buffers) -> Result<(), ExecuteError> {
-        let Buffers { packed: buffer, scratch, converted } = buffers;
+    /// Pack a piece, and write it, now or with the next one.
+    fn piece(&self, number: u64, worker: &mut Worker) -> Result<(), ExecuteError> {
+        self.pack(number, worker)?;
+        if self.sink.order() == WriteOrder::Ascending {
+            if self.wait_for_turn(number) {
+                self.write(worker)?;
+                self.outcome().turn += 1;
+                self.turn.notify_all();
+            }
+            return Ok(());
+        }
+        // A file takes one write at a time. A piece of several rows needs many: rather pack another
+        // one than wait in between for those of another worker.
+        let is_box = worker.packed.last().is_some_and(|piece| !piece.rows.axes.is_empty());
+        let is_busy = self.writers.load(Ordering::Relaxed) > 0;
+        if is_box && is_busy && worker.packed.len() < WAITING {
+            return Ok(());
+        }
+        self.writers.fetch_add(1, Ordering::Relaxed);
+        let outcome = self.write(worker);
+        self.writers.fetch_sub(1, Ordering::Relaxed);
+        outcome
+    }
+
+    fn pack(&self, number: u64, worker: &mut Worker) -> Result<(), ExecuteError> {
+        let Worker { packed, spare, scratch } = worker;
         let index = self.starts.partition_point(|&start| start <= number) - 1;
         let transfer = &self.transfers[index];
         let local = number - self.starts[index];
         let rows = transfer.pieces.output(local);
-        let bytes = rows.bytes() as usize;
-        if buffer.len() < bytes {
-            buffer.resize(bytes, 0);
+        let mut bytes = spare.pop().unwrap_or_default();
+        let len = rows.bytes() as usize;
+        if bytes.len() < len {
+            bytes.resize(len, 0);
         }
-        let packed = &mut buffer[..bytes];
         transfer
             .pieces
-            .fill(local, transfer.source, scratch, packed)
+            .fill(local, transfer.source, scratch, &mut bytes[..len])
             .map_err(|error| ExecuteError::Fill { transfer: index, error })?;
-        let converted = transfer.conversion.apply(packed, rows, converted);
-        if self.sink.order() == WriteOrder::Any {
-            converted.write(self.sink, transfer.at, self.progress)?;
-        } else if self.wait_for_turn(number) {
-            converted.write(self.sink, transfer.at, self.progress)?;
-            self.outcome().turn += 1;
-            self.turn.notify_all();
+        let (bytes, rows) = transfer.conversion.apply(bytes, rows, spare);
+        packed.push(Packed { bytes, rows, at: transfer.at });
+        Ok(())
+    }
+
+    /// Write what a worker has packed.
+    fn write(&self, worker: &mut Worker) -> Result<(), ExecuteError> {
+        for Packed { bytes, rows, at } in worker.packed.drain(..) {
+            write_rows(&bytes, &rows, self.sink, at, self.progress)?;
+            worker.spare.push(bytes);
         }
         Ok(())
     }

@@ -129,6 +129,8 @@ const PACKAGES: &[(&str, &[&str])] = &[
 /// Files that may hold `unsafe`.
 const UNSAFE: &[&str] = &[
     "execute/pack/shuffle.rs",
+    "execute/pack/square.rs",
+    "execute/pack/transpose.rs",
     "os/sigbus.rs",
     "os/stdio.rs",
     "sink/writable_map.rs",

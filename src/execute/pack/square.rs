@@ -49,25 +49,57 @@ pub(super) unsafe fn transpose<V: Vector, const SIZE: usize, const SIDE: usize>(
     out: &mut [u8],
 ) {
     const { assert!(SIZE * SIDE == V::WIDTH) };
-    let line = |number: usize| &input[(first + stride * number as i64) as usize..][..V::WIDTH];
+    // Plain loops: closures would be functions without the instructions, into which none is inlined.
     // SAFETY: slices have the length of a register; the caller knows of the instructions.
     unsafe {
-        let mut square: [V; SIDE] = std::array::from_fn(|number| V::load(line(number)));
-        let mut stage = 1;
-        while stage < SIDE {
-            let halves = square;
-            for pair in 0..SIDE / 2 {
-                let [low, high] = halves[pair].interleave::<SIZE>(halves[pair + SIDE / 2]);
-                square[2 * pair] = low;
-                square[2 * pair + 1] = high;
-            }
-            stage *= 2;
+        let mut lines = [V::load(&input[first as usize..][..V::WIDTH]); SIDE];
+        let mut from = first;
+        for line in &mut lines {
+            *line = V::load(&input[from as usize..][..V::WIDTH]);
+            from += stride;
         }
-        for (column, &row) in square.iter().zip(&rows[..SIDE]) {
+        let mut others = lines;
+        if SIDE > 1 {
+            interleave_halves::<V, SIZE, SIDE>(&lines, &mut others);
+        }
+        if SIDE > 2 {
+            interleave_halves::<V, SIZE, SIDE>(&others, &mut lines);
+        }
+        if SIDE > 4 {
+            interleave_halves::<V, SIZE, SIDE>(&lines, &mut others);
+        }
+        if SIDE > 8 {
+            interleave_halves::<V, SIZE, SIDE>(&others, &mut lines);
+        }
+        if SIDE > 16 {
+            interleave_halves::<V, SIZE, SIDE>(&lines, &mut others);
+        }
+        if SIDE > 32 {
+            interleave_halves::<V, SIZE, SIDE>(&others, &mut lines);
+        }
+        let columns = if SIDE.ilog2().is_multiple_of(2) { &lines } else { &others };
+        for (column, &row) in columns.iter().zip(&rows[..SIDE]) {
             if row != usize::MAX {
                 column.store(&mut out[row + at..][..V::WIDTH]);
             }
         }
+    }
+}
+
+/// Interleave each line of the first half with that of the second.
+///
+/// # Safety
+/// As for [`Vector`].
+#[inline(always)]
+unsafe fn interleave_halves<V: Vector, const SIZE: usize, const SIDE: usize>(
+    lines: &[V; SIDE],
+    to: &mut [V; SIDE],
+) {
+    for pair in 0..SIDE / 2 {
+        // SAFETY: as of this function.
+        let [low, high] = unsafe { lines[pair].interleave::<SIZE>(lines[pair + SIDE / 2]) };
+        to[2 * pair] = low;
+        to[2 * pair + 1] = high;
     }
 }
 
@@ -112,14 +144,14 @@ pub(super) mod x86 {
         unsafe fn load(from: &[u8]) -> Self {
             debug_assert!(from.len() >= 32);
             // SAFETY: the caller's slice is long enough; no alignment is needed.
-            unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
+            unsafe { from.as_ptr().cast::<Self>().read_unaligned() }
         }
 
         #[inline(always)]
         unsafe fn store(self, to: &mut [u8]) {
             debug_assert!(to.len() >= 32);
             // SAFETY: as above.
-            unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), self) }
+            unsafe { to.as_mut_ptr().cast::<Self>().write_unaligned(self) }
         }
 
         #[inline(always)]
@@ -149,14 +181,14 @@ pub(super) mod x86 {
         unsafe fn load(from: &[u8]) -> Self {
             debug_assert!(from.len() >= 64);
             // SAFETY: the caller's slice is long enough; no alignment is needed.
-            unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
+            unsafe { from.as_ptr().cast::<Self>().read_unaligned() }
         }
 
         #[inline(always)]
         unsafe fn store(self, to: &mut [u8]) {
             debug_assert!(to.len() >= 64);
             // SAFETY: as above.
-            unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), self) }
+            unsafe { to.as_mut_ptr().cast::<Self>().write_unaligned(self) }
         }
 
         #[inline(always)]

@@ -146,7 +146,12 @@ impl Transpose {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw")]
     #[allow(unsafe_code)]
-    fn avx512<const SIZE: usize, const SIDE: usize>(&self, input: &[u8], first: i64, out: &mut [u8]) {
+    fn avx512<const SIZE: usize, const SIDE: usize>(
+        &self,
+        input: &[u8],
+        first: i64,
+        out: &mut [u8],
+    ) {
         // SAFETY: this function has the instructions.
         unsafe { self.squares::<std::arch::x86_64::__m512i, SIZE, SIDE>(input, first, out) }
     }
@@ -173,15 +178,19 @@ impl Transpose {
     ) {
         let (ours, theirs) = &self.others;
         let (items, across) = (self.rows.len(), self.across.len as usize);
-        let panel = (LINES / SIZE).max(SIDE);
-        for panel in (0..items).step_by(panel).map(|start| start..(start + panel).min(items)) {
-            for stretch in (0..across).step_by(SIDE).map(|stretch| stretch.min(across - SIDE)) {
-                let line = first + self.across.stride * stretch as i64;
-                for (at, to) in starts(ours, line).zip(starts(theirs, 0)) {
-                    let out = &mut out[to as usize..];
-                    for item in panel.clone().step_by(SIDE).map(|item| item.min(items - SIDE)) {
-                        let (at, rows) = (at + (item * SIZE) as i64, &self.rows[item..]);
-                        let stride = self.across.stride;
+        let (stride, wide) = (self.across.stride, (LINES / SIZE).max(SIDE));
+        for panel in (0..items).step_by(wide) {
+            let panel_end = (panel + wide).min(items);
+            for stretch in (0..across).step_by(SIDE) {
+                let stretch = stretch.min(across - SIDE);
+                let line = first + stride * stretch as i64;
+                let mut boxes = starts(theirs, (stretch * SIZE) as i64);
+                for at in starts(ours, line) {
+                    let Some(to) = boxes.next() else { break };
+                    let mut item = panel;
+                    while item < panel_end {
+                        let first = item.min(items - SIDE);
+                        let (at, rows) = (at + (first * SIZE) as i64, &self.rows[first..]);
                         // SAFETY: as of this function.
                         unsafe {
                             square::transpose::<V, SIZE, SIDE>(
@@ -189,10 +198,11 @@ impl Transpose {
                                 at,
                                 stride,
                                 rows,
-                                stretch * SIZE,
+                                to as usize,
                                 out,
                             );
                         }
+                        item += SIDE;
                     }
                 }
             }
@@ -206,7 +216,9 @@ impl Transpose {
         let (stretch, across) = (self.rows.len(), self.across.len as usize);
         for (at, to) in starts(ours, first).zip(starts(theirs, 0)) {
             let out = &mut out[to as usize..];
-            for panel in (0..stretch).step_by(panel).map(|start| start..(start + panel).min(stretch)) {
+            for panel in
+                (0..stretch).step_by(panel).map(|start| start..(start + panel).min(stretch))
+            {
                 for line in (0..across).step_by(block) {
                     let count = block.min(across - line);
                     for item in panel.clone().filter(|&item| self.rows[item] != NONE) {
