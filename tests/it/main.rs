@@ -28,6 +28,7 @@ mod explain;
 mod field;
 mod folders;
 mod gather;
+mod help;
 mod joins;
 mod lists;
 mod messages;

@@ -94,6 +94,14 @@ fn write_safetensors(path: &Path) {
     safetensors::serialize_to_file(tensors, Some(metadata), path).unwrap();
 }
 
+/// The files that examples use.
+pub(crate) fn write_inputs(folder: &TempDir) {
+    write_npy(&folder.path().join("photos.npy"), "|u1", 1, false, &[48, 48, 64, 4]);
+    write_npy(&folder.path().join("keep.npy"), "|b1", 1, false, &[48]);
+    write_npy(&folder.path().join("volume.npy"), "<f8", 8, true, &[20, 28, 30]);
+    write_safetensors(&folder.path().join("model.safetensors"));
+}
+
 /// Runs the examples of a page, which are at least `least`.
 fn run_page(page: &str, least: usize) {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
@@ -101,10 +109,7 @@ fn run_page(page: &str, least: usize) {
     assert!(examples.len() >= least, "only {} examples found in {page}", examples.len());
 
     let folder = tempfile::tempdir().unwrap();
-    write_npy(&folder.path().join("photos.npy"), "|u1", 1, false, &[48, 48, 64, 4]);
-    write_npy(&folder.path().join("keep.npy"), "|b1", 1, false, &[48]);
-    write_npy(&folder.path().join("volume.npy"), "<f8", 8, true, &[20, 28, 30]);
-    write_safetensors(&folder.path().join("model.safetensors"));
+    write_inputs(&folder);
     if let Some(lines) = makefile(&text) {
         fs::write(folder.path().join("Makefile"), lines).unwrap();
     }

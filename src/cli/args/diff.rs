@@ -17,7 +17,9 @@ pub(crate) struct DiffArgs {
     /// The file to compare it with
     #[arg(value_name = "B")]
     pub(crate) second: PathBuf,
-    /// What to compare of both, as in NumPy: '[0, ::-1]'; everything when left out
+    /// What to compare of both, as in NumPy: '[0, ::-1]'
+    ///
+    /// Everything when left out.
     #[arg(value_name = "INDEX", conflicts_with = "begin")]
     pub(crate) text: Option<String>,
     #[command(flatten)]
@@ -31,7 +33,7 @@ pub(crate) struct DiffArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// How many threads work; as many as the machine has cores when left out
+    /// How many threads work [default: one a core]
     #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<u16>,
     /// Show no progress
@@ -43,10 +45,14 @@ pub(crate) struct DiffArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Tolerance")]
 pub(crate) struct RuleArgs {
-    /// Elements are the same up to this difference; 0 when only --rtol is given
+    /// Elements are the same up to this difference
+    ///
+    /// 0 when only --rtol is given.
     #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
     pub(crate) atol: Option<f64>,
-    /// Elements are the same up to this part of the absolute value in B; 0 when only --atol is given
+    /// Elements are the same up to this part of the value in B
+    ///
+    /// 0 when only --atol is given.
     #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
     pub(crate) rtol: Option<f64>,
     /// NaN is the same as any NaN

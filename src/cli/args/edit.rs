@@ -13,7 +13,9 @@ use super::result::CastArgs;
 pub(crate) struct AssignArgs {
     /// The file to change
     pub(crate) target: PathBuf,
-    /// Where to write, as in NumPy: '[1, 2:4, ..., ::-1]'; everywhere when left out
+    /// Where to write, as in NumPy: '[1, 2:4, ..., ::-1]'
+    ///
+    /// Everywhere when left out.
     #[arg(value_name = "INDEX", conflicts_with = "begin")]
     pub(crate) text: Option<String>,
     #[command(flatten)]
@@ -38,18 +40,23 @@ pub(crate) struct AssignArgs {
 pub(crate) struct ScatterArgs {
     /// The file to change
     pub(crate) target: PathBuf,
-    /// The positions: a file of integers, also as text (.txt, .csv), `-` for standard input, or a
-    /// list: '[[0, 1], [2, 3]]'
+    /// The positions: a file of integers, or a list: '[[0, 1], [2, 3]]'
+    ///
+    /// The file may also be a text (.txt, .csv); `-` is standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) indices: PathBuf,
     /// The file whose slices are written; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) values: PathBuf,
-    /// With --elements: the axis of the positions; negative values count from the end
+    /// With --elements: the axis of the positions
+    ///
+    /// Negative values count from the end.
     #[arg(long, value_name = "AXIS", requires = "elements", value_parser = integer)]
     pub(crate) axis: Option<i64>,
-    /// One element for each index, as np.put_along_axis; the indices have the rank of the target,
-    /// negative ones count from the end, and the values are broadcast
+    /// With --axis: one element for each index, as np.put_along_axis
+    ///
+    /// The indices have the rank of the target, negative ones count from the end, and the values
+    /// are broadcast.
     #[arg(long, requires = "axis")]
     pub(crate) elements: bool,
     /// What becomes of positions out of range, negative ones included
@@ -83,7 +90,9 @@ pub(crate) enum Beyond {
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
 pub(crate) struct WhatArgs {
-    /// The file whose elements are written, of the slice's shape; `-` is standard input
+    /// The file whose elements are written, of the slice's shape
+    ///
+    /// `-` is standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) value: Option<PathBuf>,
     /// A number that is written everywhere: -1, 0x10, 1.5e-3, nan, -inf, 1+2j, true
@@ -103,7 +112,7 @@ pub(crate) struct EditArgs {
     /// Wait until the disk has the output
     #[arg(long)]
     pub(crate) fsync: bool,
-    /// How many threads work; as many as the machine has cores when left out
+    /// How many threads work [default: one a core]
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
     /// Check everything, print what would be written, write nothing

@@ -12,22 +12,29 @@ use super::result::{CastArgs, FieldArgs, TransposeArgs};
 pub(crate) struct GatherArgs {
     /// The file to gather from; standard input when left out or `-`
     pub(crate) params: Option<PathBuf>,
-    /// The positions: a file of integers, also as text (.txt, .csv), `-` for standard input, or a
-    /// list: '[[0, 1], [2, 3]]'
+    /// The positions: a file of integers, or a list: '[[0, 1], [2, 3]]'
+    ///
+    /// The file may also be a text (.txt, .csv); `-` is standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) indices: PathBuf,
-    /// Gather along this axis, each index by itself; negative values count from the end
+    /// Gather along this axis, each index by itself
+    ///
+    /// Negative values count from the end.
     #[arg(long, value_name = "AXIS", value_parser = integer)]
     pub(crate) axis: Option<i64>,
-    /// The first axes of params and indices go together, so many of them; with --axis, a negative
-    /// number counts from the rank of the indices
+    /// So many first axes of params and indices go together
+    ///
+    /// With --axis, a negative number counts from the rank of the indices.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, value_parser = integer)]
     pub(crate) batch_dims: i64,
-    /// With --axis: one element for each index, as np.take_along_axis; the indices have the rank of
-    /// the params, and negative ones count from the end
+    /// With --axis: one element for each index, as np.take_along_axis
+    ///
+    /// The indices have the rank of the params, and negative ones count from the end.
     #[arg(long, requires = "axis", conflicts_with_all = ["batch_dims", "negative"])]
     pub(crate) elements: bool,
-    /// Negative indices count from the end, as in np.take; without it they are out of range
+    /// Negative indices count from the end, as in np.take
+    ///
+    /// Without it they are out of range.
     #[arg(long)]
     pub(crate) negative: bool,
     /// What becomes of indices out of range
@@ -45,8 +52,15 @@ pub(crate) struct GatherArgs {
     /// The tensor of the indices, in a file of several
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub(crate) indices_tensor: Option<String>,
-    /// How to read: map local files, or read by position (for network file systems)
-    #[arg(long, value_enum, default_value_t, value_name = "HOW", help_heading = "Input")]
+    /// How to read
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "HOW",
+        help_heading = "Input",
+        hide_short_help = true
+    )]
     pub(crate) io: Io,
     #[command(flatten)]
     pub(crate) to: OutputArgs,

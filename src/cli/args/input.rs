@@ -8,11 +8,13 @@ use tslice::source;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputArgs {
-    /// The tensor to take, in a file of several: a name or a glob; may be given again
+    /// The tensor to take, in a file of several: a name or a glob
+    ///
+    /// May be given again.
     #[arg(short, long, value_name = "NAME")]
     pub(crate) tensor: Vec<String>,
-    /// How to read: map local files, or read by position (for network file systems)
-    #[arg(long, value_enum, default_value_t, value_name = "HOW")]
+    /// How to read
+    #[arg(long, value_enum, default_value_t, value_name = "HOW", hide_short_help = true)]
     pub(crate) io: Io,
 }
 
@@ -20,17 +22,21 @@ pub(crate) struct InputArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Raw bytes")]
 pub(crate) struct RawArgs {
-    /// The dtype of raw bytes, or of a file's void type: float32 or f32, '>i2', bfloat16 or bf16, ...
-    #[arg(long, value_name = "DTYPE")]
+    /// The dtype of raw bytes: float32 or f32, '>i2', bfloat16 or bf16, ...
+    ///
+    /// Of a file of a void type, the dtype that its items are.
+    #[arg(long, value_name = "DTYPE", hide_short_help = true)]
     pub(crate) dtype: Option<String>,
-    /// The shape of raw bytes; one length may be -1; one axis when left out
-    #[arg(long, value_name = "LIST")]
+    /// The shape of raw bytes
+    ///
+    /// One length may be -1; one axis when left out.
+    #[arg(long, value_name = "LIST", hide_short_help = true)]
     pub(crate) shape: Option<String>,
     /// Where the elements of raw bytes begin, in bytes
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub(crate) offset: Option<u64>,
     /// The order of the elements of raw bytes
-    #[arg(long, value_enum, value_name = "ORDER")]
+    #[arg(long, value_enum, value_name = "ORDER", hide_short_help = true)]
     pub(crate) input_order: Option<OrderArg>,
 }
 

@@ -16,7 +16,9 @@ pub(crate) struct NamesArgs {
     /// The files to join, in this order; `-` is standard input
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Read the names of the inputs from a file, one a line; `-` is standard input
+    /// Read the names of the inputs from a file, one a line
+    ///
+    /// `-` is standard input.
     #[arg(long, value_name = "FILE", help_heading = "Input")]
     pub(crate) files_from: Option<PathBuf>,
 }
@@ -28,11 +30,13 @@ pub(crate) struct JoinArgs {
     /// The names of --files-from end with NUL bytes, as find -print0 writes them
     #[arg(short = '0', long, requires = "files_from", help_heading = "Input")]
     pub(crate) null: bool,
-    /// The axis to join along; a negative one counts from the end; 0 when left out. With a name or glob before
-    /// it the axis of those tensors, which may be given again: --axis '*.o_proj.weight=1'
+    /// The axis to join along; 0 when left out
+    ///
+    /// A negative one counts from the end. With a name or glob before it, it is the axis of those
+    /// tensors, which may be given again: --axis '*.o_proj.weight=1'.
     #[arg(long, value_name = "[NAME=]AXIS", value_parser = axis)]
     pub(crate) axis: Vec<AxisArg>,
-    /// What to take of every input before it is joined, as in NumPy: '[1, 2:4, ..., ::-1]'
+    /// What to take of every input first, as in NumPy: '[1, 2:4, ..., ::-1]'
     #[arg(long, value_name = "INDEX", allow_hyphen_values = true)]
     pub(crate) index: Option<String>,
     /// Keep the axes that integers of --index select, with length 1
@@ -51,7 +55,9 @@ pub(crate) struct JoinArgs {
     pub(crate) cast: CastArgs,
     #[command(flatten)]
     pub(crate) to: OutputArgs,
-    /// Take the tensors that -t does not choose once; they must be the same in all inputs
+    /// Take the tensors that -t does not choose once
+    ///
+    /// They must be the same in all inputs.
     #[arg(long, help_heading = "Output")]
     pub(crate) keep_rest: bool,
 }

@@ -5,34 +5,79 @@
 use std::fs;
 use std::path::Path;
 
+use clap::Command;
+use clap_mangen::Man;
+
 use super::cli::command;
 
-/// Every generated file, by its path under `man/`.
-fn generated() -> Vec<(String, Vec<u8>)> {
+/// Every page, by its name under `man/`.
+fn pages() -> Vec<(String, String)> {
     let mut definition = command();
     definition.build();
-    let page = |command: &clap::Command, name: &str| {
-        let mut text = Vec::new();
-        clap_mangen::Man::new(command.clone()).title(name).render(&mut text).unwrap();
-        (format!("{name}.1"), text)
-    };
-    let mut files = vec![page(&definition, "tslice")];
-    for sub in definition.get_subcommands().filter(|sub| !sub.is_hide_set()) {
-        files.push(page(sub, &format!("tslice-{}", sub.get_name())));
+    let subcommands = definition.get_subcommands().filter(|sub| !sub.is_hide_set());
+    let mut pages: Vec<(String, String)> = subcommands
+        .map(|sub| {
+            let name = format!("tslice-{}", sub.get_name());
+            let page = page(sub, &name, &["tslice"]);
+            (format!("{name}.1"), page)
+        })
+        .collect();
+    let names: Vec<&str> = pages.iter().filter_map(|(name, _)| name.strip_suffix(".1")).collect();
+    pages.push(("tslice.1".to_owned(), page(&definition, "tslice", &names)));
+    pages
+}
+
+/// The page of a command, and of which others it tells.
+fn page(command: &Command, name: &str, others: &[&str]) -> String {
+    // no date and no version: a page changes with the definition alone
+    // what `-h` leaves out has its place here
+    let command = command.clone().mut_args(|arg| arg.hide_short_help(false));
+    let man = Man::new(command.clone()).title(name).source("tslice").manual("tslice manual");
+    let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    let (notes, examples) = help.split_once("Examples:\n").unwrap_or((&help, ""));
+
+    let mut page = Vec::new();
+    man.render_title(&mut page).unwrap();
+    man.render_name_section(&mut page).unwrap();
+    man.render_synopsis_section(&mut page).unwrap();
+    man.render_description_section(&mut page).unwrap();
+    for paragraph in notes.trim().split("\n\n").filter(|paragraph| !paragraph.is_empty()) {
+        page.extend(format!(".PP\n{}\n", escaped(paragraph)).bytes());
     }
-    files
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page).unwrap();
+    }
+    man.render_options_section(&mut page).unwrap();
+    let mut page = String::from_utf8(page).unwrap();
+    page += ".SH EXAMPLES\n";
+    for line in examples.lines().map(|line| line.strip_prefix("  ").unwrap_or(line)) {
+        match line.strip_prefix("# ") {
+            // what it does, and below it the command as it is typed
+            Some(about) => page += &format!(".TP\n{}\n", escaped(about)),
+            None => page += &format!(".nf\n\\fB{}\\fR\n.fi\n", escaped(line)),
+        }
+    }
+    let others: Vec<String> =
+        others.iter().map(|other| format!("\\fB{}\\fR(1)", escaped(other))).collect();
+    page + ".SH SEE ALSO\n" + &others.join(",\n") + "\n"
+}
+
+/// Text as roff takes it for what it is.
+fn escaped(text: &str) -> String {
+    let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
+    text.replace("\n.", "\n\\&.")
 }
 
 #[test]
 fn man_pages_are_up_to_date() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("man");
-    for (name, text) in generated() {
+    for (name, text) in pages() {
         let path = directory.join(name);
         if std::env::var_os("TSLICE_WRITE_MAN").is_some() {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, &text).unwrap();
         }
-        let there = fs::read(&path).unwrap_or_default();
+        let there = fs::read_to_string(&path).unwrap_or_default();
         let shown = path.display();
         assert!(there == text, "{shown} is stale: TSLICE_WRITE_MAN=1 cargo test writes it");
     }

@@ -12,6 +12,7 @@ mod inspect;
 mod join;
 #[cfg(test)]
 mod man;
+mod manual;
 mod normalize;
 mod output;
 mod part;

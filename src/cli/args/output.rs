@@ -13,7 +13,9 @@ use super::part::{self, PartArg};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// The file to write, its format by its name; standard output when left out or `-`
+    /// The file to write, its format by its name
+    ///
+    /// Standard output when left out or `-`.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// The format of the output, whatever its name
@@ -23,7 +25,7 @@ pub(crate) struct OutputArgs {
     #[arg(short, long)]
     pub(crate) force: bool,
     /// Wait until the disk has the output
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) fsync: bool,
     /// Compress the arrays of the output, as np.savez_compressed does (.npz)
     #[arg(long)]
@@ -34,12 +36,14 @@ pub(crate) struct OutputArgs {
     /// The name of the tensor in the output (.safetensors)
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Write one of N parts of the output, so that several machines can share the work: I/N, from 0
-    /// on; auto takes it from the scheduler. plan/N prints all parts, status which are missing,
-    /// discard removes them
-    #[arg(long, value_parser = part::part, value_name = "I/N")]
+    /// Write one of N parts of the output: I/N, or auto; plan/N, status, discard
+    ///
+    /// Several machines can share the work so. I counts from 0; auto takes it from the scheduler's
+    /// variables. plan/N prints all parts, status which are missing, discard removes what was
+    /// begun.
+    #[arg(long, value_parser = part::part, value_name = "I/N", hide_short_help = true)]
     pub(crate) part: Option<PartArg>,
-    /// How many threads work; as many as the machine has cores when left out
+    /// How many threads work [default: one a core]
     #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<u16>,
     /// Check everything, print what would be written, write nothing

@@ -7,8 +7,9 @@ use tslice::cast;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Result")]
 pub(crate) struct TransposeArgs {
-    /// Put the axes of the result in this order, as np.transpose does: 0,3,1,2; negative axes count
-    /// from the end; `--transpose=` reverses them
+    /// Put the axes of the result in this order, as np.transpose does: 0,3,1,2
+    ///
+    /// Negative axes count from the end; `--transpose=` reverses them.
     #[arg(long, value_name = "AXES")]
     pub(crate) transpose: Option<String>,
     /// Reverse the axes of the result, as NumPy's a.T does
@@ -20,8 +21,9 @@ pub(crate) struct TransposeArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Result")]
 pub(crate) struct CastArgs {
-    /// Convert elements to this dtype, as NumPy's astype does: bfloat16, float8_e4m3fn, '>i2', ...;
-    /// with FROM only those of that dtype; may be given again
+    /// Convert elements to this dtype, as NumPy's astype does: bfloat16, '>i2', ...
+    ///
+    /// With FROM only those of that dtype; may be given again.
     #[arg(long, value_name = "[FROM:]DTYPE")]
     pub(crate) cast: Vec<String>,
     /// Which casts are allowed
@@ -56,8 +58,9 @@ impl From<CastingArg> for cast::Casting {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Result")]
 pub(crate) struct FieldArgs {
-    /// Take this field of a structured dtype before the index is applied: `x`; `pos.x` for a field of
-    /// a field; `x,y` for several, packed into a structure
+    /// Take this field of a structured dtype before the index is applied
+    ///
+    /// `x`; `pos.x` for a field of a field; `x,y` for several, packed into a structure.
     #[arg(long, value_name = "NAME")]
     pub(crate) field: Option<String>,
 }

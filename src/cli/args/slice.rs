@@ -13,7 +13,9 @@ use super::result::{CastArgs, FieldArgs, TransposeArgs};
 pub(crate) struct SliceArgs {
     /// The file to read; `-` is standard input
     pub(crate) input: PathBuf,
-    /// What to select, as in NumPy: '[1, 2:4, None, ..., ::-1]'; everything when left out
+    /// What to select, as in NumPy: '[1, 2:4, None, ..., ::-1]'
+    ///
+    /// Everything when left out.
     #[arg(value_name = "INDEX", conflicts_with = "begin")]
     pub(crate) text: Option<String>,
     #[command(flatten)]
@@ -30,15 +32,17 @@ pub(crate) struct SliceArgs {
     pub(crate) raw: RawArgs,
     #[command(flatten)]
     pub(crate) to: OutputArgs,
-    /// Leave out the tensors of this name or glob; without -t all others are chosen; may be given
-    /// again
+    /// Leave out the tensors of this name or glob
+    ///
+    /// Without -t all others are chosen. May be given again.
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub(crate) exclude: Vec<String>,
     /// Copy the tensors that -t does not choose as they are (.safetensors, .npz)
     #[arg(long, help_heading = "Output")]
     pub(crate) keep_rest: bool,
-    /// Give a tensor another name in the output; a * in OLD stands for any text, which the * in NEW
-    /// carries over: 'model.layers.*=blk.*'; may be given again
+    /// Give a tensor another name in the output: 'model.layers.*=blk.*'
+    ///
+    /// A * in OLD stands for any text, which the * in NEW carries over. May be given again.
     #[arg(long, value_name = "OLD=NEW", help_heading = "Output")]
     pub(crate) rename: Vec<String>,
 }

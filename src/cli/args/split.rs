@@ -14,13 +14,17 @@ use super::result::{CastArgs, FieldArgs};
 pub(crate) struct SplitArgs {
     /// The file to split; `-` is standard input
     pub(crate) input: PathBuf,
-    /// What to select before it is cut, as in NumPy: '[1, 2:4, ..., ::-1]'; everything when left out
+    /// What to select before it is cut, as in NumPy: '[1, 2:4, ..., ::-1]'
+    ///
+    /// Everything when left out.
     #[arg(value_name = "INDEX", conflicts_with = "begin")]
     pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) cuts: CutsArgs,
-    /// The axis to cut; a negative one counts from the end; 0 when left out. With a name or glob before
-    /// it the axis of those tensors, which may be given again: --axis '*.o_proj.weight=1'
+    /// The axis to cut; 0 when left out
+    ///
+    /// A negative one counts from the end. With a name or glob before it, it is the axis of those
+    /// tensors, which may be given again: --axis '*.o_proj.weight=1'.
     #[arg(long, value_name = "[NAME=]AXIS", value_parser = axis)]
     pub(crate) axis: Vec<AxisArg>,
     #[command(flatten)]
@@ -44,7 +48,9 @@ pub(crate) struct SplitArgs {
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
 pub(crate) struct CutsArgs {
-    /// Cut into N parts, the first ones longer where they cannot be equal (np.array_split)
+    /// Cut into N parts (np.array_split)
+    ///
+    /// The first ones are longer where they cannot be equal.
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) parts: Option<u64>,
     /// Cut into parts of these lengths, which must add up to that of the axis

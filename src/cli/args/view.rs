@@ -15,7 +15,9 @@ use super::result::{FieldArgs, TransposeArgs};
 pub(crate) struct ViewArgs {
     /// The file to look at; `-` is standard input
     pub(crate) input: PathBuf,
-    /// What to look at, as in NumPy: '[0, ::-1]'; everything when left out
+    /// What to look at, as in NumPy: '[0, ::-1]'
+    ///
+    /// Everything when left out.
     #[arg(value_name = "INDEX", conflicts_with = "begin")]
     pub(crate) text: Option<String>,
     #[command(flatten)]
@@ -34,7 +36,7 @@ pub(crate) struct ViewArgs {
     pub(crate) stats: StatsArgs,
     #[command(flatten)]
     pub(crate) picture: PictureArgs,
-    /// How many threads work; as many as the machine has cores when left out
+    /// How many threads work [default: one a core]
     #[arg(short = 'j', long, value_name = "N", value_parser = threads, requires = "work")]
     pub(crate) threads: Option<u16>,
     /// Show no progress
@@ -46,7 +48,10 @@ pub(crate) struct ViewArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Statistics")]
 pub(crate) struct StatsArgs {
-    /// Print statistics: extremes and their places, mean, deviation, quantiles, a histogram
+    /// Print statistics and a histogram
+    ///
+    /// How many elements are NaN, infinite and zero, the extremes and their places, mean and
+    /// standard deviation, quantiles.
     #[arg(long, group = "work", conflicts_with_all = ["full", "edge", "precision"])]
     pub(crate) stats: bool,
     /// Print the statistics as JSON
@@ -58,10 +63,12 @@ pub(crate) struct StatsArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Values")]
 pub(crate) struct ValuesArgs {
-    /// Print all values; above 1000 elements, the middle of long axes is left out otherwise
+    /// Print all values
+    ///
+    /// Above 1000 elements the middle of long axes is left out otherwise.
     #[arg(long)]
     pub(crate) full: bool,
-    /// How many items to print at each end of an axis whose middle is left out [default: 3]
+    /// How many items to print at each end of a long axis [default: 3]
     #[arg(long, value_name = "N", conflicts_with = "full", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) edge: Option<u32>,
     /// The most digits behind the point [default: 8]
@@ -73,8 +80,10 @@ pub(crate) struct ValuesArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Picture")]
 pub(crate) struct PictureArgs {
-    /// Write a picture: two axes in colours, (H, W, 3 or 4) of uint8 as it is, more axes as a contact
-    /// sheet; one pixel an element
+    /// Write a picture
+    ///
+    /// Two axes are drawn in colours, (H, W, 3 or 4) of uint8 as it is, more axes as a contact
+    /// sheet; one pixel an element.
     #[arg(short, long, value_name = "PICTURE.png", groups = ["work", "drawn"], conflicts_with_all = ["full", "edge", "precision", "stats"])]
     pub(crate) output: Option<PathBuf>,
     /// Draw the picture in the terminal, with half blocks
@@ -83,8 +92,9 @@ pub(crate) struct PictureArgs {
     /// The colours [default: viridis]
     #[arg(long, value_name = "NAME", requires = "drawn", value_parser = colour_maps())]
     pub(crate) colormap: Option<String>,
-    /// The numbers at the ends of the colours, or percentiles: 0,1 or p1,p99; the smallest and the
-    /// largest when left out
+    /// The numbers at the ends of the colours, or percentiles: 0,1 or p1,p99
+    ///
+    /// The smallest and the largest when left out.
     #[arg(long, value_name = "LO,HI", requires = "drawn", value_parser = range, allow_hyphen_values = true)]
     pub(crate) range: Option<[Bound; 2]>,
     /// Pixels a row: means of elements, or elements repeated

@@ -1,0 +1,178 @@
+//! What `--help` and the man pages say behind the flags: notes, and examples that a test runs.
+//!
+//! The examples of a command begin behind the line `Examples:`; a line with `#` says what the
+//! command below it does.
+
+pub(super) const SLICE: &str = "\
+INDEX holds integers, start:stop:step, ..., None, lists and masks, as in NumPy; @FILE is a list or a
+mask from a file. Put it in single quotes. The format of an input is read from its first bytes.
+
+Examples:
+  # a crop of every image in a batch
+  tslice photos.npy '[:, 16:32, 20:44]' -o crops.npy
+  # all that NumPy's slices can say
+  tslice photos.npy '[1, 2:4, None, ..., :-3:-1]' -o piece.npy
+  # the first rows of one tensor, all others as they are
+  tslice model.safetensors -t embed.weight '[:500]' --keep-rest -o small.safetensors
+  # the images whose numbers a file holds
+  tslice photos.npy '[@train.txt]' -o train.npy
+  # another format and another dtype
+  tslice volume.npy --cast float32 -o density.safetensors
+  # channels first
+  tslice photos.npy '[..., :3]' --transpose 0,3,1,2 -o channels-first.npy
+  # in a pipeline
+  cat photos.npy | tslice - '[::4]' | tslice - '[..., 0]' > red.npy
+  # check everything, write nothing
+  tslice photos.npy '[:8]' -o first.npy --dry-run";
+
+pub(super) const GATHER: &str = "\
+With indices of shape (..., N) the output has shape indices.shape[:-1] + params.shape[N:]; with
+--axis A, params.shape[:A] + indices.shape + params.shape[A+1:].
+
+Examples:
+  # rows in any order, as np.take
+  tslice gather photos.npy --axis 0 --indices rows.npy -o chosen.npy
+  # the vectors of tokens
+  tslice gather model.safetensors -t embed.weight --axis 0 --indices tokens.txt -o vectors.npy
+  # two pixels, by tuples, as gather_nd
+  tslice gather photos.npy --indices '[[0, 5, 5], [47, 0, 63]]' -o two-pixels.npy
+  # from a pipe, with positions that count from the end
+  tslice photos.npy '[::2]' | tslice gather --axis 0 --indices '[0, -1]' --negative > ends.npy";
+
+pub(super) const ASSIGN: &str = "\
+With -o the output is TARGET, all its bytes, but for the slice; it appears when it is complete.
+With --in-place the bytes of the slice are written where they stand, after all checks, and no
+others are touched: processes may write disjoint slices of one file at a time. A run that was
+killed is completed by running it again; so a value that lies in these bytes is refused.
+
+Examples:
+  # a copy with opaque images
+  tslice assign photos.npy '[..., 3]' --fill 255 -o opaque.npy
+  # one image in place
+  tslice assign photos.npy '[-1]' --value image.npy --in-place
+  # the same image at all positions that a mask chooses
+  tslice assign photos.npy '[@keep.npy]' --value image.npy --broadcast -o marked.npy
+  # one tensor of a checkpoint
+  tslice assign model.safetensors -t head.weight '[:8]' --fill 0 -o patched.safetensors";
+
+pub(super) const SCATTER: &str = "\
+With indices of shape (..., N) the values have shape indices.shape[:-1] + target.shape[N:]. With a
+position given twice the last one wins. All positions are checked before the first byte is written.
+In place, indices and values that lie in the bytes to be written are refused, so that a run that was
+killed can be completed by running it again.
+
+Examples:
+  # two images, in a copy
+  tslice scatter photos.npy --indices '[[7], [0]]' --values two.npy -o changed.npy
+  # in the file itself; positions beyond its end are left out
+  tslice scatter photos.npy --indices '[[3], [99]]' --values two.npy --out-of-range skip --in-place";
+
+pub(super) const CONCAT: &str = "\
+All shapes must agree but along the axis, and all dtypes but for the byte order, which is that of
+the first input. In files of several tensors -t chooses, and those of one name are joined.
+
+Examples:
+  # files in the order of their names
+  tslice concat part-*.npy -o all.npy
+  # side by side
+  tslice concat early.npy late.npy --axis -1 -o wide.npy
+  # tensor-parallel shards become one checkpoint
+  tslice concat rank-?.safetensors -t '*.weight' --axis 'head.weight=1' --keep-rest \\
+      -o whole.safetensors
+  # any number of files
+  find . -name 'part-*.npy' -print0 | sort -z | tslice concat --files-from - -0 -o found.npy";
+
+pub(super) const STACK: &str = "\
+All shapes must be equal, and all dtypes but for the byte order, which is that of the first input.
+In files of several tensors -t chooses, and those of one name are joined.
+
+Examples:
+  # images become a batch
+  tslice stack part-*.npy -o batch.npy
+  # channels become images
+  tslice stack red.npy green.npy blue.npy --axis -1 -o images.npy
+  # a crop of each
+  ls part-*.npy | tslice stack --files-from - --index '[..., :32, :32, :]' -o crops.npy";
+
+pub(super) const SPLIT: &str = "\
+All outputs are checked before the first is written, and appear together when all are complete. In
+files of several tensors -t chooses those that are cut.
+
+Examples:
+  # ten images a file
+  tslice split photos.npy --every 10 -o 'photos-{:04}.npy'
+  # a long and a short part of the last axis
+  tslice split volume.npy --axis -1 --sizes 20,10 -o 'volume-{}.npy'
+  # a checkpoint for tensor parallelism
+  tslice split model.safetensors -t '*.weight' --axis 'head.weight=1' --keep-rest --parts 4 \\
+      -o 'rank-{}.safetensors'
+  # from a pipe
+  cat photos.npy | tslice split - --parts 8 -o 'shard-{}.npy'";
+
+pub(super) const VIEW: &str = "\
+Values are printed as NumPy's print(a) does; below them the name, the shape and the dtype.
+
+Examples:
+  # values, the middle of long axes left out
+  tslice view photos.npy
+  # a corner of a tensor, with three digits
+  tslice view model.safetensors -t head.weight '[:4, :6]' --precision 3
+  # everything
+  tslice view photos.npy '[0, :, ::-1, 0]' --full | head -n 100
+  # extremes, mean, deviation, quantiles, a histogram
+  tslice view volume.npy --stats
+  # slices through a volume as a sheet of pictures
+  tslice view volume.npy '[::4]' -o sheet.png --range p1,p99
+  # one of them in the terminal
+  tslice view volume.npy 10 --image";
+
+pub(super) const DIFF: &str = "\
+Tensors of one name are compared with each other, and the only tensors of two files whatever their
+names, if one has none. Byte order, memory order and container make no difference. Elements are
+compared by value, NaN equal to NaN of the same bits; with --atol or --rtol as np.allclose does.
+
+Exit status: 0 the same, 1 different, 2 trouble.
+
+Examples:
+  # nothing is printed where all is the same
+  tslice diff volume.npy volume.safetensors
+  # nearly the same, in the first rows
+  tslice diff volume.npy volume.safetensors '[:10]' --rtol 1e-5 --atol 1e-8 --equal-nan
+  # one tensor of two checkpoints
+  tslice diff model.safetensors model.safetensors -t embed.weight -q";
+
+pub(super) const INFO: &str = "\
+Only headers are read.
+
+Examples:
+  # what is in some files
+  tslice info photos.npy model.safetensors
+  # some tensors of many
+  tslice info model.safetensors -t '*.weight'
+  # for programs
+  tslice info model.safetensors --json";
+
+pub(super) const EXPLAIN: &str = "\
+What is printed can be given to NumPy, TensorFlow, MindSpore and ONNX.
+
+Examples:
+  # what an index selects of a file
+  tslice explain photos.npy '[:, ::-2, [0, 5], -1]'
+  # of a shape
+  tslice explain '[1, 2:4, None, ..., :-3:-1, :]' --shape 3,5,2,4,3
+  # from TensorFlow's arguments to NumPy's
+  tslice explain --begin 1,0 --end 2,5 --shrink-axis-mask 1 --shape 4,6";
+
+pub(super) const COMPLETIONS: &str = "\
+The script asks tslice itself what may stand at the cursor: subcommands, flags, their values, and the
+names of the tensors in the file that stands in the line.
+
+Examples:
+  # for bash, in ~/.bashrc
+  source <(tslice completions bash)
+  # for zsh, in a folder of $fpath
+  tslice completions zsh > _tslice
+  # for fish
+  tslice completions fish > ~/.config/fish/completions/tslice.fish
+  # for PowerShell, to be loaded by $PROFILE
+  tslice completions powershell > tslice.ps1";
