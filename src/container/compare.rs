@@ -103,8 +103,9 @@ pub fn compare(
     };
     if comparisons.len() > 1 {
         // the pairs may stand in another order than the tensors of a pipe
-        leading.spool()?;
+        leading.spool_watched(progress)?;
     }
+    following.spool_watched(progress)?;
     let mut at = 0;
     let (mut takes, mut pairs) = (Vec::new(), Vec::new());
     for pair in comparisons {

@@ -154,11 +154,11 @@ impl Original {
         }
     }
 
-    /// Begin to write.
+    /// Begin to write; another thread may watch how far a copy is: [`Progress::copying`].
     ///
     /// # Errors
     /// A copy that cannot be made.
-    pub fn begin(self, options: EditOptions) -> Result<Edit, ContainerError> {
+    pub fn begin(self, options: EditOptions, progress: &Progress) -> Result<Edit, ContainerError> {
         let Original { path, file, len, patch, mode, .. } = self;
         match (mode, patch) {
             (EditMode::InPlace, Some(patch)) => {
@@ -169,7 +169,10 @@ impl Original {
                 Err(ContainerError::file(path.as_path(), EditFault::NotAFile))
             }
             (EditMode::Copy(target), _) => {
-                let copied = sink::create_copy(&target, options.sink(), (&file, len));
+                progress.copy(len);
+                let add = |bytes| progress.add_copied(bytes);
+                let copied = sink::create_copy(&target, options.sink(), (&file, len), &add);
+                progress.copy(0);
                 let (copy, patch) = copied.map_err(|error| match error {
                     SinkError::OriginalTruncated => ContainerError::file(path.as_path(), error),
                     error => failed_sink((&target).into(), error),

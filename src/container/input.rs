@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::error::{Cause, ContainerError, FileName};
 use super::fault::SelectFault;
 use super::pattern;
+use super::watched::Watched;
 use crate::execute::Progress;
 use crate::format::npy::NpyError;
 use crate::format::{Contents, Format, Tensor, shards};
@@ -296,27 +297,13 @@ impl Input {
         };
         let start = stream.position();
         progress.keep(self.contents.expected_len().saturating_sub(start));
-        let rest = source::spool(Watched { stream, progress });
+        let rest = source::spool(Watched::new(stream, progress));
         progress.keep(0);
         let rest = rest.map_err(|error| failed_source(&self.location, error))?;
         check_len(&self.location, start + rest.len(), &self.contents)?;
         let source: Arc<dyn Source> = Arc::new(OffsetSource::new(start, rest));
         self.bytes = Bytes::Random(Arc::clone(&source));
         Ok(source)
-    }
-}
-
-/// A stream that counts what is read of it.
-struct Watched<'a> {
-    stream: &'a mut Stream,
-    progress: &'a Progress,
-}
-
-impl Read for Watched<'_> {
-    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.stream.read(buf)?;
-        self.progress.add_kept(count as u64);
-        Ok(count)
     }
 }
 

@@ -14,7 +14,9 @@ use std::io::{self, Read};
 use super::error::ContainerError;
 use super::fault::IntegersFault;
 use super::input::{Input, Location, failed_source};
+use super::watched::Watched;
 use crate::dtype::{DType, Endian, Scalar};
+use crate::execute::Progress;
 use crate::format::{self, Contents, Format, FormatError, Tensor, Tensors};
 use crate::shape::Order;
 use crate::source::{self, MemorySource, Opened, Reader, Source};
@@ -38,18 +40,29 @@ pub(super) fn is_text(first: &[u8]) -> bool {
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Read all of a text.
-pub(super) fn open(location: &Location, mut bytes: Opened) -> Result<Input, ContainerError> {
+pub(super) fn open(
+    location: &Location,
+    mut bytes: Opened,
+    progress: &Progress,
+) -> Result<Input, ContainerError> {
     let (shape, integers) = match &mut bytes {
         Opened::Random(source) if source.is_empty() => {
             return Err(ContainerError::file(location, FormatError::Empty));
         }
         Opened::Random(source) => {
-            let read = read(location, Reader::new(source.as_ref()));
+            progress.keep(source.len());
+            let read = read(location, Watched::new(Reader::new(source.as_ref()), progress));
+            progress.keep(0);
             // a file cut short in the meantime is the reason for whatever is wrong with the text
             source.verify().map_err(|error| failed_source(location, error))?;
             read?
         }
-        Opened::Forward(stream) => read(location, stream)?,
+        Opened::Forward(stream) => {
+            progress.keep_all();
+            let read = read(location, Watched::new(stream, progress));
+            progress.keep(0);
+            read?
+        }
     };
     let tensor = Tensor {
         name: None,

@@ -11,7 +11,7 @@ use super::edit::Original;
 use super::error::{Cause, ContainerError, FileName};
 use super::fault::ListFault;
 use super::input::{Input, Location};
-use super::open::{OpenOptions, open};
+use super::open::{OpenOptions, open_watched};
 use super::overwrite;
 use super::take::{Gathered, GatheredList, Region, layout};
 use crate::dtype::{DType, Endian, Scalar};
@@ -348,7 +348,7 @@ fn open_list(
     let name: Vec<String> = file.name.iter().cloned().collect();
     let options =
         OpenOptions { io, integers: true, tensors: name.clone(), ..OpenOptions::default() };
-    let mut input = open(&location, &options)?;
+    let mut input = open_watched(&location, &options, progress)?;
     let tensor = input.tensor(&name)?.clone();
     let name = FileName::from(&location);
     let source = input.spool_watched(progress)?;

@@ -40,6 +40,7 @@ mod single;
 mod split;
 mod statistics;
 mod take;
+mod watched;
 
 pub use axes::Axes;
 pub use cast::Casts;
@@ -55,7 +56,7 @@ pub use input::{Checkpoint, Input, Location, Unreadable};
 pub use job::{check, write};
 pub use join::{Along, JoinOptions, Joined};
 pub use lists::{IndexRules, ListError, Lists, OpenIndex};
-pub use open::{OpenOptions, open};
+pub use open::{OpenOptions, open, open_watched};
 pub use options::WriteOptions;
 pub use output::{Item, Output, Preparation, Prepared};
 pub use part::Parts;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use super::error::{Cause, ContainerError};
 use super::input::{Bytes, DeflatedMember, Input, Location, Unreadable, failed_source};
+use super::watched::spool_all;
+use crate::execute::Progress;
 use crate::format::npy::NpyError;
 use crate::format::npz::{self, Member};
 use crate::format::{Contents, Format, FormatError, Tensor, Tensors, npy};
@@ -14,12 +16,16 @@ use crate::source::{
 };
 
 /// Read what an archive holds. One that comes through a pipe is kept in a temporary file.
-pub(super) fn open(location: &Location, bytes: source::Opened) -> Result<Input, ContainerError> {
+pub(super) fn open(
+    location: &Location,
+    bytes: source::Opened,
+    progress: &Progress,
+) -> Result<Input, ContainerError> {
     let unread = |error| failed_source(location, error);
     let unfit = |error: FormatError| ContainerError::file(location, error);
     let archive: Arc<dyn Source> = match bytes {
         source::Opened::Random(source) => Arc::from(source),
-        source::Opened::Forward(stream) => Arc::from(source::spool(stream).map_err(unread)?),
+        source::Opened::Forward(stream) => Arc::from(spool_all(stream, progress).map_err(unread)?),
     };
     let members = npz::members(archive.as_ref()).map_err(unfit)?;
     let mut joined = ConcatSource::default();

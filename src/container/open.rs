@@ -8,6 +8,7 @@ use super::raw::RawLayout;
 use super::sharded::Shards;
 use super::single::open_bytes;
 use super::{integers, npz, raw, sharded, single};
+use crate::execute::Progress;
 use crate::format::{self, FileKind, MAGIC_LEN};
 use crate::source::{self, IoMode, Reader};
 
@@ -36,7 +37,20 @@ pub struct OpenOptions {
 /// The [`Cause`](super::Cause) tells: no such file, no known format, a header that breaks its
 /// format's rules, bytes that cannot be what [`OpenOptions::raw`] says.
 pub fn open(location: &Location, options: &OpenOptions) -> Result<Input, ContainerError> {
-    let mut input = recognise(location, options)?;
+    open_watched(location, options, &Progress::default())
+}
+
+/// The same, where another thread watches how far a pipe is read that must be kept:
+/// [`Progress::keeping`].
+///
+/// # Errors
+/// As [`open`].
+pub fn open_watched(
+    location: &Location,
+    options: &OpenOptions,
+    progress: &Progress,
+) -> Result<Input, ContainerError> {
+    let mut input = recognise(location, options, progress)?;
     if let Some(names) = &options.fields {
         let numbers = input.find(&options.tensors)?;
         input.take_fields(names, &numbers)?;
@@ -45,17 +59,21 @@ pub fn open(location: &Location, options: &OpenOptions) -> Result<Input, Contain
 }
 
 /// Open an input as it is.
-fn recognise(location: &Location, options: &OpenOptions) -> Result<Input, ContainerError> {
+fn recognise(
+    location: &Location,
+    options: &OpenOptions,
+    progress: &Progress,
+) -> Result<Input, ContainerError> {
     let location = &sharded::in_folder(location)?;
     let mut bytes = open_bytes(location, options.io)?;
     let first = first_bytes(&mut bytes).map_err(|error| ContainerError::file(location, error))?;
     let kind = format::detect(&first);
     if let Some(dtype) = options.raw.of_raw_bytes(kind) {
-        return raw::open(location, bytes, dtype, &options.raw);
+        return raw::open((location, bytes), dtype, &options.raw, progress);
     }
     if kind.is_none() && options.integers {
         return match integers::is_text(&first) {
-            true => integers::open(location, bytes),
+            true => integers::open(location, bytes, progress),
             false => Err(integers::refused(location, &first)),
         };
     }
@@ -67,7 +85,7 @@ fn recognise(location: &Location, options: &OpenOptions) -> Result<Input, Contai
             };
             sharded::open(location, bytes, options.io, shards)?
         }
-        Some(FileKind::Zip) => npz::open(location, bytes)?,
+        Some(FileKind::Zip) => npz::open(location, bytes, progress)?,
         Some(FileKind::Npy | FileKind::Safetensors) | None => single::open(location, bytes)?,
     };
     let failed = |fault| ContainerError::file(location, fault);

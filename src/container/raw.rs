@@ -6,7 +6,9 @@
 use super::error::ContainerError;
 use super::fault::{Given, RawFault};
 use super::input::{Input, Location, failed_source};
+use super::watched::spool_all;
 use crate::dtype::{DType, NpyType};
+use crate::execute::Progress;
 use crate::format::{Contents, FileKind, Format, Tensor, Tensors};
 use crate::shape::{self, Order};
 use crate::source;
@@ -100,16 +102,16 @@ impl RawLayout {
 
 /// Open bytes of which the caller tells all.
 pub(super) fn open(
-    location: &Location,
-    mut bytes: source::Opened,
+    (location, mut bytes): (&Location, source::Opened),
     dtype: &DType,
     layout: &RawLayout,
+    progress: &Progress,
 ) -> Result<Input, ContainerError> {
     let failed = |fault| ContainerError::file(location, fault);
     if let source::Opened::Forward(stream) = bytes {
         bytes = match layout.needs_len() {
             true => source::Opened::Random(
-                source::spool(stream).map_err(|error| failed_source(location, error))?,
+                spool_all(stream, progress).map_err(|error| failed_source(location, error))?,
             ),
             false => source::Opened::Forward(stream),
         };

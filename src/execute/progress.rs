@@ -6,10 +6,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub struct Progress {
     written: AtomicU64,
-    /// Bytes that have been read beforehand, and those that there are to read; 0 while none are.
-    kept: AtomicU64,
-    to_keep: AtomicU64,
+    /// Bytes that are read beforehand: pipes that are kept, masks that are counted.
+    kept: Stage,
+    /// Bytes of a file that are copied, to be changed then.
+    copied: Stage,
 }
+
+/// Something that is done before anything is written.
+#[derive(Debug, Default)]
+struct Stage {
+    done: AtomicU64,
+    /// How many bytes there are; 0 while nothing is done.
+    total: AtomicU64,
+}
+
+/// The bytes of a pipe that does not say how many it has.
+const UNKNOWN: u64 = u64::MAX;
 
 impl Progress {
     /// The bytes of output written so far.
@@ -17,25 +29,58 @@ impl Progress {
         self.written.load(Ordering::Relaxed)
     }
 
-    /// While a pipe is kept in a temporary file, or a mask is counted, before anything is written: the
-    /// bytes read so far, and how many there are.
-    pub fn keeping(&self) -> Option<(u64, u64)> {
-        let total = self.to_keep.load(Ordering::Relaxed);
-        (total > 0).then(|| (self.kept.load(Ordering::Relaxed), total))
+    /// While a pipe is read to its end, or a mask is counted, before anything is written: the bytes read
+    /// so far, and how many there will be, where that is known.
+    pub fn keeping(&self) -> Option<(u64, Option<u64>)> {
+        let (done, total) = self.kept.now()?;
+        Some((done, (total != UNKNOWN).then_some(total)))
+    }
+
+    /// While a file is copied, before the copy is changed: the bytes copied so far, and how many there
+    /// are.
+    pub fn copying(&self) -> Option<(u64, u64)> {
+        self.copied.now()
     }
 
     /// Begin to read so many bytes beforehand, or end it with 0.
     pub(crate) fn keep(&self, total: u64) {
-        self.kept.store(0, Ordering::Relaxed);
-        self.to_keep.store(total, Ordering::Relaxed);
+        self.kept.begin(total);
+    }
+
+    /// Begin to keep a pipe of which nobody knows how long it is.
+    pub(crate) fn keep_all(&self) {
+        self.kept.begin(UNKNOWN);
     }
 
     /// So many more bytes were read beforehand.
     pub(crate) fn add_kept(&self, bytes: u64) {
-        self.kept.fetch_add(bytes, Ordering::Relaxed);
+        self.kept.done.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Begin to copy so many bytes, or end it with 0.
+    pub(crate) fn copy(&self, total: u64) {
+        self.copied.begin(total);
+    }
+
+    /// So many more bytes are copied.
+    pub(crate) fn add_copied(&self, bytes: u64) {
+        self.copied.done.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn add(&self, bytes: u64) {
         self.written.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Stage {
+    fn begin(&self, total: u64) {
+        self.done.store(0, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+    }
+
+    /// How much is done, and of how much.
+    fn now(&self) -> Option<(u64, u64)> {
+        let total = self.total.load(Ordering::Relaxed);
+        (total > 0).then(|| (self.done.load(Ordering::Relaxed), total))
     }
 }

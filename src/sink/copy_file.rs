@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{
@@ -18,12 +19,17 @@ const BUFFER: usize = 256 << 10;
 /// The most bytes of one `copy_file_range`, so that signals are handled in between.
 const MAX_RANGE: u64 = 64 << 20;
 
-/// Make the empty file `to` a copy of the first `len` bytes of `from`.
+/// Make the empty file `to` a copy of the first `len` bytes of `from`. `copied` is told how many more
+/// bytes are done.
 ///
 /// # Errors
 /// [`SinkError::OriginalTruncated`] if `from` is shorter than `len`, [`SinkError::Copy`].
-pub(super) fn copy_file(from: &File, to: &File, len: u64) -> Result<(), SinkError> {
-    let outcome = copy_all(from, to, len);
+pub(super) fn copy_file(
+    (from, len): (&File, u64),
+    to: &File,
+    copied: &dyn Fn(u64),
+) -> Result<(), SinkError> {
+    let outcome = copy_all(from, to, len, copied);
     // reported first: the part that was cut off looked like a hole, or like another error
     if from.metadata().map_err(SinkError::Copy)?.len() < len {
         return Err(SinkError::OriginalTruncated);
@@ -31,13 +37,14 @@ pub(super) fn copy_file(from: &File, to: &File, len: u64) -> Result<(), SinkErro
     outcome.map_err(SinkError::Copy)
 }
 
-fn copy_all(from: &File, to: &File, len: u64) -> io::Result<()> {
+fn copy_all(from: &File, to: &File, len: u64, copied: &dyn Fn(u64)) -> io::Result<()> {
     if ioctl_ficlone(to, from).is_ok() && to.metadata()?.len() == len {
         return Ok(());
     }
     retry_on_intr(|| ftruncate(to, len))?;
     let mut end = 0;
     while let Some(start) = next_data(from, end, len)? {
+        copied(start - end);
         end = match retry_on_intr(|| seek(from, SeekFrom::Hole(start))) {
             Ok(end) => end.min(len),
             Err(_) => len,
@@ -47,7 +54,7 @@ fn copy_all(from: &File, to: &File, len: u64) -> io::Result<()> {
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
             Err(error) => return Err(error.into()),
         }
-        copy_range(from, to, start, end)?;
+        copy_range(from, to, start..end, copied)?;
     }
     Ok(())
 }
@@ -66,30 +73,43 @@ fn next_data(file: &File, at: u64, len: u64) -> io::Result<Option<u64>> {
     }
 }
 
-fn copy_range(from: &File, to: &File, start: u64, end: u64) -> io::Result<()> {
-    let mut at = start;
+fn copy_range(
+    from: &File,
+    to: &File,
+    Range { start: mut at, end }: Range<u64>,
+    copied: &dyn Fn(u64),
+) -> io::Result<()> {
     while at < end {
         let (mut source, mut target) = (at, at);
         let most = (end - at).min(MAX_RANGE) as usize;
         match copy_file_range(from, Some(&mut source), to, Some(&mut target), most) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Ok(count) => at += count as u64,
+            Ok(count) => {
+                at += count as u64;
+                copied(count as u64);
+            }
             Err(Errno::INTR) => {}
             Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => return Err(Errno::NOSPC.into()),
             // not supported here, or a real error, which reading and writing will meet again
-            Err(_) => return copy_by_read_write(from, to, at, end),
+            Err(_) => return copy_by_read_write(from, to, at..end, copied),
         }
     }
     Ok(())
 }
 
-fn copy_by_read_write(from: &File, to: &File, mut at: u64, end: u64) -> io::Result<()> {
+fn copy_by_read_write(
+    from: &File,
+    to: &File,
+    Range { start: mut at, end }: Range<u64>,
+    copied: &dyn Fn(u64),
+) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER];
     while at < end {
         let piece = &mut buffer[..(end - at).min(BUFFER as u64) as usize];
         from.read_exact_at(piece, at)?;
         to.write_all_at(piece, at)?;
         at += piece.len() as u64;
+        copied(piece.len() as u64);
     }
     Ok(())
 }

@@ -44,7 +44,8 @@ pub fn create(target: &Destination, options: SinkOptions) -> Result<Box<dyn Sink
 
 /// Open an output that starts as a copy of the first `len` bytes of `original`. Changes are written
 /// through the returned [`InPlaceFile`], which must be finished before `commit`. For a pipe, the copy
-/// is made in a temporary file and `commit` sends it.
+/// is made in a temporary file and `commit` sends it. `copied` is told how many more bytes are copied, as
+/// they are.
 ///
 /// # Errors
 /// Those of [`create`], [`SinkError::OriginalTruncated`], and [`SinkError::Copy`] if `original` cannot
@@ -53,6 +54,7 @@ pub fn create_copy(
     target: &Destination,
     options: SinkOptions,
     (original, len): (&File, u64),
+    copied: &dyn Fn(u64),
 ) -> Result<(Box<dyn Sink>, InPlaceFile), SinkError> {
     let place = match target {
         Destination::Stdout => Resolved::Stdout,
@@ -61,13 +63,13 @@ pub fn create_copy(
     let pipe = match place {
         Resolved::File(entry) => {
             let mut sink = FileSink::at(entry, options, Naming::Unnamed)?;
-            let patch = sink.fill_from(original, len)?;
+            let patch = sink.fill_from((original, len), copied)?;
             return Ok((Box::new(sink), patch));
         }
         Resolved::Stdout => StreamSink::stdout(options)?,
         Resolved::Special(stream) => StreamSink::open(&stream, options)?,
     };
-    let (sink, patch) = SpooledSink::copy_of(original, len, pipe)?;
+    let (sink, patch) = SpooledSink::copy_of((original, len), pipe, copied)?;
     Ok((Box::new(sink), patch))
 }
 

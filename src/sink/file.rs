@@ -125,10 +125,10 @@ impl FileSink {
     /// [`InPlaceFile`] and don't change the count of written bytes.
     pub(super) fn fill_from(
         &mut self,
-        original: &File,
-        len: u64,
+        (original, len): (&File, u64),
+        copied: &dyn Fn(u64),
     ) -> Result<InPlaceFile, SinkError> {
-        copy_file(original, &self.file, len)?;
+        copy_file((original, len), &self.file, copied)?;
         self.options.len = Some(len);
         (self.written, self.end) = (len.into(), len.into());
         InPlaceFile::new(self.file.try_clone().map_err(SinkError::Io)?)

@@ -59,8 +59,8 @@ fn differences(args: &DiffArgs) -> Result<Differences, Failure> {
         return Err(Failure::usage("standard input can be read once, and is both A and B"));
     }
     let [first, second] = &locations;
-    let mut a = container::open(first, &options)?;
-    let mut b = container::open(second, &options)?;
+    let mut a = input::open_watched(first, &options, args.quiet)?;
+    let mut b = input::open_watched(second, &options, args.quiet)?;
     let Paired { pairs, only } = pair(&a, &b, &args.from.tensor)?;
     if let Some(names) = &args.field.field {
         let numbers = |side: usize| pairs.iter().map(|pair| pair[side]).collect::<Vec<_>>();

@@ -39,10 +39,10 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
         fields: args.field.field.clone(),
         ..OpenOptions::default()
     };
-    let mut params = container::open(&input::location(path), &options)?;
+    let mut params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
     let tensor = params.tensor(&options.tensors)?;
     cast::refuse_unused(&casts, std::iter::once(tensor.dtype.clone()))?;
-    let indices = typed.map_or_else(|| Indices::open(named, args.io), Ok)?;
+    let indices = typed.map_or_else(|| Indices::open(named, args.io, args.to.quiet), Ok)?;
     let order = output.options().order;
     let (shape, options) = gathered(args, &tensor, &indices, &transpose, order)?;
     let item = Item {

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tslice::container::edit::Original;
-use tslice::container::{self, FileName, IndexTensor, Input, OpenOptions};
+use tslice::container::{FileName, IndexTensor, Input, OpenOptions};
 use tslice::format::Tensor;
 use tslice::gather;
 use tslice::index::array;
 use tslice::source::Source;
 
-use super::input;
+use super::{input, output};
 use crate::cli::args::Io;
 use crate::cli::report::{Failure, of_flag};
 
@@ -21,6 +21,8 @@ pub(super) struct Indices {
     /// The file; `None` for indices that were typed.
     pub(super) file: Option<FileName>,
     bytes: Bytes,
+    /// Whether no progress is shown.
+    quiet: bool,
 }
 
 enum Bytes {
@@ -30,13 +32,17 @@ enum Bytes {
 
 impl Indices {
     /// Open the file, and choose the tensor of that name.
-    pub(super) fn open((path, name): (&Path, Option<&String>), io: Io) -> Result<Indices, Failure> {
+    pub(super) fn open(
+        (path, name): (&Path, Option<&String>),
+        io: Io,
+        quiet: bool,
+    ) -> Result<Indices, Failure> {
         let options = OpenOptions { io: io.into(), integers: true, ..OpenOptions::default() };
-        let input = container::open(&input::location(path), &options)?;
+        let input = input::open_watched(&input::location(path), &options, quiet)?;
         let name = name.map_or(&[][..], std::slice::from_ref);
         let tensor = input.tensor(name).map_err(of_flag("--indices-tensor"))?.clone();
         let file = Some(input.location().into());
-        Ok(Indices { tensor, file, bytes: Bytes::File(Box::new(input)) })
+        Ok(Indices { tensor, file, bytes: Bytes::File(Box::new(input)), quiet })
     }
 
     /// The indices, where they were typed.
@@ -57,7 +63,7 @@ impl Indices {
         }
         let IndexTensor { info: tensor, bytes, file } = IndexTensor::new(&list.values, list.shape);
         let bytes = Bytes::Read(bytes);
-        Ok(Some(Indices { tensor, file, bytes }))
+        Ok(Some(Indices { tensor, file, bytes, quiet: true }))
     }
 
     /// What gather needs to know of them.
@@ -69,7 +75,10 @@ impl Indices {
     /// The indices with their bytes; a pipe is read to its end.
     pub(super) fn into_tensor(self) -> Result<IndexTensor, Failure> {
         let bytes = match self.bytes {
-            Bytes::File(mut input) => input.spool()?,
+            Bytes::File(mut input) => {
+                output::spool(&mut input, self.quiet)?;
+                input.spool()?
+            }
             Bytes::Read(source) => source,
         };
         Ok(IndexTensor { info: self.tensor, bytes, file: self.file })
@@ -82,7 +91,10 @@ impl Indices {
         written: &Range<u64>,
     ) -> Result<Arc<dyn Source>, Failure> {
         match self.bytes {
-            Bytes::File(input) => Ok(target.keep(*input, &self.tensor, written)?),
+            Bytes::File(mut input) => {
+                output::spool(&mut input, self.quiet)?;
+                Ok(target.keep(*input, &self.tensor, written)?)
+            }
             Bytes::Read(source) => Ok(source),
         }
     }

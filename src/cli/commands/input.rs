@@ -5,12 +5,13 @@ use std::path::Path;
 use tslice::container::{
     self, Axes, Cause, ContainerError, Input, Location, OpenOptions, RawLayout,
 };
+use tslice::execute::Progress;
 use tslice::format::{self, FormatError};
 use tslice::index::strided_slice::parse_list;
 use tslice::shape;
 
 use crate::cli::args::{AxisArg, InputArgs, Io, OrderArg, RawArgs};
-use crate::cli::report::Failure;
+use crate::cli::report::{Failure, watch};
 
 /// Where a path of the command line leads: `-` is standard input.
 pub(super) fn location(path: &Path) -> Location {
@@ -18,6 +19,17 @@ pub(super) fn location(path: &Path) -> Location {
         Some("-") => Location::Stdin,
         _ => Location::Path(path.to_owned()),
     }
+}
+
+/// Open an input, and show how far it is where that takes long: what a pipe says only at its end is
+/// read first.
+pub(super) fn open_watched(
+    location: &Location,
+    options: &OpenOptions,
+    quiet: bool,
+) -> Result<Input, ContainerError> {
+    let progress = Progress::default();
+    watch(&progress, 0, quiet, || container::open_watched(location, options, &progress))
 }
 
 /// Open an input that tells all about itself.

@@ -48,6 +48,7 @@ pub(super) fn run(input: &mut Input, all: &[Chosen], args: &ViewArgs) -> Result<
         }
     }
     // a pipe is kept in a file, as it may be read twice
+    output::spool(input, args.quiet)?;
     let reader = RegionReader::new(input, &chosen.region)?;
     let colours = match sheet.has_colours() {
         true if picture.colormap.is_some() || picture.range.is_some() => {

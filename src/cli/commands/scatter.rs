@@ -29,7 +29,7 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let casts = cast::parse(&args.cast)?;
     let target = Target::open(&args.target, &args.to)?;
     let tensor = target.tensor(&args.from.tensor)?;
-    let indices = typed.map_or_else(|| Indices::open(named, args.from.io), Ok)?;
+    let indices = typed.map_or_else(|| Indices::open(named, args.from.io, args.to.quiet), Ok)?;
     let name = ("--values-tensor", args.values_tensor.as_ref());
     let value = Value::open(&args.values, name, args.from.io, (&tensor, &casts))?;
     let (values, conversion) = (value.tensor.clone(), value.conversion);

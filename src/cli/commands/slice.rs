@@ -28,8 +28,8 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     // what is left out must be there, in whatever shard
     let rest = args.keep_rest || !args.exclude.is_empty();
     let options = input::options(&args.from, &args.raw, rest)?;
-    let mut input =
-        container::open(&input::location(&args.input), &options).map_err(input::advised)?;
+    let mut input = input::open_watched(&input::location(&args.input), &options, args.to.quiet)
+        .map_err(input::advised)?;
     let select = Select {
         patterns: args.from.tensor.clone(),
         whole: args.takes_whole_tensors(),

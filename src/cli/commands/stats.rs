@@ -26,7 +26,7 @@ const BAR_WIDTH: u64 = 30;
 pub(super) fn run(input: &mut Input, all: &[Chosen], args: &ViewArgs) -> Result<(), Failure> {
     if all.len() > 1 {
         // a pipe is kept in a file, as it is read once for each tensor
-        input.spool()?;
+        output::spool(input, args.quiet)?;
     }
     let mut described = Vec::new();
     for (number, chosen) in all.iter().enumerate() {

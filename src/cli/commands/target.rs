@@ -113,7 +113,9 @@ impl<'a> Target<'a> {
     /// Begin to write.
     pub(super) fn begin(self) -> Result<Changing, Failure> {
         let (options, quiet) = (self.options(), self.args.quiet);
-        Ok(Changing { edit: self.original.begin(options)?, quiet })
+        let progress = Progress::default();
+        let edit = watch(&progress, 0, quiet, || self.original.begin(options, &progress))?;
+        Ok(Changing { edit, quiet })
     }
 }
 
@@ -185,10 +187,11 @@ impl Value {
 
     /// Its bytes, none of which may lie in `written`, the bytes of the target that are changed.
     pub(super) fn into_kept(
-        self,
+        mut self,
         target: &Target<'_>,
         written: &Range<u64>,
     ) -> Result<Arc<dyn Source>, Failure> {
+        output::spool(&mut self.input, target.args.quiet)?;
         Ok(target.original.keep(self.input, &self.tensor, written)?)
     }
 }

@@ -1,12 +1,12 @@
 //! `tslice view INPUT [INDEX]`: look at values.
 
-use tslice::container::{self, Input, OpenOptions, RegionReader};
+use tslice::container::{Input, OpenOptions, RegionReader};
 use tslice::print::{self, Elements, PrintOptions};
 
 use super::chosen::Chosen;
 use super::index::Index;
 use super::transpose::Transpose;
-use super::{input, picture, stats};
+use super::{input, output, picture, stats};
 use crate::cli::args::{ValuesArgs, ViewArgs};
 use crate::cli::report::{Failure, print};
 
@@ -22,7 +22,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
         fields: args.field.field.clone(),
         ..OpenOptions::default()
     };
-    let mut input = container::open(&input::location(&args.input), &options)?;
+    let mut input = input::open_watched(&input::location(&args.input), &options, args.quiet)?;
     let chosen = Chosen::all(&input, &args.from.tensor, (&index, &transpose))?;
     if args.stats.stats {
         return stats::run(&mut input, &chosen, args);
@@ -30,6 +30,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     if args.picture.output.is_some() || args.picture.image {
         return picture::run(&mut input, &chosen, args);
     }
+    output::spool(&mut input, args.quiet)?;
     for (number, chosen) in chosen.iter().enumerate() {
         if number > 0 {
             print("\n")?;

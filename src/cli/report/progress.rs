@@ -46,9 +46,13 @@ fn show(progress: &Progress, total: u64, over: &Receiver<()>) {
             bar = now.bar();
         }
         phase = now;
-        bar.set_length(phase.total);
+        if let Some(total) = phase.total {
+            bar.set_length(total);
+        }
         bar.set_position(phase.done);
-        if bar.is_hidden() && start.elapsed() >= PATIENCE {
+        // while an input is opened there is nothing to count, until a pipe must be kept
+        let has_bytes = phase.total != Some(0);
+        if bar.is_hidden() && has_bytes && start.elapsed() >= PATIENCE {
             bar.set_draw_target(ProgressDrawTarget::stderr());
         }
     }
@@ -59,27 +63,35 @@ fn show(progress: &Progress, total: u64, over: &Receiver<()>) {
 struct Phase {
     name: PhaseName,
     done: u64,
-    total: u64,
+    /// Not known of a pipe that does not say how long it is.
+    total: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PhaseName {
     /// A pipe is kept in a temporary file, or a mask is counted, before anything is written.
     Keeping,
+    /// The same, of a pipe that does not say how long it is.
+    KeepingAll,
+    /// A file is copied, which is changed then.
+    Copying,
     Writing,
 }
 
 impl Phase {
     fn of(progress: &Progress, total: u64) -> Phase {
-        match progress.keeping() {
-            Some((done, total)) => Phase { name: PhaseName::Keeping, done, total },
-            None => Phase { name: PhaseName::Writing, done: progress.written(), total },
+        let phase = |name, done, total| Phase { name, done, total };
+        match (progress.keeping(), progress.copying()) {
+            (Some((done, None)), _) => phase(PhaseName::KeepingAll, done, None),
+            (Some((done, total)), _) => phase(PhaseName::Keeping, done, total),
+            (None, Some((done, total))) => phase(PhaseName::Copying, done, Some(total)),
+            (None, None) => phase(PhaseName::Writing, progress.written(), Some(total)),
         }
     }
 
     /// A bar that is not shown yet.
     fn bar(&self) -> ProgressBar {
-        let bar = ProgressBar::with_draw_target(Some(self.total), ProgressDrawTarget::hidden());
+        let bar = ProgressBar::with_draw_target(self.total, ProgressDrawTarget::hidden());
         match ProgressStyle::with_template(self.name.template()) {
             Ok(style) => bar.with_style(style),
             Err(_) => bar,
@@ -92,6 +104,11 @@ impl PhaseName {
         match self {
             PhaseName::Keeping => {
                 "reading {wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
+                 {decimal_bytes_per_sec}, {eta} left"
+            }
+            PhaseName::KeepingAll => "reading {decimal_bytes}, {decimal_bytes_per_sec}",
+            PhaseName::Copying => {
+                "copying {wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
                  {decimal_bytes_per_sec}, {eta} left"
             }
             PhaseName::Writing => {
