@@ -357,6 +357,10 @@ mod tests {
             Err(SourceError::Truncated)
         }
 
+        fn file(&self, range: Range<u64>) -> Option<(&std::fs::File, u64)> {
+            self.0.file(range)
+        }
+
         fn is_cached(&self, at: u64) -> bool {
             self.0.is_cached(at)
         }

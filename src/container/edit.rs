@@ -43,7 +43,7 @@ pub struct EditOptions {
 
 impl EditOptions {
     fn sink(self) -> sink::SinkOptions {
-        sink::SinkOptions { force: self.force, fsync: self.fsync, len: None }
+        sink::SinkOptions { force: self.force, fsync: self.fsync, ..Default::default() }
     }
 }
 

@@ -349,10 +349,11 @@ impl Slice {
             cast: self.cast,
             part: tensor.part,
         };
-        let prepared = output.prepare(&[item], &input.contents.metadata, None)?;
+        let mut prepared = output.prepare(&[item], &input.contents.metadata, None)?;
         let places = prepared.tensors.iter().zip(&prepared.starts);
         let takes = places.map(|(to, &at)| self.take(options.order, to.conversion, at));
-        let takes: Vec<Take> = takes.collect::<Result<_, _>>()?;
+        let mut takes: Vec<Take> = takes.collect::<Result<_, _>>()?;
+        prepared.align(input, &mut takes);
         let progress = Progress::default();
         let job = Job::begin(&output, &prepared, (input, &takes), &progress)?;
         self.copy(&job, &takes)?;

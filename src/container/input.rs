@@ -144,14 +144,19 @@ impl Input {
     /// The file that holds a tensor, where there are several, and where in it the tensor begins,
     /// in bytes; no position for a tensor that is compressed.
     pub fn whereabouts(&self, tensor: &Tensor) -> (Option<&str>, Option<u64>) {
+        let file = match &self.checkpoint {
+            Some(checkpoint) => checkpoint.index.files.get(tensor.part).map(String::as_str),
+            None => None,
+        };
+        (file, self.place_in_file(tensor.part, tensor.offset))
+    }
+
+    /// A position of a part of the input in the file that holds it, in bytes; `None` where that is
+    /// compressed.
+    pub(super) fn place_in_file(&self, part: usize, position: u64) -> Option<u64> {
         match &self.checkpoint {
-            Some(checkpoint) => {
-                let file = checkpoint.index.files.get(tensor.part).map(String::as_str);
-                let start = checkpoint.starts.get(tensor.part).copied().unwrap_or(0);
-                (file, tensor.offset.checked_sub(start))
-            }
-            None if tensor.part > 0 => (None, None),
-            None => (None, Some(tensor.offset)),
+            Some(checkpoint) => position.checked_sub(*checkpoint.starts.get(part)?),
+            None => (part == 0).then_some(position),
         }
     }
 

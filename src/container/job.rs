@@ -5,6 +5,7 @@
 
 use super::error::{ContainerError, FileName};
 use super::input::{Bytes, DeflatedMember, Input, Location, failed_source, failed_stream, finish};
+use super::layout::Frame;
 use super::output::{Output, Prepared};
 use super::overwrite;
 use super::take::{Gathered, Region, Take};
@@ -42,34 +43,49 @@ pub(super) struct Job<'a> {
     sink: Box<dyn Sink + 'a>,
     threads: usize,
     progress: &'a Progress,
+    /// What is not elements, where it is written at the end.
+    frame: Option<&'a dyn Frame>,
 }
 
 impl<'a> Job<'a> {
-    /// Create the output, and write all of it that is not elements.
+    /// Create the output, and write all of it that is not elements: at the end, where blocks of the
+    /// input may be shared, which must come before the first write.
     pub(super) fn begin(
         output: &Output,
-        prepared: &Prepared,
+        prepared: &'a Prepared,
         (input, takes): (&Input, &[Take]),
         progress: &'a Progress,
     ) -> Result<Job<'a>, ContainerError> {
         overwrite::check_output(&output.destination, input, takes)?;
-        Job::of_output(output, prepared, takes, progress)
+        let shares = takes.iter().any(|take| take.may_share(input));
+        Job::of_output(output, prepared, (shares, takes), progress)
     }
 
     /// The same for an output that is known to overwrite no input.
     pub(super) fn of_output(
         output: &Output,
-        prepared: &Prepared,
-        takes: &[Take],
+        prepared: &'a Prepared,
+        (shares, takes): (bool, &[Take]),
         progress: &'a Progress,
     ) -> Result<Job<'a>, ContainerError> {
-        let sink = output.create(prepared)?;
+        let sink = output.create(prepared, shares)?;
         let name = Some(FileName::from(&output.destination));
-        let job = Job { name, sink, threads: output.options.threads, progress };
+        let frame = Some(prepared.frame.as_ref());
+        let mut job = Job { name, sink, threads: output.options.threads, progress, frame };
         job.check(takes)?;
-        let written = prepared.frame.write_headers(job.sink.as_ref());
-        written.map_err(|error| job.failed_sink(error))?;
+        if !shares || job.sink.order() == WriteOrder::Ascending {
+            job.write_headers()?;
+        }
         Ok(job)
+    }
+
+    /// Write what is not elements, unless it was written.
+    fn write_headers(&mut self) -> Result<(), ContainerError> {
+        let frame = self.frame.take();
+        let written = frame.map_or(Ok(()), |frame| {
+            frame.write_headers(&|at, bytes| self.sink.write_at(at, bytes))
+        });
+        written.map_err(|error| self.failed_sink(error))
     }
 
     /// Write elements alone, to a sink that is no file.
@@ -90,7 +106,7 @@ impl<'a> Job<'a> {
         threads: usize,
         progress: &'a Progress,
     ) -> Result<Job<'a>, ContainerError> {
-        let job = Job { name, sink, threads, progress };
+        let job = Job { name, sink, threads, progress, frame: None };
         job.check(takes)?;
         Ok(job)
     }
@@ -275,12 +291,13 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn failed_sink(&self, error: SinkError) -> ContainerError {
+    pub(super) fn failed_sink(&self, error: SinkError) -> ContainerError {
         failed_sink(self.name.clone(), error)
     }
 
     /// Put the output in place.
-    pub(super) fn commit(self) -> Result<(), ContainerError> {
+    pub(super) fn commit(mut self) -> Result<(), ContainerError> {
+        self.write_headers()?;
         let name = self.name;
         self.sink.commit().map_err(|error| failed_sink(name, error))
     }

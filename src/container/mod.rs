@@ -6,6 +6,7 @@
 //! Errors say which file, which tensor and why ([`ContainerError`]); flags and the words around
 //! them are the command line's.
 
+mod align;
 mod axes;
 mod cast;
 pub mod compare;

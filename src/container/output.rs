@@ -176,14 +176,20 @@ impl Output {
         checked.map_err(|error| self.failed(error))
     }
 
-    /// Begin to write.
-    pub(super) fn create(&self, prepared: &Prepared) -> Result<Box<dyn Sink>, ContainerError> {
-        let created = prepared.frame.create(&self.destination, self.sink_options());
+    /// Begin to write an output that may share bytes with an input, or does not.
+    pub(super) fn create(
+        &self,
+        prepared: &Prepared,
+        shares: bool,
+    ) -> Result<Box<dyn Sink>, ContainerError> {
+        let options = sink::SinkOptions { shares, ..self.sink_options() };
+        let created = prepared.frame.create(&self.destination, options);
         created.map_err(|error| self.failed(error))
     }
 
     pub(super) fn sink_options(&self) -> sink::SinkOptions {
-        sink::SinkOptions { force: self.options.force, fsync: self.options.fsync, len: None }
+        let WriteOptions { force, fsync, .. } = self.options;
+        sink::SinkOptions { force, fsync, ..Default::default() }
     }
 
     /// The error of writing it.

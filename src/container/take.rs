@@ -4,8 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::error::{Cause, ContainerError, FileName};
+use super::input::{Bytes, Input};
 use crate::execute::{
-    BadPosition, Clipped, Conversion, ExecuteError, FillError, Pieces, WINDOW_BYTES,
+    BadPosition, Clipped, Conversion, ExecuteError, FillError, Pieces, SHARED_BYTES, WINDOW_BYTES,
 };
 use crate::format::{Fields, Tensor};
 use crate::gather::{self, Gather};
@@ -287,6 +288,23 @@ impl Take {
             Some(end) if end == next.at => first.followed_by(second).map(Region::View),
             _ => None,
         }
+    }
+
+    /// Whether its bytes may be shared with the file that they are in.
+    pub(super) fn may_share(&self, input: &Input) -> bool {
+        let file = |range: &Range<u64>| match &input.bytes {
+            Bytes::Random(source) => source.file(range.clone()).is_some(),
+            Bytes::Stream(_) => false,
+        };
+        self.range().is_some_and(|range| file(&range))
+    }
+
+    /// The range of the input that goes to the output as it is, where it is one and long enough to
+    /// be shared.
+    pub(super) fn range(&self) -> Option<Range<u64>> {
+        let Region::View(view) = &self.region else { return None };
+        let long = |range: &Range<u64>| range.end - range.start >= SHARED_BYTES;
+        view.range().filter(long).filter(|_| self.conversion == Conversion::None)
     }
 
     /// How many bytes belong together.

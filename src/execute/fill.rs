@@ -45,6 +45,12 @@ impl Pieces for Plan {
         self.bytes().max(self.reads())
     }
 
+    fn range(&self) -> Option<Range<u64>> {
+        let Runs { offset, axes, run } = self.input();
+        let start = u64::try_from(*offset).ok()?;
+        (axes.is_empty() && *run > 0).then_some(start..start + run)
+    }
+
     fn sparse_range(&self) -> Option<Range<u64>> {
         self.sparse_range()
     }

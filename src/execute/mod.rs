@@ -27,6 +27,7 @@ pub mod pack;
 mod parallel;
 mod progress;
 mod relayout;
+mod share;
 pub mod unpack;
 
 pub(crate) use assign::write_runs;
@@ -40,6 +41,7 @@ pub use forward::{WINDOW_BYTES, run_forward};
 pub use parallel::{run, thread_count};
 pub use progress::Progress;
 pub use relayout::{in_order, spool};
+pub use share::SHARED_BYTES;
 
 /// One part of a job: bytes of one source, on their way to one place in the output.
 pub struct Transfer<'a> {
@@ -80,6 +82,12 @@ pub trait Pieces: Sync {
     /// About how many bytes are moved, read or written: more than a few MB are worth a pool.
     fn work(&self) -> u64 {
         self.bytes()
+    }
+
+    /// The range of the input that the output is, byte for byte; `None` where it is not one range, or
+    /// not known to be.
+    fn range(&self) -> Option<Range<u64>> {
+        None
     }
 
     /// The range of the input of which only few bytes, far apart, are used, so that reading ahead in

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::convert::write_rows;
+use super::share::share;
 use super::{ExecuteError, Progress, Transfer};
 use crate::runs::Runs;
 use crate::sink::{Sink, WriteOrder};
@@ -48,8 +49,13 @@ pub fn run(
             transfer.source.advise(range, Advice::Random);
         }
     }
-    let job = Job::new(transfers, sink, progress);
-    let work: u64 = transfers.iter().map(|transfer| transfer.pieces.work()).sum();
+    let mut shared = Vec::with_capacity(transfers.len());
+    for transfer in transfers.iter().enumerate() {
+        shared.push(share(transfer, sink, progress)?);
+    }
+    let job = Job::new((transfers, &shared), sink, progress);
+    let copied = transfers.iter().zip(&shared).filter(|(_, shared)| !**shared);
+    let work: u64 = copied.map(|(transfer, _)| transfer.pieces.work()).sum();
     let pieces = usize::try_from(job.pieces).unwrap_or(usize::MAX);
     let small = pieces <= 1 || work < POOL_BYTES;
     let workers = if small { 1 } else { thread_count(threads).min(pieces) };
@@ -111,11 +117,16 @@ struct Outcome {
 }
 
 impl<'a> Job<'a> {
-    fn new(transfers: &'a [Transfer<'a>], sink: &'a dyn Sink, progress: &'a Progress) -> Job<'a> {
+    /// A job of the transfers that are not shared.
+    fn new(
+        (transfers, shared): (&'a [Transfer<'a>], &[bool]),
+        sink: &'a dyn Sink,
+        progress: &'a Progress,
+    ) -> Job<'a> {
         let (mut pieces, mut starts) = (0, Vec::with_capacity(transfers.len()));
-        for transfer in transfers {
+        for (transfer, shared) in transfers.iter().zip(shared) {
             starts.push(pieces);
-            pieces += transfer.pieces.count();
+            pieces += if *shared { 0 } else { transfer.pieces.count() };
         }
         Job {
             transfers,

@@ -4,7 +4,9 @@
 //!    refused, unless `force` is set.
 //! 2. A file without a name is opened in that directory (`O_TMPFILE`), its permissions those that
 //!    any new file gets, or those of the file that it replaces. However the process ends, it is gone.
-//! 3. Space for all bytes is allocated (`fallocate`), so that a full disk is noticed at once.
+//! 3. Space for all bytes is allocated (`fallocate`), so that a full disk is noticed at once. Where
+//!    blocks of an input can be shared, that comes first (`clone_range`), and what is left is
+//!    allocated as it is written.
 //! 4. Bytes are written by position, from any thread.
 //! 5. `commit` checks that all were written. With `fsync`, and on network file systems, it waits
 //!    for the disk.
@@ -19,10 +21,12 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::fs::{
     AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, fallocate, fchmod, fsync, ftruncate,
@@ -30,6 +34,7 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, retry_on_intr};
 
+use super::clone_range::{block_bytes, clone_range, whole_blocks};
 use super::copy_file::copy_file;
 use super::in_place::InPlaceFile;
 use super::resolve::{FileAt, Resolved, resolve};
@@ -45,9 +50,21 @@ pub struct FileSink {
     named: Option<TempName>,
     entry: FileAt,
     options: SinkOptions,
-    /// How many bytes were written, and the highest end of a write.
+    /// How many bytes were written or shared, and the highest end of a write.
     written: AtomicU64,
     end: AtomicU64,
+    /// How step 3 went, once it is done.
+    space: OnceLock<rustix::io::Result<()>>,
+    sharing: Sharing,
+}
+
+/// Whether the file can share blocks with others.
+#[derive(Debug, Default)]
+struct Sharing {
+    /// The blocks of the file system, in bytes.
+    block: OnceLock<u64>,
+    /// Whether it was tried in vain.
+    refused: AtomicBool,
 }
 
 /// Whether a file has a name before it is complete.
@@ -114,11 +131,19 @@ impl FileSink {
         if let Some(old) = entry.old_mode {
             fchmod(&file, old).map_err(SinkError::os("cannot be given its permissions"))?;
         }
-        if let Some(len) = options.len {
-            reserve(&file, len).map_err(SinkError::os("cannot be made room for"))?;
+        let (written, end, space, sharing) = Default::default();
+        let sink = Self { file: file.into(), named, entry, options, written, end, space, sharing };
+        if !options.shares {
+            sink.make_room()?;
         }
-        let (written, end) = Default::default();
-        Ok(Self { file: file.into(), named, entry, options, written, end })
+        Ok(sink)
+    }
+
+    /// Step 3, once.
+    fn make_room(&self) -> Result<(), SinkError> {
+        let Some(len) = self.options.len else { return Ok(()) };
+        let made = self.space.get_or_init(|| reserve(&self.file, len));
+        made.map_err(SinkError::os("cannot be made room for"))
     }
 
     /// Steps 3 and 4: copy `len` bytes of `original`. Changes are written through the returned
@@ -201,11 +226,44 @@ impl Sink for FileSink {
         let len = self.options.len.unwrap_or(i64::MAX as u64);
         let end = offset.checked_add(count).filter(|&end| end <= len);
         let end = end.ok_or(SinkError::OutOfBounds { offset, count, len })?;
+        self.make_room()?;
         // Goes on after signals and short writes.
         self.file.write_all_at(bytes, offset).map_err(SinkError::Io)?;
         self.written.fetch_add(count, Ordering::AcqRel);
         self.end.fetch_max(end, Ordering::AcqRel);
         Ok(())
+    }
+
+    fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
+        let nothing = range.start..range.start;
+        let Some(len) = self.options.len.filter(|_| !self.sharing.refused.load(Ordering::Relaxed))
+        else {
+            return nothing;
+        };
+        let block = *self.sharing.block.get_or_init(|| block_bytes(&self.file));
+        let blocks = whole_blocks(&range, offset, block);
+        let at = offset.saturating_add(blocks.start - range.start);
+        let count = blocks.end - blocks.start;
+        let end = at.checked_add(count).filter(|&end| count > 0 && end <= len);
+        let Some(end) = end else { return nothing };
+        // what is not shared is a hole until it is written
+        let is_first = self.space.get().is_none();
+        if is_first && retry_on_intr(|| ftruncate(&self.file, len)).is_err() {
+            return nothing;
+        }
+        match clone_range(file, &blocks, (&self.file, at)) {
+            Ok(()) => {
+                self.space.get_or_init(|| Ok(()));
+                self.written.fetch_add(count, Ordering::AcqRel);
+                self.end.fetch_max(end, Ordering::AcqRel);
+                blocks
+            }
+            Err(error) => {
+                let never = [Errno::OPNOTSUPP, Errno::NOTTY, Errno::NOSYS].contains(&error);
+                self.sharing.refused.fetch_or(never, Ordering::Relaxed);
+                nothing
+            }
+        }
     }
 
     fn seal(&mut self) -> Result<(), SinkError> {

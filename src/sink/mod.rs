@@ -13,10 +13,13 @@
 //! # Ok::<(), tslice::sink::SinkError>(())
 //! ```
 
+use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
 
+mod clone_range;
 mod copy_file;
 mod create;
 mod file;
@@ -73,6 +76,14 @@ pub trait Sink: Send + Sync {
     /// [`SinkError::OutOfBounds`] for a mistake of the caller.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError>;
 
+    /// Let the output have, at `offset`, the blocks of a range of a file, as far as the file system
+    /// lets both share them. Returns the part of `range` that need not be written any more, which is
+    /// empty where nothing is shared.
+    fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
+        let _ = (offset, file);
+        range.start..range.start
+    }
+
     /// The map of the output, if runs of `run` bytes should be written through it instead of
     /// [`write_at`](Sink::write_at). Call [`verify`](Sink::verify) after writing.
     fn mapped(&self, run: u64) -> Option<&WritableMap> {
@@ -126,6 +137,9 @@ pub struct SinkOptions {
     /// The length of the output in bytes, if it is known: the space is allocated at once, and
     /// `commit` refuses any other length.
     pub len: Option<u64>,
+    /// Whether some of the bytes may be [shared](Sink::share): the space is allocated by the first
+    /// write, and only if nothing was shared before it.
+    pub shares: bool,
 }
 
 /// Why an output could not be written. Messages don't name the output: the caller adds the path.

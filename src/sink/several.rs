@@ -11,7 +11,8 @@
 //! them (SIGKILL, a power cut) leaves the first ones in place, each whole. Running it again, with
 //! `force`, completes the set.
 
-use std::fs;
+use std::fs::{self, File};
+use std::ops::Range;
 use std::path::PathBuf;
 
 use super::temp_name::without_signals;
@@ -74,6 +75,14 @@ impl Sink for SeveralSinks {
                 .write_at(offset - output.start, bytes)
                 .map_err(|error| output.named(error)),
             None => Ok(()),
+        }
+    }
+
+    fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
+        let at = self.outputs.partition_point(|output| output.start <= offset);
+        match self.outputs[..at].last() {
+            Some(output) => output.sink.share(offset - output.start, file, range),
+            None => range.start..range.start,
         }
     }
 

@@ -9,6 +9,7 @@
 //!   position   |0 .. 100    |100   |130 ..
 //! ```
 
+use std::fs::File;
 use std::ops::Range;
 
 use super::{Advice, FileRange, Source, SourceError, checked_len};
@@ -108,6 +109,11 @@ impl Source for ConcatSource {
             places.extend(file.source.places(inner).map_err(|error| file.name_error(error))?);
         }
         Ok(places)
+    }
+
+    fn file(&self, range: Range<u64>) -> Option<(&File, u64)> {
+        let (file, inner) = self.find(&range)?;
+        file.source.file(inner)
     }
 
     fn is_cached(&self, at: u64) -> bool {

@@ -4,6 +4,7 @@
 //! to an unnamed temporary file at the first window. Neither makes more bytes than the archive
 //! declares, and both check the length and the CRC-32 at the end.
 
+use std::fs::File;
 use std::io::{self, ErrorKind, Read, Take};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -167,6 +168,10 @@ impl Source for Arc<InflatedSource> {
 
     fn verify(&self) -> Result<(), SourceError> {
         self.spooled.get().map_or(Ok(()), |spooled| spooled.verify())
+    }
+
+    fn file(&self, range: Range<u64>) -> Option<(&File, u64)> {
+        self.spooled.get()?.file(range)
     }
 
     fn is_cached(&self, at: u64) -> bool {

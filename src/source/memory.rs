@@ -1,5 +1,6 @@
 //! Bytes in memory, for inputs from the command line.
 
+use std::fs::File;
 use std::ops::Range;
 
 use super::{Advice, FileRange, Source, SourceError, checked_len};
@@ -33,6 +34,10 @@ impl Source for MemorySource {
 
     fn verify(&self) -> Result<(), SourceError> {
         Ok(())
+    }
+
+    fn file(&self, _range: Range<u64>) -> Option<(&File, u64)> {
+        None
     }
 
     fn is_cached(&self, _at: u64) -> bool {

@@ -91,6 +91,11 @@ impl Source for MmapSource {
         FileRange::of(&self.file, self.base, range)
     }
 
+    fn file(&self, range: Range<u64>) -> Option<(&File, u64)> {
+        checked_len(&range, self.len).ok()?;
+        Some((&self.file, self.base.checked_add(range.start)?))
+    }
+
     fn is_cached(&self, at: u64) -> bool {
         // `mincore` on the map works only for files that we may write
         is_cached(&self.file, self.base.saturating_add(at))

@@ -85,6 +85,10 @@ pub trait Source: Send + Sync {
     /// [`SourceError::Io`] if a file cannot be asked for its identity.
     fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError>;
 
+    /// The file that holds all of `range`, and the position in it of the first byte; `None` where
+    /// there is no such file.
+    fn file(&self, range: Range<u64>) -> Option<(&File, u64)>;
+
     /// Whether byte `at` is in memory; true if that is unknown.
     fn is_cached(&self, at: u64) -> bool;
 
@@ -115,6 +119,10 @@ impl Source for Arc<dyn Source> {
 
     fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
         self.as_ref().places(range)
+    }
+
+    fn file(&self, range: Range<u64>) -> Option<(&File, u64)> {
+        self.as_ref().file(range)
     }
 
     fn is_cached(&self, at: u64) -> bool {

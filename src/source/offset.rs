@@ -1,5 +1,6 @@
 //! The rest of a file, at the positions that its bytes have in the whole file.
 
+use std::fs::File;
 use std::ops::Range;
 
 use super::{Advice, FileRange, Source, SourceError};
@@ -55,6 +56,10 @@ impl Source for OffsetSource {
     fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
         let Range { start, end } = range;
         self.rest.places(start.saturating_sub(self.start)..end.saturating_sub(self.start))
+    }
+
+    fn file(&self, range: Range<u64>) -> Option<(&File, u64)> {
+        self.rest.file(self.inner(&range)?)
     }
 
     fn is_cached(&self, at: u64) -> bool {

@@ -39,6 +39,10 @@ impl Source for Bytes {
         Ok(Vec::new())
     }
 
+    fn file(&self, _range: Range<u64>) -> Option<(&std::fs::File, u64)> {
+        None
+    }
+
     fn is_cached(&self, _at: u64) -> bool {
         true
     }

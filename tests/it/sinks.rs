@@ -15,7 +15,7 @@ use tslice::sink::{
 
 use crate::child::child;
 
-const PLAIN: SinkOptions = SinkOptions { force: false, fsync: false, len: None };
+const PLAIN: SinkOptions = SinkOptions { force: false, fsync: false, len: None, shares: false };
 const FORCE: SinkOptions = SinkOptions { force: true, ..PLAIN };
 
 /// A file with no name until commit, and one that has a temporary name.

@@ -384,6 +384,10 @@ impl Source for Noting {
         Ok(Vec::new())
     }
 
+    fn file(&self, _range: Range<u64>) -> Option<(&File, u64)> {
+        None
+    }
+
     fn is_cached(&self, _at: u64) -> bool {
         true
     }

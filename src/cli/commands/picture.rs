@@ -32,7 +32,8 @@ pub(super) fn run(input: &mut Input, all: &[Chosen], args: &ViewArgs) -> Result<
     };
     let is_bytes = matches!(chosen.dtype, DType::Scalar(Scalar::U8, _));
     let sheet = Sheet::new(&chosen.shape, is_bytes, width).map_err(Failure::new)?;
-    let options = SinkOptions { force: picture.force, fsync: picture.fsync, len: None };
+    let (force, fsync) = (picture.force, picture.fsync);
+    let options = SinkOptions { force, fsync, ..SinkOptions::default() };
     if let Some(target) = &target {
         let checked = sink::check(target, options);
         checked.map_err(|error| failed_output(picture, error))?;

@@ -43,8 +43,9 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     }
     let selected = selected(&input, &select, &output)?;
     let change = Change { index, transpose, casts, order: output.options().order };
-    let prepared = prepare(&output, &input, &selected, &change)?;
-    let takes = takes(&prepared, &selected, &change)?;
+    let mut prepared = prepare(&output, &input, &selected, &change)?;
+    let mut takes = takes(&prepared, &selected, &change)?;
+    prepared.align(&input, &mut takes);
     if args.to.dry_run {
         let failed = |error| change.index.failure(error);
         let described = output::describe(&output, &prepared, (&input, &takes), &share, failed);

@@ -84,7 +84,7 @@ impl Joined<'_> {
             self.spool_all(progress)?;
         }
         self.check_overwrite(output)?;
-        let job = Job::of_output(output, prepared, &[], progress)?;
+        let job = Job::of_output(output, prepared, (true, &[]), progress)?;
         let copy = Copy { job: &job, index: self.options.index, order };
         let mut places: Vec<Place<'_>> = Vec::with_capacity(self.tensors.len());
         let entries: Vec<Entry> = prepared.tensors.iter().collect();

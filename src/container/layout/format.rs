@@ -1,6 +1,7 @@
 //! What an output format is: its properties, and where it puts the bytes of tensors.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::container::error::Cause;
 use crate::container::fault::LayoutFault;
@@ -134,6 +135,9 @@ pub struct Layout {
     pub frame: Box<dyn Frame>,
 }
 
+/// Writes bytes at a position of an output.
+pub(in crate::container) type WriteAt<'a> = dyn Fn(u64, &[u8]) -> Result<(), SinkError> + 'a;
+
 /// All of an output that is not elements.
 pub trait Frame: Send + Sync {
     /// Bytes of the whole output, where that is known beforehand.
@@ -157,24 +161,36 @@ pub trait Frame: Send + Sync {
         options: sink::SinkOptions,
     ) -> Result<Box<dyn Sink>, SinkError>;
 
+    /// Make headers longer, where the format allows it: by the bytes that `wanted` names for each
+    /// file, which is told the file's positions in the output. Returns the positions from which on
+    /// everything has moved, and by how much.
+    fn grow(&mut self, wanted: &dyn Fn(&Range<u64>) -> u64) -> Vec<(u64, u64)> {
+        let _ = wanted;
+        Vec::new()
+    }
+
     /// What several processes need that write a part of the elements each; `None` where the places
     /// of elements depend on the others.
     fn fixed(&self) -> Option<sink::FixedFrame<'_>> {
         None
     }
 
-    /// Write what stands before the first elements.
+    /// Write what stands before the first elements: bytes at a position.
     ///
     /// # Errors
-    /// Those of [`Sink::write_at`].
-    fn write_headers(&self, sink: &dyn Sink) -> Result<(), SinkError>;
+    /// Those of `write`.
+    fn write_headers(&self, write: &WriteAt<'_>) -> Result<(), SinkError>;
 }
 
 /// A header, and the elements behind it.
 struct Headed {
     header: Vec<u8>,
     bytes: u64,
+    grow: Grow,
 }
+
+/// Makes a header longer, where its format allows it.
+pub(super) type Grow = fn(&mut Vec<u8>, u64) -> bool;
 
 impl Frame for Headed {
     fn size(&self) -> Option<u64> {
@@ -189,17 +205,30 @@ impl Frame for Headed {
         sink::create(target, sink::SinkOptions { len: self.size(), ..options })
     }
 
+    fn grow(&mut self, wanted: &dyn Fn(&Range<u64>) -> u64) -> Vec<(u64, u64)> {
+        let len = self.header.len() as u64;
+        let bytes = wanted(&(0..len + self.bytes));
+        match (self.grow)(&mut self.header, bytes) {
+            true => vec![(len, bytes)],
+            false => Vec::new(),
+        }
+    }
+
     fn fixed(&self) -> Option<sink::FixedFrame<'_>> {
         Some(sink::FixedFrame::Header(&self.header))
     }
 
-    fn write_headers(&self, sink: &dyn Sink) -> Result<(), SinkError> {
-        sink.write_at(0, &self.header)
+    fn write_headers(&self, write: &WriteAt<'_>) -> Result<(), SinkError> {
+        write(0, &self.header)
     }
 }
 
-/// Put tensors one after the other behind a header.
-pub(super) fn behind_header(header: Vec<u8>, tensors: &Entries) -> Result<Layout, Cause> {
+/// Put tensors one after the other behind a header, whose length is fixed or not.
+pub(super) fn behind_header(
+    header: Vec<u8>,
+    tensors: &Entries,
+    grow: Grow,
+) -> Result<Layout, Cause> {
     let mut end = header.len() as u64;
     let mut starts = Vec::with_capacity(tensors.len());
     for tensor in tensors.iter() {
@@ -207,7 +236,7 @@ pub(super) fn behind_header(header: Vec<u8>, tensors: &Entries) -> Result<Layout
         end = end.checked_add(tensor.bytes).ok_or(LayoutFault::TooLarge)?;
     }
     let bytes = end - header.len() as u64;
-    Ok(Layout { starts, frame: Box::new(Headed { header, bytes }) })
+    Ok(Layout { starts, frame: Box::new(Headed { header, bytes, grow }) })
 }
 
 /// The only tensor of a format that holds one.

@@ -18,5 +18,7 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
 
 fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
     let only = only(request.tensors, FORMAT.name)?;
-    behind_header(npy::header(&only.dtype, &only.shape, request.order)?, request.tensors)
+    let header = npy::header(&only.dtype, &only.shape, request.order)?;
+    // np.save's own length
+    behind_header(header, request.tensors, |_, _| false)
 }

@@ -1,6 +1,6 @@
 //! NumPy's `.npz` as an output: a zip archive, a member each tensor, stored or deflated.
 
-use super::format::{Frame, Layout, OutputFormat, Request};
+use super::format::{Frame, Layout, OutputFormat, Request, WriteAt};
 use crate::container::error::Cause;
 use crate::container::fault::LayoutFault;
 use crate::format::{npy, npz};
@@ -58,7 +58,7 @@ impl Frame for Stored {
         Some(sink::FixedFrame::Zip(&self.0))
     }
 
-    fn write_headers(&self, _sink: &dyn Sink) -> Result<(), SinkError> {
+    fn write_headers(&self, _write: &WriteAt<'_>) -> Result<(), SinkError> {
         Ok(())
     }
 }
@@ -79,7 +79,7 @@ impl Frame for Deflated {
         Ok(Box::new(DeflatedZipSink::new(sink::create(target, options)?, self.0.clone())?))
     }
 
-    fn write_headers(&self, _sink: &dyn Sink) -> Result<(), SinkError> {
+    fn write_headers(&self, _write: &WriteAt<'_>) -> Result<(), SinkError> {
         Ok(())
     }
 }

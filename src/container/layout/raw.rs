@@ -16,5 +16,5 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
 };
 
 fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
-    behind_header(Vec::new(), request.tensors)
+    behind_header(Vec::new(), request.tensors, |_, _| false)
 }

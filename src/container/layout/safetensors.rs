@@ -21,5 +21,5 @@ fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
     for Entry { name, dtype, shape, bytes, .. } in request.tensors.iter() {
         header.push(&name, &dtype, &shape, bytes)?;
     }
-    behind_header(header.finish()?, request.tensors)
+    behind_header(header.finish()?, request.tensors, safetensors::grow)
 }

@@ -1,7 +1,9 @@
 //! A sharded checkpoint as an output: a folder, in which each tensor stays in the file that it
 //! came from, and a new index.
 
-use super::format::{Entry, Frame, Layout, OutputFormat, Request};
+use std::ops::Range;
+
+use super::format::{Entry, Frame, Layout, OutputFormat, Request, WriteAt};
 use crate::container::error::Cause;
 use crate::container::fault::LayoutFault;
 use crate::format::safetensors::{self, HeaderText};
@@ -98,12 +100,27 @@ impl Frame for Folder {
         Ok(Box::new(FolderSink::create(path, &lens, options)?))
     }
 
-    fn write_headers(&self, sink: &dyn Sink) -> Result<(), SinkError> {
+    fn grow(&mut self, wanted: &dyn Fn(&Range<u64>) -> u64) -> Vec<(u64, u64)> {
+        let (mut start, mut grown) = (0, Vec::new());
+        // the last file is the index
+        let shards = self.0.len().saturating_sub(1);
+        for file in &mut self.0[..shards] {
+            let (end, behind) = (start + file.len(), start + file.header.len() as u64);
+            let bytes = wanted(&(start..end));
+            if safetensors::grow(&mut file.header, bytes) {
+                grown.push((behind, bytes));
+            }
+            start = end;
+        }
+        grown
+    }
+
+    fn write_headers(&self, write: &WriteAt<'_>) -> Result<(), SinkError> {
         let mut start = 0;
         self.0.iter().try_for_each(|file| {
             let at = start;
             start += file.len();
-            sink.write_at(at, &file.header)
+            write(at, &file.header)
         })
     }
 }

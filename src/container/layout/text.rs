@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::format::{Entry, Frame, Layout, OutputFormat, Request, only};
+use super::format::{Entry, Frame, Layout, OutputFormat, Request, WriteAt, only};
 use crate::container::error::Cause;
 use crate::container::fault::LayoutFault;
 use crate::format::text::{MAX_EMPTY_ROWS, TextFormat, stored_dtype};
@@ -87,7 +87,7 @@ impl Frame for Text {
         Ok(Box::new(text.ok_or_else(unfit)?))
     }
 
-    fn write_headers(&self, _sink: &dyn Sink) -> Result<(), SinkError> {
+    fn write_headers(&self, _write: &WriteAt<'_>) -> Result<(), SinkError> {
         Ok(())
     }
 }

@@ -19,7 +19,7 @@ use crate::format::{Contents, Format, Tensor, Tensors};
 use crate::index::IndexExpr;
 use crate::index::resolve::{Selection, resolve};
 use crate::shape::{self, Order};
-use crate::sink::{Destination, ScratchSink, SeveralSinks};
+use crate::sink::{Destination, ScratchSink, SeveralSinks, WriteOrder};
 use crate::source::{self, PreadSource};
 
 /// How an input is split.
@@ -198,22 +198,26 @@ impl<'a> Split<'a> {
     /// An output that exists or cannot be created, a selection that would cut a byte.
     pub fn check(&self, visit: &mut dyn FnMut(&Part)) -> Result<(), ContainerError> {
         for number in 0..self.count {
-            let part = self.part(number)?;
+            let (part, _) = self.part_and_takes(number)?;
             part.output.check(&part.prepared)?;
-            self.takes(number, &part, 0)?;
             visit(&part);
         }
         Ok(())
     }
 
-    /// What is taken for one output, which begins at position `base` of the job; whether from what
-    /// lists choose.
-    fn takes(
-        &self,
-        number: u64,
-        part: &Part,
-        base: u64,
-    ) -> Result<Vec<(bool, Take)>, ContainerError> {
+    /// One output, and what is taken for it.
+    fn part_and_takes(&self, number: u64) -> Result<(Part, Vec<(bool, Take)>), ContainerError> {
+        let mut part = self.part(number)?;
+        let (from_lists, mut takes): (Vec<bool>, Vec<Take>) =
+            self.takes(number, &part)?.into_iter().unzip();
+        if !from_lists.contains(&true) {
+            part.prepared.align(&self.input, &mut takes);
+        }
+        Ok((part, from_lists.into_iter().zip(takes).collect()))
+    }
+
+    /// What is taken for one output; whether from what lists choose.
+    fn takes(&self, number: u64, part: &Part) -> Result<Vec<(bool, Take)>, ContainerError> {
         let order = part.output.options().order;
         let mut takes = Vec::with_capacity(self.tensors.len());
         for (at, target) in self.tensors.iter().enumerate() {
@@ -233,7 +237,7 @@ impl<'a> Split<'a> {
             let region = Region::of_selection(tensor, &selection, order);
             let region = region.map_err(|cause| input.failed_tensor(tensor, true, cause))?;
             let entry = part.prepared.tensors.at(at);
-            let at = base + part.prepared.starts[at];
+            let at = part.prepared.starts[at];
             let take = Take { part: tensor.part, region, conversion: entry.conversion, at };
             takes.push((target.from_lists, take));
         }
@@ -254,22 +258,30 @@ impl<'a> Split<'a> {
     /// An input that fails or is cut short, an output that cannot be written.
     pub fn write(&mut self, progress: &Progress) -> Result<(), ContainerError> {
         let mut sinks = SeveralSinks::default();
+        let mut frames = Vec::new();
         // in the order of the outputs, those of one source together
         let mut groups: Vec<(bool, Vec<Take>)> = vec![(false, Vec::new())];
         for number in 0..self.count {
-            let part = self.part(number)?;
+            let (part, takes) = self.part_and_takes(number)?;
             let (output, prepared) = (&part.output, &part.prepared);
-            let sink = output.create(prepared)?;
-            let written = prepared.frame.write_headers(sink.as_ref());
-            written.map_err(|error| output.failed(error))?;
+            let sink = output.create(prepared, true)?;
+            let in_order = sink.order() == WriteOrder::Ascending;
+            if in_order {
+                let written = prepared.frame.write_headers(&|at, bytes| sink.write_at(at, bytes));
+                written.map_err(|error| output.failed(error))?;
+            }
             let path = self.options.names.path(number);
             let base = sinks.push(path, sink, extent(prepared));
             let base = base.map_err(|error| output.failed(error))?;
-            for (from_lists, take) in self.takes(number, &part, base)? {
+            for (from_lists, take) in takes {
+                let take = Take { at: base + take.at, ..take };
                 match groups.last_mut() {
                     Some((same, takes)) if *same == from_lists => takes.push(take),
                     _ => groups.push((from_lists, vec![take])),
                 }
+            }
+            if !in_order {
+                frames.push((base, part.prepared.frame));
             }
         }
         let threads = self.options.write.threads;
@@ -280,6 +292,11 @@ impl<'a> Split<'a> {
                 _ => &mut self.input,
             };
             job.copy(input, takes)?;
+        }
+        // after the blocks that the outputs share with the input
+        for (base, frame) in frames {
+            let written = frame.write_headers(&|at, bytes| job.sink().write_at(base + at, bytes));
+            written.map_err(|error| job.failed_sink(error))?;
         }
         job.commit()
     }

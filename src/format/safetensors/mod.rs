@@ -426,6 +426,19 @@ impl HeaderText {
     }
 }
 
+/// Make a header longer by so many bytes, a multiple of 8, as spaces behind its JSON. False if the
+/// format does not allow it.
+pub fn grow(header: &mut Vec<u8>, bytes: u64) -> bool {
+    let len = header.len() as u64 + bytes;
+    let json_len = len.saturating_sub(8);
+    if !bytes.is_multiple_of(ALIGN as u64) || header.len() < 8 || json_len > MAX_HEADER {
+        return false;
+    }
+    header.resize(len as usize, b' ');
+    header[..8].copy_from_slice(&json_len.to_le_bytes());
+    true
+}
+
 fn write_json<T: Serialize + ?Sized>(
     header: &mut Vec<u8>,
     value: &T,
@@ -649,10 +662,13 @@ mod tests {
         fn headers_are_read_back_by_us_and_by_the_package(
             tensors in any_tensors(),
             metadata in prop::collection::btree_map(any::<String>(), any::<String>(), 0..3),
+            longer in 0u64..512,
         ) {
             let refs: Vec<_> =
                 tensors.iter().map(|(n, d, s, b)| (n.as_str(), d, s.as_slice(), *b)).collect();
             let mut bytes = header(&refs, &metadata).unwrap();
+            prop_assert!(grow(&mut bytes, longer * 8));
+            prop_assert!(!grow(&mut bytes, 7) && !grow(&mut bytes, MAX_HEADER));
             prop_assert_eq!(bytes.len() % ALIGN, 0);
             let contents = read(&mut bytes.as_slice()).unwrap();
             bytes.resize(contents.expected_len() as usize, 0);

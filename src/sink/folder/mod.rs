@@ -13,6 +13,8 @@
 //!    done. A kill in between leaves a folder without its last file: of a checkpoint that is the
 //!    index, without which nobody takes old and new files for one checkpoint.
 
+use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -92,6 +94,14 @@ impl Sink for FolderSink {
         match self.files[..at].last() {
             Some(file) => file.sink.write_at(offset - file.start, bytes),
             None => Ok(()),
+        }
+    }
+
+    fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
+        let at = self.files.partition_point(|file| file.start <= offset);
+        match self.files[..at].last() {
+            Some(target) => target.sink.share(offset - target.start, file, range),
+            None => range.start..range.start,
         }
     }
 

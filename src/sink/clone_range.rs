@@ -1,0 +1,79 @@
+//! Blocks that two files share: XFS, btrfs and bcachefs store bytes once that several files have,
+//! until one of them changes its own.
+
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+
+use rustix::fs::fstatfs;
+use rustix::io::retry_on_intr;
+use rustix::ioctl::{Setter, ioctl, opcode};
+
+/// The argument of `FICLONERANGE` (ioctl_ficlonerange(2)).
+#[repr(C)]
+struct FileCloneRange {
+    from: i64,
+    start: u64,
+    len: u64,
+    at: u64,
+}
+
+/// The number of that call.
+const FICLONERANGE: rustix::ioctl::Opcode = opcode::write::<FileCloneRange>(0x94, 13);
+
+/// The shortest block in bytes that is looked for: that of pages, and of all these file systems
+/// as they are commonly made.
+pub(super) const BLOCK_BYTES: u64 = 4096;
+
+/// The blocks of a file's file system, in bytes: only whole ones can be shared.
+pub(super) fn block_bytes(file: &File) -> u64 {
+    let size = fstatfs(file).ok().and_then(|it| u64::try_from(it.f_bsize).ok()).unwrap_or(0);
+    size.max(BLOCK_BYTES)
+}
+
+/// The whole blocks in a range of a file, where those at position `at` of another begin at the same
+/// place; empty where there are none.
+pub(super) fn whole_blocks(range: &Range<u64>, at: u64, block: u64) -> Range<u64> {
+    let start = range.start.checked_next_multiple_of(block).unwrap_or(u64::MAX);
+    let end = range.end / block * block;
+    match range.start % block == at % block && start < end {
+        true => start..end,
+        false => range.start..range.start,
+    }
+}
+
+/// Let `to` have the blocks of a range of `from` at position `at`. In time, this costs as much as
+/// the file system's records of where blocks lie, and what of `from` is not on the disk yet.
+///
+/// # Errors
+/// The file system shares no blocks, or not these.
+pub(super) fn clone_range(
+    from: &File,
+    range: &Range<u64>,
+    (to, at): (&File, u64),
+) -> rustix::io::Result<()> {
+    let (start, len) = (range.start, range.end - range.start);
+    retry_on_intr(|| {
+        let argument = FileCloneRange { from: from.as_raw_fd().into(), start, len, at };
+        // SAFETY: the call only reads its argument, of the type that it expects; both descriptors
+        // are open until it returns.
+        unsafe { ioctl(to, Setter::<FICLONERANGE, FileCloneRange>::new(argument)) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_blocks_at_one_place_are_whole() {
+        let blocks = |start, end, at| whole_blocks(&(start..end), at, 4096);
+        assert_eq!(blocks(128, 12_288 + 128, 128), 4096..12_288);
+        assert_eq!(blocks(0, 4096, 8192), 0..4096);
+        assert!(blocks(128, 12_288, 136).is_empty());
+        assert!(blocks(1, 8191, 1).is_empty());
+        assert!(blocks(u64::MAX - 1, u64::MAX, u64::MAX - 1).is_empty());
+    }
+}
