@@ -43,6 +43,7 @@ mod statistics;
 mod take;
 mod watched;
 
+pub use align::{shareable_bytes, shared_bytes};
 pub use axes::Axes;
 pub use cast::Casts;
 pub use element::Element;

@@ -7,7 +7,7 @@ use rustix::fs::{FileType, Stat, fstat};
 
 /// A regular file or a block device: the same for all its hard links, symbolic links and
 /// descriptors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId {
     device: u64,
     inode: u64,

@@ -25,7 +25,7 @@ const FICLONERANGE: rustix::ioctl::Opcode = opcode::write::<FileCloneRange>(0x94
 
 /// The shortest block in bytes that is looked for: that of pages, and of all these file systems
 /// as they are commonly made.
-pub(super) const BLOCK_BYTES: u64 = 4096;
+pub const BLOCK_BYTES: u64 = 4096;
 
 /// The blocks of a file's file system, in bytes: only whole ones can be shared.
 pub(super) fn block_bytes(file: &File) -> u64 {
@@ -42,6 +42,13 @@ pub(super) fn whole_blocks(range: &Range<u64>, at: u64, block: u64) -> Range<u64
         true => start..end,
         false => range.start..range.start,
     }
+}
+
+/// How many bytes of a range of a file can be shared with another that has them at position `at`, in
+/// blocks of [`BLOCK_BYTES`].
+pub fn shared_len(range: &Range<u64>, at: u64) -> u64 {
+    let blocks = whole_blocks(range, at, BLOCK_BYTES);
+    blocks.end - blocks.start
 }
 
 /// Let `to` have the blocks of a range of `from` at position `at`. In time, this costs as much as

@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
-use rustix::fs::{Access, AtFlags, accessat, statat};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, open, statat};
 
+use super::clone_range::{block_bytes, clone_range};
 use super::file::Naming;
 use super::resolve::{Resolved, SpecialFile, resolve};
 use super::spooled::SpooledSink;
@@ -93,6 +95,22 @@ pub fn overwritten_file(target: &Destination) -> Result<Option<FileId>, SinkErro
         Ok(Resolved::File(_)) | Err(_) => Ok(None),
     }
     .map_err(SinkError::os("cannot be opened"))
+}
+
+/// Whether an output could share blocks with a file: tried with an unnamed file in its folder, which
+/// goes at once.
+pub fn can_share(target: &Destination, file: &File) -> bool {
+    let Destination::Path(path) = target else { return false };
+    let folder = match (path.is_dir(), path.parent()) {
+        (true, _) => path.as_path(),
+        (false, Some(parent)) if !parent.as_os_str().is_empty() => parent,
+        (false, _) => Path::new("."),
+    };
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let Ok(unnamed) = open(folder, flags, Mode::RUSR | Mode::WUSR) else { return false };
+    let unnamed = File::from(unnamed);
+    let block = block_bytes(&unnamed);
+    clone_range(file, &(0..block), (&unnamed, 0)).is_ok()
 }
 
 /// Make the checks of [`create`] without creating anything (`--dry-run`).

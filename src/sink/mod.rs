@@ -35,7 +35,8 @@ mod temp_name;
 mod writable_map;
 mod zip;
 
-pub use create::{check, create, create_copy, overwritten_file};
+pub use clone_range::{BLOCK_BYTES, shared_len};
+pub use create::{can_share, check, create, create_copy, overwritten_file};
 pub use file::FileSink;
 pub use folder::FolderSink;
 pub use in_place::InPlaceFile;

@@ -133,6 +133,7 @@ const UNSAFE: &[&str] = &[
     "execute/pack/transpose.rs",
     "os/sigbus.rs",
     "os/stdio.rs",
+    "sink/clone_range.rs",
     "sink/writable_map.rs",
     "source/mmap.rs",
 ];

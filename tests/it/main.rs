@@ -38,6 +38,7 @@ mod raw_bytes;
 mod readme;
 mod several;
 mod shards;
+mod sharing;
 mod transpose;
 mod view;
 

@@ -52,7 +52,7 @@ ERRNOS = {
     "renameat": ["EIO", "ENOSPC", "EACCES", "EXDEV"], "renameat2": ["EIO", "ENOSPC", "EINVAL"],
     "mkdirat": ["EACCES", "ENOSPC"], "openat2": ["ENOSYS", "EXDEV"], "flistxattr": ["EIO", "EOPNOTSUPP"],
     "fchmod": ["EPERM", "EIO"], "socketpair": ["EMFILE"], "pipe2": ["EMFILE"], "rt_sigaction": ["EINVAL"],
-    "splice": ["EINVAL", "EIO"], "poll": ["ENOMEM"], "sigaltstack": ["ENOMEM"], "getrandom": ["ENOSYS"],
+    "ioctl": ["EOPNOTSUPP", "EXDEV", "EINVAL", "ENOSPC"], "splice": ["EINVAL", "EIO"], "poll": ["ENOMEM"], "sigaltstack": ["ENOMEM"], "getrandom": ["ENOSYS"],
 }
 OTHERS = ["EIO", "ENOMEM"]
 
@@ -373,6 +373,15 @@ def scenes():
     yield Scene("slice with --fsync", ["a.npy", every, "-o", "o.npy", "--fsync"], an_array(a[::2]))
     yield Scene("slice over an old file with --fsync", ["a.npy", every, "-o", "o.npy", "--force", "--fsync"],
                 an_array(a[::2]), old=OLD)
+    for old in (None, OLD):
+        yield Scene(f"slice that shares blocks, {'over an old file' if old else 'to a new file'}",
+                    ["big.npy", "[1:4]", "-o", "o.npy", *(["--force"] if old else [])], an_array(big[1:4]),
+                    inputs=("big.npy",), old=old)
+    write_safetensors(os.path.join(HOME, "k.safetensors"), {"w": ("I32", a.shape, a.tobytes()),
+                                                            "z": ("U8", big.shape, big.tobytes())})
+    yield Scene("cut one tensor, keep one that shares blocks", ["k.safetensors", "[::2]", "-t", "w", "--keep-rest",
+                                                                "-o", "o.safetensors"], ends_with(big),
+                output="o.safetensors", inputs=("k.safetensors",))
     yield Scene("slice by reading", ["a.npy", back, "-o", "o.npy", "--io", "read"], an_array(a[::-1, ::-2]))
     yield Scene("slice in two threads", ["big.npy", back, "-o", "o.npy", "-j", "2"], an_array(big[::-1, ::-2]),
                 inputs=("big.npy",))

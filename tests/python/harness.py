@@ -199,7 +199,7 @@ def run_checks(checks, title, options):
         except Exception as error:
             tally.failed += 1
             where = traceback.extract_tb(error.__traceback__)
-            line = next(f for f in where if f.name == name)
+            line = next((f for f in where if f.name == name), where[-1])
             print(f"FAILED   {words}: line {line.lineno}: {line.line}\n         "
                   f"{type(error).__name__}: {error}", flush=True)
         finally:

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tslice::container::{self, OpenOptions, Region};
+use tslice::container::{self, Input, OpenOptions, Region};
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::WINDOW_BYTES;
 use tslice::format::Tensor;
@@ -60,13 +60,14 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
             };
             let input = container::open(&input::location(path.as_ref()), &options)?;
             let tensor = input.tensor(&args.from.tensor)?;
-            (index, tensor.shape.clone(), Some(tensor))
+            (index, tensor.shape.clone(), Some((input, tensor)))
         }
     };
     let selection = index.resolve(&shape)?;
     let transpose = Transpose::parse(&args.transpose)?.permutation(selection.shape().len())?;
     let field = args.field.field.clone();
-    let explained = Explained { index, shape, tensor, field, selection, transpose };
+    let (input, tensor) = tensor.unzip();
+    let explained = Explained { index, shape, input, tensor, field, selection, transpose };
     print(&if args.json { format!("{}\n", explained.json()) } else { explained.text() })
 }
 
@@ -85,6 +86,7 @@ fn parse_shape(text: &str) -> Result<Vec<u64>, Failure> {
 struct Explained {
     index: Index,
     shape: Vec<u64>,
+    input: Option<Input>,
     tensor: Option<Tensor>,
     /// The fields that are taken of it before the index is applied.
     field: Option<String>,
@@ -123,6 +125,9 @@ impl Explained {
                 row("touched", self.touched(&reading));
             }
             row("read", way(reading.way));
+        }
+        if let Some(bytes) = self.shareable() {
+            row("shared", format!("{bytes} bytes, where the file system shares blocks"));
         }
         let mut text = table(&rows, [Align::Left; 2], 0);
         let axes = axis_rows(&self.index.spanned, &self.selection);
@@ -165,6 +170,13 @@ impl Explained {
         let tensor = self.tensor.as_ref().unwrap_or(&bytes);
         let lists = &self.index.lists;
         lists.region(tensor, &self.selection, &self.transpose, Order::C).ok()
+    }
+
+    /// How many bytes an output of the same format can share with the file, if any.
+    fn shareable(&self) -> Option<u64> {
+        let (input, tensor) = (self.input.as_ref()?, self.tensor.as_ref()?);
+        let bytes = container::shareable_bytes(input, tensor, &self.region()?, &self.result());
+        (bytes > 0).then_some(bytes)
     }
 
     /// How it is read; `None` where that cannot be.
@@ -251,6 +263,9 @@ impl Explained {
                 "touched": reading.touched,
                 "used": reading.used,
             });
+        }
+        if let Some(bytes) = self.shareable() {
+            value["shareable_bytes"] = bytes.into();
         }
         if let Ok(strided) = StridedSlice::from_expr(&self.index.spanned.expr) {
             value["begin"] = json!(strided.begin);

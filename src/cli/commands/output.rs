@@ -59,7 +59,14 @@ pub(super) fn describe(
         let parts = Parts::new(output, prepared, takes, one.count).map_err(&advised)?;
         return Ok(part::describe(&parts, one));
     }
-    Ok(planned(output, prepared))
+    let shared = container::shared_bytes(output, prepared, input, takes);
+    let shared = shared.map_or_else(String::new, |bytes| {
+        format!(
+            "{bytes} bytes ({}) would be shared with the input, not copied\n",
+            human_bytes(bytes)
+        )
+    });
+    Ok(planned(output, prepared) + &shared)
 }
 
 /// What would be written.

@@ -161,6 +161,12 @@ pub trait Frame: Send + Sync {
         options: sink::SinkOptions,
     ) -> Result<Box<dyn Sink>, SinkError>;
 
+    /// Where the files begin, in the positions of the output, if their elements can be shared with an
+    /// input; none where each byte must be looked at.
+    fn shared_files(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
     /// Make headers longer, where the format allows it: by the bytes that `wanted` names for each
     /// file, which is told the file's positions in the output. Returns the positions from which on
     /// everything has moved, and by how much.
@@ -203,6 +209,10 @@ impl Frame for Headed {
         options: sink::SinkOptions,
     ) -> Result<Box<dyn Sink>, SinkError> {
         sink::create(target, sink::SinkOptions { len: self.size(), ..options })
+    }
+
+    fn shared_files(&self) -> Vec<u64> {
+        vec![0]
     }
 
     fn grow(&mut self, wanted: &dyn Fn(&Range<u64>) -> u64) -> Vec<(u64, u64)> {

@@ -100,6 +100,15 @@ impl Frame for Folder {
         Ok(Box::new(FolderSink::create(path, &lens, options)?))
     }
 
+    fn shared_files(&self) -> Vec<u64> {
+        let begin = |start: &mut u64, file: &File| {
+            let at = *start;
+            *start += file.len();
+            Some(at)
+        };
+        self.0.iter().scan(0, begin).collect()
+    }
+
     fn grow(&mut self, wanted: &dyn Fn(&Range<u64>) -> u64) -> Vec<(u64, u64)> {
         let (mut start, mut grown) = (0, Vec::new());
         // the last file is the index
