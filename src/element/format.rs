@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Write};
 
 use half::{bf16, f16};
 
-use crate::dtype::{DType, Endian, NpyType, Scalar};
+use crate::dtype::{Endian, Scalar};
 
 /// How numbers are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,47 +15,12 @@ pub(crate) enum Notation {
     Json,
 }
 
-/// What the bytes of a printable element mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ElementKind {
-    /// A little-endian number of one of the types that [`write_number`] takes.
-    Number(Scalar),
-    /// `S`: a UTF-8 string of so many bytes, padded with zeros.
-    Bytes(usize),
-    /// `U`: a string of 4-byte code points, padded with zeros; its bytes and their order.
-    Unicode(usize, Endian),
+/// Whether [`write_number`] takes numbers of a type.
+pub(crate) fn writes_number(scalar: Scalar) -> bool {
+    scalar.type_string().is_some() || scalar == Scalar::BF16
 }
 
-impl ElementKind {
-    /// `None` for a dtype that has no text form.
-    pub(crate) fn new(dtype: &DType) -> Option<ElementKind> {
-        match dtype {
-            DType::Scalar(scalar, Endian::Little) => (scalar.bits() >= 8
-                && (scalar.type_string().is_some() || *scalar == Scalar::BF16))
-                .then_some(ElementKind::Number(*scalar)),
-            DType::Scalar(..) => None,
-            DType::Npy(NpyType { descr, itemsize }) => {
-                let size = usize::try_from(*itemsize).ok().filter(|&size| size > 0)?;
-                match descr.as_bytes().get(1..3)? {
-                    [_, b'S'] => Some(ElementKind::Bytes(size)),
-                    [b'>', b'U'] => Some(ElementKind::Unicode(size, Endian::Big)),
-                    [_, b'U'] => Some(ElementKind::Unicode(size, Endian::Little)),
-                    _ => None,
-                }
-            }
-        }
-    }
-
-    /// Bytes of an element.
-    pub(crate) fn itemsize(self) -> usize {
-        match self {
-            ElementKind::Number(scalar) => (scalar.bits() / 8) as usize,
-            ElementKind::Bytes(size) | ElementKind::Unicode(size, _) => size,
-        }
-    }
-}
-
-/// Append a little-endian number of a type that [`ElementKind::new`] accepts.
+/// Append a little-endian number of a type that [`writes_number`] tells.
 ///
 /// # Errors
 /// Any other type.

@@ -18,10 +18,13 @@ mod dragon4;
 mod format;
 mod parse;
 mod small_float;
+mod time;
 
 pub(crate) use big::Big;
 pub(crate) use binary_float::{BinaryFloat, FloatFormat, Magnitude};
 pub(crate) use dragon4::{Decimal, Trim};
-pub(crate) use format::{ElementKind, Notation, ucs4_string, utf8_string, write_number};
+pub(crate) use format::{Notation, ucs4_string, utf8_string, write_number, writes_number};
 pub use parse::{ElementError, parse};
 pub(crate) use small_float::SmallFloat;
+pub use time::TimeUnit;
+pub(crate) use time::{NAT, write_datetime, write_timedelta};

@@ -6,9 +6,8 @@ use super::float::FloatColumn;
 use super::number::{integer, write_float, write_small_float};
 use super::options::PrintOptions;
 use super::strings::{write_bytes, write_unicode, write_void};
-use super::time::{NAT, write_datetime};
 use crate::dtype::{DType, Endian, Scalar};
-use crate::element::{FloatFormat, SmallFloat};
+use crate::element::{FloatFormat, NAT, SmallFloat, write_datetime};
 use crate::format::npy::{Field, NpyKind, TimeUnit};
 
 /// Writes the elements of an array, after all of them were [observed](Formatter::observe) and their

@@ -26,7 +26,6 @@ mod number;
 mod options;
 mod scalar;
 mod strings;
-mod time;
 
 use crate::dtype::DType;
 use element::Formatter;

@@ -6,9 +6,8 @@ use super::element::Formatter;
 use super::number::{integer, write_complex, write_float, write_small_float};
 use super::options::PrintOptions;
 use super::strings::{code_points, write_bytes, write_void};
-use super::time::{NAT, write_datetime, write_timedelta};
 use crate::dtype::{DType, Endian, Scalar};
-use crate::element::{FloatFormat, SmallFloat};
+use crate::element::{FloatFormat, NAT, SmallFloat, write_datetime, write_timedelta};
 use crate::format::npy::NpyKind;
 
 /// Append an element as Python's `str` of a NumPy scalar does.

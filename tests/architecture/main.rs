@@ -100,7 +100,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("serde", &["format/safetensors/mod.rs", "format/shards/mod.rs", "sink/parts/"]),
     (
         "serde_json",
-        &["format/safetensors/", "format/shards/", "sink/parts/", "text.rs", "cli/commands/"],
+        &["format/safetensors/", "format/shards/", "sink/parts/", "text/", "cli/commands/"],
     ),
     ("signal_hook", &["sink/", "cli/mod.rs"]),
     ("strsim", &["cli/report/nearest.rs"]),

@@ -132,3 +132,36 @@ fn the_library_takes_fields_of_handles() {
     let told = items.field("id.x").err().unwrap().to_string();
     assert!(told.ends_with("a.npy: dtype uint8 has no fields"), "{told}");
 }
+
+/// The texts are those of np.datetime_as_string, and the columns those that np.loadtxt reads.
+#[test]
+fn structures_and_times_become_text() {
+    let dir = tempfile::tempdir().unwrap();
+    write_items(&dir.path().join("a.npy"), 2);
+    let descr = "[('t', '<M8[s]'), ('p', [('d', '>m8[25s]'), ('ok', '|b1')])]";
+    let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': (2,), }}\n");
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((text.len() as u16).to_le_bytes());
+    file.extend(text.bytes());
+    for (time, length, ok) in [(1_582_934_400i64, -3i64, 1), (i64::MIN, i64::MIN, 0)] {
+        file.extend(time.to_le_bytes());
+        file.extend(length.to_be_bytes());
+        file.push(ok);
+    }
+    fs::write(dir.path().join("t.npy"), file).unwrap();
+    for (args, expected) in [
+        (&["a.npy", "--field", "v,id", "--to", "csv"][..], "2314,2828,0\n5655,6169,13\n"),
+        (
+            &["a.npy", "--field", "v,id", "--to", "json"],
+            "[{\"v\": [2314, 2828], \"id\": 0},\n{\"v\": [5655, 6169], \"id\": 13}]\n",
+        ),
+        (&["t.npy", "--to", "txt"], "2020-02-29T00:00:00 -3 1\nNaT NaT 0\n"),
+        (
+            &["t.npy", "--to", "json"],
+            "[{\"t\": \"2020-02-29T00:00:00\", \"p\": {\"d\": -3, \"ok\": true}},\n\
+             {\"t\": \"NaT\", \"p\": {\"d\": \"NaT\", \"ok\": false}}]\n",
+        ),
+    ] {
+        tslice(dir.path(), args).assert().success().stdout(expected).stderr("");
+    }
+}

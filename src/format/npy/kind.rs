@@ -11,6 +11,7 @@
 use super::descr;
 use super::literal::{self, PyLiteral};
 use crate::dtype::{DType, Endian, NpyType};
+use crate::element::TimeUnit;
 
 /// What the bytes of an element mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,15 +32,6 @@ pub enum NpyKind {
     ComplexLongDouble(Endian),
     /// Fields, in their order; padding is left out.
     Structure(Vec<Field>),
-}
-
-/// The unit of a datetime: `[25s]` is 25 of `s`; the name is empty for the generic unit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TimeUnit {
-    /// How many units one step is.
-    pub count: i64,
-    /// NumPy's name of the unit: `Y` to `as`, or empty.
-    pub name: String,
 }
 
 /// A field of a structure.

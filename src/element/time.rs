@@ -2,10 +2,17 @@
 
 use std::fmt::Write;
 
-use crate::format::npy::TimeUnit;
+/// The unit of a datetime: `[25s]` is 25 of `s`; the name is empty for the generic unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeUnit {
+    /// How many units one step is.
+    pub count: i64,
+    /// NumPy's name of the unit: `Y` to `as`, or empty.
+    pub name: String,
+}
 
 /// The value that stands for "not a time".
-pub(super) const NAT: i64 = i64::MIN;
+pub(crate) const NAT: i64 = i64::MIN;
 
 /// The units shorter than a second, and how many decimal digits of a second they resolve.
 const FRACTIONS: [(&str, u32); 6] =
@@ -13,7 +20,7 @@ const FRACTIONS: [(&str, u32); 6] =
 
 /// Append a point in time in ISO 8601, as exact as its unit; NumPy has no text for the generic unit,
 /// of which the number is shown.
-pub(super) fn write_datetime(out: &mut String, value: i64, unit: &TimeUnit) {
+pub(crate) fn write_datetime(out: &mut String, value: i64, unit: &TimeUnit) {
     let value = value.wrapping_mul(unit.count);
     // writing to a string cannot fail
     let _ = match unit.name.as_str() {
@@ -68,7 +75,7 @@ fn write_date(out: &mut String, days: i64) -> std::fmt::Result {
 }
 
 /// Append a length of time as NumPy's scalars print: `25 seconds`.
-pub(super) fn write_timedelta(out: &mut String, value: i64, unit: &TimeUnit) {
+pub(crate) fn write_timedelta(out: &mut String, value: i64, unit: &TimeUnit) {
     let name = match unit.name.as_str() {
         "Y" => "years",
         "M" => "months",

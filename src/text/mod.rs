@@ -4,6 +4,11 @@
 //! of elements and its text. In csv and txt a line is a row of the last axis; a tensor of one axis
 //! has one element a line, as np.savetxt writes it.
 //!
+//! A structure is an object in json. In csv and txt each of its values has a column, those of nested
+//! fields and of subarrays too, in the order in which np.loadtxt reads them; there is no line of names.
+//! A point in time is a text in ISO 8601, as np.datetime_as_string has it, a length of time the number
+//! of its units.
+//!
 //! ```text
 //! csv   1.5,2.0      txt   1.5 2.0      json   [[1.5, 2.0],
 //!       nan,-1.0           nan -1.0            ["NaN", -1.0]]
@@ -14,9 +19,13 @@ use std::io::{Error, ErrorKind};
 use std::sync::{Mutex, PoisonError};
 
 use crate::dtype::DType;
-use crate::element::{ElementKind, Notation, ucs4_string, utf8_string, write_number};
 use crate::format::TextFormat;
+use crate::format::text::TextValue;
 use crate::sink::{Sink, SinkError, WriteOrder};
+
+mod value;
+
+use value::{write_columns, write_json};
 
 /// How much text is written at a time where there are no elements, in bytes.
 const COLLECTED: usize = 64 << 10;
@@ -25,7 +34,9 @@ const COLLECTED: usize = 64 << 10;
 pub struct TextSink {
     inner: Box<dyn Sink>,
     format: TextFormat,
-    element: ElementKind,
+    value: TextValue,
+    /// Bytes of an element.
+    itemsize: usize,
     shape: Vec<u64>,
     state: Mutex<State>,
     sealed: bool,
@@ -53,9 +64,10 @@ impl TextSink {
         dtype: &DType,
         shape: &[u64],
     ) -> Option<TextSink> {
-        let element = ElementKind::new(dtype)?;
+        let (value, shape) = (TextValue::of(dtype)?, shape.to_vec());
+        let itemsize = usize::try_from(dtype.item_bits() / 8).ok().filter(|&size| size > 0)?;
         let state = Mutex::default();
-        Some(TextSink { inner, format, element, shape: shape.to_vec(), state, sealed: false })
+        Some(TextSink { inner, format, value, itemsize, shape, state, sealed: false })
     }
 
     /// Write text to the inner sink.
@@ -70,12 +82,13 @@ impl TextSink {
         match self.format {
             TextFormat::Json => {
                 self.json_edge(text, at)?;
-                self.value(text, bytes)?;
+                write_json(text, &self.value, bytes)?;
                 let opened = self.edges(at + 1);
                 (0..opened).try_for_each(|_| text.write_char(']'))
             }
             TextFormat::Csv | TextFormat::Txt => {
-                self.value(text, bytes)?;
+                let form = (self.format, self.columns() == 1 && self.value.columns() == 1);
+                write_columns(text, form, &self.value, bytes)?;
                 let row_ends = (at + 1).is_multiple_of(self.columns().max(1));
                 text.write_char(match self.format {
                     _ if row_ends => '\n',
@@ -113,43 +126,6 @@ impl TextSink {
             _ => text.write_str(",\n")?,
         }
         (0..begin).try_for_each(|_| text.write_char('['))
-    }
-
-    fn value(&self, text: &mut String, bytes: &[u8]) -> fmt::Result {
-        let notation = match self.format {
-            TextFormat::Json => Notation::Json,
-            TextFormat::Csv | TextFormat::Txt => Notation::Plain,
-        };
-        match self.element {
-            ElementKind::Number(scalar) => write_number(text, scalar, bytes, notation),
-            ElementKind::Bytes(_) => self.string(text, utf8_string(bytes).ok_or(fmt::Error)?),
-            ElementKind::Unicode(_, endian) => {
-                self.string(text, &ucs4_string(bytes, endian).ok_or(fmt::Error)?)
-            }
-        }
-    }
-
-    /// Append a string, in quotes where the format needs them.
-    fn string(&self, text: &mut String, value: &str) -> fmt::Result {
-        let special = |c: char| match self.format {
-            TextFormat::Csv => matches!(c, ',' | '"' | '\n' | '\r'),
-            _ => c.is_whitespace() || matches!(c, '"' | '#'),
-        };
-        match self.format {
-            TextFormat::Json => {
-                text.write_str(&serde_json::to_string(value).map_err(|_| fmt::Error)?)
-            }
-            // as Python's csv: a row of one empty string is not an empty line
-            TextFormat::Csv
-                if !value.contains(special) && (!value.is_empty() || self.columns() > 1) =>
-            {
-                text.write_str(value)
-            }
-            TextFormat::Txt if !value.is_empty() && !value.contains(special) => {
-                text.write_str(value)
-            }
-            TextFormat::Csv | TextFormat::Txt => write!(text, "\"{}\"", value.replace('"', "\"\"")),
-        }
     }
 
     /// Write the whole text of a tensor without elements.
@@ -212,7 +188,7 @@ impl Sink for TextSink {
             return Err(SinkError::OutOfOrder { expected: state.taken, offset });
         }
         state.taken += bytes.len() as u64;
-        let size = self.element.itemsize();
+        let size = self.itemsize;
         let mut all = std::mem::take(&mut state.partial);
         let bytes = if all.is_empty() {
             bytes
@@ -241,7 +217,7 @@ impl Sink for TextSink {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let count = crate::shape::element_count(&self.shape).unwrap_or(u64::MAX);
         if state.count != count {
-            let size = self.element.itemsize() as u64;
+            let size = self.itemsize as u64;
             let (written, len) = (state.taken, count.saturating_mul(size));
             return Err(SinkError::Incomplete { written, len });
         }
