@@ -171,6 +171,7 @@ fn real(from: Scalar, to: Scalar) -> Kernel {
         _ if from == to && from != Scalar::Bool => copy,
         (Scalar::F32, Scalar::F16) => f32_to_f16,
         (Scalar::F16, Scalar::F32) => f16_to_f32,
+        (Scalar::F4, _) => with_type!(to, To => unpack_f4::<To>),
         _ => with_type!(from, From => real_from::<From>(to)),
     }
 }
@@ -182,6 +183,18 @@ fn real_from<A: Number>(to: Scalar) -> Kernel {
 fn convert<A: Number, B: Number>(input: &[u8], output: &mut [u8]) {
     for (to, from) in B::items_mut(output).iter_mut().zip(A::items(input)) {
         *to = A::read(*from).exact().nearest::<B>().write();
+    }
+}
+
+/// The numbers of float4_e2m1fn, by their codes.
+const F4: [f32; 16] =
+    [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
+
+/// Two elements from each byte, the first one from the low bits.
+fn unpack_f4<B: Number>(input: &[u8], output: &mut [u8]) {
+    let cast = |code: u8| F4[usize::from(code)].nearest::<B>().write();
+    for ([low, high], byte) in B::items_mut(output).as_chunks_mut::<2>().0.iter_mut().zip(input) {
+        (*low, *high) = (cast(byte & 15), cast(byte >> 4));
     }
 }
 

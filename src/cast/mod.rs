@@ -7,7 +7,11 @@
 //! end, NaN becomes 0 (C leaves both open). From integer to integer the high bits are dropped. From
 //! complex to real the imaginary part is dropped. Everything but 0 is true, NaN included.
 //!
-//! Two deviations of `ml_dtypes` 0.6 are told in [`FloatFormat`].
+//! `ml_dtypes` 0.6 rounds float64 and large integers to float32 first, and so twice; numbers are rounded
+//! once here. Numbers between the two least ones of float8_e8m0fnu become the upper one, as there.
+//!
+//! float4_e2m1fn can be cast to other types, not others to it. Two of its numbers lie in a byte, the
+//! first one in the low bits, as in PyTorch's `float4_e2m1fn_x2`, which `.safetensors` hold, and in ONNX.
 //!
 //! ```
 //! use tslice::cast::{Cast, Casting};
@@ -27,12 +31,11 @@ use std::fmt;
 
 use crate::dtype::{DType, Endian, Scalar};
 
-mod float_format;
 mod kernels;
 mod number;
+mod rounding;
 mod rules;
 
-pub use float_format::FloatFormat;
 pub use rules::{Casting, can_cast};
 
 /// A conversion of elements from one number type to another; byte orders are those of the two.
@@ -58,21 +61,27 @@ pub enum CastError {
     /// A dtype whose elements are no numbers, or not known to be any.
     #[error("dtype {0} holds no numbers that can be cast")]
     NotNumbers(DType),
-    /// A dtype whose elements do not fill whole bytes.
-    #[error(
-        "elements of dtype {0} cannot be cast: they are smaller than a byte, and formats do not say \
-         in which order they lie in one"
-    )]
+    /// Elements of 6 bits.
+    #[error("elements of dtype {0} cannot be cast: it is not settled how they share bytes")]
     PartsOfBytes(DType),
+    /// Elements that would be smaller than a byte.
+    #[error("cannot cast to {0}: its elements are smaller than a byte")]
+    ToPartsOfBytes(DType),
 }
 
 impl Cast {
     /// A cast that a rule allows.
     ///
     /// # Errors
-    /// [`CastError`]: the rule does not allow it; a dtype that is no number of whole bytes.
+    /// [`CastError`]: the rule does not allow it; a dtype that is no number, or of parts of bytes.
     pub fn new(from: &DType, to: &DType, casting: Casting) -> Result<Cast, CastError> {
         let cast = Cast { from: number(from)?, to: number(to)? };
+        if cast.to.0.bits() < 8 {
+            return Err(CastError::ToPartsOfBytes(to.clone()));
+        }
+        if matches!(cast.from.0, Scalar::F6E2M3 | Scalar::F6E3M2) {
+            return Err(CastError::PartsOfBytes(from.clone()));
+        }
         if can_cast(cast.from.0, cast.to.0, casting) {
             Ok(cast)
         } else {
@@ -111,14 +120,19 @@ impl Cast {
         Cast { from: (self.from.0, endian), ..self }
     }
 
-    /// Bytes of an element before.
-    pub fn input_bytes(self) -> usize {
-        (self.from.0.bits() / 8) as usize
+    /// The elements that are cast together, because they share a byte.
+    fn unit(self) -> u64 {
+        8 / self.from.0.bits().min(8)
     }
 
-    /// Bytes of an element afterwards.
+    /// Bytes before of an element, or of those that share a byte.
+    pub fn input_bytes(self) -> usize {
+        (self.unit() * self.from.0.bits() / 8) as usize
+    }
+
+    /// Bytes afterwards of as many elements.
     pub fn output_bytes(self) -> usize {
-        (self.to.0.bits() / 8) as usize
+        (self.unit() * self.to.0.bits() / 8) as usize
     }
 
     /// Cast as many elements as both hold. What `input` holds afterwards is not defined.
@@ -136,9 +150,6 @@ impl Cast {
 /// The number type of a dtype.
 fn number(dtype: &DType) -> Result<(Scalar, Endian), CastError> {
     match dtype {
-        DType::Scalar(scalar, _) if scalar.bits() < 8 => {
-            Err(CastError::PartsOfBytes(dtype.clone()))
-        }
         DType::Scalar(scalar, endian) => Ok((*scalar, *endian)),
         DType::Npy(_) => Err(CastError::NotNumbers(dtype.clone())),
     }

@@ -3,8 +3,8 @@
 //! The exact value is kept in one of four types: `f32` or `f64` for floats, `i64` or `u64` for
 //! integers. So a type says how it is made from those four, and not from every other type.
 
-use super::float_format::FloatFormat;
 use crate::dtype::Scalar;
+use crate::element::SmallFloat;
 
 /// A number type of whole bytes, little-endian.
 pub(super) trait Number: Copy {
@@ -186,7 +186,7 @@ macro_rules! small_floats {
         pub(super) struct $name($bits);
 
         impl $name {
-            const FORMAT: FloatFormat = match FloatFormat::of(Scalar::$scalar) {
+            const FORMAT: SmallFloat = match SmallFloat::of(Scalar::$scalar) {
                 Some(format) => format,
                 None => unreachable!(),
             };
@@ -209,7 +209,7 @@ macro_rules! small_floats {
 
             #[inline(always)]
             fn of_f64(value: f64) -> Self {
-                $name(Self::FORMAT.encode(value) as $bits)
+                $name(Self::FORMAT.round(value) as $bits)
             }
 
             #[inline(always)]
@@ -227,10 +227,10 @@ macro_rules! small_floats {
 }
 
 /// The numbers of all codes of a float of 8 bits.
-const fn table(format: FloatFormat) -> [f32; 256] {
+const fn table(format: SmallFloat) -> [f32; 256] {
     let (mut table, mut code) = ([0.0; 256], 0);
     while code < 256 {
-        table[code] = format.decode(code as u32);
+        table[code] = format.decode(code as u32) as f32;
         code += 1;
     }
     table
@@ -246,11 +246,11 @@ macro_rules! decoded {
 }
 
 small_floats! {
-    F16(u16): F16, widen_f16, |value| F16::FORMAT.encode_f32(value);
+    F16(u16): F16, widen_f16, |value| F16::FORMAT.round_f32(value);
     BF16(u16): BF16, |code: u16| f32::from_bits(u32::from(code) << 16), narrow_bf16;
-    F8E4M3(u8): F8E4M3, decoded!(F8E4M3), |value| F8E4M3::FORMAT.encode_f32(value);
-    F8E5M2(u8): F8E5M2, decoded!(F8E5M2), |value| F8E5M2::FORMAT.encode_f32(value);
-    F8E4M3Fnuz(u8): F8E4M3Fnuz, decoded!(F8E4M3Fnuz), |value| F8E4M3Fnuz::FORMAT.encode_f32(value);
-    F8E5M2Fnuz(u8): F8E5M2Fnuz, decoded!(F8E5M2Fnuz), |value| F8E5M2Fnuz::FORMAT.encode_f32(value);
-    F8E8M0(u8): F8E8M0, decoded!(F8E8M0), |value: f32| F8E8M0::FORMAT.encode(f64::from(value));
+    F8E4M3(u8): F8E4M3, decoded!(F8E4M3), |value| F8E4M3::FORMAT.round_f32(value);
+    F8E5M2(u8): F8E5M2, decoded!(F8E5M2), |value| F8E5M2::FORMAT.round_f32(value);
+    F8E4M3Fnuz(u8): F8E4M3Fnuz, decoded!(F8E4M3Fnuz), |value| F8E4M3Fnuz::FORMAT.round_f32(value);
+    F8E5M2Fnuz(u8): F8E5M2Fnuz, decoded!(F8E5M2Fnuz), |value| F8E5M2Fnuz::FORMAT.round_f32(value);
+    F8E8M0(u8): F8E8M0, decoded!(F8E8M0), |value: f32| F8E8M0::FORMAT.round(f64::from(value));
 }

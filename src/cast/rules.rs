@@ -1,8 +1,8 @@
 //! Which casts a rule allows: np.can_cast, and its like for the floats that NumPy lacks.
 
-use super::float_format::FloatFormat;
 use super::kernels::part;
 use crate::dtype::Scalar;
+use crate::element::SmallFloat;
 
 /// A rule for casts, as NumPy has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,7 +64,7 @@ fn is_safe(from: Scalar, to: Scalar) -> bool {
     }
 }
 
-/// The mantissa, exponents and specials of any float type of whole bytes.
+/// The mantissa, exponents and specials of any float type that can be cast.
 struct Range {
     mantissa: u32,
     least: i32,
@@ -87,7 +87,8 @@ fn range(scalar: Scalar) -> Option<Range> {
     match scalar {
         Scalar::F32 => Some(wide(23, 127)),
         Scalar::F64 => Some(wide(52, 1023)),
-        _ => FloatFormat::of(scalar).map(|format| Range {
+        Scalar::F4 => Some(Range { least: 0, has_infinity: false, ..wide(1, 2) }),
+        _ => SmallFloat::of(scalar).map(|format| Range {
             mantissa: format.mantissa,
             least: format.least,
             top: format.top,

@@ -268,10 +268,13 @@ fn failed_sink(name: FileName, error: SinkError) -> ContainerError {
 ///
 /// # Errors
 /// [`EditFault::DType`] for a dtype that is not the target's afterwards;
-/// [`CastError`](crate::cast::CastError).
+/// [`EditFault::PartsOfBytes`]; [`CastError`](crate::cast::CastError).
 pub fn cast_conversion(value: &DType, target: &DType, casts: &Casts) -> Result<Conversion, Cause> {
     let Some(cast) = casts.of(value)? else { return Ok(conversion(value, target)?) };
     conversion(&cast.to(), target)?;
+    if !value.item_bits().is_multiple_of(8) {
+        return Err(EditFault::PartsOfBytes(value.clone()).into());
+    }
     Ok(match target {
         _ if cast.keeps_type() => conversion(value, target)?,
         DType::Scalar(_, endian) => Conversion::Cast(cast.with_endian(*endian)),

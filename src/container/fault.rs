@@ -342,6 +342,9 @@ pub enum EditFault {
         /// The dtype of the target.
         target: DType,
     },
+    /// Values that share bytes are not cast where they are assigned.
+    #[error("values of dtype {0} cannot be cast here: they are smaller than a byte")]
+    PartsOfBytes(DType),
 }
 
 /// Why an output cannot be written in parts.

@@ -1,5 +1,5 @@
 //! The float formats of 8 and 16 bits: what their codes are worth, and the nearest code to a decimal
-//! text.
+//! text. The nearest code to a number is found by `cast`.
 //!
 //! Rounding through a double could round twice; so where a double lies on a tie, the decimal text
 //! itself is compared with it.
@@ -8,58 +8,70 @@ use std::cmp::Ordering;
 
 use crate::dtype::Scalar;
 
-/// A float format of 8 or 16 bits.
+/// A float format of 8 or 16 bits, as IEEE 754, the OCP specifications and `ml_dtypes` define it.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct SmallFloat {
     /// Bits of the mantissa that are stored.
-    mantissa: i32,
+    pub(crate) mantissa: u32,
     /// The exponent of the least normal number.
-    least: i32,
+    pub(crate) least: i32,
+    /// The exponent of the greatest finite number.
+    pub(crate) top: i32,
     /// The code of the greatest finite number.
-    greatest: u32,
+    pub(crate) greatest: u32,
     /// The code of infinity, where there is one.
-    infinity: Option<u32>,
-    nan: u32,
+    pub(crate) infinity: Option<u32>,
+    /// A code of NaN.
+    pub(crate) nan: u32,
     /// The sign bit; `None` for the format that has neither a sign nor a 0.
-    sign: Option<u32>,
+    pub(crate) sign: Option<u32>,
     /// Whether the code of -0 means NaN.
-    one_zero: bool,
+    pub(crate) one_zero: bool,
 }
 
 impl SmallFloat {
-    /// The format of a dtype, as defined by IEEE 754, the OCP specifications and `ml_dtypes`;
-    /// `None` for dtypes that are not floats of 8 or 16 bits.
-    pub(crate) fn of(scalar: Scalar) -> Option<SmallFloat> {
-        let (mantissa, least, greatest, infinity, nan, sign) = match scalar {
-            Scalar::F16 => (10, -14, 0x7bff, Some(0x7c00), 0x7e00, Some(0x8000)),
-            Scalar::BF16 => (7, -126, 0x7f7f, Some(0x7f80), 0x7fc0, Some(0x8000)),
-            Scalar::F8E4M3 => (3, -6, 0x7e, None, 0x7f, Some(0x80)),
-            Scalar::F8E5M2 => (2, -14, 0x7b, Some(0x7c), 0x7e, Some(0x80)),
-            Scalar::F8E4M3Fnuz => (3, -7, 0x7f, None, 0x80, Some(0x80)),
-            Scalar::F8E5M2Fnuz => (2, -15, 0x7f, None, 0x80, Some(0x80)),
-            Scalar::F8E8M0 => (0, -127, 0xfe, None, 0xff, None),
+    /// The format of a dtype; `None` for dtypes that are no floats of 8 or 16 bits.
+    pub(crate) const fn of(scalar: Scalar) -> Option<SmallFloat> {
+        let (mantissa, least, top, greatest, infinity, nan, sign) = match scalar {
+            Scalar::F16 => (10, -14, 15, 0x7bff, Some(0x7c00), 0x7e00, Some(0x8000)),
+            Scalar::BF16 => (7, -126, 127, 0x7f7f, Some(0x7f80), 0x7fc0, Some(0x8000)),
+            Scalar::F8E4M3 => (3, -6, 8, 0x7e, None, 0x7f, Some(0x80)),
+            Scalar::F8E5M2 => (2, -14, 15, 0x7b, Some(0x7c), 0x7e, Some(0x80)),
+            Scalar::F8E4M3Fnuz => (3, -7, 7, 0x7f, None, 0x80, Some(0x80)),
+            Scalar::F8E5M2Fnuz => (2, -15, 15, 0x7f, None, 0x80, Some(0x80)),
+            Scalar::F8E8M0 => (0, -127, 127, 0xfe, None, 0xff, None),
             _ => return None,
         };
         let one_zero = matches!(scalar, Scalar::F8E4M3Fnuz | Scalar::F8E5M2Fnuz);
-        Some(SmallFloat { mantissa, least, greatest, infinity, nan, sign, one_zero })
+        Some(SmallFloat { mantissa, least, top, greatest, infinity, nan, sign, one_zero })
     }
 
-    /// What a code is worth.
-    pub(crate) fn decode(&self, code: u32) -> f64 {
-        let sign = self.sign.unwrap_or(0);
-        let magnitude = code & !sign;
-        let value = if Some(magnitude) == self.infinity {
-            f64::INFINITY
-        } else if magnitude > self.greatest || self.one_zero && code == self.nan {
-            f64::NAN
-        } else if self.sign.is_none() {
-            power(magnitude as i32 + self.least)
-        } else {
-            let (block, rest) =
-                (magnitude >> self.mantissa, magnitude & ((1 << self.mantissa) - 1));
-            let count = if block > 0 { rest + (1 << self.mantissa) } else { rest };
-            f64::from(count) * power(block.max(1) as i32 - 1 + self.least - self.mantissa)
+    /// The number that a code means, exactly.
+    pub(crate) const fn decode(self, code: u32) -> f64 {
+        let magnitude = match self.sign {
+            Some(sign) => code & (sign - 1),
+            None => code,
         };
-        if code & sign != 0 { -value } else { value }
+        let negative = magnitude != code;
+        let is_infinite = match self.infinity {
+            Some(infinity) => magnitude == infinity,
+            None => false,
+        };
+        let is_nan = if self.one_zero { code == self.nan } else { magnitude > self.greatest };
+        let value = if is_infinite {
+            f32::INFINITY
+        } else if is_nan {
+            f32::NAN
+        } else if self.sign.is_none() {
+            power_of_two(self.least + code as i32)
+        } else {
+            let block = magnitude >> self.mantissa;
+            let fraction = magnitude & ((1 << self.mantissa) - 1);
+            let (exponent, hidden) =
+                if block == 0 { (0, 0) } else { (block as i32 - 1, 1 << self.mantissa) };
+            (hidden + fraction) as f32 * power_of_two(self.least + exponent - self.mantissa as i32)
+        };
+        (if negative { -value } else { value }) as f64
     }
 
     /// The code of the nearest number, ties to even. `value` is the magnitude rounded to a double;
@@ -96,14 +108,14 @@ impl SmallFloat {
         let one = 1 << self.mantissa;
         let exponent = (self.greatest >> self.mantissa) as i32 - 1 + self.least;
         let count = one | (self.greatest & (one - 1));
-        Some(f64::from(count) * power(exponent - self.mantissa))
+        Some(f64::from(count) * power(exponent - self.mantissa as i32))
     }
 
     fn magnitude(&self, value: f64, exact: impl Fn() -> Ordering) -> Option<u32> {
         // the value as a multiple of the distance between neighbouring numbers
         let bits = value.to_bits();
         let exponent = ((bits >> 52) as i32 - 1023).max(self.least);
-        let quantum = exponent - self.mantissa;
+        let quantum = exponent - self.mantissa as i32;
         // scaled in two steps, so that both powers of two stay normal; this is exact
         let scaled = value * power(-quantum / 2) * power(-quantum - -quantum / 2);
         let (floor, rest) = (scaled.floor(), scaled - scaled.floor());
@@ -159,4 +171,13 @@ fn digits(text: &str) -> (String, i64) {
     let leading = all.len() - all.trim_start_matches('0').len();
     let power = whole.len() as i64 - leading as i64 + exponent;
     (all.trim_matches('0').to_owned(), power)
+}
+
+/// 2 to the power of an exponent from -149 to 127.
+const fn power_of_two(exponent: i32) -> f32 {
+    if exponent < -126 {
+        f32::from_bits(1 << (exponent + 149))
+    } else {
+        f32::from_bits(((exponent + 127) as u32) << 23)
+    }
 }

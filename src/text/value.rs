@@ -23,7 +23,9 @@ pub(super) fn write_json(text: &mut String, value: &TextValue, bytes: &[u8]) -> 
             text.push_str(if fields.is_empty() { "{}" } else { "}" });
             Ok(())
         }
-        TextValue::Number(scalar, endian) => number(text, (*scalar, *endian), bytes, Notation::Json),
+        TextValue::Number(scalar, endian) => {
+            number(text, (*scalar, *endian), bytes, Notation::Json)
+        }
         _ => match single(value, bytes)? {
             Single::Text(string) => text.write_str(&quoted(&string)?),
             Single::Word(word) => text.write_str(&word),

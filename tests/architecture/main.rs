@@ -22,7 +22,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("shape", &[]),
     ("dtype", &[]),
     ("element", &["dtype"]),
-    ("cast", &["dtype"]),
+    ("cast", &["dtype", "element"]),
     ("index", &["shape"]),
     ("runs", &["shape"]),
     ("permutation", &["shape"]),

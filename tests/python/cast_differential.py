@@ -16,6 +16,7 @@ import random
 import sys
 import tempfile
 
+import ml_dtypes
 import numpy as np
 
 import cast_reference as reference
@@ -97,6 +98,31 @@ def check_pairs(tally, options):
         values = numbers(rng, name, options.values)
         for to in NAMES:
             check_pair(tally, rng, values, name, to)
+
+
+def check_nibbles(tally, options):
+    """float4_e2m1fn, two numbers in a byte, the first in the low bits, to every other dtype."""
+    packed = np.frombuffer(random.Random(options.seed).randbytes(4096), "u1")
+    codes = np.stack([packed & 15, packed >> 4], -1).reshape(64, 128)
+    values = codes.view(ml_dtypes.float4_e2m1fn).astype(np.float32)
+    with open("nibbles.safetensors", "wb") as file:
+        file.write(safetensors_file({"w": ("F4", [64, 128], packed.tobytes())}))
+    for to in NAMES:
+        theirs = reference.dtype_of(to)
+        for index, expected in (("...", values), ("3:60:7, 2:-4", values[3:60:7, 2:-4]), ("[[5, 2]]", values[[5, 2]])):
+            run = harness.tslice("nibbles.safetensors", index, "--cast", to, "--casting", "unsafe", "-o", "out.bin", "-f",
+                                 "-t", "w")
+            title = f"float4_e2m1fn[{index}] to {to}"
+            if run.returncode or run.stderr:
+                tally.check(title, False, f"status {run.returncode}, {run.stderr.decode()!r}")
+                continue
+            found = np.fromfile("out.bin", f"V{theirs.itemsize}").view(theirs)
+            expected = reference.cast(np.ascontiguousarray(expected).ravel(), theirs)
+            wrong = found.shape != expected.shape or len(reference.same_bits(found, expected))
+            tally.check(title, not wrong, f"{found[:8]!r} for {expected[:8]!r}")
+    for to in ("float4_e2m1fn", "float6_e2m3fn"):
+        run = harness.tslice("nibbles.safetensors", "--cast", to, "--casting", "unsafe", "-o", "out.safetensors", "-t", "w")
+        tally.check(f"to {to}", run.returncode == 1 and b"smaller than a byte" in run.stderr, f"{run.stderr!r}")
 
 
 KINDS = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
@@ -253,7 +279,7 @@ def check_checkpoint(tally, options):
     tally.check("metadata", metadata == {"format": "pt"}, str(metadata))
 
 
-CHECKS = [check_checkpoint, check_rules, check_ways, check_pairs]
+CHECKS = [check_checkpoint, check_nibbles, check_rules, check_ways, check_pairs]
 
 
 def main():

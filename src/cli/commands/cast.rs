@@ -72,6 +72,8 @@ pub(super) fn failed(error: &CastError) -> Failure {
         CastError::NotNumbers(DType::Npy(NpyType { descr, .. })) if descr.contains('V') => {
             failure.hint("--dtype says what the bytes of a void type mean: --dtype bfloat16")
         }
-        CastError::NotNumbers(_) | CastError::PartsOfBytes(_) => failure,
+        CastError::NotNumbers(_) | CastError::PartsOfBytes(_) | CastError::ToPartsOfBytes(_) => {
+            failure
+        }
     }
 }

@@ -180,7 +180,10 @@ impl Value {
         let conversion = cast_conversion(&tensor.dtype, &target.dtype, casts);
         let conversion = conversion.map_err(|error| match error {
             Cause::Cast(error) => cast::failed(&error),
-            error => Failure::file(path, error),
+            error => {
+                let file = Some(FileName::from(input.location()));
+                ContainerError { file, ..ContainerError::from(error) }.into()
+            }
         })?;
         Ok(Value { tensor, conversion, input })
     }

@@ -3,11 +3,13 @@
 
 use std::io;
 
+use tslice::cast::{Cast, Casting, can_cast};
 use tslice::container::layout::FORMATS;
 use tslice::container::{
     Cause, ContainerError, EditFault, FormatOption, Given, JoinFault, LayoutFault, RawFault,
     SelectFault,
 };
+use tslice::dtype::{DType, Endian};
 use tslice::format::shortened;
 use tslice::sink::{PartsError, SinkError};
 use tslice::source::{OpenError, is_too_many_open_files};
@@ -55,6 +57,21 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
             .hint("take the array out with `tslice FILE -t NAME -o NAME.npy`, and change that"),
         Cause::Edit(EditFault::Overlap) => {
             failed().hint("copy it first, or use -o FILE, with --force to replace the target")
+        }
+        Cause::Edit(EditFault::DType {
+            value: DType::Scalar(value, _),
+            target: target @ DType::Scalar(to, _),
+        }) if Cast::new(&DType::Scalar(*value, Endian::Little), target, Casting::Unsafe)
+            .is_ok() =>
+        {
+            let casting = match can_cast(*value, *to, Casting::SameKind) {
+                true => "",
+                false => " --casting unsafe",
+            };
+            failed().hint(format_args!("--cast {}{casting} converts it", to.name()))
+        }
+        Cause::Edit(EditFault::PartsOfBytes(_)) => {
+            failed().hint("`tslice FILE --cast DTYPE -o OTHER` casts them to a file of their own")
         }
         Cause::InputIsOutput => failed().hint("-o FILE --force replaces a file in one step"),
         Cause::Edit(EditFault::Sharded) => failed().hint("name the shard that holds the tensor"),

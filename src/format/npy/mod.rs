@@ -29,8 +29,8 @@ use super::tensors::{Tensor, Tensors};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
 
-pub use error::{DescrError, NpyError};
 pub use crate::element::TimeUnit;
+pub use error::{DescrError, NpyError};
 pub use kind::{Field, NpyKind};
 pub use literal::LiteralError;
 pub(crate) use literal::write_code_points;
