@@ -76,7 +76,8 @@ fn shapes_and_dtypes_must_be_the_slices() {
     fails(
         &["assign", "a.npy", "0", "--value", "bytes.npy", "-o", "out.npy"],
         1,
-        "tslice: bytes.npy: the value has dtype uint8, the target has float32\n",
+        "tslice: bytes.npy: the value has dtype uint8, the target has float32\n\
+         hint: --cast float32 converts it\n",
     );
     fails(
         &["assign", "a.npy", "0", "--value", "two.safetensors", "--in-place"],

@@ -78,7 +78,8 @@ fn values_are_cast_to_the_dtype_of_the_target() {
     assert_eq!(numbers.read::<f64>().unwrap(), [1.5, -2.0, -2.0, 1.5]);
     // the value is not what the target holds after the cast either
     let args = ["assign", "t.npy", "[:2]", "--value", "a.npy", "--cast", "float16", "--in-place"];
-    let told = "tslice: a.npy: the value has dtype float16, the target has float64\n";
+    let told = "tslice: a.npy: the value has dtype float16, the target has float64\n\
+                hint: --cast float64 converts it\n";
     tslice(dir.path(), &args).assert().code(1).stderr(told);
 }
 
