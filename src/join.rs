@@ -10,11 +10,11 @@
 //!   part c    c c
 //! ```
 //!
-//! A part is any strided [`Runs`], or what other [`Pieces`] make: its dense bytes are its rows, one
-//! after the other. A [`Join`]
-//! cuts the *output* into pieces and fills each from all parts that it touches, so that what is
-//! written is long however short the rows of the parts are. Its rows may be a stretch of longer
-//! ones: more parts than can be open at a time are joined by several, one beside the other.
+//! A part is any strided [`Runs`], or what other [`Pieces`] make: its dense bytes, or a range of them,
+//! are its rows, one after the other. A [`Join`] cuts the *output* into pieces and fills each from all
+//! parts that it touches, so that what is written is long however short the rows of the parts are. Its
+//! rows may be a stretch of longer ones: more parts than can be open at a time are joined by several,
+//! one beside the other.
 //!
 //! ```
 //! use tslice::execute::{Conversion, Pieces};
@@ -53,6 +53,8 @@ const LONG_ROW: u64 = 4 << 10;
 /// A tensor that is joined with others.
 pub struct Part<'a> {
     bytes: PartBytes<'a>,
+    /// Those of its bytes that are joined.
+    range: Range<u64>,
     swap_width: usize,
 }
 
@@ -68,19 +70,22 @@ impl<'a> Part<'a> {
     /// Strided bytes. Every `swap_width` bytes are reversed where that is more than 1: its byte order
     /// is not that of the other parts.
     pub fn of_runs(runs: Runs, swap_width: usize) -> Part<'a> {
-        Part { bytes: PartBytes::Runs(runs.coalesced()), swap_width }
+        Part { range: 0..runs.bytes(), bytes: PartBytes::Runs(runs.coalesced()), swap_width }
     }
 
     /// What other pieces make, which must be ranges in the order of the output.
     pub fn of_pieces(pieces: Box<dyn Pieces + 'a>) -> Part<'a> {
-        Part { bytes: PartBytes::Pieces(pieces), swap_width: 1 }
+        Part { range: 0..pieces.bytes(), bytes: PartBytes::Pieces(pieces), swap_width: 1 }
+    }
+
+    /// A range of its bytes, which divides none that are reversed together.
+    #[must_use]
+    pub fn within(self, range: Range<u64>) -> Part<'a> {
+        Part { range, ..self }
     }
 
     fn bytes(&self) -> u64 {
-        match &self.bytes {
-            PartBytes::Runs(runs) => runs.bytes(),
-            PartBytes::Pieces(pieces) => pieces.bytes(),
-        }
+        self.range.end - self.range.start
     }
 }
 
@@ -109,7 +114,7 @@ impl<'a> Join<'a> {
     /// Put parts of `rows` rows each beside each other, in rows of the output that begin
     /// `row_stride` bytes apart. No piece divides `unit` bytes, nor those that are swapped.
     ///
-    /// The dense bytes of each part must be a multiple of `rows`. Pieces come in the order of the
+    /// The bytes of each part must be a multiple of `rows`. Pieces come in the order of the
     /// output where `row_stride` is the length of a row, and where there is one row.
     pub fn new(parts: Vec<Part<'a>>, rows: u64, row_stride: u64, unit: u64) -> Join<'a> {
         let mut starts = vec![0];
@@ -140,7 +145,7 @@ impl<'a> Join<'a> {
         self.starts[self.parts.len()]
     }
 
-    /// Fill `out` with a range of the dense bytes of a part.
+    /// Fill `out` with a range of the bytes of a part.
     fn read(
         &self,
         part: &Part<'_>,
@@ -149,6 +154,7 @@ impl<'a> Join<'a> {
         scratch: &mut Vec<u8>,
         out: &mut [u8],
     ) -> Result<(), FillError> {
+        let range = part.range.start + range.start..part.range.start + range.end;
         match &part.bytes {
             PartBytes::Runs(runs) => read_range(runs, range, source, scratch, out)?,
             PartBytes::Pieces(pieces) => {
@@ -366,15 +372,17 @@ mod tests {
     }
 
     proptest! {
-        /// Parts of random row lengths, some swapped, some read backwards: against nested loops.
+        /// Parts of random row lengths, some swapped, some read backwards, the first rows left out:
+        /// against nested loops.
         #[test]
         fn rows_stand_side_by_side(
             lens in prop::collection::vec((0u64..5, any::<bool>(), any::<bool>()), 1..7),
             wide in prop_oneof![Just(1u64), Just(40), Just(3000)],
             rows in 0u64..40,
+            skipped in 0u64..3,
             gap in 0u64..3,
         ) {
-            let unit = 2;
+            let (unit, skipped) = (2, skipped.min(rows));
             let (mut bytes, mut parts, mut expected) = (Vec::new(), Vec::new(), vec![Vec::new(); rows as usize]);
             for &(len, swapped, backwards) in &lens {
                 let row = len * unit * wide;
@@ -387,7 +395,8 @@ mod tests {
                 };
                 let axes = vec![Axis { len: rows, stride: axis.1 }];
                 let swap_width = if swapped { unit as usize } else { 1 };
-                parts.push(Part::of_runs(Runs { offset: axis.0, axes, run: row }, swap_width));
+                let runs = Runs { offset: axis.0, axes, run: row };
+                parts.push(Part::of_runs(runs, swap_width).within(row * skipped..row * rows));
                 for (number, expected) in expected.iter_mut().enumerate() {
                     let from = if backwards { rows as usize - 1 - number } else { number };
                     let mut one = made[from * row as usize..][..row as usize].to_vec();
@@ -395,6 +404,7 @@ mod tests {
                     expected.extend(one);
                 }
             }
+            let (rows, expected) = (rows - skipped, &expected[skipped as usize..]);
             let row_bytes = expected.first().map_or(0, Vec::len) as u64;
             let row_stride = row_bytes + gap;
             let join = Join::new(parts, rows, row_stride, unit);

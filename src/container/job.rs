@@ -112,7 +112,7 @@ impl<'a> Job<'a> {
     }
 
     /// Look at all indices first where copying would not, or where nothing can be taken back.
-    fn check(&self, takes: &[Take]) -> Result<(), ContainerError> {
+    pub(super) fn check(&self, takes: &[Take]) -> Result<(), ContainerError> {
         let is_atomic = self.sink.is_atomic();
         takes.iter().try_for_each(|take| check_indices(take, self.threads, is_atomic))
     }

@@ -243,6 +243,11 @@ impl Lists {
         Ok((indexed, lists.into_iter().map(|bound| bound.list).collect()))
     }
 
+    /// The bytes of all of them.
+    pub(super) fn lists(&self) -> impl Iterator<Item = &GatheredList> {
+        self.files.iter().map(|file| &file.list)
+    }
+
     /// Refuse lists that lie in the bytes of a file that are to be changed.
     ///
     /// # Errors

@@ -42,6 +42,7 @@ mod split;
 mod statistics;
 mod take;
 mod watched;
+mod window;
 
 pub use align::{shareable_bytes, shared_bytes};
 pub use axes::Axes;

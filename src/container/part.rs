@@ -10,6 +10,9 @@
 //!           ──────┼───┬───┬───┬───┼───┬───┬───┤
 //!   parts         │ 0     │ 1     │ 2     │ 3 │
 //! ```
+//!
+//! What fills the output is [`Divisible`]: what is taken of one input, here, or a join
+//! (`join/part.rs`).
 
 use std::fmt::Write;
 use std::fs::Metadata;
@@ -24,19 +27,36 @@ use super::job::Job;
 use super::output::{Output, Prepared};
 use super::take::{GatheredList, Region, Take};
 use crate::execute::Progress;
-use crate::plan::{Plan, Tiling};
 use crate::sink::{
     Begun, Destination, Fingerprint, FixedFrame, InputId, JobRecord, Part, PartSink, PartsError,
 };
-use crate::source::Source;
 
 /// Parts begin at multiples of so many bytes of the file.
 const BLOCK_BYTES: u64 = 4096;
 
+/// What fills the elements of an output, any range of it by itself.
+pub(super) trait Divisible {
+    /// Bytes of elements that go to a range of the output.
+    fn bytes(&self, range: &Range<u64>) -> u64;
+
+    /// About how many bytes of elements are read for that, in whole cache lines.
+    fn reads(&self, range: &Range<u64>) -> Result<u64, ContainerError>;
+
+    /// All files that any part reads, in order, and the names by which they are known to parts on
+    /// other machines.
+    fn files(&self) -> Result<Vec<(String, PathBuf)>, ContainerError>;
+
+    /// Add all that decides the elements of the output, but for the bytes of the files.
+    fn identify(&self, work: &mut Fingerprint) -> Result<(), ContainerError>;
+
+    /// Copy the elements that go to a range of the output.
+    fn copy(&mut self, range: &Range<u64>, job: &Job<'_>) -> Result<(), ContainerError>;
+}
+
 /// An output that is cut into parts.
 pub struct Parts<'a> {
     output: &'a Output,
-    takes: &'a [Take],
+    work: Box<dyn Divisible + 'a>,
     count: u64,
     path: &'a Path,
     frame: FixedFrame<'a>,
@@ -48,14 +68,24 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Cut an output into `count` parts, at least one.
+    /// Cut what is taken of an input into `count` parts, at least one.
     ///
     /// # Errors
     /// [`PartFault::NotFixed`], [`PartFault::Compressed`]; an output that is no file.
-    pub fn new(
+    pub fn of_takes(
         output: &'a Output,
         prepared: &'a Prepared,
-        takes: &'a [Take],
+        (input, takes): (&'a mut Input, &'a [Take]),
+        count: u64,
+    ) -> Result<Parts<'a>, ContainerError> {
+        Parts::new(output, prepared, Box::new(Taken { input, takes }), count)
+    }
+
+    /// Cut an output into `count` parts, at least one.
+    pub(super) fn new(
+        output: &'a Output,
+        prepared: &'a Prepared,
+        work: Box<dyn Divisible + 'a>,
         count: u64,
     ) -> Result<Parts<'a>, ContainerError> {
         let failed = |cause| ContainerError::file(&output.destination, cause);
@@ -68,10 +98,11 @@ impl<'a> Parts<'a> {
                 false => PartFault::NotFixed(output.format.name),
             }));
         };
-        let end = takes.last().map_or(0, |take| take.at + take.bytes());
-        let span = takes.first().map_or(0, |take| take.at)..end;
+        let last = prepared.tensors.len().checked_sub(1);
+        let end = last.map_or(0, |last| prepared.starts[last] + prepared.tensors.at(last).bytes);
+        let span = prepared.starts.first().copied().unwrap_or(0)..end;
         let total = prepared.bytes;
-        Ok(Parts { output, takes, count: count.max(1), path, frame, len, total, span })
+        Ok(Parts { output, work, count: count.max(1), path, frame, len, total, span })
     }
 
     /// Where part `index` begins in the file; where the last one ends, for `index` = `count`.
@@ -94,165 +125,149 @@ impl<'a> Parts<'a> {
         self.cut(index)..self.cut(index + 1)
     }
 
-    /// What part `index` takes.
-    fn takes(&self, index: u64) -> Vec<Take> {
-        let range = self.range(index);
-        let first = self.takes.partition_point(|take| take.at + take.bytes() <= range.start);
-        let near = self.takes[first..].iter().take_while(|take| take.at < range.end);
-        near.flat_map(|take| take.within(&range)).collect()
-    }
-
     /// Bytes of elements that part `index` writes.
     pub fn bytes(&self, index: u64) -> u64 {
-        self.takes(index).iter().map(Take::bytes).sum()
+        self.work.bytes(&self.range(index))
     }
 
-    /// About how many bytes of the input part `index` reads, in whole cache lines.
-    pub fn reads(&self, index: u64) -> u64 {
-        let reads = |take: Take| match &take.region {
-            Region::View(view) => Plan::tiled(view, take.unit(), Tiling::MAPPED).reads(),
-            Region::Gather(_) | Region::Fields(_) => take.bytes(),
-        };
-        self.takes(index).into_iter().map(reads).sum()
+    /// About how many bytes of elements part `index` reads, in whole cache lines.
+    ///
+    /// # Errors
+    /// An input of a join that cannot be opened again.
+    pub fn reads(&self, index: u64) -> Result<u64, ContainerError> {
+        self.work.reads(&self.range(index))
     }
 
     /// Write part `index`, unless it is complete. Whoever completes the last part puts the output
     /// in place.
     ///
     /// # Errors
-    /// [`PartFault`]; those of [`write()`](super::write()).
-    pub fn write(
-        &self,
-        index: u64,
-        input: &mut Input,
-        progress: &Progress,
-    ) -> Result<(), ContainerError> {
-        let inputs = self.inputs(input)?;
-        let takes = self.takes(index);
-        let bytes = takes.iter().map(Take::bytes).sum();
-        let work = self.fingerprint()?;
-        let job = JobRecord::new(self.count, self.len, ids(&inputs), work.to_string());
+    /// [`PartFault`]; those of [`write()`](super::write()) and [`Joined::write`](super::Joined::write).
+    pub fn write(&mut self, index: u64, progress: &Progress) -> Result<(), ContainerError> {
+        let files = self.work.files()?;
+        let inputs = self.inputs(&files)?;
+        let range = self.range(index);
+        let bytes = self.work.bytes(&range);
+        let mut work = Fingerprint::default();
+        // never fails
+        let _ = write!(work, "{:?}", self.frame);
+        self.work.identify(&mut work)?;
+        let job = JobRecord::new(self.count, self.len, inputs, work.to_string());
         let begun = PartSink::begin(
             self.path,
             Part { index, count: self.count },
             &job,
             self.frame,
-            (self.range(index), bytes, self.total),
+            (range.clone(), bytes, self.total),
             self.output.sink_options(),
         );
         let Begun::Part(sink) = begun.map_err(|error| self.output.failed(error))? else {
             return Ok(());
         };
         let name = Some(FileName::from(&self.output.destination));
-        let job = Job::elements(name, sink, &takes, self.output.options.threads, progress)?;
-        job.copy(input, &takes)?;
-        for (path, id) in &inputs {
-            let changed = || ContainerError::file(path.as_path(), PartFault::Changed);
-            let now =
-                path.metadata().map_err(|error| ContainerError::file(path.as_path(), error))?;
-            if input_id(path, &now) != *id {
-                return Err(changed());
+        let writing = Job::elements(name, sink, &[], self.output.options.threads, progress)?;
+        self.work.copy(&range, &writing)?;
+        for ((name, path), id) in files.iter().zip(job.inputs()) {
+            if input_id(name, &metadata(path)?) != *id {
+                return Err(ContainerError::file(path.as_path(), PartFault::Changed));
             }
         }
-        job.commit()
+        writing.commit()
     }
 
     /// All files that are read, as they are now.
-    fn inputs(&self, input: &Input) -> Result<Vec<(PathBuf, InputId)>, ContainerError> {
-        let mut files = match input.files() {
-            Some(files) => files,
-            None => return Err(ContainerError::file(&input.location, PartFault::NotAFile)),
-        };
-        files.extend(self.takes.iter().flat_map(|take| take.region.lists()).filter_map(list_file));
-        files.dedup();
+    fn inputs(&self, files: &[(String, PathBuf)]) -> Result<Vec<InputId>, ContainerError> {
         let output = self.path.metadata().ok();
-        let id = |path: PathBuf| {
-            let failed = |fault| ContainerError::file(path.as_path(), fault);
-            let found =
-                path.metadata().map_err(|error| ContainerError::file(path.as_path(), error))?;
+        let id = |(name, path): &(String, PathBuf)| {
+            let failed = |fault| Err(ContainerError::file(path.as_path(), fault));
+            let found = metadata(path)?;
             if !found.is_file() {
-                return Err(failed(PartFault::NotAFile));
+                return failed(PartFault::NotAFile);
             }
-            if output.as_ref().is_some_and(|it| (it.dev(), it.ino()) == (found.dev(), found.ino()))
-            {
-                return Err(failed(PartFault::InputIsOutput));
-            }
-            let id = input_id(&path, &found);
-            Ok((path, id))
-        };
-        files.into_iter().map(id).collect()
-    }
-
-    /// A number for all that decides the bytes of the output, but for the bytes of the input.
-    fn fingerprint(&self) -> Result<Fingerprint, ContainerError> {
-        let mut work = Fingerprint::default();
-        // never fails
-        let _ = write!(work, "{:?}", self.frame);
-        for take in self.takes {
-            let _ = write!(work, "{:?}", (take.part, take.conversion, take.at));
-            identify(&take.region, &mut work);
-            for list in take.region.lists() {
-                if list_file(list).is_none() {
-                    add_bytes(&mut work, list.source.as_ref())?;
+            match &output {
+                Some(it) if (it.dev(), it.ino()) == (found.dev(), found.ino()) => {
+                    failed(PartFault::InputIsOutput)
                 }
+                _ => Ok(input_id(name, &found)),
             }
-        }
-        Ok(work)
+        };
+        files.iter().map(id).collect()
     }
 }
 
-/// Add all that a region is, but for the bytes of its lists.
-fn identify(region: &Region, work: &mut Fingerprint) {
-    // never fails
-    let _ = match region {
-        Region::View(view) => write!(work, "{view:?}"),
-        Region::Gather(gathered) => write!(work, "{}", gathered.gather.identity()),
-        Region::Fields(fields) => {
-            let (parts, window) = fields.parts();
-            parts.for_each(|part| identify(part, work));
-            write!(work, "{window:?}")
-        }
-    };
+/// What is taken of one input.
+struct Taken<'a> {
+    input: &'a mut Input,
+    takes: &'a [Take],
 }
 
-impl Take {
-    /// Bytes of the output.
-    fn bytes(&self) -> u64 {
-        self.conversion.output_bytes(self.region.bytes())
-    }
-
+impl Taken<'_> {
     /// What goes to a range of the output.
     fn within(&self, range: &Range<u64>) -> Vec<Take> {
-        let (bytes, conversion) = (self.bytes(), self.conversion);
-        let cut = |at: u64| match at.saturating_sub(self.at).min(bytes) {
-            within if within == bytes => self.region.bytes(),
-            within => conversion.input_bytes(within),
+        let first = self.takes.partition_point(|take| take.at + take.bytes() <= range.start);
+        let near = self.takes[first..].iter().take_while(|take| take.at < range.end);
+        near.flat_map(|take| take.within(range)).collect()
+    }
+}
+
+impl Divisible for Taken<'_> {
+    fn bytes(&self, range: &Range<u64>) -> u64 {
+        self.within(range).iter().map(Take::bytes).sum()
+    }
+
+    fn reads(&self, range: &Range<u64>) -> Result<u64, ContainerError> {
+        Ok(self.within(range).iter().map(Take::reads).sum())
+    }
+
+    fn files(&self) -> Result<Vec<(String, PathBuf)>, ContainerError> {
+        let mut files = match self.input.files() {
+            Some(files) => files,
+            None => return Err(ContainerError::file(&self.input.location, PartFault::NotAFile)),
         };
-        let window = cut(range.start)..cut(range.end);
-        let take = |region, at| Take { region, at, ..*self };
-        let mut at = self.at + conversion.output_bytes(window.start);
-        match &self.region {
-            _ if window.is_empty() => Vec::new(),
-            Region::View(view) => {
-                let takes = view.split(window).into_iter().map(|view| {
-                    let start = at;
-                    at += conversion.output_bytes(view.bytes());
-                    take(Region::View(view), start)
-                });
-                takes.collect()
-            }
-            Region::Fields(fields) => vec![take(Region::Fields(fields.within(window)), at)],
-            Region::Gather(gathered) => {
-                let mut gathered = gathered.clone();
-                gathered.gather = gathered.gather.within(window);
-                vec![take(Region::Gather(gathered), at)]
-            }
+        let lists = self.takes.iter().flat_map(|take| take.region.lists());
+        files.extend(lists.filter_map(list_file));
+        files.dedup();
+        Ok(files.into_iter().map(|path| (last_name(&path), path)).collect())
+    }
+
+    fn identify(&self, work: &mut Fingerprint) -> Result<(), ContainerError> {
+        for take in self.takes {
+            // never fails
+            let _ = write!(work, "{:?}", (take.part, take.conversion, take.at));
+            identify(&take.region, work)?;
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, range: &Range<u64>, job: &Job<'_>) -> Result<(), ContainerError> {
+        let takes = self.within(range);
+        job.check(&takes)?;
+        job.copy(self.input, &takes)
+    }
+}
+
+/// Add all that decides which bytes of an input a region takes.
+pub(super) fn identify(region: &Region, work: &mut Fingerprint) -> Result<(), ContainerError> {
+    // writing never fails
+    match region {
+        Region::View(view) => {
+            let _ = write!(work, "{view:?}");
+        }
+        Region::Fields(fields) => {
+            let (mut parts, window) = fields.parts();
+            parts.try_for_each(|part| identify(part, work))?;
+            let _ = write!(work, "{window:?}");
+        }
+        Region::Gather(gathered) => {
+            let _ = write!(work, "{}", gathered.gather.identity());
+            gathered.lists.iter().try_for_each(|list| identify_list(list, work))?;
         }
     }
+    Ok(())
 }
 
 /// The file of an index tensor.
-fn list_file(list: &GatheredList) -> Option<PathBuf> {
+pub(super) fn list_file(list: &GatheredList) -> Option<PathBuf> {
     match &list.file {
         Some(FileName::Path(path)) => Some(path.clone()),
         _ => None,
@@ -260,7 +275,14 @@ fn list_file(list: &GatheredList) -> Option<PathBuf> {
 }
 
 /// Add all bytes of indices that have no file of their own.
-fn add_bytes(work: &mut Fingerprint, indices: &dyn Source) -> Result<(), ContainerError> {
+pub(super) fn identify_list(
+    list: &GatheredList,
+    work: &mut Fingerprint,
+) -> Result<(), ContainerError> {
+    if list_file(list).is_some() {
+        return Ok(());
+    }
+    let indices = list.source.as_ref();
     let mut scratch = Vec::new();
     let limit = indices.window_limit().unwrap_or(u64::MAX).clamp(1, 1 << 20);
     let mut start = 0;
@@ -272,11 +294,16 @@ fn add_bytes(work: &mut Fingerprint, indices: &dyn Source) -> Result<(), Contain
     Ok(())
 }
 
-fn ids(inputs: &[(PathBuf, InputId)]) -> Vec<InputId> {
-    inputs.iter().map(|(_, id)| id.clone()).collect()
+/// The name of a file without its folder, which may have another path elsewhere.
+pub(super) fn last_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn input_id(path: &Path, found: &Metadata) -> InputId {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+fn metadata(path: &Path) -> Result<Metadata, ContainerError> {
+    path.metadata().map_err(|error| ContainerError::file(path, error))
+}
+
+fn input_id(name: &str, found: &Metadata) -> InputId {
+    let name = name.to_owned();
     InputId { name, size: found.size(), mtime: (found.mtime(), found.mtime_nsec()) }
 }

@@ -50,6 +50,51 @@ fn what_alternates_in_a_stream_is_put_together_first() {
     assert_eq!(fs::read(dir.path().join("out.npy")).unwrap(), listed);
 }
 
+/// Each tensor of a stream holds its own elements.
+#[test]
+fn several_tensors_are_joined_in_a_stream() {
+    let dir = tempfile::tempdir().unwrap();
+    let header = r#"{"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"y":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}}"#;
+    write_safetensors(&dir.path().join("a.safetensors"), header, &[1, 2, 3, 4]);
+    write_safetensors(&dir.path().join("b.safetensors"), header, &[5, 6, 7, 8]);
+    for (axis, elements) in [("0", [1, 2, 5, 6, 3, 4, 7, 8]), ("-1", [1, 5, 2, 6, 3, 7, 4, 8])] {
+        let command = if axis == "0" { "concat" } else { "stack" };
+        let args = [command, "a.safetensors", "b.safetensors", "-t", "*", "--axis", axis];
+        let run = tslice(dir.path(), &[&args[..], &["--to", "safetensors"]].concat()).assert();
+        let out = run.success().stderr("").get_output().stdout.clone();
+        assert_eq!(out[out.len() - 8..], elements);
+        tslice(dir.path(), &[&args[..], &["-fo", "out.safetensors"]].concat()).assert().success();
+        assert_eq!(fs::read(dir.path().join("out.safetensors")).unwrap(), out);
+    }
+}
+
+/// The rest is held against NumPy in `tests/python/parts.py`.
+#[test]
+fn a_join_is_written_in_parts() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes: Vec<u8> = (0..30_000u32).map(|at| (at * 7 + at / 256) as u8).collect();
+    write_npy(&dir.path().join("a.npy"), &U8, &[100, 300], &bytes);
+    write_npy(&dir.path().join("b.npy"), &U8, &[100, 200], &bytes[..20_000]);
+    let args = ["concat", "a.npy", "b.npy", "a.npy", "--axis", "1"];
+    let whole = tslice(dir.path(), &args).assert().success().get_output().stdout.clone();
+    let run = |part: &str| {
+        let args = [&args[..], &["-o", "out.npy", "--part", part]].concat();
+        tslice(dir.path(), &args).assert().success().stderr("")
+    };
+    for number in [6, 0, 3, 3, 5, 1, 2] {
+        run(&format!("{number}/7"));
+        assert!(!dir.path().join("out.npy").exists());
+    }
+    run("status").stdout("out.npy: 6 of 7 parts are complete, missing 4\n");
+    run("4/7");
+    assert_eq!(fs::read(dir.path().join("out.npy")).unwrap(), whole);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
+    let args = ["split", "a.npy", "--parts", "2", "-o", "{}.npy", "--part", "0/2"];
+    let refused = "tslice: --part writes one output, and a split has several\n\
+                   hint: each of them can be written by itself, as a slice of the input\n";
+    tslice(dir.path(), &args).assert().code(2).stderr(refused);
+}
+
 /// The expected bytes are those of NumPy: `np.concatenate([x[:, [2, 0]] for x in (a, c)], 1)`, and so on.
 #[test]
 fn lists_in_files_are_taken_of_every_input() {

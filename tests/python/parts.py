@@ -3,7 +3,7 @@
 
     python tests/python/parts.py --bin target/debug/tslice --count 40 --seed 1
 
-- `--count` random jobs (slices, gathers, lists, checkpoints, archives; all formats that have parts),
+- `--count` random jobs (slices, gathers, lists, joins, checkpoints, archives; all formats that have parts),
   each in 1, 2, 7 and 64 parts that run in random order, some at once, some twice, some killed at a
   random moment and run again. The output must hold what NumPy says, and be byte for byte that of
   the undivided run; nothing may be left beside it.
@@ -79,9 +79,81 @@ def loaded(path):
     return {"": np.load(path).tobytes()} if path.endswith(".npy") else {"": read(path)}
 
 
+def join_job(rng):
+    """concat or stack of a few arrays or of many, which are not all open at the same time."""
+    count = rng.choice([1, 2, 3, 7, 150])
+    first = array(rng, 200_000 // count + 100)
+    while first.dtype.kind in "SV" and rng.random() < 0.7:
+        first = array(rng, 200_000 // count + 100)
+    along, ndim = rng.choice(["concat", "stack"]), first.ndim
+    axis = rng.randrange(ndim if along == "concat" else ndim + 1)
+    arrays, paths = [], []
+    for number in range(count):
+        shape = list(first.shape)
+        if along == "concat":
+            shape[axis] = rng.choice([shape[axis], rng.randrange(0, 2 * shape[axis] + 1)])
+        dtype = first.dtype.newbyteorder(rng.choice("<>")) if rng.random() < 0.3 else first.dtype
+        data = np.frombuffer(rng.randbytes(int(np.prod(shape)) * dtype.itemsize), dtype).reshape(shape)
+        arrays.append(np.asfortranarray(data) if rng.random() < 0.2 else data)
+        paths.append(f"{'xy'[number % 2]}/in{number // 2}.npy")
+    for folder in "xy":
+        os.mkdir(folder)
+    for path, data in zip(paths, arrays):
+        np.save(path, data)
+    args = [along, *paths, "--axis", str(axis)]
+    if ndim > 1 and rng.random() < 0.5:
+        # an index of another axis, so that all inputs take it
+        others = [at for at in range(ndim) if along == "stack" or at != axis]
+        at, items, texts = rng.choice(others), [slice(None)] * ndim, [":"] * ndim
+        n = first.shape[at]
+        kind = rng.choice(["slice", "list", "file"])
+        numbers = [rng.randrange(-n, n) for _ in range(rng.randrange(1, 40))]
+        items[at], texts[at] = (slice(None, None, -1), "::-1") if kind == "slice" else (numbers, str(numbers))
+        if kind == "file":
+            np.save("list.npy", numbers)
+            texts[at] = "@list.npy"
+        arrays = [data[tuple(items)] for data in arrays]
+        args += ["--index", "[" + ", ".join(texts) + "]"]
+    dtype = first.dtype
+    if dtype.kind in "iu" and rng.random() < 0.2:
+        dtype = np.dtype("<i8" if dtype.kind == "i" else "<u8")
+        args += ["--cast", dtype.name]
+    result = (np.concatenate if along == "concat" else np.stack)([it.astype(dtype) for it in arrays], axis)
+    if dtype.kind not in "SV" and rng.random() < 0.3:
+        return args, "o.safetensors", {"in": result.astype(dtype.newbyteorder("<")).tobytes()}
+    out, order = rng.choice(["o.npy", "o.bin", "o.npz"]), rng.choice("CCF")
+    raw = result.astype(dtype).tobytes(order if out == "o.bin" else "C")
+    return args + ["--order", order], out, {"in" if out == "o.npz" else "": raw}
+
+
+def shards_job(rng):
+    """A checkpoint cut for tensor parallelism is put together; some tensors are the same in all shards."""
+    count = rng.randrange(2, 6)
+    sizes = [rng.randrange(1, 90) for _ in range(count)]
+    rows = rng.randrange(1, 400)
+    kept = {f"kept{i}": rng.randbytes(rng.choice([0, 7, 60_000])) for i in range(rng.randrange(3))}
+    wide = [[np.frombuffer(rng.randbytes(rows * size * 2), "<u2").reshape(rows, size) for size in sizes] for _ in "ab"]
+    for number, size in enumerate(sizes):
+        tensors = {name: ("U8", [len(data)], data) for name, data in kept.items()}
+        for name, parts in zip("ab", wide):
+            tensors[name] = ("U16", [rows, size], parts[number].tobytes())
+        with open(f"s{number}.safetensors", "wb") as file:
+            file.write(safetensors_file(tensors, {"made": "by a test"}))
+    args = ["concat", *(f"s{number}.safetensors" for number in range(count)), "-t", "a", "-t", "b", "--axis", "1"]
+    if kept:
+        args.append("--keep-rest")
+    whole = {name: np.concatenate(parts, 1).tobytes() for name, parts in zip("ab", wide)}
+    return args, rng.choice(["o.safetensors", "o.npz"]), whole | kept
+
+
 def job(rng):
     """Files are written; the arguments without -o, the output's name, and the bytes of its tensors."""
-    kind = rng.choice(["slice", "slice", "slice", "cast", "mask", "gather", "checkpoint", "archive", "safetensors"])
+    kind = rng.choice(["slice", "slice", "cast", "mask", "gather", "checkpoint", "archive", "safetensors",
+                       "join", "join", "join", "shards"])
+    if kind == "join":
+        return join_job(rng)
+    if kind == "shards":
+        return shards_job(rng)
     if kind in ("checkpoint", "archive"):
         tensors = {name: np.ascontiguousarray(array(rng)) for name in rng.sample("abcdefgh", rng.randrange(1, 6))}
         if kind == "archive":
@@ -164,7 +236,7 @@ def random_job(seed, number):
     args, out, tensors = job(rng)
     before = names()
     whole = "whole" + os.path.splitext(out)[1]
-    name = ["--name", "in"] if "in" in tensors and not args[0].startswith("in.s") else []
+    name = ["--name", "in"] if "in" in tensors else []
     args = args + name
     done_well(tslice(*args, "-o", whole))
     found = loaded(whole)
@@ -380,7 +452,89 @@ def check_what_has_no_parts():
     for value in ("status", "discard", "plan/2"):
         failed_well(tslice("a.npy", "-o", "o.npy", "--part", value, "-n"), 2, "--dry-run has no effect")
     failed_well(tslice("a.npy", "-o", "o.npy", "--part", "auto"), 1, "no variables of a scheduler")
+    failed_well(tslice("concat", "a.npy", "-", "-o", "o.npy", "--part", "0/2", stdin=open("a.npy")), 1, "regular file")
+    failed_well(tslice("concat", "a.npy", "-o", "o.csv", "--part", "0/2"), 1, "cannot be written in parts")
+    failed_well(tslice("split", "a.npy", "--parts", "2", "-o", "o{}.npy", "--part", "0/2"), 2, "a split has several")
     assert names() == ["a.npy"], names()
+
+
+def check_other_joins_are_refused():
+    for folder in "xy":
+        os.mkdir(folder)
+        np.save(f"{folder}/a.npy", np.arange(6000, dtype="i4").reshape(100, 60))
+        os.utime(f"{folder}/a.npy", (1, 1))
+    np.save("l.npy", [3, 1, 2])
+    part = lambda number, *args: tslice("concat", *args, "-o", "o.npy", "--part", f"{number}/4")
+    files = ["x/a.npy", "y/a.npy"]
+    # the same by name, size and time, but for their folders
+    for begun, others, says in (
+        (files, [*files[::-1]], "other inputs"),
+        ([files[0], *files], [*files, files[1]], "other inputs"),
+        (files, [*files, "--axis", "1", "--index", "[:60]"], "other"),
+        ([*files, "--axis", "-1"], [*files, "--axis", "-1", "--index", "[::-1]"], "the index, or another flag"),
+        ([*files, "--index", "[[3, 1, 2]]"], [*files, "--index", "[[3, 1, 1]]"], "the index, or another flag"),
+        ([*files, "--index", "[@l.npy]"], [*files, "--index", "[[3, 1, 2]]"], "of other inputs"),
+        (files, [*files, "--order", "F"], "the index, or another flag"),
+    ):
+        done_well(part(0, *begun))
+        done_well(part(1, *begun))
+        failed_well(part(2, *others), 1, "parts of another job", says)
+        done_well(tslice("concat", *begun, "-o", "o.npy", "--part", "discard"))
+    # another mount of the same folders
+    done_well(part(0, *files))
+    done_well(part(1, *(os.path.abspath(file) for file in files)))
+    np.save("l.npy", [3, 1, 1])
+    done_well(tslice("concat", "-o", "o.npy", "--part", "status", *files))
+    os.utime("y/a.npy", (2, 2))
+    failed_well(part(2, *files), 1, "the input y/a.npy had another size or another time")
+    done_well(tslice("concat", "-o", "o.npy", "--part", "discard", *files))
+    # a list that changed
+    done_well(part(0, *files, "--index", "[@l.npy]"))
+    np.save("l.npy", [3, 1, 2])
+    os.utime("l.npy", (3, 3))
+    failed_well(part(1, *files, "--index", "[@l.npy]"), 1, "the input l.npy had another size or another time")
+
+
+def check_a_part_reads_only_its_inputs():
+    count = 300
+    for number in range(count):
+        np.save(f"{number}.npy", np.full(1000, number, "f4"))
+    args = ["concat", *(f"{number}.npy" for number in range(count)), "-o", "o.npy"]
+    plan = done_well(tslice(*args, "--part", "plan/10")).stdout.decode().splitlines()
+    for line in map(json.loads, plan):
+        assert line["writes"] <= line["reads"] <= line["writes"] + 64 * 32, line
+    # elements that are not there any more are missed by the part that needs them alone
+    os.truncate("299.npy", 2000)
+    failed_well(tslice(*args, "--part", "0/10"), 1, "299.npy")  # headers of all are read
+    np.save("299.npy", np.full(1000, 299, "f4"))
+    if reason := supervise.unavailable():
+        raise harness.Skip(reason)
+    opened = []
+    note = lambda call: opened.append(call.path()) if call.name == "openat" else None
+    assert supervise.Run([harness.BIN, *args, "--part", "3/10", "-j", "1"], note).go(30).status == 0
+    twice = [path for path in set(opened) if path.endswith(b".npy") and path[:-4].isdigit() and opened.count(path) == 2]
+    assert 30 <= len(twice) <= 33 and all(89 <= int(path[:-4]) <= 121 for path in twice), sorted(twice)
+    for number in range(10):
+        done_well(tslice(*args, "--part", f"{number}/10"))
+    harness.same("o.npy", np.repeat(np.arange(count, dtype="f4"), 1000))
+
+
+def check_kept_tensors_are_compared_by_the_parts_that_write_them():
+    kept = np.arange(60_000, dtype="u1")
+    for number in range(3):
+        tensors = {"a": ("U8", [50_000], bytes(50_000)), "kept": ("U8", [60_000], kept.tobytes())}
+        if number == 2:
+            other = kept.copy()
+            other[59_000] += 1
+            tensors["kept"] = ("U8", [60_000], other.tobytes())
+        with open(f"{number}.safetensors", "wb") as file:
+            file.write(safetensors_file(tensors))
+    args = ["concat", *(f"{number}.safetensors" for number in range(3)), "-t", "a", "--keep-rest", "-o", "o.safetensors"]
+    failed_well(tslice(*args), 1, "2.safetensors", "kept")
+    outcomes = [tslice(*args, "--part", f"{number}/8") for number in range(8)]
+    assert [done.returncode for done in outcomes].count(1) == 1, [harness.text(done) for done in outcomes]
+    failed_well(next(done for done in outcomes if done.returncode), 1, "2.safetensors", "kept")
+    assert not os.path.exists("o.safetensors")
 
 
 def check_plan_and_auto():

@@ -65,7 +65,8 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     });
     let takes: Vec<Take> = takes.collect();
     if args.to.dry_run {
-        let described = output::describe(&output, &prepared, (&params, &takes), &share, advised);
+        let described =
+            output::describe(&output, &prepared, (&mut params, &takes), &share, advised);
         return print(&described?);
     }
     output::spool(&mut params, args.to.quiet)?;

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use tslice::container::{Along, IndexRules, JoinOptions, Joined, Location, OpenOptions};
 use tslice::execute::Progress;
+use tslice::sink::Part;
 
 use super::cast;
 use super::index::Index;
@@ -27,11 +28,7 @@ pub(super) fn stack(args: &JoinArgs) -> Result<(), Failure> {
 }
 
 fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
-    match part::share(&args.to)? {
-        Some(Share::Whole) => {}
-        Some(_) => return Err(Failure::usage("--part has no effect on a join")),
-        None => return Ok(()),
-    }
+    let Some(share) = part::share(&args.to)? else { return Ok(()) };
     let rules = IndexRules { keepdims: args.keepdims, outer: args.outer };
     let index = Index::of_text(args.index.as_deref(), rules)?;
     if let Some(list) = &args.names.files_from {
@@ -61,14 +58,26 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     if !args.to.dry_run {
         output::refuse_binary_terminal(&output)?;
     }
+    let quiet = args.to.quiet;
+    if let (Share::Part(Part { count, .. }) | Share::Plan(count), false) = (&share, args.to.dry_run)
+    {
+        let parts = joined.parts(&output, &prepared, *count).map_err(failed)?;
+        return part::run(parts, &share, quiet, failed);
+    }
     let (progress, bytes) = (Progress::default(), joined.rest_bytes()?);
-    watch(&progress, bytes, args.to.quiet, || joined.check(&output, &prepared, &progress))
+    watch(&progress, bytes, quiet, || joined.check(&output, &prepared, &progress))
         .map_err(failed)?;
     if args.to.dry_run {
-        return print(&output::planned(&output, &prepared));
+        return print(&match share {
+            Share::Part(one) => {
+                let parts = joined.parts(&output, &prepared, one.count).map_err(failed)?;
+                part::describe(&parts, one)
+            }
+            Share::Whole | Share::Plan(_) => output::planned(&output, &prepared),
+        });
     }
     let progress = Progress::default();
-    watch(&progress, prepared.bytes, args.to.quiet, || joined.write(&output, &prepared, &progress))
+    watch(&progress, prepared.bytes, quiet, || joined.write(&output, &prepared, &progress))
         .map_err(failed)
 }
 

@@ -50,14 +50,14 @@ pub(super) fn threads(asked: Option<u16>) -> usize {
 pub(super) fn describe(
     output: &Output,
     prepared: &Prepared,
-    (input, takes): (&Input, &[Take]),
+    (input, takes): (&mut Input, &[Take]),
     share: &Share,
     advised: impl Fn(ContainerError) -> Failure,
 ) -> Result<String, Failure> {
     container::check(output, prepared, input, takes).map_err(&advised)?;
     if let Share::Part(one) = *share {
-        let parts = Parts::new(output, prepared, takes, one.count).map_err(&advised)?;
-        return Ok(part::describe(&parts, one));
+        let parts = Parts::of_takes(output, prepared, (input, takes), one.count);
+        return Ok(part::describe(&parts.map_err(&advised)?, one));
     }
     let shared = container::shared_bytes(output, prepared, input, takes);
     let shared = shared.map_or_else(String::new, |bytes| {
@@ -105,19 +105,16 @@ pub(super) fn write(
     advised: impl Fn(ContainerError) -> Failure,
 ) -> Result<(), Failure> {
     refuse_binary_terminal(output)?;
-    let progress = Progress::default();
-    let parts = |count| Parts::new(output, prepared, takes, count).map_err(&advised);
-    match *share {
-        Share::Whole => watch(&progress, prepared.bytes, quiet, || {
-            container::write(output, prepared, input, takes, &progress)
-        }),
-        Share::Part(Part { index, count }) => {
-            let parts = parts(count)?;
-            watch(&progress, parts.bytes(index), quiet, || parts.write(index, input, &progress))
+    let count = match *share {
+        Share::Whole => {
+            let progress = Progress::default();
+            let write = || container::write(output, prepared, input, takes, &progress);
+            return watch(&progress, prepared.bytes, quiet, write).map_err(&advised);
         }
-        Share::Plan(count) => return part::plan(&parts(count)?, count),
-    }
-    .map_err(&advised)
+        Share::Part(Part { count, .. }) | Share::Plan(count) => count,
+    };
+    let parts = Parts::of_takes(output, prepared, (input, takes), count).map_err(&advised)?;
+    part::run(parts, share, quiet, advised)
 }
 
 /// Refuse to write what is no text to a terminal.

@@ -5,12 +5,13 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde_json::json;
-use tslice::container::{FileName, Parts};
+use tslice::container::{ContainerError, FileName, Parts};
+use tslice::execute::Progress;
 use tslice::sink::{self, Part, SinkError};
 
 use super::scheduler;
 use crate::cli::args::{OutputArgs, PartArg};
-use crate::cli::report::{Failure, print};
+use crate::cli::report::{Failure, print, watch};
 
 /// What a run writes of an output.
 pub(super) enum Share {
@@ -102,8 +103,30 @@ pub(super) fn describe(parts: &Parts<'_>, part: Part) -> String {
     )
 }
 
+/// Write one part, or print the plan of all. `advised` words what can go wrong.
+pub(super) fn run(
+    mut parts: Parts<'_>,
+    share: &Share,
+    quiet: bool,
+    advised: impl Fn(ContainerError) -> Failure,
+) -> Result<(), Failure> {
+    match *share {
+        Share::Part(Part { index, .. }) => {
+            let progress = Progress::default();
+            let bytes = parts.bytes(index);
+            watch(&progress, bytes, quiet, || parts.write(index, &progress)).map_err(advised)
+        }
+        Share::Plan(count) => plan(&parts, count, advised),
+        Share::Whole => Ok(()),
+    }
+}
+
 /// Print a line of JSON for each part.
-pub(super) fn plan(parts: &Parts<'_>, count: u64) -> Result<(), Failure> {
+fn plan(
+    parts: &Parts<'_>,
+    count: u64,
+    advised: impl Fn(ContainerError) -> Failure,
+) -> Result<(), Failure> {
     let args: Option<Vec<String>> =
         std::env::args_os().map(|arg| OsString::into_string(arg).ok()).collect();
     let args = args.ok_or_else(|| {
@@ -118,7 +141,7 @@ pub(super) fn plan(parts: &Parts<'_>, count: u64) -> Result<(), Failure> {
             "part": part,
             "output": [start, end],
             "writes": parts.bytes(index),
-            "reads": parts.reads(index),
+            "reads": parts.reads(index).map_err(&advised)?,
             "command": command,
             "argv": argv,
         });

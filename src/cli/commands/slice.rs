@@ -48,7 +48,7 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     prepared.align(&input, &mut takes);
     if args.to.dry_run {
         let failed = |error| change.index.failure(error);
-        let described = output::describe(&output, &prepared, (&input, &takes), &share, failed);
+        let described = output::describe(&output, &prepared, (&mut input, &takes), &share, failed);
         return print(&described?);
     }
     let failed = |error| change.index.failure(error);

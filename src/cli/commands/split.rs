@@ -16,7 +16,8 @@ use crate::cli::report::{Failure, print, watch};
 /// Cut a tensor, or several, into files that appear together.
 pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     if args.to.part.is_some() {
-        return Err(Failure::usage("--part has no effect on a split"));
+        return Err(Failure::usage("--part writes one output, and a split has several")
+            .hint("each of them can be written by itself, as a slice of the input"));
     }
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let index = index.open(args.from.io, args.to.quiet, ("INPUT", &args.input))?;

@@ -2,7 +2,8 @@
 //! copied.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Deref;
+use std::ops::{Deref, Range};
+use std::path::PathBuf;
 
 use crate::container::axes::Axes;
 use crate::container::cast::Casts;
@@ -63,6 +64,8 @@ pub struct Joined<'a> {
     pub(super) locations: &'a [Location],
     /// The first input, pipes, and where there are few, all others.
     pub(super) held: BTreeMap<usize, Input>,
+    /// The files of those inputs that are sharded checkpoints.
+    pub(super) shards: BTreeMap<usize, Vec<PathBuf>>,
     /// The tensors of the output, in the order of the first input.
     pub(super) tensors: Vec<Target>,
     /// The shapes that the index is applied to, where its lists are in files.
@@ -83,8 +86,8 @@ pub(super) struct JoinedTensor {
     shape: Vec<u64>,
     /// The axis along which it is joined.
     axis: usize,
-    /// The length of each input along that axis; empty where all have length 1.
-    lens: Vec<u64>,
+    /// Where each input ends along that axis; empty where all have length 1.
+    ends: Vec<u64>,
     /// The length of the result.
     total: u64,
 }
@@ -98,13 +101,6 @@ pub(super) struct Chosen {
     pub(super) swap_width: usize,
     /// Its length along the joined axis.
     len: u64,
-}
-
-impl Chosen {
-    /// Its length along the joined axis.
-    pub(super) fn len(&self) -> u64 {
-        self.len
-    }
 }
 
 /// An input that is held, or was opened again.
@@ -141,8 +137,9 @@ impl<'a> Joined<'a> {
         let cost = descriptors(&first);
         let tensors = targets(&first, &options)?;
         let indexed_shapes = BTreeSet::new();
+        let shards = shards(&first).map(|files| (0, files)).into_iter().collect();
         let held = BTreeMap::new();
-        let mut joined = Joined { options, locations, held, tensors, indexed_shapes };
+        let mut joined = Joined { options, locations, held, shards, tensors, indexed_shapes };
         let joins = joined.tensors.iter().filter(|target| target.join.is_some());
         let shapes = joins.map(|target| first.contents.tensors.at(target.number).shape);
         joined.indexed_shapes = shapes.collect();
@@ -170,20 +167,25 @@ impl<'a> Joined<'a> {
                     true => Vec::new(),
                     false => chosen.into_iter().map(|one| one.selection.source_shape).collect(),
                 };
+                let shards = shards(&input);
                 let kept = (keep || is_stream(&input)).then(|| Box::new(input));
-                Ok::<_, ContainerError>((lens, shapes, kept))
+                Ok::<_, ContainerError>((lens, shapes, shards, kept))
             })?;
-            for (at, (lens, shapes, input)) in seen.into_iter().enumerate() {
+            for (at, (lens, shapes, shards, input)) in seen.into_iter().enumerate() {
                 let joins = self.tensors.iter_mut().filter_map(|target| target.join.as_mut());
                 for (join, len) in joins.zip(lens) {
-                    join.total = join.total.checked_add(len).ok_or(LayoutFault::TooLarge)?;
-                    if join.lens.is_empty() && len == 1 {
+                    let before = join.total;
+                    join.total = before.checked_add(len).ok_or(LayoutFault::TooLarge)?;
+                    if join.ends.is_empty() && len == 1 {
                         continue;
                     }
-                    join.lens.resize(start + at, 1);
-                    join.lens.push(len);
+                    if join.ends.is_empty() {
+                        join.ends = (1..=before).collect();
+                    }
+                    join.ends.push(join.total);
                 }
                 self.indexed_shapes.extend(shapes);
+                self.shards.extend(shards.map(|files| (start + at, files)));
                 if let Some(input) = input {
                     self.held.insert(start + at, *input);
                 }
@@ -384,14 +386,19 @@ impl<'a> Joined<'a> {
 }
 
 impl JoinedTensor {
-    /// The length of an input along the joined axis.
-    pub(super) fn len(&self, number: usize) -> u64 {
-        self.lens.get(number).copied().unwrap_or(1)
+    /// Where an input lies along the joined axis of the result.
+    pub(super) fn range(&self, number: usize) -> Range<u64> {
+        let start = match number.checked_sub(1) {
+            Some(before) => self.ends.get(before).copied().unwrap_or(number as u64),
+            None => 0,
+        };
+        start..self.ends.get(number).copied().unwrap_or(start + 1)
     }
 
-    /// The length of all inputs along the joined axis.
-    pub(super) fn total(&self) -> u64 {
-        self.total
+    /// The length of an input along the joined axis.
+    fn len(&self, number: usize) -> u64 {
+        let Range { start, end } = self.range(number);
+        end - start
     }
 
     /// The shape of the result.
@@ -449,8 +456,8 @@ fn joined_tensor(
         shape.insert(axis, 1);
     }
     let total = shape[axis];
-    let lens = if total == 1 { vec![] } else { vec![total] };
-    Ok(JoinedTensor { shape, axis, lens, total })
+    let ends = if total == 1 { vec![] } else { vec![total] };
+    Ok(JoinedTensor { shape, axis, ends, total })
 }
 
 fn name(input: &Input, number: usize) -> Option<&str> {
@@ -460,6 +467,11 @@ fn name(input: &Input, number: usize) -> Option<&str> {
 /// Whether an input can be read only once.
 pub(super) fn is_stream(input: &Input) -> bool {
     matches!(input.bytes, Bytes::Stream(_)) || input.location == Location::Stdin
+}
+
+/// The files of a sharded checkpoint.
+fn shards(input: &Input) -> Option<Vec<PathBuf>> {
+    input.checkpoint.as_ref().and_then(|_| input.files())
 }
 
 /// The descriptors that an input takes: a file, or several, and one for each inflated member.

@@ -6,8 +6,13 @@
 //!    is kept, and they are opened again when they are copied.
 //! 2. [`Joined::check`] compares the tensors that are taken once, byte for byte (`same`).
 //! 3. [`Joined::write`] copies group by group: as many inputs as may be open at a time (`write`).
+//!    [`Joined::parts`] cuts that in parts, of which each process writes one (`part`): what a part has
+//!    of each input is arithmetic (`bands`, `place`).
 
+mod bands;
 mod inputs;
+mod part;
+mod place;
 mod same;
 mod write;
 

@@ -1,10 +1,12 @@
 //! Tensors that are taken once: they must be the same in all inputs, byte for byte.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::inputs::Joined;
+use super::place::Place;
 use crate::container::error::ContainerError;
 use crate::container::fault::{JoinFault, LayoutFault};
 use crate::container::input::{Input, failed_source};
@@ -32,17 +34,21 @@ impl Joined<'_> {
         Ok(all.ok_or(LayoutFault::TooLarge)?)
     }
 
-    /// Make sure that the tensors that are not joined are the same in all inputs.
+    /// Make sure that the tensors that are not joined are the same in all inputs, as far as their
+    /// bytes are wanted.
     ///
     /// # Errors
     /// [`JoinFault`] for the first input that differs; inputs that cannot be read.
-    pub(super) fn check_rest(&mut self, progress: &Progress) -> Result<(), ContainerError> {
-        let rest: Vec<usize> = self
-            .tensors
-            .iter()
-            .filter(|target| target.join.is_none())
-            .map(|target| target.number)
-            .collect();
+    pub(super) fn check_rest(
+        &mut self,
+        places: &[Place],
+        progress: &Progress,
+    ) -> Result<(), ContainerError> {
+        let kept = |place: &Place| {
+            let target = &self.tensors[place.target];
+            target.join.is_none().then(|| (target.number, place.window.clone()))
+        };
+        let rest: Vec<(usize, Range<u64>)> = places.iter().filter_map(kept).collect();
         if !self.options.open.rest || self.locations.len() == 1 {
             return Ok(());
         }
@@ -55,15 +61,16 @@ impl Joined<'_> {
             let others = input.contents.tensors.iter().enumerate();
             let others: Vec<Tensor> =
                 others.filter(|(at, _)| !chosen.contains(at)).map(|(_, tensor)| tensor).collect();
-            for &ours in &rest {
-                let ours = &first.contents.tensors.at(ours);
+            for (ours, window) in &rest {
+                let ours = &first.contents.tensors.at(*ours);
                 let Some(theirs) = others.iter().find(|tensor| tensor.name == ours.name) else {
                     let name = ours.name.clone().unwrap_or_default();
                     let fault = JoinFault::Missing { number, name };
                     return Err(ContainerError::file(&input.location, fault));
                 };
-                let same = self.same(number, (first, ours, &source), (&input, theirs), progress);
-                same.map_err(|error| match &theirs.name {
+                let (ours, theirs) = ((first, ours, &source), (&*input, theirs));
+                let same = self.same(number, ours, theirs, window, progress);
+                same.map_err(|error| match &theirs.1.name {
                     Some(name) => error.of_tensor(name),
                     None => error,
                 })?;
@@ -71,7 +78,7 @@ impl Joined<'_> {
             if let Some(surplus) = others.iter().find(|tensor| {
                 !rest
                     .iter()
-                    .any(|&ours| first.contents.tensors.name(ours) == tensor.name.as_deref())
+                    .any(|(ours, _)| first.contents.tensors.name(*ours) == tensor.name.as_deref())
             }) {
                 let name = surplus.name.clone().unwrap_or_default();
                 let fault = JoinFault::Surplus { number, name };
@@ -81,12 +88,14 @@ impl Joined<'_> {
         Ok(())
     }
 
-    /// Compare one tensor of an input with that of the first.
+    /// Compare one tensor of an input with that of the first: a range of its bytes, in the memory
+    /// order of the first.
     fn same(
         &self,
         number: usize,
         (first, ours, source): (&Input, &Tensor, &Arc<dyn Source>),
         (input, theirs): (&Input, &Tensor),
+        window: &Range<u64>,
         progress: &Progress,
     ) -> Result<(), ContainerError> {
         let failed = |fault: JoinFault| ContainerError::file(&input.location, fault);
@@ -100,20 +109,29 @@ impl Joined<'_> {
         }
         let everything = resolve(&IndexExpr::default(), &theirs.shape, false)
             .map_err(|error| ContainerError::file(&input.location, error))?;
-        // in the memory order of the first one, whose bytes are then one range
         let region = Region::of_selection(theirs, &everything, ours.order);
         let region = region.map_err(|cause| input.failed_tensor(theirs, false, cause))?;
         let Region::View(view) = region else { return Ok(()) };
-        let plan = Plan::new(&view, 1, PIECE_BYTES);
+        let (mut at, mut plans) = (window.start, Vec::new());
+        for view in view.split(window.clone()) {
+            plans.push((at, Plan::new(&view, 1, PIECE_BYTES)));
+            at += view.bytes();
+        }
         let sink = SameSink {
             source: source.as_ref(),
             start: ours.offset,
             differs: AtomicBool::new(false),
         };
         let bytes = source_of(input)?;
-        let transfer =
-            Transfer { source: &bytes, pieces: &plan, conversion: Conversion::None, at: 0 };
-        let outcome = execute::run(&[transfer], &sink, self.options.threads, progress);
+        let conversion = Conversion::None;
+        let transfers = plans.iter().map(|(at, plan)| Transfer {
+            source: &bytes,
+            pieces: plan,
+            conversion,
+            at: *at,
+        });
+        let transfers: Vec<Transfer<'_>> = transfers.collect();
+        let outcome = execute::run(&transfers, &sink, self.options.threads, progress);
         bytes.verify().map_err(|error| failed_source(&input.location, error))?;
         source.verify().map_err(|error| failed_source(&first.location, error))?;
         outcome.map_err(|error| match error {

@@ -7,21 +7,20 @@
 //! Where it does not, the tensors come one after the other; one that is made of several groups
 //! that alternate in it is put together in a temporary file first.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::inputs::{Chosen, Joined, JoinedTensor, Lent, descriptors};
+use super::bands::Band;
+use super::inputs::{Chosen, Joined, Lent, descriptors};
+use super::place::{JoinedPlace, Place, bytes_of, places};
 use super::same::source_of;
-use crate::container::error::{Cause, ContainerError};
+use crate::container::error::ContainerError;
 use crate::container::input::{Bytes, Input, failed_source};
 use crate::container::job::Job;
-use crate::container::layout::Entry;
-use crate::container::lists::OpenIndex;
 use crate::container::output::{Output, Prepared};
 use crate::container::overwrite;
 use crate::container::take::{Region, Take};
 use crate::execute::{Conversion, Progress, StridedSink, Transfer};
-use crate::index::IndexExpr;
-use crate::index::resolve::resolve;
 use crate::join::{Join, Part};
 use crate::plan::{Pattern, Plan, Tiling};
 use crate::runs::{Axis, Runs};
@@ -53,7 +52,7 @@ impl Joined<'_> {
         output.check(prepared)?;
         self.check_overwrite(output)?;
         self.check_lists()?;
-        self.check_rest(progress)
+        self.check_rest(&places(prepared, &(0..u64::MAX)), progress)
     }
 
     /// Refuse an output that is a descriptor of an input.
@@ -85,17 +84,8 @@ impl Joined<'_> {
         }
         self.check_overwrite(output)?;
         let job = Job::of_output(output, prepared, (true, &[]), progress)?;
-        let copy = Copy { job: &job, index: self.options.index, order };
-        let mut places: Vec<Place<'_>> = Vec::with_capacity(self.tensors.len());
-        let entries: Vec<Entry> = prepared.tensors.iter().collect();
-        for (target, entry) in entries.iter().enumerate() {
-            places.push(Place {
-                target,
-                entry,
-                start: prepared.starts[target],
-                conversion: entry.conversion,
-            });
-        }
+        let copy = Copy { job: &job, order };
+        let places = places(prepared, &(0..u64::MAX));
         match job.sink().order() {
             WriteOrder::Any => self.copy(&copy, &places)?,
             WriteOrder::Ascending => {
@@ -120,7 +110,7 @@ impl Joined<'_> {
 
     /// Whether the bytes of a tensor do not come in the order of the output, but in that of groups
     /// or of inputs.
-    fn alternates(&self, place: &Place<'_>, order: Order) -> Result<bool, ContainerError> {
+    fn alternates(&self, place: &Place, order: Order) -> Result<bool, ContainerError> {
         let target = &self.tensors[place.target];
         let Some(join) = target.join.as_ref() else { return Ok(false) };
         if join.rows_and_inner(order).0 <= 1 {
@@ -139,61 +129,60 @@ impl Joined<'_> {
     fn copy_through_scratch(
         &mut self,
         copy: &Copy<'_>,
-        place: &Place<'_>,
+        place: &Place,
     ) -> Result<(), ContainerError> {
-        let (sink, file) = ScratchSink::new(place.entry.bytes)?;
+        let (sink, file) = ScratchSink::new(place.bytes)?;
         let progress = Progress::default();
         let job = Job::into_sink(Box::new(sink), &[], self.options.threads, &progress)?;
         let there = Copy { job: &job, ..*copy };
-        self.copy(&there, &[Place { start: 0, ..*place }])?;
+        self.copy(&there, &[Place { start: 0, ..place.clone() }])?;
         job.commit()?;
-        let source = PreadSource::new(file, 0, place.entry.bytes);
-        let runs = Runs { offset: 0, axes: vec![], run: place.entry.bytes };
-        let parts = vec![Part::of_runs(runs, 1)];
-        let join = Join::new(parts, 1, place.entry.bytes, 1);
+        let source = PreadSource::new(file, 0, place.bytes);
+        let runs = Runs { offset: 0, axes: vec![], run: place.bytes };
+        let join = Join::new(vec![Part::of_runs(runs, 1)], 1, place.bytes, 1);
         let (conversion, at) = (Conversion::None, place.start);
         copy.job.transfer(&Transfer { source: &source, pieces: &join, conversion, at })
     }
 
-    /// Copy these tensors.
-    fn copy(&mut self, copy: &Copy<'_>, places: &[Place<'_>]) -> Result<(), ContainerError> {
+    /// Copy these tensors, or what is wanted of them.
+    pub(super) fn copy(&mut self, copy: &Copy<'_>, places: &[Place]) -> Result<(), ContainerError> {
         let first = self.first();
         let mut takes = Vec::new();
-        let mut joins = Vec::new();
         for place in places {
             let target = &self.tensors[place.target];
-            match &target.join {
-                Some(_) => joins.push((place, 0u64)),
-                None => takes.push(copy.whole(first, target.number, place)?),
+            if target.join.is_none() {
+                let take = self.take_kept(place, copy.order)?;
+                let window = take.window(place.window.clone(), place.start + place.window.start);
+                window.into_iter().for_each(|take| take.push(&mut takes));
             }
         }
         if !takes.is_empty() {
             copy.job.copy_random(first, source_of(first)?.as_ref(), &takes)?;
         }
         let mut number = 0;
-        while number < self.locations.len() && !joins.is_empty() {
+        while number < self.locations.len() {
             number = match self.held.get(&number).is_some_and(is_unread) {
-                true => self.copy_stream(copy, number, &mut joins[0])?,
-                false => self.copy_group(copy, number, &mut joins)?,
+                true => self.copy_stream(copy, number, &places[0])?,
+                false => self.copy_group(copy, number, places)?,
             };
         }
         Ok(())
     }
 
     /// Copy an input that is read once, in one pass where it can be, to the end of what its header
-    /// promises. `done` is what was joined before it, along the axis. Returns the number of the next
-    /// input.
+    /// promises. Returns the number of the next input.
     fn copy_stream(
         &mut self,
         copy: &Copy<'_>,
         number: usize,
-        (place, done): &mut (&Place<'_>, u64),
+        place: &Place,
     ) -> Result<usize, ContainerError> {
         let (input, chosen) = self.lend_checked(number)?;
         if let (Some(join), Some(chosen)) = (&self.tensors[place.target].join, chosen.first()) {
             let (_, inner) = join.rows_and_inner(copy.order);
-            let take = copy.take(&input, chosen, place, *done * inner)?;
-            *done += join.len(number);
+            let before = join.range(number).start.saturating_mul(inner);
+            let at = place.start + bytes_of(before, place.item_bits);
+            let take = Take { at, ..self.take_joined((&input, chosen), place, copy.order)? };
             drop(input);
             if let Some(input) = self.held.get_mut(&number) {
                 copy.job.copy(input, &[take])?;
@@ -202,13 +191,15 @@ impl Joined<'_> {
         Ok(number + 1)
     }
 
-    /// Copy the group that begins with an input; returns the number of the input after it.
+    /// Copy as many inputs as may be open at a time, from number `start` on, but for those that nothing
+    /// is wanted of. Returns the number of the next input.
     fn copy_group(
         &self,
         copy: &Copy<'_>,
         start: usize,
-        joins: &mut [(&Place<'_>, u64)],
+        places: &[Place],
     ) -> Result<usize, ContainerError> {
+        let targets = self.joined(places, copy.order);
         let mut group = Group::default();
         let mut number = start;
         let mut open = 0;
@@ -216,37 +207,69 @@ impl Joined<'_> {
             && open < GROUP
             && !self.held.get(&number).is_some_and(is_unread)
         {
-            let (input, chosen) = self.lend_checked(number)?;
-            if let Lent::Again(input) = &input {
-                open += descriptors(input);
+            if targets.iter().any(|target| target.needs(number)) {
+                let (input, chosen) = self.lend_checked(number)?;
+                if let Lent::Again(input) = &input {
+                    open += descriptors(input);
+                }
+                group.push(number, input, chosen)?;
             }
-            group.push(input, chosen)?;
             number += 1;
         }
-        for (at, (place, done)) in joins.iter_mut().enumerate() {
-            if let Some(join) = &self.tensors[place.target].join {
-                copy.group(&group, at, place, (join, *done))?;
-                *done += (start..number).map(|number| join.len(number)).sum::<u64>();
-            }
+        for target in &targets {
+            target.bands.iter().try_for_each(|band| self.copy_band(copy, &group, target, band))?;
         }
         Ok(number)
+    }
+
+    /// Copy what a group gives to a band of a tensor.
+    fn copy_band(
+        &self,
+        copy: &Copy<'_>,
+        group: &Group<'_>,
+        target: &JoinedPlace<'_>,
+        band: &Band,
+    ) -> Result<(), ContainerError> {
+        let place = target.place;
+        let any_order = copy.job.sink().order() == WriteOrder::Any;
+        let mut pending = Pending::default();
+        for one in &group.inputs {
+            let Some(cell) = target.cell(one.number, band) else { continue };
+            let chosen = &one.chosen[target.at];
+            let take = self.take_joined((&one.input, chosen), place, copy.order)?;
+            let (at, rows) = (place.start + cell.at, cell.rows);
+            let dense = place.conversion.input_bytes(cell.dense.start)
+                ..place.conversion.input_bytes(cell.dense.end);
+            match &take.region {
+                Region::View(view)
+                    if !(is_alone(view, &dense, rows) && (rows == 1 || any_order)) =>
+                {
+                    let runs = view.runs().clone();
+                    let runs = Runs { offset: runs.offset + one.base as i64, ..runs };
+                    let part = Part::of_runs(runs, chosen.swap_width).within(dense);
+                    pending.push(at, rows, part);
+                    continue;
+                }
+                _ => copy.flush(group, &mut pending, target)?,
+            }
+            if rows == 1 {
+                let takes = take.window(cell.dense, at);
+                copy.job.copy_random(&one.input, one.bytes.as_ref(), &takes)?;
+                continue;
+            }
+            let axes = vec![Axis { len: rows, stride: target.row as i64 }];
+            let rows = Runs { offset: at as i64, axes, run: cell.run };
+            let sink = StridedSink::new(copy.job.sink(), &rows);
+            let takes = take.window(cell.dense, 0);
+            copy.job.run(&sink, &one.input.location, one.bytes.as_ref(), &takes)?;
+        }
+        copy.flush(group, &mut pending, target)
     }
 }
 
 /// Whether an input is a pipe whose elements have not been read.
 fn is_unread(input: &Input) -> bool {
     matches!(input.bytes, Bytes::Stream(_))
-}
-
-/// Where a tensor goes.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    /// Its number among those of the output.
-    target: usize,
-    entry: &'a Entry,
-    /// The position of its first element, in bytes.
-    start: u64,
-    conversion: Conversion,
 }
 
 /// Inputs that are open at the same time.
@@ -258,6 +281,7 @@ struct Group<'a> {
 }
 
 struct GroupInput<'a> {
+    number: usize,
     input: Lent<'a>,
     bytes: Arc<dyn Source>,
     chosen: Vec<Chosen>,
@@ -266,155 +290,70 @@ struct GroupInput<'a> {
 }
 
 impl<'a> Group<'a> {
-    fn push(&mut self, input: Lent<'a>, chosen: Vec<Chosen>) -> Result<(), ContainerError> {
+    fn push(
+        &mut self,
+        number: usize,
+        input: Lent<'a>,
+        chosen: Vec<Chosen>,
+    ) -> Result<(), ContainerError> {
         let bytes = source_of(&input)?;
         let name = input.location.to_string();
         let base = self.source.push(name, Box::new(Arc::clone(&bytes)));
         let base = base.map_err(|error| failed_source(&input.location, error))?;
-        self.inputs.push(GroupInput { input, bytes, chosen, base });
+        self.inputs.push(GroupInput { number, input, bytes, chosen, base });
         Ok(())
     }
 }
 
 /// The output that a join is copied to.
-struct Copy<'a> {
-    job: &'a Job<'a>,
-    index: OpenIndex<'a>,
-    order: Order,
+#[derive(Clone, Copy)]
+pub(super) struct Copy<'a> {
+    pub(super) job: &'a Job<'a>,
+    pub(super) order: Order,
 }
 
 impl Copy<'_> {
-    /// A tensor that is taken once.
-    fn whole(
-        &self,
-        input: &Input,
-        number: usize,
-        place: &Place<'_>,
-    ) -> Result<Take, ContainerError> {
-        let tensor = &input.contents.tensors.at(number);
-        let region = resolve(&IndexExpr::default(), &tensor.shape, false).map_err(Cause::from);
-        let region =
-            region.and_then(|selection| Region::of_selection(tensor, &selection, self.order));
-        let region = region.map_err(|cause| input.failed_tensor(tensor, true, cause))?;
-        Ok(Take { part: tensor.part, region, conversion: place.conversion, at: place.start })
-    }
-
-    /// What is taken of an input, where its place begins `elements` elements behind that of the
-    /// tensor.
-    fn take(
-        &self,
-        input: &Input,
-        chosen: &Chosen,
-        place: &Place<'_>,
-        elements: u64,
-    ) -> Result<Take, ContainerError> {
-        let tensor = &input.contents.tensors.at(chosen.number);
-        let region = self.index.region(tensor, &chosen.selection, self.order);
-        let region = region.map_err(|cause| input.failed_tensor(tensor, false, cause))?;
-        let conversion = after_swap(chosen.swap_width, place.conversion);
-        let at = place.start + bytes_of(elements, place.entry.dtype.item_bits());
-        Ok(Take { part: tensor.part, region, conversion, at })
-    }
-
-    /// Copy what a group holds of tensor number `at` of those that are joined, of which `done` is
-    /// written already, along the axis.
-    fn group(
-        &self,
-        group: &Group<'_>,
-        at: usize,
-        place: &Place<'_>,
-        (join, done): (&JoinedTensor, u64),
-    ) -> Result<(), ContainerError> {
-        let (rows, inner) = join.rows_and_inner(self.order);
-        let bits = place.entry.dtype.item_bits();
-        let row_stride = bytes_of(join.total() * inner, bits);
-        let any_order = self.job.sink().order() == WriteOrder::Any;
-        let mut pending =
-            Pending { parts: Vec::new(), at: place.start + bytes_of(done * inner, bits) };
-        let mut before = done;
-        for one in &group.inputs {
-            let chosen = &one.chosen[at];
-            let take = self.take(&one.input, chosen, place, before * inner)?;
-            before += chosen.len();
-            let view = match &take.region {
-                Region::View(view) if !(is_alone(view, rows) && (rows == 1 || any_order)) => view,
-                region => {
-                    let (at, bytes) = (take.at, region.bytes());
-                    self.flush(group, &mut pending, (rows, row_stride), place)?;
-                    pending.at = at + bytes_of(chosen.len() * inner, bits);
-                    if bytes == 0 {
-                        continue;
-                    }
-                    if rows == 1 {
-                        self.job.copy_random(&one.input, one.bytes.as_ref(), &[take])?;
-                        continue;
-                    }
-                    let run = bytes_of(chosen.len() * inner, bits);
-                    let axes = vec![Axis { len: rows, stride: row_stride as i64 }];
-                    let rows = Runs { offset: at as i64, axes, run };
-                    let sink = StridedSink::new(self.job.sink(), &rows);
-                    let take = Take { at: 0, ..take };
-                    self.job.run(&sink, &one.input.location, one.bytes.as_ref(), &[take])?;
-                    continue;
-                }
-            };
-            let runs = view.runs().clone();
-            let runs = Runs { offset: runs.offset + one.base as i64, ..runs };
-            pending.parts.push(Part::of_runs(runs, chosen.swap_width));
-        }
-        self.flush(group, &mut pending, (rows, row_stride), place)
-    }
-
     /// Copy the parts that wait.
     fn flush(
         &self,
         group: &Group<'_>,
         pending: &mut Pending,
-        (rows, row_stride): (u64, u64),
-        place: &Place<'_>,
+        target: &JoinedPlace<'_>,
     ) -> Result<(), ContainerError> {
-        let parts = std::mem::take(&mut pending.parts);
+        let Pending { parts, at, rows } = std::mem::take(pending);
         if parts.is_empty() {
             return Ok(());
         }
-        let conversion = place.conversion;
+        let conversion = target.place.conversion;
         // of the elements as they are before the conversion
-        let row_stride = conversion.input_bytes(row_stride);
+        let row_stride = conversion.input_bytes(target.row);
         let pieces = Join::new(parts, rows, row_stride, conversion.unit());
-        self.job.transfer(&Transfer {
-            source: &group.source,
-            pieces: &pieces,
-            conversion,
-            at: pending.at,
-        })
+        self.job.transfer(&Transfer { source: &group.source, pieces: &pieces, conversion, at })
     }
 }
 
 /// Neighbouring parts that wait to be copied together.
+#[derive(Default)]
 struct Pending {
     parts: Vec<Part<'static>>,
     /// Where the first of them goes, in bytes.
     at: u64,
+    /// How many rows they have.
+    rows: u64,
 }
 
-/// Whether a part is better copied by itself than together with its neighbours.
-fn is_alone(view: &View, rows: u64) -> bool {
-    let transposed = || Plan::tiled(view, 1, Tiling::MAPPED).pattern() == Pattern::Transposed;
-    view.bytes() >= LARGE && (rows == 1 || transposed())
-}
-
-/// So many elements in bytes.
-fn bytes_of(elements: u64, item_bits: u64) -> u64 {
-    // the whole output has fewer than 2^63 bytes
-    (u128::from(elements) * u128::from(item_bits) / 8) as u64
-}
-
-/// What elements go through that must have `swap_width` bytes reversed before `conversion`.
-fn after_swap(swap_width: usize, conversion: Conversion) -> Conversion {
-    match conversion {
-        conversion if swap_width <= 1 => conversion,
-        Conversion::None | Conversion::Whole { .. } => Conversion::swap_bytes(swap_width),
-        Conversion::SwapBytes { .. } => Conversion::None,
-        Conversion::Cast(cast) => Conversion::Cast(cast.of_swapped()),
+impl Pending {
+    /// Add a part, which goes to `at`: beside the one before it, if there is one.
+    fn push(&mut self, at: u64, rows: u64, part: Part<'static>) {
+        if self.parts.is_empty() {
+            (self.at, self.rows) = (at, rows);
+        }
+        self.parts.push(part);
     }
+}
+
+/// Whether a range of a part is better copied by itself than together with its neighbours.
+fn is_alone(view: &View, dense: &Range<u64>, rows: u64) -> bool {
+    let transposed = || Plan::tiled(view, 1, Tiling::MAPPED).pattern() == Pattern::Transposed;
+    dense.end - dense.start >= LARGE && (rows == 1 || transposed())
 }

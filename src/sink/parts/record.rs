@@ -1,5 +1,7 @@
 //! What the files of a job say: which job it is, and what is complete.
 
+use std::fmt::Write;
+
 use serde::{Deserialize, Serialize};
 
 use super::error::Difference;
@@ -20,7 +22,7 @@ pub struct Part {
 /// A version of an input file, as all machines see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputId {
-    /// Its name, without the folder, which may have another path elsewhere.
+    /// Its name, without the folders that may have another path elsewhere.
     pub name: String,
     /// Its length in bytes.
     pub size: u64,
@@ -51,10 +53,16 @@ impl JobRecord {
         JobRecord { protocol: PROTOCOL, version, parts, len, inputs, work }
     }
 
+    /// The files that are read.
+    pub fn inputs(&self) -> &[InputId] {
+        &self.inputs
+    }
+
     /// A number for the whole job.
     pub(super) fn id(&self) -> Fingerprint {
         let mut id = Fingerprint::default();
-        id.add(format!("{self:?}").as_bytes());
+        // never fails
+        let _ = write!(id, "{self:?}");
         id
     }
 
