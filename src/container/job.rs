@@ -124,20 +124,32 @@ impl<'a> Job<'a> {
 
     /// Copy, and make sure that all of the input was there.
     pub(super) fn copy(&self, input: &mut Input, takes: &[Take]) -> Result<(), ContainerError> {
-        if let Bytes::Stream(stream) = &mut input.bytes {
-            let plans: Option<Vec<Plan>> = takes.iter().map(|take| take.forward(0)).collect();
-            if let Some(plans) = plans.filter(|plans| ascend(plans)) {
-                let (location, contents) = (&input.location, &input.contents);
-                for (take, plan) in takes.iter().zip(&plans) {
-                    self.forward(stream, take, plan).map_err(|error| match error {
-                        ExecuteError::Fill { error: FillError::Source(error), .. } => {
-                            failed_stream(location, stream, contents, error)
-                        }
-                        error => self.failed(location, error),
-                    })?;
-                }
-                return finish(location, stream, contents);
+        self.copy_some(input, takes)?;
+        match &mut input.bytes {
+            Bytes::Stream(stream) => finish(&input.location, stream, &input.contents),
+            Bytes::Random(_) => Ok(()),
+        }
+    }
+
+    /// The same where more is to come: a pipe is read no further than it is needed.
+    pub(super) fn copy_some(
+        &self,
+        input: &mut Input,
+        takes: &[Take],
+    ) -> Result<(), ContainerError> {
+        if let Bytes::Stream(stream) = &mut input.bytes
+            && let Some(plans) = forward(takes)
+        {
+            let (location, contents) = (&input.location, &input.contents);
+            for (take, plan) in takes.iter().zip(&plans) {
+                self.forward(stream, take, plan).map_err(|error| match error {
+                    ExecuteError::Fill { error: FillError::Source(error), .. } => {
+                        failed_stream(location, stream, contents, error)
+                    }
+                    error => self.failed(location, error),
+                })?;
             }
+            return Ok(());
         }
         let source = input.spool_watched(self.progress)?;
         self.copy_random(input, source.as_ref(), takes)
@@ -303,6 +315,12 @@ impl<'a> Job<'a> {
     }
 }
 
+/// How all takes are read in one pass of a stream, where they can be.
+pub(super) fn forward(takes: &[Take]) -> Option<Vec<Plan>> {
+    let plans: Option<Vec<Plan>> = takes.iter().map(|take| take.forward(0)).collect();
+    plans.filter(|plans| ascend(plans))
+}
+
 /// Whether the bytes of each plan lie behind those of the plans before it.
 fn ascend(plans: &[Plan]) -> bool {
     let plans = plans.iter().filter(|plan| plan.bytes() > 0);
@@ -343,7 +361,8 @@ fn check_lists(take: &Take, gathered: &Gathered, threads: usize) -> Result<(), C
     })
 }
 
-fn failed_sink(name: Option<FileName>, error: SinkError) -> ContainerError {
+/// The error of writing an output.
+pub(super) fn failed_sink(name: Option<FileName>, error: SinkError) -> ContainerError {
     match (name, error) {
         // one of several outputs, which is named better
         (_, SinkError::File { path, error }) => ContainerError::file(path.as_path(), *error),

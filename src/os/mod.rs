@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 pub use file_id::FileId;
+pub(crate) use open_files::open_file_limit;
 pub use open_files::{is_too_many_open_files, raise_open_files};
 
 mod file_id;

@@ -17,7 +17,8 @@
 //!    stays in place and the error says so.
 //!
 //! On file systems without unnamed files, 2 makes one whose name begins with `.tslice-`, and 6
-//! renames it.
+//! renames it. A file that is one of more than can be open at a time gets such a name after 5, and is
+//! closed.
 
 use std::fs::File;
 use std::io;
@@ -45,8 +46,9 @@ use crate::os;
 /// A regular file that is being written.
 #[derive(Debug)]
 pub struct FileSink {
-    file: File,
-    /// Its temporary name, on file systems without unnamed files.
+    /// The file; `None` when it is parked.
+    file: Option<File>,
+    /// Its temporary name, where it is parked, and on file systems without unnamed files.
     named: Option<TempName>,
     entry: FileAt,
     options: SinkOptions,
@@ -132,7 +134,8 @@ impl FileSink {
             fchmod(&file, old).map_err(SinkError::os("cannot be given its permissions"))?;
         }
         let (written, end, space, sharing) = Default::default();
-        let sink = Self { file: file.into(), named, entry, options, written, end, space, sharing };
+        let file = Some(file.into());
+        let sink = Self { file, named, entry, options, written, end, space, sharing };
         if !options.shares {
             sink.make_room()?;
         }
@@ -142,7 +145,8 @@ impl FileSink {
     /// Step 3, once.
     fn make_room(&self) -> Result<(), SinkError> {
         let Some(len) = self.options.len else { return Ok(()) };
-        let made = self.space.get_or_init(|| reserve(&self.file, len));
+        let file = self.file()?;
+        let made = self.space.get_or_init(|| reserve(file, len));
         made.map_err(SinkError::os("cannot be made room for"))
     }
 
@@ -153,10 +157,10 @@ impl FileSink {
         (original, len): (&File, u64),
         copied: &dyn Fn(u64),
     ) -> Result<InPlaceFile, SinkError> {
-        copy_file((original, len), &self.file, copied)?;
+        copy_file((original, len), self.file()?, copied)?;
         self.options.len = Some(len);
         (self.written, self.end) = (len.into(), len.into());
-        InPlaceFile::new(self.file.try_clone().map_err(SinkError::Io)?)
+        InPlaceFile::new(self.file()?.try_clone().map_err(SinkError::Io)?)
     }
 
     /// Steps 5 to 8, under a name that may differ from the first one (same file system).
@@ -168,9 +172,10 @@ impl FileSink {
         let dir = dir.map_err(SinkError::os("cannot be brought to the disk"))?;
         self.sync_data()?;
         let Self { file, named, options, .. } = self;
-        let placed = match named {
-            Some(named) => place_named(named, entry, options),
-            None => place_unnamed(&file, entry, options),
+        let placed = match (named, &file) {
+            (Some(named), _) => place_named(named, entry, options),
+            (None, Some(file)) => place_unnamed(file, entry, options),
+            (None, None) => Err(Errno::BADF.into()),
         };
         placed.map_err(|error| match Errno::from_io_error(&error) {
             Some(Errno::EXIST) if !options.force => SinkError::AlreadyExists,
@@ -181,17 +186,28 @@ impl FileSink {
     }
 
     /// Step 5, and a temporary name beside that which the file is to have.
-    pub(super) fn into_temp_name(self) -> Result<TempName, SinkError> {
+    pub(super) fn into_temp_name(mut self) -> Result<TempName, SinkError> {
         self.check_complete()?;
         self.sync_data()?;
-        let Self { file, named, entry, .. } = self;
-        let link = |name: &str| link_unnamed(&file, &entry.dir, name.as_ref());
-        match named {
-            Some(named) => Ok(named),
-            None => TempName::create(&entry.dir, link)
-                .map(|(temp_name, ())| temp_name)
-                .map_err(SinkError::os("cannot be put in place")),
+        self.give_temp_name()?;
+        self.named.ok_or_else(|| SinkError::Io(Errno::BADF.into()))
+    }
+
+    /// Give it a temporary name, if it has none.
+    fn give_temp_name(&mut self) -> Result<(), SinkError> {
+        if self.named.is_none() {
+            let file = self.file()?;
+            let link = |name: &str| link_unnamed(file, &self.entry.dir, name.as_ref());
+            let made = TempName::create(&self.entry.dir, link);
+            let made = made.map_err(SinkError::os("cannot be put in place"))?;
+            self.named = Some(made.0);
         }
+        Ok(())
+    }
+
+    /// The open file.
+    fn file(&self) -> Result<&File, SinkError> {
+        self.file.as_ref().ok_or_else(|| SinkError::Io(Errno::BADF.into()))
     }
 
     /// Its temporary name, if it has one.
@@ -202,9 +218,11 @@ impl FileSink {
     /// Wait for the disk where that was asked for. A network file system may report errors only at
     /// `close`, whose result is not checked.
     fn sync_data(&self) -> Result<(), SinkError> {
-        match self.options.fsync || os::is_network(&self.file) {
-            true => self.file.sync_all().map_err(SinkError::os("cannot be brought to the disk")),
-            false => Ok(()),
+        match &self.file {
+            Some(file) if self.options.fsync || os::is_network(file) => {
+                file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -228,7 +246,7 @@ impl Sink for FileSink {
         let end = end.ok_or(SinkError::OutOfBounds { offset, count, len })?;
         self.make_room()?;
         // Goes on after signals and short writes.
-        self.file.write_all_at(bytes, offset).map_err(SinkError::Io)?;
+        self.file()?.write_all_at(bytes, offset).map_err(SinkError::Io)?;
         self.written.fetch_add(count, Ordering::AcqRel);
         self.end.fetch_max(end, Ordering::AcqRel);
         Ok(())
@@ -236,11 +254,9 @@ impl Sink for FileSink {
 
     fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
         let nothing = range.start..range.start;
-        let Some(len) = self.options.len.filter(|_| !self.sharing.refused.load(Ordering::Relaxed))
-        else {
-            return nothing;
-        };
-        let block = *self.sharing.block.get_or_init(|| block_bytes(&self.file));
+        let len = self.options.len.filter(|_| !self.sharing.refused.load(Ordering::Relaxed));
+        let (Some(len), Some(own)) = (len, &self.file) else { return nothing };
+        let block = *self.sharing.block.get_or_init(|| block_bytes(own));
         let blocks = whole_blocks(&range, offset, block);
         let at = offset.saturating_add(blocks.start - range.start);
         let count = blocks.end - blocks.start;
@@ -248,10 +264,10 @@ impl Sink for FileSink {
         let Some(end) = end else { return nothing };
         // what is not shared is a hole until it is written
         let is_first = self.space.get().is_none();
-        if is_first && retry_on_intr(|| ftruncate(&self.file, len)).is_err() {
+        if is_first && retry_on_intr(|| ftruncate(own, len)).is_err() {
             return nothing;
         }
-        match clone_range(file, &blocks, (&self.file, at)) {
+        match clone_range(file, &blocks, (own, at)) {
             Ok(()) => {
                 self.space.get_or_init(|| Ok(()));
                 self.written.fetch_add(count, Ordering::AcqRel);
@@ -268,10 +284,19 @@ impl Sink for FileSink {
 
     fn seal(&mut self) -> Result<(), SinkError> {
         self.check_complete()?;
-        match self.options.fsync {
-            true => self.file.sync_all().map_err(SinkError::os("cannot be brought to the disk")),
-            false => Ok(()),
+        match &self.file {
+            Some(file) if self.options.fsync => {
+                file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))
+            }
+            _ => Ok(()),
         }
+    }
+
+    fn park(&mut self) -> Result<(), SinkError> {
+        self.sync_data()?;
+        self.give_temp_name()?;
+        self.file = None;
+        Ok(())
     }
 
     fn commit(self: Box<Self>) -> Result<(), SinkError> {

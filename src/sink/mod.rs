@@ -110,6 +110,15 @@ pub trait Sink: Send + Sync {
         Ok(())
     }
 
+    /// After [`seal`](Sink::seal): close the file, which gets a temporary name to be put in place by.
+    /// So there can be more outputs at a time than descriptors. Does nothing where that cannot be.
+    ///
+    /// # Errors
+    /// [`SinkError::Os`].
+    fn park(&mut self) -> Result<(), SinkError> {
+        Ok(())
+    }
+
     /// Put the output in place, after every byte of it was written.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, fstat, fstatfs, openat, readlinkat, statat,
@@ -69,7 +69,7 @@ pub(super) fn resolve_from(from: impl AsFd, path: &Path) -> Result<Resolved, Sin
         let stat = match statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => {
-                return Ok(Resolved::File(FileAt { dir: Arc::new(dir), name, old_mode: None }));
+                return Ok(Resolved::File(FileAt { dir: shared(dir), name, old_mode: None }));
             }
             Err(error) => return Err(failed(error)),
         };
@@ -77,7 +77,7 @@ pub(super) fn resolve_from(from: impl AsFd, path: &Path) -> Result<Resolved, Sin
             FileType::Directory => return Err(SinkError::IsADirectory),
             FileType::RegularFile => {
                 let old_mode = Some(Mode::from_raw_mode(stat.st_mode & 0o777));
-                return Ok(Resolved::File(FileAt { dir: Arc::new(dir), name, old_mode }));
+                return Ok(Resolved::File(FileAt { dir: shared(dir), name, old_mode }));
             }
             FileType::Symlink if is_proc(&dir) => return descriptor(dir, name),
             FileType::Symlink => {
@@ -110,6 +110,22 @@ fn step(from: impl AsFd, path: &Path) -> Result<(OwnedFd, OsString), SinkError> 
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = retry_on_intr(|| openat(&from, parent, flags, Mode::empty())).map_err(failed)?;
     Ok((dir, name.to_owned()))
+}
+
+/// The descriptor of a directory, which is that of the output before where both are in one: thousands of
+/// outputs in one directory take one descriptor for it.
+fn shared(dir: OwnedFd) -> Arc<OwnedFd> {
+    static LAST: Mutex<Weak<OwnedFd>> = Mutex::new(Weak::new());
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let id = |dir: &OwnedFd| fstat(dir).ok().map(|stat| (stat.st_dev, stat.st_ino));
+    match last.upgrade() {
+        Some(old) if id(&old).is_some() && id(&old) == id(&dir) => old,
+        _ => {
+            let dir = Arc::new(dir);
+            *last = Arc::downgrade(&dir);
+            dir
+        }
+    }
 }
 
 /// A link in `/proc/self/fd` (`/dev/stdout` and `/dev/fd/3` lead there) stands for an open

@@ -3,13 +3,16 @@
 //! 1. Each output is created as any other is: without a name, allocated in full.
 //! 2. `seal` writes what is left to write of each, and checks that no byte is missing. A full disk
 //!    is found out here at the latest.
-//! 3. `commit` puts them in place one after the other, in their order. Signals that can be handled
+//! 3. Where there are more outputs than descriptors, they are written in batches. The outputs of a
+//!    batch are sealed, get temporary names, and are closed (`park`) before the next batch is begun.
+//! 4. `commit` puts them in place one after the other, in their order. Signals that can be handled
 //!    wait until that is done. If one cannot be put in place, those before it that replaced nothing
 //!    are removed again.
 //!
 //! There is no call that renames several files at once: a process that is killed between two of
 //! them (SIGKILL, a power cut) leaves the first ones in place, each whole. Running it again, with
-//! `force`, completes the set.
+//! `force`, completes the set. With more outputs than descriptors a kill may leave names that begin
+//! with `.tslice-`, too.
 
 use std::fs::{self, File};
 use std::ops::Range;
@@ -17,14 +20,23 @@ use std::path::PathBuf;
 
 use super::temp_name::without_signals;
 use super::{Sink, SinkError, WriteOrder};
+use crate::os::open_file_limit;
 
 /// Outputs of which all appear or none.
 #[derive(Default)]
 pub struct SeveralSinks {
     outputs: Vec<OneOutput>,
+    /// How many of them are sealed and closed: the first ones.
+    parked: usize,
     /// The position behind the last one.
     end: u64,
 }
+
+/// Descriptors that are left for all else.
+const RESERVED: u64 = 64;
+
+/// How many outputs are open at a time where not all can be.
+const BATCH: u64 = 64;
 
 struct OneOutput {
     path: PathBuf,
@@ -42,6 +54,13 @@ impl OneOutput {
 }
 
 impl SeveralSinks {
+    /// How many of `count` outputs should be open at a time: all, if there are enough descriptors
+    /// for two of each, the file and its folder.
+    pub fn batch(count: u64) -> u64 {
+        let spare = open_file_limit().saturating_sub(RESERVED) / 2;
+        if count <= spare { count } else { spare.clamp(1, BATCH) }
+    }
+
     /// Add an output that takes positions below `len`. Returns the position of its first byte.
     ///
     /// # Errors
@@ -55,9 +74,58 @@ impl SeveralSinks {
         self.outputs.push(OneOutput { path, replaces, start, sink });
         Ok(start)
     }
+
+    /// Those that are open, as one sink.
+    pub fn open(&self) -> OpenSinks<'_> {
+        OpenSinks { outputs: &self.outputs[self.parked..] }
+    }
+
+    /// Seal those that are open, and close them, so that others can be added.
+    ///
+    /// # Errors
+    /// [`SinkError::File`].
+    pub fn park(&mut self) -> Result<(), SinkError> {
+        for output in &mut self.outputs[self.parked..] {
+            let parked = output.sink.seal().and_then(|()| output.sink.park());
+            parked.map_err(|error| output.named(error))?;
+        }
+        self.parked = self.outputs.len();
+        Ok(())
+    }
+
+    /// Put all in place.
+    ///
+    /// # Errors
+    /// [`SinkError::File`]. None of them is in place then.
+    pub fn commit(mut self) -> Result<(), SinkError> {
+        for output in &mut self.outputs[self.parked..] {
+            output.sink.seal().map_err(|error| output.named(error))?;
+        }
+        without_signals(|| {
+            let mut placed = Vec::new();
+            for OneOutput { path, replaces, sink, .. } in self.outputs {
+                if let Err(error) = sink.commit() {
+                    placed.iter().for_each(|path| {
+                        // the error that is reported is the one that kept the set from being whole
+                        let _ = fs::remove_file(path);
+                    });
+                    return Err(SinkError::File { path, error: Box::new(error) });
+                }
+                if !replaces {
+                    placed.push(path);
+                }
+            }
+            Ok(())
+        })
+    }
 }
 
-impl Sink for SeveralSinks {
+/// Outputs as one sink. It is only borrowed: whoever owns them commits them.
+pub struct OpenSinks<'a> {
+    outputs: &'a [OneOutput],
+}
+
+impl Sink for OpenSinks<'_> {
     fn order(&self) -> WriteOrder {
         let any = |output: &OneOutput| output.sink.order() == WriteOrder::Any;
         if self.outputs.iter().all(any) { WriteOrder::Any } else { WriteOrder::Ascending }
@@ -86,32 +154,7 @@ impl Sink for SeveralSinks {
         }
     }
 
-    fn seal(&mut self) -> Result<(), SinkError> {
-        for output in &mut self.outputs {
-            if let Err(error) = output.sink.seal() {
-                return Err(output.named(error));
-            }
-        }
+    fn commit(self: Box<Self>) -> Result<(), SinkError> {
         Ok(())
-    }
-
-    fn commit(mut self: Box<Self>) -> Result<(), SinkError> {
-        self.seal()?;
-        without_signals(|| {
-            let mut placed = Vec::new();
-            for OneOutput { path, replaces, sink, .. } in self.outputs {
-                if let Err(error) = sink.commit() {
-                    placed.iter().for_each(|path| {
-                        // the error that is reported is the one that kept the set from being whole
-                        let _ = fs::remove_file(path);
-                    });
-                    return Err(SinkError::File { path, error: Box::new(error) });
-                }
-                if !replaces {
-                    placed.push(path);
-                }
-            }
-            Ok(())
-        })
     }
 }

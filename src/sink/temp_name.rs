@@ -6,6 +6,7 @@
 //! of a name, and by the thread until the process ends, so that no name is missed.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::ffi::OsString;
 use std::hash::BuildHasher;
@@ -47,14 +48,10 @@ impl TempPath {
             }
         }
     }
-
-    fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.dir, &other.dir) && self.name == other.name
-    }
 }
 
-/// All temporary names that exist now.
-static NAMES: Mutex<Vec<TempPath>> = Mutex::new(Vec::new());
+/// All temporary names that exist now; no two are the same, in whatever directory.
+static NAMES: Mutex<BTreeMap<String, TempPath>> = Mutex::new(BTreeMap::new());
 
 /// Owns a temporary name; dropping it unlinks the name.
 #[derive(Debug)]
@@ -87,11 +84,14 @@ impl TempName {
         let mut names = lock(&NAMES);
         for _ in 0..1000 {
             let name = TempPath { dir: Arc::clone(dir), name: random_name(), files: files.clone() };
+            if names.contains_key(&name.name) {
+                continue;
+            }
             match make(&name.name) {
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
                 Ok(made) => {
-                    names.push(name.clone());
+                    names.insert(name.name.clone(), name.clone());
                     return Ok((Self(name), made));
                 }
             }
@@ -120,7 +120,7 @@ impl TempName {
         // Unlocked before `self` is dropped, which locks again.
         let mut names = lock(&NAMES);
         place(&self.0.dir, &self.0.name)?;
-        names.retain(|name| !name.is(&self.0));
+        names.remove(&self.0.name);
         Ok(())
     }
 }
@@ -128,8 +128,8 @@ impl TempName {
 impl Drop for TempName {
     fn drop(&mut self) {
         let mut names = lock(&NAMES);
-        if let Some(at) = names.iter().position(|name| name.is(&self.0)) {
-            names.swap_remove(at).unlink();
+        if let Some(name) = names.remove(&self.0.name) {
+            name.unlink();
         }
     }
 }
@@ -180,7 +180,7 @@ fn watch() -> io::Result<()> {
         for signal in signals.forever() {
             let _placing = PLACING.lock().unwrap_or_else(PoisonError::into_inner);
             let names = lock(&NAMES);
-            names.iter().for_each(TempPath::unlink);
+            names.values().for_each(TempPath::unlink);
             // Ends the process, with the lock still held.
             let _ = emulate_default_handler(signal);
         }

@@ -230,6 +230,10 @@ impl Sink for TextSink {
         self.inner.seal()
     }
 
+    fn park(&mut self) -> Result<(), SinkError> {
+        self.inner.park()
+    }
+
     fn commit(mut self: Box<Self>) -> Result<(), SinkError> {
         self.seal()?;
         self.inner.commit()

@@ -10,6 +10,7 @@ Each check runs in a folder of its own. The last line is `N passed, N failed`.
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import time
 import numpy as np
 
 import harness
+import supervise
 from harness import MIB, Skip, done_well, failed_well, names, peak_rss_anon, same, start, tslice
 
 KILLS = 60
@@ -163,6 +165,92 @@ def check_thousands_of_files_take_few_descriptors_and_little_memory():
         os.unlink("out.npy")
     assert max(peaks) < 64 * MIB, peaks
     return f"{max(peaks) / MIB:.0f} MiB"
+
+
+def check_a_kill_between_two_names_leaves_the_first_ones():
+    if reason := supervise.unavailable():
+        raise Skip(reason)
+    made = np.arange(70 * 30, dtype="i4").reshape(70, 30)
+    np.save("in0.npy", made)
+    calls = ("linkat", "renameat2", "renameat")
+    split = ["split", "in0.npy", "--every", "10", "-o", "p{}.npy"]
+    clean = lambda: [os.unlink(name) for name in names() if name != "in0.npy"]
+    # all outputs open at the same time, and three at a time
+    for limit in (1000, 70):
+        argv = [shutil.which("prlimit"), f"--nofile={limit}:{limit}", harness.BIN, *split]
+        seen = []
+        status = supervise.Run(argv, lambda call: seen.append(call.name) if call.name in calls else None).go().status
+        assert status == 0 and len(seen) >= 7, (status, seen)
+        clean()
+        for number in range(1, len(seen) + 1):
+            count = 0
+
+            def kill(call):
+                nonlocal count
+                if call.name in calls:
+                    count += 1
+                    if count == number:
+                        os.kill(call.run.pid, signal.SIGKILL)
+
+            supervise.Run(argv, kill).go()
+            found = [name for name in names() if name.startswith("p")]
+            litter = [name for name in names() if name.startswith(".tslice-")]
+            # the names are given last, one after the other
+            expected = max(0, number - 1 - (len(seen) - 7))
+            assert found == [f"p{part}.npy" for part in range(expected)], (limit, number, found)
+            assert limit == 70 or not litter, litter
+            for part in range(expected):
+                same(f"p{part}.npy", made[part * 10:][:10])
+            if found:
+                failed_well(tslice(*split), 1, "p0.npy", "exists")
+            done_well(tslice(*split, "--force"))
+            for part in range(7):
+                same(f"p{part}.npy", made[part * 10:][:10])
+            clean()
+    return f"killed before each of {len(seen)} calls"
+
+
+def check_more_outputs_than_descriptors():
+    count = 2000
+    made = np.arange(count * 100, dtype="<i4").reshape(count, 100)
+    np.save("in0.npy", made)
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+
+    def judge(what):
+        assert len(names()) == count + 1, (what, len(names()))
+        for part in range(count):
+            same(f"p{part}.npy", what[part:part + 1])
+            os.unlink(f"p{part}.npy")
+
+    split = ["split", "in0.npy", "--every", "1", "-o", "p{}.npy"]
+    process = start(*split, "-j", "2", preexec_fn=limit)
+    peak = peak_rss_anon(process)
+    assert process.returncode == 0, process.stderr.read()
+    assert peak < 64 * MIB, peak
+    judge(made)
+    with open("in0.npy", "rb") as file:
+        done_well(tslice("split", "-", *split[2:], stdin=file, preexec_fn=limit))
+    judge(made)
+    # a name that is taken at the end, a full disk, signals: nothing
+    with open("p1999.npy", "w") as file:
+        file.write("precious")
+    failed_well(tslice(*split, preexec_fn=limit), 1, "p1999.npy", "exists")
+    assert names() == ["in0.npy", "p1999.npy"], names()
+    for by in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL) * 2:
+        process = start(*split, "--force", preexec_fn=limit)
+        stop(process, random.random() * 0.8, by)
+        left = [name for name in names() if name not in ("in0.npy", "p1999.npy")]
+        whole = sum(name.startswith("p") for name in left)
+        if by != signal.SIGKILL:
+            assert whole in (0, count - 1) and len(left) == whole, (by, len(left))
+        assert all(name.startswith((".tslice-", "p")) for name in left)
+        for name in left:
+            os.unlink(name)
+    done_well(tslice(*split, "--force", preexec_fn=limit))
+    judge(made)
+    return f"{count} outputs with 256 descriptors, {peak / MIB:.0f} MiB"
 
 
 def main():

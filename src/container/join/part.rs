@@ -150,7 +150,10 @@ fn common_folder(files: &[PathBuf]) -> PathBuf {
     let mut common = folders.next().unwrap_or(Path::new("")).to_owned();
     for folder in folders {
         while !folder.starts_with(&common) {
-            common.pop();
+            if !common.pop() {
+                // absolute and relative paths have nothing in common
+                return PathBuf::new();
+            }
         }
     }
     common

@@ -1,13 +1,16 @@
 //! The outputs of a split: prepared and checked one by one, written together.
 
+use std::ops::Range;
+
 use super::cuts::Cuts;
 use super::names::PartNames;
 use crate::container::axes::Axes;
 use crate::container::cast::Casts;
 use crate::container::error::{Cause, ContainerError};
 use crate::container::fault::{LayoutFault, SplitFault};
-use crate::container::input::Input;
-use crate::container::job::Job;
+use crate::container::input::{Bytes, Input};
+use crate::container::job::{Job, failed_sink, forward};
+use crate::container::layout::Frame;
 use crate::container::lists::OpenIndex;
 use crate::container::options::WriteOptions;
 use crate::container::output::{Item, Output, Prepared};
@@ -59,6 +62,15 @@ struct PartTensor {
     selection: Selection,
     /// The axis that is cut, and its length; `None` for a tensor that is kept whole.
     axis: Option<(usize, u64)>,
+}
+
+/// Outputs that are written at the same time.
+struct Batch {
+    /// What is taken for them, in their order, and whether from what lists choose: those of one source
+    /// together.
+    groups: Vec<(bool, Vec<Take>)>,
+    /// What is not elements of each, and where it begins in the job, where it is written last.
+    frames: Vec<(u64, Box<dyn Frame>)>,
 }
 
 /// One of the outputs.
@@ -257,11 +269,62 @@ impl<'a> Split<'a> {
     /// # Errors
     /// An input that fails or is cut short, an output that cannot be written.
     pub fn write(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+        let batch = SeveralSinks::batch(self.count);
+        if batch < self.count
+            && matches!(self.input.bytes, Bytes::Stream(_))
+            && !self.is_one_pass()?
+        {
+            self.input.spool_watched(progress)?;
+        }
         let mut sinks = SeveralSinks::default();
-        let mut frames = Vec::new();
-        // in the order of the outputs, those of one source together
-        let mut groups: Vec<(bool, Vec<Take>)> = vec![(false, Vec::new())];
+        let mut first = 0;
+        while first < self.count {
+            let end = self.count.min(first.saturating_add(batch));
+            let Batch { groups, frames } = self.create(first..end, &mut sinks)?;
+            let threads = self.options.write.threads;
+            let job = Job::into_sink(Box::new(sinks.open()), &[], threads, progress)?;
+            for (from_lists, takes) in &groups {
+                let input = match (&mut self.chosen, from_lists) {
+                    (Some(chosen), true) => chosen,
+                    _ => &mut self.input,
+                };
+                match end == self.count {
+                    true => job.copy(input, takes)?,
+                    false => job.copy_some(input, takes)?,
+                }
+            }
+            // after the blocks that the outputs share with the input
+            for (base, frame) in frames {
+                let write = |at: u64, bytes: &[u8]| job.sink().write_at(base + at, bytes);
+                frame.write_headers(&write).map_err(|error| job.failed_sink(error))?;
+            }
+            drop(job);
+            if end < self.count {
+                sinks.park().map_err(|error| failed_sink(None, error))?;
+            }
+            first = end;
+        }
+        sinks.commit().map_err(|error| failed_sink(None, error))
+    }
+
+    /// Whether a pipe gives all outputs in one pass.
+    fn is_one_pass(&self) -> Result<bool, ContainerError> {
+        let mut takes = Vec::new();
         for number in 0..self.count {
+            let of_one = self.takes(number, &self.part(number)?)?;
+            takes.extend(of_one.into_iter().map(|(_, take)| take));
+        }
+        Ok(forward(&takes).is_some())
+    }
+
+    /// Create some of the outputs.
+    fn create(
+        &self,
+        numbers: Range<u64>,
+        sinks: &mut SeveralSinks,
+    ) -> Result<Batch, ContainerError> {
+        let mut batch = Batch { groups: vec![(false, Vec::new())], frames: Vec::new() };
+        for number in numbers {
             let (part, takes) = self.part_and_takes(number)?;
             let (output, prepared) = (&part.output, &part.prepared);
             let sink = output.create(prepared, true)?;
@@ -275,30 +338,16 @@ impl<'a> Split<'a> {
             let base = base.map_err(|error| output.failed(error))?;
             for (from_lists, take) in takes {
                 let take = Take { at: base + take.at, ..take };
-                match groups.last_mut() {
+                match batch.groups.last_mut() {
                     Some((same, takes)) if *same == from_lists => takes.push(take),
-                    _ => groups.push((from_lists, vec![take])),
+                    _ => batch.groups.push((from_lists, vec![take])),
                 }
             }
             if !in_order {
-                frames.push((base, part.prepared.frame));
+                batch.frames.push((base, part.prepared.frame));
             }
         }
-        let threads = self.options.write.threads;
-        let job = Job::into_sink(Box::new(sinks), &[], threads, progress)?;
-        for (from_lists, takes) in &groups {
-            let input = match (&mut self.chosen, from_lists) {
-                (Some(chosen), true) => chosen,
-                _ => &mut self.input,
-            };
-            job.copy(input, takes)?;
-        }
-        // after the blocks that the outputs share with the input
-        for (base, frame) in frames {
-            let written = frame.write_headers(&|at, bytes| job.sink().write_at(base + at, bytes));
-            written.map_err(|error| job.failed_sink(error))?;
-        }
-        job.commit()
+        Ok(batch)
     }
 }
 

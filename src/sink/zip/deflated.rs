@@ -221,6 +221,10 @@ impl Sink for DeflatedZipSink {
         self.inner.seal()
     }
 
+    fn park(&mut self) -> Result<(), SinkError> {
+        self.inner.park()
+    }
+
     fn commit(mut self: Box<Self>) -> Result<(), SinkError> {
         self.seal()?;
         self.inner.commit()

@@ -125,6 +125,10 @@ impl Sink for ZipSink {
         self.inner.seal()
     }
 
+    fn park(&mut self) -> Result<(), SinkError> {
+        self.inner.park()
+    }
+
     fn commit(mut self: Box<Self>) -> Result<(), SinkError> {
         self.seal()?;
         self.inner.commit()
