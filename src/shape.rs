@@ -78,14 +78,16 @@ pub fn normalize_axis(axis: i64, ndim: usize) -> Option<usize> {
     usize::try_from(from_start).ok().filter(|&axis| axis < ndim)
 }
 
-/// Displays a shape as a tuple, like NumPy: `()`, `(5,)`, `(5, 6)`.
+/// Displays a shape as a tuple, like NumPy: `()`, `(5,)`, `(5, 6)`; with `{:#}` as NumPy's messages about
+/// broadcasting have it: `(5,6)`.
 pub struct AsTuple<'a>(pub &'a [u64]);
 
 impl fmt::Display for AsTuple<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             [only] => write!(f, "({only},)"),
-            shape => write!(f, "({})", join(shape)),
+            shape if f.alternate() => write!(f, "({})", join(shape, ",")),
+            shape => write!(f, "({})", join(shape, ", ")),
         }
     }
 }
@@ -95,12 +97,12 @@ pub struct AsList<'a>(pub &'a [u64]);
 
 impl fmt::Display for AsList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{}]", join(self.0))
+        write!(f, "[{}]", join(self.0, ", "))
     }
 }
 
-fn join(shape: &[u64]) -> String {
-    shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+fn join(shape: &[u64], between: &str) -> String {
+    shape.iter().map(u64::to_string).collect::<Vec<_>>().join(between)
 }
 
 #[cfg(test)]
@@ -129,6 +131,7 @@ mod tests {
         assert_eq!(AsTuple(&[]).to_string(), "()");
         assert_eq!(AsTuple(&[5]).to_string(), "(5,)");
         assert_eq!(AsTuple(&[5, 6]).to_string(), "(5, 6)");
+        assert_eq!(format!("{:#} {:#}", AsTuple(&[5, 6]), AsTuple(&[5])), "(5,6) (5,)");
         assert_eq!(AsList(&[5, 6]).to_string(), "[5, 6]");
     }
 }

@@ -184,7 +184,7 @@ pub enum ResolveErrorKind {
     /// those before it.
     #[error(
         "shape mismatch: indexing arrays could not be broadcast together with shapes {}",
-        .0.iter().map(|shape| AsTuple(shape).to_string().replace(' ', "")).collect::<Vec<_>>().join(" ")
+        .0.iter().map(|shape| format!("{:#}", AsTuple(shape))).collect::<Vec<_>>().join(" ")
     )]
     Broadcast(Vec<Vec<u64>>),
     /// A mask of several axes where each list is taken along its own axis.

@@ -212,7 +212,7 @@ fn fit(
     match view.broadcast(shape) {
         Some(view) if equal || broadcast => Ok(view),
         _ if broadcast => Err(failed(format!(
-            "could not broadcast input array from shape {ours} into shape {theirs}"
+            "could not broadcast input array from shape {ours:#} into shape {theirs:#}"
         ))),
         stretched => {
             let failure =

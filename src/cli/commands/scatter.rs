@@ -100,7 +100,7 @@ fn spread(args: &ScatterArgs, values: &Tensor, shape: &[u64]) -> Result<View, Fa
     view.broadcast(shape).ok_or_else(|| {
         let (ours, theirs) = (AsTuple(&values.shape), AsTuple(shape));
         let message =
-            format!("could not broadcast input array from shape {ours} into shape {theirs}");
+            format!("could not broadcast input array from shape {ours:#} into shape {theirs:#}");
         Failure::file(&args.values, message)
     })
 }
