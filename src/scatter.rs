@@ -197,7 +197,7 @@ impl Scatter {
         values: &dyn Source,
         threads: usize,
     ) -> Result<(Assignment, Option<Box<dyn Source>>), ExecuteError> {
-        let (plan, spooled) = in_order(values, &self.values, self.unit, threads)?;
+        let (plan, spooled) = in_order(values, &self.values, (self.unit, 1), threads)?;
         Ok((plan.into(), spooled))
     }
 

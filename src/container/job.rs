@@ -268,10 +268,8 @@ impl<'a> Job<'a> {
                 (Box::new(Plan::tiled(view, unit, tiling)), None)
             }
             Region::View(view) => {
-                // what is cast to longer elements takes as much memory as more workers
-                let workers =
-                    execute::thread_count(self.threads).saturating_mul(expansion as usize);
-                let planned = execute::in_order(source, view.runs(), unit, workers);
+                let sizes = (unit, expansion);
+                let planned = execute::in_order(source, view.runs(), sizes, self.threads);
                 let (plan, spooled) = planned.map_err(|error| self.failed(location, error))?;
                 (Box::new(plan), spooled)
             }

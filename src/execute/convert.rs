@@ -99,11 +99,8 @@ impl Conversion {
                 (packed, rows)
             }
             Conversion::Cast(cast) => {
-                let mut converted = spare.pop().unwrap_or_default();
                 let output_len = self.output_bytes(len) as usize;
-                if converted.len() < output_len {
-                    converted.resize(output_len, 0);
-                }
+                let mut converted = take_buffer(spare, output_len);
                 cast.run(&mut packed[..len as usize], &mut converted[..output_len]);
                 spare.push(packed);
                 let rows = Runs {
@@ -115,6 +112,19 @@ impl Conversion {
             }
         }
     }
+}
+
+/// A buffer of at least `len` bytes, of those that are free: the shortest that will do, so that buffers for
+/// what is packed do not become as long as those for what it is converted to.
+pub(super) fn take_buffer(spare: &mut Vec<Vec<u8>>, len: usize) -> Vec<u8> {
+    let lens = || spare.iter().map(Vec::len).enumerate();
+    let fitting = lens().filter(|(_, has)| *has >= len).min_by_key(|(_, has)| *has);
+    let best = fitting.or_else(|| lens().max_by_key(|(_, has)| *has));
+    let mut buffer = best.map(|(at, _)| spare.swap_remove(at)).unwrap_or_default();
+    if buffer.len() < len {
+        buffer.resize(len, 0);
+    }
+    buffer
 }
 
 /// Write the rows of a piece, whose bytes begin a buffer, to an output that begins at byte `at` of the sink.

@@ -3,7 +3,7 @@
 //! The pieces of a [forward plan](crate::plan::Plan::forward) ascend in the input. The bytes
 //! between them are skipped, unread where the operating system can.
 
-use super::convert::write_rows;
+use super::convert::{take_buffer, write_rows};
 use super::pack::pack;
 use super::{Conversion, ExecuteError, Progress};
 use crate::plan::Plan;
@@ -25,17 +25,17 @@ pub fn run_forward(
     at: u64,
     progress: &Progress,
 ) -> Result<(), ExecuteError> {
-    let (mut window, mut spare) = (Vec::new(), Vec::<Vec<u8>>::new());
+    let (mut window, mut spare) = (Vec::new(), Vec::new());
     for number in 0..plan.pieces() {
         let piece = plan.piece(number);
         let bounds = piece.input.byte_bounds();
         window.resize((bounds.end - bounds.start) as usize, 0);
-        let mut buffer = spare.pop().unwrap_or_default();
-        buffer.resize(piece.output.bytes() as usize, 0);
+        let len = piece.output.bytes() as usize;
+        let mut buffer = take_buffer(&mut spare, len);
         read_window(stream, bounds.start as u64, &mut window)
             .map_err(|error| ExecuteError::Fill { transfer: 0, error: error.into() })?;
         let first = (piece.input.offset - bounds.start) as usize;
-        pack(&piece.input.axes, piece.input.run, &window, first, &mut buffer);
+        pack(&piece.input.axes, piece.input.run, &window, first, &mut buffer[..len]);
         let (bytes, rows) = conversion.apply(buffer, piece.output, &mut spare);
         write_rows(&bytes, &rows, sink, at, progress)?;
         spare.push(bytes);

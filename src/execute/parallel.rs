@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::convert::write_rows;
+use super::convert::{take_buffer, write_rows};
 use super::share::share;
 use super::{ExecuteError, Progress, Transfer};
 use crate::runs::Runs;
@@ -200,11 +200,8 @@ impl<'a> Job<'a> {
         let transfer = &self.transfers[index];
         let local = number - self.starts[index];
         let rows = transfer.pieces.output(local);
-        let mut bytes = spare.pop().unwrap_or_default();
         let len = rows.bytes() as usize;
-        if bytes.len() < len {
-            bytes.resize(len, 0);
-        }
+        let mut bytes = take_buffer(spare, len);
         transfer
             .pieces
             .fill(local, transfer.source, scratch, &mut bytes[..len])

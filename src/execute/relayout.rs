@@ -18,26 +18,28 @@ const BUFFERS_BYTES: u64 = 24 << 20;
 const LONG_PIECES: (u64, u64) = (1 << 20, 8 << 20);
 
 /// How to read the runs of a source in the order of their dense bytes: a plan, and the source that
-/// it is of where that is another. `unit` bytes are never divided.
+/// it is of where that is another. `unit` bytes are never divided. Pieces are shorter by a factor of
+/// `expansion`: they are converted to so many times as many bytes.
 ///
 /// # Errors
 /// The source's, and [`SourceError::Spool`](crate::source::SourceError::Spool).
 pub fn in_order(
     source: &dyn Source,
     runs: &Runs,
-    unit: u64,
+    (unit, expansion): (u64, u64),
     threads: usize,
 ) -> Result<(Plan, Option<Box<dyn Source>>), ExecuteError> {
+    let piece = (PIECE_BYTES / expansion.max(1)).max(unit);
     if source.window_limit().is_none() {
-        return Ok((Plan::of_runs(runs, unit, PIECE_BYTES), None));
+        return Ok((Plan::of_runs(runs, unit, piece), None));
     }
     let (least, most) = LONG_PIECES;
     let longest = (BUFFERS_BYTES / thread_count(threads) as u64).clamp(least, most);
-    if let Some(plan) = Plan::reading_once(runs, unit, longest) {
+    if let Some(plan) = Plan::reading_once(runs, unit, piece..longest / expansion.max(1)) {
         return Ok((plan, None));
     }
     let spooled = spool(source, runs, unit, threads)?;
-    Ok((Plan::of_runs(&Runs::contiguous(0, runs.bytes()), unit, PIECE_BYTES), Some(spooled)))
+    Ok((Plan::of_runs(&Runs::contiguous(0, runs.bytes()), unit, piece), Some(spooled)))
 }
 
 /// The dense bytes of runs, in an unnamed file in `TMPDIR`.

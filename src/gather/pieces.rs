@@ -5,6 +5,7 @@
 //! memory, except the offsets of a short list of indices.
 
 use std::ops::Range;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::copy::{copy_rows, read_rows};
 use super::page_cache::{AHEAD, PageCache};
@@ -27,7 +28,19 @@ pub struct GatherPieces<'a> {
     pub(super) rows: BoundRows<'a>,
     partition: RowPartition,
     pub(super) page_cache: PageCache,
+    params: HeldParams,
 }
+
+/// The bytes of small params that are read by position, read once.
+#[derive(Default)]
+struct HeldParams {
+    bytes: OnceLock<Vec<u8>>,
+    /// Locked while they are read, so that they are read once.
+    reading: Mutex<()>,
+}
+
+/// So many bytes of params are held for each tuple that may be held.
+const PARAMS_BYTES: u64 = 128;
 
 /// How the output is divided into pieces.
 #[derive(Clone, Debug)]
@@ -66,7 +79,8 @@ impl Gather {
         let hold = if self.bytes > 0 { self.hold } else { 0 };
         let rows = self.rows.clone().with(sources, hold, threads)?;
         let partition = RowPartition::new(&self.slab, unit, self.piece_bytes);
-        Ok(GatherPieces { gather: self, rows, partition, page_cache: PageCache::default() })
+        let (page_cache, params) = (PageCache::default(), HeldParams::default());
+        Ok(GatherPieces { gather: self, rows, partition, page_cache, params })
     }
 }
 
@@ -135,6 +149,27 @@ impl GatherPieces<'_> {
         start..(start + most).min(self.rows.rows.count())
     }
 
+    /// All bytes of the params, where they are few and most of them are used: rows in another order
+    /// than theirs would read them again for each piece.
+    fn held_params(&self, source: &dyn Source) -> Result<Option<&[u8]>, FillError> {
+        let Gather { params, bytes, hold, .. } = &self.gather;
+        let len = params.end - params.start;
+        if len == 0 || len > *bytes || len > hold.saturating_mul(PARAMS_BYTES) {
+            return Ok(None);
+        }
+        let _reading = match self.params.bytes.get() {
+            Some(held) => return Ok(Some(held)),
+            None => self.params.reading.lock().unwrap_or_else(PoisonError::into_inner),
+        };
+        if let Some(held) = self.params.bytes.get() {
+            return Ok(Some(held));
+        }
+        let mut held = vec![0; len as usize];
+        let runs = Runs::contiguous(params.start, len);
+        read_runs(&runs, source, &mut Vec::new(), &mut held)?;
+        Ok(Some(self.params.bytes.get_or_init(|| held)))
+    }
+
     fn fill_rows(
         &self,
         rows: Range<u64>,
@@ -144,6 +179,7 @@ impl GatherPieces<'_> {
     ) -> Result<(), FillError> {
         let Gather { params, slab, .. } = &self.gather;
         let reads = source.window_limit().is_some();
+        let held = if reads { self.held_params(source)? } else { None };
         let most = if reads { READ_BLOCK } else { BLOCK };
         let (mut block, mut row, mut rest) = (RowBlock::default(), rows.start, out);
         // the rows of a short piece were prefetched with those before it
@@ -153,10 +189,10 @@ impl GatherPieces<'_> {
             let part;
             (part, rest) = rest.split_at_mut((block.rows() * slab.bytes()) as usize);
             self.prefetch_ahead(source, row, block.rows());
-            if reads {
+            if let (true, None) = (reads, held) {
                 read_rows(source, &block, slab, scratch, part)?;
             } else {
-                let input = source.window(params.clone(), scratch)?;
+                let input = held.map_or_else(|| source.window(params.clone(), scratch), Ok)?;
                 copy_rows(input, params.start, &block, slab, part);
             }
             row += block.rows();

@@ -64,10 +64,11 @@ impl Plan {
     }
 
     /// As [`new`](Plan::new) of an input that is read by position, in pieces as short as will do to
-    /// read about each byte once, of `longest` bytes at most; `None` where that is not enough.
-    pub(crate) fn reading_once(runs: &Runs, unit: u64, longest: u64) -> Option<Plan> {
-        let sizes = std::iter::successors(Some(PIECE_BYTES), |bytes| Some(bytes * 2));
-        let plans = sizes.take_while(|bytes| *bytes <= longest.max(PIECE_BYTES));
+    /// read about each byte once, of lengths in the range `sizes`; `None` where those do not do.
+    pub(crate) fn reading_once(runs: &Runs, unit: u64, sizes: Range<u64>) -> Option<Plan> {
+        let (least, longest) = (sizes.start.max(1), sizes.end.max(sizes.start));
+        let sizes = std::iter::successors(Some(least), |bytes| bytes.checked_mul(2));
+        let plans = sizes.take_while(|bytes| *bytes <= longest);
         let mut plans = plans.map(|bytes| Plan::of_runs(runs, unit, bytes));
         plans.find(Plan::reads_once)
     }
