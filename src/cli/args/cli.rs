@@ -130,13 +130,13 @@ pub(crate) enum Command {
     },
 }
 
-/// Parse a command line, program name first.
+/// Parse a command line, program name first, by the whole definition.
 ///
 /// # Errors
 ///
 /// What is to be printed in place of work: a usage error, the help, the version.
-pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, clap::Error> {
-    let (definition, args) = (Cli::command(), Vec::from_iter(args));
+pub(super) fn parse_by_all(args: Vec<OsString>) -> Result<Command, clap::Error> {
+    let definition = Cli::command();
     refuse_unknown_command(&definition, &args)?;
     let cli = Cli::try_parse_from(normalize(&definition, args.iter().cloned()))
         .map_err(|error| with_unquoted(error, &args))?;
@@ -163,8 +163,7 @@ fn refuse_unknown_command(
     let Some(word) = args.get(1).and_then(|word| word.to_str()) else { return Ok(()) };
     let commands = || definition.get_subcommands().filter(|command| !command.is_hide_set());
     let names: Vec<&str> = commands().map(clap::Command::get_name).collect();
-    let looks_like_one = word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_lowercase());
-    if !looks_like_one || names.contains(&word) || Path::new(word).symlink_metadata().is_ok() {
+    if names.contains(&word) || !may_be_misspelled(word) {
         return Ok(());
     }
     let mut error = clap::Error::new(ErrorKind::InvalidSubcommand).with_cmd(definition);
@@ -175,6 +174,12 @@ fn refuse_unknown_command(
         error.insert(ContextKind::TrailingArg, ContextValue::String(next.to_owned()));
     }
     Err(error)
+}
+
+/// Whether the first word looks like a command, and there is no such file either.
+pub(super) fn may_be_misspelled(word: &str) -> bool {
+    let looks_like_one = word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_lowercase());
+    looks_like_one && Path::new(word).symlink_metadata().is_err()
 }
 
 /// The definition, for help pages and completions.

@@ -1,5 +1,6 @@
 //! What a user may type: all of clap, but for its errors (`report/misuse.rs`).
 
+mod alone;
 mod axis;
 mod cli;
 mod completions;
@@ -23,7 +24,7 @@ mod unquoted;
 mod view;
 
 pub(crate) use axis::AxisArg;
-pub(crate) use cli::{Command, command, parse};
+pub(crate) use cli::{Command, command};
 pub(crate) use completions::Shell;
 pub(crate) use diff::DiffArgs;
 pub(crate) use edit::{AssignArgs, Beyond, EditArgs, ScatterArgs};
@@ -40,3 +41,18 @@ pub(crate) use slice::SliceArgs;
 pub(crate) use split::SplitArgs;
 pub(crate) use unquoted::unquoted;
 pub(crate) use view::{Bound, PictureArgs, ValuesArgs, ViewArgs};
+
+/// Parse a command line, program name first.
+///
+/// # Errors
+///
+/// What is to be printed in place of work: a usage error, the help, the version.
+pub(crate) fn parse(
+    args: impl Iterator<Item = std::ffi::OsString>,
+) -> Result<Command, clap::Error> {
+    let args = Vec::from_iter(args);
+    match alone::parse_alone(&args) {
+        Some(command) => Ok(command),
+        None => cli::parse_by_all(args),
+    }
+}
