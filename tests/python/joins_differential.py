@@ -52,6 +52,12 @@ def raw(array):
     return array.view("V%d" % itemsize) if itemsize else np.ndarray(array.shape, np.dtype([]))
 
 
+def take(array, index):
+    """array[index] with the padding of structures, which NumPy leaves out where an index has lists."""
+    taken = raw(array)[index]
+    return taken.view(array.dtype) if array.dtype.itemsize else np.ndarray(taken.shape, array.dtype)
+
+
 def little(array):
     return array.astype(array.dtype.newbyteorder("<")) if array.dtype.names is None else array
 
@@ -211,7 +217,7 @@ def join_case(case):
         args += ["--deflate"]
     expected = None
     if statuses == (0,):
-        taken = [array[index] for array in arrays]
+        taken = [take(array, index) for array in arrays]
         first = taken[0].dtype if kinds[0] != "safetensors" else taken[0].dtype.newbyteorder("<")
         join = np.stack if stack else np.concatenate
         joined = join([raw(swapped(array, first)) for array in taken], axis)
