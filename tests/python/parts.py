@@ -114,7 +114,7 @@ def join_job(rng):
             texts[at] = "@list.npy"
         arrays = [data[tuple(items)] for data in arrays]
         args += ["--index", "[" + ", ".join(texts) + "]"]
-    dtype = first.dtype
+    dtype = arrays[0].dtype
     if dtype.kind in "iu" and rng.random() < 0.2:
         dtype = np.dtype("<i8" if dtype.kind == "i" else "<u8")
         args += ["--cast", dtype.name]
