@@ -262,4 +262,9 @@ fn the_terminal_shows_two_pixels_a_character() {
     let plain = tslice(dir.path(), &args).env("NO_COLOR", "1").assert().success();
     let text = String::from_utf8(plain.get_output().stdout.clone()).unwrap();
     assert!(text.starts_with(' ') && text.trim_end().ends_with('@'), "{text:?}");
+    let args = ["view", "counted.npy", "--image"];
+    let mut narrow = tslice(dir.path(), &args);
+    let plain = narrow.env("NO_COLOR", "1").env("COLUMNS", "20").assert().success();
+    let text = String::from_utf8(plain.get_output().stdout.clone()).unwrap();
+    assert!(text.lines().all(|line| line.len() == 20), "{text:?}");
 }

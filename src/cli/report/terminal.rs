@@ -2,8 +2,11 @@
 
 use std::io;
 
-/// The columns of the terminal on standard output; 80 where there is none.
+/// The columns of the terminal on standard output; where there is none those that `COLUMNS` says, or 80.
 pub(crate) fn terminal_columns() -> u64 {
-    let size = rustix::termios::tcgetwinsize(io::stdout());
-    size.map_or(80, |size| u64::from(size.ws_col).max(1))
+    let asked = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
+    match rustix::termios::tcgetwinsize(io::stdout()) {
+        Ok(size) => u64::from(size.ws_col).max(1),
+        Err(_) => asked().unwrap_or(80),
+    }
 }
