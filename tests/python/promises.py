@@ -178,11 +178,18 @@ def check_a_file_named_like_a_subcommand():
 
 def check_a_terminal_gets_no_binary():
     cube()
+    two_tensors()
     leader, follower = os.openpty()
     try:
-        done = tslice("a.npy", "[0]", stdout=follower)
-        assert done.returncode in (1, 2) and done.stderr.startswith(b"tslice: "), text(done)
-        assert b"-o" in done.stderr, text(done)
+        for args in (["a.npy", "[0]"], ["m.safetensors", "--to", "safetensors"], ["a.npy", "--to", "npz"],
+                     ["gather", "a.npy", "--indices", "[[0]]"], ["concat", "a.npy", "a.npy"],
+                     ["stack", "a.npy", "a.npy"], ["assign", "a.npy", "[0]", "--fill", "1", "-o", "-"],
+                     ["scatter", "a.npy", "--indices", "[[0]]", "--values", "v.npy", "-o", "-"],
+                     ["view", "a.npy", "-o", "-"]):
+            np.save("v.npy", np.load("a.npy")[:1])
+            done = tslice(*args, stdout=follower)
+            assert done.returncode in (1, 2) and done.stderr.startswith(b"tslice: "), text(done)
+            assert b"-o" in done.stderr and b"tslice view" in done.stderr, text(done)
     finally:
         os.close(follower)
         os.close(leader)
