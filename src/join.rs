@@ -36,8 +36,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::execute::pack::{pack, swap_bytes};
 use crate::execute::unpack::unpack;
-use crate::execute::{FillError, Pieces, read_pieces, read_range};
-use crate::plan::PIECE_BYTES;
+use crate::execute::{FillError, Pieces, needs_of_pieces, read_pieces, read_range, visit_ranges};
+use crate::plan::{PIECE_BYTES, stretches};
 use crate::runs::{Axis, Runs, coalesce};
 use crate::source::Source;
 
@@ -86,6 +86,22 @@ impl<'a> Part<'a> {
 
     fn bytes(&self) -> u64 {
         self.range.end - self.range.start
+    }
+
+    /// The ranges of the source that a range of its dense bytes needs.
+    fn needs(
+        &self,
+        range: Range<u64>,
+        gap: u64,
+        visit: &mut dyn FnMut(Range<u64>),
+    ) -> Result<(), FillError> {
+        match &self.bytes {
+            PartBytes::Runs(runs) => runs.split(range, &mut |runs| {
+                visit_ranges(&stretches(runs, gap), visit);
+                Ok(())
+            }),
+            PartBytes::Pieces(pieces) => needs_of_pieces(pieces.as_ref(), range, gap, visit),
+        }
     }
 }
 
@@ -172,18 +188,29 @@ impl<'a> Join<'a> {
         range: Range<u64>,
         source: &dyn Source,
         scratch: &mut Vec<u8>,
-        mut out: &mut [u8],
+        out: &mut [u8],
     ) -> Result<(), FillError> {
+        let mut rest = out;
+        self.each_part(row, range, &mut |part, range| {
+            let len = (range.end - range.start) as usize;
+            let (now, later) = std::mem::take(&mut rest).split_at_mut(len);
+            rest = later;
+            self.read(part, range, source, scratch, now)
+        })
+    }
+
+    /// The parts that hold a range of the bytes of one row, each with the range of its dense bytes.
+    fn each_part<V>(&self, row: u64, range: Range<u64>, visit: &mut V) -> Result<(), FillError>
+    where
+        V: FnMut(&Part<'_>, Range<u64>) -> Result<(), FillError>,
+    {
         let mut number = self.starts.partition_point(|&start| start <= range.start) - 1;
         let mut at = range.start;
         while at < range.end {
             let (start, end) = (self.starts[number], self.starts[number + 1]);
             let until = end.min(range.end);
-            let (now, later) = out.split_at_mut((until - at) as usize);
-            out = later;
             let first = row * (end - start) + (at - start);
-            let range = first..first + (until - at);
-            self.read(&self.parts[number], range, source, scratch, now)?;
+            visit(&self.parts[number], first..first + (until - at))?;
             (at, number) = (until, number + 1);
         }
         Ok(())
@@ -304,6 +331,30 @@ impl Pieces for Join<'_> {
                 Ok(())
             }
         }
+    }
+
+    fn needs(
+        &self,
+        number: u64,
+        gap: u64,
+        visit: &mut dyn FnMut(Range<u64>),
+    ) -> Result<(), FillError> {
+        let rows = match self.partition {
+            Partition::Bytes(most) => {
+                let in_row = self.row_bytes().div_ceil(most);
+                let start = number % in_row * most;
+                let range = start..self.row_bytes().min(start + most);
+                return self.each_part(number / in_row, range, &mut |part, range| {
+                    part.needs(range, gap, visit)
+                });
+            }
+            Partition::Rows(most) => number * most..self.rows.min((number + 1) * most),
+        };
+        for (part, pair) in self.parts.iter().zip(self.starts.windows(2)) {
+            let len = pair[1] - pair[0];
+            part.needs(rows.start * len..rows.end * len, gap, visit)?;
+        }
+        Ok(())
     }
 
     fn work(&self) -> u64 {

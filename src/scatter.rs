@@ -353,6 +353,18 @@ mod tests {
             None
         }
 
+        fn request_gap(&self) -> Option<u64> {
+            None
+        }
+
+        fn file_end(&self, _at: u64) -> u64 {
+            self.len()
+        }
+
+        fn is_hungry(&self) -> bool {
+            false
+        }
+
         fn verify(&self) -> Result<(), SourceError> {
             Err(SourceError::Truncated)
         }

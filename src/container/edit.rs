@@ -65,6 +65,9 @@ impl Original {
     /// # Errors
     /// [`EditFault`], a header that breaks its format's rules, a file that cannot be opened.
     pub fn open(path: &Path, mode: EditMode) -> Result<Original, ContainerError> {
+        if let Location::Remote(address) = Location::of(path) {
+            return Err(ContainerError::file(FileName::Remote(address), EditFault::Remote));
+        }
         let failed = |error: std::io::Error| ContainerError::file(path, error);
         let patch = match mode {
             EditMode::InPlace => {

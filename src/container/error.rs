@@ -16,6 +16,7 @@ use crate::index::numpy::ParseError;
 use crate::index::resolve::ResolveError;
 use crate::permutation::PermutationError;
 use crate::sink::{Destination, SinkError};
+use crate::source::remote::Address;
 use crate::source::{OpenError, SourceError};
 use crate::view::ViewError;
 
@@ -28,6 +29,8 @@ pub enum FileName {
     Stdout,
     /// A path.
     Path(PathBuf),
+    /// A remote file, which is shown without secrets.
+    Remote(Address),
 }
 
 impl fmt::Display for FileName {
@@ -36,6 +39,7 @@ impl fmt::Display for FileName {
             FileName::Stdin => f.write_str("standard input"),
             FileName::Stdout => f.write_str("standard output"),
             FileName::Path(path) => write!(f, "{}", path.display()),
+            FileName::Remote(address) => address.fmt(f),
         }
     }
 }

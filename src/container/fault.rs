@@ -233,6 +233,9 @@ pub enum LayoutFault {
         /// The format of the output.
         format: &'static str,
     },
+    /// Outputs are files of this machine.
+    #[error("outputs are not written to remote addresses")]
+    Remote,
     /// A folder is written for a sharded checkpoint only.
     #[error("is a directory")]
     Directory,
@@ -322,6 +325,9 @@ pub enum EditFault {
     /// Not a regular file.
     #[error("only a regular file can be changed")]
     NotAFile,
+    /// A file behind a network.
+    #[error("a remote file cannot be changed, nor copied with a change")]
+    Remote,
     /// An archive, whose checksums would be wrong.
     #[error("a .npz archive cannot be changed")]
     Archive,
@@ -359,6 +365,9 @@ pub enum PartFault {
     /// A pipe or a device, which other processes cannot read again.
     #[error("is no regular file, and parts are read by several processes")]
     NotAFile,
+    /// A remote file: what other machines find there is not compared.
+    #[error("is remote, and an output of remote inputs is not written in parts")]
+    Remote,
     /// The output would replace what the other parts read.
     #[error("is the output too, which the other parts would read when it is in place")]
     InputIsOutput,

@@ -46,7 +46,7 @@ struct File {
 /// No such file, no known format, a header that breaks its format's rules; see
 /// [`Cause`].
 pub fn open(path: impl AsRef<Path>) -> Result<TensorFile, ContainerError> {
-    TensorFile::open(&Location::Path(path.as_ref().to_owned()), &OpenOptions::default())
+    TensorFile::open(&Location::of(path.as_ref()), &OpenOptions::default())
 }
 
 impl TensorFile {

@@ -1,6 +1,7 @@
 //! An opened input: what its header says, and the bytes of its tensors.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,9 +11,11 @@ use super::error::{Cause, ContainerError, FileName};
 use super::fault::SelectFault;
 use super::pattern;
 use super::watched::Watched;
-use crate::execute::Progress;
+use crate::execute::{self, ExecuteError, FillError, Progress};
 use crate::format::npy::NpyError;
 use crate::format::{Contents, Format, Tensor, shards};
+use crate::runs::Runs;
+use crate::source::remote::Address;
 use crate::source::{self, InflatedSource, OffsetSource, Source, SourceError, Stream};
 
 /// Where an input comes from.
@@ -22,14 +25,42 @@ pub enum Location {
     Stdin,
     /// A file, a pipe or a device.
     Path(PathBuf),
+    /// A file behind a network.
+    Remote(Address),
 }
 
 impl Location {
+    /// Where a text leads: an address where it begins as one, else a path.
+    pub fn of(path: &Path) -> Location {
+        match path.to_str().and_then(Address::parse) {
+            Some(address) => Location::Remote(address),
+            None => Location::Path(path.to_owned()),
+        }
+    }
+
     /// The path, where it is one.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Location::Stdin => None,
+            Location::Stdin | Location::Remote(_) => None,
             Location::Path(path) => Some(path),
+        }
+    }
+
+    /// Its last part, where it has a name.
+    pub fn file_name(&self) -> Option<&OsStr> {
+        match self {
+            Location::Stdin => None,
+            Location::Path(path) => path.file_name(),
+            Location::Remote(address) => Some(OsStr::new(address.file_name())),
+        }
+    }
+
+    /// A file of that name in the same folder; `None` for standard input.
+    pub(super) fn with_file_name(&self, name: &str) -> Option<Location> {
+        match self {
+            Location::Stdin => None,
+            Location::Path(path) => Some(Location::Path(path.with_file_name(name))),
+            Location::Remote(address) => Some(Location::Remote(address.with_file_name(name))),
         }
     }
 }
@@ -39,6 +70,7 @@ impl From<&Location> for FileName {
         match location {
             Location::Stdin => FileName::Stdin,
             Location::Path(path) => FileName::Path(path.clone()),
+            Location::Remote(address) => FileName::Remote(address.clone()),
         }
     }
 }
@@ -164,7 +196,7 @@ impl Input {
     pub(super) fn file_name(&self, tensor: &Tensor) -> FileName {
         let shard = self.checkpoint.as_ref().and_then(|checkpoint| {
             let file = checkpoint.index.files.get(tensor.part)?;
-            Some(FileName::Path(self.location.path()?.with_file_name(file)))
+            Some(FileName::from(&self.location.with_file_name(file)?))
         });
         shard.unwrap_or_else(|| (&self.location).into())
     }
@@ -288,7 +320,31 @@ impl Input {
         self.spool_watched(&Progress::default())
     }
 
-    /// The same, where another thread watches how far it is: [`Progress::keeping`].
+    /// The bytes of one of its tensors, at their positions, for who reads them more than once: those
+    /// of a remote file are copied to a temporary file too.
+    ///
+    /// # Errors
+    /// As [`spool`](Input::spool).
+    pub fn nearby(
+        &mut self,
+        tensor: &Tensor,
+        progress: &Progress,
+    ) -> Result<Arc<dyn Source>, ContainerError> {
+        let source = self.spool_watched(progress)?;
+        if source.request_gap().is_none() || tensor.bytes == 0 {
+            return Ok(source);
+        }
+        let runs = Runs::contiguous(tensor.offset, tensor.bytes);
+        let copied = execute::spool(source.as_ref(), &runs, 1, 0).map_err(|error| match error {
+            ExecuteError::Fill { error: FillError::Source(error), .. } => {
+                failed_source(&self.location, error)
+            }
+            error => error.into(),
+        })?;
+        Ok(Arc::new(OffsetSource::new(tensor.offset, copied)))
+    }
+
+    /// As [`spool`](Input::spool), where another thread watches how far it is: [`Progress::keeping`].
     ///
     /// # Errors
     /// As [`spool`](Input::spool).

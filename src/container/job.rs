@@ -9,7 +9,9 @@ use super::layout::Frame;
 use super::output::{Output, Prepared};
 use super::overwrite;
 use super::take::{Gathered, Region, Take};
-use crate::execute::{self, BadPosition, ExecuteError, FillError, Pieces, Progress, Transfer};
+use crate::execute::{
+    self, Announced, BadPosition, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer,
+};
 use crate::plan::{Plan, Tiling};
 use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::source::{Forward, Source};
@@ -339,6 +341,44 @@ pub fn check(
     output.check(prepared)?;
     overwrite::check_output(&output.destination, input, takes)?;
     takes.iter().try_for_each(|take| check_indices(take, output.options.threads, false))
+}
+
+/// The requests that [`write()`] would make for elements, where the input must be asked for them: a
+/// remote file that can be read in any order. What is inflated on the way is not counted.
+///
+/// # Errors
+/// The first bad position, what kept the indices from being read.
+pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, ContainerError> {
+    let Some(source) = input.random().filter(|source| source.request_gap().is_some()) else {
+        return Ok(None);
+    };
+    let tiling =
+        |take: &Take| Tiling::of(source.window_limit()).divided(take.conversion.expansion());
+    let counted = takes.iter().filter(|take| input.deflated.is_empty() || take.part == 0);
+    let prepared = counted.map(|take| -> Result<Box<dyn Pieces + '_>, ContainerError> {
+        Ok(match &take.region {
+            Region::View(view) => Box::new(Plan::tiled(view, take.unit(), tiling(take))),
+            Region::Fields(fields) => {
+                fields.pieces(take.unit(), 1).map_err(|error| take.region.failed_fill(error))?
+            }
+            Region::Gather(gathered) => {
+                gathered.pieces(take.unit(), 1).map_err(|error| take.region.failed_fill(error))?
+            }
+        })
+    });
+    let prepared: Vec<Box<dyn Pieces + '_>> = prepared.collect::<Result<_, _>>()?;
+    let transfers = prepared.iter().map(|pieces| Transfer {
+        source: source.as_ref(),
+        pieces: pieces.as_ref(),
+        conversion: Conversion::None,
+        at: 0,
+    });
+    let transfers: Vec<Transfer<'_>> = transfers.collect();
+    let announced = execute::announced(&transfers).map_err(|error| match error {
+        ExecuteError::Fill { transfer, error } => takes[transfer].region.failed_fill(error),
+        error => error.into(),
+    });
+    announced.map(Some)
 }
 
 /// Look at all indices of a take; where the output `is_atomic`, only those that copying would not

@@ -5,6 +5,7 @@
 //! its positions. Their elements are read in pieces while the result is written.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::edit::Original;
@@ -348,7 +349,7 @@ fn open_list(
 ) -> Result<(ListFile, FileList), ContainerError> {
     let location = match file.is_stdin() {
         true => Location::Stdin,
-        false => Location::Path(file.path.as_str().into()),
+        false => Location::of(Path::new(&file.path)),
     };
     let name: Vec<String> = file.name.iter().cloned().collect();
     let options =
@@ -356,7 +357,7 @@ fn open_list(
     let mut input = open_watched(&location, &options, progress)?;
     let tensor = input.tensor(&name)?.clone();
     let name = FileName::from(&location);
-    let source = input.spool_watched(progress)?;
+    let source = input.nearby(&tensor, progress)?;
     let (shape, mask) = match &tensor.dtype {
         DType::Scalar(Scalar::Bool, _) => {
             let layout = (&tensor.shape[..], tensor.order, tensor.offset);

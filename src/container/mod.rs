@@ -56,7 +56,7 @@ pub use fault::{
 pub use file::{Slice, Tensor, TensorFile, open as open_file};
 pub use indices::{IndexTensor, gathered_shape};
 pub use input::{Checkpoint, Input, Location, Unreadable};
-pub use job::{check, write};
+pub use job::{announced, check, write};
 pub use join::{Along, JoinOptions, Joined};
 pub use lists::{IndexRules, ListError, Lists, OpenIndex};
 pub use open::{OpenOptions, open, open_watched};

@@ -1,7 +1,5 @@
 //! Opening an input, whatever it is: one opener for each kind that is recognised.
 
-use std::io::{self, Read};
-
 use super::error::ContainerError;
 use super::input::{Input, Location};
 use super::raw::RawLayout;
@@ -10,7 +8,7 @@ use super::single::open_bytes;
 use super::{integers, npz, raw, sharded, single};
 use crate::execute::Progress;
 use crate::format::{self, FileKind, MAGIC_LEN};
-use crate::source::{self, IoMode, Reader};
+use crate::source::{self, IoMode};
 
 /// How an input is opened.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +64,13 @@ fn recognise(
 ) -> Result<Input, ContainerError> {
     let location = &sharded::in_folder(location)?;
     let mut bytes = open_bytes(location, options.io)?;
-    let first = first_bytes(&mut bytes).map_err(|error| ContainerError::file(location, error))?;
+    let first = match &mut bytes {
+        // still to be read afterwards
+        source::Opened::Forward(stream) => {
+            stream.peek(MAGIC_LEN).map_err(|error| ContainerError::file(location, error))?
+        }
+        source::Opened::Random(source) => single::first_bytes(location, source.as_ref())?,
+    };
     let kind = format::detect(&first);
     if let Some(dtype) = options.raw.of_raw_bytes(kind) {
         return raw::open((location, bytes), dtype, &options.raw, progress);
@@ -98,17 +102,4 @@ fn recognise(
         }
     }
     Ok(input)
-}
-
-/// The bytes by which a format is recognised; those of a pipe are still to be read afterwards.
-fn first_bytes(bytes: &mut source::Opened) -> io::Result<Vec<u8>> {
-    match bytes {
-        source::Opened::Forward(stream) => stream.peek(MAGIC_LEN),
-        source::Opened::Random(source) => {
-            let mut first = Vec::new();
-            let reader = Reader::new(source.as_ref());
-            reader.take(MAGIC_LEN as u64).read_to_end(&mut first)?;
-            Ok(first)
-        }
-    }
 }

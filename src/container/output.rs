@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::error::ContainerError;
+use super::error::{ContainerError, FileName};
 use super::fault::{FormatOption, LayoutFault};
 use super::input::{Checkpoint, Location};
 use super::layout::{self, Entries, Entry, Frame, OutputFormat, Request};
@@ -54,6 +54,11 @@ impl Output {
     /// # Errors
     /// [`LayoutFault`]: a name that tells no format, an option that does not apply to it.
     pub fn new(destination: Destination, options: WriteOptions) -> Result<Output, ContainerError> {
+        if let Destination::Path(path) = &destination
+            && let Location::Remote(address) = Location::of(path)
+        {
+            return Err(ContainerError::file(FileName::Remote(address), LayoutFault::Remote));
+        }
         let format = match (options.format, &destination) {
             (Some(format), _) => format,
             (None, Destination::Stdout) => layout::OF_STREAMS,
@@ -159,7 +164,7 @@ impl Output {
     /// The name of a tensor in the output: that of the options for a tensor that is `sliced`, or
     /// the name that it had, or the stem of the input.
     pub fn tensor_name(&self, from: &Tensor, input: &Location, sliced: bool) -> String {
-        let stem = || match input.path().and_then(Path::file_stem) {
+        let stem = || match input.file_name().and_then(|name| Path::new(name).file_stem()) {
             Some(stem) => stem.to_string_lossy().into_owned(),
             None => "tensor".to_owned(),
         };

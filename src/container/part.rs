@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{ContainerError, FileName};
 use super::fault::PartFault;
-use super::input::Input;
+use super::input::{Input, Location};
 use super::job::Job;
 use super::output::{Output, Prepared};
 use super::take::{GatheredList, Region, Take};
@@ -222,7 +222,13 @@ impl Divisible for Taken<'_> {
     fn files(&self) -> Result<Vec<(String, PathBuf)>, ContainerError> {
         let mut files = match self.input.files() {
             Some(files) => files,
-            None => return Err(ContainerError::file(&self.input.location, PartFault::NotAFile)),
+            None => {
+                let fault = match self.input.location {
+                    Location::Remote(_) => PartFault::Remote,
+                    _ => PartFault::NotAFile,
+                };
+                return Err(ContainerError::file(&self.input.location, fault));
+            }
         };
         let lists = self.takes.iter().flat_map(|take| take.region.lists());
         files.extend(lists.filter_map(list_file));

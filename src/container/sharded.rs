@@ -13,7 +13,8 @@ use super::pattern;
 use super::single;
 use crate::format::shards::{MAX_INDEX, ShardIndex, ShardsError};
 use crate::format::{Contents, Format, FormatError, Tensors};
-use crate::source::{self, ConcatSource, IoMode, Reader};
+use crate::source::remote::RemoteError;
+use crate::source::{self, Advice, ConcatSource, IoMode, OpenError, Reader, Source};
 
 /// The index in a folder, where the location is a folder with one in it; the location itself
 /// otherwise. Of several indexes that named `model.safetensors.index.json` counts.
@@ -57,11 +58,8 @@ pub(super) fn open(
     wanted: Shards<'_>,
 ) -> Result<Input, ContainerError> {
     let index = read_index(location, &mut bytes)?;
-    let Location::Path(path) = location else {
-        return Err(ContainerError::file(location, ShardsFault::NoFolder));
-    };
-    let folders = folders(path).map_err(|error| ContainerError::file(location, error))?;
     let files = wanted_files(location, &index, wanted)?;
+    let mut folder = Folder::of(location, &index, &files, io)?;
     let mut joined = ConcatSource::default();
     let mut tensors = Tensors::default();
     let mut metadata = Vec::new();
@@ -72,10 +70,7 @@ pub(super) fn open(
         if !files.contains(&number) {
             continue;
         }
-        let path = locate(path, file, &folders)?;
-        let source = source::open_file(&path, io)
-            .map_err(|error| ContainerError::file(path.as_path(), error))?;
-        let shard_location = Location::Path(path);
+        let (shard_location, source) = folder.open(file)?;
         // never an index again, which could name itself
         let shard = single::read_header(&shard_location, source.as_ref())?;
         if shard.format != Format::Safetensors {
@@ -93,16 +88,73 @@ pub(super) fn open(
     }
     let all = metadata.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
     let contents = Contents { format: Format::Sharded, tensors, metadata: all, header_len: 0 };
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = location.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let checkpoint = Some(Box::new(Checkpoint { name, index, metadata, starts }));
     let bytes = Bytes::Random(Arc::new(joined));
     Ok(Input { checkpoint, ..Input::of_file(location, bytes, contents) })
+}
+
+/// Where the shards of an index are opened.
+enum Folder<'a> {
+    /// Beside a path.
+    Local { index: &'a Path, folders: [PathBuf; 2], io: IoMode },
+    /// Beside an address: all that are wanted are open already, in their order.
+    Remote { index: &'a Location, opened: std::vec::IntoIter<Result<source::Opened, OpenError>> },
+}
+
+impl<'a> Folder<'a> {
+    fn of(
+        location: &'a Location,
+        index: &ShardIndex,
+        wanted: &HashSet<usize>,
+        io: IoMode,
+    ) -> Result<Folder<'a>, ContainerError> {
+        match location {
+            Location::Stdin => Err(ContainerError::file(location, ShardsFault::NoFolder)),
+            Location::Path(path) => {
+                let folders = folders(path);
+                let folders = folders.map_err(|error| ContainerError::file(location, error))?;
+                Ok(Folder::Local { index: path, folders, io })
+            }
+            Location::Remote(address) => {
+                let files = (0..).zip(&index.files).filter(|(number, _)| wanted.contains(number));
+                let addresses = files.map(|(_, file)| address.with_file_name(file));
+                let opened = source::remote::open_all(&addresses.collect::<Vec<_>>(), io);
+                Ok(Folder::Remote { index: location, opened: opened.into_iter() })
+            }
+        }
+    }
+
+    /// Open the next one that is wanted, which has that name.
+    fn open(&mut self, file: &str) -> Result<(Location, Box<dyn Source>), ContainerError> {
+        match self {
+            Folder::Local { index, folders, io } => {
+                let path = locate(index, file, folders)?;
+                let source = source::open_file(&path, *io)
+                    .map_err(|error| ContainerError::file(path.as_path(), error))?;
+                Ok((Location::Path(path), source))
+            }
+            Folder::Remote { index, opened } => {
+                let location = index.with_file_name(file).unwrap_or_else(|| index.clone());
+                let failed = |error: OpenError| ContainerError::file(&location, error);
+                match opened.next().transpose().map_err(failed)? {
+                    Some(source::Opened::Random(source)) => Ok((location, source)),
+                    _ => Err(failed(RemoteError::NoRanges.into())),
+                }
+            }
+        }
+    }
 }
 
 fn read_index(
     location: &Location,
     bytes: &mut source::Opened,
 ) -> Result<ShardIndex, ContainerError> {
+    if let source::Opened::Random(source) = bytes
+        && source.request_gap().is_some()
+    {
+        source.advise(0..source.len().min(MAX_INDEX), Advice::Sequential);
+    }
     // as long as it is, since growing would hold it twice
     let mut json = match bytes {
         source::Opened::Random(source) => Vec::with_capacity(source.len().min(MAX_INDEX) as usize),

@@ -4,6 +4,8 @@
 //! at the other end of the engine, [`StridedSink`], unpacks it into the target. A basic index takes
 //! no element twice, so pieces share no byte of the target either.
 
+use std::ops::Range;
+
 use super::fill::read_runs;
 use super::unpack::{each_run, unpack};
 use super::{Conversion, FillError, Pieces};
@@ -74,6 +76,15 @@ impl Pieces for Assignment {
         // what is written in place cannot be taken back, so lost pages must not pass as zeros
         source.verify()?;
         Ok(())
+    }
+
+    fn needs(
+        &self,
+        number: u64,
+        gap: u64,
+        visit: &mut dyn FnMut(Range<u64>),
+    ) -> Result<(), FillError> {
+        Pieces::needs(&self.plan, number, gap, visit)
     }
 }
 

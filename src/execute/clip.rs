@@ -81,6 +81,15 @@ impl<P: Pieces> Pieces for Clipped<P> {
         Ok(())
     }
 
+    fn needs(
+        &self,
+        number: u64,
+        gap: u64,
+        visit: &mut dyn FnMut(Range<u64>),
+    ) -> Result<(), FillError> {
+        self.pieces.needs(self.first + number, gap, visit)
+    }
+
     fn sparse_range(&self) -> Option<Range<u64>> {
         self.pieces.sparse_range()
     }
@@ -106,6 +115,18 @@ pub(crate) fn read_pieces(
     Ok(())
 }
 
+/// The ranges of the input that a range of the output of such pieces needs, as
+/// [`needs`](Pieces::needs) has it.
+pub(crate) fn needs_of_pieces(
+    pieces: &dyn Pieces,
+    range: Range<u64>,
+    gap: u64,
+    visit: &mut dyn FnMut(Range<u64>),
+) -> Result<(), FillError> {
+    let clipped = Clipped::new(pieces, range);
+    (0..clipped.count()).try_for_each(|number| clipped.needs(number, gap, visit))
+}
+
 impl Pieces for &dyn Pieces {
     fn bytes(&self) -> u64 {
         (**self).bytes()
@@ -117,6 +138,15 @@ impl Pieces for &dyn Pieces {
 
     fn output(&self, number: u64) -> Runs {
         (**self).output(number)
+    }
+
+    fn needs(
+        &self,
+        number: u64,
+        gap: u64,
+        visit: &mut dyn FnMut(Range<u64>),
+    ) -> Result<(), FillError> {
+        (**self).needs(number, gap, visit)
     }
 
     fn fill(

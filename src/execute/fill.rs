@@ -41,6 +41,18 @@ impl Pieces for Plan {
         Ok(read_runs(&self.piece(number).input, source, scratch, out)?)
     }
 
+    fn needs(
+        &self,
+        number: u64,
+        gap: u64,
+        visit: &mut dyn FnMut(Range<u64>),
+    ) -> Result<(), FillError> {
+        if let Some(runs) = self.needs(number, gap) {
+            visit_ranges(&runs, visit);
+        }
+        Ok(())
+    }
+
     fn work(&self) -> u64 {
         self.bytes().max(self.reads())
     }
@@ -54,6 +66,11 @@ impl Pieces for Plan {
     fn sparse_range(&self) -> Option<Range<u64>> {
         self.sparse_range()
     }
+}
+
+/// The ranges of ascending runs.
+pub(crate) fn visit_ranges(runs: &Runs, visit: &mut dyn FnMut(Range<u64>)) {
+    runs.starts().for_each(|at| visit(at as u64..at as u64 + runs.run));
 }
 
 /// The most ranges to prefetch one by one.

@@ -21,6 +21,7 @@ mod assign;
 mod clip;
 mod convert;
 mod error;
+mod feed;
 mod fill;
 mod forward;
 pub mod pack;
@@ -33,10 +34,11 @@ pub mod unpack;
 pub(crate) use assign::write_runs;
 pub use assign::{Assignment, StridedSink};
 pub use clip::Clipped;
-pub(crate) use clip::read_pieces;
+pub(crate) use clip::{needs_of_pieces, read_pieces};
 pub use convert::Conversion;
 pub use error::{BadPosition, ExecuteError, FillError};
-pub(crate) use fill::{read_range, read_runs};
+pub use feed::{Announced, announced};
+pub(crate) use fill::{read_range, read_runs, visit_ranges};
 pub use forward::{WINDOW_BYTES, run_forward};
 pub use parallel::{run, thread_count};
 pub use progress::Progress;
@@ -77,6 +79,20 @@ pub trait Pieces: Sync {
         source: &dyn Source,
         scratch: &mut Vec<u8>,
         out: &mut [u8],
+    ) -> Result<(), FillError>;
+
+    /// The ranges of the input that a piece needs, in the order in which it reads them, for inputs
+    /// that must be asked for each: `visit` gets them, those at most `gap` bytes apart perhaps as
+    /// one. What a piece shares with those before it may be left out. A hint: a piece that says
+    /// nothing is filled all the same.
+    ///
+    /// # Errors
+    /// [`FillError`]: an index names no position, or cannot be read.
+    fn needs(
+        &self,
+        number: u64,
+        gap: u64,
+        visit: &mut dyn FnMut(Range<u64>),
     ) -> Result<(), FillError>;
 
     /// About how many bytes are moved, read or written: more than a few MB are worth a pool.

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::convert::{take_buffer, write_rows};
+use super::feed::Feed;
 use super::share::share;
 use super::{ExecuteError, Progress, Transfer};
 use crate::runs::Runs;
@@ -56,18 +57,19 @@ pub fn run(
     let job = Job::new((transfers, &shared), sink, progress);
     let copied = transfers.iter().zip(&shared).filter(|(_, shared)| !**shared);
     let work: u64 = copied.map(|(transfer, _)| transfer.pieces.work()).sum();
+    let feed = Feed::new(transfers, &job.starts, job.pieces);
     let pieces = usize::try_from(job.pieces).unwrap_or(usize::MAX);
     let small = pieces <= 1 || work < POOL_BYTES;
     let workers = if small { 1 } else { thread_count(threads).min(pieces) };
     if workers <= 1 {
-        job.work();
+        job.work(feed.as_ref());
     } else {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
         let pool = pool.map_err(|error| ExecuteError::Threads {
             threads: workers,
             message: error.to_string(),
         })?;
-        pool.broadcast(|_| job.work());
+        pool.broadcast(|_| job.work(feed.as_ref()));
     }
     let outcome = job.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcome.error.map_or(Ok(()), |(_, error)| Err(error))
@@ -142,7 +144,7 @@ impl<'a> Job<'a> {
     }
 
     /// Take pieces until none is left or a worker met an error.
-    fn work(&self) {
+    fn work(&self, feed: Option<&Feed<'_>>) {
         let mut worker = Worker::default();
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -150,7 +152,10 @@ impl<'a> Job<'a> {
             // a panic is an error too, or the workers that wait for this piece would wait for ever
             let step = AssertUnwindSafe(|| match is_over {
                 true => self.write(&mut worker),
-                false => self.piece(number, &mut worker),
+                false => {
+                    feed.iter().for_each(|feed| feed.before(number));
+                    self.piece(number, &mut worker)
+                }
             });
             let outcome = catch_unwind(step).unwrap_or(Err(ExecuteError::Panicked));
             if let Err(error) = outcome {
@@ -236,6 +241,7 @@ impl<'a> Job<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
     use std::sync::mpsc;
     use std::thread;
     use std::time::Duration;
@@ -272,6 +278,15 @@ mod tests {
             _out: &mut [u8],
         ) -> Result<(), FillError> {
             assert_ne!(number, 3, "a bug, for this test");
+            Ok(())
+        }
+
+        fn needs(
+            &self,
+            _number: u64,
+            _gap: u64,
+            _visit: &mut dyn FnMut(Range<u64>),
+        ) -> Result<(), FillError> {
             Ok(())
         }
     }

@@ -33,7 +33,7 @@ pub mod text;
 
 pub use brief::shortened;
 pub use contents::{Contents, Format};
-pub use detect::{FileKind, MAGIC_LEN, detect, read_contents};
+pub use detect::{FileKind, MAGIC_LEN, detect, header_len, read_contents};
 pub use error::FormatError;
 pub(crate) use header::unrecognised;
 pub use named::parse_dtype;

@@ -12,6 +12,7 @@ use super::tuples::TupleReader;
 use crate::execute::{self, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer};
 use crate::runs::Runs;
 use crate::source::Source;
+use std::ops::Range;
 
 /// Tuples in a piece.
 const TUPLES: u64 = 1 << 14;
@@ -94,5 +95,15 @@ impl Pieces for PositionReader<'_> {
         let first = number * TUPLES;
         let len = TUPLES.min(self.positions().count() - first);
         self.read(first, &mut vec![0; len as usize])
+    }
+
+    fn needs(
+        &self,
+        _number: u64,
+        _gap: u64,
+        _visit: &mut dyn FnMut(Range<u64>),
+    ) -> Result<(), FillError> {
+        // they are read in order, which a source notices by itself
+        Ok(())
     }
 }

@@ -5,6 +5,7 @@
 //! block. [`MaskPositions`](super::mask_positions::MaskPositions) finds the block of the first tuple
 //! that is asked for, and goes on from there. A mask is never held in memory; the counts take 2 MiB at most.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -184,6 +185,16 @@ impl Pieces for Count<'_> {
         });
         self.progress.add_kept(end - start);
         counted.map_err(|error| FillError::Indices { list: 0, error })
+    }
+
+    fn needs(
+        &self,
+        _number: u64,
+        _gap: u64,
+        _visit: &mut dyn FnMut(Range<u64>),
+    ) -> Result<(), FillError> {
+        // they are read in order, which a source notices by itself
+        Ok(())
     }
 }
 

@@ -13,8 +13,8 @@ use super::reader::BLOCK;
 use super::row_block::RowBlock;
 use super::rows::BoundRows;
 use super::{DROPPED, Gather};
-use crate::execute::{FillError, Pieces, read_runs};
-use crate::plan::Plan;
+use crate::execute::{FillError, Pieces, read_runs, visit_ranges};
+use crate::plan::{Plan, stretches};
 use crate::runs::Runs;
 use crate::source::Source;
 
@@ -137,6 +137,43 @@ impl Pieces for GatherPieces<'_> {
                 let piece = plan.piece(number % plan.pieces()).input;
                 let offset = offset[0] as i64 + piece.offset;
                 Ok(read_runs(&Runs { offset, ..piece }, source, scratch, out)?)
+            }
+        }
+    }
+
+    fn needs(
+        &self,
+        number: u64,
+        gap: u64,
+        visit: &mut dyn FnMut(Range<u64>),
+    ) -> Result<(), FillError> {
+        let slab = &self.gather.slab;
+        match &self.partition {
+            RowPartition::Empty => Ok(()),
+            RowPartition::Rows(most) => {
+                let rows = self.part(number, *most);
+                let mut offsets = vec![0; READ_BLOCK.min((rows.end - rows.start) as usize)];
+                for first in rows.clone().step_by(READ_BLOCK) {
+                    let count = (rows.end - first).min(READ_BLOCK as u64) as usize;
+                    let offsets = &mut offsets[..count];
+                    self.rows.offsets(first, offsets)?;
+                    offsets.sort_unstable();
+                    for offset in offsets.iter().filter(|&&offset| offset != DROPPED) {
+                        let runs = Runs { offset: *offset as i64 + slab.offset, ..slab.clone() };
+                        visit_ranges(&stretches(runs, gap), visit);
+                    }
+                }
+                Ok(())
+            }
+            RowPartition::Slab(plan) => {
+                let mut offset = [0];
+                self.rows.offsets(number / plan.pieces(), &mut offset)?;
+                if offset[0] != DROPPED {
+                    let piece = plan.piece(number % plan.pieces()).input;
+                    let runs = Runs { offset: offset[0] as i64 + piece.offset, ..piece };
+                    visit_ranges(&stretches(runs, gap), visit);
+                }
+                Ok(())
             }
         }
     }

@@ -32,6 +32,7 @@ pub(crate) use cost::{needed_bytes, reads_gap};
 use partition::{Partition, Ranges};
 use piece::READAHEAD_BYTES;
 pub use piece::{PIECE_BYTES, Piece, Tiling};
+pub(crate) use prefetch::stretches;
 pub use reading::{Reading, TOUCHED_GAP, Way};
 
 /// How to copy a view into a contiguous output.

@@ -56,6 +56,20 @@ impl Plan {
         }
     }
 
+    /// What to ask for when piece `number` begins: its bytes, in ascending ranges, those with gaps of
+    /// at most `gap` bytes in one. The boxes of a relayout that are side by side share it, so that the
+    /// first of them names it and the others nothing.
+    pub(crate) fn needs(&self, number: u64, gap: u64) -> Option<Runs> {
+        match &self.partition {
+            Partition::Empty => None,
+            Partition::Ranges(_) => Some(stretches(self.piece(number).input, gap)),
+            Partition::Boxes(boxes) => {
+                let (_, panel) = boxes.panel(&self.input, number)?;
+                Some(stretches(panel, gap))
+            }
+        }
+    }
+
     /// What a piece needs. What lies between is read by the kernel anyway, where that is little.
     fn stretches(&self, number: u64) -> Runs {
         stretches(self.piece(number).input, READAHEAD_BYTES)
@@ -73,7 +87,7 @@ impl Plan {
 }
 
 /// The bytes of runs in ascending ranges, those with gaps of at most `near` bytes in one.
-fn stretches(runs: Runs, near: u64) -> Runs {
+pub(crate) fn stretches(runs: Runs, near: u64) -> Runs {
     let Runs { mut offset, mut axes, run } = runs;
     for axis in &mut axes {
         offset += axis.stride.min(0) * (axis.len as i64 - 1);

@@ -21,6 +21,8 @@ pub struct ConcatSource {
     len: u64,
     /// The shortest limit of them, which is asked for with every piece of a job.
     window_limit: Option<u64>,
+    /// The longest gap that one of them would rather read than ask again.
+    request_gap: Option<u64>,
 }
 
 struct NamedSource {
@@ -40,6 +42,7 @@ impl ConcatSource {
         let end = start.checked_add(count).filter(|&end| i64::try_from(end).is_ok());
         self.len = end.ok_or(SourceError::OutOfBounds { start, end: u64::MAX, len: count })?;
         self.window_limit = self.window_limit.into_iter().chain(source.window_limit()).min();
+        self.request_gap = self.request_gap.max(source.request_gap());
         self.files.push(NamedSource { name, start, source });
         Ok(start)
     }
@@ -95,6 +98,19 @@ impl Source for ConcatSource {
 
     fn window_limit(&self) -> Option<u64> {
         self.window_limit
+    }
+
+    fn request_gap(&self) -> Option<u64> {
+        self.request_gap
+    }
+
+    fn file_end(&self, at: u64) -> u64 {
+        let next = self.files.partition_point(|file| file.start <= at);
+        self.files.get(next).map_or(self.len, |file| file.start)
+    }
+
+    fn is_hungry(&self) -> bool {
+        self.files.iter().any(|file| file.source.is_hungry())
     }
 
     fn verify(&self) -> Result<(), SourceError> {

@@ -166,6 +166,18 @@ impl Source for Arc<InflatedSource> {
         self.deflated.archive.places(self.deflated.range.clone())
     }
 
+    fn request_gap(&self) -> Option<u64> {
+        None
+    }
+
+    fn file_end(&self, _at: u64) -> u64 {
+        Source::len(self)
+    }
+
+    fn is_hungry(&self) -> bool {
+        false
+    }
+
     fn verify(&self) -> Result<(), SourceError> {
         self.spooled.get().map_or(Ok(()), |spooled| spooled.verify())
     }

@@ -75,6 +75,18 @@ impl Source for MmapSource {
         None
     }
 
+    fn request_gap(&self) -> Option<u64> {
+        None
+    }
+
+    fn file_end(&self, _at: u64) -> u64 {
+        self.len()
+    }
+
+    fn is_hungry(&self) -> bool {
+        false
+    }
+
     fn verify(&self) -> Result<(), SourceError> {
         if let Some(at) = self.watch.lost() {
             // Truncation and a disk error both lose pages; reading tells which it was.

@@ -29,6 +29,7 @@ mod offset;
 mod open;
 mod pread;
 mod reader;
+pub mod remote;
 mod spool;
 mod stream;
 
@@ -71,6 +72,17 @@ pub trait Source: Send + Sync {
     /// bytes cost nothing (a map).
     fn window_limit(&self) -> Option<u64>;
 
+    /// The longest gap between two ranges that is cheaper to read than to ask for each by itself;
+    /// `None` where asking costs next to nothing. Where there is one, [`WillNeed`](Advice::WillNeed)
+    /// is how the bytes of a job are asked for, in the order in which they are used.
+    fn request_gap(&self) -> Option<u64>;
+
+    /// Where the file ends that holds byte `at`, in bytes of the source: no request reaches further.
+    fn file_end(&self, at: u64) -> u64;
+
+    /// Whether there is use for more such advice: a source keeps a bounded number of bytes.
+    fn is_hungry(&self) -> bool;
+
     /// Check that all windows so far held real bytes of the file, and not pages lost because another
     /// process truncated it. Call it after the last window and before committing a result.
     ///
@@ -111,6 +123,18 @@ impl Source for Arc<dyn Source> {
 
     fn window_limit(&self) -> Option<u64> {
         self.as_ref().window_limit()
+    }
+
+    fn request_gap(&self) -> Option<u64> {
+        self.as_ref().request_gap()
+    }
+
+    fn file_end(&self, at: u64) -> u64 {
+        self.as_ref().file_end(at)
+    }
+
+    fn is_hungry(&self) -> bool {
+        self.as_ref().is_hungry()
     }
 
     fn verify(&self) -> Result<(), SourceError> {
@@ -189,6 +213,9 @@ pub enum SourceError {
     /// The operating system's error.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// A remote file could not be read.
+    #[error(transparent)]
+    Remote(#[from] remote::RemoteError),
     /// The input became shorter while it was being read.
     #[error("the file was cut short while it was being read")]
     Truncated,

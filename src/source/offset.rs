@@ -49,6 +49,18 @@ impl Source for OffsetSource {
         self.rest.window_limit()
     }
 
+    fn request_gap(&self) -> Option<u64> {
+        self.rest.request_gap()
+    }
+
+    fn file_end(&self, at: u64) -> u64 {
+        self.start.saturating_add(self.rest.file_end(at.saturating_sub(self.start)))
+    }
+
+    fn is_hungry(&self) -> bool {
+        self.rest.is_hungry()
+    }
+
     fn verify(&self) -> Result<(), SourceError> {
         self.rest.verify()
     }

@@ -10,6 +10,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
+use super::remote::RemoteError;
 use super::{MmapSource, PreadSource, Source, Stream};
 use crate::os;
 use crate::os::stdio::{StdStream, closed_at_start};
@@ -49,6 +50,9 @@ pub enum OpenError {
     /// The operating system's error.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// It is remote, and cannot be read.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
     /// It is a directory.
     #[error("is a directory")]
     IsADirectory,

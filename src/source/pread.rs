@@ -62,6 +62,18 @@ impl Source for PreadSource {
         Some(WINDOW)
     }
 
+    fn request_gap(&self) -> Option<u64> {
+        None
+    }
+
+    fn file_end(&self, _at: u64) -> u64 {
+        self.len()
+    }
+
+    fn is_hungry(&self) -> bool {
+        false
+    }
+
     fn verify(&self) -> Result<(), SourceError> {
         // Missing bytes were errors of the reads.
         Ok(())

@@ -7,9 +7,6 @@ use std::io::{self, BufRead, Read};
 
 use super::Source;
 
-/// Buffer size in bytes.
-const PAGE: u64 = 4096;
-
 /// The longest read from the source, in bytes.
 const PIECE: u64 = 1 << 20;
 
@@ -24,6 +21,9 @@ pub struct Reader<'s> {
 }
 
 impl<'s> Reader<'s> {
+    /// Short reads bring a page of so many bytes, as far as there are any.
+    pub const PAGE: u64 = 4096;
+
     /// Read `source` from its first byte on.
     pub fn new(source: &'s dyn Source) -> Self {
         Self { source, position: 0, buffer: Vec::new(), at: 0, scratch: Vec::new() }
@@ -47,7 +47,7 @@ impl<'s> Reader<'s> {
 
 impl Read for Reader<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.at < self.buffer.len() || (buf.len() as u64) < PAGE {
+        if self.at < self.buffer.len() || (buf.len() as u64) < Self::PAGE {
             let buffered = self.fill_buf()?;
             let count = buffered.len().min(buf.len());
             buf[..count].copy_from_slice(&buffered[..count]);
@@ -66,7 +66,7 @@ impl BufRead for Reader<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.at >= self.buffer.len() && self.remaining() > 0 {
             // Up to a page boundary, so that no second page is touched.
-            let end = self.source.len().min((self.position / PAGE + 1) * PAGE);
+            let end = self.source.len().min((self.position / Self::PAGE + 1) * Self::PAGE);
             let window = self.source.window(self.position..end, &mut self.scratch)?;
             self.buffer.clear();
             self.buffer.extend_from_slice(window);

@@ -6,6 +6,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::OwnedFd;
+use std::sync::{Arc, OnceLock};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -26,6 +27,8 @@ pub struct Stream {
     peeked: Vec<u8>,
     /// `/dev/null`, which skipped bytes are spliced to; opened at the first skip.
     dev_null: DevNull,
+    /// Why the input ended, where another thread writes it and could not go on.
+    fault: Arc<OnceLock<String>>,
 }
 
 #[derive(Debug)]
@@ -38,8 +41,7 @@ enum DevNull {
 
 impl From<OwnedFd> for Stream {
     fn from(fd: OwnedFd) -> Self {
-        os::enlarge_pipe(&fd);
-        Self { file: File::from(fd), position: 0, peeked: Vec::new(), dev_null: DevNull::Unopened }
+        Stream::watched(File::from(fd), Arc::default())
     }
 }
 
@@ -50,6 +52,18 @@ impl From<File> for Stream {
 }
 
 impl Stream {
+    /// The reading end of a pipe that another thread writes. An end of it is an error where `fault`
+    /// says why it ended.
+    pub(super) fn watched(file: File, fault: Arc<OnceLock<String>>) -> Stream {
+        os::enlarge_pipe(&file);
+        Stream { file, position: 0, peeked: Vec::new(), dev_null: DevNull::Unopened, fault }
+    }
+
+    /// The end of the input, unless it ended too early.
+    fn end(&self) -> io::Result<()> {
+        self.fault.get().map_or(Ok(()), |fault| Err(io::Error::other(fault.clone())))
+    }
+
     /// How many bytes have been read or skipped.
     pub fn position(&self) -> u64 {
         self.position
@@ -91,6 +105,7 @@ impl Stream {
         if let (DevNull::Open(null), true) = (&self.dev_null, self.peeked.is_empty()) {
             let most = usize::try_from(most).unwrap_or(usize::MAX).min(1 << 30);
             match splice(&self.file, None, null, None, most, SpliceFlags::empty()) {
+                Ok(0) => return self.end().map(|()| 0),
                 Ok(gone) => {
                     self.position += gone as u64;
                     return Ok(gone as u64);
@@ -120,6 +135,7 @@ impl Read for Stream {
         }
         loop {
             match self.file.read(buf) {
+                Ok(0) if !buf.is_empty() => return self.end().map(|()| 0),
                 Ok(count) => {
                     self.position += count as u64;
                     return Ok(count);

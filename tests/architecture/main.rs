@@ -82,18 +82,25 @@ const MODULES: &[(&str, &[&str])] = &[
 
 /// Each package, and the files or folders that may name it.
 const PACKAGES: &[(&str, &[&str])] = &[
+    ("async_trait", &["source/remote/"]),
     ("clap", &["cli/args/", "cli/complete/", "cli/report/misuse.rs"]),
     ("clap_complete", &["cli/complete/"]),
     ("colorous", &["picture.rs"]),
     ("crc32fast", &["source/inflate.rs", "sink/zip/"]),
     ("flate2", &["source/inflate.rs", "sink/zip/deflated.rs"]),
+    ("futures_util", &["source/remote/"]),
     ("globset", &["container/pattern.rs"]),
     ("half", &["cast/kernels.rs", "compare/rule.rs", "element/format.rs", "container/element.rs"]),
+    ("http", &["source/remote/"]),
     ("indicatif", &["cli/report/progress.rs"]),
     ("libc", &["os/", "source/", "sink/", "container/edit.rs"]),
     ("memmap2", &["source/mmap.rs", "sink/writable_map.rs"]),
+    ("object_store", &["source/remote/"]),
     ("png", &["container/picture.rs"]),
     ("rayon", &["execute/parallel.rs"]),
+    ("reqwest", &["source/remote/"]),
+    ("rustls", &["source/remote/"]),
+    ("rustls_native_certs", &["source/remote/"]),
     ("rustix", &["cli/report/terminal.rs", "os/", "source/", "sink/"]),
     // there is a module of that name, so that the package is spelled with colons
     ("::safetensors", &["format/safetensors/"]),
@@ -124,6 +131,8 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "container/fault.rs",
         ],
     ),
+    ("tokio", &["source/remote/"]),
+    ("url", &["source/remote/"]),
 ];
 
 /// Files that may hold `unsafe`.

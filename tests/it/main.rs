@@ -36,6 +36,7 @@ mod names;
 mod overwrite;
 mod raw_bytes;
 mod readme;
+mod remote;
 mod several;
 mod shards;
 mod sharing;

@@ -49,6 +49,18 @@ impl Source for Bytes {
 
     fn advise(&self, _range: Range<u64>, _advice: Advice) {}
 
+    fn request_gap(&self) -> Option<u64> {
+        None
+    }
+
+    fn file_end(&self, _at: u64) -> u64 {
+        self.len()
+    }
+
+    fn is_hungry(&self) -> bool {
+        false
+    }
+
     fn verify(&self) -> Result<(), SourceError> {
         Ok(())
     }

@@ -11,7 +11,7 @@ use super::result::{CastArgs, FieldArgs, TransposeArgs};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SliceArgs {
-    /// The file to read; `-` is standard input
+    /// The file to read; `-` is standard input, https://... and s3://... are remote files
     pub(crate) input: PathBuf,
     /// What to select, as in NumPy: '[1, 2:4, None, ..., ::-1]'
     ///

@@ -3,20 +3,22 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tslice::container::{self, Input, OpenOptions, Region};
+use tslice::container::{self, Input, OpenOptions, Region, Take};
 use tslice::dtype::{DType, Endian, Scalar};
-use tslice::execute::WINDOW_BYTES;
+use tslice::execute::{Conversion, WINDOW_BYTES};
 use tslice::format::Tensor;
 use tslice::index::resolve::Selection;
 use tslice::index::strided_slice::{StridedSlice, parse_list};
 use tslice::permutation::Permutation;
 use tslice::plan::{Reading, Way};
 use tslice::shape::{self, AsTuple, Order};
+use tslice::source::remote::mask_secrets;
 
 use super::axis_rows::{AxisRow, axis_rows};
 use super::equivalents::{Equivalents, masks};
 use super::index::Index;
 use super::input;
+use super::output::network;
 use super::transpose::Transpose;
 use crate::cli::args::{ExplainArgs, unquoted};
 use crate::cli::report::{Align, Failure, print, quote, table};
@@ -67,8 +69,11 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let transpose = Transpose::parse(&args.transpose)?.permutation(selection.shape().len())?;
     let field = args.field.field.clone();
     let (input, tensor) = tensor.unzip();
-    let explained = Explained { index, shape, input, tensor, field, selection, transpose };
-    print(&if args.json { format!("{}\n", explained.json()) } else { explained.text() })
+    let mut explained =
+        Explained { index, shape, input, tensor, field, selection, transpose, network: None };
+    explained.network = explained.requests()?;
+    let text = if args.json { format!("{}\n", explained.json()) } else { explained.text() };
+    print(&mask_secrets(&text))
 }
 
 fn parse_shape(text: &str) -> Result<Vec<u64>, Failure> {
@@ -93,9 +98,23 @@ struct Explained {
     selection: Selection,
     /// The order of the axes of the result.
     transpose: Permutation,
+    /// The requests that it takes, where the input is remote.
+    network: Option<String>,
 }
 
 impl Explained {
+    /// The requests that a copy of the selection takes, in words.
+    fn requests(&self) -> Result<Option<String>, Failure> {
+        let (Some(input), Some(tensor), None) = (&self.input, &self.tensor, &self.field) else {
+            return Ok(None);
+        };
+        let Explained { index, selection, transpose, .. } = self;
+        let region = index.lists.region(tensor, selection, transpose, Order::C);
+        let region = region.map_err(Failure::new)?;
+        let take = Take { part: tensor.part, region, conversion: Conversion::None, at: 0 };
+        Ok(network(input, &[take])?)
+    }
+
     fn text(&self) -> String {
         let mut rows = vec![["index".to_owned(), self.index.spanned.text.clone()]];
         let mut row = |name: &str, value: String| rows.push([name.to_owned(), value]);
@@ -125,6 +144,9 @@ impl Explained {
                 row("touched", self.touched(&reading));
             }
             row("read", way(reading.way));
+        }
+        if let Some(network) = &self.network {
+            row("network", network.clone());
         }
         if let Some(bytes) = self.shareable() {
             row("shared", format!("{bytes} bytes, where the file system shares blocks"));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tslice::container::edit::Original;
 use tslice::container::{FileName, IndexTensor, Input, OpenOptions};
+use tslice::execute::Progress;
 use tslice::format::Tensor;
 use tslice::gather;
 use tslice::index::array;
@@ -77,7 +78,7 @@ impl Indices {
         let bytes = match self.bytes {
             Bytes::File(mut input) => {
                 output::spool(&mut input, self.quiet)?;
-                input.spool()?
+                input.nearby(&self.tensor, &Progress::default())?
             }
             Bytes::Read(source) => source,
         };

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tslice::container::{self, Input, OpenOptions, Unreadable};
+use tslice::container::{self, Input, Location, OpenOptions, Unreadable};
 use tslice::format::Tensor;
 use tslice::shape::AsTuple;
 
@@ -129,7 +129,10 @@ fn row(input: &Input, tensor: &Tensor) -> [String; 7] {
 /// One object; its tensors are written one by one.
 fn write_json(out: &mut dyn Write, input: &Input, shown: &Shown) -> io::Result<()> {
     let contents = input.contents();
-    let file = input.location().path().unwrap_or(Path::new("-")).display().to_string();
+    let file = match input.location() {
+        Location::Stdin => "-".to_owned(),
+        location => location.to_string(),
+    };
     let (file, format) = (Value::from(file), Value::from(contents.format.to_string()));
     let metadata = json!(contents.metadata);
     write!(out, r#"{{"file":{file},"format":{format},"metadata":{metadata},"tensors":["#)?;

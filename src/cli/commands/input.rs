@@ -17,7 +17,7 @@ use crate::cli::report::{Failure, watch};
 pub(super) fn location(path: &Path) -> Location {
     match path.to_str() {
         Some("-") => Location::Stdin,
-        _ => Location::Path(path.to_owned()),
+        _ => Location::of(path),
     }
 }
 

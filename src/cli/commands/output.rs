@@ -1,14 +1,16 @@
 //! From the arguments of an output to its place, its description, its progress.
 
+use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use tslice::container::{
     self, ContainerError, FileName, Input, Output, Parts, Prepared, Take, WriteOptions,
 };
-use tslice::execute::Progress;
+use tslice::execute::{Announced, Progress};
 use tslice::shape::AsTuple;
 use tslice::sink::{Destination, Part};
+use tslice::source::remote;
 
 use super::part::{self, Share};
 use crate::cli::args::{OrderArg, OutputArgs};
@@ -66,7 +68,25 @@ pub(super) fn describe(
             human_bytes(bytes)
         )
     });
-    Ok(planned(output, prepared) + &shared)
+    let mut text = planned(output, prepared) + &shared;
+    if let Some(network) = network(input, takes).map_err(&advised)? {
+        let _ = writeln!(text, "would read {network}");
+    }
+    Ok(text)
+}
+
+/// How many requests of a remote input it takes, in words.
+pub(super) fn network(input: &Input, takes: &[Take]) -> Result<Option<String>, ContainerError> {
+    let Some(Announced { requests, bytes }) = container::announced(input, takes)? else {
+        return Ok(None);
+    };
+    let plural = if requests == 1 { "" } else { "s" };
+    let mut text = format!("{} in {requests} request{plural}", human_bytes(bytes));
+    if let Some((requests, bytes)) = remote::traffic() {
+        let plural = if requests == 1 { "" } else { "s" };
+        let _ = write!(text, ", after {} in {requests} request{plural} so far", human_bytes(bytes));
+    }
+    Ok(Some(text))
 }
 
 /// What would be written.

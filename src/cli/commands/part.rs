@@ -8,6 +8,7 @@ use serde_json::json;
 use tslice::container::{ContainerError, FileName, Parts};
 use tslice::execute::Progress;
 use tslice::sink::{self, Part, SinkError};
+use tslice::source::remote::mask_secrets;
 
 use super::scheduler;
 use crate::cli::args::{OutputArgs, PartArg};
@@ -132,6 +133,10 @@ fn plan(
     let args = args.ok_or_else(|| {
         Failure::new("--part plan: the command line is not valid UTF-8, which JSON needs")
     })?;
+    if let Some(secret) = args.iter().find(|arg| mask_secrets(arg) != **arg) {
+        let message = format!("--part plan would show the secrets of {}", mask_secrets(secret));
+        return Err(Failure::new(message));
+    }
     for index in 0..count {
         let part = format!("{index}/{count}");
         let argv = with_part(&args, &part);

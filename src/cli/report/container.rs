@@ -12,7 +12,8 @@ use tslice::container::{
 use tslice::dtype::{DType, Endian};
 use tslice::format::shortened;
 use tslice::sink::{PartsError, SinkError};
-use tslice::source::{OpenError, is_too_many_open_files};
+use tslice::source::remote::RemoteError;
+use tslice::source::{OpenError, SourceError, is_too_many_open_files};
 
 use super::failure::{Failure, plain};
 use super::nearest::{did_you_mean, nearest};
@@ -85,6 +86,10 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
         }
         Cause::Join(fault) => join(fault, failed),
         Cause::Field(fault) => Failure::new(said(&format_args!("--field: {fault}"))),
+        Cause::Edit(EditFault::Remote) => failed().hint("download it first"),
+        Cause::Open(OpenError::Remote(fault)) | Cause::Source(SourceError::Remote(fault)) => {
+            remote(fault, failed)
+        }
         cause if io_error(cause).is_some_and(is_too_many_open_files) => {
             failed().hint("the limit of open files is too low: `ulimit -n` shows and raises it")
         }
@@ -98,6 +103,19 @@ fn io_error(cause: &Cause) -> Option<&io::Error> {
         Cause::Io(error) | Cause::Open(OpenError::Io(error)) => Some(error),
         Cause::Sink(error) => error.io(),
         _ => None,
+    }
+}
+
+/// Remote files that cannot be read.
+fn remote(fault: &RemoteError, failed: impl Fn() -> Failure) -> Failure {
+    match fault {
+        RemoteError::Denied(_) => failed().hint(
+            "credentials come from the environment: AWS_*, GOOGLE_*, AZURE_*, HF_TOKEN, or the \
+             profiles of the stores' tools",
+        ),
+        RemoteError::NoRanges => failed().hint("download it first"),
+        RemoteError::Changed => failed().hint("run it again to read the new version"),
+        _ => failed(),
     }
 }
 

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use tslice::format::shortened;
+use tslice::source::remote::mask_secrets;
 
 use super::exit::Exit;
 
@@ -78,12 +79,12 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "tslice: {}", printable(&self.message))?;
+        writeln!(f, "tslice: {}", printable(&mask_secrets(&self.message)))?;
         if let Some((text, span)) = &self.caret {
-            caret(f, text, span)?;
+            caret(f, &mask_secrets(text), span)?;
         }
         if let Some(hint) = &self.hint {
-            writeln!(f, "hint: {}", printable(hint))?;
+            writeln!(f, "hint: {}", printable(&mask_secrets(hint)))?;
         }
         self.usage.iter().try_for_each(|usage| writeln!(f, "{usage}"))
     }

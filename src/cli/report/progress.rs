@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tslice::execute::Progress;
+use tslice::source::remote;
+
+use super::failure::human_bytes;
 
 /// Jobs that take no longer show nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -50,6 +53,9 @@ fn show(progress: &Progress, total: u64, over: &Receiver<()>) {
             bar.set_length(total);
         }
         bar.set_position(phase.done);
+        if let Some((_, bytes)) = remote::traffic() {
+            bar.set_message(format!(", {} received", human_bytes(bytes)));
+        }
         // while an input is opened there is nothing to count, until a pipe must be kept
         let has_bytes = phase.total != Some(0);
         if bar.is_hidden() && has_bytes && start.elapsed() >= PATIENCE {
@@ -104,7 +110,7 @@ impl PhaseName {
         match self {
             PhaseName::Keeping => {
                 "reading {wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
-                 {decimal_bytes_per_sec}, {eta} left"
+                 {decimal_bytes_per_sec}, {eta} left{msg}"
             }
             PhaseName::KeepingAll => "reading {decimal_bytes}, {decimal_bytes_per_sec}",
             PhaseName::Copying => {
@@ -113,7 +119,7 @@ impl PhaseName {
             }
             PhaseName::Writing => {
                 "{wide_bar} {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, \
-                 {eta} left"
+                 {eta} left{msg}"
             }
         }
     }

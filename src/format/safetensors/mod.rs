@@ -45,6 +45,12 @@ pub(super) fn begins(first: &[u8]) -> bool {
     (2..=MAX_HEADER).contains(&u64::from_le_bytes(*length)) && rest.first() == Some(&b'{')
 }
 
+/// The length of the header, where these bytes begin a `.safetensors`.
+pub(super) fn header_len(first: &[u8]) -> Option<u64> {
+    let (length, _) = first.split_first_chunk::<8>()?;
+    begins(first).then(|| 8 + u64::from_le_bytes(*length))
+}
+
 /// Read a header, its length included; `input` is left at the data.
 ///
 /// # Errors

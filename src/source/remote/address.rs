@@ -1,0 +1,229 @@
+//! Remote addresses: which texts are one, and how they are shown.
+//!
+//! An address may hold secrets: a name and password before the host, and the query of a presigned URL.
+//! Nothing shows these: [`Display`](fmt::Display) and `Debug` leave them out, and [`mask_secrets`]
+//! covers them in texts that somebody else wrote.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// The address of a file that is read through a network.
+///
+/// ```
+/// use tslice::source::remote::Address;
+/// let address = Address::parse("https://me:pw@host/model.safetensors?sig=abc").unwrap();
+/// assert_eq!(address.to_string(), "https://host/model.safetensors");
+/// assert_eq!(address.file_name(), "model.safetensors");
+/// assert!(Address::parse("folder/model.safetensors").is_none());
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Address {
+    scheme: Scheme,
+    text: String,
+}
+
+/// How an address is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// `http://`.
+    Http,
+    /// `https://`.
+    Https,
+    /// `s3://BUCKET/KEY`.
+    S3,
+    /// `gs://BUCKET/KEY`.
+    Gcs,
+    /// `az://CONTAINER/KEY`.
+    Azure,
+}
+
+const SCHEMES: [(&str, Scheme); 5] = [
+    ("http", Scheme::Http),
+    ("https", Scheme::Https),
+    ("s3", Scheme::S3),
+    ("gs", Scheme::Gcs),
+    ("az", Scheme::Azure),
+];
+
+impl Address {
+    /// The address that a text is; `None` for any other text, such as a path.
+    pub fn parse(text: &str) -> Option<Address> {
+        let (name, rest) = text.split_once("://")?;
+        let (_, scheme) = SCHEMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known))?;
+        Some(Address { scheme: *scheme, text: format!("{}://{rest}", name.to_ascii_lowercase()) })
+    }
+
+    /// How it is read.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// All of it, secrets included: to send, never to show.
+    #[cfg(feature = "remote")]
+    pub(super) fn secret_text(&self) -> &str {
+        &self.text
+    }
+
+    /// The bucket or container, and the key in it; of a URL, its authority and its path.
+    #[cfg(feature = "remote")]
+    pub(super) fn bucket_and_key(&self) -> (&str, &str) {
+        let rest = self.text.split_once("://").map_or("", |(_, rest)| rest);
+        rest.split_once('/').unwrap_or((rest, ""))
+    }
+
+    /// Whether a name or password stands before the host.
+    #[cfg(feature = "remote")]
+    pub(super) fn has_user(&self) -> bool {
+        self.bucket_and_key().0.contains('@')
+    }
+
+    /// The last part of its path.
+    pub fn file_name(&self) -> &str {
+        let (path, _) = self.text.split_at(self.path_len());
+        let (_, path) = path.split_once("://").unwrap_or(("", path));
+        path.split_once('/').map_or("", |(_, key)| key.rsplit('/').next().unwrap_or(key))
+    }
+
+    /// The address of another file in the same folder. A query is kept: it may be what opens the
+    /// folder.
+    #[must_use]
+    pub fn with_file_name(&self, name: &str) -> Address {
+        let (path, query) = self.text.split_at(self.path_len());
+        let folder = path.len() - self.file_name().len();
+        let name = match self.is_url() {
+            true => percent_encoded(name),
+            false => name.to_owned(),
+        };
+        Address { scheme: self.scheme, text: format!("{}{name}{query}", &path[..folder]) }
+    }
+
+    fn is_url(&self) -> bool {
+        matches!(self.scheme, Scheme::Http | Scheme::Https)
+    }
+
+    /// Where the query of a URL begins. A key may hold any character.
+    fn path_len(&self) -> usize {
+        let query = self.text.find(['?', '#']).filter(|_| self.is_url());
+        query.unwrap_or(self.text.len())
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = &self.text[..self.path_len()];
+        let (scheme, rest) = shown.split_once("://").unwrap_or(("", shown));
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let host = authority.rsplit('@').next().unwrap_or(authority);
+        write!(f, "{scheme}://{host}{path}")
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Address({self})")
+    }
+}
+
+/// A name as part of the path of a URL.
+fn percent_encoded(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte);
+    let encode = |byte: u8| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    name.bytes().map(encode).collect()
+}
+
+/// A text in which the secrets of addresses are covered by asterisks, one for each byte, so that what
+/// points into the text still does. An address ends at white space or a double quote.
+///
+/// ```
+/// use tslice::source::remote::mask_secrets;
+/// assert_eq!(mask_secrets("[@https://h/a.npy?sig=1]"), "[@https://h/a.npy?******");
+/// assert_eq!(mask_secrets("s3://me:pw@bucket/a.npy"), "s3://*****@bucket/a.npy");
+/// assert_eq!(mask_secrets("is it a://b?"), "is it a://b?");
+/// ```
+pub fn mask_secrets(text: &str) -> Cow<'_, str> {
+    if !text.contains("://") {
+        return Cow::Borrowed(text);
+    }
+    let mut masked = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, address) = rest.split_at(at + 3);
+        masked.push_str(before);
+        let end = address.find(|c: char| c.is_whitespace() || c == '"').unwrap_or(address.len());
+        let (address, after) = address.split_at(end);
+        rest = after;
+        let scheme = before[..at].rsplit(|c: char| !c.is_ascii_alphanumeric()).next();
+        let known = scheme
+            .is_some_and(|name| SCHEMES.iter().any(|(known, _)| name.eq_ignore_ascii_case(known)));
+        match known {
+            true => mask_address(&mut masked, address),
+            false => masked.push_str(address),
+        }
+    }
+    masked.push_str(rest);
+    Cow::Owned(masked)
+}
+
+/// Append what follows the scheme of an address.
+fn mask_address(masked: &mut String, address: &str) {
+    let stars = |masked: &mut String, secret: &str| masked.extend(secret.bytes().map(|_| '*'));
+    let (path, query) = address.split_at(address.find('?').unwrap_or(address.len()));
+    let authority = path.find('/').unwrap_or(path.len());
+    match path[..authority].rfind('@') {
+        Some(at) => {
+            stars(masked, &path[..at]);
+            masked.push_str(&path[at..]);
+        }
+        None => masked.push_str(path),
+    }
+    if let Some(secret) = query.strip_prefix('?') {
+        masked.push('?');
+        stars(masked, secret);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Address {
+        Address::parse(text).unwrap()
+    }
+
+    #[test]
+    fn addresses_are_told_from_paths() {
+        for text in ["http://h/a", "HTTPS://h/a", "s3://b/k", "gs://b/k", "az://c/k"] {
+            assert!(Address::parse(text).is_some(), "{text}");
+        }
+        for text in ["a.npy", "./http://h/a", "ftp://h/a", "https:/h/a", "://", "file:///a"] {
+            assert!(Address::parse(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_holds_no_secret() {
+        for text in [
+            "https://user:SECRET@host:8443/dir/a.npy?sig=SECRET#SECRET",
+            "https://host/a.npy?X-Amz-Signature=SECRET&x[]=SECRET,SECRET",
+            "s3://key:SECRET@bucket/a.npy",
+        ] {
+            let address = parsed(text);
+            let (shown, masked) = (format!("{address} {address:?}"), mask_secrets(text));
+            assert!(!shown.contains("SECRET") && !masked.contains("SECRET"), "{shown} {masked}");
+            assert_eq!(masked.chars().count(), text.chars().count());
+        }
+    }
+
+    #[test]
+    fn files_of_the_same_folder_are_found() {
+        let beside = |text: &str, name| parsed(text).with_file_name(name).text;
+        assert_eq!(beside("https://h/d/i.json?t=1", "a b#.st"), "https://h/d/a%20b%23.st?t=1");
+        assert_eq!(beside("s3://b/d/i.json", "a b.st"), "s3://b/d/a b.st");
+        assert_eq!(beside("s3://b/i.json", "a.st"), "s3://b/a.st");
+        assert_eq!(parsed("https://h/d/e.npy?x=/y").file_name(), "e.npy");
+        assert_eq!(parsed("https://h").file_name(), "");
+    }
+}

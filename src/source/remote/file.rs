@@ -1,0 +1,182 @@
+//! A remote file as a [`Source`].
+
+use std::env;
+use std::fs::File;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::open::{IoMode, OpenError, Opened};
+use super::super::{Advice, FileRange, Source, SourceError, checked_len};
+use super::address::Address;
+use super::error::RemoteError;
+use super::fetch::{self, Identity, Opening, RemoteFile};
+use super::network::Network;
+use super::requests::{GAP, REQUEST_BYTES};
+use super::stores::{Located, locate};
+use super::whole;
+
+/// The first request, in bytes: most headers are shorter.
+const FIRST_BYTES: u64 = 16 << 10;
+
+/// The longest window worth reading if only a part of it is used, in bytes.
+const WINDOW: u64 = 1 << 20;
+
+/// How long a server may send nothing, where `TSLICE_REMOTE_TIMEOUT` does not say.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A file of which any range can be asked for.
+struct RemoteSource {
+    network: Arc<Network>,
+    number: u64,
+    file: Arc<RemoteFile>,
+}
+
+/// Open a remote file: one request for its first bytes. A server that sends whole files only makes it
+/// a stream.
+///
+/// # Errors
+/// [`RemoteError`]; [`OpenError::NotMappable`] for [`IoMode::Mmap`].
+pub fn open(address: &Address, io: IoMode) -> Result<Opened, OpenError> {
+    if io == IoMode::Mmap {
+        return Err(OpenError::NotMappable);
+    }
+    let (network, patience) = (Network::get()?, patience()?);
+    let mut at = locate(address, &network.wire, None)?;
+    let first = |at: &Located| {
+        let at = at.clone();
+        network.run(async move { fetch::open(&at, FIRST_BYTES, patience).await })
+    };
+    let mut opening = first(&at)??;
+    if let Opening::Region(region) = &opening {
+        at = locate(address, &network.wire, Some(region))?;
+        opening = first(&at)??;
+    }
+    match (opening, at.wire.clone()) {
+        (Opening::Ranges(identity, first), _) => {
+            Ok(Opened::Random(Box::new(RemoteSource::new(network, at, identity, first, patience))))
+        }
+        (Opening::Whole, Some(wire)) => Ok(Opened::Forward(whole::open(&network, wire, patience)?)),
+        (Opening::Whole, None) => Err(RemoteError::NoRanges.into()),
+        (Opening::Region(_), _) => Err(RemoteError::Status(301).into()),
+    }
+}
+
+/// Open several files at the same time, so that they take no longer than one.
+pub fn open_all(addresses: &[Address], io: IoMode) -> Vec<Result<Opened, OpenError>> {
+    const AT_A_TIME: usize = 16;
+    let mut opened = Vec::with_capacity(addresses.len());
+    for some in addresses.chunks(AT_A_TIME) {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                some.iter().map(|address| scope.spawn(move || open(address, io))).collect();
+            opened.extend(threads.into_iter().map(|thread| {
+                let failed = || RemoteError::Network("a thread that opens a file failed".into());
+                thread.join().unwrap_or_else(|_| Err(failed().into()))
+            }));
+        });
+    }
+    opened
+}
+
+/// How long a server may send nothing.
+fn patience() -> Result<Duration, RemoteError> {
+    let Some(text) = env::var_os("TSLICE_REMOTE_TIMEOUT") else { return Ok(PATIENCE) };
+    let seconds = text.to_str().and_then(|text| text.parse().ok());
+    let seconds = seconds.filter(|seconds| (1..=3600).contains(seconds)).ok_or_else(|| {
+        let message = "TSLICE_REMOTE_TIMEOUT is a number of seconds, from 1 to 3600";
+        RemoteError::Configuration(message.to_owned())
+    })?;
+    Ok(Duration::from_secs(seconds))
+}
+
+impl RemoteSource {
+    fn new(
+        network: Arc<Network>,
+        at: Located,
+        identity: Identity,
+        first: Vec<u8>,
+        patience: Duration,
+    ) -> RemoteSource {
+        let number = network.open(first);
+        let file = Arc::new(RemoteFile { at, identity, patience });
+        RemoteSource { network, number, file }
+    }
+}
+
+impl Drop for RemoteSource {
+    fn drop(&mut self) {
+        self.network.close(self.number);
+    }
+}
+
+impl Source for RemoteSource {
+    fn len(&self) -> u64 {
+        self.file.identity.len
+    }
+
+    fn window<'a>(
+        &'a self,
+        range: Range<u64>,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], SourceError> {
+        let count = checked_len(&range, self.len())?;
+        if scratch.len() < count {
+            scratch.resize(count, 0);
+        }
+        let window = &mut scratch[..count];
+        self.network.read((self.number, &self.file), range.start, window)?;
+        Ok(window)
+    }
+
+    fn window_limit(&self) -> Option<u64> {
+        Some(WINDOW)
+    }
+
+    fn request_gap(&self) -> Option<u64> {
+        Some(GAP)
+    }
+
+    fn file_end(&self, _at: u64) -> u64 {
+        self.len()
+    }
+
+    fn is_hungry(&self) -> bool {
+        self.network.is_hungry()
+    }
+
+    fn verify(&self) -> Result<(), SourceError> {
+        // every answer was one of the same version, or an error
+        Ok(())
+    }
+
+    fn places(&self, _: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+        Ok(Vec::new())
+    }
+
+    fn file(&self, _: Range<u64>) -> Option<(&File, u64)> {
+        None
+    }
+
+    fn is_cached(&self, _: u64) -> bool {
+        // nothing that a hint could improve: what is needed is announced
+        true
+    }
+
+    fn advise(&self, range: Range<u64>, advice: Advice) {
+        let range = range.start..range.end.min(self.len());
+        let file = (self.number, &self.file);
+        match advice {
+            Advice::WillNeed => {
+                let mut start = range.start;
+                while start < range.end {
+                    let end = range.end.min(start + REQUEST_BYTES);
+                    self.network.announce(file, start..end, false);
+                    start = end;
+                }
+            }
+            Advice::Sequential => self.network.announce(file, range, true),
+            Advice::Random | Advice::Populate => {}
+        }
+    }
+}

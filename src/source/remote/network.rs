@@ -1,0 +1,522 @@
+//! What all remote files that are open at a time share: a thread for the network, the client, and the
+//! memory for bytes on their way.
+//!
+//! Requests wait in a queue, in the order in which the job reads. So many run at a time that together
+//! they stay within [`BUDGET`]; what a worker waits for is not kept waiting for memory. Each request
+//! fills a block:
+//!
+//! ```text
+//!   queue  ── pump ──►  blocks on their way  ──►  blocks that are here  ── window ──►  worker
+//!                       (at most REQUESTS)        (go when both ends were read)
+//! ```
+//!
+//! The thread ends with the last file.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+
+use super::error::RemoteError;
+use super::fetch::{RemoteFile, fetch};
+use super::requests::REQUEST_BYTES;
+use super::wire::{Counters, Wire};
+
+/// Memory for bytes that are on their way or not used yet, of all files together.
+const BUDGET: u64 = 16 << 20;
+
+/// Blocks that were read at both ends stay for so many bytes: a worker may still need the middle.
+const KEPT: u64 = 4 << 20;
+
+/// Memory beyond the budget for what workers wait for: a request each.
+const DEMANDED: u64 = 8 << 20;
+
+/// The most requests at a time.
+const REQUESTS: usize = 32;
+
+/// Bytes that a block takes beside its own.
+const BLOCK_BYTES: u64 = 256;
+
+/// The shortest request that nobody announced, in bytes.
+const UNANNOUNCED: u64 = 4 << 10;
+
+/// How many places are remembered where unannounced reads ended.
+const TRAILS: usize = 8;
+
+/// All that is open at a time, so that memory and requests have one bound.
+static OPEN: Mutex<Weak<Network>> = Mutex::new(Weak::new());
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What was asked of networks while the files that are open now are: requests, and bytes of their
+/// answers. `None` while no remote file is open.
+pub fn traffic() -> Option<(u64, u64)> {
+    let counters = Arc::clone(&locked(&OPEN).upgrade()?.shared.counters);
+    Some((counters.requests.load(Ordering::Relaxed), counters.bytes.load(Ordering::Relaxed)))
+}
+
+/// The thread, and what it serves.
+pub(super) struct Network {
+    pub(super) wire: Wire,
+    runtime: Handle,
+    shared: Arc<Shared>,
+    next_file: AtomicU64,
+    /// Ends the thread when it is dropped.
+    _stop: oneshot::Sender<()>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Bytes came, or an error.
+    news: Condvar,
+    counters: Arc<Counters>,
+    runtime: Handle,
+}
+
+/// A file, and the first byte of a block.
+type Key = (u64, u64);
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Request>,
+    queued_bytes: u64,
+    blocks: BTreeMap<Key, Block>,
+    /// Blocks of which every byte was read, the first ones first. Some may be gone.
+    done: VecDeque<Key>,
+    /// Blocks that were read at both ends, likewise, and their bytes.
+    passed: VecDeque<Key>,
+    passed_bytes: u64,
+    /// Bytes that blocks have, or will have.
+    used: u64,
+    running: usize,
+    /// Where unannounced reads ended, and how much to ask for if they go on there.
+    trails: VecDeque<(Key, u64)>,
+}
+
+struct Request {
+    number: u64,
+    file: Arc<RemoteFile>,
+    range: Range<u64>,
+}
+
+/// The bytes of one request.
+struct Block {
+    end: u64,
+    data: Vec<u8>,
+    running: bool,
+    error: Option<RemoteError>,
+    /// Whether its first byte was read, and its last one.
+    ends: (bool, bool),
+    /// How many of its bytes were read.
+    read: u64,
+    state: Use,
+    /// Whether somebody waits for it.
+    is_wanted: bool,
+}
+
+/// What a block is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    /// It was not read to its end yet.
+    Needed,
+    /// It was read at both ends. A worker may still need the middle; where runs have gaps between
+    /// them, that is all that will be read.
+    Passed,
+    /// Every byte was read.
+    Done,
+}
+
+impl Block {
+    /// A block that is on its way.
+    fn until(end: u64) -> Block {
+        let (data, ends, read) = (Vec::new(), (false, false), 0);
+        let (error, state) = (None, Use::Needed);
+        Block { end, data, running: true, error, ends, read, state, is_wanted: false }
+    }
+
+    fn cost(&self, start: u64) -> u64 {
+        self.end - start + BLOCK_BYTES
+    }
+}
+
+impl Network {
+    /// The network, begun where no file is open yet.
+    pub(super) fn get() -> Result<Arc<Network>, RemoteError> {
+        let mut open = locked(&OPEN);
+        if let Some(network) = open.upgrade() {
+            return Ok(network);
+        }
+        let network = Arc::new(Network::begin()?);
+        *open = Arc::downgrade(&network);
+        Ok(network)
+    }
+
+    fn begin() -> Result<Network, RemoteError> {
+        let failed = |error: std::io::Error| {
+            RemoteError::Configuration(format!(
+                "the thread for the network does not start: {error}"
+            ))
+        };
+        let runtime = Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            // names of hosts are looked up there
+            .max_blocking_threads(4)
+            .build()
+            .map_err(failed)?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel();
+        thread::Builder::new()
+            .name("network".to_owned())
+            .spawn(move || {
+                // an error means that the other end was dropped, which is what ends it
+                let _ = runtime.block_on(stopped);
+                runtime.shutdown_background();
+            })
+            .map_err(failed)?;
+        let counters = Arc::new(Counters::default());
+        let shared = Shared {
+            state: Mutex::default(),
+            news: Condvar::new(),
+            counters: Arc::clone(&counters),
+            runtime: handle.clone(),
+        };
+        Ok(Network {
+            wire: Wire::new(counters)?,
+            runtime: handle,
+            shared: Arc::new(shared),
+            next_file: AtomicU64::new(0),
+            _stop: stop,
+        })
+    }
+
+    /// Do something on the thread of the network, and wait for it. It must end by itself.
+    pub(super) fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, RemoteError> {
+        let (done, outcome) = std::sync::mpsc::channel();
+        self.runtime.spawn(async move {
+            let _ = done.send(work.await);
+        });
+        outcome.recv().map_err(|_| RemoteError::Network("the network thread ended".to_owned()))
+    }
+
+    /// Do something on that thread meanwhile.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(work);
+    }
+
+    /// Count bytes that came.
+    pub(super) fn received(&self, bytes: u64) {
+        self.shared.counters.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// The number of a file that is opened, whose first bytes are here.
+    pub(super) fn open(&self, first: Vec<u8>) -> u64 {
+        let number = self.next_file.fetch_add(1, Ordering::Relaxed);
+        self.received(first.len() as u64);
+        if !first.is_empty() {
+            let end = first.len() as u64;
+            let block = Block { data: first, running: false, ..Block::until(end) };
+            let mut state = self.shared.lock();
+            state.used += block.cost(0);
+            state.blocks.insert((number, 0), block);
+            state.trails.push_front(((number, end), end));
+        }
+        number
+    }
+
+    /// Forget a file.
+    pub(super) fn close(&self, number: u64) {
+        let mut state = self.shared.lock();
+        let state = &mut *state;
+        state.queue.retain(|request| request.number != number);
+        state.queued_bytes = state.queue.iter().map(|it| it.range.end - it.range.start).sum();
+        let keys: Vec<Key> =
+            state.blocks.range((number, 0)..=(number, u64::MAX)).map(|(key, _)| *key).collect();
+        keys.into_iter().for_each(|key| state.remove(key));
+        state.done.retain(|key| key.0 != number);
+        state.passed.retain(|key| key.0 != number);
+        state.trails.retain(|(key, _)| key.0 != number);
+        self.shared.pump(state);
+    }
+
+    /// Whether the queue is short.
+    pub(super) fn is_hungry(&self) -> bool {
+        let state = self.shared.lock();
+        state.queued_bytes < BUDGET && state.queue.len() < 4 * REQUESTS
+    }
+
+    /// Put a range in the queue; `at_once`, before all others and as one request.
+    pub(super) fn announce(
+        &self,
+        (number, file): (u64, &Arc<RemoteFile>),
+        range: Range<u64>,
+        at_once: bool,
+    ) {
+        let mut state = self.shared.lock();
+        let range = state.missing((number, range.start), range.end);
+        if range.is_empty() {
+            return;
+        }
+        state.queued_bytes += range.end - range.start;
+        let request = Request { number, file: Arc::clone(file), range };
+        match at_once {
+            true => state.queue.push_front(request),
+            false => state.queue.push_back(request),
+        }
+        self.shared.pump(&mut state);
+    }
+
+    /// Copy the bytes from `start` on, when they are here.
+    pub(super) fn read(
+        &self,
+        (number, file): (u64, &Arc<RemoteFile>),
+        start: u64,
+        out: &mut [u8],
+    ) -> Result<(), RemoteError> {
+        let end = start + out.len() as u64;
+        let mut state = self.shared.lock();
+        let mut at = start;
+        while at < end {
+            self.shared.demand(&mut state, (number, file), at..end);
+            match state.take((number, at), &mut out[(at - start) as usize..])? {
+                0 => state = self.shared.wait(state),
+                count => at += count as u64,
+            }
+        }
+        self.shared.pump(&mut state);
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        locked(&self.state)
+    }
+
+    /// Wait for news; at most a second, though every request ends by itself.
+    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        let waited = self.news.wait_timeout(state, Duration::from_secs(1));
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Begin requests from the queue.
+    fn pump(self: &Arc<Self>, state: &mut State) {
+        while state.running < REQUESTS
+            && let Some(request) = state.queue.front()
+        {
+            let needed = request.range.end - request.range.start + BLOCK_BYTES;
+            if !state.make_space(needed) {
+                return;
+            }
+            if let Some(request) = state.queue.pop_front() {
+                state.queued_bytes -= request.range.end - request.range.start;
+                self.begin(state, request);
+            }
+        }
+    }
+
+    /// Make sure that all of a range is on its way.
+    fn demand(
+        self: &Arc<Self>,
+        state: &mut State,
+        (number, file): (u64, &Arc<RemoteFile>),
+        range: Range<u64>,
+    ) {
+        let mut at = range.start;
+        while at < range.end {
+            if let Some((_, block)) = state.block((number, at)) {
+                at = block.end;
+                continue;
+            }
+            let queued =
+                state.queue.iter().position(|it| it.number == number && it.range.contains(&at));
+            let request = match queued.and_then(|place| state.queue.remove(place)) {
+                Some(request) => {
+                    state.queued_bytes -= request.range.end - request.range.start;
+                    request
+                }
+                None => {
+                    let end = at + state.unannounced((number, at), range.end - at);
+                    let range = at..end.min(file.identity.len);
+                    Request { number, file: Arc::clone(file), range }
+                }
+            };
+            at = request.range.end;
+            let needed = request.range.end - request.range.start;
+            if !state.make_space(needed) && state.used > BUDGET + DEMANDED {
+                state.evict_any(needed);
+            }
+            self.begin(state, request);
+        }
+    }
+
+    /// Send a request, for what is not on its way already.
+    fn begin(self: &Arc<Self>, state: &mut State, request: Request) {
+        let Request { number, file, range } = request;
+        let range = state.missing((number, range.start), range.end);
+        if range.is_empty() {
+            return;
+        }
+        let key = (number, range.start);
+        let data = Vec::with_capacity((range.end - range.start) as usize);
+        let block = Block { data, ..Block::until(range.end) };
+        state.used += block.cost(range.start);
+        state.running += 1;
+        state.blocks.insert(key, block);
+        let shared = Arc::clone(self);
+        self.runtime.spawn(async move {
+            let mut take = |bytes: &[u8]| shared.receive(key, bytes);
+            let outcome = fetch(&file, range, &mut take).await;
+            shared.end(key, outcome.err());
+        });
+    }
+
+    /// Add bytes to a block; false if nobody wants them any more.
+    fn receive(&self, key: Key, bytes: &[u8]) -> bool {
+        self.counters.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        let mut state = self.lock();
+        let Some(block) = state.blocks.get_mut(&key) else { return false };
+        block.data.extend_from_slice(bytes);
+        drop(state);
+        self.news.notify_all();
+        true
+    }
+
+    fn end(self: &Arc<Self>, key: Key, error: Option<RemoteError>) {
+        let mut state = self.lock();
+        state.running -= 1;
+        if let Some(block) = state.blocks.get_mut(&key) {
+            block.running = false;
+            block.error = error;
+        }
+        self.pump(&mut state);
+        drop(state);
+        self.news.notify_all();
+    }
+}
+
+impl State {
+    /// The block that holds a byte.
+    fn block(&self, (number, at): Key) -> Option<(Key, &Block)> {
+        let (key, block) = self.blocks.range((number, 0)..=(number, at)).next_back()?;
+        (at < block.end).then_some((*key, block))
+    }
+
+    /// Copy what is here of the bytes from a place on, and how many those were; none yet is 0.
+    fn take(&mut self, (number, at): Key, out: &mut [u8]) -> Result<usize, RemoteError> {
+        let last = self.blocks.range_mut((number, 0)..=(number, at)).next_back();
+        let Some((&key, block)) = last.filter(|(_, block)| at < block.end) else { return Ok(0) };
+        let offset = (at - key.1) as usize;
+        let here = &block.data[offset.min(block.data.len())..];
+        let count = here.len().min(out.len());
+        block.is_wanted = count == 0;
+        if count == 0 {
+            return block.error.clone().map_or(Ok(0), Err);
+        }
+        out[..count].copy_from_slice(&here[..count]);
+        block.ends.0 |= offset == 0;
+        block.ends.1 |= at + count as u64 == block.end;
+        block.read += count as u64;
+        let state = match block.ends {
+            (true, true) if block.read >= block.end - key.1 => Use::Done,
+            (true, true) => Use::Passed,
+            _ => Use::Needed,
+        };
+        if state != block.state {
+            self.list(key, state);
+        }
+        Ok(count)
+    }
+
+    /// The part of a range for which there is no block: from the first such byte to the next block.
+    fn missing(&self, (number, start): Key, end: u64) -> Range<u64> {
+        let mut at = start;
+        while let Some((_, block)) = self.block((number, at)) {
+            at = block.end;
+        }
+        let at = at.min(end);
+        let next = self.blocks.range((number, at)..(number, end)).next();
+        at..next.map_or(end, |(key, _)| key.1)
+    }
+
+    /// How much to ask for where so much is needed and nothing was announced: more, the longer
+    /// somebody reads on from where he stopped.
+    fn unannounced(&mut self, (number, at): Key, needed: u64) -> u64 {
+        let trail = self.trails.iter().position(|(key, _)| *key == (number, at));
+        let more = trail.and_then(|place| self.trails.remove(place)).map_or(0, |(_, more)| more);
+        let len = needed.max(more).clamp(UNANNOUNCED, REQUEST_BYTES);
+        let end = self.missing((number, at), at + len).end;
+        self.trails.push_front(((number, end), (2 * len).min(REQUEST_BYTES)));
+        self.trails.truncate(TRAILS);
+        end - at
+    }
+
+    /// The use of a block is another now. One that is longer than others goes as soon as it can.
+    fn list(&mut self, key: Key, state: Use) {
+        let Some(block) = self.blocks.get_mut(&key) else { return };
+        let (cost, is_long) = (block.cost(key.1), block.end - key.1 > REQUEST_BYTES);
+        if block.state == Use::Passed {
+            self.passed_bytes -= cost;
+        }
+        block.state = state;
+        match state {
+            Use::Done if is_long => self.remove(key),
+            Use::Done => self.done.push_back(key),
+            Use::Passed => {
+                self.passed_bytes += cost;
+                self.passed.push_back(key);
+            }
+            Use::Needed => {}
+        }
+    }
+
+    /// Drop blocks that were read, until so many bytes are free; whether they are.
+    fn make_space(&mut self, needed: u64) -> bool {
+        while self.used + needed > BUDGET {
+            let (key, state) = if let Some(key) = self.done.pop_front() {
+                (key, Use::Done)
+            } else if self.passed_bytes > KEPT
+                && let Some(key) = self.passed.pop_front()
+            {
+                (key, Use::Passed)
+            } else {
+                return false;
+            };
+            if self.blocks.get(&key).is_some_and(|block| block.state == state) {
+                self.remove(key);
+            }
+        }
+        true
+    }
+
+    /// Drop blocks that are here and that nobody waits for, until so many bytes are free.
+    fn evict_any(&mut self, needed: u64) {
+        let idle = self.blocks.iter().filter(|(_, block)| !block.running && !block.is_wanted);
+        let idle: Vec<Key> = idle.map(|(key, _)| *key).collect();
+        for key in idle {
+            if self.used + needed <= BUDGET {
+                return;
+            }
+            self.remove(key);
+        }
+    }
+
+    fn remove(&mut self, key: Key) {
+        if let Some(block) = self.blocks.remove(&key) {
+            self.used -= block.cost(key.1);
+            if block.state == Use::Passed {
+                self.passed_bytes -= block.cost(key.1);
+            }
+        }
+    }
+}

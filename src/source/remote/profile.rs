@@ -1,0 +1,86 @@
+//! The profile of `~/.aws/credentials` and `~/.aws/config` that AWS's own tools use.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+
+/// What a profile says; the file of credentials comes first.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Profile {
+    pub(super) access_key_id: Option<String>,
+    pub(super) secret_access_key: Option<String>,
+    pub(super) session_token: Option<String>,
+    pub(super) region: Option<String>,
+    pub(super) endpoint_url: Option<String>,
+}
+
+impl Profile {
+    /// The profile that `AWS_PROFILE` names, or `default`; nothing where there is none.
+    pub(super) fn read() -> Profile {
+        let name = env::var("AWS_PROFILE").unwrap_or_else(|_| "default".to_owned());
+        let file = |variable: &str, name: &str| {
+            let path = env::var_os(variable).map(PathBuf::from);
+            let path = path.or_else(|| Some(env::home_dir()?.join(".aws").join(name)))?;
+            fs::read_to_string(path).ok()
+        };
+        let mut profile = Profile::default();
+        if let Some(text) = file("AWS_SHARED_CREDENTIALS_FILE", "credentials") {
+            profile.add(&text, &name);
+        }
+        if let Some(text) = file("AWS_CONFIG_FILE", "config") {
+            let section = if name == "default" { name } else { format!("profile {name}") };
+            profile.add(&text, &section);
+        }
+        profile
+    }
+
+    /// Take what is not known yet from a section of a text.
+    fn add(&mut self, text: &str, section: &str) {
+        let mut inside = false;
+        for line in text.lines() {
+            let trimmed = line.trim();
+            if let Some(name) = trimmed.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
+                inside = name.split_whitespace().eq(section.split_whitespace());
+                continue;
+            }
+            // indented lines belong to the setting above them
+            let nested = line.starts_with([' ', '\t']);
+            let Some((key, value)) = trimmed.split_once('=').filter(|_| inside && !nested) else {
+                continue;
+            };
+            let place = match key.trim() {
+                "aws_access_key_id" => &mut self.access_key_id,
+                "aws_secret_access_key" => &mut self.secret_access_key,
+                "aws_session_token" => &mut self.session_token,
+                "region" => &mut self.region,
+                "endpoint_url" => &mut self.endpoint_url,
+                _ => continue,
+            };
+            let value = value.trim();
+            if place.is_none() && !value.is_empty() {
+                *place = Some(value.to_owned());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_section_of_the_profile_is_read() {
+        let text = "# keys\n[default]\naws_access_key_id = A\n\n[ other ]\nregion=eu-1\n\
+                    aws_access_key_id=B\ns3 =\n  endpoint_url = http://no\naws_session_token = \n";
+        let mut profile = Profile::default();
+        profile.add(text, "other");
+        profile.add("[profile other]\nregion = us-2\nendpoint_url = http://e\n", "profile other");
+        let expected = Profile {
+            access_key_id: Some("B".into()),
+            region: Some("eu-1".into()),
+            endpoint_url: Some("http://e".into()),
+            ..Profile::default()
+        };
+        assert_eq!(profile, expected);
+    }
+}

@@ -1,0 +1,144 @@
+//! Which requests a sequence of reads needs.
+//!
+//! A request costs a round trip, so that reading a short gap is cheaper than another request. Ranges
+//! that follow each other are made one request where no more than [`GAP`] bytes lie between them, and
+//! cut where a request would be longer than [`REQUEST_BYTES`]: so several run side by side, and what is
+//! lost when one fails is little.
+//!
+//! ```text
+//!   ranges    ▓▓▓ ▓▓  ▓▓                ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
+//!   requests  └────────┘                └─────────┘└────────┘
+//! ```
+
+use std::ops::Range;
+
+/// Gaps of at most this many bytes are read: what comes in the few milliseconds that a request costs
+/// beside others.
+pub const GAP: u64 = 128 << 10;
+
+/// The longest request for elements, in bytes.
+pub const REQUEST_BYTES: u64 = 2 << 20;
+
+/// Merges ranges, which are given in the order in which they are read.
+#[derive(Clone, Debug, Default)]
+pub struct Merger {
+    open: Range<u64>,
+    /// Where the file of the open request ends.
+    file_end: u64,
+}
+
+impl Merger {
+    /// Add a range of the file that ends at `file_end`. `emit` gets the requests that no later range
+    /// can make longer.
+    pub fn push(&mut self, range: Range<u64>, file_end: u64, emit: &mut dyn FnMut(Range<u64>)) {
+        if file_end != self.file_end {
+            self.flush(emit);
+            self.file_end = file_end;
+        }
+        if self.precedes(&range) {
+            self.open.start = range.start;
+            return;
+        }
+        let mut range = range;
+        while range.start < range.end {
+            let near = self.open.start <= range.start
+                && range.start <= self.open.end.saturating_add(GAP)
+                && !self.open.is_empty();
+            let most = self.open.start.saturating_add(REQUEST_BYTES);
+            if near && (range.start < most || range.end <= self.open.end) {
+                let end = range.end.min(most).max(self.open.end);
+                self.open.end = end;
+                range.start = range.start.max(end);
+            } else {
+                self.flush(emit);
+                self.open = range.start..range.end.min(range.start.saturating_add(REQUEST_BYTES));
+                range.start = self.open.end;
+            }
+        }
+    }
+
+    /// Whether a range lies close before the open request, and fits: reversed axes are read so.
+    fn precedes(&self, range: &Range<u64>) -> bool {
+        !self.open.is_empty()
+            && range.start < self.open.start
+            && self.open.start <= range.end.saturating_add(GAP)
+            && range.end <= self.open.end
+            && self.open.end - range.start <= REQUEST_BYTES
+    }
+
+    /// Emit the last request.
+    pub fn flush(&mut self, emit: &mut dyn FnMut(Range<u64>)) {
+        if !self.open.is_empty() {
+            emit(std::mem::take(&mut self.open));
+        }
+    }
+}
+
+#[cfg(test)]
+// a list of one range is what is meant
+#[allow(clippy::single_range_in_vec_init)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn requests(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+        let (mut merger, mut all) = (Merger::default(), Vec::new());
+        ranges.iter().for_each(|range| merger.push(range.clone(), 1 << 50, &mut |it| all.push(it)));
+        merger.flush(&mut |it| all.push(it));
+        all
+    }
+
+    #[test]
+    fn near_ranges_are_one_request_and_far_ones_are_not() {
+        let (gap, most) = (GAP, REQUEST_BYTES);
+        assert_eq!(requests(&[0..10, 10..20, 30..40]), [0..40]);
+        assert_eq!(requests(&[0..10, 10 + gap..20 + gap]), [0..20 + gap]);
+        assert_eq!(requests(&[0..10, 11 + gap..20 + gap]), [0..10, 11 + gap..20 + gap]);
+        assert_eq!(
+            requests(&[5..5 + 2 * most + 1]),
+            [5..5 + most, 5 + most..5 + 2 * most, 5 + 2 * most..6 + 2 * most]
+        );
+        // backwards, and again
+        assert_eq!(requests(&[100..110, 50..90, 0..10]), [0..110]);
+        assert_eq!(requests(&[most..2 * most, 0..most]), [most..2 * most, 0..most]);
+        assert_eq!(requests(&[0..100, 10..20, 90..120]), [0..120]);
+        assert_eq!(requests(&[7..7]), []);
+    }
+
+    #[test]
+    fn a_request_is_of_one_file() {
+        let (mut merger, mut all) = (Merger::default(), Vec::new());
+        for (range, end) in [(0..10, 20), (12..20, 20), (20..30, 90), (15..18, 20)] {
+            merger.push(range, end, &mut |it| all.push(it));
+        }
+        merger.flush(&mut |it| all.push(it));
+        assert_eq!(all, [0..20, 20..30, 15..18]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_is_requested_and_no_request_is_too_long(
+            steps in prop::collection::vec((0u64..400_000, 0u64..3_000_000), 0..50)
+        ) {
+            let mut at = 0;
+            let ranges: Vec<Range<u64>> = steps.into_iter().map(|(gap, len)| {
+                let start = at + gap;
+                at = start + len;
+                start..at
+            }).collect();
+            let all = requests(&ranges);
+            prop_assert!(all.iter().all(|it| it.end - it.start <= REQUEST_BYTES));
+            prop_assert!(all.is_sorted_by(|a, b| a.end <= b.start));
+            let inside = |from: u64, to: u64| -> u64 {
+                all.iter().map(|it| it.end.min(to).saturating_sub(it.start.max(from))).sum()
+            };
+            for range in &ranges {
+                prop_assert_eq!(inside(range.start, range.end), range.end - range.start);
+            }
+            // what is read too much are gaps
+            let needed: u64 = ranges.iter().map(|it| it.end - it.start).sum();
+            let read: u64 = all.iter().map(|it| it.end - it.start).sum();
+            prop_assert!(read <= needed + ranges.len() as u64 * GAP);
+        }
+    }
+}

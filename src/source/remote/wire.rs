@@ -1,0 +1,336 @@
+//! HTTP requests as the stores make them: one client for all, counted, without redirects but where
+//! the address is a URL.
+//!
+//! A redirect is followed once, and remembered: later requests go where the first one was sent. What
+//! opens the first server (`HF_TOKEN`, a name and password in the address) is not sent to another.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use http::header::{
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, HeaderValue, LOCATION, RETRY_AFTER,
+};
+use http::{StatusCode, Uri};
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
+};
+use url::Url;
+
+use super::error::RemoteError;
+
+/// The longest wait for a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// The most redirects that are followed for one request.
+const REDIRECTS: usize = 10;
+
+/// The host that gets `HF_TOKEN`, and no other.
+const HUGGING_FACE: &str = "huggingface.co";
+
+/// What was requested so far.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) requests: AtomicU64,
+    pub(super) bytes: AtomicU64,
+}
+
+/// What an answer says beside what a store passes on. Each request that is for elements carries one.
+#[derive(Debug, Default)]
+pub(super) struct Note {
+    /// The status of the last answer.
+    pub(super) status: Option<StatusCode>,
+    /// How long the server wants to be left alone.
+    pub(super) retry_after: Option<Duration>,
+    /// The region of the bucket, where it is another.
+    pub(super) region: Option<String>,
+    /// What went wrong before there was an answer.
+    pub(super) failure: Option<Failure>,
+}
+
+/// A request without an answer.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    pub(super) error: RemoteError,
+    /// Whether another try may help.
+    pub(super) is_transient: bool,
+    /// Whether there was no connection.
+    pub(super) is_connect: bool,
+}
+
+/// A note, shared with the request that it is about.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SharedNote(Arc<Mutex<Note>>);
+
+impl SharedNote {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Note> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes requests.
+#[derive(Clone)]
+pub(super) struct Wire {
+    client: reqwest::Client,
+    counters: Arc<Counters>,
+    target: Option<Arc<Target>>,
+}
+
+/// A URL, which takes the place of the one that a store makes.
+struct Target {
+    url: Url,
+    authorization: Option<HeaderValue>,
+    /// Where the server sent the last request.
+    moved: Mutex<Option<Url>>,
+}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Wire")
+    }
+}
+
+impl Wire {
+    pub(super) fn new(counters: Arc<Counters>) -> Result<Wire, RemoteError> {
+        let failed = |error: &dyn fmt::Display| RemoteError::Configuration(error.to_string());
+        let mut roots = rustls::RootCertStore::empty();
+        // SSL_CERT_FILE and SSL_CERT_DIR, or those of the system; without any, TLS fails by itself
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| failed(&error))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .connect_timeout(CONNECT)
+            .redirect(reqwest::redirect::Policy::none())
+            // several connections bring more than several streams of one
+            .http1_only()
+            .user_agent(concat!("tslice/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| failed(&error.without_url()))?;
+        Ok(Wire { client, counters, target: None })
+    }
+
+    /// The same for requests of one URL, whatever a store makes of it.
+    pub(super) fn to_url(&self, text: &str) -> Result<Wire, RemoteError> {
+        let bad = |error: &dyn fmt::Display| RemoteError::Address(error.to_string());
+        let url = Url::parse(text).map_err(|error| bad(&error))?;
+        let (user, host) = (!url.username().is_empty(), url.host_str().map(str::to_owned));
+        // reqwest makes a header of what stands before the host
+        let request = self.client.get(url).build();
+        let request = request.map_err(|error| bad(&error.without_url()))?;
+        let mut authorization = request.headers().get(AUTHORIZATION).cloned();
+        let url = request.url().clone();
+        if !user && url.scheme() == "https" && host.as_deref() == Some(HUGGING_FACE) {
+            let token = std::env::var("HF_TOKEN").ok().filter(|token| !token.trim().is_empty());
+            let header = token.map(|it| HeaderValue::from_str(&format!("Bearer {}", it.trim())));
+            authorization = header.transpose().map_err(|_| {
+                RemoteError::Configuration("HF_TOKEN holds characters that no token has".into())
+            })?;
+        }
+        if let Some(header) = &mut authorization {
+            header.set_sensitive(true);
+        }
+        let target = Target { url, authorization, moved: Mutex::default() };
+        Ok(Wire { target: Some(Arc::new(target)), ..self.clone() })
+    }
+
+    /// Send one request, as it is.
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        self.counters.requests.fetch_add(1, Ordering::Relaxed);
+        let note = request.extensions().get::<SharedNote>().cloned();
+        let answer = match HttpService::call(&self.client, request).await {
+            Ok(answer) if lengths_differ(&answer) => {
+                Err(refused("the server says two lengths of one answer"))
+            }
+            answer => answer,
+        };
+        let Some(note) = note else { return answer };
+        let mut note = note.lock();
+        match &answer {
+            Ok(answer) => {
+                let header = |name: &str| answer.headers().get(name)?.to_str().ok();
+                let seconds = header(RETRY_AFTER.as_str()).and_then(|text| text.parse().ok());
+                note.status = Some(answer.status());
+                note.retry_after = seconds.map(Duration::from_secs);
+                note.region = header("x-amz-bucket-region").map(str::to_owned);
+                note.failure = None;
+            }
+            Err(error) => note.failure = Some(Failure::of(error)),
+        }
+        answer
+    }
+
+    /// Send a request of the URL there, or where it was moved to.
+    async fn follow(
+        &self,
+        target: &Target,
+        request: HttpRequest,
+    ) -> Result<HttpResponse, HttpError> {
+        let moved = target.moved().clone();
+        if let Some(url) = moved {
+            let answer = self.send(target.addressed(&request, &url)?).await?;
+            // an address that is good for some time only
+            let stale = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::NOT_FOUND];
+            if !stale.contains(&answer.status()) && answer.status() != StatusCode::GONE {
+                return Ok(answer);
+            }
+            *target.moved() = None;
+        }
+        let mut url = target.url.clone();
+        for _ in 0..=REDIRECTS {
+            let answer = self.send(target.addressed(&request, &url)?).await?;
+            let location = answer.headers().get(LOCATION).filter(|_| is_moved(answer.status()));
+            let Some(location) = location else {
+                if answer.status().is_success() && url != target.url {
+                    *target.moved() = Some(url);
+                }
+                return Ok(answer);
+            };
+            let next = location.to_str().ok().and_then(|text| url.join(text).ok());
+            url = match next {
+                Some(next) if next.scheme() == "https" || next.scheme() == url.scheme() => next,
+                Some(_) => return Err(refused("the server redirects from https to http")),
+                None => return Err(refused("the server redirects to what is no URL")),
+            };
+        }
+        Err(refused("the server redirects again and again"))
+    }
+}
+
+impl Target {
+    fn moved(&self) -> MutexGuard<'_, Option<Url>> {
+        self.moved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The request, sent to a URL.
+    fn addressed(&self, request: &HttpRequest, url: &Url) -> Result<HttpRequest, HttpError> {
+        let mut request = request.clone();
+        let uri = url.as_str().split('#').next().unwrap_or_default();
+        let uri = uri.parse::<Uri>().map_err(|_| refused("the address is no URL"))?;
+        *request.uri_mut() = uri;
+        request.headers_mut().remove(AUTHORIZATION);
+        if let (Some(header), true) = (&self.authorization, url.origin() == self.url.origin()) {
+            request.headers_mut().insert(AUTHORIZATION, header.clone());
+        }
+        Ok(request)
+    }
+}
+
+#[async_trait]
+impl HttpService for Wire {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let Some(target) = &self.target else { return self.send(request).await };
+        let note = request.extensions().get::<SharedNote>().cloned();
+        let mut answer = self.follow(target, request).await.inspect_err(|error| {
+            if let Some(note) = note {
+                note.lock().failure = Some(Failure::of(error));
+            }
+        })?;
+        // a length that a store asks for, and a server need not send
+        let range = answer.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
+        let len =
+            range.and_then(range_len).filter(|_| !answer.headers().contains_key(CONTENT_LENGTH));
+        if let Some(len) = len {
+            answer.headers_mut().insert(CONTENT_LENGTH, len.into());
+        }
+        Ok(answer)
+    }
+}
+
+impl HttpConnector for Wire {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
+    }
+}
+
+fn is_moved(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+}
+
+/// Whether an answer is a range of another length than it has itself.
+fn lengths_differ(answer: &HttpResponse) -> bool {
+    let header = |name| answer.headers().get(name).and_then(|value| value.to_str().ok());
+    let len = header(CONTENT_LENGTH).and_then(|text| text.parse().ok());
+    let range = header(CONTENT_RANGE).and_then(range_len);
+    answer.status() == StatusCode::PARTIAL_CONTENT && len.is_some_and(|len| range != Some(len))
+}
+
+/// The bytes of the range that `bytes 0-9/20` names.
+fn range_len(text: &str) -> Option<u64> {
+    let (range, _) = text.strip_prefix("bytes ")?.split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1)
+}
+
+/// A reason to give up, found here.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Refused(&'static str);
+
+fn refused(why: &'static str) -> HttpError {
+    HttpError::new(HttpErrorKind::Unknown, Refused(why))
+}
+
+impl Failure {
+    /// Whether an error is one of a request that got no answer.
+    pub(super) fn is_of_wire(error: &(dyn Error + 'static)) -> bool {
+        causes(error).iter().any(|cause| cause.is::<HttpError>())
+    }
+
+    /// What an error of the client comes to, in the words of its innermost cause: those that wrap it
+    /// name the URL.
+    pub(super) fn of(error: &(dyn Error + 'static)) -> Failure {
+        let causes = causes(error);
+        let kind = causes.iter().find_map(|cause| cause.downcast_ref::<HttpError>());
+        let kind = kind.map_or(HttpErrorKind::Unknown, HttpError::kind);
+        let cause = causes.last().map_or_else(String::new, |cause| cause.to_string());
+        let tls = causes.iter().find_map(|cause| cause.downcast_ref::<rustls::Error>());
+        let is_refused = causes.iter().any(|cause| cause.is::<Refused>());
+        let is_connect = kind == HttpErrorKind::Connect;
+        let text = match tls {
+            Some(tls) => format!("no secure connection: {tls}"),
+            None if is_refused => cause,
+            None if kind == HttpErrorKind::Timeout => "the server does not answer".to_owned(),
+            None if is_connect => format!("no connection: {cause}"),
+            None => format!("the connection broke: {cause}"),
+        };
+        // a certificate does not become a good one
+        let is_transient = tls.is_none() && !is_refused;
+        Failure { error: RemoteError::Network(text), is_transient, is_connect }
+    }
+}
+
+/// An error and all its causes, also those that an [`io::Error`] holds.
+fn causes<'e>(error: &'e (dyn Error + 'static)) -> Vec<&'e (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| cause(*error)).collect()
+}
+
+fn cause<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
+    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        Some(inner) => Some(inner),
+        None => error.source(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_ranges() {
+        assert_eq!(range_len("bytes 10-19/100"), Some(10));
+        assert_eq!(range_len("bytes 10-9/100"), Some(0));
+        for text in ["bytes 9-3/100", "bytes */100", "items 0-9/10", "bytes 0-9"] {
+            assert_eq!(range_len(text), None, "{text}");
+        }
+    }
+}

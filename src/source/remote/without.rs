@@ -1,0 +1,23 @@
+//! What stands in for remote files where the feature is not built: an error for each.
+
+use super::super::open::{IoMode, OpenError, Opened};
+use super::address::Address;
+use super::error::RemoteError;
+
+/// Open a remote file.
+///
+/// # Errors
+/// [`RemoteError::NotBuilt`].
+pub fn open(_: &Address, _: IoMode) -> Result<Opened, OpenError> {
+    Err(RemoteError::NotBuilt.into())
+}
+
+/// Open several files at the same time.
+pub fn open_all(addresses: &[Address], io: IoMode) -> Vec<Result<Opened, OpenError>> {
+    addresses.iter().map(|address| open(address, io)).collect()
+}
+
+/// What was asked of networks: nothing.
+pub fn traffic() -> Option<(u64, u64)> {
+    None
+}
