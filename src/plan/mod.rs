@@ -141,7 +141,8 @@ impl Plan {
     }
 
     /// The bytes of the input from the first that is read to the last, where those that are read
-    /// are short and far apart, or where whole panels are [prefetched](Plan::prefetch).
+    /// are far apart, with more unused bytes between them than used ones, or where whole panels are
+    /// [prefetched](Plan::prefetch).
     ///
     /// ```
     /// use tslice::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};
@@ -153,6 +154,7 @@ impl Plan {
     /// };
     /// assert_eq!(sparse_range("1000::-1000, :9"), Some(128..128 + 1000 * 4096 + 36));
     /// assert_eq!(sparse_range("::30, ::9"), None); // 120 kB apart: reading ahead is faster
+    /// assert_eq!(sparse_range("::99"), Some(128..128 + 1_048_510 * 4096)); // rows far apart
     /// assert_eq!(sparse_range("5"), None);
     /// ```
     pub fn sparse_range(&self) -> Option<Range<u64>> {
@@ -164,13 +166,15 @@ impl Plan {
         let mut axes = self.input.axes.clone();
         axes.sort_unstable_by_key(|axis| axis.stride.unsigned_abs());
         let mut cluster = self.input.run;
-        let next = axes.iter().position(|axis| {
+        let next = axes.iter().find(|axis| {
             let stride = axis.stride.unsigned_abs();
             let apart = stride > cluster + READAHEAD_BYTES;
             cluster += if apart { 0 } else { stride * (axis.len - 1) };
             apart
         });
-        next.filter(|_| cluster <= GAP_BYTES).map(|_| range)
+        // kernels may read megabytes ahead of a byte, behind the end of what is needed too
+        let gap = next.map(|axis| axis.stride.unsigned_abs() - cluster);
+        gap.filter(|&gap| gap >= cluster).map(|_| range)
     }
 
     /// The number of pieces.

@@ -50,7 +50,10 @@ impl Plan {
                 }
                 let (first, later) = (first.byte_bounds(), self.stretches(last).byte_bounds());
                 let whole = range(first.start.min(later.start)..first.end.max(later.end));
-                if whole.run <= 2 * AHEAD_BYTES { vec![whole] } else { Vec::new() }
+                if whole.run <= 2 * AHEAD_BYTES {
+                    return vec![whole];
+                }
+                (0..=last).map(|number| self.stretches(number)).collect()
             }
             Partition::Boxes(_) => self.panel(0).into_iter().collect(),
         }

@@ -7,7 +7,9 @@ time, races for a name, links and folders that change under a run.
 Written and run as `promises.py` is. Memory is checked with generous bounds, time never.
 """
 
+import ctypes
 import json
+import mmap
 import os
 import struct
 import subprocess
@@ -162,6 +164,31 @@ def check_headers_of_100_megabytes():
     process, _ = within(8 * len(header), "n.safetensors", "-o", "r.npy")
     assert process.returncode == 0, process.err
     return f"npy {npy_peak / MIB:.0f} MiB, safetensors {peak / MIB:.0f} MiB"
+
+
+def cached_bytes(path):
+    """Bytes of a file that are in the page cache."""
+    size = os.path.getsize(path)
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), size, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE) as map:
+        first = ctypes.c_char.from_buffer(map)
+        pages = np.zeros(-(-size // mmap.PAGESIZE), "u1")
+        asked = ctypes.CDLL(None, use_errno=True).mincore(
+            ctypes.c_void_p(ctypes.addressof(first)), ctypes.c_size_t(size), pages.ctypes.data_as(ctypes.c_void_p))
+        assert asked == 0, os.strerror(ctypes.get_errno())
+        del first
+    return int((pages & 1).sum()) * mmap.PAGESIZE
+
+
+def check_rows_far_apart_are_read_alone():
+    """Of a cold file no more than the rows that are needed, and a little around them."""
+    npy("a.npy", "<f4", "(8000, 65536)", 8000 * 65536 * 4)  # 2 GB, rows of 256 KiB
+    for index, used in (("[::64, ::8]", 125 << 18), ("[::-64, 60000:]", 125 * 5536 * 4), ("[::8, ::8]", 1000 << 18)):
+        with open("a.npy", "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        done_well(tslice("a.npy", index, "-o", "o.npy", "--force"))
+        read = cached_bytes("a.npy")
+        # the page of the header may bring what follows it
+        assert used <= read < used * 5 // 4 + 16 * MIB, f"{index}: {read / MIB:.0f} MiB read for {used / MIB:.0f}"
 
 
 def check_names_that_are_no_line():
