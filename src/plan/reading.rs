@@ -58,7 +58,7 @@ impl Reading {
     /// use tslice::plan::{Reading, Way};
     /// use tslice::shape::Order;
     /// use tslice::view::{Layout, View};
-    /// let layout = Layout { shape: &[100, 50, 4], item_bits: 8, order: Order::C, offset: 128 };
+    /// let layout = Layout::new(&[100, 50, 4], 8, Order::C, 128);
     /// let reading = |index| {
     ///     let selection = resolve(&numpy::parse(index).unwrap().expr, layout.shape, false);
     ///     Reading::of_view(&View::new(&layout, &selection.unwrap()).unwrap(), 1 << 22)
