@@ -22,4 +22,6 @@ pub(super) enum State {
     Dense,
     /// Some of it must be read from the disk.
     Cold,
+    /// The same, and scattered rows touch nearly all pages of a map.
+    ColdDense,
 }

@@ -2,8 +2,9 @@
 //!
 //! Random rows of a file that is not in the page cache cost one disk access each, unless they are
 //! prefetched some hundreds ahead. Where the file is in the cache and the rows are dense, page
-//! faults are the cost, and mapping all pages at once is cheaper. A sample of the rows tells which
-//! case it is. Nothing here can fail or change a byte.
+//! faults are the cost, and mapping all pages at once is cheaper. So it is where scattered rows touch
+//! nearly all pages of a file that is not in the cache: the disk reads it once, in order. A sample of
+//! the rows tells which case it is. Nothing here can fail or change a byte.
 
 use std::sync::atomic::Ordering;
 
@@ -23,6 +24,9 @@ const GAP: u64 = 4096;
 /// A fault maps about as much of a cached file at once, in bytes.
 const AROUND: u64 = 64 << 10;
 
+/// A disk is asked for no less than this, in bytes.
+const PAGE: u64 = 4096;
+
 /// What is mapped in one call, in bytes.
 const CHUNK: u64 = 16 << 20;
 
@@ -32,7 +36,8 @@ impl GatherPieces<'_> {
     pub(super) fn prepare(&self, source: &dyn Source, first: u64, fresh: bool) {
         match *self.page_cache.state.get_or_init(|| self.sample(source)) {
             State::Cached => {}
-            State::Dense => self.map(source),
+            State::Dense => self.map(source, false),
+            State::ColdDense => self.map(source, true),
             State::Cold if fresh => self.prefetch(source, first, AHEAD),
             State::Cold => {}
         }
@@ -40,8 +45,13 @@ impl GatherPieces<'_> {
 
     /// Prefetch `count` rows that lie [`AHEAD`] of row `first`.
     pub(super) fn prefetch_ahead(&self, source: &dyn Source, first: u64, count: u64) {
-        if self.page_cache.state.get() == Some(&State::Cold) {
-            self.prefetch(source, first.saturating_add(AHEAD), count);
+        match self.page_cache.state.get() {
+            Some(State::Cold) => self.prefetch(source, first.saturating_add(AHEAD), count),
+            // what was brought in may have gone again, where the params are larger than memory
+            Some(State::ColdDense) if !self.is_cached(source, first.saturating_add(AHEAD)) => {
+                self.prefetch(source, first.saturating_add(AHEAD), count);
+            }
+            _ => {}
         }
     }
 
@@ -49,6 +59,7 @@ impl GatherPieces<'_> {
         let gather = &self.gather;
         let rows = self.rows.rows.count();
         let slab = &gather.slab;
+        let size = gather.params.end - gather.params.start;
         let lowest = byte_bounds(&slab.axes, slab.run).start;
         // a slab that is mostly gaps is left to the kernel's readahead
         let gaps = span_bytes(&slab.axes, slab.run) > 4 * slab.bytes();
@@ -62,6 +73,11 @@ impl GatherPieces<'_> {
             }
             for offset in offsets[..count].iter().filter(|&&offset| offset != DROPPED) {
                 if !gaps && !source.is_cached(offset.wrapping_add_signed(lowest)) {
+                    let touched = rows.saturating_mul(slab.bytes().max(PAGE));
+                    let scattered = !offsets[..count].is_sorted();
+                    if scattered && source.window_limit().is_none() && touched >= size {
+                        return State::ColdDense;
+                    }
                     if source.window_limit().is_none() {
                         source.advise(gather.params.clone(), Advice::Random);
                     }
@@ -69,13 +85,27 @@ impl GatherPieces<'_> {
                 }
             }
         }
-        let size = gather.params.end - gather.params.start;
         let dense = source.window_limit().is_none() && rows >= (size / AROUND).max(64);
         if dense { State::Dense } else { State::Cached }
     }
 
-    /// Map the pages of the params; all workers that come here share the work.
-    fn map(&self, source: &dyn Source) {
+    /// Whether the rows from row `first` on are in memory, as far as a few of them tell.
+    fn is_cached(&self, source: &dyn Source, first: u64) -> bool {
+        let mut offsets = [DROPPED; NEIGHBOURS];
+        let count = self.rows.rows.count().saturating_sub(first).min(NEIGHBOURS as u64) as usize;
+        let slab = &self.gather.slab;
+        let lowest = byte_bounds(&slab.axes, slab.run).start;
+        // a bad position is reported when it is gathered
+        self.rows.offsets(first, &mut offsets[..count]).is_err()
+            || offsets[..count]
+                .iter()
+                .filter(|&&offset| offset != DROPPED)
+                .all(|offset| source.is_cached(offset.wrapping_add_signed(lowest)))
+    }
+
+    /// Map the pages of the params; all workers that come here share the work. Where they are `cold`,
+    /// the disk reads them from beginning to end.
+    fn map(&self, source: &dyn Source, cold: bool) {
         let params = &self.gather.params;
         loop {
             let chunk = self.page_cache.mapped.fetch_add(1, Ordering::Relaxed);
@@ -85,7 +115,11 @@ impl GatherPieces<'_> {
                 self.page_cache.mapped.fetch_sub(1, Ordering::Relaxed);
                 return;
             }
-            source.advise(start..params.end.min(start + CHUNK), Advice::Populate);
+            let range = start..params.end.min(start + CHUNK);
+            if cold {
+                source.advise(range.clone(), Advice::WillNeed);
+            }
+            source.advise(range, Advice::Populate);
         }
     }
 
