@@ -120,6 +120,18 @@ def check_a_sparse_tebibyte():
     return f"at most {max(peaks) / MIB:.1f} MiB"
 
 
+def check_casts_to_longer_elements():
+    """To a stream, in order, from a layout in another one: 16 bytes come out for each that goes in."""
+    np.save("a.npy", np.asfortranarray(np.arange(6000 * 8000, dtype="u1").reshape(6000, 8000)))
+    peaks = []
+    for io, threads in (("mmap", 2), ("read", 2), ("read", 16)):
+        args = ("a.npy", "--cast", "complex128", "--io", io, "-j", str(threads))
+        process, peak = within((64 + 4 * threads) * MIB, *args)
+        assert process.returncode == 0, process.err
+        peaks.append(peak)
+    return f"at most {max(peaks) / MIB:.1f} MiB"
+
+
 def check_long_index_texts():
     """As long as the kernel allows one argument to be."""
     array = cube(shape=(10, 3))
