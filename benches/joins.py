@@ -23,13 +23,13 @@ import time
 import numpy as np
 
 SCRIPT = os.path.abspath(__file__)
-HIDDEN, INNER, VOCABULARY, LAYERS = 4096, 11008, 32000, 9
+HIDDEN, INNER, VOCABULARY = 4096, 11008, 32000
 
 
-def checkpoint_shapes():
+def checkpoint_shapes(layers):
     """Names and shapes of a Llama-like model, in the order of its files."""
     shapes = {"model.embed_tokens.weight": (VOCABULARY, HIDDEN)}
-    for layer in range(LAYERS):
+    for layer in range(layers):
         prefix = f"model.layers.{layer}."
         shapes[prefix + "input_layernorm.weight"] = (HIDDEN,)
         shapes[prefix + "mlp.down_proj.weight"] = (HIDDEN, INNER)
@@ -42,10 +42,10 @@ def checkpoint_shapes():
     return shapes
 
 
-def write_checkpoint(path):
+def write_checkpoint(path, layers):
     """Random bytes, as bfloat16; padding and order are those of tslice, so that cmp can compare."""
     header, at = {"__metadata__": {"format": "pt"}}, 0
-    for name, shape in checkpoint_shapes().items():
+    for name, shape in checkpoint_shapes(layers).items():
         size = 2 * int(np.prod(shape))
         header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, at + size]}
         at += size
@@ -89,6 +89,7 @@ def measure(argv):
 class Bench:
     def __init__(self, options):
         self.before, self.bin = shlex.split(options.run), os.path.abspath(options.bin)
+        self.layers = options.layers
 
     def run(self, title, *argv):
         os.sync()
@@ -98,8 +99,8 @@ class Bench:
         print(f"{title}: {seconds:.2f} s, {descriptors} descriptors, RssAnon {rss} MiB", flush=True)
 
     def checkpoint(self):
-        size = write_checkpoint("model.safetensors")
-        print(f"checkpoint: {len(checkpoint_shapes())} tensors, {size / 1e9:.2f} GB")
+        size = write_checkpoint("model.safetensors", self.layers)
+        print(f"checkpoint: {len(checkpoint_shapes(self.layers))} tensors, {size / 1e9:.2f} GB")
         axes = ["-t", "*_proj.weight", "--axis", "*.o_proj.weight=1", "--axis", "*.down_proj.weight=1", "--keep-rest"]
         for turn in range(2):
             self.run("cp", "cp", "model.safetensors", "copy.safetensors")
@@ -148,6 +149,7 @@ def main():
     options.add_argument("which", nargs="*", default=["checkpoint", "files", "planes"])
     options.add_argument("--bin", default="target/release/tslice")
     options.add_argument("--dir", help="where the files are made")
+    options.add_argument("--layers", type=int, default=9, help="of the checkpoint: 0.4 GB each")
     options.add_argument("--run", default="", help="what stands before each measured command")
     options = options.parse_args()
     bench = Bench(options)
