@@ -89,7 +89,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(250))]
 
     #[test]
     fn each_register_shuffles_short_runs((axes, run) in shuffled()) {
@@ -107,7 +107,7 @@ proptest! {
     #[test]
     fn matrices_of_each_item_size_are_transposed(
         run in prop::sample::select(vec![1u64, 2, 3, 4, 6, 8, 12, 16, 24, 32]),
-        (along, across) in (1u64..140, 2u64..150), (step, channels) in (1i64..4, 1u64..4),
+        (along, across) in prop_oneof![(1u64..140, 2u64..150), (1u64..20, 2u64..20)], (step, channels) in (1i64..4, 1u64..4),
         (before, between) in (1u64..3, 1u64..3), backwards in any::<(bool, bool, bool)>(),
         last in any::<bool>(),
     ) {

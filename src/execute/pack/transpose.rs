@@ -179,30 +179,36 @@ impl Transpose {
         let (ours, theirs) = &self.others;
         let (items, across) = (self.rows.len(), self.across.len as usize);
         let (stride, wide) = (self.across.stride, (LINES / SIZE).max(SIDE));
+        // Whole cache lines are used up by one square, so that going over all others before the next
+        // ones across costs nothing, and follows each line of the input. Shorter ones must be used up
+        // before they leave the cache.
+        let is_long = V::WIDTH == LINE && across * SIZE >= 4 * LINE;
+        let group = if is_long { SIDE } else { across };
         for panel in (0..items).step_by(wide) {
             let panel_end = (panel + wide).min(items);
-            for stretch in (0..across).step_by(SIDE) {
-                let stretch = stretch.min(across - SIDE);
-                let line = first + stride * stretch as i64;
-                let mut boxes = starts(theirs, (stretch * SIZE) as i64);
-                for at in starts(ours, line) {
-                    let Some(to) = boxes.next() else { break };
-                    let mut item = panel;
-                    while item < panel_end {
-                        let first = item.min(items - SIDE);
-                        let (at, rows) = (at + (first * SIZE) as i64, &self.rows[first..]);
-                        // SAFETY: as of this function.
-                        unsafe {
-                            square::transpose::<V, SIZE, SIDE>(
-                                input,
-                                at,
-                                stride,
-                                rows,
-                                to as usize,
-                                out,
-                            );
+            for group_start in (0..across).step_by(group) {
+                let group_end = (group_start + group).min(across);
+                let mut rows = starts(theirs, 0);
+                for at in starts(ours, first) {
+                    let Some(to) = rows.next() else { break };
+                    let mut stretch = group_start;
+                    while stretch < group_end {
+                        let line = stretch.min(across - SIDE);
+                        let at = at + stride * line as i64;
+                        let to = to as usize + line * SIZE;
+                        let mut item = panel;
+                        while item < panel_end {
+                            let first = item.min(items - SIDE);
+                            let (at, rows) = (at + (first * SIZE) as i64, &self.rows[first..]);
+                            // SAFETY: as of this function.
+                            unsafe {
+                                square::transpose::<V, SIZE, SIDE>(
+                                    input, at, stride, rows, to, out,
+                                );
+                            }
+                            item += SIDE;
                         }
-                        item += SIDE;
+                        stretch += SIDE;
                     }
                 }
             }
@@ -221,7 +227,10 @@ impl Transpose {
             {
                 for line in (0..across).step_by(block) {
                     let count = block.min(across - line);
-                    for item in panel.clone().filter(|&item| self.rows[item] != NONE) {
+                    for item in panel.clone() {
+                        if self.rows[item] == NONE {
+                            continue;
+                        }
                         let row = self.rows[item] + line * SIZE;
                         let mut from = at + (item * SIZE) as i64 + self.across.stride * line as i64;
                         for place in out[row..row + count * SIZE].as_chunks_mut::<SIZE>().0 {
