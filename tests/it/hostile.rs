@@ -82,7 +82,10 @@ fn every_change_of_a_byte_is_survived() {
     }
 }
 
-/// The time for a header is linear in its tensors; quadratic time would be minutes.
+/// Far more than linear time takes on a busy machine, and far less than quadratic time: hours.
+const LINEAR: Duration = Duration::from_secs(120);
+
+/// The time for a header is linear in its tensors.
 #[test]
 fn many_tensors_are_read_fast() {
     let dtype = DType::Scalar(Scalar::BF16, Endian::Little);
@@ -92,7 +95,7 @@ fn many_tensors_are_read_fast() {
     let header = safetensors::header(&tensors, &Default::default()).unwrap();
     let start = Instant::now();
     let contents = read_contents(&mut header.as_slice(), None).unwrap();
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(start.elapsed() < LINEAR, "{:?}", start.elapsed());
     assert_eq!(contents.tensors.len(), 200_000);
     assert_eq!(contents.expected_len(), header.len() as u64 + 200_000 * 128);
 }
@@ -107,6 +110,6 @@ fn long_structures_are_read_fast() {
     header.extend(text.bytes());
     let start = Instant::now();
     let error = read_contents(&mut header.as_slice(), None).unwrap_err();
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(start.elapsed() < LINEAR, "{:?}", start.elapsed());
     assert!(error.to_string().contains("more than 1000000 values"), "{error}");
 }
