@@ -355,7 +355,7 @@ fn open_list(
     let options =
         OpenOptions { io, integers: true, tensors: name.clone(), ..OpenOptions::default() };
     let mut input = open_watched(&location, &options, progress)?;
-    let tensor = input.tensor(&name)?.clone();
+    let tensor = input.tensor(&name)?;
     let name = FileName::from(&location);
     let source = input.nearby(&tensor, progress)?;
     let (shape, mask) = match &tensor.dtype {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::null_sink::NullSink;
 use crate::execute::{
-    self, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer, read_runs,
+    self, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer, read_range,
 };
 use crate::runs::{Axis, Runs};
 use crate::shape::{self, Order, contiguous_strides};
@@ -61,12 +61,7 @@ impl MaskBytes {
                 source.window(offset + start..offset + stop, &mut scratch)?
             } else {
                 buffer.resize((stop - start) as usize, 0);
-                let mut out = buffer.as_mut_slice();
-                self.runs.split(start..stop, &mut |part| {
-                    let (now, later) = std::mem::take(&mut out).split_at_mut(part.bytes() as usize);
-                    out = later;
-                    read_runs(&part, source, &mut scratch, now)
-                })?;
+                read_range(&self.runs, start..stop, source, &mut scratch, &mut buffer)?;
                 &buffer
             };
             if !visit(start, bytes) {

@@ -45,13 +45,12 @@ impl Plan {
                 let first = self.stretches(0);
                 let ahead = (AHEAD_BYTES / first.bytes().max(1)).max(1);
                 let last = ahead.min(self.pieces()) - 1;
-                if !first.axes.is_empty() {
-                    return (0..=last).map(|number| self.stretches(number)).collect();
-                }
-                let (first, later) = (first.byte_bounds(), self.stretches(last).byte_bounds());
-                let whole = range(first.start.min(later.start)..first.end.max(later.end));
-                if whole.run <= 2 * AHEAD_BYTES {
-                    return vec![whole];
+                if first.axes.is_empty() {
+                    let (first, later) = (first.byte_bounds(), self.stretches(last).byte_bounds());
+                    let whole = range(first.start.min(later.start)..first.end.max(later.end));
+                    if whole.run <= 2 * AHEAD_BYTES {
+                        return vec![whole];
+                    }
                 }
                 (0..=last).map(|number| self.stretches(number)).collect()
             }

@@ -125,6 +125,14 @@ pub struct OpenSinks<'a> {
     outputs: &'a [OneOutput],
 }
 
+impl OpenSinks<'_> {
+    /// The output that holds a position.
+    fn output_at(&self, offset: u64) -> Option<&OneOutput> {
+        let at = self.outputs.partition_point(|output| output.start <= offset);
+        self.outputs[..at].last()
+    }
+}
+
 impl Sink for OpenSinks<'_> {
     fn order(&self) -> WriteOrder {
         let any = |output: &OneOutput| output.sink.order() == WriteOrder::Any;
@@ -136,8 +144,7 @@ impl Sink for OpenSinks<'_> {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let at = self.outputs.partition_point(|output| output.start <= offset);
-        match self.outputs[..at].last() {
+        match self.output_at(offset) {
             Some(output) => output
                 .sink
                 .write_at(offset - output.start, bytes)
@@ -147,8 +154,7 @@ impl Sink for OpenSinks<'_> {
     }
 
     fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
-        let at = self.outputs.partition_point(|output| output.start <= offset);
-        match self.outputs[..at].last() {
+        match self.output_at(offset) {
             Some(output) => output.sink.share(offset - output.start, file, range),
             None => range.start..range.start,
         }

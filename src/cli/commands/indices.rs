@@ -41,7 +41,7 @@ impl Indices {
         let options = OpenOptions { io: io.into(), integers: true, ..OpenOptions::default() };
         let input = input::open_watched(&input::location(path), &options, quiet)?;
         let name = name.map_or(&[][..], std::slice::from_ref);
-        let tensor = input.tensor(name).map_err(of_flag("--indices-tensor"))?.clone();
+        let tensor = input.tensor(name).map_err(of_flag("--indices-tensor"))?;
         let file = Some(input.location().into());
         Ok(Indices { tensor, file, bytes: Bytes::File(Box::new(input)), quiet })
     }

@@ -67,7 +67,7 @@ impl<'a> Target<'a> {
 
     /// The one tensor that is changed.
     pub(super) fn tensor(&self, patterns: &[String]) -> Result<Tensor, Failure> {
-        Ok(self.original.input().tensor(patterns)?.clone())
+        Ok(self.original.input().tensor(patterns)?)
     }
 
     /// How many threads work.
@@ -175,7 +175,7 @@ impl Value {
     ) -> Result<Value, Failure> {
         let input = input::open(path, io)?;
         let name = name.map_or(&[][..], std::slice::from_ref);
-        let tensor = input.tensor(name).map_err(of_flag(flag))?.clone();
+        let tensor = input.tensor(name).map_err(of_flag(flag))?;
         refuse_unused(casts, std::iter::once(tensor.dtype.clone()))?;
         let conversion = cast_conversion(&tensor.dtype, &target.dtype, casts);
         let conversion = conversion.map_err(|error| match error {

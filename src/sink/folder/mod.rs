@@ -82,6 +82,12 @@ impl FolderSink {
         })?;
         place.check_writable()
     }
+
+    /// The file that holds a position.
+    fn file_at(&self, offset: u64) -> Option<&PendingFile> {
+        let at = self.files.partition_point(|file| file.start <= offset);
+        self.files[..at].last()
+    }
 }
 
 impl Sink for FolderSink {
@@ -90,16 +96,14 @@ impl Sink for FolderSink {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let at = self.files.partition_point(|file| file.start <= offset);
-        match self.files[..at].last() {
+        match self.file_at(offset) {
             Some(file) => file.sink.write_at(offset - file.start, bytes),
             None => Ok(()),
         }
     }
 
     fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
-        let at = self.files.partition_point(|file| file.start <= offset);
-        match self.files[..at].last() {
+        match self.file_at(offset) {
             Some(target) => target.sink.share(offset - target.start, file, range),
             None => range.start..range.start,
         }

@@ -121,19 +121,12 @@ pub(super) async fn open(
                 let identity = Identity::of(&answer.meta);
                 let (range, mut first) = (answer.range.clone(), Vec::new());
                 let file = RemoteFile { at: at.clone(), identity, patience };
-                let mut add = |bytes: &[u8]| {
-                    first.extend_from_slice(bytes);
-                    true
-                };
+                let whole = range.clone();
+                let received = receive(answer, whole, patience, &mut append(&mut first)).await;
                 // what does not come at once is asked for as any other range
-                if receive(answer, range.clone(), patience, &mut add).await.is_err() {
-                    let mut rest = Vec::new();
-                    let mut add = |bytes: &[u8]| {
-                        rest.extend_from_slice(bytes);
-                        true
-                    };
-                    fetch(&file, first.len() as u64..range.end, &mut add).await?;
-                    first.append(&mut rest);
+                if received.is_err() {
+                    let rest = first.len() as u64..range.end;
+                    fetch(&file, rest, &mut append(&mut first)).await?;
                 }
                 return Ok(Opening::Ranges(file.identity, first));
             }
@@ -160,6 +153,14 @@ pub(super) async fn open(
             _ => {}
         }
         tries.failed(fault, 0).await?;
+    }
+}
+
+/// Take all bytes that come, behind those that are there.
+fn append(all: &mut Vec<u8>) -> impl FnMut(&[u8]) -> bool + Send {
+    |bytes| {
+        all.extend_from_slice(bytes);
+        true
     }
 }
 
@@ -291,10 +292,10 @@ fn fault(error: &Error, note: &SharedNote, is_known: bool) -> Fault {
         StatusCode::PRECONDITION_FAILED => Fault::fatal(RemoteError::Changed),
         // the file is shorter now
         StatusCode::RANGE_NOT_SATISFIABLE if is_known => Fault::fatal(RemoteError::Changed),
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
-            Fault { wait: note.retry_after, ..Fault::transient(RemoteError::Status(code)) }
-        }
-        _ if status.is_server_error() => {
+        _ if status.is_server_error()
+            || status == StatusCode::TOO_MANY_REQUESTS
+            || status == StatusCode::REQUEST_TIMEOUT =>
+        {
             Fault { wait: note.retry_after, ..Fault::transient(RemoteError::Status(code)) }
         }
         // an answer that says one thing and another
