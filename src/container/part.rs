@@ -20,6 +20,7 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::align::shared_bytes;
 use super::error::{ContainerError, FileName};
 use super::fault::PartFault;
 use super::input::{Input, Location};
@@ -49,6 +50,12 @@ pub(super) trait Divisible {
     /// Add all that decides the elements of the output, but for the bytes of the files.
     fn identify(&self, work: &mut Fingerprint) -> Result<(), ContainerError>;
 
+    /// Bytes of these that would be shared with the input, where that is known beforehand.
+    fn shared(&self, range: &Range<u64>, output: &Output, prepared: &Prepared) -> Option<u64> {
+        let _ = (range, output, prepared);
+        None
+    }
+
     /// Copy the elements that go to a range of the output.
     fn copy(&mut self, range: &Range<u64>, job: &Job<'_>) -> Result<(), ContainerError>;
 }
@@ -56,6 +63,7 @@ pub(super) trait Divisible {
 /// An output that is cut into parts.
 pub struct Parts<'a> {
     output: &'a Output,
+    prepared: &'a Prepared,
     work: Box<dyn Divisible + 'a>,
     count: u64,
     path: &'a Path,
@@ -102,7 +110,7 @@ impl<'a> Parts<'a> {
         let end = last.map_or(0, |last| prepared.starts[last] + prepared.tensors.at(last).bytes);
         let span = prepared.starts.first().copied().unwrap_or(0)..end;
         let total = prepared.bytes;
-        Ok(Parts { output, work, count: count.max(1), path, frame, len, total, span })
+        Ok(Parts { output, prepared, work, count: count.max(1), path, frame, len, total, span })
     }
 
     /// Where part `index` begins in the file; where the last one ends, for `index` = `count`.
@@ -136,6 +144,12 @@ impl<'a> Parts<'a> {
     /// An input of a join that cannot be opened again.
     pub fn reads(&self, index: u64) -> Result<u64, ContainerError> {
         self.work.reads(&self.range(index))
+    }
+
+    /// How many bytes of part `index` would be shared with the input: `None` where none are, or where
+    /// that is not known beforehand.
+    pub fn shared(&self, index: u64) -> Option<u64> {
+        self.work.shared(&self.range(index), self.output, self.prepared)
     }
 
     /// Write part `index`, unless it is complete. Whoever completes the last part puts the output
@@ -243,6 +257,10 @@ impl Divisible for Taken<'_> {
             identify(&take.region, work)?;
         }
         Ok(())
+    }
+
+    fn shared(&self, range: &Range<u64>, output: &Output, prepared: &Prepared) -> Option<u64> {
+        shared_bytes(output, prepared, self.input, &self.within(range))
     }
 
     fn copy(&mut self, range: &Range<u64>, job: &Job<'_>) -> Result<(), ContainerError> {

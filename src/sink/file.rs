@@ -27,7 +27,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
     AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, fallocate, fchmod, fsync, ftruncate,
@@ -35,7 +35,7 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, retry_on_intr};
 
-use super::clone_range::{block_bytes, clone_range, whole_blocks};
+use super::clone_range::Sharing;
 use super::copy_file::copy_file;
 use super::in_place::InPlaceFile;
 use super::resolve::{FileAt, Resolved, resolve};
@@ -58,15 +58,6 @@ pub struct FileSink {
     /// How step 3 went, once it is done.
     space: OnceLock<rustix::io::Result<()>>,
     sharing: Sharing,
-}
-
-/// Whether the file can share blocks with others.
-#[derive(Debug, Default)]
-struct Sharing {
-    /// The blocks of the file system, in bytes.
-    block: OnceLock<u64>,
-    /// Whether it was tried in vain.
-    refused: AtomicBool,
 }
 
 /// Whether a file has a name before it is complete.
@@ -254,32 +245,14 @@ impl Sink for FileSink {
 
     fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
         let nothing = range.start..range.start;
-        let len = self.options.len.filter(|_| !self.sharing.refused.load(Ordering::Relaxed));
-        let (Some(len), Some(own)) = (len, &self.file) else { return nothing };
-        let block = *self.sharing.block.get_or_init(|| block_bytes(own));
-        let blocks = whole_blocks(&range, offset, block);
-        let at = offset.saturating_add(blocks.start - range.start);
-        let count = blocks.end - blocks.start;
-        let end = at.checked_add(count).filter(|&end| count > 0 && end <= len);
-        let Some(end) = end else { return nothing };
-        // what is not shared is a hole until it is written
-        let is_first = self.space.get().is_none();
-        if is_first && retry_on_intr(|| ftruncate(own, len)).is_err() {
-            return nothing;
+        let (Some(len), Some(own)) = (self.options.len, &self.file) else { return nothing };
+        let shared = self.sharing.share((own, len), offset, file, range);
+        if !shared.is_empty() {
+            // what is not shared is a hole until it is written
+            self.space.get_or_init(|| Ok(()));
+            self.written.fetch_add(shared.end - shared.start, Ordering::AcqRel);
         }
-        match clone_range(file, &blocks, (own, at)) {
-            Ok(()) => {
-                self.space.get_or_init(|| Ok(()));
-                self.written.fetch_add(count, Ordering::AcqRel);
-                self.end.fetch_max(end, Ordering::AcqRel);
-                blocks
-            }
-            Err(error) => {
-                let never = [Errno::OPNOTSUPP, Errno::NOTTY, Errno::NOSYS].contains(&error);
-                self.sharing.refused.fetch_or(never, Ordering::Relaxed);
-                nothing
-            }
-        }
+        shared
     }
 
     fn seal(&mut self) -> Result<(), SinkError> {

@@ -269,6 +269,7 @@ SCENES = {
     "npy": (["a.npy", "[::-1, ::2]"], "o.npy", 3, []),
     "npz": (["a.npz", "-t", "*"], "o.npz", 2, []),
     "over an old file": (["a.npy", "[::2]"], "o.npy", 2, ["--force"]),
+    "shares blocks": (["a.npy"], "o.npy", 2, []),
 }
 
 
@@ -570,9 +571,32 @@ def main():
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--step", type=int, default=1, help="only every so many calls of the last part")
     options.add_argument("--only", type=int, help="this random job alone")
+    options.add_argument("--scene", choices=SCENES, help="only the last part, call by call, of this kind of job")
     options = options.parse_args()
     harness.begin(options)
-    tally, killed, began = Tally(), 0, time.monotonic()
+    tally, began = Tally(), time.monotonic()
+    if options.scene is None:
+        random_jobs(tally, options, began)
+    if options.scene is None and options.only is None:
+        for name, check in list(globals().items()):
+            if name.startswith("check_"):
+                try:
+                    in_folder(check)
+                    tally.check(name, True)
+                except AssertionError as error:
+                    tally.check(name, False, error)
+    if options.only is None:
+        if reason := supervise.unavailable():
+            print(f"SKIPPED  the last part, call by call: {reason}")
+            return tally.finish()
+        for title in SCENES if options.scene is None else [options.scene]:
+            calls = in_folder(call_by_call, tally, title, options.step)
+            print(f"parts: {title}: {calls} calls, {time.monotonic() - began:.1f} s", flush=True)
+    return tally.finish()
+
+
+def random_jobs(tally, options, began):
+    killed = 0
     for number in range(options.count) if options.only is None else [options.only]:
         try:
             killed += in_folder(random_job, options.seed, number)
@@ -580,22 +604,6 @@ def main():
         except AssertionError as error:
             tally.check(f"job {number}", False, error)
     print(f"parts: {options.count} jobs, {killed} parts killed, {time.monotonic() - began:.1f} s", flush=True)
-    if options.only is not None:
-        return tally.finish()
-    for name, check in list(globals().items()):
-        if name.startswith("check_"):
-            try:
-                in_folder(check)
-                tally.check(name, True)
-            except AssertionError as error:
-                tally.check(name, False, error)
-    if reason := supervise.unavailable():
-        print(f"SKIPPED  the last part, call by call: {reason}")
-    else:
-        for title in SCENES:
-            calls = in_folder(call_by_call, tally, title, options.step)
-            print(f"parts: {title}: {calls} calls, {time.monotonic() - began:.1f} s", flush=True)
-    return tally.finish()
 
 
 if __name__ == "__main__":

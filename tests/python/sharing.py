@@ -6,7 +6,7 @@ btrfs-progs), and filefrag (e2fsprogs); what is missing is skipped in words.
 Each output must hold what NumPy and the safetensors package say (safetensors needs that package), and
 be shared but for some blocks at its ends, by filefrag and by the free space of the image. `--large` takes a
 slice of 4 GB and a checkpoint of 8 GB, and prints how long the runs take; `--faults` runs the scenes of
-faults.py that share blocks on the image.
+faults.py and parts.py that share blocks on the image.
 """
 
 import os
@@ -235,6 +235,37 @@ def joins(image):
     is_shared("all.safetensors")
 
 
+def parts(image):
+    make_npy("a.npy", 40)
+    make_checkpoint("m.safetensors", {"layer0": 20, "layer1": 20})
+    for number in range(2):
+        make_npy(f"{number}.npy", 20, number)
+    os.sync()
+    used = image.used()
+    trim = ["-t", "embed", "--keep-rest"]
+    for args, out, copied in (
+        (["a.npy", "[3:-5]"], "o.npy", 0),
+        (["m.safetensors", "[:2000]", *trim], "t.safetensors", 51 * 4104 + (9 << 20)),
+        (["concat", "0.npy", "1.npy"], "j.npy", 0),
+    ):
+        done_well(tslice(*args, "-o", "whole-" + out, "-q"))
+        for number in (2, 0, 3, 1):
+            part = [*args, "-o", out, "--part", f"{number}/4"]
+            if args[0] != "concat":
+                dry = tslice(*part, "--dry-run").stdout.decode()
+                assert "would be shared with the input" in dry or copied and number == 0, dry
+            done_well(tslice(*part, "-q"))
+        is_shared(out, copied + ENDS)
+        assert run(["cmp", out, "whole-" + out]).returncode == 0
+    assert image.used() - used < 40 * MIB, f"{image.used() - used} bytes more are used"
+    same_rows(np.load("o.npy"), 3)
+    # sums of all bytes are needed there: copied
+    for number in range(3):
+        done_well(tslice("a.npy", "-o", "c.npz", "--part", f"{number}/3", "-q"))
+    with np.load("c.npz") as arrays:
+        same_rows(arrays["a"], 0)
+
+
 def small_disks(_image):
     """What is shared needs no space."""
     make_npy("a.npy", 150)
@@ -249,11 +280,13 @@ def small_disks(_image):
 def faults(_image):
     if not OPTIONS.faults:
         raise Skip("--faults asks for it")
-    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "faults.py")
-    command = [sys.executable, script, "--bin", harness.BIN, "--only", "shares blocks"]
-    done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, TMPDIR=os.getcwd()))
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()[-1]
+    folder, lines = os.path.dirname(os.path.abspath(__file__)), []
+    for script, *args in (("faults.py", "--only", "shares blocks"), ("parts.py", "--scene", "shares blocks")):
+        command = [sys.executable, os.path.join(folder, script), "--bin", harness.BIN, *args]
+        done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, TMPDIR=os.getcwd()))
+        assert done.returncode == 0, done.stdout + done.stderr
+        lines.append(done.stdout.splitlines()[-1])
+    return "; ".join(lines)
 
 
 def on(kind, check, size):
@@ -275,7 +308,7 @@ def main():
     size = (12 << 30) if OPTIONS.large else (1 << 30)
     checks = {}
     for kind in ("xfs", "btrfs"):
-        for check in (slices, checkpoint, joins, faults):
+        for check in (slices, checkpoint, joins, parts, faults):
             checks[f"check_{check.__name__}_on_{kind}"] = on(kind, check, size)
         checks[f"check_small_disks_of_{kind}"] = on(kind, small_disks, 512 << 20)
     return harness.run_checks(checks, "sharing", OPTIONS)

@@ -59,20 +59,23 @@ pub(super) fn describe(
     container::check(output, prepared, input, takes).map_err(&advised)?;
     if let Share::Part(one) = *share {
         let parts = Parts::of_takes(output, prepared, (input, takes), one.count);
-        return Ok(part::describe(&parts.map_err(&advised)?, one));
+        let parts = parts.map_err(&advised)?;
+        return Ok(part::describe(&parts, one) + &shared(parts.shared(one.index)));
     }
-    let shared = container::shared_bytes(output, prepared, input, takes);
-    let shared = shared.map_or_else(String::new, |bytes| {
-        format!(
-            "{bytes} bytes ({}) would be shared with the input, not copied\n",
-            human_bytes(bytes)
-        )
-    });
+    let shared = shared(container::shared_bytes(output, prepared, input, takes));
     let mut text = planned(output, prepared) + &shared;
     if let Some(network) = network(input, takes).map_err(&advised)? {
         let _ = writeln!(text, "would read {network}");
     }
     Ok(text)
+}
+
+/// How many bytes would be shared with the input, in words.
+fn shared(bytes: Option<u64>) -> String {
+    bytes.map_or_else(String::new, |bytes| {
+        let size = human_bytes(bytes);
+        format!("{bytes} bytes ({size}) would be shared with the input, not copied\n")
+    })
 }
 
 /// How many requests of a remote input it takes, in words.

@@ -80,6 +80,16 @@ impl Counted {
         Ok(())
     }
 
+    /// Whether elements need not be looked at to be counted.
+    pub(super) fn takes_shared(&self) -> bool {
+        self.crcs.is_none()
+    }
+
+    /// Count bytes that came without being looked at.
+    pub(super) fn add_shared(&self, bytes: u64) {
+        self.written.fetch_add(bytes, Ordering::AcqRel);
+    }
+
     /// The record of part `index`.
     pub(super) fn record(&self, index: u64) -> DoneRecord {
         let written = self.written.load(Ordering::Acquire);

@@ -22,9 +22,10 @@
 //!    without `job` is what was left when a run ended during step 8: it is removed, and 1 begins
 //!    again. A folder without `data` is the same after step 7. A part whose `part.I` is there goes
 //!    to 5.
-//! 3. **Write.** The part allocates its range of `data`, and writes it by position. It writes no
-//!    other byte, and the same bytes each time: so it does not matter whether it runs twice, also at
-//!    the same time, or over a range that was half written.
+//! 3. **Write.** The part shares with the input what blocks of its range of `data` it can, allocates
+//!    the range if it can share none, and writes the rest by position. It writes no other byte, and
+//!    the same bytes each time: so it does not matter whether it runs twice, also at the same time, or
+//!    over a range that was half written.
 //! 4. **Record.** `data` is brought to the disk. Then the part's record (how many bytes, and the sums
 //!    that a zip archive needs) is written to a temporary name, brought to the disk, and linked to
 //!    `part.I`; the folder is brought to the disk. The part is complete.

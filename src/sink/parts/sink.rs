@@ -4,6 +4,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use rustix::fs::{
     FallocateFlags, Mode, OFlags, XattrFlags, fallocate, fchmod, fgetxattr, fsetxattr, fstat,
@@ -16,6 +17,7 @@ use super::folder::{Folder, Stored, part_name};
 use super::frame::{Counted, FixedFrame, OwnedFrame};
 use super::record::{DoneRecord, JobRecord, Part};
 use super::tree::climb;
+use crate::sink::clone_range::Sharing;
 use crate::sink::resolve::{FileAt, Resolved, resolve};
 use crate::sink::{Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz};
 
@@ -28,8 +30,12 @@ pub struct PartSink {
     data: File,
     frame: OwnedFrame,
     counted: Counted,
-    /// Bytes of elements of this part.
+    /// The range of the output that the part writes within, and its bytes of elements.
+    range: Range<u64>,
     bytes: u64,
+    /// How step 3 made room for them, once it did.
+    space: OnceLock<rustix::io::Result<()>>,
+    sharing: Sharing,
 }
 
 /// What came of the beginning of a part.
@@ -119,9 +125,10 @@ impl PartSink {
                 output.finish(part, (record, None), frame, data)?;
                 return Ok(Begun::Complete);
             }
-            reserve(&data, range).map_err(SinkError::os("cannot be made room for"))?;
             let counted = Counted::new(&frame);
-            let sink = PartSink { output, part, data, frame, counted, bytes };
+            let (space, sharing) = Default::default();
+            let sink =
+                PartSink { output, part, data, frame, counted, range, bytes, space, sharing };
             return Ok(Begun::Part(Box::new(sink)));
         }
         Err(PartsError::Discarded.into())
@@ -139,13 +146,28 @@ impl Sink for PartSink {
         if !fits {
             return Err(SinkError::OutOfBounds { offset, count, len });
         }
+        let made = self.space.get_or_init(|| reserve(&self.data, &self.range));
+        made.map_err(SinkError::os("cannot be made room for"))?;
         self.data.write_all_at(bytes, offset).map_err(SinkError::Io)?;
         self.counted.add(&self.frame, offset, bytes)
     }
 
+    fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
+        if !self.counted.takes_shared() {
+            return range.start..range.start;
+        }
+        let shared = self.sharing.share((&self.data, self.output.job.len), offset, file, range);
+        if !shared.is_empty() {
+            // what is not shared is a hole until it is written
+            self.space.get_or_init(|| Ok(()));
+            self.counted.add_shared(shared.end - shared.start);
+        }
+        shared
+    }
+
     /// Steps 4 to 8.
     fn commit(self: Box<Self>) -> Result<(), SinkError> {
-        let PartSink { output, part, data, frame, counted, bytes } = *self;
+        let PartSink { output, part, data, frame, counted, bytes, .. } = *self;
         let record = counted.record(part.index);
         if record.written != bytes {
             return Err(SinkError::Incomplete { written: record.written, len: bytes });
@@ -250,7 +272,7 @@ impl Sink for Around {
 }
 
 /// Step 3: space for a range, so that a full disk is noticed at once.
-fn reserve(data: &File, range: Range<u64>) -> rustix::io::Result<()> {
+fn reserve(data: &File, range: &Range<u64>) -> rustix::io::Result<()> {
     if range.is_empty() {
         return Ok(());
     }
