@@ -9,6 +9,7 @@ use super::layout::Frame;
 use super::output::{Output, Prepared};
 use super::overwrite;
 use super::take::{Gathered, Region, Take};
+use super::unmap::unmap;
 use crate::execute::{
     self, Announced, BadPosition, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer,
 };
@@ -32,7 +33,9 @@ pub fn write(
 ) -> Result<(), ContainerError> {
     let job = Job::begin(output, prepared, (input, takes), progress)?;
     job.copy(input, takes)?;
-    job.commit()
+    job.commit()?;
+    input.random().iter().for_each(|source| unmap(source, output.options.threads));
+    Ok(())
 }
 
 /// What a take is to the executor, and the source that it is of where that is not the input.

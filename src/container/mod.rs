@@ -41,6 +41,7 @@ mod single;
 mod split;
 mod statistics;
 mod take;
+mod unmap;
 mod watched;
 mod window;
 

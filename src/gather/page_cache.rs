@@ -18,8 +18,6 @@ pub(super) struct PageCache {
 pub(super) enum State {
     /// All the sample is in memory.
     Cached,
-    /// The same, and the rows lie densely in a map.
-    Dense,
     /// Some of it must be read from the disk.
     Cold,
     /// The same, and scattered rows touch nearly all pages of a map.

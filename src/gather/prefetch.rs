@@ -1,10 +1,10 @@
 //! Bringing in the pages of rows before they are copied.
 //!
 //! Random rows of a file that is not in the page cache cost one disk access each, unless they are
-//! prefetched some hundreds ahead. Where the file is in the cache and the rows are dense, page
-//! faults are the cost, and mapping all pages at once is cheaper. So it is where scattered rows touch
-//! nearly all pages of a file that is not in the cache: the disk reads it once, in order. A sample of
-//! the rows tells which case it is. Nothing here can fail or change a byte.
+//! prefetched some hundreds ahead. Where scattered rows touch nearly all pages of the file, mapping
+//! all of them at once is cheaper: the disk reads it once, in order. A sample of the rows tells which
+//! case it is. Where the file is in the cache, pages are mapped as they are touched, several at a
+//! fault, which is no slower. Nothing here can fail or change a byte.
 
 use std::sync::atomic::Ordering;
 
@@ -21,9 +21,6 @@ const PLACES: u64 = 16;
 /// Rows with gaps up to this, in bytes, are prefetched in one call.
 const GAP: u64 = 4096;
 
-/// A fault maps about as much of a cached file at once, in bytes.
-const AROUND: u64 = 64 << 10;
-
 /// A disk is asked for no less than this, in bytes.
 const PAGE: u64 = 4096;
 
@@ -36,8 +33,7 @@ impl GatherPieces<'_> {
     pub(super) fn prepare(&self, source: &dyn Source, first: u64, fresh: bool) {
         match *self.page_cache.state.get_or_init(|| self.sample(source)) {
             State::Cached => {}
-            State::Dense => self.map(source, false),
-            State::ColdDense => self.map(source, true),
+            State::ColdDense => self.map(source),
             State::Cold if fresh => self.prefetch(source, first, AHEAD),
             State::Cold => {}
         }
@@ -85,8 +81,7 @@ impl GatherPieces<'_> {
                 }
             }
         }
-        let dense = source.window_limit().is_none() && rows >= (size / AROUND).max(64);
-        if dense { State::Dense } else { State::Cached }
+        State::Cached
     }
 
     /// Whether the rows from row `first` on are in memory, as far as a few of them tell.
@@ -103,9 +98,9 @@ impl GatherPieces<'_> {
                 .all(|offset| source.is_cached(offset.wrapping_add_signed(lowest)))
     }
 
-    /// Map the pages of the params; all workers that come here share the work. Where they are `cold`,
-    /// the disk reads them from beginning to end.
-    fn map(&self, source: &dyn Source, cold: bool) {
+    /// Read the params from beginning to end and map their pages; all workers that come here share
+    /// the work.
+    fn map(&self, source: &dyn Source) {
         let params = &self.gather.params;
         loop {
             let chunk = self.page_cache.mapped.fetch_add(1, Ordering::Relaxed);
@@ -116,9 +111,7 @@ impl GatherPieces<'_> {
                 return;
             }
             let range = start..params.end.min(start + CHUNK);
-            if cold {
-                source.advise(range.clone(), Advice::WillNeed);
-            }
+            source.advise(range.clone(), Advice::WillNeed);
             source.advise(range, Advice::Populate);
         }
     }

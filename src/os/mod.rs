@@ -26,6 +26,13 @@ pub(crate) fn enlarge_pipe(fd: impl AsFd) {
     let _ = rustix::pipe::fcntl_setpipe_size(fd, PIPE);
 }
 
+/// How many pages of files are mapped into this process, about, of those in memory; 0 where the
+/// kernel does not tell.
+pub(crate) fn mapped_pages() -> u64 {
+    let pages = |statm: String| statm.split(' ').nth(2)?.parse().ok();
+    std::fs::read_to_string("/proc/self/statm").ok().and_then(pages).unwrap_or(0)
+}
+
 /// Wait until a non-blocking descriptor is ready.
 ///
 /// # Errors

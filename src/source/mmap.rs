@@ -11,7 +11,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use memmap2::{Mmap, MmapOptions};
+use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
 
 use super::pread::is_cached;
 use super::{Advice, FileRange, Source, SourceError, checked_len, steps};
@@ -129,6 +129,15 @@ impl Source for MmapSource {
                 steps(range).for_each(|step| advise(memmap2::Advice::WillNeed, step));
             }
             Advice::Populate => advise(memmap2::Advice::PopulateRead, range),
+            Advice::DontNeed => {
+                let count = (range.end - range.start) as usize;
+                let start = (self.base + range.start) as usize;
+                // SAFETY: the map is shared with the page cache and never written, so that a page
+                // comes back with the bytes of the file; addresses of lent slices stay mapped.
+                let _ = unsafe {
+                    self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, count)
+                };
+            }
         }
     }
 }

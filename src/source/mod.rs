@@ -44,6 +44,7 @@ pub use reader::Reader;
 pub use spool::{open_spooled, spool};
 pub use stream::Stream;
 
+pub(crate) use crate::os::mapped_pages;
 pub use crate::os::{FileId, is_too_many_open_files, raise_open_files};
 
 /// Bytes with random access, for several threads at once.
@@ -205,6 +206,8 @@ pub enum Advice {
     WillNeed,
     /// Now, by this thread: fault in its pages in one call, waiting for the disk. For maps only.
     Populate,
+    /// No more: unmap its pages, which come back if they are touched all the same. For maps only.
+    DontNeed,
 }
 
 /// Why an input could not be read.

@@ -106,7 +106,7 @@ impl Source for PreadSource {
             Advice::Sequential => advise(Fadvise::Sequential, range),
             Advice::Random => advise(Fadvise::Random, range),
             Advice::WillNeed => steps(range).for_each(|step| advise(Fadvise::WillNeed, step)),
-            Advice::Populate => {}
+            Advice::Populate | Advice::DontNeed => {}
         }
     }
 }

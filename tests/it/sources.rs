@@ -58,6 +58,8 @@ fn windows_hold_the_files_bytes_in_every_io_mode() {
             source.advise(range.clone(), Advice::WillNeed);
             source.advise(range.clone(), Advice::Populate);
             let expected = &all[range.start as usize..range.end as usize];
+            assert_eq!(source.window(range.clone(), &mut scratch).unwrap(), expected);
+            source.advise(range.clone(), Advice::DontNeed);
             assert_eq!(source.window(range, &mut scratch).unwrap(), expected);
         }
         #[allow(clippy::reversed_empty_ranges)]

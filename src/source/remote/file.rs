@@ -176,7 +176,7 @@ impl Source for RemoteSource {
                 }
             }
             Advice::Sequential => self.network.announce(file, range, true),
-            Advice::Random | Advice::Populate => {}
+            Advice::Random | Advice::Populate | Advice::DontNeed => {}
         }
     }
 }
