@@ -103,39 +103,50 @@ unsafe fn interleave_halves<V: Vector, const SIZE: usize, const SIDE: usize>(
     }
 }
 
-/// 16 bytes, on any processor: the compiler knows instructions for it.
-impl Vector for [u8; 16] {
-    const WIDTH: usize = 16;
-
-    #[inline(always)]
-    unsafe fn load(from: &[u8]) -> Self {
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&from[..16]);
-        bytes
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, to: &mut [u8]) {
-        to[..16].copy_from_slice(&self);
-    }
-
-    #[inline(always)]
-    unsafe fn interleave<const SIZE: usize>(self, other: Self) -> [Self; 2] {
-        let half = |from: usize| {
-            std::array::from_fn(|at| {
-                let bytes = if (at / SIZE).is_multiple_of(2) { &self } else { &other };
-                bytes[from + at / SIZE / 2 * SIZE + at % SIZE]
-            })
-        };
-        [half(0), half(8)]
-    }
-}
+/// 16 bytes, which all processors of a kind have instructions for.
+#[cfg(target_arch = "aarch64")]
+pub(super) use std::arch::aarch64::uint8x16_t as Narrow;
+/// 16 bytes, which all processors of a kind have instructions for.
+#[cfg(target_arch = "x86_64")]
+pub(super) use std::arch::x86_64::__m128i as Narrow;
 
 #[cfg(target_arch = "x86_64")]
-pub(super) mod x86 {
+mod x86 {
     use std::arch::x86_64::*;
 
     use super::Vector;
+
+    impl Vector for __m128i {
+        const WIDTH: usize = 16;
+
+        #[inline(always)]
+        unsafe fn load(from: &[u8]) -> Self {
+            debug_assert!(from.len() >= 16);
+            // SAFETY: the caller's slice is long enough; no alignment is needed.
+            unsafe { from.as_ptr().cast::<Self>().read_unaligned() }
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: &mut [u8]) {
+            debug_assert!(to.len() >= 16);
+            // SAFETY: as above.
+            unsafe { to.as_mut_ptr().cast::<Self>().write_unaligned(self) }
+        }
+
+        #[inline(always)]
+        unsafe fn interleave<const SIZE: usize>(self, other: Self) -> [Self; 2] {
+            // SAFETY: all processors of this kind have SSE2.
+            unsafe {
+                match SIZE {
+                    1 => [_mm_unpacklo_epi8(self, other), _mm_unpackhi_epi8(self, other)],
+                    2 => [_mm_unpacklo_epi16(self, other), _mm_unpackhi_epi16(self, other)],
+                    4 => [_mm_unpacklo_epi32(self, other), _mm_unpackhi_epi32(self, other)],
+                    8 => [_mm_unpacklo_epi64(self, other), _mm_unpackhi_epi64(self, other)],
+                    _ => [self, other],
+                }
+            }
+        }
+    }
 
     impl Vector for __m256i {
         const WIDTH: usize = 32;
@@ -233,6 +244,54 @@ pub(super) mod x86 {
                             _mm512_permutex2var_epi64(self, high, other),
                         ]
                     }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    use std::arch::aarch64::*;
+
+    use super::Vector;
+
+    impl Vector for uint8x16_t {
+        const WIDTH: usize = 16;
+
+        #[inline(always)]
+        unsafe fn load(from: &[u8]) -> Self {
+            debug_assert!(from.len() >= 16);
+            // SAFETY: the caller's slice is long enough; no alignment is needed.
+            unsafe { from.as_ptr().cast::<Self>().read_unaligned() }
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: &mut [u8]) {
+            debug_assert!(to.len() >= 16);
+            // SAFETY: as above.
+            unsafe { to.as_mut_ptr().cast::<Self>().write_unaligned(self) }
+        }
+
+        #[inline(always)]
+        unsafe fn interleave<const SIZE: usize>(self, other: Self) -> [Self; 2] {
+            // SAFETY: all processors of this kind have NEON; any 16 bytes are a value of each type.
+            unsafe {
+                match SIZE {
+                    1 => [vzip1q_u8(self, other), vzip2q_u8(self, other)],
+                    2 => {
+                        let (a, b) = (vreinterpretq_u16_u8(self), vreinterpretq_u16_u8(other));
+                        [vzip1q_u16(a, b), vzip2q_u16(a, b)].map(|it| vreinterpretq_u8_u16(it))
+                    }
+                    4 => {
+                        let (a, b) = (vreinterpretq_u32_u8(self), vreinterpretq_u32_u8(other));
+                        [vzip1q_u32(a, b), vzip2q_u32(a, b)].map(|it| vreinterpretq_u8_u32(it))
+                    }
+                    8 => {
+                        let (a, b) = (vreinterpretq_u64_u8(self), vreinterpretq_u64_u8(other));
+                        [vzip1q_u64(a, b), vzip2q_u64(a, b)].map(|it| vreinterpretq_u8_u64(it))
+                    }
+                    _ => [self, other],
                 }
             }
         }

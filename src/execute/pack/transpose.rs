@@ -135,9 +135,10 @@ impl Transpose {
             Some(Register::Avx512 | Register::Avx2) if most >= IN_32 => unsafe {
                 self.avx2::<SIZE, IN_32>(input, first, out);
             },
-            // SAFETY: arrays of bytes need no instructions of their own.
+            // SAFETY: all processors of these kinds have the instructions.
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
             _ if most >= IN_16 && IN_16 > 1 => unsafe {
-                self.squares::<[u8; 16], SIZE, IN_16>(input, first, out);
+                self.squares::<square::Narrow, SIZE, IN_16>(input, first, out);
             },
             _ => self.items::<SIZE>(input, first, out),
         }
