@@ -311,7 +311,7 @@ fn a_small_slice_of_a_huge_file_touches_nothing_else() {
     let dir = directory();
     let path = dir.path().join("huge.npy");
     let start = sparse(&path);
-    let began = Instant::now();
+    // each within the time limit of `tslice`, in which nothing reads a tebibyte
     let row = ["assign", "huge.npy", "[1000, 5:9]", "--value", "bytes.npy", "--in-place"];
     succeeds(dir.path(), &row);
     // a column: a byte of each row
@@ -319,7 +319,6 @@ fn a_small_slice_of_a_huge_file_touches_nothing_else() {
     let scatter = ["scatter", "huge.npy", "--indices", "[[3, 3]]", "--values"];
     write_npy(&dir.path().join("one.npy"), &U8, &[1], &[77]);
     succeeds(dir.path(), &[&scatter[..], &["one.npy", "--in-place"]].concat());
-    assert!(began.elapsed() < Duration::from_secs(5));
     let file = File::open(&path).unwrap();
     let bytes = |row: u64, column: u64| {
         let mut bytes = [0; 4];
