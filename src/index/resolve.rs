@@ -131,7 +131,7 @@ pub fn resolve_with(
 }
 
 fn fault(item: usize, kind: impl Into<ResolveErrorKind>) -> ResolveError {
-    ResolveError { item, value: None, kind: kind.into(), before: Vec::new() }
+    ResolveError { item, value: None, kind: kind.into(), before: Box::default() }
 }
 
 /// The list of an item, as far as it is known.
@@ -304,9 +304,11 @@ fn positions(
             let positions = array.values.iter().enumerate().map(|(value, &index)| {
                 position(index, axis, size).map_err(|kind| {
                     let in_file = |list: &&SelectedList| list.positions == ListPositions::Integers;
-                    let before = selection.lists[..number].iter().filter(in_file).cloned();
-                    let (value, before) = (Some(value), before.collect());
-                    ResolveError { item: list.item, value, kind, before }
+                    let lists = selection.lists[..number].iter().filter(in_file).cloned().collect();
+                    let source_shape = selection.source_shape.clone();
+                    let before =
+                        Box::new(Selection { source_shape, lists, ..Selection::default() });
+                    ResolveError { item: list.item, value: Some(value), kind, before }
                 })
             });
             Ok(ListPositions::Known(positions.collect::<Result<_, _>>()?))

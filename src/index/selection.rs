@@ -138,9 +138,9 @@ pub struct ResolveError {
     pub value: Option<usize>,
     /// What is wrong with it.
     pub kind: ResolveErrorKind,
-    /// The lists in files before a wrong value of a typed list. NumPy looks at one list after the
-    /// other, and would report a bad position of these instead.
-    pub before: Vec<SelectedList>,
+    /// What the lists in files before a wrong value of a typed list select. NumPy looks at one list
+    /// after the other, and would report a bad position of these instead.
+    pub before: Box<Selection>,
 }
 
 /// Why an expression does not fit a shape.

@@ -36,6 +36,15 @@ fn the_first_bad_list_is_reported() {
         fails(&dir, &[command, &["[@wrong.npy, [0, 9]]"]].concat(), file);
         fails(&dir, &[command, &["[[0, 9], @wrong.npy]"]].concat(), typed);
     }
+    for (command, rest) in [
+        (&["concat", "a.npy", "a.npy", "--index"][..], &[][..]),
+        (&["stack", "a.npy", "a.npy", "--index"], &["-n"]),
+        (&["split", "a.npy"], &["--parts", "2", "-o", "out-{}.npy"]),
+    ] {
+        fails(&dir, &[command, &["[@wrong.npy, [0, 9]]"], rest].concat(), file);
+        let typed = typed.replace("tslice: ", "tslice: a.npy: ");
+        fails(&dir, &[command, &["[[0, 9], @wrong.npy]"], rest].concat(), &typed);
+    }
     // on an axis without positions too
     write_npy(&dir.path().join("empty.npy"), &U8, &[0, 0], &[]);
     let message = "tslice: rows.npy: at [0]: index 2 is out of bounds for axis 0 with size 0\n  \

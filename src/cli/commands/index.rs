@@ -113,7 +113,7 @@ impl Index {
     pub(crate) fn resolve(&self, shape: &[u64]) -> Result<Selection, Failure> {
         let selection = self.lists.resolve(&self.spanned.expr, shape, self.rules);
         selection.map_err(|error: ResolveError| {
-            if let Err(bad) = self.lists.check_before(&error, shape) {
+            if let Err(bad) = self.lists.check_before(&error) {
                 return self.failure(bad);
             }
             let failure = self.point(Failure::new(&error), error.item, error.value);
@@ -139,6 +139,11 @@ impl Index {
     /// An error of a job, with a caret where this index does not fit an input, or a list of it holds a
     /// bad position.
     pub(crate) fn failure(&self, error: ContainerError) -> Failure {
+        if let Cause::Index(misfit) = error.cause.as_ref()
+            && let Err(bad) = self.lists.check_before(misfit)
+        {
+            return self.failure(bad);
+        }
         let place = match error.cause.as_ref() {
             Cause::Index(misfit) => Some((misfit.item, misfit.value)),
             Cause::Execute(ExecuteError::Fill {
