@@ -4,6 +4,7 @@ use super::error::GatherError;
 use super::mask::{Mask, ones, true_count};
 use super::row_block::RowBlock;
 use crate::execute::FillError;
+use crate::execute::pack::{can_compress, compress};
 use crate::runs::{Axis, coalesce, unravel_index};
 use crate::source::{Source, SourceError};
 use crate::view::ViewError;
@@ -94,6 +95,42 @@ impl MaskPositions {
             Some(true) => Ok(false),
             _ => self.complete(read, full).map(|()| true),
         }
+    }
+
+    /// Whether items of so many bytes, one at each place, can be [compressed](Self::compress): those
+    /// on the innermost axis must be neighbours.
+    pub(super) fn compresses(&self, size: u64) -> bool {
+        let inner = self.axes.last();
+        can_compress(size) && inner.is_some_and(|axis| axis.stride == size as i64)
+    }
+
+    /// Copy the items of `size` bytes at the place of true element number `first` and those after it
+    /// to `out`, which they fill. `input` holds the bytes of the params' file, the item at place 0 is
+    /// at byte `base` of it, perhaps wrapped around.
+    ///
+    /// # Errors
+    /// As [`read`](MaskPositions::read).
+    pub(super) fn compress(
+        &self,
+        (first, base, size): (u64, u64, u64),
+        source: &dyn Source,
+        input: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), FillError> {
+        let mut rest = out;
+        let read = self.each_from(first, source, &mut |mut at, mut bytes| {
+            while !bytes.is_empty() && !rest.is_empty() {
+                let (offset, left) = self.place(at);
+                let len = left.min(bytes.len() as u64);
+                let (now, later) = bytes.split_at(len as usize);
+                let items = &input[base.wrapping_add(offset) as usize..][..(len * size) as usize];
+                let copied = compress(now, size as usize, items, rest);
+                rest = std::mem::take(&mut rest).split_at_mut(copied).1;
+                (at, bytes) = (at + len, later);
+            }
+            !rest.is_empty()
+        });
+        self.complete(read, rest.is_empty())
     }
 
     /// Call `visit` with the elements from true one number `first` on, piece by piece, until it
@@ -335,6 +372,36 @@ mod tests {
                 }
             }
             prop_assert_eq!(found, &expected[first..first + len]);
+        }
+
+        #[test]
+        fn compressed_items_are_those_at_the_places(
+            shape in prop_oneof![prop::collection::vec(1..9u64, 1..4), prop::collection::vec(1..3000u64, 1)],
+            (seed, percent, run) in (any::<u64>(), 0..101u64, prop_oneof![Just(1u64), 2..90u64]),
+            (size, more) in (prop::sample::select(vec![1u64, 2, 4, 8, 16]), 0..3u64),
+            (first, len) in (0..3000u64, 0..3000u64),
+        ) {
+            let random = |at: u64| at.wrapping_add(seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+            let count: u64 = shape.iter().product();
+            let source =
+                MemorySource((0..count).map(|at| u8::from(random(at / run) % 100 < percent)).collect());
+            let mask = Mask::count((&shape, Order::C, 0), &source, 2, &Progress::default()).unwrap();
+            // of a tensor with more elements along each axis, behind 3 other bytes
+            let params: Vec<u64> = shape.iter().map(|len| len + more).collect();
+            let strides = contiguous_strides(&params, size, Order::C).unwrap();
+            let axes = shape.iter().zip(strides).map(|(&len, stride)| Axis { len, stride });
+            let positions = MaskPositions::new(mask, &axes.collect::<Vec<_>>()).unwrap();
+            prop_assume!(positions.compresses(size));
+            let bytes = 3 + params.iter().product::<u64>() * size;
+            let input: Vec<u8> = (0..bytes).map(|at| random(at) as u8).collect();
+            let first = first.min(positions.count());
+            let mut places = vec![0; len.min(positions.count() - first) as usize];
+            positions.read(first, &source, &mut places).unwrap();
+            let item = |&place: &u64| &input[3 + place as usize..][..size as usize];
+            let expected: Vec<u8> = places.iter().flat_map(item).copied().collect();
+            let mut out = vec![0; expected.len()];
+            positions.compress((first, 3, size), &source, &input, &mut out).unwrap();
+            prop_assert_eq!(out, expected);
         }
     }
 }

@@ -11,7 +11,7 @@ use super::copy::{copy_rows, read_rows};
 use super::page_cache::{AHEAD, PageCache};
 use super::reader::BLOCK;
 use super::row_block::RowBlock;
-use super::rows::BoundRows;
+use super::rows::{BoundRows, MaskRows};
 use super::{DROPPED, Gather};
 use crate::execute::{FillError, Pieces, read_runs, visit_ranges};
 use crate::plan::{Plan, stretches};
@@ -222,6 +222,11 @@ impl GatherPieces<'_> {
         // the rows of a short piece were prefetched with those before it
         self.prepare(source, row, row == 0 || rows.end - rows.start > AHEAD);
         while row < rows.end {
+            if let Some(count) = self.compress(row..rows.end, source, scratch, rest)? {
+                rest = rest.split_at_mut((count * slab.run) as usize).1;
+                row += count;
+                continue;
+            }
             self.rows.block(row..rows.end, most, slab, &mut block)?;
             let part;
             (part, rest) = rest.split_at_mut((block.rows() * slab.bytes()) as usize);
@@ -235,5 +240,29 @@ impl GatherPieces<'_> {
             row += block.rows();
         }
         Ok(())
+    }
+
+    /// Copy the first of `rows` to the beginning of `out`, where they are items of a map that a mask
+    /// keeps; how many they are.
+    fn compress(
+        &self,
+        rows: Range<u64>,
+        source: &dyn Source,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<Option<u64>, FillError> {
+        let Gather { params, slab, .. } = &self.gather;
+        if source.window_limit().is_some() || !slab.axes.is_empty() {
+            return Ok(None);
+        }
+        let kept = self.rows.mask_rows(&rows).filter(|kept| kept.positions.compresses(slab.run));
+        let Some(MaskRows { positions, source: mask, first, count, base }) = kept else {
+            return Ok(None);
+        };
+        self.prefetch_ahead(source, rows.start, count);
+        let input = source.window(params.clone(), scratch)?;
+        let asked = (first, base.wrapping_sub(params.start), slab.run);
+        positions.compress(asked, mask, input, &mut out[..(count * slab.run) as usize])?;
+        Ok(Some(count))
     }
 }

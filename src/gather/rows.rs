@@ -12,6 +12,7 @@
 
 use std::ops::Range;
 
+use super::mask_positions::MaskPositions;
 use super::positions::DROPPED;
 use super::reader::BLOCK;
 use super::row_block::RowBlock;
@@ -236,6 +237,18 @@ fn all(reader: &TupleReader<'_>, count: u64) -> Result<Vec<u64>, FillError> {
     Ok(positions)
 }
 
+/// Rows at the places where a mask is true.
+pub(super) struct MaskRows<'a> {
+    pub(super) positions: &'a MaskPositions,
+    pub(super) source: &'a dyn Source,
+    /// The number of the true element of the first row.
+    pub(super) first: u64,
+    /// How many rows there are.
+    pub(super) count: u64,
+    /// What is added to each place, in bytes, perhaps wrapped around.
+    pub(super) base: u64,
+}
+
 impl BoundRows<'_> {
     /// Make sure that what was read were numbers of the sources.
     ///
@@ -292,31 +305,40 @@ impl BoundRows<'_> {
         Ok(())
     }
 
-    /// The first of `rows` as stretches, where they go along a mask that is read, and along nothing
-    /// else.
+    /// The first of `rows` as stretches, where they go along a mask.
     fn mask_stretches(
         &self,
         rows: &Range<u64>,
         most: usize,
         block: &mut RowBlock,
     ) -> Result<bool, FillError> {
+        match self.mask_rows(rows) {
+            Some(MaskRows { positions, source, first, count, base }) => {
+                positions.read_stretches((first, count, base), most, source, block)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// The first of `rows`, where they go along a mask that is read, and along nothing else.
+    pub(super) fn mask_rows(&self, rows: &Range<u64>) -> Option<MaskRows<'_>> {
         let Rows { offset, axes, lists } = &self.rows;
         let ([RowList { repeat: 1, run, outer, .. }], [bound]) = (&lists[..], &self.lists[..])
         else {
-            return Ok(false);
+            return None;
         };
         let (TupleReader::Mask(positions, source), None) = (&bound.reader, &bound.held) else {
-            return Ok(false);
+            return None;
         };
         if axes.last().is_some_and(|axis| axis.stride != 0) {
-            return Ok(false);
+            return None;
         }
         let within = rows.start % run;
         let first = distance(outer, rows.start / run) as u64 + within;
         let count = (rows.end - rows.start).min(run - within);
         let mut base = [0];
         add_strides(axes, *offset, rows.start, &mut base);
-        positions.read_stretches((first, count, base[0]), most, *source, block)
+        Some(MaskRows { positions, source: *source, first, count, base: base[0] })
     }
 
     /// The positions of one list for the rows from `row` on.

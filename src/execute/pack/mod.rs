@@ -20,12 +20,14 @@
 
 use crate::runs::Axis;
 
+mod compress;
 mod plain;
 mod register;
 mod shuffle;
 mod square;
 mod transpose;
 
+pub(crate) use compress::{can_compress, compress};
 use plain::each_row;
 pub use plain::pack_plainly;
 use register::Register;

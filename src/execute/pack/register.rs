@@ -10,7 +10,7 @@ pub(super) enum Register {
     Ssse3,
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// AVX-512 with F, BW and VBMI.
+    /// AVX-512 with F, BW, VBMI and VBMI2; POPCNT.
     #[cfg(target_arch = "x86_64")]
     Avx512,
 }
@@ -29,7 +29,9 @@ impl Register {
             is_x86_feature_detected!("avx2").then_some(Register::Avx2),
             (is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512vbmi"))
+                && is_x86_feature_detected!("avx512vbmi")
+                && is_x86_feature_detected!("avx512vbmi2")
+                && is_x86_feature_detected!("popcnt"))
             .then_some(Register::Avx512),
         ];
         #[cfg(target_arch = "aarch64")]

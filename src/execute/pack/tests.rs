@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::compress::compress_with;
 use super::*;
 use crate::runs::{byte_bounds, dense_bytes};
 
@@ -99,6 +100,33 @@ proptest! {
                 pack_with(Some(register), &axes, run, input, first, out);
             });
             prop_assert_eq!(plain, fast, "{:?}", register);
+        }
+    }
+
+    /// Masks with stretches, and with less room than there are items kept.
+    #[test]
+    fn items_that_a_mask_keeps_are_those_of_a_loop(
+        (len, percent, stretch, seed) in
+            (0u64..1000, 0u64..101, prop_oneof![Just(1u64), 2u64..300], any::<u64>()),
+        (size, room) in (
+            prop::sample::select(vec![1usize, 2, 4, 8, 16]),
+            prop_oneof![Just(1000usize), 0usize..1000],
+        ),
+    ) {
+        let random = |at: u64| at.wrapping_add(seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let keeps = |at: u64| random(at / stretch) % 100 < percent;
+        // any byte but 0 is true
+        let truth = if seed % 2 == 0 { 1 } else { 0x80 };
+        let mask: Vec<u8> = (0..len).map(|at| u8::from(keeps(at)) * truth).collect();
+        let input: Vec<u8> = (0..len * size as u64).map(|at| random(at) as u8).collect();
+        let items = input.chunks_exact(size).zip(&mask);
+        let kept: Vec<u8> =
+            items.filter(|&(_, &byte)| byte != 0).flat_map(|(item, _)| item).copied().collect();
+        for register in registers() {
+            let mut out = vec![0; room * size];
+            let bytes = compress_with(register, &mask, size, &input, &mut out);
+            prop_assert_eq!(bytes, kept.len().min(out.len()), "{:?}", register);
+            prop_assert_eq!(&out[..bytes], &kept[..bytes], "{:?}", register);
         }
     }
 

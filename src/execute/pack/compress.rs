@@ -1,0 +1,159 @@
+//! The items that a mask keeps, one after the other.
+//!
+//! With AVX-512 a register of items is compressed at once and stored whole; the next one overwrites
+//! what was not kept. Elsewhere items are looked at in groups of 8. All are copied where all are kept,
+//! and none where none is; of others each is written behind those that were kept before it, and
+//! overwritten by the next one unless it is kept itself: nothing depends on a prediction.
+//!
+//! ```text
+//!   mask  1 0 0 1 1 0 1 1     items  a b c d e f g h     out  a d e g h
+//! ```
+
+use super::register::Register;
+
+/// Items in a group.
+const GROUP: usize = 8;
+
+/// The mask of a group of which all are kept, as programs write it; other bytes are true as well.
+const ALL: u64 = u64::from_ne_bytes([1; GROUP]);
+
+/// Whether items of so many bytes can be compressed.
+pub(crate) fn can_compress(size: u64) -> bool {
+    matches!(size, 1 | 2 | 4 | 8 | 16)
+}
+
+/// Copy the items of `size` bytes of `input` whose byte of `mask` is not 0 to the beginning of `out`,
+/// until that is full; how many bytes they are. There are as many items as bytes of `mask`, and
+/// their size is one that [can be compressed](can_compress). Bytes of `out` behind them may be
+/// overwritten with anything.
+pub(crate) fn compress(mask: &[u8], size: usize, input: &[u8], out: &mut [u8]) -> usize {
+    compress_with(Register::widest(), mask, size, input, out)
+}
+
+/// [`compress`], with that register only, or with what every processor has.
+pub(super) fn compress_with(
+    register: Option<Register>,
+    mask: &[u8],
+    size: usize,
+    input: &[u8],
+    out: &mut [u8],
+) -> usize {
+    match size {
+        1 => items::<1>(register, mask, input, out),
+        2 => items::<2>(register, mask, input, out),
+        4 => items::<4>(register, mask, input, out),
+        8 => items::<8>(register, mask, input, out),
+        _ => items::<16>(register, mask, input, out),
+    }
+}
+
+/// Items whose size the compiler knows: many at once as far as that goes, then groups, then each.
+fn items<const SIZE: usize>(
+    register: Option<Register>,
+    mask: &[u8],
+    input: &[u8],
+    out: &mut [u8],
+) -> usize {
+    let (input, out) = (input.as_chunks::<SIZE>().0, out.as_chunks_mut::<SIZE>().0);
+    let (mut seen, mut kept) = match register {
+        // SAFETY: the register exists only where the machine has the instructions.
+        #[cfg(target_arch = "x86_64")]
+        #[allow(unsafe_code)]
+        Some(Register::Avx512) => unsafe { x86::avx512(mask, input, out) },
+        _ => (0, 0),
+    };
+    let groups = mask[seen..].as_chunks::<GROUP>().0;
+    for (group, items) in groups.iter().zip(input[seen..].as_chunks::<GROUP>().0) {
+        let Some(room) = out[kept..].first_chunk_mut::<GROUP>() else { break };
+        match u64::from_ne_bytes(*group) {
+            0 => {}
+            ALL => {
+                *room = *items;
+                kept += GROUP;
+            }
+            _ => {
+                let mut number = 0;
+                for (byte, item) in group.iter().zip(items) {
+                    room[number] = *item;
+                    number += usize::from(*byte != 0);
+                }
+                kept += number;
+            }
+        }
+        seen += GROUP;
+    }
+    for (byte, item) in mask[seen..].iter().zip(&input[seen..]) {
+        let Some(room) = out.get_mut(kept) else { break };
+        if *byte != 0 {
+            *room = *item;
+            kept += 1;
+        }
+    }
+    kept * SIZE
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    /// A register, in bytes: also how many items are looked at together.
+    const WIDTH: usize = 64;
+
+    /// Compress as long as there is room for all of the next [`WIDTH`] items; how many were seen,
+    /// and how many of them kept.
+    ///
+    /// Compressed in a register: to compress into memory is slow on some processors.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
+    pub(super) fn avx512<const SIZE: usize>(
+        mask: &[u8],
+        input: &[[u8; SIZE]],
+        out: &mut [[u8; SIZE]],
+    ) -> (usize, usize) {
+        const { assert!(WIDTH.is_multiple_of(SIZE)) };
+        let (mut seen, mut kept) = (0, 0);
+        // wider items are moved as fast without
+        if SIZE > 8 {
+            return (seen, kept);
+        }
+        let groups = mask.as_chunks::<WIDTH>().0.iter().zip(input.as_chunks::<WIDTH>().0);
+        for (group, items) in groups {
+            if out.len() - kept < WIDTH {
+                break;
+            }
+            // SAFETY: the group is as long as a register, and needs no alignment.
+            let group = unsafe { _mm512_loadu_si512(group.as_ptr().cast()) };
+            let mut bits = _mm512_test_epi8_mask(group, group);
+            seen += WIDTH;
+            // not even loaded: their pages may not be in memory
+            if bits == 0 {
+                continue;
+            }
+            for items in items.chunks_exact(WIDTH / SIZE) {
+                let room = &mut out[kept..][..WIDTH / SIZE];
+                // SAFETY: so many items are as long as a register, and need no alignment.
+                let loaded = unsafe { _mm512_loadu_si512(items.as_ptr().cast()) };
+                let (compressed, count) = match SIZE {
+                    1 => (_mm512_maskz_compress_epi8(bits, loaded), bits.count_ones()),
+                    2 => {
+                        let bits = bits as u32;
+                        (_mm512_maskz_compress_epi16(bits, loaded), bits.count_ones())
+                    }
+                    4 => {
+                        let bits = bits as u16;
+                        (_mm512_maskz_compress_epi32(bits, loaded), bits.count_ones())
+                    }
+                    _ => {
+                        let bits = bits as u8;
+                        (_mm512_maskz_compress_epi64(bits, loaded), bits.count_ones())
+                    }
+                };
+                // SAFETY: as above.
+                unsafe { _mm512_storeu_si512(room.as_mut_ptr().cast(), compressed) };
+                kept += count as usize;
+                bits = bits.checked_shr((WIDTH / SIZE) as u32).unwrap_or(0);
+            }
+        }
+        (seen, kept)
+    }
+}
