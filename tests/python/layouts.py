@@ -6,12 +6,16 @@
     layouts.py BASE NEW ...                               two programs: what the second gained, too
 
 Each case is drawn from a seed of its own: rank, shape, memory order, item size (1 to 24 bytes), selection
-(steps, backwards, crops, single positions) and transposition. Its output holds some MiB and is compared with
-NumPy's byte for byte; a wrong byte ends it. What is compared is the processor time, user and system, one
-thread each, the best of three runs: it depends little on what else runs. Two ratios are formed, above 1 where
-the program took less: to NumPy's copy of an array in memory, although the program starts, maps a file and
-writes one besides; and to NumPy doing the same job, the copy of a mapped array and tofile(). Printed are the
-distribution of both and the ten cases worst at the same job. Times never make it fail.
+(steps, backwards, crops, single positions) and transposition. Its output holds up to so many MiB, its input at
+most 16 times as many, and a wrong byte ends the run. What is compared is the processor time, user and system, of
+one thread each: it depends little on what else runs. Rounds are interleaved, and the least of three counts.
+Outputs are removed before each run, so that nobody pays for the old one.
+
+Two ratios are formed, above 1 where the program took less: to NumPy doing the same job, the copy of a mapped
+array and tofile(); and to NumPy's copy of an array in memory. The first is the fair one: both read a mapped file
+and write a new one. The second has no files, so that a plain copy is far below 1 there. The start of a process is
+counted for neither: Python runs already, and from the program's time is taken that of a slice of one element.
+Printed are the distribution of both and the ten cases worst at the same job. Times never make it fail.
 """
 import argparse
 import os
@@ -19,11 +23,15 @@ import resource
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 SIZES = {1: "u1", 2: "<u2", 4: "<f4", 8: "<f8", 16: "<c16", 3: "V3", 6: "V6", 12: "V12", 24: "V24"}
+
+# The most bytes of an input, as a multiple of those that are wanted of its output.
+INPUT = 16
 
 
 def draw(seed, wanted):
@@ -77,24 +85,47 @@ def draw(seed, wanted):
     return SIZES[size], tuple(shape), order, f"[{', '.join(index)}]", axes
 
 
+def draw_within(seed, wanted):
+    """As draw(), made smaller until the input has at most INPUT times the bytes that are wanted."""
+    most = INPUT * wanted
+    while True:
+        case = draw(seed, wanted)
+        nbytes = int(np.prod(case[1])) * np.dtype(case[0]).itemsize
+        if nbytes <= most:
+            return nbytes, *case
+        wanted //= 2
+
+
 def processor_time(who):
     usage = resource.getrusage(who)
     return usage.ru_utime + usage.ru_stime
 
 
-def best_of_three(who, run):
-    times = []
+def least_times(out, jobs):
+    """The least processor time of each job, (whose, what to run), of three rounds."""
+    rounds = []
     for _ in range(3):
-        before = processor_time(who)
-        run()
-        times.append(processor_time(who) - before)
-    return min(times)
+        times = []
+        for who, run in jobs:
+            out.unlink(missing_ok=True)
+            before = processor_time(who)
+            run()
+            times.append(processor_time(who) - before)
+        rounds.append(times)
+    return [min(times) for times in zip(*rounds)]
 
 
-def measure(programs, folder, pool, seed, wanted):
-    dtype, shape, order, index, axes = draw(seed, wanted)
+def start_time(program, folder):
+    """What a slice of one element takes."""
     path, out = folder / "in.npy", folder / "out.npy"
-    nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    np.save(path, np.zeros(8))
+    command = [program, str(path), "[3]", "-o", str(out), "-f", "-q", "-j", "1"]
+    return min(least_times(out, [(resource.RUSAGE_CHILDREN, lambda: subprocess.run(command, check=True))] * 7))
+
+
+def measure(programs, starts, folder, pool, seed, wanted):
+    nbytes, dtype, shape, order, index, axes = draw_within(seed, wanted)
+    path, out = folder / "in.npy", folder / "out.npy"
     with open(path, "wb") as file:
         header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": order == "F", "shape": shape}
         np.lib.format.write_array_header_1_0(file, header)
@@ -104,24 +135,30 @@ def measure(programs, folder, pool, seed, wanted):
     view = eval(f"whole{index}")
     view = view if axes is None else view.transpose(axes)
     flags = [] if axes is None else ["--transpose", ",".join(map(str, axes))]
-    in_memory = best_of_three(resource.RUSAGE_SELF, lambda: np.array(view, order="C"))
+    expected = np.ascontiguousarray(view)
+
+    def in_memory():
+        np.array(view, order="C")
 
     def same_job():
         mapped = np.load(path, mmap_mode="r")
         mapped = eval(f"mapped{index}")
         np.array(mapped if axes is None else mapped.transpose(axes), order="C").tofile(out)
 
-    on_files = best_of_three(resource.RUSAGE_SELF, same_job)
-    expected = np.ascontiguousarray(view)
-    times = []
-    for program in programs:
+    def sliced(program):
         command = [program, str(path), index, *flags, "-o", str(out), "-f", "-q", "-j", "1"]
-        times.append(best_of_three(resource.RUSAGE_CHILDREN, lambda: subprocess.run(command, check=True)))
+        subprocess.run(command, check=True)
+
+    for program in programs:
+        sliced(program)
         found = np.load(out)
         assert found.shape == expected.shape and found.tobytes() == expected.tobytes(), f"seed {seed}: wrong bytes"
-        out.unlink()
+    jobs = [(resource.RUSAGE_SELF, in_memory), (resource.RUSAGE_SELF, same_job)]
+    jobs += [(resource.RUSAGE_CHILDREN, partial(sliced, program)) for program in programs]
+    in_memory_time, same_job_time, *times = least_times(out, jobs)
+    times = [max(time - start, 1e-4) for time, start in zip(times, starts)]
     what = f"{dtype} {shape} {order} {index}" + ("" if axes is None else f" transposed {axes}")
-    return in_memory, on_files, times, expected.nbytes, nbytes, what
+    return in_memory_time, same_job_time, times, expected.nbytes, nbytes, what
 
 
 def main():
@@ -139,8 +176,10 @@ def main():
     pool = np.random.default_rng(1).bytes(8 << 20)
     cases = []
     with tempfile.TemporaryDirectory(dir=args.dir) as folder:
+        starts = [start_time(program, Path(folder)) for program in args.programs]
+        print("starts, in ms, not counted:", *(f"{start * 1e3:.1f}" for start in starts))
         for seed in seeds:
-            cases.append((seed, *measure(args.programs, Path(folder), pool, seed, args.mib << 20)))
+            cases.append((seed, *measure(args.programs, starts, Path(folder), pool, seed, args.mib << 20)))
             if args.only:
                 show(cases[-1])
     cases.sort(key=on_files_ratio)
