@@ -13,7 +13,7 @@ use super::unmap::unmap;
 use crate::execute::{
     self, Announced, BadPosition, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer,
 };
-use crate::plan::{Plan, Tiling};
+use crate::plan::{PIECE_BYTES, Plan, Tiling};
 use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::source::{Forward, Source};
 
@@ -270,6 +270,8 @@ impl<'a> Job<'a> {
         Ok(match &take.region {
             Region::View(view) if self.sink.order() == WriteOrder::Any => {
                 let tiling = Tiling::of(limit).divided(expansion);
+                let first_bytes = take.conversion.first_bytes(take.at, tiling.piece_bytes);
+                let tiling = Tiling { first_bytes, ..tiling };
                 (Box::new(Plan::tiled(view, unit, tiling)), None)
             }
             Region::View(view) => {
@@ -280,7 +282,11 @@ impl<'a> Job<'a> {
             }
             Region::Fields(fields) => (fields.pieces(unit, self.threads).map_err(failed)?, None),
             Region::Gather(gathered) => {
-                (gathered.pieces(unit, self.threads).map_err(failed)?, None)
+                let first_bytes = match self.sink.order() {
+                    WriteOrder::Any => take.conversion.first_bytes(take.at, PIECE_BYTES),
+                    WriteOrder::Ascending => None,
+                };
+                (gathered.pieces(unit, first_bytes, self.threads).map_err(failed)?, None)
             }
         })
     }
@@ -364,9 +370,9 @@ pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, Con
             Region::Fields(fields) => {
                 fields.pieces(take.unit(), 1).map_err(|error| take.region.failed_fill(error))?
             }
-            Region::Gather(gathered) => {
-                gathered.pieces(take.unit(), 1).map_err(|error| take.region.failed_fill(error))?
-            }
+            Region::Gather(gathered) => gathered
+                .pieces(take.unit(), None, 1)
+                .map_err(|error| take.region.failed_fill(error))?,
         })
     });
     let prepared: Vec<Box<dyn Pieces + '_>> = prepared.collect::<Result<_, _>>()?;

@@ -34,7 +34,9 @@ impl<'a> RegionReader<'a> {
         let failed = |error| region.failed_fill(error);
         let bytes = match region {
             Region::View(view) => Reading::Runs(view.runs().coalesced()),
-            Region::Gather(gathered) => Reading::Pieces(gathered.pieces(1, 1).map_err(failed)?),
+            Region::Gather(gathered) => {
+                Reading::Pieces(gathered.pieces(1, None, 1).map_err(failed)?)
+            }
             Region::Fields(fields) => Reading::Pieces(fields.pieces(1, 1).map_err(failed)?),
         };
         let location = input.location().clone();

@@ -11,7 +11,7 @@ use crate::execute::{
 use crate::format::{Fields, Tensor};
 use crate::gather::{self, Gather};
 use crate::join::{Join, Part};
-use crate::plan::Plan;
+use crate::plan::{PIECE_BYTES, Plan};
 use crate::source::Source;
 use crate::view::{Layout, View, Within};
 
@@ -173,19 +173,21 @@ impl GatheredList {
 
 impl Gathered {
     /// What it is to the executor: no piece divides `unit` bytes; `threads` workers put the numbers of
-    /// lists in order, where they must be.
+    /// lists in order, where they must be. With a length for the first piece, pieces may divide rows.
     ///
     /// # Errors
     /// A short list is read at once: one that cannot be read, or holds a bad position.
     pub(super) fn pieces(
         &self,
         unit: u64,
+        first_bytes: Option<u64>,
         threads: usize,
     ) -> Result<Box<dyn Pieces + '_>, FillError> {
         let pieces = self.gather.clone().with(&self.sources(), unit, threads)?;
-        Ok(match self.gather.window() {
-            None => Box::new(pieces),
-            Some(range) => Box::new(Clipped::new(pieces, range)),
+        Ok(match (self.gather.window(), first_bytes) {
+            (None, Some(first)) => Box::new(pieces.divided(first, PIECE_BYTES)),
+            (None, None) => Box::new(pieces),
+            (Some(range), _) => Box::new(Clipped::new(pieces, range)),
         })
     }
 
@@ -239,7 +241,7 @@ impl SideBySide {
         for (_, part) in &self.parts {
             parts.push(match part {
                 Region::View(view) => Part::of_runs(view.runs().clone(), 1),
-                Region::Gather(gathered) => Part::of_pieces(gathered.pieces(1, threads)?),
+                Region::Gather(gathered) => Part::of_pieces(gathered.pieces(1, None, threads)?),
                 Region::Fields(fields) => Part::of_pieces(fields.pieces(1, threads)?),
             });
         }

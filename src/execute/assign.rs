@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::fill::read_runs;
+use super::fill::read_boxes;
 use super::unpack::{each_run, unpack};
 use super::{Conversion, FillError, Pieces};
 use crate::plan::{Plan, Tiling, row_piece_bytes};
@@ -72,7 +72,7 @@ impl Pieces for Assignment {
             repeat(source.window(run, scratch)?, phase as usize, out);
             return Ok(source.verify()?);
         }
-        read_runs(&self.plan.piece(number).input, source, scratch, out)?;
+        read_boxes(&self.plan.piece(number).input, source, scratch, out)?;
         // what is written in place cannot be taken back, so lost pages must not pass as zeros
         source.verify()?;
         Ok(())

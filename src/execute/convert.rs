@@ -83,6 +83,19 @@ impl Conversion {
         self.output_unit().div_ceil(self.unit())
     }
 
+    /// How many bytes of the input to convert first, in an output that begins at byte `at` of a file,
+    /// so that further pieces of `piece` bytes begin at multiples of what those become. `None` where
+    /// that is impossible, or no multiple of the blocks of files.
+    pub(crate) fn first_bytes(self, at: u64, piece: u64) -> Option<u64> {
+        const BLOCK: u64 = 4096;
+        let whole = self.output_bytes(piece);
+        let first = whole - at.checked_rem(whole)?;
+        let is_exact = piece.is_multiple_of(self.unit())
+            && whole.is_multiple_of(BLOCK)
+            && first.is_multiple_of(self.output_unit());
+        is_exact.then(|| self.input_bytes(first))
+    }
+
     /// Convert a piece, whose packed bytes fill the buffer from its beginning and go to `rows`. Returns
     /// the same of the converted bytes; those that have another size take a spare buffer.
     pub(super) fn apply(
@@ -141,4 +154,26 @@ pub(super) fn write_rows(
     }
     progress.add(bytes.len() as u64);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_behind_the_first_begin_at_blocks() {
+        let (width_4, width_3) = (Conversion::swap_bytes(4), Conversion::Whole { width: 3 });
+        let aligned = [(Conversion::None, 128, 1 << 18), (Conversion::None, 5, 1 << 18)];
+        let units = [(width_4, 128, 1 << 18), (width_4, 0, 1 << 12), (width_3, 129, 3 << 14)];
+        for (conversion, at, piece) in aligned.into_iter().chain(units) {
+            let first = conversion.first_bytes(at, piece).unwrap();
+            assert!((1..=piece).contains(&first) && first.is_multiple_of(conversion.unit()));
+            let second = at + conversion.output_bytes(first);
+            assert!(second.is_multiple_of(conversion.output_bytes(piece)), "{conversion:?} {at}");
+        }
+        for (conversion, at, piece) in [(width_4, 5, 1 << 18), (width_3, 0, 1 << 18)] {
+            assert_eq!(conversion.first_bytes(at, piece), None);
+        }
+        assert_eq!(Conversion::None.first_bytes(0, 1000), None);
+    }
 }

@@ -35,10 +35,8 @@ impl Pieces for Plan {
         if number == 0 {
             self.prefetch_first().iter().for_each(|runs| prefetch(runs, source));
         }
-        if let Some(runs) = self.prefetch(number) {
-            prefetch(&runs, source);
-        }
-        Ok(read_runs(&self.piece(number).input, source, scratch, out)?)
+        self.prefetch(number).iter().for_each(|runs| prefetch(runs, source));
+        Ok(read_boxes(&self.piece(number).input, source, scratch, out)?)
     }
 
     fn needs(
@@ -47,9 +45,7 @@ impl Pieces for Plan {
         gap: u64,
         visit: &mut dyn FnMut(Range<u64>),
     ) -> Result<(), FillError> {
-        if let Some(runs) = self.needs(number, gap) {
-            visit_ranges(&runs, visit);
-        }
+        self.needs(number, gap).iter().for_each(|runs| visit_ranges(runs, visit));
         Ok(())
     }
 
@@ -109,6 +105,21 @@ pub(crate) fn read_range(
         let (now, later) = std::mem::take(&mut rest).split_at_mut(runs.bytes() as usize);
         rest = later;
         read_runs(&runs, source, scratch, now)
+    })
+}
+
+/// Fill `out` with the dense bytes of several runs, one after the other.
+pub(crate) fn read_boxes(
+    boxes: &[Runs],
+    source: &dyn Source,
+    scratch: &mut Vec<u8>,
+    out: &mut [u8],
+) -> Result<(), SourceError> {
+    let mut rest = out;
+    boxes.iter().try_for_each(|runs| {
+        let (now, later) = std::mem::take(&mut rest).split_at_mut(runs.bytes() as usize);
+        rest = later;
+        read_runs(runs, source, scratch, now)
     })
 }
 

@@ -28,14 +28,18 @@ pub fn run_forward(
     let (mut window, mut spare) = (Vec::new(), Vec::new());
     for number in 0..plan.pieces() {
         let piece = plan.piece(number);
-        let bounds = piece.input.byte_bounds();
-        window.resize((bounds.end - bounds.start) as usize, 0);
-        let len = piece.output.bytes() as usize;
-        let mut buffer = take_buffer(&mut spare, len);
-        read_window(stream, bounds.start as u64, &mut window)
-            .map_err(|error| ExecuteError::Fill { transfer: 0, error: error.into() })?;
-        let first = (piece.input.offset - bounds.start) as usize;
-        pack(&piece.input.axes, piece.input.run, &window, first, &mut buffer[..len]);
+        let mut buffer = take_buffer(&mut spare, piece.output.bytes() as usize);
+        let mut rest = &mut buffer[..];
+        for runs in &piece.input {
+            let bounds = runs.byte_bounds();
+            window.resize((bounds.end - bounds.start) as usize, 0);
+            read_window(stream, bounds.start as u64, &mut window)
+                .map_err(|error| ExecuteError::Fill { transfer: 0, error: error.into() })?;
+            let (now, later) = std::mem::take(&mut rest).split_at_mut(runs.bytes() as usize);
+            rest = later;
+            let first = (runs.offset - bounds.start) as usize;
+            pack(&runs.axes, runs.run, &window, first, now);
+        }
         let (bytes, rows) = conversion.apply(buffer, piece.output, &mut spare);
         write_rows(&bytes, &rows, sink, at, progress)?;
         spare.push(bytes);

@@ -13,8 +13,8 @@ use super::reader::BLOCK;
 use super::row_block::RowBlock;
 use super::rows::{BoundRows, MaskRows};
 use super::{DROPPED, Gather};
-use crate::execute::{FillError, Pieces, read_runs, visit_ranges};
-use crate::plan::{Plan, stretches};
+use crate::execute::{FillError, Pieces, read_boxes, read_runs, visit_ranges};
+use crate::plan::{Cuts, Plan, stretches};
 use crate::runs::Runs;
 use crate::source::Source;
 
@@ -39,6 +39,9 @@ struct HeldParams {
     reading: Mutex<()>,
 }
 
+/// Longer rows are not divided, in bytes.
+const SHORT_ROW: u64 = 16 << 10;
+
 /// So many bytes of params are held for each tuple that may be held.
 const PARAMS_BYTES: u64 = 128;
 
@@ -49,6 +52,8 @@ enum RowPartition {
     Empty,
     /// So many rows at a time.
     Rows(u64),
+    /// Ranges of bytes, which may divide rows.
+    Cuts(Cuts),
     /// Parts of one slab, whose offset is 0 in this plan.
     Slab(Box<Plan>),
 }
@@ -84,6 +89,21 @@ impl Gather {
     }
 }
 
+impl GatherPieces<'_> {
+    /// The same in pieces that may divide rows, to begin where a block of a file does: the first of
+    /// `first_bytes`, the others of `piece_bytes`. Rows longer than [`SHORT_ROW`] are not divided, since
+    /// both parts are made of a whole one.
+    #[must_use]
+    pub fn divided(mut self, first_bytes: u64, piece_bytes: u64) -> Self {
+        if matches!(self.partition, RowPartition::Rows(_)) && self.gather.slab.bytes() <= SHORT_ROW
+        {
+            let cuts = Cuts::new(self.gather.bytes, first_bytes, piece_bytes);
+            self.partition = RowPartition::Cuts(cuts);
+        }
+        self
+    }
+}
+
 impl Pieces for GatherPieces<'_> {
     fn bytes(&self) -> u64 {
         self.gather.bytes
@@ -94,6 +114,7 @@ impl Pieces for GatherPieces<'_> {
         match &self.partition {
             RowPartition::Empty => 0,
             RowPartition::Rows(most) => rows.div_ceil(*most),
+            RowPartition::Cuts(cuts) => cuts.pieces(),
             RowPartition::Slab(plan) => rows * plan.pieces(),
         }
     }
@@ -105,6 +126,10 @@ impl Pieces for GatherPieces<'_> {
             RowPartition::Rows(most) => {
                 let rows = self.part(number, *most);
                 Runs::contiguous(rows.start * slab, (rows.end - rows.start) * slab)
+            }
+            RowPartition::Cuts(cuts) => {
+                let range = cuts.range(number);
+                Runs::contiguous(range.start, range.end - range.start)
             }
             RowPartition::Slab(plan) => {
                 let output = plan.piece(number % plan.pieces()).output;
@@ -126,6 +151,7 @@ impl Pieces for GatherPieces<'_> {
             RowPartition::Rows(most) => {
                 self.fill_rows(self.part(number, *most), source, scratch, out)
             }
+            RowPartition::Cuts(cuts) => self.fill_range(cuts.range(number), source, scratch, out),
             RowPartition::Slab(plan) => {
                 let row = number / plan.pieces();
                 let mut offset = [0];
@@ -134,9 +160,9 @@ impl Pieces for GatherPieces<'_> {
                     out.fill(0);
                     return Ok(());
                 }
-                let piece = plan.piece(number % plan.pieces()).input;
-                let offset = offset[0] as i64 + piece.offset;
-                Ok(read_runs(&Runs { offset, ..piece }, source, scratch, out)?)
+                let mut boxes = plan.piece(number % plan.pieces()).input;
+                boxes.iter_mut().for_each(|runs| runs.offset += offset[0] as i64);
+                Ok(read_boxes(&boxes, source, scratch, out)?)
             }
         }
     }
@@ -150,8 +176,8 @@ impl Pieces for GatherPieces<'_> {
         let slab = &self.gather.slab;
         match &self.partition {
             RowPartition::Empty => Ok(()),
-            RowPartition::Rows(most) => {
-                let rows = self.part(number, *most);
+            RowPartition::Rows(_) | RowPartition::Cuts(_) => {
+                let rows = self.rows_of(number);
                 let mut offsets = vec![0; READ_BLOCK.min((rows.end - rows.start) as usize)];
                 for first in rows.clone().step_by(READ_BLOCK) {
                     let count = (rows.end - first).min(READ_BLOCK as u64) as usize;
@@ -169,9 +195,10 @@ impl Pieces for GatherPieces<'_> {
                 let mut offset = [0];
                 self.rows.offsets(number / plan.pieces(), &mut offset)?;
                 if offset[0] != DROPPED {
-                    let piece = plan.piece(number % plan.pieces()).input;
-                    let runs = Runs { offset: offset[0] as i64 + piece.offset, ..piece };
-                    visit_ranges(&stretches(runs, gap), visit);
+                    for mut runs in plan.piece(number % plan.pieces()).input {
+                        runs.offset += offset[0] as i64;
+                        visit_ranges(&stretches(runs, gap), visit);
+                    }
                 }
                 Ok(())
             }
@@ -184,6 +211,13 @@ impl GatherPieces<'_> {
     fn part(&self, number: u64, most: u64) -> Range<u64> {
         let start = number * most;
         start..(start + most).min(self.rows.rows.count())
+    }
+
+    /// The rows that a piece of ranges needs, in part or whole.
+    fn rows_of(&self, number: u64) -> Range<u64> {
+        let (bytes, slab) = (self.output(number), self.gather.slab.bytes());
+        let start = bytes.offset as u64;
+        start / slab..(start + bytes.run).div_ceil(slab)
     }
 
     /// All bytes of the params, where they are few and most of them are used: rows in another order
@@ -205,6 +239,34 @@ impl GatherPieces<'_> {
         let runs = Runs::contiguous(params.start, len);
         read_runs(&runs, source, &mut Vec::new(), &mut held)?;
         Ok(Some(self.params.bytes.get_or_init(|| held)))
+    }
+
+    /// Fill `out` with a range of the bytes of all rows.
+    fn fill_range(
+        &self,
+        range: Range<u64>,
+        source: &dyn Source,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), FillError> {
+        let slab = self.gather.slab.bytes();
+        let (mut at, mut rest) = (range.start, out);
+        while at < range.end {
+            let (row, skipped) = (at / slab, at % slab);
+            let whole = (range.end - at) / slab;
+            let count = if skipped > 0 { 0 } else { whole };
+            let len = if count > 0 { count * slab } else { (slab - skipped).min(range.end - at) };
+            let (now, later) = std::mem::take(&mut rest).split_at_mut(len as usize);
+            if count > 0 {
+                self.fill_rows(row..row + count, source, scratch, now)?;
+            } else {
+                let mut divided = vec![0; slab as usize];
+                self.fill_rows(row..row + 1, source, scratch, &mut divided)?;
+                now.copy_from_slice(&divided[skipped as usize..][..len as usize]);
+            }
+            (at, rest) = (at + len, later);
+        }
+        Ok(())
     }
 
     fn fill_rows(

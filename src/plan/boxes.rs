@@ -115,7 +115,7 @@ impl Boxes {
             (ours[axis].len, theirs[axis].len) = (len, len);
         }
         let piece = |offset, axes| Runs { offset, axes, run: input.run }.coalesced();
-        Piece { input: piece(offset, ours), output: piece(output, theirs) }
+        Piece { input: vec![piece(offset, ours)], output: piece(output, theirs) }
     }
 
     /// Each axis with the index along it of box `number`.

@@ -42,8 +42,8 @@ impl Plan {
         match &self.partition {
             Partition::Empty => Pattern::Nothing,
             Partition::Boxes(_) => Pattern::Transposed,
-            Partition::Ranges(_) if self.input.axes.is_empty() => Pattern::Contiguous,
-            Partition::Ranges(_) => Pattern::Strided,
+            _ if self.input.axes.is_empty() => Pattern::Contiguous,
+            Partition::Ranges(_) | Partition::Cuts(_) => Pattern::Strided,
         }
     }
 
@@ -86,8 +86,8 @@ impl Plan {
         let needed = |runs: &Runs| needed_bytes(&runs.in_memory_order().axes, runs.run);
         let pieces = self.pieces();
         pieces <= 1 || {
-            let all = needed(&self.piece(0).input).saturating_mul(pieces);
-            all <= needed(&self.input).saturating_mul(5) / 4
+            let first: u64 = self.piece(0).input.iter().map(needed).sum();
+            first.saturating_mul(pieces) <= needed(&self.input).saturating_mul(5) / 4
         }
     }
 }

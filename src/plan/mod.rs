@@ -29,6 +29,7 @@ mod reading;
 use boxes::Boxes;
 pub use cost::Pattern;
 pub(crate) use cost::{needed_bytes, reads_gap};
+pub(crate) use partition::Cuts;
 use partition::{Partition, Ranges};
 use piece::READAHEAD_BYTES;
 pub use piece::{PIECE_BYTES, Piece, Tiling};
@@ -82,7 +83,12 @@ impl Plan {
 
     /// As [`tiled`](Plan::tiled), of any runs.
     pub(crate) fn of_runs_tiled(runs: &Runs, unit: u64, tiling: Tiling) -> Plan {
-        let mut plan = Plan::of_runs(runs, unit, tiling.piece_bytes);
+        let mut plan = match tiling.first_bytes {
+            Some(first) => Plan::partitioned(runs, |input| {
+                Partition::Cuts(Cuts::new(input.bytes(), first, tiling.piece_bytes))
+            }),
+            None => Plan::of_runs(runs, unit, tiling.piece_bytes),
+        };
         if plan.bytes() > tiling.piece_bytes
             && let Some(boxes) = Boxes::choose(&plan.input, tiling)
         {
@@ -182,6 +188,7 @@ impl Plan {
         match &self.partition {
             Partition::Empty => 0,
             Partition::Ranges(ranges) => ranges.pieces(&self.input.axes),
+            Partition::Cuts(cuts) => cuts.pieces(),
             Partition::Boxes(boxes) => boxes.pieces(&self.input.axes),
         }
     }
@@ -189,8 +196,9 @@ impl Plan {
     /// Piece `number` of `0..pieces()`.
     pub fn piece(&self, number: u64) -> Piece {
         match &self.partition {
-            Partition::Empty => Piece { input: self.input.clone(), output: Runs::contiguous(0, 0) },
+            Partition::Empty => Piece { input: Vec::new(), output: Runs::contiguous(0, 0) },
             Partition::Ranges(ranges) => ranges.piece(&self.input, number),
+            Partition::Cuts(cuts) => cuts.piece(&self.input, number),
             Partition::Boxes(boxes) => boxes.piece(&self.input, number),
         }
     }

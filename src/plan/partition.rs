@@ -2,6 +2,9 @@
 //!
 //! Both compute a piece from its number, and divide lengths evenly, so that no piece is tiny.
 
+use std::convert::Infallible;
+use std::ops::Range;
+
 use super::boxes::Boxes;
 use super::piece::{Piece, evenly};
 use crate::runs::{Axis, Runs, dense_bytes, distance};
@@ -12,7 +15,49 @@ pub(super) enum Partition {
     /// There are no bytes.
     Empty,
     Ranges(Ranges),
+    Cuts(Cuts),
     Boxes(Boxes),
+}
+
+/// Pieces that are ranges of the output of equal length, but for the first and the last one,
+/// wherever rows end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cuts {
+    /// Bytes of all pieces, of the first one at most, and of any other.
+    bytes: u64,
+    first: u64,
+    step: u64,
+}
+
+impl Cuts {
+    /// Divide `bytes` bytes behind the first `first` ones, and then every `step`; both at least 1.
+    pub(crate) fn new(bytes: u64, first: u64, step: u64) -> Cuts {
+        Cuts { bytes, first: first.max(1), step: step.max(1) }
+    }
+
+    pub(crate) fn pieces(&self) -> u64 {
+        match self.bytes {
+            0 => 0,
+            bytes => 1 + bytes.saturating_sub(self.first).div_ceil(self.step),
+        }
+    }
+
+    pub(crate) fn range(&self, number: u64) -> Range<u64> {
+        let end = self.first + number * self.step;
+        let start = if number == 0 { 0 } else { end - self.step };
+        start..end.min(self.bytes)
+    }
+
+    pub(super) fn piece(&self, input: &Runs, number: u64) -> Piece {
+        let range = self.range(number);
+        let output = Runs::contiguous(range.start, range.end - range.start);
+        let mut boxes = Vec::new();
+        let Ok(()) = input.split(range, &mut |runs| {
+            boxes.push(runs);
+            Ok::<_, Infallible>(())
+        });
+        Piece { input: boxes, output }
+    }
 }
 
 /// Pieces that are ranges of the output, in its order.
@@ -75,6 +120,6 @@ impl Ranges {
                 run = len;
             }
         }
-        Piece { input: Runs { offset, axes, run }, output }
+        Piece { input: vec![Runs { offset, axes, run }], output }
     }
 }

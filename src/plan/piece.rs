@@ -5,8 +5,8 @@ use crate::runs::Runs;
 /// One piece of a plan: where its bytes come from, and where they go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Its bytes in the input.
-    pub input: Runs,
+    /// Its bytes in the input: several runs where it begins or ends within a row.
+    pub input: Vec<Runs>,
     /// Where they go: as many bytes, in the same order.
     pub output: Runs,
 }
@@ -22,6 +22,9 @@ pub(super) const READAHEAD_BYTES: u64 = 128 << 10;
 pub struct Tiling {
     /// A piece that is one range of the output, at most.
     pub piece_bytes: u64,
+    /// Where such pieces may divide rows, to begin where a block of a file does: the length of the
+    /// first one, the others having `piece_bytes`.
+    pub first_bytes: Option<u64>,
     /// A piece of several rows, at most.
     pub box_bytes: u64,
     /// How long the stretches of the input are that such a piece uses up.
@@ -36,6 +39,7 @@ impl Tiling {
     /// stretches save while packing.
     pub const MAPPED: Tiling = Tiling {
         piece_bytes: PIECE_BYTES,
+        first_bytes: None,
         box_bytes: 2 << 20,
         width_bytes: 128,
         row_bytes: 64 << 10,

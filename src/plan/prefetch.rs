@@ -21,38 +21,36 @@ const NEAR_BYTES: u64 = 16 << 10;
 impl Plan {
     /// What to prefetch when piece `number` begins: the ranges, all ascending, that a later piece
     /// or the next panel needs.
-    pub fn prefetch(&self, number: u64) -> Option<Runs> {
+    pub fn prefetch(&self, number: u64) -> Vec<Runs> {
         match &self.partition {
-            Partition::Empty => None,
-            Partition::Ranges(_) => {
-                let bytes = self.stretches(number).bytes().max(1);
-                let later = number.saturating_add((AHEAD_BYTES / bytes).max(1));
-                let later = (later < self.pieces()).then(|| self.stretches(later));
-                later.filter(|it| it.run <= RANGE_BYTES)
+            Partition::Empty => Vec::new(),
+            Partition::Ranges(_) | Partition::Cuts(_) => {
+                let later = number.saturating_add(self.ahead(number));
+                let mut later =
+                    if later < self.pieces() { self.stretches(later) } else { Vec::new() };
+                later.retain(|it| it.run <= RANGE_BYTES);
+                later
             }
             Partition::Boxes(boxes) => {
-                let (panel, _) = boxes.panel(&self.input, number)?;
-                self.panel(number + panel)
+                let panel = boxes.panel(&self.input, number);
+                panel.and_then(|(panel, _)| self.panel(number + panel)).into_iter().collect()
             }
         }
+    }
+
+    /// How many pieces later than `number` what is needed is [`AHEAD_BYTES`] further on.
+    fn ahead(&self, number: u64) -> u64 {
+        let bytes: u64 = self.stretches(number).iter().map(Runs::bytes).sum();
+        (AHEAD_BYTES / bytes.max(1)).max(1)
     }
 
     /// What to prefetch before the first piece: what no [later call](Plan::prefetch) names.
     pub fn prefetch_first(&self) -> Vec<Runs> {
         match &self.partition {
             Partition::Empty => Vec::new(),
-            Partition::Ranges(_) => {
-                let first = self.stretches(0);
-                let ahead = (AHEAD_BYTES / first.bytes().max(1)).max(1);
-                let last = ahead.min(self.pieces()) - 1;
-                if first.axes.is_empty() {
-                    let (first, later) = (first.byte_bounds(), self.stretches(last).byte_bounds());
-                    let whole = range(first.start.min(later.start)..first.end.max(later.end));
-                    if whole.run <= 2 * AHEAD_BYTES {
-                        return vec![whole];
-                    }
-                }
-                (0..=last).map(|number| self.stretches(number)).collect()
+            Partition::Ranges(_) | Partition::Cuts(_) => {
+                let count = self.ahead(0).min(self.pieces());
+                (0..count).flat_map(|number| self.stretches(number)).collect()
             }
             Partition::Boxes(_) => self.panel(0).into_iter().collect(),
         }
@@ -61,20 +59,20 @@ impl Plan {
     /// What to ask for when piece `number` begins: its bytes, in ascending ranges, those with gaps of
     /// at most `gap` bytes in one. The boxes of a relayout that are side by side share it, so that the
     /// first of them names it and the others nothing.
-    pub(crate) fn needs(&self, number: u64, gap: u64) -> Option<Runs> {
-        match &self.partition {
-            Partition::Empty => None,
-            Partition::Ranges(_) => Some(stretches(self.piece(number).input, gap)),
+    pub(crate) fn needs(&self, number: u64, gap: u64) -> Vec<Runs> {
+        let runs = match &self.partition {
+            Partition::Empty => Vec::new(),
+            Partition::Ranges(_) | Partition::Cuts(_) => self.piece(number).input,
             Partition::Boxes(boxes) => {
-                let (_, panel) = boxes.panel(&self.input, number)?;
-                Some(stretches(panel, gap))
+                boxes.panel(&self.input, number).map(|(_, panel)| panel).into_iter().collect()
             }
-        }
+        };
+        runs.into_iter().map(|runs| stretches(runs, gap)).collect()
     }
 
     /// What a piece needs. What lies between is read by the kernel anyway, where that is little.
-    fn stretches(&self, number: u64) -> Runs {
-        stretches(self.piece(number).input, READAHEAD_BYTES)
+    fn stretches(&self, number: u64) -> Vec<Runs> {
+        self.needs(number, READAHEAD_BYTES)
     }
 
     /// What a panel needs that begins with that piece.
@@ -103,10 +101,6 @@ pub(crate) fn stretches(runs: Runs, near: u64) -> Runs {
     Runs { offset, axes, run }
 }
 
-fn range(bytes: std::ops::Range<i64>) -> Runs {
-    Runs { offset: bytes.start, axes: Vec::new(), run: (bytes.end - bytes.start) as u64 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,9 +124,7 @@ mod tests {
                 asked.extend(runs.starts().map(|at| (at as u64, at as u64 + runs.run)));
             };
             plan.prefetch_first().into_iter().for_each(|runs| note(&mut asked, runs));
-            (0..plan.pieces())
-                .filter_map(|at| plan.prefetch(at))
-                .for_each(|it| note(&mut asked, it));
+            (0..plan.pieces()).flat_map(|at| plan.prefetch(at)).for_each(|it| note(&mut asked, it));
             asked.sort_unstable();
             for at in runs.coalesced().starts() {
                 let at = at as u64;

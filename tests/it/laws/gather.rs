@@ -192,6 +192,10 @@ impl Case {
         assert_eq!(gather.shape(), self.permutation().permute(&self.shape()));
         let sink = Memory::new(gather.bytes(), way.write);
         let gathering = gather.with(&[&indices], 1, 1)?;
+        let gathering = match way.divided {
+            Some((first_bytes, piece_bytes)) => gathering.divided(first_bytes, piece_bytes),
+            None => gathering,
+        };
         let copies =
             [Transfer { source: &source, pieces: &gathering, conversion: Conversion::None, at: 0 }];
         let outcome = execute::run(&copies, &sink, way.threads, &Progress::default());
@@ -212,18 +216,23 @@ struct Way {
     threads: usize,
     window: Option<u64>,
     index_window: Option<u64>,
+    divided: Option<(u64, u64)>,
     write: WriteOrder,
 }
 
 fn way() -> impl Strategy<Value = Way> {
     let window = || prop::option::of(1u64..3000);
     let write = prop_oneof![Just(WriteOrder::Any), Just(WriteOrder::Ascending)];
-    (1usize..4, window(), window(), write).prop_map(|(threads, window, index_window, write)| Way {
-        threads,
-        window,
-        index_window,
-        write,
-    })
+    let divided = prop::option::of((1u64..100, 1u64..100));
+    (1usize..4, window(), window(), divided, write).prop_map(
+        |(threads, window, index_window, divided, write)| Way {
+            threads,
+            window,
+            index_window,
+            divided,
+            write,
+        },
+    )
 }
 
 fn order() -> impl Strategy<Value = Order> {

@@ -75,6 +75,7 @@ fn naive(tensor: &Tensor, selection: &Selection, order: Order) -> Vec<u8> {
 struct Way {
     threads: usize,
     piece_bytes: u64,
+    first_bytes: Option<u64>,
     window: Option<u64>,
     write: WriteOrder,
 }
@@ -86,9 +87,10 @@ fn engine(tensor: &Tensor, selection: &Selection, order: Order, way: &Way) -> Ve
     let sink = Memory::new(view.bytes(), way.write);
     let plan = match way.write {
         WriteOrder::Any => {
-            let Way { piece_bytes, .. } = *way;
+            let Way { piece_bytes, first_bytes, .. } = *way;
             let tiling = Tiling {
                 piece_bytes,
+                first_bytes,
                 box_bytes: piece_bytes * 3,
                 width_bytes: piece_bytes / 9,
                 row_bytes: piece_bytes / 2,
@@ -165,12 +167,16 @@ fn way() -> impl Strategy<Value = Way> {
     let piece_bytes = prop_oneof![1u64..100, 100u64..5000, Just(1 << 18)];
     let window = prop::option::of(1u64..3000);
     let write = prop_oneof![Just(WriteOrder::Any), Just(WriteOrder::Ascending)];
-    (1usize..4, piece_bytes, window, write).prop_map(|(threads, piece_bytes, window, write)| Way {
-        threads,
-        piece_bytes,
-        window,
-        write,
-    })
+    let first_bytes = prop::option::of(1u64..5000);
+    (1usize..4, piece_bytes, first_bytes, window, write).prop_map(
+        |(threads, piece_bytes, first_bytes, window, write)| Way {
+            threads,
+            piece_bytes,
+            first_bytes,
+            window,
+            write,
+        },
+    )
 }
 
 /// How many cases each law is tried on: 2000, or what `PROPTEST_CASES` says.
@@ -210,7 +216,8 @@ proptest! {
         let (mut input, mut output) = (0, 0);
         for number in 0..plan.pieces() {
             let piece = plan.piece(number);
-            let span = piece.input.byte_bounds();
+            prop_assert_eq!(piece.input.len(), 1);
+            let span = piece.input[0].byte_bounds();
             prop_assert!((span.end - span.start) as u64 <= window);
             prop_assert!(span.start >= input);
             prop_assert_eq!(piece.output.offset, output);
