@@ -104,7 +104,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("rustix", &["cli/report/terminal.rs", "os/", "source/", "sink/"]),
     // there is a module of that name, so that the package is spelled with colons
     ("::safetensors", &["format/safetensors/"]),
-    ("serde", &["format/safetensors/mod.rs", "format/shards/mod.rs", "sink/parts/"]),
+    ("serde", &["format/safetensors/", "format/shards/mod.rs", "sink/parts/"]),
     (
         "serde_json",
         &["format/safetensors/", "format/shards/", "sink/parts/", "text/", "cli/commands/"],

@@ -1,0 +1,89 @@
+//! What a header says of one tensor, and whether it agrees with itself.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, SeqAccess, Visitor};
+
+use super::dtypes::parse_dtype;
+use super::error::SafetensorsError;
+use crate::dtype::Scalar;
+use crate::format::brief::brief;
+use crate::format::header::data_bytes;
+use crate::shape::{AsList, MAX_NDIM};
+
+/// What a header says of one tensor.
+#[derive(Deserialize)]
+pub(super) struct TensorInfo<'a> {
+    #[serde(borrow)]
+    pub(super) dtype: Cow<'a, str>,
+    pub(super) shape: Shape,
+    pub(super) data_offsets: (u64, u64),
+}
+
+/// A shape, of which no more lengths are kept than a tensor can have.
+pub(super) struct Shape {
+    pub(super) lens: Vec<u64>,
+    pub(super) ndim: usize,
+}
+
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ShapeVisitor;
+
+        impl<'de> Visitor<'de> for ShapeVisitor {
+            type Value = Shape;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a sequence")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Shape, A::Error> {
+                let mut shape = Shape { lens: Vec::new(), ndim: 0 };
+                while let Some(len) = seq.next_element()? {
+                    shape.ndim += 1;
+                    if shape.ndim <= MAX_NDIM {
+                        shape.lens.push(len);
+                    }
+                }
+                Ok(shape)
+            }
+        }
+
+        deserializer.deserialize_seq(ShapeVisitor)
+    }
+}
+
+/// The type of a tensor, and the bytes that shape and offsets agree on.
+pub(super) fn item_and_bytes(
+    name: &str,
+    info: &TensorInfo<'_>,
+) -> Result<(Scalar, u64), SafetensorsError> {
+    let tensor = || brief(name);
+    let shape = || AsList(&info.shape.lens).to_string();
+    let Some((scalar, dtype)) = parse_dtype(&info.dtype) else {
+        let dtype = brief(&info.dtype);
+        return Err(SafetensorsError::Dtype { tensor: tensor(), dtype });
+    };
+    if info.shape.ndim > MAX_NDIM {
+        return Err(SafetensorsError::TooManyAxes { tensor: tensor(), ndim: info.shape.ndim });
+    }
+    let Some(bytes) = data_bytes(&info.shape.lens, scalar.bits()) else {
+        return Err(SafetensorsError::TooLarge { tensor: tensor(), shape: shape() });
+    };
+    if !ends_at_byte(&info.shape.lens, scalar.bits()) {
+        return Err(SafetensorsError::PartialByte { tensor: tensor(), dtype, shape: shape() });
+    }
+    let (begin, end) = info.data_offsets;
+    if end.checked_sub(begin) != Some(bytes) {
+        let (tensor, shape) = (tensor(), shape());
+        return Err(SafetensorsError::Size { tensor, dtype, shape, expected: bytes, begin, end });
+    }
+    Ok((scalar, bytes))
+}
+
+/// Whether the bits of a tensor are whole bytes.
+pub(super) fn ends_at_byte(shape: &[u64], item_bits: u64) -> bool {
+    shape.iter().fold(item_bits % 8, |rest, &len| rest * (len % 8) % 8) == 0
+}

@@ -1,0 +1,368 @@
+//! Headers that are read.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{BufReader, Read};
+use std::str;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+
+use super::error::{MAX_HEADER, METADATA, SafetensorsError};
+use super::info::{TensorInfo, item_and_bytes};
+use super::text::Text;
+use crate::dtype::{DType, Endian};
+use crate::format::brief::brief;
+use crate::format::contents::{Contents, Format};
+use crate::format::error::FormatError;
+use crate::format::header::{read_more, unrecognised};
+use crate::format::tensors::Tensors;
+use crate::shape::{AsList, Order};
+
+/// Whether a file that begins with these bytes can be a `.safetensors`.
+pub(in crate::format) fn begins(first: &[u8]) -> bool {
+    let Some((length, rest)) = first.split_first_chunk::<8>() else { return false };
+    (2..=MAX_HEADER).contains(&u64::from_le_bytes(*length)) && rest.first() == Some(&b'{')
+}
+
+/// The length of the header, where these bytes begin a `.safetensors`.
+pub(in crate::format) fn header_len(first: &[u8]) -> Option<u64> {
+    let (length, _) = first.split_first_chunk::<8>()?;
+    begins(first).then(|| 8 + u64::from_le_bytes(*length))
+}
+
+/// Read a header, its length included; `input` is left at the data.
+///
+/// # Errors
+/// [`FormatError`], where a rule of the format is broken or a limit passed.
+pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
+    let mut length = Vec::new();
+    read_more(input, &mut length, 8)?;
+    let json_len = length.iter().rev().fold(0, |len, &byte| len << 8 | u64::from(byte));
+    let mut json = Vec::new();
+    input.take(json_len.min(1)).read_to_end(&mut json)?;
+    match json.first() {
+        Some(b'{') if json_len > MAX_HEADER => {
+            return Err(SafetensorsError::TooLong(json_len).into());
+        }
+        Some(b'{') => {}
+        None if (1..=MAX_HEADER).contains(&json_len) => {
+            return Err(FormatError::HeaderCutShort { expected: 8 + json_len, found: 8 });
+        }
+        Some(first) if is_space(*first) && (2..=MAX_HEADER).contains(&json_len) => {
+            input.take((json_len - 1).min(MAX_SPACE)).read_to_end(&mut json)?;
+            return Err(match json.iter().find(|byte| !is_space(**byte)) {
+                Some(b'{') => SafetensorsError::LeadingSpace.into(),
+                _ => unrecognised(&length),
+            });
+        }
+        _ => return Err(unrecognised(&length)),
+    }
+    let whole = &mut json.as_slice().chain(input);
+    let mut header = Header { header_len: 8 + json_len, ..Header::default() };
+    if json_len <= SHORT {
+        let mut json = Vec::new();
+        read_more(whole, &mut json, json_len).map_err(behind_length)?;
+        let text = str::from_utf8(&json);
+        let text = text.map_err(|error| SafetensorsError::Encoding(error.valid_up_to()))?;
+        header.parse(serde_json::Deserializer::from_str(text)).map_err(SafetensorsError::from)?;
+    } else {
+        let mut text = Text::new(whole, json_len);
+        let reader = BufReader::with_capacity(64 << 10, &mut text);
+        let parsed = header.parse(serde_json::Deserializer::from_reader(reader));
+        text.finish().map_err(behind_length)?;
+        parsed.map_err(SafetensorsError::from)?;
+    }
+    Ok(header.contents()?)
+}
+
+/// The longest JSON that is read as a whole, in bytes, which takes less time.
+const SHORT: u64 = 1 << 20;
+
+/// The error of a text that follows its length.
+fn behind_length(error: FormatError) -> FormatError {
+    match error {
+        FormatError::HeaderCutShort { expected, found } => {
+            FormatError::HeaderCutShort { expected: expected + 8, found: found + 8 }
+        }
+        other => other,
+    }
+}
+
+/// How far a header is looked for behind white space, in bytes.
+const MAX_SPACE: u64 = 4096;
+
+/// Whether JSON takes a byte for white space.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// What the JSON of a header says.
+#[derive(Default)]
+struct Header {
+    /// Bytes before the data.
+    header_len: u64,
+    metadata: Option<BTreeMap<String, String>>,
+    /// The tensors as they stand there.
+    tensors: Tensors,
+    /// The first tensor, in the order of the data, with which something is wrong.
+    misfit: Option<Misfit>,
+}
+
+/// A tensor with which something is wrong.
+struct Misfit {
+    name: String,
+    data_offsets: (u64, u64),
+    error: SafetensorsError,
+}
+
+impl Header {
+    /// Read the JSON.
+    fn parse<'de, R: serde_json::de::Read<'de>>(
+        &mut self,
+        mut json: serde_json::Deserializer<R>,
+    ) -> serde_json::Result<()> {
+        json.deserialize_map(&mut *self)?;
+        json.end()
+    }
+
+    /// Keep what is said of a tensor.
+    fn push(&mut self, name: &str, info: &TensorInfo<'_>) -> Result<(), SafetensorsError> {
+        let (scalar, bytes) = item_and_bytes(name, info)?;
+        let (begin, shape) = (info.data_offsets.0, &info.shape.lens);
+        let offset = self.header_len.checked_add(begin);
+        let end = begin.checked_add(bytes).filter(|&end| i64::try_from(end).is_ok());
+        let (Some(offset), Some(_)) = (offset, end) else {
+            let shape = AsList(shape).to_string();
+            return Err(SafetensorsError::TooLarge { tensor: brief(name), shape });
+        };
+        let dtype = DType::Scalar(scalar, Endian::Little);
+        self.tensors.push_parts(Some(name), &dtype, (shape, Order::C), 0, offset);
+        Ok(())
+    }
+
+    /// The tensors in the order of their bytes, which must follow each other.
+    fn contents(self) -> Result<Contents, SafetensorsError> {
+        let Header { header_len, metadata, mut tensors, misfit } = self;
+        if let Some(name) = tensors.repeated_name() {
+            return Err(SafetensorsError::DuplicateName(brief(name)));
+        }
+        tensors.sort_by_place();
+        let mut data_len = 0;
+        for (number, tensor) in tensors.iter().enumerate() {
+            let name = |number| brief(tensors.name(number).unwrap_or_default());
+            let begin = tensor.offset - header_len;
+            let end = begin + tensor.bytes;
+            if misfit.as_ref().is_some_and(|misfit| misfit.data_offsets <= (begin, end)) {
+                break;
+            }
+            if begin > data_len {
+                return Err(SafetensorsError::Hole(data_len, begin, name(number)));
+            }
+            if begin < data_len {
+                let (tensor, before) = (name(number), name(number.saturating_sub(1)));
+                return Err(SafetensorsError::Overlap { tensor, before, begin });
+            }
+            data_len = end;
+        }
+        if let Some(Misfit { name, data_offsets: (begin, _), error }) = misfit {
+            let hole = begin > data_len;
+            let hole = hole.then(|| SafetensorsError::Hole(data_len, begin, brief(&name)));
+            return Err(hole.unwrap_or(error));
+        }
+        let metadata = metadata.unwrap_or_default();
+        Ok(Contents { format: Format::Safetensors, tensors, metadata, header_len })
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Header {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of tensors")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            if name != METADATA {
+                let info = map.next_value().map_err(|error| {
+                    let error = brief(&error.to_string());
+                    A::Error::custom(format_args!("tensor '{}': {error}", brief(&name)))
+                })?;
+                if let Err(error) = self.push(&name, &info) {
+                    let data_offsets = info.data_offsets;
+                    let first = self.misfit.as_ref().map(|misfit| misfit.data_offsets);
+                    if first.is_none_or(|first| data_offsets < first) {
+                        self.misfit = Some(Misfit { name, data_offsets, error });
+                    }
+                }
+            } else if self.metadata.is_some() {
+                return Err(A::Error::custom("'__metadata__' stands there twice"));
+            } else {
+                let metadata = map.next_value::<Option<Metadata>>().map_err(|error| {
+                    let error = brief(&error.to_string());
+                    A::Error::custom(format_args!("'{METADATA}': {error}"))
+                })?;
+                self.metadata = Some(metadata.map(|Metadata(texts)| texts).unwrap_or_default());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A map from text to text, no key twice.
+#[derive(Default)]
+struct Metadata(BTreeMap<String, String>);
+
+impl<'de> Deserialize<'de> for Metadata {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MetadataVisitor;
+
+        impl<'de> Visitor<'de> for MetadataVisitor {
+            type Value = Metadata;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of strings")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut texts = BTreeMap::new();
+                while let Some((key, value)) = map.next_entry::<String, String>()? {
+                    if texts.contains_key(&key) {
+                        let key = brief(&key);
+                        return Err(A::Error::custom(format_args!("'{key}' stands there twice")));
+                    }
+                    texts.insert(key, value);
+                }
+                Ok(Metadata(texts))
+            }
+        }
+
+        deserializer.deserialize_map(MetadataVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn file(json: &str, data_len: usize) -> Vec<u8> {
+        let mut file = (json.len() as u64).to_le_bytes().to_vec();
+        file.extend(json.as_bytes());
+        file.resize(file.len() + data_len, 0);
+        file
+    }
+
+    fn message(json: &str) -> String {
+        read(&mut file(json, 0).as_slice()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn tensors_come_in_the_order_of_their_bytes() {
+        let json = r#"{"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},
+            "z":{"dtype":"U8","shape":[0],"data_offsets":[4,4]},
+            "y":{"dtype":"U8","shape":[3,0],"data_offsets":[4,4]},
+            "a":{"dtype":"F4","shape":[2,4],"data_offsets":[0,4]},
+            "__metadata__":{"format":"pt"}}  "#;
+        let bytes = file(json, 12);
+        let mut rest = bytes.as_slice();
+        let contents = crate::format::read_contents(&mut rest, Some(bytes.len() as u64)).unwrap();
+        assert_eq!(rest.len(), 12);
+        let names: Vec<_> = contents.tensors.names().flatten().collect();
+        assert_eq!(names, ["a", "z", "y", "b"]);
+        assert_eq!(contents.tensors.at(3).offset, contents.header_len + 4);
+        assert_eq!(contents.metadata["format"], "pt");
+        assert_eq!(contents.expected_len(), bytes.len() as u64);
+        assert_eq!(
+            contents.check_len(bytes.len() as u64 + 3).unwrap_err().to_string(),
+            format!(
+                "3 bytes follow the data: the header asks for {} bytes, {} are there",
+                bytes.len(),
+                bytes.len() + 3
+            )
+        );
+        assert!(contents.check_len(bytes.len() as u64 - 1).is_err());
+    }
+
+    #[test]
+    fn errors_name_the_tensor() {
+        let entry = |name: &str, dtype: &str, shape: &str, offsets: &str| {
+            format!(r#""{name}":{{"dtype":"{dtype}","shape":{shape},"data_offsets":{offsets}}}"#)
+        };
+        let one =
+            |dtype, shape, offsets| message(&format!("{{{}}}", entry("a", dtype, shape, offsets)));
+        assert_eq!(
+            one("F128", "[1]", "[0,16]"),
+            "safetensors header: tensor 'a' has the unknown dtype 'F128'"
+        );
+        assert_eq!(
+            one("F32", "[2, 2]", "[0,12]"),
+            "safetensors header: tensor 'a' of dtype F32 and shape [2, 2] takes 16 bytes, \
+             its data_offsets [0, 12] do not give them"
+        );
+        assert_eq!(
+            one("F4", "[3]", "[0,2]"),
+            "safetensors header: tensor 'a' of dtype F4 and shape [3] does not end at a whole byte"
+        );
+        assert_eq!(
+            one("U8", "[4]", "[4,8]"),
+            "safetensors header: bytes 0 to 4 of the data belong to no tensor, \
+             tensor 'a' begins after them"
+        );
+        assert!(one("U8", "[-1]", "[0,0]").contains("tensor 'a': invalid value: integer `-1`"));
+        assert!(one("U8", "[1.5]", "[0,0]").contains("tensor 'a'"));
+        assert!(one("U8", "[9223372036854775807,3]", "[0,1]").contains("larger than 2^63 - 1"));
+        let two = |first, second, name| {
+            let (first, second) =
+                (entry("a", "U8", "[4]", first), entry(name, "U8", "[4]", second));
+            message(&format!("{{{first},{second}}}"))
+        };
+        assert_eq!(
+            two("[0,4]", "[2,6]", "b"),
+            "safetensors header: tensor 'b' begins at byte 2 of the data, inside tensor 'a'"
+        );
+        assert_eq!(two("[0,4]", "[4,8]", "a"), "safetensors header: two tensors are named 'a'");
+        assert!(message(r#"{"__metadata__":{},"__metadata__":{}}"#).contains("twice"));
+        assert!(message(r#"{"__metadata__":{"a":"b","a":"c"}}"#).contains("twice"));
+        assert!(message(r#"{"__metadata__":{"a":1}}"#).contains("__metadata__"));
+    }
+
+    #[test]
+    fn lengths_are_checked_before_anything_is_kept() {
+        let mut bytes = file("{}", 0);
+        bytes[..8].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert_eq!(
+            read(&mut bytes.as_slice()).unwrap_err().to_string(),
+            "safetensors header: 18446744073709551615 bytes long, 100000000 are allowed"
+        );
+        bytes[..8].copy_from_slice(&MAX_HEADER.to_le_bytes());
+        assert_eq!(
+            read(&mut bytes.as_slice()).unwrap_err().to_string(),
+            "the file is cut short inside its header: 100000008 bytes are needed, 10 are there"
+        );
+        assert!(read(&mut &bytes[..8]).unwrap_err().to_string().contains("8 are there"));
+        assert_eq!(
+            message("[]"),
+            "not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint"
+        );
+    }
+
+    proptest! {
+        /// Of offsets at random, no more are taken than the package takes.
+        #[test]
+        fn we_are_as_strict_as_the_package(
+            ends in prop::collection::vec((0u64..6, 0u64..6, 0u64..6), 1..4),
+        ) {
+            let entries: Vec<_> = ends.iter().enumerate().map(|(i, (begin, end, len))| {
+                format!(r#""{i}":{{"dtype":"U8","shape":[{len}],"data_offsets":[{begin},{end}]}}"#)
+            }).collect();
+            let mut bytes = file(&format!("{{{}}}", entries.join(",")), 0);
+            let ours = read(&mut bytes.as_slice());
+            let end = ends.iter().map(|(_, end, _)| *end).max().unwrap();
+            bytes.resize(bytes.len() + end as usize, 0);
+            let theirs = ::safetensors::SafeTensors::deserialize(&bytes);
+            prop_assert_eq!(ours.is_ok(), theirs.is_ok());
+        }
+    }
+}
