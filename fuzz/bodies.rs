@@ -376,20 +376,20 @@ fn assert_shard(index: &ShardIndex, file: usize) {
     let listed = index.tensors().filter(|(_, at)| *at == file).map(|(name, _)| tensor(name));
     let mut shard = Contents {
         format: Format::Safetensors,
-        tensors: listed.collect(),
+        tensors: Arc::new(listed.collect()),
         metadata: Default::default(),
         header_len: 0,
     };
     assert!(index.check_shard(file, &shard).is_ok());
     let all = shard.tensors.clone();
     let last = all.last().expect("a file that is used");
-    shard.tensors = all.iter().take(all.len() - 1).collect();
+    shard.tensors = Arc::new(all.iter().take(all.len() - 1).collect());
     let missing = index.check_shard(file, &shard).expect_err("one less");
     assert!(matches!(missing, ShardsError::Missing { .. }));
     assert_one_short_line(&missing.to_string());
     // longer than any of them, so it is none of them
     let other = index.tensors().map(|(name, _)| name).collect::<String>() + "+";
-    shard.tensors.extend([last, tensor(&other)]);
+    Arc::make_mut(&mut shard.tensors).extend([last, tensor(&other)]);
     let unlisted = index.check_shard(file, &shard).expect_err("one more");
     assert!(matches!(unlisted, ShardsError::Unlisted { .. }));
     assert_one_short_line(&unlisted.to_string());

@@ -5,6 +5,7 @@
 //! elements lie.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use super::error::ContainerError;
 use super::fault::FieldFault;
@@ -28,7 +29,7 @@ impl Input {
             let fields = take_fields(&tensor, names);
             let several = numbers.len() > 1;
             let fields = fields.map_err(|fault| self.failed_tensor(&tensor, several, fault))?;
-            self.contents.tensors.replace(number, &fields);
+            Arc::make_mut(&mut self.contents.tensors).replace(number, &fields);
         }
         Ok(())
     }

@@ -348,10 +348,10 @@ impl Slice {
             shape: self.shape.clone(),
             cast: self.cast,
             part: tensor.part,
+            number: 0,
         };
-        let mut prepared = output.prepare(&[item], &input.contents.metadata, None)?;
-        let places = prepared.tensors.iter().zip(&prepared.starts);
-        let takes = places.map(|(to, &at)| self.take(options.order, to.conversion, at));
+        let mut prepared = output.prepare(&[item], &input.contents.metadata)?;
+        let takes = prepared.places().map(|(to, at)| self.take(options.order, to.conversion, at));
         let mut takes: Vec<Take> = takes.collect::<Result<_, _>>()?;
         prepared.align(input, &mut takes);
         let progress = Progress::default();

@@ -10,6 +10,7 @@
 //! there are few, in an unnamed temporary file where there are many.
 
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use super::error::ContainerError;
 use super::fault::IntegersFault;
@@ -76,7 +77,7 @@ pub(super) fn open(
     };
     let contents = Contents {
         format: Format::Text,
-        tensors: Tensors::from_iter([tensor]),
+        tensors: Arc::new(Tensors::from_iter([tensor])),
         metadata: Default::default(),
         header_len: 0,
     };

@@ -59,6 +59,7 @@ pub(super) fn open(
         tensor.offset += start;
         tensors.push(&tensor);
     }
+    let tensors = Arc::new(tensors);
     let contents =
         Contents { format: Format::Npz, tensors, metadata: Default::default(), header_len: 0 };
     let bytes = Bytes::Random(match deflated.is_empty() {

@@ -1,5 +1,7 @@
 //! Opening an input, whatever it is: one opener for each kind that is recognised.
 
+use std::sync::Arc;
+
 use super::error::ContainerError;
 use super::input::{Input, Location};
 use super::raw::RawLayout;
@@ -98,7 +100,7 @@ fn recognise(
         for number in input.find(&options.tensors)? {
             let mut tensor = input.contents.tensors.at(number);
             options.raw.name_dtype(&mut tensor).map_err(failed)?;
-            input.contents.tensors.replace(number, &tensor);
+            Arc::make_mut(&mut input.contents.tensors).replace(number, &tensor);
         }
     }
     Ok(input)

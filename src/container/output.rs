@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::error::{ContainerError, FileName};
 use super::fault::{FormatOption, LayoutFault};
-use super::input::{Checkpoint, Location};
+use super::input::{Checkpoint, Input, Location};
 use super::layout::{self, Entries, Entry, Frame, OutputFormat, Request};
 use super::options::WriteOptions;
 use crate::cast::Cast;
@@ -34,18 +35,33 @@ pub struct Item<'a> {
     pub cast: Option<Cast>,
     /// The part of the input that it comes from.
     pub part: usize,
+    /// Its number in the input.
+    pub number: usize,
 }
 
 /// An output whose every byte has its place.
 pub struct Prepared {
     /// The tensors, in the order in which they were given.
-    pub tensors: Entries,
-    /// The position of the first element of each, in bytes.
-    pub starts: Vec<u64>,
+    pub tensors: Arc<Entries>,
+    /// The tensors that do not begin where the one before them ends, ascending: the number of each,
+    /// and the position of its first element in bytes.
+    pub(super) starts: Vec<(usize, u64)>,
     /// All that is not elements.
     pub frame: Box<dyn Frame>,
     /// Bytes of the elements of all tensors.
     pub bytes: u64,
+}
+
+impl Prepared {
+    /// The tensors, and the position of the first element of each, in bytes.
+    pub fn places(&self) -> impl Iterator<Item = (Entry, u64)> {
+        let (mut starts, mut end) = (self.starts.iter().peekable(), 0);
+        self.tensors.iter().enumerate().map(move |(number, entry)| {
+            let start = starts.next_if(|(first, _)| *first == number).map_or(end, |&(_, at)| at);
+            end = start.saturating_add(entry.bytes);
+            (entry, start)
+        })
+    }
 }
 
 impl Output {
@@ -91,8 +107,7 @@ impl Output {
         &self.options
     }
 
-    /// Give tensors their places in the output, one after the other. The tensors of a sharded
-    /// checkpoint stand in the order of its files.
+    /// Give tensors their places in the output, one after the other.
     ///
     /// # Errors
     /// [`LayoutFault`]: a dtype or a shape that the format lacks, an output that is too large, a
@@ -101,9 +116,8 @@ impl Output {
         &self,
         items: &[Item<'_>],
         metadata: &BTreeMap<String, String>,
-        checkpoint: Option<&Checkpoint>,
     ) -> Result<Prepared, ContainerError> {
-        let mut preparation = self.begin_preparing(checkpoint)?;
+        let mut preparation = self.begin_preparing(None)?;
         for item in items {
             preparation.push(item).map_err(|error| match items {
                 [_] => error,
@@ -113,16 +127,20 @@ impl Output {
         preparation.finish(metadata)
     }
 
-    /// The same where tensors come one by one.
+    /// The same where tensors come one by one, and those of an input that do not change are not held
+    /// twice. The tensors of a sharded checkpoint stand in the order of its files.
     ///
     /// # Errors
     /// [`LayoutFault::Directory`].
     pub fn begin_preparing<'a>(
         &'a self,
-        checkpoint: Option<&'a Checkpoint>,
+        input: Option<&'a Input>,
     ) -> Result<Preparation<'a>, ContainerError> {
+        let checkpoint = input.and_then(Input::checkpoint);
         self.check_folder(checkpoint)?;
-        Ok(Preparation { output: self, checkpoint, tensors: Entries::default(), bytes: 0 })
+        let tensors = input.map(|input| Arc::clone(&input.contents.tensors)).unwrap_or_default();
+        let tensors = Entries::new(tensors);
+        Ok(Preparation { output: self, checkpoint, tensors, bytes: 0 })
     }
 
     /// Refuse a folder where the input is no sharded checkpoint.
@@ -219,7 +237,7 @@ impl Preparation<'_> {
     pub fn push(&mut self, item: &Item<'_>) -> Result<(), ContainerError> {
         let entry = self.output.entry(item)?;
         self.bytes = self.bytes.checked_add(entry.bytes).ok_or(LayoutFault::TooLarge)?;
-        self.tensors.push(entry);
+        self.tensors.push(entry, item.number);
         Ok(())
     }
 
@@ -229,11 +247,13 @@ impl Preparation<'_> {
     /// As [`Output::prepare`].
     pub fn finish(self, metadata: &BTreeMap<String, String>) -> Result<Prepared, ContainerError> {
         let Preparation { output, checkpoint, tensors, bytes } = self;
+        let tensors = Arc::new(tensors);
         if i64::try_from(bytes).is_err() {
             return Err(LayoutFault::TooLarge.into());
         }
         let layout = (output.format.lay_out)(&Request {
             tensors: &tensors,
+            bytes,
             metadata,
             order: output.options.order,
             deflate: output.options.deflate,

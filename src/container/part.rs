@@ -106,9 +106,9 @@ impl<'a> Parts<'a> {
                 false => PartFault::NotFixed(output.format.name),
             }));
         };
-        let last = prepared.tensors.len().checked_sub(1);
-        let end = last.map_or(0, |last| prepared.starts[last] + prepared.tensors.at(last).bytes);
-        let span = prepared.starts.first().copied().unwrap_or(0)..end;
+        let start = prepared.places().next().map_or(0, |(_, start)| start);
+        let end = prepared.places().last().map_or(0, |(last, start)| start + last.bytes);
+        let span = start..end;
         let total = prepared.bytes;
         Ok(Parts { output, prepared, work, count: count.max(1), path, frame, len, total, span })
     }
@@ -171,7 +171,7 @@ impl<'a> Parts<'a> {
             self.path,
             Part { index, count: self.count },
             &job,
-            self.frame,
+            self.frame.clone(),
             (range.clone(), bytes, self.total),
             self.output.sink_options(),
         );

@@ -3,6 +3,8 @@
 //! For raw bytes that is all there is to know. Of a file with a header only the dtype can be
 //! named, and only where the header leaves open what the bytes of an element mean (`V2`).
 
+use std::sync::Arc;
+
 use super::error::ContainerError;
 use super::fault::{Given, RawFault};
 use super::input::{Input, Location, failed_source};
@@ -77,7 +79,7 @@ impl RawLayout {
         };
         Ok(Contents {
             format: Format::Raw,
-            tensors: Tensors::from_iter([tensor]),
+            tensors: Arc::new(Tensors::from_iter([tensor])),
             metadata: Default::default(),
             header_len: offset,
         })

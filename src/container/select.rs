@@ -29,6 +29,8 @@ pub struct Select {
 
 /// A tensor on its way to the output.
 pub struct Selected {
+    /// Its number in the input.
+    pub number: usize,
     /// The tensor.
     pub tensor: Tensor,
     /// Whether the index applies to it; the others are kept whole.
@@ -41,43 +43,58 @@ pub struct Selected {
 pub struct SelectedTensors<'a> {
     input: &'a Input,
     output: &'a Output,
-    /// The number of each, and whether the index applies to it.
-    numbers: Vec<(usize, bool)>,
-    /// New names, by the place in `numbers`.
+    /// What becomes of each tensor of the input.
+    fates: Vec<Fate>,
+    len: usize,
+    /// New names, by the place among those that go to the output.
     renamed: HashMap<usize, String>,
+}
+
+/// What becomes of a tensor of the input.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    LeftOut,
+    Kept,
+    Sliced,
 }
 
 impl SelectedTensors<'_> {
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.numbers.len()
+        self.len
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.numbers.is_empty()
+        self.len == 0
     }
 
     /// How many the index applies to.
     pub fn sliced(&self) -> usize {
-        self.numbers.iter().filter(|(_, sliced)| *sliced).count()
+        self.fates.iter().filter(|fate| **fate == Fate::Sliced).count()
     }
 
     /// The numbers of those that the index applies to.
     pub fn sliced_numbers(&self) -> Vec<usize> {
-        let sliced = self.numbers.iter().filter(|(_, sliced)| *sliced);
-        sliced.map(|&(number, _)| number).collect()
+        let sliced = self.numbers().filter(|(_, sliced)| *sliced);
+        sliced.map(|(number, _)| number).collect()
+    }
+
+    /// The number of each, and whether the index applies to it.
+    fn numbers(&self) -> impl Iterator<Item = (usize, bool)> + Clone + '_ {
+        let fates = self.fates.iter().enumerate().filter(|(_, fate)| **fate != Fate::LeftOut);
+        fates.map(|(number, fate)| (number, *fate == Fate::Sliced))
     }
 
     /// All of them.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Selected> + Clone + '_ {
-        self.numbers.iter().enumerate().map(|(at, &(number, sliced))| {
+    pub fn iter(&self) -> impl Iterator<Item = Selected> + Clone + '_ {
+        self.numbers().enumerate().map(|(at, (number, sliced))| {
             let tensor = self.input.contents.tensors.at(number);
             let name = match self.renamed.get(&at) {
                 Some(name) => name.clone(),
                 None => self.output.tensor_name(&tensor, &self.input.location, sliced),
             };
-            Selected { tensor, sliced, name }
+            Selected { number, tensor, sliced, name }
         })
     }
 }
@@ -105,9 +122,13 @@ pub fn select<'a>(
     if chosen.is_empty() {
         return Err(ContainerError::file(&input.location, SelectFault::NothingLeft));
     }
-    let numbers: Vec<_> =
-        (0..readable).filter(is_kept).map(|number| (number, is_sliced(number))).collect();
-    let count = numbers.len();
+    let fate = |number| match is_kept(&number) {
+        true if is_sliced(number) => Fate::Sliced,
+        true => Fate::Kept,
+        false => Fate::LeftOut,
+    };
+    let fates: Vec<Fate> = (0..readable).map(fate).collect();
+    let count = fates.iter().filter(|fate| **fate != Fate::LeftOut).count();
     if count > 1 && output.options.name.is_some() && chosen.len() > 1 {
         return Err(SelectFault::OneName.into());
     }
@@ -119,13 +140,14 @@ pub fn select<'a>(
         let (option, format) = (FormatOption::Rename, output.format.name);
         return Err(LayoutFault::NoEffect { option, format }.into());
     }
-    let mut selection = SelectedTensors { input, output, numbers, renamed: HashMap::new() };
+    let mut selection =
+        SelectedTensors { input, output, fates, len: count, renamed: HashMap::new() };
     if select.renames.is_empty() && output.options.name.is_none() {
         // the names of a file differ
         return Ok(selection);
     }
     let tensors = &input.contents.tensors;
-    let old: Vec<_> = selection.numbers.iter().map(|(number, _)| tensors.name(*number)).collect();
+    let old: Vec<_> = selection.numbers().map(|(number, _)| tensors.name(number)).collect();
     selection.renamed = rename(&old, &select.renames)?;
     let mut names = HashSet::new();
     let twice = selection.iter().map(|it| it.name).find(|name| !names.insert(name.clone()));

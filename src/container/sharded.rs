@@ -87,6 +87,7 @@ pub(super) fn open(
         (metadata[number], starts[number]) = (shard.metadata, base);
     }
     let all = metadata.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
+    let tensors = Arc::new(tensors);
     let contents = Contents { format: Format::Sharded, tensors, metadata: all, header_len: 0 };
     let name = location.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let checkpoint = Some(Box::new(Checkpoint { name, index, metadata, starts }));

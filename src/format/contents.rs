@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use super::error::FormatError;
 use super::tensors::Tensors;
@@ -42,7 +43,7 @@ pub struct Contents {
     /// The format of the file.
     pub format: Format,
     /// The tensors, in the order of their bytes in the file.
-    pub tensors: Tensors,
+    pub tensors: Arc<Tensors>,
     /// `__metadata__` of a `.safetensors`; empty elsewhere.
     pub metadata: BTreeMap<String, String>,
     /// Bytes of the header; the data begin after it.

@@ -168,6 +168,16 @@ def check_headers_of_100_megabytes():
         process, _ = within((64 + 4) * MIB, "info", "m.safetensors", *flag)
         assert process.returncode == 0, process.err
     same("p.npy", np.array([777 % 251], "i1"))
+    one = ["m.safetensors", "-t", "layer.00000777.w", "0", "--keep-rest", "-o", "k.safetensors", "-j", "2"]
+    process, kept_peak = within((64 + 8) * MIB, *one)
+    assert process.returncode == 0, process.err
+    changed = header.replace(b'777.w":{"dtype":"I8","shape":[1]', b'777.w":{"dtype":"I8","shape":[]', 1)
+    changed += b" " * (-len(changed) % 8)
+    with open("m.safetensors", "rb") as before, open("k.safetensors", "rb") as after:
+        assert after.read(8 + len(changed)) == struct.pack("<Q", len(changed)) + changed
+        before.seek(8 + len(header))
+        assert after.read() == before.read()
+    os.remove("k.safetensors")
     message = failed_well(tslice("m.safetensors", "-o", "q.npy"), 1, "-t")
     assert len(message) < 2000, f"{len(message)} bytes of message"
     header = b'{"__metadata__":{"note":"' + b"x" * 90_000_000 + b'"},"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}'
@@ -175,7 +185,9 @@ def check_headers_of_100_megabytes():
         file.write(struct.pack("<Q", len(header)) + header + b"z")
     process, _ = within(8 * len(header), "n.safetensors", "-o", "r.npy")
     assert process.returncode == 0, process.err
-    return f"npy {npy_peak / MIB:.0f} MiB, safetensors {peak / MIB:.0f} MiB"
+    peaks = [f"{name} {peak / MIB:.0f} MiB" for name, peak in
+             [("npy", npy_peak), ("safetensors", peak), ("--keep-rest", kept_peak)]]
+    return ", ".join(peaks)
 
 
 def cached_bytes(path):

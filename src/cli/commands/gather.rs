@@ -51,13 +51,13 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
         shape,
         cast: casts.of(&tensor.dtype).map_err(|error| cast::failed(&error))?,
         part: tensor.part,
+        number: 0,
     };
-    let prepared = output.prepare(&[item], &params.contents().metadata, None)?;
+    let prepared = output.prepare(&[item], &params.contents().metadata)?;
 
     let region = indices.into_tensor()?.region(&tensor, args.axis, &options);
     let region = region.map_err(Failure::new)?;
-    let places = prepared.tensors.iter().zip(&prepared.starts);
-    let takes = places.map(|(to, &at)| Take {
+    let takes = prepared.places().map(|(to, at)| Take {
         part: tensor.part,
         region: region.clone(),
         conversion: to.conversion,

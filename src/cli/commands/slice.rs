@@ -89,13 +89,14 @@ fn prepare(
     selected: &SelectedTensors<'_>,
     change: &Change,
 ) -> Result<Prepared, Failure> {
-    let mut preparation = output.begin_preparing(input.checkpoint())?;
+    let mut preparation = output.begin_preparing(Some(input))?;
     let several = selected.len() > 1;
     let mut dtypes: Vec<DType> = Vec::new();
     for (selected, sliced) in results(selected, change) {
         let Sliced { shape, cast, .. } = sliced?;
-        let Selected { tensor, name, .. } = &selected;
-        let item = Item { name, dtype: &tensor.dtype, shape, cast, part: tensor.part };
+        let Selected { number, tensor, name, .. } = &selected;
+        let (dtype, part, number) = (&tensor.dtype, tensor.part, *number);
+        let item = Item { name, dtype, shape, cast, part, number };
         let pushed = preparation.push(&item);
         pushed.map_err(|error| if several { error.of_tensor(name) } else { error })?;
         if selected.sliced && !dtypes.contains(&tensor.dtype) {
@@ -114,8 +115,7 @@ fn takes(
     change: &Change,
 ) -> Result<Vec<Take>, Failure> {
     let mut takes = Vec::new();
-    let places = prepared.tensors.iter().zip(&prepared.starts);
-    for ((_, sliced), (to, &at)) in results(selected, change).zip(places) {
+    for ((_, sliced), (to, at)) in results(selected, change).zip(prepared.places()) {
         let (part, conversion) = (to.part, to.conversion);
         Take { part, region: sliced?.region, conversion, at }.push(&mut takes);
     }

@@ -343,13 +343,14 @@ impl<'a> Joined<'a> {
         let select_all =
             Select { patterns, keep_rest: self.options.open.rest, ..Select::default() };
         let selected = select(first, &select_all, output)?;
-        let mut preparation = output.begin_preparing(first.checkpoint())?;
+        let mut preparation = output.begin_preparing(Some(first))?;
         let several = selected.len() > 1;
-        for (Selected { tensor, name, .. }, target) in selected.iter().zip(&self.tensors) {
+        for (Selected { number, tensor, name, .. }, target) in selected.iter().zip(&self.tensors) {
             let shape = target.join.as_ref().map_or(tensor.shape.clone(), JoinedTensor::result);
             let cast = target.join.as_ref().map(|_| self.options.casts.of(&tensor.dtype));
             let cast = cast.transpose()?.flatten();
-            let item = Item { name: &name, dtype: &tensor.dtype, shape, cast, part: tensor.part };
+            let (dtype, part) = (&tensor.dtype, tensor.part);
+            let item = Item { name: &name, dtype, shape, cast, part, number };
             let pushed = preparation.push(&item);
             pushed.map_err(|error| if several { error.of_tensor(&name) } else { error })?;
         }

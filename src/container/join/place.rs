@@ -40,8 +40,7 @@ impl Place {
 /// The places of all tensors, of which a range of the output is wanted. An element at the end of
 /// the range belongs to the next one.
 pub(super) fn places(prepared: &Prepared, range: &Range<u64>) -> Vec<Place> {
-    let entries = prepared.tensors.iter().zip(&prepared.starts).enumerate();
-    let place = |(target, (entry, &start)): (usize, (Entry, &u64))| {
+    let place = |(target, (entry, start)): (usize, (Entry, u64))| {
         let (bytes, item_bits) = (entry.bytes, entry.dtype.item_bits());
         let unit = if item_bits.is_multiple_of(8) { (item_bits / 8).max(1) } else { 1 };
         let cut = |at: u64| match at.saturating_sub(start).min(bytes) {
@@ -51,7 +50,7 @@ pub(super) fn places(prepared: &Prepared, range: &Range<u64>) -> Vec<Place> {
         let window = cut(range.start)..cut(range.end);
         Place { target, bytes, item_bits, start, window, conversion: entry.conversion }
     };
-    entries.map(place).collect()
+    prepared.places().enumerate().map(place).collect()
 }
 
 /// Where a tensor goes that is joined.

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
+use super::entries::{Entries, Entry};
+use super::header::{Header, WriteAt};
 use crate::container::error::Cause;
 use crate::container::fault::LayoutFault;
 use crate::container::input::Checkpoint;
 use crate::dtype::DType;
-use crate::execute::Conversion;
-use crate::format::{Tensor, Tensors};
 use crate::shape::{self, Order};
 use crate::sink::{self, Destination, Sink, SinkError};
 
@@ -44,7 +45,9 @@ impl std::fmt::Debug for OutputFormat {
 /// What is to be laid out.
 pub struct Request<'a> {
     /// The tensors, in the order in which they are written.
-    pub tensors: &'a Entries,
+    pub tensors: &'a Arc<Entries>,
+    /// Bytes of the elements of all of them.
+    pub bytes: u64,
     /// `__metadata__`, where the format has it.
     pub metadata: &'a BTreeMap<String, String>,
     /// The memory order of all tensors.
@@ -57,86 +60,14 @@ pub struct Request<'a> {
     pub checkpoint: Option<&'a Checkpoint>,
 }
 
-/// A tensor of an output.
-#[derive(Clone, Debug)]
-pub struct Entry {
-    /// Its name, where the format has names.
-    pub name: String,
-    /// Its dtype in the output.
-    pub dtype: DType,
-    /// Its shape.
-    pub shape: Vec<u64>,
-    /// Bytes of its elements.
-    pub bytes: u64,
-    /// What elements go through on the way.
-    pub conversion: Conversion,
-    /// The shard that it comes from.
-    pub part: usize,
-}
-
-/// The tensors of an output, in the order in which they are written. Each is kept in a few bytes
-/// more than its name takes, and becomes an [`Entry`] when it is asked for.
-#[derive(Default)]
-pub struct Entries {
-    tensors: Tensors,
-    conversions: Vec<Conversion>,
-}
-
-impl Entries {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.conversions.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.conversions.is_empty()
-    }
-
-    /// Tensor `number`.
-    ///
-    /// # Panics
-    /// If there are not that many.
-    pub fn at(&self, number: usize) -> Entry {
-        let Tensor { name, dtype, shape, part, bytes, .. } = self.tensors.at(number);
-        let conversion = self.conversions[number];
-        Entry { name: name.unwrap_or_default(), dtype, shape, bytes, conversion, part }
-    }
-
-    /// All of them.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Entry> + Clone + '_ {
-        (0..self.len()).map(|number| self.at(number))
-    }
-
-    /// The names of all of them.
-    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
-        self.tensors.names().map(Option::unwrap_or_default)
-    }
-
-    /// The only one of them.
-    pub fn only(&self) -> Option<Entry> {
-        (self.len() == 1).then(|| self.at(0))
-    }
-
-    pub(in crate::container) fn push(&mut self, entry: Entry) {
-        let Entry { name, dtype, shape, bytes, conversion, part } = entry;
-        let (name, order, offset) = (Some(name), Order::C, 0);
-        let fields = None;
-        self.tensors.push(&Tensor { name, dtype, shape, order, part, offset, bytes, fields });
-        self.conversions.push(conversion);
-    }
-}
-
 /// Where the tensors of an output go, and everything else that is in it.
 pub struct Layout {
-    /// The position of the first element of each tensor, in bytes.
-    pub starts: Vec<u64>,
+    /// The tensors that do not begin where the one before them ends, ascending: the number of each,
+    /// and the position of its first element in bytes.
+    pub starts: Vec<(usize, u64)>,
     /// What stands around the elements.
     pub frame: Box<dyn Frame>,
 }
-
-/// Writes bytes at a position of an output.
-pub(in crate::container) type WriteAt<'a> = dyn Fn(u64, &[u8]) -> Result<(), SinkError> + 'a;
 
 /// All of an output that is not elements.
 pub trait Frame: Send + Sync {
@@ -190,17 +121,19 @@ pub trait Frame: Send + Sync {
 
 /// A header, and the elements behind it.
 struct Headed {
-    header: Vec<u8>,
+    header: Header,
     bytes: u64,
-    grow: Grow,
 }
 
-/// Makes a header longer, where its format allows it.
-pub(super) type Grow = fn(&mut Vec<u8>, u64) -> bool;
+impl Headed {
+    fn len(&self) -> u64 {
+        self.header.len() + self.bytes
+    }
+}
 
 impl Frame for Headed {
     fn size(&self) -> Option<u64> {
-        Some(self.header.len() as u64 + self.bytes)
+        Some(self.len())
     }
 
     fn create(
@@ -216,37 +149,28 @@ impl Frame for Headed {
     }
 
     fn grow(&mut self, wanted: &dyn Fn(&Range<u64>) -> u64) -> Vec<(u64, u64)> {
-        let len = self.header.len() as u64;
-        let bytes = wanted(&(0..len + self.bytes));
-        match (self.grow)(&mut self.header, bytes) {
-            true => vec![(len, bytes)],
+        let start = self.header.len();
+        let bytes = wanted(&(0..self.len()));
+        match self.header.grow(bytes) {
+            true => vec![(start, bytes)],
             false => Vec::new(),
         }
     }
 
     fn fixed(&self) -> Option<sink::FixedFrame<'_>> {
-        Some(sink::FixedFrame::Header(&self.header))
+        self.header.bytes().ok().map(sink::FixedFrame::Header)
     }
 
     fn write_headers(&self, write: &WriteAt<'_>) -> Result<(), SinkError> {
-        write(0, &self.header)
+        self.header.write(0, write)
     }
 }
 
-/// Put tensors one after the other behind a header, whose length is fixed or not.
-pub(super) fn behind_header(
-    header: Vec<u8>,
-    tensors: &Entries,
-    grow: Grow,
-) -> Result<Layout, Cause> {
-    let mut end = header.len() as u64;
-    let mut starts = Vec::with_capacity(tensors.len());
-    for tensor in tensors.iter() {
-        starts.push(end);
-        end = end.checked_add(tensor.bytes).ok_or(LayoutFault::TooLarge)?;
-    }
-    let bytes = end - header.len() as u64;
-    Ok(Layout { starts, frame: Box::new(Headed { header, bytes, grow }) })
+/// Put tensors one after the other behind a header.
+pub(super) fn behind_header(header: Header, request: &Request<'_>) -> Result<Layout, Cause> {
+    let (start, bytes) = (header.len(), request.bytes);
+    start.checked_add(bytes).ok_or(LayoutFault::TooLarge)?;
+    Ok(Layout { starts: vec![(0, start)], frame: Box::new(Headed { header, bytes }) })
 }
 
 /// The only tensor of a format that holds one.

@@ -3,7 +3,9 @@
 //! A new format is a file here with a `static` [`OutputFormat`], and a line in [`FORMATS`]; its
 //! name, its help line and its extensions reach the command line from there.
 
+mod entries;
 mod format;
+mod header;
 mod npy;
 mod npz;
 mod raw;
@@ -11,8 +13,9 @@ mod safetensors;
 mod sharded;
 mod text;
 
+pub use entries::{Entries, Entry};
 pub(super) use format::byte_count;
-pub use format::{Entries, Entry, Frame, Layout, OutputFormat, Request};
+pub use format::{Frame, Layout, OutputFormat, Request};
 
 /// All output formats, in the order of the help.
 pub static FORMATS: [&OutputFormat; 8] = [

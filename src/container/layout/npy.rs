@@ -1,6 +1,7 @@
 //! NumPy's `.npy` as an output.
 
 use super::format::{Layout, OutputFormat, Request, behind_header, only};
+use super::header::Header;
 use crate::container::error::Cause;
 use crate::format::npy;
 
@@ -19,6 +20,5 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
 fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
     let only = only(request.tensors, FORMAT.name)?;
     let header = npy::header(&only.dtype, &only.shape, request.order)?;
-    // np.save's own length
-    behind_header(header, request.tensors, |_, _| false)
+    behind_header(Header::Bytes(header), request)
 }

@@ -1,6 +1,7 @@
 //! NumPy's `.npz` as an output: a zip archive, a member each tensor, stored or deflated.
 
-use super::format::{Frame, Layout, OutputFormat, Request, WriteAt};
+use super::format::{Frame, Layout, OutputFormat, Request};
+use super::header::WriteAt;
 use crate::container::error::Cause;
 use crate::container::fault::LayoutFault;
 use crate::format::{npy, npz};
@@ -29,7 +30,7 @@ fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
         members.push(ZipMember { name, head, data_len: tensor.bytes });
     }
     let zip = ZipLayout::new(members, request.forward).ok_or(LayoutFault::TooLarge)?;
-    let starts = zip.data().collect();
+    let starts = zip.data().enumerate().collect();
     let frame: Box<dyn Frame> = match request.deflate {
         true => Box::new(Deflated(zip)),
         false => Box::new(Stored(zip)),

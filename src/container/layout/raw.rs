@@ -1,6 +1,7 @@
 //! The bytes of the elements alone as an output.
 
 use super::format::{Layout, OutputFormat, Request, behind_header};
+use super::header::Header;
 use crate::container::error::Cause;
 
 pub(super) static FORMAT: OutputFormat = OutputFormat {
@@ -16,5 +17,5 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
 };
 
 fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
-    behind_header(Vec::new(), request.tensors, |_, _| false)
+    behind_header(Header::Bytes(Vec::new()), request)
 }

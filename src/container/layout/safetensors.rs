@@ -1,8 +1,9 @@
 //! `.safetensors` as an output.
 
-use super::format::{Entry, Layout, OutputFormat, Request, behind_header};
+use super::format::{Layout, OutputFormat, Request, behind_header};
+use super::header::{Header, HeaderText};
 use crate::container::error::Cause;
-use crate::format::safetensors::{self, HeaderText};
+use crate::format::safetensors;
 
 pub(super) static FORMAT: OutputFormat = OutputFormat {
     name: "safetensors",
@@ -17,9 +18,7 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
 };
 
 fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
-    let mut header = HeaderText::new(request.metadata)?;
-    for Entry { name, dtype, shape, bytes, .. } in request.tensors.iter() {
-        header.push(&name, &dtype, &shape, bytes)?;
-    }
-    behind_header(header.finish()?, request.tensors, safetensors::grow)
+    let all = 0..request.tensors.len();
+    let header = HeaderText::new(request.tensors, all, request.metadata)?;
+    behind_header(Header::Text(header), request)
 }

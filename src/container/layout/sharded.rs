@@ -3,11 +3,12 @@
 
 use std::ops::Range;
 
-use super::format::{Entry, Frame, Layout, OutputFormat, Request, WriteAt};
+use super::entries::Entry;
+use super::format::{Frame, Layout, OutputFormat, Request};
+use super::header::{Header, HeaderText, WriteAt};
 use crate::container::error::Cause;
 use crate::container::fault::LayoutFault;
-use crate::format::safetensors::{self, HeaderText};
-use crate::format::{FormatError, shards};
+use crate::format::{FormatError, safetensors, shards};
 use crate::shape;
 use crate::sink::{self, Destination, FolderSink, Sink, SinkError};
 
@@ -29,13 +30,13 @@ struct Folder(Vec<File>);
 /// One file: its name, the bytes before its elements, and the number of those of its elements.
 struct File {
     name: String,
-    header: Vec<u8>,
+    header: Header,
     bytes: u64,
 }
 
 impl File {
     fn len(&self) -> u64 {
-        self.header.len() as u64 + self.bytes
+        self.header.len() + self.bytes
     }
 }
 
@@ -44,35 +45,32 @@ fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
     let checkpoint = request.checkpoint.ok_or(LayoutFault::Directory)?;
     let tensors = request.tensors;
     let mut files: Vec<File> = Vec::new();
-    let mut starts = Vec::with_capacity(tensors.len());
+    let mut starts = Vec::new();
     let (mut end, mut bytes, mut elements) = (0u64, 0, 0);
-    let mut number = 0;
-    while number < tensors.len() {
-        let part = tensors.at(number).part;
-        let name = &checkpoint.index.files[part];
-        let shard = tensors.iter().skip(number).take_while(|tensor| tensor.part == part);
-        let mut header = HeaderText::new(&checkpoint.metadata[part])?;
-        for Entry { name: tensor, dtype, shape, bytes, .. } in shard.clone() {
-            header.push(&tensor, &dtype, &shape, bytes)?;
+    let mut first = 0;
+    while first < tensors.len() {
+        let part = tensors.at(first).part;
+        let shard = (first..tensors.len()).map(|number| tensors.at(number));
+        let (mut next, mut data) = (first, 0u64);
+        for Entry { shape, bytes, .. } in shard.take_while(|tensor| tensor.part == part) {
+            data = data.checked_add(bytes).ok_or(LayoutFault::TooLarge)?;
             elements += shape::element_count(&shape).unwrap_or(0);
+            next += 1;
         }
-        let header = header.finish()?;
-        let before = end + header.len() as u64;
-        end = before;
-        for tensor in shard {
-            starts.push(end);
-            end = end.checked_add(tensor.bytes).ok_or(LayoutFault::TooLarge)?;
-            number += 1;
-        }
-        bytes += end - before;
-        files.push(File { name: name.clone(), header, bytes: end - before });
+        let header = HeaderText::new(tensors, first..next, &checkpoint.metadata[part])?;
+        let name = checkpoint.index.files[part].clone();
+        let file = File { name, header: Header::Text(header), bytes: data };
+        starts.push((first, end + file.header.len()));
+        end = end.checked_add(file.len()).ok_or(LayoutFault::TooLarge)?;
+        files.push(file);
+        (first, bytes) = (next, bytes + data);
     }
-    let file = |number| checkpoint.index.files[tensors.at(number).part].as_str();
-    let listed: Vec<_> = tensors.names().enumerate().map(|(at, name)| (name, file(at))).collect();
+    let file = |entry: Entry| checkpoint.index.files[entry.part].as_str();
+    let listed: Vec<_> = tensors.names().zip(tensors.iter().map(file)).collect();
     let metadata = checkpoint.index.metadata.clone();
     let json = shards::index_json(&listed, metadata, bytes, elements);
-    let header = json.map_err(FormatError::from)?;
-    files.push(File { name: checkpoint.name.clone(), header, bytes: 0 });
+    let index = Header::Bytes(json.map_err(FormatError::from)?);
+    files.push(File { name: checkpoint.name.clone(), header: index, bytes: 0 });
     Ok(Layout { starts, frame: Box::new(Folder(files)) })
 }
 
@@ -114,9 +112,9 @@ impl Frame for Folder {
         // the last file is the index
         let shards = self.0.len().saturating_sub(1);
         for file in &mut self.0[..shards] {
-            let (end, behind) = (start + file.len(), start + file.header.len() as u64);
+            let (end, behind) = (start + file.len(), start + file.header.len());
             let bytes = wanted(&(start..end));
-            if safetensors::grow(&mut file.header, bytes) {
+            if file.header.grow(bytes) {
                 grown.push((behind, bytes));
             }
             start = end;
@@ -129,7 +127,7 @@ impl Frame for Folder {
         self.0.iter().try_for_each(|file| {
             let at = start;
             start += file.len();
-            write(at, &file.header)
+            file.header.write(at, write)
         })
     }
 }

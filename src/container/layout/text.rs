@@ -2,7 +2,9 @@
 
 use std::io;
 
-use super::format::{Entry, Frame, Layout, OutputFormat, Request, WriteAt, only};
+use super::entries::Entry;
+use super::format::{Frame, Layout, OutputFormat, Request, only};
+use super::header::WriteAt;
 use crate::container::error::Cause;
 use crate::container::fault::LayoutFault;
 use crate::format::text::{MAX_EMPTY_ROWS, TextFormat, stored_dtype};
@@ -61,7 +63,7 @@ fn lay_out(form: TextFormat, request: &Request<'_>) -> Result<Layout, Cause> {
     if rows > MAX_EMPTY_ROWS {
         return Err(LayoutFault::EmptyRows { format, shape: only.shape.clone(), rows }.into());
     }
-    Ok(Layout { starts: vec![0], frame: Box::new(Text { form, tensor: only }) })
+    Ok(Layout { starts: vec![(0, 0)], frame: Box::new(Text { form, tensor: only }) })
 }
 
 /// Elements that become text on the way.

@@ -1,6 +1,7 @@
 //! The outputs of a split: prepared and checked one by one, written together.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::cuts::Cuts;
 use super::names::PartNames;
@@ -154,7 +155,7 @@ impl<'a> Split<'a> {
         let bytes = source::Opened::Random(Box::new(PreadSource::new(file, 0, end)));
         let contents = Contents {
             format: Format::Raw,
-            tensors: contents,
+            tensors: Arc::new(contents),
             metadata: Default::default(),
             header_len: 0,
         };
@@ -186,7 +187,7 @@ impl<'a> Split<'a> {
         let path = self.options.names.path(number);
         let output = Output::new(Destination::Path(path), self.options.write.clone())?;
         let selected = select(&self.input, &self.options.select, &output)?;
-        let mut preparation = output.begin_preparing(self.input.checkpoint())?;
+        let mut preparation = output.begin_preparing(Some(&self.input))?;
         let several = selected.len() > 1;
         for (Selected { tensor, name, .. }, target) in selected.iter().zip(&self.tensors) {
             let mut shape = target.selection.shape();
@@ -196,7 +197,9 @@ impl<'a> Split<'a> {
             }
             let cast = target.axis.map(|_| self.options.casts.of(&tensor.dtype));
             let cast = cast.transpose()?.flatten();
-            let item = Item { name: &name, dtype: &tensor.dtype, shape, cast, part: tensor.part };
+            let (dtype, part) = (&tensor.dtype, tensor.part);
+            let number = target.number;
+            let item = Item { name: &name, dtype, shape, cast, part, number };
             let pushed = preparation.push(&item);
             pushed.map_err(|error| if several { error.of_tensor(&name) } else { error })?;
         }
@@ -232,7 +235,7 @@ impl<'a> Split<'a> {
     fn takes(&self, number: u64, part: &Part) -> Result<Vec<(bool, Take)>, ContainerError> {
         let order = part.output.options().order;
         let mut takes = Vec::with_capacity(self.tensors.len());
-        for (at, target) in self.tensors.iter().enumerate() {
+        for (target, (entry, at)) in self.tensors.iter().zip(part.prepared.places()) {
             let input = self.source_of(target);
             let tensor = &input.contents.tensors.at(target.number);
             let selection = match target.axis {
@@ -248,8 +251,6 @@ impl<'a> Split<'a> {
             let Some(selection) = selection else { continue };
             let region = Region::of_selection(tensor, &selection, order);
             let region = region.map_err(|cause| input.failed_tensor(tensor, true, cause))?;
-            let entry = part.prepared.tensors.at(at);
-            let at = part.prepared.starts[at];
             let take = Take { part: tensor.part, region, conversion: entry.conversion, at };
             takes.push((target.from_lists, take));
         }
@@ -353,8 +354,7 @@ impl<'a> Split<'a> {
 
 /// The positions that an output takes.
 fn extent(prepared: &Prepared) -> u64 {
-    let tensors = prepared.tensors.iter().zip(&prepared.starts);
-    let ends = tensors.map(|(tensor, start)| start.saturating_add(tensor.bytes));
+    let ends = prepared.places().map(|(tensor, start)| start.saturating_add(tensor.bytes));
     prepared.frame.size().unwrap_or(0).max(ends.max().unwrap_or(0))
 }
 

@@ -13,6 +13,7 @@
 
 use std::fmt::Write;
 use std::io::Read;
+use std::sync::Arc;
 
 mod comma;
 mod descr;
@@ -81,7 +82,7 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
     let tensor = parse(&text, major < 3, header_len)?;
     Ok(Contents {
         format: Format::Npy,
-        tensors: Tensors::from_iter([tensor]),
+        tensors: Arc::new(Tensors::from_iter([tensor])),
         metadata: Default::default(),
         header_len,
     })

@@ -9,12 +9,13 @@ use crate::dtype::{DType, Endian, Scalar};
 /// The name that the format has for a type: `F32`, `F8_E4M3`; `None` where it lacks the type or
 /// its byte order.
 pub fn dtype_name(dtype: &DType) -> Option<String> {
-    match dtype {
-        DType::Scalar(scalar, Endian::Little) => {
-            DTYPES.iter().find(|(known, _)| known == scalar).map(|(_, dtype)| dtype.to_string())
-        }
-        _ => None,
-    }
+    known(dtype).map(|(_, dtype)| dtype.to_string())
+}
+
+/// A type that the format has, and the package's type for it.
+pub(super) fn known(dtype: &DType) -> Option<(Scalar, Dtype)> {
+    let DType::Scalar(scalar, Endian::Little) = dtype else { return None };
+    DTYPES.iter().copied().find(|(known, _)| known == scalar)
 }
 
 /// The type in which elements of a `dtype` are stored, always little-endian; `None` where the
@@ -23,7 +24,7 @@ pub fn stored_dtype(dtype: &DType) -> Option<DType> {
     match dtype {
         DType::Scalar(scalar, _) => {
             let stored = DType::Scalar(*scalar, Endian::Little);
-            dtype_name(&stored).map(|_| stored)
+            known(&stored).map(|_| stored)
         }
         DType::Npy(_) => None,
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use ::safetensors::Dtype;
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 
@@ -60,27 +61,36 @@ pub(super) fn item_and_bytes(
     name: &str,
     info: &TensorInfo<'_>,
 ) -> Result<(Scalar, u64), SafetensorsError> {
-    let tensor = || brief(name);
-    let shape = || AsList(&info.shape.lens).to_string();
-    let Some((scalar, dtype)) = parse_dtype(&info.dtype) else {
-        let dtype = brief(&info.dtype);
-        return Err(SafetensorsError::Dtype { tensor: tensor(), dtype });
+    let TensorInfo { dtype, shape: Shape { lens, ndim }, data_offsets } = info;
+    let Some((scalar, dtype)) = parse_dtype(dtype) else {
+        let (tensor, dtype) = (brief(name), brief(dtype));
+        return Err(SafetensorsError::Dtype { tensor, dtype });
     };
-    if info.shape.ndim > MAX_NDIM {
-        return Err(SafetensorsError::TooManyAxes { tensor: tensor(), ndim: info.shape.ndim });
+    if *ndim > MAX_NDIM {
+        return Err(SafetensorsError::TooManyAxes { tensor: brief(name), ndim: *ndim });
     }
-    let Some(bytes) = data_bytes(&info.shape.lens, scalar.bits()) else {
+    Ok((scalar, checked_bytes(name, (scalar, dtype), lens, *data_offsets)?))
+}
+
+/// The bytes that type, shape and offsets agree on.
+pub(super) fn checked_bytes(
+    name: &str,
+    (scalar, dtype): (Scalar, Dtype),
+    lens: &[u64],
+    (begin, end): (u64, u64),
+) -> Result<u64, SafetensorsError> {
+    let (tensor, shape) = (|| brief(name), || AsList(lens).to_string());
+    let Some(bytes) = data_bytes(lens, scalar.bits()) else {
         return Err(SafetensorsError::TooLarge { tensor: tensor(), shape: shape() });
     };
-    if !ends_at_byte(&info.shape.lens, scalar.bits()) {
+    if !ends_at_byte(lens, scalar.bits()) {
         return Err(SafetensorsError::PartialByte { tensor: tensor(), dtype, shape: shape() });
     }
-    let (begin, end) = info.data_offsets;
     if end.checked_sub(begin) != Some(bytes) {
         let (tensor, shape) = (tensor(), shape());
         return Err(SafetensorsError::Size { tensor, dtype, shape, expected: bytes, begin, end });
     }
-    Ok((scalar, bytes))
+    Ok(bytes)
 }
 
 /// Whether the bits of a tensor are whole bytes.

@@ -21,4 +21,4 @@ pub use dtypes::{dtype_name, stored_dtype};
 pub use error::SafetensorsError;
 pub use read::read;
 pub(super) use read::{begins, header_len};
-pub use write::{HeaderText, grow, header};
+pub use write::{HeaderText, header, longer};

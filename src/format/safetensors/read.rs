@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{BufReader, Read};
 use std::str;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
@@ -171,6 +172,7 @@ impl Header {
             return Err(hole.unwrap_or(error));
         }
         let metadata = metadata.unwrap_or_default();
+        let tensors = Arc::new(tensors);
         Ok(Contents { format: Format::Safetensors, tensors, metadata, header_len })
     }
 }

@@ -5,15 +5,16 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::dtypes::dtype_name;
+use super::dtypes::known;
 use super::error::{MAX_HEADER, METADATA, SafetensorsError};
-use super::info::{Shape, TensorInfo, item_and_bytes};
+use super::info::checked_bytes;
 use crate::dtype::DType;
 use crate::format::brief::brief;
 use crate::format::error::FormatError;
+use crate::shape::MAX_NDIM;
 
 /// A header, its length included, is a multiple of this many bytes.
-const ALIGN: usize = 8;
+const ALIGN: u64 = 8;
 
 /// The header of a file that holds these tensors, each a name, dtype, shape and number of bytes,
 /// one after the other in this order; the same bytes for the same arguments.
@@ -28,42 +29,65 @@ pub fn header(
     if let Some((twice, ..)) = tensors.iter().find(|(name, ..)| !seen.insert(*name)) {
         return Err(SafetensorsError::DuplicateName(brief(twice)).into());
     }
-    let mut header = HeaderText::new(metadata)?;
+    let mut text = HeaderText::new(metadata, 0)?;
     for &(name, dtype, shape, bytes) in tensors {
-        header.push(name, dtype, shape, bytes)?;
+        text.push(name, dtype, shape, bytes)?;
     }
-    header.finish()
+    let len = text.finish()?;
+    let mut header = text.take();
+    header[..8].copy_from_slice(&json_len(len).to_le_bytes());
+    Ok(header)
 }
 
-/// A header that is written tensor by tensor. That no name comes twice is left to the caller.
+/// How long a header of `len` bytes is with so many bytes more, as spaces behind its JSON; `None` if
+/// the format does not allow it.
+pub fn longer(len: u64, bytes: u64) -> Option<u64> {
+    let longer = len.checked_add(bytes).filter(|&longer| json_len(longer) <= MAX_HEADER);
+    longer.filter(|_| bytes.is_multiple_of(ALIGN))
+}
+
+/// Bytes of the JSON, spaces included, of a header of `len` bytes.
+fn json_len(len: u64) -> u64 {
+    len.saturating_sub(8)
+}
+
+/// A header that is written tensor by tensor, and handed on piece by piece. That no name comes twice
+/// is left to the caller.
 pub struct HeaderText {
-    bytes: Vec<u8>,
+    /// What was not handed on yet.
+    text: Vec<u8>,
+    /// Bytes that were.
+    taken: u64,
+    /// How long it is to be, in bytes.
+    len: u64,
+    is_first: bool,
     /// Where the next tensor begins in the data, in bytes.
     begin: u64,
 }
 
 impl HeaderText {
-    /// A header without tensors.
+    /// A header without tensors, which is to be `len` bytes long, or as short as can be where that
+    /// is 0: then its length, which it begins with, is still wrong.
     ///
     /// # Errors
     /// [`FormatError`], if the metadata cannot be written.
-    pub fn new(metadata: &BTreeMap<String, String>) -> Result<HeaderText, FormatError> {
-        let mut bytes = vec![0; 8];
-        bytes.push(b'{');
+    pub fn new(metadata: &BTreeMap<String, String>, len: u64) -> Result<HeaderText, FormatError> {
+        let mut text = json_len(len).to_le_bytes().to_vec();
+        text.push(b'{');
         if !metadata.is_empty() {
-            write_json(&mut bytes, METADATA)?;
-            bytes.push(b':');
-            write_json(&mut bytes, metadata)?;
+            write_json(&mut text, METADATA)?;
+            text.push(b':');
+            write_json(&mut text, metadata)?;
         }
-        Ok(HeaderText { bytes, begin: 0 })
+        Ok(HeaderText { text, taken: 0, len, is_first: metadata.is_empty(), begin: 0 })
     }
 
     /// Add a tensor, which takes so many `bytes` behind those before it.
     ///
     /// # Errors
     /// [`FormatError`]: a dtype that the format lacks or that is not little-endian (see
-    /// [`stored_dtype`]), a name that is reserved, a number of bytes that is not that of dtype and
-    /// shape.
+    /// [`stored_dtype`](super::stored_dtype)), a name that is reserved, a number of bytes that is not
+    /// that of dtype and shape.
     pub fn push(
         &mut self,
         name: &str,
@@ -71,66 +95,65 @@ impl HeaderText {
         shape: &[u64],
         bytes: u64,
     ) -> Result<(), FormatError> {
-        let spelled = dtype_name(dtype).ok_or_else(|| FormatError::Unsupported {
+        let (scalar, spelled) = known(dtype).ok_or_else(|| FormatError::Unsupported {
             dtype: dtype.clone(),
             format: "safetensors",
         })?;
         if name == METADATA {
             return Err(SafetensorsError::ReservedName.into());
         }
+        if shape.len() > MAX_NDIM {
+            let (tensor, ndim) = (brief(name), shape.len());
+            return Err(SafetensorsError::TooManyAxes { tensor, ndim }.into());
+        }
         let (begin, end) = (self.begin, self.begin.saturating_add(bytes));
-        let lens = Shape { lens: shape.to_vec(), ndim: shape.len() };
-        let info = TensorInfo { dtype: spelled.into(), shape: lens, data_offsets: (begin, end) };
-        item_and_bytes(name, &info)?;
-        let header = &mut self.bytes;
-        if header.len() > 9 {
-            header.push(b',');
+        checked_bytes(name, (scalar, spelled), shape, (begin, end))?;
+        let text = &mut self.text;
+        if !std::mem::replace(&mut self.is_first, false) {
+            text.push(b',');
         }
-        write_json(header, name)?;
-        write!(header, ":{{\"dtype\":\"{}\",\"shape\":[", info.dtype)?;
+        write_json(text, name)?;
+        write!(text, ":{{\"dtype\":\"{spelled}\",\"shape\":[")?;
         for (axis, len) in shape.iter().enumerate() {
-            write!(header, "{}{len}", if axis > 0 { "," } else { "" })?;
+            write!(text, "{}{len}", if axis > 0 { "," } else { "" })?;
         }
-        write!(header, "],\"data_offsets\":[{begin},{end}]}}")?;
+        write!(text, "],\"data_offsets\":[{begin},{end}]}}")?;
         self.begin = end;
         Ok(())
     }
 
-    /// The header, its length included.
+    /// Add the end, and return how many bytes the header has.
     ///
     /// # Errors
     /// [`SafetensorsError::TooLong`].
-    pub fn finish(self) -> Result<Vec<u8>, FormatError> {
-        let mut header = self.bytes;
-        header.push(b'}');
-        header.resize(header.len().next_multiple_of(ALIGN), b' ');
-        let json_len = header.len() as u64 - 8;
-        if json_len > MAX_HEADER {
-            return Err(SafetensorsError::TooLong(json_len).into());
+    pub fn finish(&mut self) -> Result<u64, FormatError> {
+        self.text.push(b'}');
+        let len = self.taken + self.text.len() as u64;
+        let len = len.next_multiple_of(ALIGN).max(self.len);
+        if json_len(len) > MAX_HEADER {
+            return Err(SafetensorsError::TooLong(json_len(len)).into());
         }
-        header[..8].copy_from_slice(&json_len.to_le_bytes());
-        Ok(header)
+        self.text.resize((len - self.taken) as usize, b' ');
+        Ok(len)
     }
-}
 
-/// Make a header longer by so many bytes, a multiple of 8, as spaces behind its JSON. False if the
-/// format does not allow it.
-pub fn grow(header: &mut Vec<u8>, bytes: u64) -> bool {
-    let len = header.len() as u64 + bytes;
-    let json_len = len.saturating_sub(8);
-    if !bytes.is_multiple_of(ALIGN as u64) || header.len() < 8 || json_len > MAX_HEADER {
-        return false;
+    /// How many bytes were not handed on yet.
+    pub fn pending(&self) -> usize {
+        self.text.len()
     }
-    header.resize(len as usize, b' ');
-    header[..8].copy_from_slice(&json_len.to_le_bytes());
-    true
+
+    /// Hand on what was not handed on yet.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.taken += self.text.len() as u64;
+        std::mem::take(&mut self.text)
+    }
 }
 
 fn write_json<T: Serialize + ?Sized>(
-    header: &mut Vec<u8>,
+    text: &mut Vec<u8>,
     value: &T,
 ) -> Result<(), SafetensorsError> {
-    Ok(serde_json::to_writer(header, value)?)
+    Ok(serde_json::to_writer(text, value)?)
 }
 
 #[cfg(test)]
@@ -138,7 +161,7 @@ mod tests {
     use super::*;
     use crate::dtype::{Endian, Scalar};
     use crate::format::header::data_bytes;
-    use crate::format::safetensors::dtypes::DTYPES;
+    use crate::format::safetensors::dtypes::{DTYPES, dtype_name};
     use crate::format::safetensors::info::ends_at_byte;
     use crate::format::safetensors::read::read;
     use proptest::prelude::*;
@@ -157,6 +180,8 @@ mod tests {
         assert!(refused(&[(METADATA, &little, &[2], 1)]).contains("__metadata__"));
         assert!(refused(&[("a", &little, &[2], 1), ("a", &little, &[2], 1)]).contains("named 'a'"));
         assert_eq!(header(&[], &none).unwrap(), b"\x08\0\0\0\0\0\0\0{}      ");
+        let name = "n".repeat(MAX_HEADER as usize);
+        assert!(refused(&[(&name, &little, &[2], 1)]).contains("are allowed"));
     }
 
     fn any_tensors() -> impl Strategy<Value = Vec<(String, DType, Vec<u64>, u64)>> {
@@ -185,14 +210,25 @@ mod tests {
         fn headers_are_read_back_by_us_and_by_the_package(
             tensors in any_tensors(),
             metadata in prop::collection::btree_map(any::<String>(), any::<String>(), 0..3),
-            longer in 0u64..512,
+            more in 0u64..512,
         ) {
             let refs: Vec<_> =
                 tensors.iter().map(|(n, d, s, b)| (n.as_str(), d, s.as_slice(), *b)).collect();
             let mut bytes = header(&refs, &metadata).unwrap();
-            prop_assert!(grow(&mut bytes, longer * 8));
-            prop_assert!(!grow(&mut bytes, 7) && !grow(&mut bytes, MAX_HEADER));
-            prop_assert_eq!(bytes.len() % ALIGN, 0);
+            prop_assert_eq!(bytes.len() as u64 % ALIGN, 0);
+            let len = longer(bytes.len() as u64, more * 8).unwrap();
+            prop_assert_eq!((longer(len, 7), longer(len, MAX_HEADER)), (None, None));
+            let mut text = HeaderText::new(&metadata, len).unwrap();
+            let mut pieces = text.take();
+            for (name, dtype, shape, bytes) in &refs {
+                text.push(name, dtype, shape, *bytes).unwrap();
+                pieces.extend(text.take());
+            }
+            prop_assert_eq!(text.finish().unwrap(), len);
+            pieces.extend(text.take());
+            bytes.resize(len as usize, b' ');
+            bytes[..8].copy_from_slice(&(len - 8).to_le_bytes());
+            prop_assert_eq!(&pieces, &bytes);
             let contents = read(&mut bytes.as_slice()).unwrap();
             bytes.resize(contents.expected_len() as usize, 0);
             let theirs = ::safetensors::SafeTensors::deserialize(&bytes).unwrap();

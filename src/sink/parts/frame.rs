@@ -1,5 +1,6 @@
 //! What stands around the elements of an output that parts write.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::record::DoneRecord;
@@ -7,19 +8,19 @@ use crate::sink::zip::MemberCrcs;
 use crate::sink::{Sink, SinkError, ZipLayout, ZipSink};
 
 /// All of an output but its elements, where every byte has its place beforehand.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum FixedFrame<'a> {
     /// Bytes at the beginning.
-    Header(&'a [u8]),
+    Header(Cow<'a, [u8]>),
     /// The records of an archive of stored members.
     Zip(&'a ZipLayout),
 }
 
 impl FixedFrame<'_> {
     /// The same, to keep.
-    pub(super) fn to_owned(self) -> OwnedFrame {
+    pub(super) fn into_owned(self) -> OwnedFrame {
         match self {
-            FixedFrame::Header(header) => OwnedFrame::Header(header.to_vec()),
+            FixedFrame::Header(header) => OwnedFrame::Header(header.into_owned()),
             FixedFrame::Zip(layout) => OwnedFrame::Zip(layout.clone()),
         }
     }

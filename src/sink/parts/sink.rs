@@ -119,7 +119,7 @@ impl PartSink {
                 return Ok(Begun::Complete);
             }
             entry.check_overwrite(options)?;
-            let frame = frame.to_owned();
+            let frame = frame.into_owned();
             let output = SharedOutput { entry, folder, job: job.clone(), options, total };
             if let Some(record) = output.folder.done(part.index)? {
                 output.finish(part, (record, None), frame, data)?;
