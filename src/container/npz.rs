@@ -30,13 +30,16 @@ pub(super) fn open(
     let members = npz::members(archive.as_ref()).map_err(unfit)?;
     let mut joined = ConcatSource::default();
     joined.push("archive".to_owned(), Box::new(Arc::clone(&archive))).map_err(unread)?;
-    let compressed: Vec<Option<DeflatedRange>> =
-        members.iter().map(|member| compressed(&archive, member)).collect();
-    let headers = read_headers(archive.as_ref(), &members, &compressed);
-    let headers = headers.map_err(|cause| ContainerError::file(location, cause))?;
+    let compressed = members.iter().filter(|member| member.deflated);
+    let compressed: Vec<DeflatedRange> =
+        compressed.map(|member| compressed_bytes(&archive, member)).collect();
+    let (mut ranges, mut inflater) = (compressed.iter(), None);
     let (mut deflated, mut unreadable) = (Vec::new(), Vec::new());
     let mut tensors = Tensors::default();
-    for ((member, compressed), header) in members.into_iter().zip(compressed).zip(headers) {
+    for member in members {
+        let range = if member.deflated { ranges.next() } else { None };
+        let header = read_header(archive.as_ref(), &member, range, &mut inflater);
+        let header = header.map_err(|cause| ContainerError::file(location, cause))?;
         let name = member.name.strip_suffix(".npy").unwrap_or(&member.name).to_owned();
         let mut tensor = match header {
             Ok(tensor) => tensor,
@@ -47,9 +50,9 @@ pub(super) fn open(
             }
         };
         let (mut part, mut start) = (0, member.data.start);
-        if let Some(compressed) = compressed {
-            let bytes = Arc::new(InflatedSource::from(compressed));
-            let pushed = joined.push(member.name.clone(), Box::new(Arc::clone(&bytes)));
+        if let Some(range) = range {
+            let bytes = Arc::new(InflatedSource::from(range.clone()));
+            let pushed = joined.push(member.name, Box::new(Arc::clone(&bytes)));
             start = pushed.map_err(unread)?;
             deflated.push(DeflatedMember { start, bytes });
             part = deflated.len();
@@ -70,42 +73,37 @@ pub(super) fn open(
 }
 
 /// The bytes of a member that has to be inflated.
-fn compressed(archive: &Arc<dyn Source>, member: &Member) -> Option<DeflatedRange> {
-    member.deflated.then(|| DeflatedRange {
+fn compressed_bytes(archive: &Arc<dyn Source>, member: &Member) -> DeflatedRange {
+    DeflatedRange {
         archive: Arc::clone(archive),
         range: member.data.clone(),
         len: member.len,
         crc: member.crc,
-    })
+    }
 }
 
-/// The array in each member, by its header.
-fn read_headers(
+/// The array in a member, by its header; of a deflated one, whose bytes are `range`, by an inflater
+/// that is kept for the next.
+fn read_header<'a>(
     archive: &dyn Source,
-    members: &[Member],
-    compressed: &[Option<DeflatedRange>],
-) -> Result<Vec<Result<Tensor, NpyError>>, Cause> {
-    let mut inflater: Option<InflateReader<'_>> = None;
-    let mut tensors = Vec::with_capacity(members.len());
-    for (member, compressed) in members.iter().zip(compressed) {
-        let contents = match (compressed, &mut inflater) {
-            (None, _) => npy::read(&mut Reader::at(archive, member.data.start).take(member.len)),
-            (Some(range), Some(inflater)) => {
-                inflater.restart(range);
-                npy::read(inflater)
-            }
-            (Some(range), none) => npy::read(none.insert(range.stream())),
-        };
-        let contents = match contents {
-            Ok(contents) => contents,
-            Err(FormatError::Npy(error)) => {
-                tensors.push(Err(error));
-                continue;
-            }
-            Err(error) => return Err(Cause::Member { name: member.name.clone(), error }),
-        };
-        member.check_array(contents.expected_len())?;
-        tensors.extend(contents.tensors.iter().map(Ok));
-    }
-    Ok(tensors)
+    member: &Member,
+    range: Option<&'a DeflatedRange>,
+    inflater: &mut Option<InflateReader<'a>>,
+) -> Result<Result<Tensor, NpyError>, Cause> {
+    let contents = match (range, &mut *inflater) {
+        (None, _) => npy::read(&mut Reader::at(archive, member.data.start).take(member.len)),
+        (Some(range), Some(inflater)) => {
+            inflater.restart(range);
+            npy::read(inflater)
+        }
+        (Some(range), none) => npy::read(none.insert(range.stream())),
+    };
+    let contents = match contents {
+        Ok(contents) => contents,
+        Err(FormatError::Npy(error)) => return Ok(Err(error)),
+        Err(error) => return Err(Cause::Member { name: member.name.clone(), error }),
+    };
+    member.check_array(contents.expected_len())?;
+    // a .npy holds one array
+    Ok(Ok(contents.tensors.at(0)))
 }

@@ -15,6 +15,7 @@ use flate2::bufread::DeflateDecoder;
 use super::{Advice, FileRange, Forward, Reader, Source, SourceError, checked_len, spool};
 
 /// A deflated range of a source, with what the archive declares of it.
+#[derive(Clone)]
 pub struct DeflatedRange {
     /// The source of the compressed bytes.
     pub archive: Arc<dyn Source>,

@@ -9,7 +9,6 @@
 //! size is checked against the length of the file. Stored members are read in place, deflated ones
 //! must be inflated first.
 
-use std::collections::HashSet;
 use std::io::{self, Read};
 use std::ops::Range;
 
@@ -43,37 +42,52 @@ pub struct Member {
 pub fn members(archive: &dyn Source) -> Result<Vec<Member>, FormatError> {
     let directory = find_directory(archive)?;
     let mut reader = Reader::at(archive, directory.range.start).take(directory.len());
-    let mut seen = HashSet::new();
-    let mut members = Vec::new();
-    let mut ranges: Vec<(Range<u64>, String)> = Vec::new();
+    // other files in the archive are no members, but must not be in the way of one
+    let (mut members, mut others) = (Vec::new(), Vec::new());
+    let mut ranges: Vec<(Range<u64>, Place)> = Vec::new();
     for _ in 0..directory.count {
         let entry = DirectoryEntry::read(&mut reader)?;
-        if !seen.insert(entry.name.clone()) {
-            return Err(entry.fault(MemberFault::Twice));
-        }
         let data = entry.locate(archive, directory.range.start)?;
-        ranges.push((entry.offset..data.end, entry.name.clone()));
+        let range = entry.offset..data.end;
         if entry.name.ends_with(".npy") {
-            members.push(entry.member(data)?);
+            ranges.push((range, Place::Member(members.len())));
+            members.push(entry.member(data));
+        } else {
+            ranges.push((range, Place::Other(others.len())));
+            others.push(entry.name);
         }
     }
     if reader.limit() > 0 {
         return Err(damaged("its central directory has more entries than its end says"));
     }
-    if members.is_empty() && !seen.is_empty() {
-        let torch = seen.iter().any(|name| name == "data.pkl" || name.ends_with("/data.pkl"));
+    if members.is_empty() && !others.is_empty() {
+        let torch = others.iter().any(|name| name == "data.pkl" || name.ends_with("/data.pkl"));
         let found = if torch { "a PyTorch file (.pt), " } else { "a zip archive without arrays, " };
         return Err(FormatError::Unrecognised(found));
     }
+    let fault = |name: &str, fault| Err(NpzError::Member { name: name.to_owned(), fault }.into());
+    let names = members.iter().map(|member| &member.name).chain(&others);
+    let mut names: Vec<&str> = names.map(String::as_str).collect();
+    names.sort_unstable();
+    if let Some(twice) = names.windows(2).find(|two| two[0] == two[1]) {
+        return fault(twice[0], MemberFault::Twice);
+    }
     ranges.sort_by_key(|(range, _)| (range.start, range.end));
-    for pair in ranges.windows(2) {
-        if pair[1].0.start < pair[0].0.end {
-            let name = pair[1].1.clone();
-            return Err(NpzError::Member { name, fault: MemberFault::Overlap }.into());
-        }
+    if let Some(two) = ranges.windows(2).find(|two| two[1].0.start < two[0].0.end) {
+        let name = match two[1].1 {
+            Place::Member(at) => &members[at].name,
+            Place::Other(at) => &others[at],
+        };
+        return fault(name, MemberFault::Overlap);
     }
     members.sort_by_key(|member| member.data.start);
     Ok(members)
+}
+
+/// Where the name of an entry of the directory is kept.
+enum Place {
+    Member(usize),
+    Other(usize),
 }
 
 /// Refuse the name of a member that would be extracted outside of the target folder.
@@ -236,9 +250,9 @@ impl DirectoryEntry {
         if same { Ok(start..stop) } else { Err(misplaced()) }
     }
 
-    fn member(self, data: Range<u64>) -> Result<Member, FormatError> {
+    fn member(self, data: Range<u64>) -> Member {
         let DirectoryEntry { name, crc, size: len, method, .. } = self;
-        Ok(Member { name, data, len, crc, deflated: method == 8 })
+        Member { name, data, len, crc, deflated: method == 8 }
     }
 
     fn fault(&self, fault: MemberFault) -> FormatError {

@@ -1,6 +1,7 @@
 //! What stands around the elements of an output that parts write.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::record::DoneRecord;
@@ -13,7 +14,7 @@ pub enum FixedFrame<'a> {
     /// Bytes at the beginning.
     Header(Cow<'a, [u8]>),
     /// The records of an archive of stored members.
-    Zip(&'a ZipLayout),
+    Zip(&'a Arc<ZipLayout>),
 }
 
 impl FixedFrame<'_> {
@@ -21,7 +22,7 @@ impl FixedFrame<'_> {
     pub(super) fn into_owned(self) -> OwnedFrame {
         match self {
             FixedFrame::Header(header) => OwnedFrame::Header(header.into_owned()),
-            FixedFrame::Zip(layout) => OwnedFrame::Zip(layout.clone()),
+            FixedFrame::Zip(layout) => OwnedFrame::Zip(Arc::clone(layout)),
         }
     }
 }
@@ -30,7 +31,7 @@ impl FixedFrame<'_> {
 #[derive(Debug)]
 pub(super) enum OwnedFrame {
     Header(Vec<u8>),
-    Zip(ZipLayout),
+    Zip(Arc<ZipLayout>),
 }
 
 impl OwnedFrame {

@@ -12,14 +12,14 @@
 //! bytes.
 
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crc32fast::Hasher;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 
 use super::ZipLayout;
-use super::headers::{LOCAL, MemberHeader, Method, directory};
+use super::headers::{LOCAL, MemberHeader, Method, write_directory};
 use crate::sink::{Sink, SinkError, WriteOrder};
 
 /// How many bytes are deflated at a time.
@@ -28,7 +28,7 @@ const BLOCK: usize = 1 << 18;
 /// An archive of deflated members that is being written.
 pub struct DeflatedZipSink {
     inner: Box<dyn Sink>,
-    layout: ZipLayout,
+    layout: Arc<ZipLayout>,
     state: Mutex<State>,
     sealed: bool,
 }
@@ -70,7 +70,7 @@ impl DeflatedZipSink {
     ///
     /// # Errors
     /// [`SinkError::OutOfOrder`] if `inner` is sequential and the layout is not made for that.
-    pub fn new(inner: Box<dyn Sink>, layout: ZipLayout) -> Result<DeflatedZipSink, SinkError> {
+    pub fn new(inner: Box<dyn Sink>, layout: Arc<ZipLayout>) -> Result<DeflatedZipSink, SinkError> {
         if inner.order() == WriteOrder::Ascending && !layout.forward {
             return Err(SinkError::OutOfOrder { expected: 0, offset: layout.len() });
         }
@@ -216,7 +216,7 @@ impl Sink for DeflatedZipSink {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.advance(&mut state, self.layout.members.len())?;
         let records = state.done.iter().enumerate().map(|(number, done)| self.record(number, done));
-        self.inner.write_at(state.written, &directory(records, state.written))?;
+        write_directory(self.inner.as_ref(), records, state.written)?;
         drop(state);
         self.inner.seal()
     }

@@ -2,6 +2,8 @@
 //! sequential outputs), entry of the central directory, end of the directory. Sizes and offsets are
 //! always written in 64 bits (zip64).
 
+use crate::sink::{Sink, SinkError};
+
 /// The fields of a member's headers.
 #[derive(Clone, Debug)]
 pub(super) struct MemberHeader<'a> {
@@ -105,17 +107,26 @@ impl MemberHeader<'_> {
     }
 }
 
-/// The central directory, which begins at byte `start` of the archive, with its end records.
-pub(super) fn directory<'a>(
+/// How much of a directory is written at a time, in bytes.
+const PIECE: usize = 256 << 10;
+
+/// Write the central directory, which begins at byte `start` of the archive, with its end records.
+pub(super) fn write_directory<'a>(
+    archive: &dyn Sink,
     records: impl Iterator<Item = MemberHeader<'a>>,
     start: u64,
-) -> Vec<u8> {
-    let (mut bytes, mut count) = (Vec::new(), 0u64);
+) -> Result<(), SinkError> {
+    let (mut bytes, mut count, mut at) = (Vec::new(), 0u64, start);
     for record in records {
         record.entry(&mut bytes);
         count += 1;
+        if bytes.len() >= PIECE {
+            archive.write_at(at, &bytes)?;
+            at += bytes.len() as u64;
+            bytes.clear();
+        }
     }
-    let size = bytes.len() as u64;
+    let size = at - start + bytes.len() as u64;
     bytes.extend(b"PK\x06\x06");
     put64(&mut bytes, 44);
     put16(&mut bytes, 3 << 8 | 45);
@@ -137,7 +148,7 @@ pub(super) fn directory<'a>(
         put32(&mut bytes, value.min(0xffff_ffff) as u32);
     }
     put16(&mut bytes, 0);
-    bytes
+    archive.write_at(at, &bytes)
 }
 
 fn put16(bytes: &mut Vec<u8>, value: u16) {

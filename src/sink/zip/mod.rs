@@ -13,6 +13,8 @@ pub(super) use crcs::MemberCrcs;
 pub use deflated::DeflatedZipSink;
 pub use stored::ZipSink;
 
+use std::sync::Arc;
+
 use self::headers::{DESCRIPTOR, ENDS, ENTRY, LOCAL};
 
 /// A member to write: its name, its first bytes, and the length of its data.
@@ -20,8 +22,8 @@ use self::headers::{DESCRIPTOR, ENDS, ENTRY, LOCAL};
 pub struct ZipMember {
     /// Its name.
     pub name: String,
-    /// Its first bytes: the header of an array.
-    pub head: Vec<u8>,
+    /// Its first bytes: the header of an array, which many members may share.
+    pub head: Arc<[u8]>,
     /// Bytes of data after `head`.
     pub data_len: u64,
 }

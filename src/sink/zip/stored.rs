@@ -11,17 +11,17 @@
 //! multiples of 64 bytes, so that a mapped array is aligned. There are no timestamps: equal input
 //! gives equal bytes.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::crcs::MemberCrcs;
-use super::headers::{LOCAL, MemberHeader, Method, directory};
+use super::headers::{LOCAL, MemberHeader, Method, write_directory};
 use super::{PlacedMember, ZipLayout};
 use crate::sink::{Sink, SinkError, WriteOrder};
 
 /// An archive that is being written.
 pub struct ZipSink {
     inner: Box<dyn Sink>,
-    layout: ZipLayout,
+    layout: Arc<ZipLayout>,
     crcs: MemberCrcs,
     /// How many members are begun: everything before their data is written.
     begun: Mutex<usize>,
@@ -33,7 +33,7 @@ impl ZipSink {
     ///
     /// # Errors
     /// [`SinkError::OutOfOrder`] if `inner` is sequential and the layout is not made for that.
-    pub fn new(inner: Box<dyn Sink>, layout: ZipLayout) -> Result<ZipSink, SinkError> {
+    pub fn new(inner: Box<dyn Sink>, layout: Arc<ZipLayout>) -> Result<ZipSink, SinkError> {
         if inner.order() == WriteOrder::Ascending && !layout.forward {
             return Err(SinkError::OutOfOrder { expected: 0, offset: layout.len });
         }
@@ -70,7 +70,7 @@ impl ZipSink {
         }
         let padding = data - start - member.head.len() as u64 - LOCAL - member.name.len() as u64;
         let mut bytes = record.local(padding as u16);
-        bytes.extend(&member.head);
+        bytes.extend(member.head.iter());
         bytes
     }
 
@@ -121,7 +121,7 @@ impl Sink for ZipSink {
         self.advance(&mut begun, self.layout.members.len())?;
         drop(begun);
         let records = (0..self.layout.members.len()).map(|number| self.record(number));
-        self.inner.write_at(self.layout.directory, &directory(records, self.layout.directory))?;
+        write_directory(self.inner.as_ref(), records, self.layout.directory)?;
         self.inner.seal()
     }
 
