@@ -564,6 +564,13 @@ mod tests {
     }
 
     #[test]
+    fn the_whole_is_what_the_empty_expression_selects() {
+        for shape in [&[][..], &[7], &[0], &[1, 0, i64::MAX as u64], &[2; MAX_NDIM]] {
+            assert_eq!(Selection::whole(shape), resolved("", shape));
+        }
+    }
+
+    #[test]
     fn the_whole_is_known() {
         for text in ["", "...", ":, None, ::1", "::-1, 0:9, :99", ":, ..., 0:"] {
             assert!(resolved(text, &[1, 4, 5]).is_whole(), "{text}");

@@ -90,6 +90,13 @@ pub struct ListBlock {
 }
 
 impl Selection {
+    /// All of a tensor of this shape.
+    pub fn whole(shape: &[u64]) -> Selection {
+        let range = |(axis, &len)| AxisSelection::Range { axis, start: 0, step: 1, len };
+        let axes = shape.iter().enumerate().map(range).collect();
+        Selection { axes, source_shape: shape.to_vec(), ..Selection::default() }
+    }
+
     /// The shape of the result, with the axes of lists where NumPy puts them.
     pub fn shape(&self) -> Vec<u64> {
         let mut kept = self.axes.iter().filter_map(|axis| match axis {

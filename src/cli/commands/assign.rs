@@ -8,7 +8,7 @@ use tslice::container::{Casts, GatheredList, layout_of};
 use tslice::element::{self, ElementError};
 use tslice::execute::{Assignment, Conversion, ExecuteError, FillError, StridedSink, Transfer};
 use tslice::format::Tensor;
-use tslice::index::resolve::{Selection, resolve};
+use tslice::index::resolve::Selection;
 use tslice::runs::Runs;
 use tslice::scatter::Scatter;
 use tslice::shape::{AsTuple, Order};
@@ -146,8 +146,7 @@ impl<'a> WrittenValue<'a> {
 /// One element at position 0, in place of every element of a shape.
 fn everywhere(item_bits: u64, shape: &[u64]) -> Result<View, Failure> {
     let layout = Layout::new(&[], item_bits, Order::C, 0);
-    let all = resolve(&Default::default(), &[], false).map_err(Failure::new)?;
-    let view = View::new(&layout, &all).map_err(Failure::new)?;
+    let view = View::new(&layout, &Selection::whole(&[])).map_err(Failure::new)?;
     Ok(view.clone().broadcast(shape).unwrap_or(view))
 }
 
@@ -197,7 +196,7 @@ fn fit(
     let failed = |message: String| Failure::file(path, message);
     let (ours, theirs) = (AsTuple(&value.shape), AsTuple(shape));
     let equal = value.shape == shape;
-    let everything = resolve(&Default::default(), &value.shape, false).map_err(Failure::new)?;
+    let everything = Selection::whole(&value.shape);
     if !value.dtype.item_bits().is_multiple_of(8) && (equal || broadcast) {
         // runs of elements are the items here: axes don't match, but all lies in one order
         let dtype = &value.dtype;

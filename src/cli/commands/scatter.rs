@@ -6,7 +6,7 @@ use tslice::container::{Cause, layout_of};
 use tslice::execute::{ExecuteError, FillError, Transfer};
 use tslice::format::Tensor;
 use tslice::gather::{GatherError, Indexed, Options, OutOfRange};
-use tslice::index::resolve::resolve;
+use tslice::index::resolve::Selection;
 use tslice::scatter::{Scatter, ScatterError};
 use tslice::shape::AsTuple;
 use tslice::sink::SinkError;
@@ -91,8 +91,7 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
 
 /// The values broadcast to the shape of the elements that are written.
 fn spread(args: &ScatterArgs, values: &Tensor, shape: &[u64]) -> Result<View, Failure> {
-    let all = resolve(&Default::default(), &values.shape, false).map_err(Failure::new)?;
-    let view = View::new(&layout_of(values), &all).map_err(Failure::new)?;
+    let view = View::new(&layout_of(values), &Selection::whole(&values.shape)).map_err(Failure::new)?;
     if !values.dtype.item_bits().is_multiple_of(8) && values.shape == shape {
         // their axes are runs of elements here; one after the other, only where they begin counts
         return Ok(view);

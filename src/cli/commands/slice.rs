@@ -5,8 +5,7 @@ use tslice::container::{
     self, Casts, Input, Item, Output, Prepared, Region, Select, Selected, SelectedTensors, Take,
 };
 use tslice::dtype::DType;
-use tslice::index::IndexExpr;
-use tslice::index::resolve::resolve;
+use tslice::index::resolve::Selection;
 use tslice::permutation::Permutation;
 use tslice::shape::Order;
 
@@ -141,8 +140,7 @@ fn results<'a>(
 /// Apply the change to a tensor, unless it is only kept.
 fn slice(Selected { tensor, sliced, .. }: &Selected, change: &Change) -> Result<Sliced, Failure> {
     if !sliced {
-        let selection =
-            resolve(&IndexExpr::default(), &tensor.shape, false).map_err(Failure::new)?;
+        let selection = Selection::whole(&tensor.shape);
         let shape = selection.shape();
         let axes = Permutation::identity(shape.len());
         let region = Region::of(tensor, &selection, &axes, change.order).map_err(Failure::new)?;

@@ -5,14 +5,13 @@ use std::ops::Range;
 
 use super::bands::{Band, Cell, bands};
 use super::inputs::{Chosen, Joined, JoinedTensor, Target};
-use crate::container::error::{Cause, ContainerError};
+use crate::container::error::ContainerError;
 use crate::container::input::Input;
 use crate::container::layout::Entry;
 use crate::container::output::Prepared;
 use crate::container::take::{Region, Take};
 use crate::execute::Conversion;
-use crate::index::IndexExpr;
-use crate::index::resolve::resolve;
+use crate::index::resolve::Selection;
 use crate::shape::Order;
 
 /// Where a tensor goes.
@@ -108,8 +107,7 @@ impl Joined<'_> {
     pub(super) fn take_kept(&self, place: &Place, order: Order) -> Result<Take, ContainerError> {
         let first = self.first();
         let tensor = &first.contents.tensors.at(self.tensors[place.target].number);
-        let region = resolve(&IndexExpr::default(), &tensor.shape, false).map_err(Cause::from);
-        let region = region.and_then(|selection| Region::of_selection(tensor, &selection, order));
+        let region = Region::of_selection(tensor, &Selection::whole(&tensor.shape), order);
         let region = region.map_err(|cause| first.failed_tensor(tensor, true, cause))?;
         Ok(Take { part: tensor.part, region, conversion: place.conversion, at: place.start })
     }

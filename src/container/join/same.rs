@@ -13,8 +13,7 @@ use crate::container::input::{Input, failed_source};
 use crate::container::take::Region;
 use crate::execute::{self, Conversion, ExecuteError, FillError, Progress, Transfer};
 use crate::format::Tensor;
-use crate::index::IndexExpr;
-use crate::index::resolve::resolve;
+use crate::index::resolve::Selection;
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::source::{Source, SourceError};
@@ -107,8 +106,7 @@ impl Joined<'_> {
             let (shape, first) = (theirs.shape.clone(), ours.shape.clone());
             return Err(failed(JoinFault::Shape { number, shape, first, axis: None }));
         }
-        let everything = resolve(&IndexExpr::default(), &theirs.shape, false)
-            .map_err(|error| ContainerError::file(&input.location, error))?;
+        let everything = Selection::whole(&theirs.shape);
         let region = Region::of_selection(theirs, &everything, ours.order);
         let region = region.map_err(|cause| input.failed_tensor(theirs, false, cause))?;
         let Region::View(view) = region else { return Ok(()) };

@@ -20,8 +20,7 @@ use crate::container::take::{Region, Take};
 use crate::dtype::DType;
 use crate::execute::Progress;
 use crate::format::{Contents, Format, Tensor, Tensors};
-use crate::index::IndexExpr;
-use crate::index::resolve::{Selection, resolve};
+use crate::index::resolve::Selection;
 use crate::shape::{self, Order};
 use crate::sink::{Destination, ScratchSink, SeveralSinks, WriteOrder};
 use crate::source::{self, PreadSource};
@@ -98,7 +97,7 @@ impl<'a> Split<'a> {
             let failed = |cause: Cause| input.failed_tensor(&tensor, several, cause);
             let Ok(at) = cut.binary_search(&number) else {
                 if options.select.keep_rest {
-                    let selection = everything(&tensor).map_err(failed)?;
+                    let selection = Selection::whole(&tensor.shape);
                     tensors.push(PartTensor { number, from_lists: false, selection, axis: None });
                 }
                 continue;
@@ -139,7 +138,7 @@ impl<'a> Split<'a> {
             let (part, order, offset) = (0, Order::C, end);
             let fields = None;
             let made = Tensor { shape, part, order, offset, bytes, fields, ..tensor.clone() };
-            target.selection = everything(&made).map_err(ContainerError::from)?;
+            target.selection = Selection::whole(&made.shape);
             contents.push(&made);
             end = end.checked_add(bytes).ok_or(LayoutFault::TooLarge)?;
         }
@@ -364,8 +363,4 @@ fn find_axis(selection: &Selection, asked: i64) -> Result<(usize, u64), Cause> {
     let ndim = shape.len();
     let axis = shape::normalize_axis(asked, ndim).ok_or(SplitFault::Axis { axis: asked, ndim })?;
     Ok((axis, shape[axis]))
-}
-
-fn everything(tensor: &Tensor) -> Result<Selection, Cause> {
-    Ok(resolve(&IndexExpr::default(), &tensor.shape, false)?)
 }

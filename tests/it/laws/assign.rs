@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::{self, Assignment, Conversion, Progress, StridedSink, Transfer};
 use tslice::gather::{Indices, OutOfRange};
-use tslice::index::resolve::resolve;
+use tslice::index::resolve::{Selection, resolve};
 use tslice::index::{IndexExpr, Item, Slice};
 use tslice::plan::Plan;
 use tslice::runs::Runs;
@@ -127,7 +127,7 @@ proptest! {
         let target = View::new(&place.layout(), &selection).unwrap();
         let file = place.file(1);
         let own = Place { shape: selection.shape(), order: value_order, before: 3, ..place.clone() };
-        let whole = resolve(&IndexExpr::default(), &own.shape, false).unwrap();
+        let whole = Selection::whole(&own.shape);
         let value = View::new(&own.layout(), &whole).unwrap();
         let written = assign(&target, &file, &value, own.file(2), threads);
         prop_assert_eq!(slice(&target, written.clone()), slice(&value, own.file(2)));
