@@ -17,7 +17,7 @@ use tslice::view::{Layout, View};
 
 use super::cast;
 use super::index::Index;
-use super::target::{Target, Value, written};
+use super::target::{Target, Value, failed_value, not_broadcast, written};
 use crate::cli::args::AssignArgs;
 use crate::cli::report::{Exit, Failure, print};
 
@@ -92,10 +92,7 @@ fn at_positions(
         return print(&target.describe(tensor, &selection.shape(), scatter.bytes())?);
     }
     let pieces = scatter.pieces(source.as_ref(), target.threads());
-    let (pieces, spooled) = pieces.map_err(|error| match error {
-        ExecuteError::Fill { error: FillError::Source(error), .. } => Failure::file(path, error),
-        error => Failure::new(error),
-    })?;
+    let (pieces, spooled) = pieces.map_err(|error| failed_value(path, error))?;
     let target = target.begin()?;
     let source = spooled.as_deref().unwrap_or(source.as_ref());
     let transfer = Transfer { source, pieces: &pieces, conversion, at: 0 };
@@ -210,9 +207,7 @@ fn fit(
     let view = View::new(&layout_of(value), &everything).map_err(Failure::new)?;
     match view.broadcast(shape) {
         Some(view) if equal || broadcast => Ok(view),
-        _ if broadcast => Err(failed(format!(
-            "could not broadcast input array from shape {ours:#} into shape {theirs:#}"
-        ))),
+        _ if broadcast => Err(not_broadcast(path, &value.shape, shape)),
         stretched => {
             let failure =
                 failed(format!("the value has shape {ours}, the slice has shape {theirs}"));

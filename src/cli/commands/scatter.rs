@@ -8,14 +8,13 @@ use tslice::format::Tensor;
 use tslice::gather::{GatherError, Indexed, Options, OutOfRange};
 use tslice::index::resolve::Selection;
 use tslice::scatter::{Scatter, ScatterError};
-use tslice::shape::AsTuple;
 use tslice::sink::SinkError;
 use tslice::source::{Source, SourceError};
 use tslice::view::View;
 
 use super::cast;
 use super::indices::Indices;
-use super::target::{Target, Value, written};
+use super::target::{Target, Value, failed_value, not_broadcast, written};
 use crate::cli::args::{Beyond, ScatterArgs};
 use crate::cli::report::{Failure, print};
 
@@ -68,13 +67,8 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     if args.to.dry_run {
         return print(&target.describe(&tensor, &shape, scatter.bytes())?);
     }
-    let (pieces, spooled) =
-        scatter.pieces(source.as_ref(), target.threads()).map_err(|error| match error {
-            ExecuteError::Fill { error: FillError::Source(error), .. } => {
-                Failure::file(&args.values, error)
-            }
-            error => Failure::new(error),
-        })?;
+    let pieces = scatter.pieces(source.as_ref(), target.threads());
+    let (pieces, spooled) = pieces.map_err(|error| failed_value(&args.values, error))?;
     let target = target.begin()?;
     let source = spooled.as_deref().unwrap_or(source.as_ref());
     let transfer = Transfer { source, pieces: &pieces, conversion, at: 0 };
@@ -91,17 +85,13 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
 
 /// The values broadcast to the shape of the elements that are written.
 fn spread(args: &ScatterArgs, values: &Tensor, shape: &[u64]) -> Result<View, Failure> {
-    let view = View::new(&layout_of(values), &Selection::whole(&values.shape)).map_err(Failure::new)?;
+    let view =
+        View::new(&layout_of(values), &Selection::whole(&values.shape)).map_err(Failure::new)?;
     if !values.dtype.item_bits().is_multiple_of(8) && values.shape == shape {
         // their axes are runs of elements here; one after the other, only where they begin counts
         return Ok(view);
     }
-    view.broadcast(shape).ok_or_else(|| {
-        let (ours, theirs) = (AsTuple(&values.shape), AsTuple(shape));
-        let message =
-            format!("could not broadcast input array from shape {ours:#} into shape {theirs:#}");
-        Failure::file(&args.values, message)
-    })
+    view.broadcast(shape).ok_or_else(|| not_broadcast(&args.values, &values.shape, shape))
 }
 
 /// Indices that are bad, or could not be read.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tslice::container::edit::{Edit, EditMode, EditOptions, Original, cast_conversion};
 use tslice::container::{Casts, Cause, ContainerError, FileName, Input};
-use tslice::execute::{Conversion, Progress, Transfer};
+use tslice::execute::{Conversion, ExecuteError, FillError, Progress, Transfer};
 use tslice::format::{Format, Tensor};
 use tslice::shape::AsTuple;
 use tslice::sink::{InPlaceFile, Sink};
@@ -123,6 +123,23 @@ impl<'a> Target<'a> {
 pub(super) fn written(tensor: &Tensor, bytes: u64) -> Range<u64> {
     let end = if bytes > 0 { tensor.offset + tensor.bytes } else { tensor.offset };
     tensor.offset..end
+}
+
+/// The error of a value in the file at `path` that does not fit what is written.
+pub(super) fn not_broadcast(path: &Path, value: &[u64], written: &[u64]) -> Failure {
+    let (value, written) = (AsTuple(value), AsTuple(written));
+    Failure::file(
+        path,
+        format_args!("could not broadcast input array from shape {value:#} into shape {written:#}"),
+    )
+}
+
+/// The error of preparing the value in the file at `path` to be written.
+pub(super) fn failed_value(path: &Path, error: ExecuteError) -> Failure {
+    match error {
+        ExecuteError::Fill { error: FillError::Source(error), .. } => Failure::file(path, error),
+        error => Failure::new(error),
+    }
 }
 
 /// A target that is being written.
