@@ -4,9 +4,8 @@
 //! seeds and findings that are kept in `fuzz/corpus`. A law that is broken is a panic.
 
 use std::io::Read;
-use std::ops::Range;
 use std::path::{Component, Path};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::element;
@@ -21,11 +20,11 @@ use tslice::index::{Array, IndexExpr, Item, Slice, numpy};
 use tslice::permutation::Permutation;
 use tslice::plan::Plan;
 use tslice::shape::{Order, contiguous_strides};
-use tslice::sink::{Sink, SinkError, WriteOrder};
-use tslice::source::{
-    Advice, DeflatedRange, FileRange, InflatedSource, Reader, Source, SourceError,
-};
+use tslice::sink::WriteOrder;
+use tslice::source::{DeflatedRange, InflatedSource, Reader, Source, SourceError};
 use tslice::view::{Layout, View};
+
+use crate::memory::{Bytes, Memory};
 
 /// A target's body.
 pub(crate) type Body = fn(&[u8]);
@@ -238,9 +237,9 @@ fn header(data: &[u8]) -> Option<Contents> {
 /// An archive of any bytes: members have names of their own that lead nowhere, lie in order inside
 /// the archive and share nothing; each is read as an error or as the bytes that were announced.
 pub(crate) fn npz_directory(data: &[u8]) {
-    let archive: Arc<dyn Source> = Arc::new(Bytes { data: data.to_vec(), limit: None });
+    let archive: Arc<dyn Source> = Arc::new(Bytes::new(data.to_vec(), None));
     let members = npz::members(archive.as_ref());
-    let windows = npz::members(&Bytes { data: data.to_vec(), limit: Some(64) });
+    let windows = npz::members(&Bytes::new(data.to_vec(), Some(64)));
     let members = match (members, windows) {
         (Ok(members), Ok(windows)) => {
             assert_eq!(members, windows);
@@ -472,16 +471,14 @@ pub(crate) fn engine(data: &[u8]) {
     let layout = Layout::new(&shape, itemsize * 8, order, offset);
     let len = shape.iter().product::<u64>() * itemsize + offset;
     let data = (0..len).map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect();
-    let source = Bytes { data, limit };
+    let source = Bytes::new(data, limit);
     let axes = Permutation::identity(selection.shape().len()).in_memory(out_order);
     let view = View::permuted(&layout, &selection, &axes).expect("a small tensor");
     let plan = Plan::new(&view, 1, piece_bytes);
-    let sink = Memory { write, bytes: Mutex::new((vec![None; view.bytes() as usize], 0)) };
+    let sink = Memory::new(view.bytes(), write);
     let copies = [Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 }];
     execute::run(&copies, &sink, 2, &Progress::default()).expect("memory does not fail");
-    let (bytes, _) = sink.bytes.into_inner().expect("no worker panicked");
-    let found: Vec<u8> = bytes.into_iter().map(|byte| byte.expect("every byte")).collect();
-    assert_eq!(found, naive(&layout, &source.data, &selection, out_order));
+    assert_eq!(sink.into_bytes(), naive(&layout, &source.data, &selection, out_order));
 }
 
 /// The selected bytes, one element after the other.
@@ -560,95 +557,5 @@ impl Dice<'_> {
             });
         }
         IndexExpr { items }
-    }
-}
-
-/// An input in memory, lent whole or read in windows.
-struct Bytes {
-    data: Vec<u8>,
-    limit: Option<u64>,
-}
-
-impl Source for Bytes {
-    fn len(&self) -> u64 {
-        self.data.len() as u64
-    }
-
-    fn window<'a>(
-        &'a self,
-        range: Range<u64>,
-        scratch: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], SourceError> {
-        let bytes = &self.data[range.start as usize..range.end as usize];
-        if self.limit.is_none() {
-            return Ok(bytes);
-        }
-        scratch.clear();
-        scratch.extend_from_slice(bytes);
-        Ok(scratch)
-    }
-
-    fn window_limit(&self) -> Option<u64> {
-        self.limit
-    }
-
-    fn places(&self, _range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
-        Ok(Vec::new())
-    }
-
-    fn file(&self, _range: Range<u64>) -> Option<(&std::fs::File, u64)> {
-        None
-    }
-
-    fn is_cached(&self, _at: u64) -> bool {
-        true
-    }
-
-    fn advise(&self, _range: Range<u64>, _advice: Advice) {}
-
-    fn request_gap(&self) -> Option<u64> {
-        None
-    }
-
-    fn file_end(&self, _at: u64) -> u64 {
-        self.len()
-    }
-
-    fn is_hungry(&self) -> bool {
-        false
-    }
-
-    fn verify(&self) -> Result<(), SourceError> {
-        Ok(())
-    }
-}
-
-/// An output in memory that notices a byte that is written twice, and one out of order.
-struct Memory {
-    write: WriteOrder,
-    /// The bytes, and where the next one goes where they come in order.
-    bytes: Mutex<(Vec<Option<u8>>, u64)>,
-}
-
-impl Sink for Memory {
-    fn order(&self) -> WriteOrder {
-        self.write
-    }
-
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let mut guard = self.bytes.lock().expect("no worker panicked");
-        let (all, next) = &mut *guard;
-        if self.write == WriteOrder::Ascending {
-            assert_eq!(*next, offset, "out of order");
-            *next += bytes.len() as u64;
-        }
-        for (place, &byte) in all[offset as usize..][..bytes.len()].iter_mut().zip(bytes) {
-            assert_eq!(place.replace(byte), None, "written twice");
-        }
-        Ok(())
-    }
-
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
-        Ok(())
     }
 }

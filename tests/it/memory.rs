@@ -1,4 +1,4 @@
-//! Inputs and outputs in memory, for tests of the engine.
+//! Inputs and outputs in memory, for tests of the engine and for the fuzz targets.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -6,10 +6,18 @@ use std::sync::Mutex;
 use tslice::sink::{Sink, SinkError, WriteOrder};
 use tslice::source::{Advice, FileRange, Source, SourceError};
 
-/// An input in memory, lent whole or read in windows.
+/// An input in memory, lent whole or read in windows of `limit` bytes at most, that keeps the ranges
+/// it is asked for.
 pub(crate) struct Bytes {
     pub(crate) data: Vec<u8>,
-    pub(crate) limit: Option<u64>,
+    limit: Option<u64>,
+    pub(crate) asked: Mutex<Vec<Range<u64>>>,
+}
+
+impl Bytes {
+    pub(crate) fn new(data: Vec<u8>, limit: Option<u64>) -> Bytes {
+        Bytes { data, limit, asked: Mutex::default() }
+    }
 }
 
 impl Source for Bytes {
@@ -23,12 +31,15 @@ impl Source for Bytes {
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SourceError> {
         let bytes = &self.data[range.start as usize..range.end as usize];
+        self.asked.lock().unwrap().push(range);
         if self.limit.is_none() {
             return Ok(bytes);
         }
+        // not at the front: nobody must assume where in scratch a window lies
         scratch.clear();
+        scratch.push(0);
         scratch.extend_from_slice(bytes);
-        Ok(scratch)
+        Ok(&scratch[1..])
     }
 
     fn window_limit(&self) -> Option<u64> {

@@ -2,19 +2,17 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::ops::Range;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 
 use tempfile::TempDir;
 use tslice::source::{
-    Advice, FileRange, IoMode, OpenError, Opened, Reader, Source, SourceError, Stream, open,
-    open_stdin, spool,
+    Advice, IoMode, OpenError, Opened, Reader, Source, SourceError, Stream, open, open_stdin, spool,
 };
 
 use crate::child::{child, is_child};
+use crate::memory::Bytes;
 
 /// Bytes that differ from page to page, and are never a whole page of zeroes.
 fn bytes(len: usize) -> Vec<u8> {
@@ -354,73 +352,14 @@ fn a_closed_standard_input_is_an_error_and_dev_null_is_none() {
     }
 }
 
-/// A source that records the ranges it was asked for.
-struct Noting {
-    all: Vec<u8>,
-    asked: Mutex<Vec<Range<u64>>>,
-}
-
-impl Source for Noting {
-    fn len(&self) -> u64 {
-        self.all.len() as u64
-    }
-
-    fn window<'a>(
-        &'a self,
-        range: Range<u64>,
-        scratch: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], SourceError> {
-        self.asked.lock().unwrap().push(range.clone());
-        // Not at the front: a reader must not assume where in scratch a window lies.
-        scratch.clear();
-        scratch.push(0);
-        scratch.extend_from_slice(&self.all[range.start as usize..range.end as usize]);
-        Ok(&scratch[1..])
-    }
-
-    fn window_limit(&self) -> Option<u64> {
-        Some(1 << 20)
-    }
-
-    fn places(&self, _range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
-        Ok(Vec::new())
-    }
-
-    fn file(&self, _range: Range<u64>) -> Option<(&File, u64)> {
-        None
-    }
-
-    fn is_cached(&self, _at: u64) -> bool {
-        true
-    }
-
-    fn advise(&self, _range: Range<u64>, _advice: Advice) {}
-
-    fn request_gap(&self) -> Option<u64> {
-        None
-    }
-
-    fn file_end(&self, _at: u64) -> u64 {
-        self.len()
-    }
-
-    fn is_hungry(&self) -> bool {
-        false
-    }
-
-    fn verify(&self) -> Result<(), SourceError> {
-        Ok(())
-    }
-}
-
 #[test]
 fn a_header_costs_one_page() {
-    let source = Noting { all: bytes(100_000), asked: Mutex::default() };
+    let source = Bytes::new(bytes(100_000), Some(1 << 20));
     let mut reader = Reader::new(&source);
     let mut buf = [0; 10];
     for at in 0..20 {
         reader.read_exact(&mut buf).unwrap();
-        assert_eq!(buf, source.all[at * 10..][..10]);
+        assert_eq!(buf, source.data[at * 10..][..10]);
     }
     assert_eq!(reader.position(), 200);
     assert_eq!(format!("{:?}", source.asked.lock().unwrap()), "[0..4096]");
@@ -428,7 +367,7 @@ fn a_header_costs_one_page() {
 
 #[test]
 fn a_reader_reads_everything_in_any_pieces() {
-    let source = Noting { all: bytes(100_000), asked: Mutex::default() };
+    let source = Bytes::new(bytes(100_000), Some(1 << 20));
     for piece in [1, 7, 4095, 4096, 4097, 50_000, 200_000] {
         let mut reader = Reader::new(&source);
         let mut all = Vec::new();
@@ -442,10 +381,10 @@ fn a_reader_reads_everything_in_any_pieces() {
             assert_eq!(reader.position(), all.len() as u64);
             assert_eq!(reader.remaining(), 100_000 - all.len() as u64);
         }
-        assert!(all == source.all, "in pieces of {piece}");
+        assert!(all == source.data, "in pieces of {piece}");
     }
     let mut line = Vec::new();
     let mut reader = Reader::new(&source);
-    reader.read_until(source.all[5000], &mut line).unwrap();
-    assert!(source.all.starts_with(&line));
+    reader.read_until(source.data[5000], &mut line).unwrap();
+    assert!(source.data.starts_with(&line));
 }

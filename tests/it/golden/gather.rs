@@ -86,10 +86,10 @@ impl Case {
         let gather = gather.map_err(|error| text(&error))?;
         let shape = gather.shape().to_vec();
         let sink = Memory::new(gather.bytes(), WriteOrder::Ascending);
-        let indices = Bytes { data: self.indices.clone(), limit: None };
+        let indices = Bytes::new(self.indices.clone(), None);
         gather.check(&[&indices], 1).map_err(|error| text(&error))?;
         let gathering = gather.with(&[&indices], 1, 1).map_err(|error| text(&error))?;
-        let source = Bytes { data: self.data(), limit: None };
+        let source = Bytes::new(self.data(), None);
         let copies =
             [Transfer { source: &source, pieces: &gathering, conversion: Conversion::None, at: 0 }];
         let run = execute::run(&copies, &sink, 1, &Progress::default());

@@ -98,7 +98,7 @@ fn patched(bytes: &[u8]) -> (tempfile::NamedTempFile, InPlaceFile) {
 
 fn assign(target: &View, file: &[u8], value: &View, bytes: Vec<u8>, threads: usize) -> Vec<u8> {
     let (kept, patch) = patched(file);
-    let source = Bytes { data: bytes, limit: None };
+    let source = Bytes::new(bytes, None);
     let (to, from) = Runs::pair_in_memory_order(target.runs(), value.runs());
     let pieces = Assignment::new(&to, &from, Conversion::None, None);
     let copy = Transfer { source: &source, pieces: &pieces, conversion: Conversion::None, at: 0 };
@@ -110,7 +110,7 @@ fn assign(target: &View, file: &[u8], value: &View, bytes: Vec<u8>, threads: usi
 fn slice(view: &View, bytes: Vec<u8>) -> Vec<u8> {
     let sink = Memory::new(view.bytes(), WriteOrder::Any);
     let plan = Plan::new(view, 1, 1 << 18);
-    let source = Bytes { data: bytes, limit: None };
+    let source = Bytes::new(bytes, None);
     let copy = Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 };
     execute::run(&[copy], &sink, 1, &Progress::default()).unwrap();
     sink.into_bytes()
@@ -155,7 +155,7 @@ proptest! {
             items.push(Item::Slice(Slice { start, stop, step: None }));
             let selection = resolve(&IndexExpr { items }, &place.shape, false).unwrap();
             let half = View::new(&place.layout(), &selection).unwrap();
-            let source = Bytes { data: slice(&half, file.clone()), limit: None };
+            let source = Bytes::new(slice(&half, file.clone()), None);
             let (to, from) = Runs::pair_in_memory_order(half.runs(), half.dense(0).runs());
             let pieces = Assignment::new(&to, &from, Conversion::None, None);
             let conversion = Conversion::None;
@@ -247,7 +247,7 @@ proptest! {
             Scatter::new(&place.layout(), &tensor, &values.layout(), out_of_range, Conversion::None).unwrap();
         let (kept, patch) = patched(&file);
         let (source, indices) =
-            (Bytes { data: value_file, limit: None }, Bytes { data: indices, limit: None });
+            (Bytes::new(value_file, None), Bytes::new(indices, None));
         scatter.check(&[&indices], threads).unwrap();
         let positions = scatter.positions(&[&indices], threads).unwrap();
         let (pieces, _) = scatter.pieces(&source, threads).unwrap();

@@ -186,8 +186,8 @@ impl Case {
     }
 
     fn run(&self, way: &Way) -> Result<Vec<u8>, FillError> {
-        let source = Bytes { data: self.params_file(), limit: way.window };
-        let indices = Bytes { data: self.index_file(), limit: way.index_window };
+        let source = Bytes::new(self.params_file(), way.window);
+        let indices = Bytes::new(self.index_file(), way.index_window);
         let gather = self.gather();
         assert_eq!(gather.shape(), self.permutation().permute(&self.shape()));
         let sink = Memory::new(gather.bytes(), way.write);
@@ -365,7 +365,7 @@ proptest! {
             !(0..i128::from(lens[at % lens.len()])).contains(&number)
         };
         let first = case.numbers.iter().enumerate().position(outside);
-        let indices = Bytes { data: case.index_file(), limit: way.index_window };
+        let indices = Bytes::new(case.index_file(), way.index_window);
         let gather = case.gather();
         // slabs of no elements: only the check looks at the positions
         let checks_itself = gather.checks_itself();

@@ -256,7 +256,7 @@ proptest! {
         let Ok(selection) = resolve_with(&case.expr, &case.params, &rules) else { return Ok(()) };
         prop_assume!(!selection.lists.is_empty());
         let sources: Vec<Bytes> =
-            case.lists.iter().map(|list| Bytes { data: list.file(), limit: list_window }).collect();
+            case.lists.iter().map(|list| Bytes::new(list.file(), list_window)).collect();
         let dtypes: Vec<DType> = case.lists.iter().map(Listed::dtype).collect();
         let tensors = case.lists.iter().zip(&dtypes).zip(&sources).map(|((list, dtype), source)| {
             match list.is_mask {
@@ -275,7 +275,7 @@ proptest! {
         let sources: Vec<&dyn Source> = sources.iter().map(|source| source as &dyn Source).collect();
         gather.check(&sources, threads).unwrap();
         let gathering = gather.with(&sources, 1, threads).unwrap();
-        let source = Bytes { data: case.file(), limit: window };
+        let source = Bytes::new(case.file(), window);
         let copies =
             [Transfer { source: &source, pieces: &gathering, conversion: Conversion::None, at: 0 }];
         execute::run(&copies, &sink, threads, &Progress::default()).unwrap();

@@ -5,7 +5,6 @@
 //! most.
 
 use std::io::Write;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
@@ -19,8 +18,10 @@ use tslice::plan::{Plan, Tiling};
 use tslice::runs::Runs;
 use tslice::shape::Order;
 use tslice::sink::{Sink, SinkError, WriteOrder};
-use tslice::source::{Advice, FileRange, Source, SourceError};
+use tslice::source::Source;
 use tslice::view::{Layout, View};
+
+use crate::memory::Bytes;
 
 /// What a kernel reads at least.
 const PAGE: u64 = 4096;
@@ -28,70 +29,6 @@ const PAGE: u64 = 4096;
 /// The byte at each position of the input.
 fn byte_at(position: u64) -> u8 {
     (position.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
-}
-
-/// An input that is read by position, and counts the bytes.
-struct CountingSource {
-    data: Vec<u8>,
-    read: AtomicU64,
-    longest: AtomicU64,
-}
-
-impl CountingSource {
-    fn new(len: u64) -> CountingSource {
-        let (read, longest) = Default::default();
-        CountingSource { data: (0..len).map(byte_at).collect(), read, longest }
-    }
-}
-
-impl Source for CountingSource {
-    fn len(&self) -> u64 {
-        self.data.len() as u64
-    }
-
-    fn window<'a>(
-        &'a self,
-        range: Range<u64>,
-        _scratch: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], SourceError> {
-        self.read.fetch_add(range.end - range.start, Ordering::Relaxed);
-        self.longest.fetch_max(range.end - range.start, Ordering::Relaxed);
-        Ok(&self.data[range.start as usize..range.end as usize])
-    }
-
-    fn window_limit(&self) -> Option<u64> {
-        Some(1 << 20)
-    }
-
-    fn places(&self, _range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
-        Ok(Vec::new())
-    }
-
-    fn file(&self, _range: Range<u64>) -> Option<(&std::fs::File, u64)> {
-        None
-    }
-
-    fn is_cached(&self, _at: u64) -> bool {
-        true
-    }
-
-    fn advise(&self, _range: Range<u64>, _advice: Advice) {}
-
-    fn request_gap(&self) -> Option<u64> {
-        None
-    }
-
-    fn file_end(&self, _at: u64) -> u64 {
-        self.len()
-    }
-
-    fn is_hungry(&self) -> bool {
-        false
-    }
-
-    fn verify(&self) -> Result<(), SourceError> {
-        Ok(())
-    }
 }
 
 /// An output that compares what it takes with what `runs` say.
@@ -193,7 +130,7 @@ fn bytes_read_for_each_needed(case: &Case) -> f64 {
     }
 
     let len = case.shape.iter().product::<u64>() * case.itemsize + 128;
-    let source = CountingSource::new(len);
+    let source = Bytes::new((0..len).map(byte_at).collect(), Some(1 << 20));
     let order = if case.ascending { WriteOrder::Ascending } else { WriteOrder::Any };
     let runs = view.runs().clone();
     let sink = ComparingSink { order, runs, written: AtomicU64::new(0) };
@@ -207,7 +144,9 @@ fn bytes_read_for_each_needed(case: &Case) -> f64 {
     let copy = Transfer { source: source_of_plan, pieces: &plan, conversion, at: 0 };
     execute::run(&[copy], &sink, 2, &Progress::default()).unwrap();
     assert_eq!(sink.written.into_inner(), view.bytes());
-    assert!(source.longest.into_inner() <= 1 << 20, "a longer window than the source allows");
+    let asked = source.asked.into_inner().unwrap();
+    let lens = asked.iter().map(|range| range.end - range.start);
+    assert!(lens.clone().all(|len| len <= 1 << 20), "a longer window than the source allows");
 
     let mut pages = vec![false; (len / PAGE + 1) as usize];
     for at in view.runs().starts() {
@@ -216,7 +155,7 @@ fn bytes_read_for_each_needed(case: &Case) -> f64 {
         pages[((at + view.runs().run - 1) / PAGE) as usize] = true;
     }
     let needed = pages.iter().filter(|&&page| page).count() as u64 * PAGE;
-    source.read.into_inner() as f64 / needed as f64
+    lens.sum::<u64>() as f64 / needed as f64
 }
 
 #[test]

@@ -83,7 +83,7 @@ struct Way {
 fn engine(tensor: &Tensor, selection: &Selection, order: Order, way: &Way) -> Vec<u8> {
     let axes = Permutation::identity(selection.shape().len()).in_memory(order);
     let view = View::permuted(&tensor.layout(), selection, &axes).unwrap();
-    let source = Bytes { data: tensor.data(), limit: way.window };
+    let source = Bytes::new(tensor.data(), way.window);
     let sink = Memory::new(view.bytes(), way.write);
     let plan = match way.write {
         WriteOrder::Any => {
