@@ -12,6 +12,7 @@
 //! ```
 
 pub mod array;
+mod axis;
 mod lexer;
 mod list;
 mod narrow;
