@@ -42,6 +42,19 @@ fn patterns() -> Vec<Pattern> {
         let columns = [axis(128, size), axis(items / 128, 128 * size)];
         patterns.push(pattern(format!("transposed/{size}"), &columns, size));
     }
+    // the tail of random layouts: short rows, runs of odd lengths, long and narrow matrices
+    let rows = [axis(PIECE_BYTES / 56, 112), backwards(7, 16)];
+    patterns.push(pattern("short rows/8".into(), &rows, 8));
+    for run in [3, 12, 24, 33] {
+        let rows = [axis(PIECE_BYTES / run / 2, 8 * run), backwards(2, 3 * run)];
+        patterns.push(pattern(format!("pairs/{run}"), &rows, run));
+    }
+    for size in [1, 8] {
+        let matrix = [axis(PIECE_BYTES / size / 4, size), axis(4, PIECE_BYTES / 4 + 24)];
+        patterns.push(pattern(format!("narrow/{size}"), &matrix, size));
+        let channels = [axis(28, size), axis(PIECE_BYTES / size / 28, 28 * size)];
+        patterns.push(pattern(format!("28 channels/{size}"), &channels, size));
+    }
     patterns
 }
 

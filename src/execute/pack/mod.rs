@@ -50,11 +50,15 @@ fn pack_with(
     out: &mut [u8],
 ) {
     let shuffle = register.and_then(|register| Shuffle::choose(register, axes, run));
+    let transpose = || Transpose::choose(axes, run);
+    let shuffle = shuffle.filter(|shuffle| {
+        // a few items a block: a square has more
+        shuffle.block_bytes() >= 16 || transpose().is_none_or(|transpose| !transpose.has_squares())
+    });
     if let Some(shuffle) = shuffle {
-        let (outer, row_bytes) = (&axes[..shuffle.axis()], shuffle.row_bytes());
-        return each_row(outer, row_bytes, first, out, |at, rest| shuffle.row(input, at, rest));
+        return shuffle.pack(input, first, out);
     }
-    if let Some(transpose) = Transpose::choose(axes, run) {
+    if let Some(transpose) = transpose() {
         return transpose.pack(register, input, first, out);
     }
     let (inner, outer) = match axes.split_last() {
@@ -69,6 +73,18 @@ fn pack_with(
         4 => each_row(outer, row_bytes, first, out, items::<4>(input, stride, row_bytes)),
         8 => each_row(outer, row_bytes, first, out, items::<8>(input, stride, row_bytes)),
         16 => each_row(outer, row_bytes, first, out, items::<16>(input, stride, row_bytes)),
+        3 => each_row(outer, row_bytes, first, out, pairs::<2>(input, stride, run, row_bytes)),
+        5..8 => each_row(outer, row_bytes, first, out, pairs::<4>(input, stride, run, row_bytes)),
+        9..16 => each_row(outer, row_bytes, first, out, pairs::<8>(input, stride, run, row_bytes)),
+        17..=32 => {
+            each_row(outer, row_bytes, first, out, pairs::<16>(input, stride, run, row_bytes))
+        }
+        33..=64 => {
+            each_row(outer, row_bytes, first, out, pairs::<32>(input, stride, run, row_bytes))
+        }
+        65..=128 => {
+            each_row(outer, row_bytes, first, out, pairs::<64>(input, stride, run, row_bytes))
+        }
         _ => each_row(outer, row_bytes, first, out, |mut at, rest| {
             for item in rest[..row_bytes].chunks_exact_mut(run) {
                 copy_run(item, &input[at as usize..at as usize + run]);
@@ -92,12 +108,35 @@ fn items<const SIZE: usize>(
     }
 }
 
-/// Copy one run; those of some cache lines without a call, in blocks of 16 bytes of which the
+/// A row of runs of `HALF` to twice `HALF` bytes: two moves each, which may overlap.
+fn pairs<const HALF: usize>(
+    input: &[u8],
+    stride: i64,
+    run: usize,
+    row_bytes: usize,
+) -> impl FnMut(i64, &mut [u8]) {
+    move |mut at, rest| {
+        let mut to = 0;
+        while to < row_bytes {
+            let (from, item) = (&input[at as usize..][..run], &mut rest[to..][..run]);
+            if let (Some(from), Some(item)) = (from.first_chunk(), item.first_chunk_mut::<HALF>()) {
+                *item = *from;
+            }
+            if let (Some(from), Some(item)) = (from.last_chunk(), item.last_chunk_mut::<HALF>()) {
+                *item = *from;
+            }
+            at += stride;
+            to += run;
+        }
+    }
+}
+
+/// Copy one run; those of some cache lines without a call, in blocks of 64 bytes of which the
 /// last may overlap the one before it.
 fn copy_run(to: &mut [u8], from: &[u8]) {
-    const BLOCK: usize = 16;
+    const BLOCK: usize = 64;
     let len = to.len();
-    if !(BLOCK..=256).contains(&len) || from.len() != len {
+    if !(BLOCK..=512).contains(&len) || from.len() != len {
         return to.copy_from_slice(from);
     }
     for (to, from) in to.as_chunks_mut::<BLOCK>().0.iter_mut().zip(from.as_chunks::<BLOCK>().0) {

@@ -11,10 +11,14 @@
 //!                                   store  B G R B G R B G R B G R B G R ·   next store at the ·
 //! ```
 //!
+//! A row whose length is not a multiple of a block ends with a block that overlaps the one before it.
+//!
 //! Registers have 64 bytes with AVX-512 VBMI, 32 with AVX2, and 16 with SSSE3 and NEON. Without any of
 //! them, the moves of the parent module do the work.
 
-use super::plain::pack_plainly;
+use std::ops::Range;
+
+use super::plain::{each_row, pack_plainly};
 use super::register::Register;
 use crate::runs::{Axis, byte_bounds, dense_bytes, span_bytes};
 
@@ -23,21 +27,51 @@ const WIDEST: usize = 64;
 
 /// A pattern to collect along one axis.
 pub(super) struct Shuffle<'a> {
-    /// The number of the axis along which units repeat; those after it are inside a unit.
-    axis: usize,
-    /// Units along the axis, and the distance between them.
+    /// The axes of rows.
+    outer: &'a [Axis],
+    /// Units of a row, and the distance between them.
     along: Axis,
+    /// The axes inside a unit.
     inside: &'a [Axis],
     run: u64,
     /// Bytes of output a unit.
     unit: usize,
-    /// Units that one register collects.
+    /// Units that one register collects, a block.
     units: usize,
     /// From a block's first unit to the lowest byte that the block needs.
     lowest: i64,
     /// For each byte of a stored register, the place in the loaded one.
     places: [u8; WIDEST],
     register: Register,
+}
+
+/// The blocks of a row, one at least.
+#[derive(Clone, Copy)]
+struct Blocks {
+    /// Where the first one is loaded, and how far apart they are in the input.
+    first: i64,
+    step: i64,
+    /// How far apart they are in the output, where the first one is stored at the beginning.
+    block: usize,
+    /// Those before the last.
+    count: usize,
+    /// Where the last one is loaded and stored.
+    last: (i64, usize),
+}
+
+/// The places of bytes in a register, loaded.
+///
+/// # Safety
+/// The methods may only be called where the processor has the register's instructions.
+#[allow(unsafe_code)]
+trait Places: Sized {
+    /// Bytes a register.
+    const WIDTH: usize;
+
+    unsafe fn new(places: &[u8; WIDEST]) -> Self;
+
+    /// Load a register for each block, shuffle it, and store it whole.
+    unsafe fn shuffle(&self, input: &[u8], blocks: Blocks, out: &mut [u8]);
 }
 
 impl<'a> Shuffle<'a> {
@@ -59,60 +93,95 @@ impl<'a> Shuffle<'a> {
             unit *= along.len;
         }
         let (axis, unit, bytes) = best?;
-        let (along, inside) = (axes[axis], &axes[axis + 1..]);
+        let (outer, along, inside) = (&axes[..axis], axes[axis], &axes[axis + 1..]);
         let units = bytes / unit;
         let back = along.stride.min(0) * (units as i64 - 1);
         let lowest = byte_bounds(inside, run).start + back;
         let places = places(along.stride, inside, run, units, lowest);
         let (unit, units) = (unit as usize, units as usize);
-        Some(Shuffle { axis, along, inside, run, unit, units, lowest, places, register })
+        Some(Shuffle { outer, along, inside, run, unit, units, lowest, places, register })
     }
 
-    /// The axis along which [`row`](Self::row) goes; those before it are the caller's.
-    pub(super) fn axis(&self) -> usize {
-        self.axis
+    /// Bytes of output that one register collects.
+    pub(super) fn block_bytes(&self) -> usize {
+        self.unit * self.units
     }
 
-    /// Bytes of output a row.
-    pub(super) fn row_bytes(&self) -> usize {
-        self.along.len as usize * self.unit
+    /// Collect all rows to `out`; the first run of the first one is at position `first` of `input`.
+    #[allow(unsafe_code)]
+    pub(super) fn pack(&self, input: &[u8], first: usize, out: &mut [u8]) {
+        match self.register {
+            // SAFETY: a value exists only where the machine has the instructions.
+            #[cfg(target_arch = "aarch64")]
+            Register::Neon => unsafe { self.rows::<arm::Neon>(input, first, out) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Register::Ssse3 => unsafe { self.rows::<x86::Ssse3>(input, first, out) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Register::Avx2 => unsafe { self.rows::<x86::Avx2>(input, first, out) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Register::Avx512 => unsafe { self.rows::<x86::Avx512>(input, first, out) },
+        }
     }
 
-    /// Collect the row whose first unit is at position `at` to the beginning of `out`; bytes of
-    /// `out` behind the row may be overwritten with anything.
-    pub(super) fn row(&self, input: &[u8], at: i64, out: &mut [u8]) {
-        let width = self.register.width();
-        let step = self.along.stride * self.units as i64;
-        let block = self.unit * self.units;
+    /// Collect the rows. What the last block of a row stores behind it belongs to the next one.
+    ///
+    /// # Safety
+    /// As for [`Places`].
+    #[allow(unsafe_code)]
+    unsafe fn rows<P: Places>(&self, input: &[u8], first: usize, out: &mut [u8]) {
+        // SAFETY: as of this function.
+        let places = unsafe { P::new(&self.places) };
+        let len = self.along.len as usize;
+        let (step, block) = (self.along.stride * self.units as i64, self.block_bytes());
+        let last = len - self.units;
+        let (last_load, last_store) = (self.along.stride * last as i64, last * self.unit);
+        // how far the loads and stores of a row reach, from the lowest byte of its first block
+        let (loaded, stored) = (last_load.max(0) as usize + P::WIDTH, last_store + P::WIDTH);
+        let count = (len - 1) / self.units;
+        each_row(self.outer, len * self.unit, first, out, |at, out| {
+            let first = at + self.lowest;
+            if first as usize + loaded <= input.len() && stored <= out.len() {
+                let last = (first + last_load, last_store);
+                // SAFETY: as of this function.
+                return unsafe {
+                    places.shuffle(input, Blocks { first, step, block, count, last }, out)
+                };
+            }
+            let fitting = self.fitting(P::WIDTH, input.len(), first, out.len());
+            self.plainly(input, at, 0..fitting.start * self.units, out);
+            if let Some(count) = fitting.len().checked_sub(1) {
+                let first = first + step * fitting.start as i64;
+                let out = &mut out[block * fitting.start..];
+                let last = (first + step * count as i64, block * count);
+                // SAFETY: as of this function.
+                unsafe { places.shuffle(input, Blocks { first, step, block, count, last }, out) };
+            }
+            self.plainly(input, at, fitting.end * self.units..len, out);
+        });
+    }
+
+    /// The blocks of a row whose loads of `width` bytes end inside the input, and whose stores end
+    /// inside the output. The row's lowest byte of the first block is at position `start`.
+    fn fitting(&self, width: usize, input: usize, start: i64, out: usize) -> Range<usize> {
+        let (step, block) = (self.along.stride * self.units as i64, self.block_bytes());
         let blocks = self.along.len as usize / self.units;
-        // The blocks whose loads end inside the input, and whose stores end inside the output.
-        let start = at + self.lowest;
-        let last = input.len() as i64 - width as i64;
-        let fit = (out.len() + block).saturating_sub(width) / block;
-        let (from, to) = if last < 0 {
-            (0, 0)
-        } else if step > 0 {
-            (0, ((last - start).div_euclid(step) + 1).clamp(0, blocks as i64) as usize)
-        } else if step < 0 {
-            (
-                (start - last).max(0).div_euclid(-step) as usize
-                    + usize::from((start - last).max(0) % -step != 0),
-                blocks,
-            )
-        } else {
-            (0, if start <= last { blocks } else { 0 })
+        let last = input as i64 - width as i64;
+        let too_far = (start - last).max(0) as u64;
+        let (from, to) = match step {
+            _ if last < 0 => (0, 0),
+            1.. => (0, ((last - start).div_euclid(step) + 1).clamp(0, blocks as i64) as usize),
+            0 => (0, if start <= last { blocks } else { 0 }),
+            _ => (too_far.div_ceil(step.unsigned_abs()) as usize, blocks),
         };
-        let to = to.min(fit);
-        let from = from.min(to);
-        self.plainly(input, at, 0..from * self.units, out);
-        let first = start + step * from as i64;
-        let stored = &mut out[from * block..];
-        self.register.shuffle(input, first, step, stored, block, to - from, &self.places);
-        self.plainly(input, at, to * self.units..self.along.len as usize, out);
+        let to = to.min((out + block).saturating_sub(width) / block);
+        from.min(to)..to
     }
 
     /// The units of a range, one by one.
-    fn plainly(&self, input: &[u8], at: i64, units: std::ops::Range<usize>, out: &mut [u8]) {
+    fn plainly(&self, input: &[u8], at: i64, units: Range<usize>, out: &mut [u8]) {
         let out = &mut out[units.start * self.unit..units.end * self.unit];
         for (unit, out) in units.zip(out.chunks_exact_mut(self.unit)) {
             let at = at + self.along.stride * unit as i64;
@@ -135,132 +204,120 @@ fn places(stride: i64, inside: &[Axis], run: u64, units: u64, lowest: i64) -> [u
     places
 }
 
-/// The loop of each register.
-impl Register {
-    /// Shuffle `count` registers, loaded at `first` and every `step` bytes from there, and store
-    /// each whole, `block` bytes apart.
-    #[allow(unsafe_code)]
-    #[allow(clippy::too_many_arguments)]
-    fn shuffle(
-        self,
-        input: &[u8],
-        first: i64,
-        step: i64,
-        out: &mut [u8],
-        block: usize,
-        count: usize,
-        places: &[u8; WIDEST],
-    ) {
-        match self {
-            // SAFETY: a value exists only where the machine has the instructions.
-            #[cfg(target_arch = "aarch64")]
-            Register::Neon => unsafe { arm::neon(input, first, step, out, block, count, places) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Register::Ssse3 => unsafe { x86::ssse3(input, first, step, out, block, count, places) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Register::Avx2 => unsafe { x86::avx2(input, first, step, out, block, count, places) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Register::Avx512 => unsafe {
-                x86::avx512(input, first, step, out, block, count, places);
-            },
-        }
-    }
-}
-
-/// The loops; every load and store is from a slice of a whole register's length.
+/// The registers.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::WIDEST;
+    use super::{Blocks, Places, WIDEST};
 
-    #[target_feature(enable = "ssse3")]
-    pub(super) fn ssse3(
-        input: &[u8],
-        first: i64,
-        step: i64,
-        out: &mut [u8],
-        block: usize,
-        count: usize,
-        places: &[u8; WIDEST],
-    ) {
-        // SAFETY: `places` is longer than a register.
-        let places = unsafe { _mm_loadu_si128(places.as_ptr().cast()) };
-        for number in 0..count {
-            let from = &input[(first + step * number as i64) as usize..][..16];
-            let to = &mut out[block * number..][..16];
-            // SAFETY: both slices are as long as a register, and need no alignment.
-            unsafe {
-                let loaded = _mm_loadu_si128(from.as_ptr().cast());
-                _mm_storeu_si128(to.as_mut_ptr().cast(), _mm_shuffle_epi8(loaded, places));
+    pub(super) struct Ssse3(__m128i);
+
+    impl Places for Ssse3 {
+        const WIDTH: usize = 16;
+
+        #[inline(always)]
+        unsafe fn new(places: &[u8; WIDEST]) -> Self {
+            // SAFETY: `places` is longer than a register; no alignment is needed.
+            Ssse3(unsafe { _mm_loadu_si128(places.as_ptr().cast()) })
+        }
+
+        #[target_feature(enable = "ssse3")]
+        unsafe fn shuffle(&self, input: &[u8], blocks: Blocks, out: &mut [u8]) {
+            let one = |from: i64, to: usize, out: &mut [u8]| {
+                let (from, to) =
+                    (&input[from as usize..][..Self::WIDTH], &mut out[to..][..Self::WIDTH]);
+                // SAFETY: both slices are as long as a register, and need no alignment.
+                unsafe {
+                    let loaded = _mm_loadu_si128(from.as_ptr().cast());
+                    _mm_storeu_si128(to.as_mut_ptr().cast(), _mm_shuffle_epi8(loaded, self.0));
+                }
+            };
+            for number in 0..blocks.count {
+                one(blocks.first + blocks.step * number as i64, blocks.block * number, out);
             }
+            one(blocks.last.0, blocks.last.1, out);
         }
     }
 
-    #[target_feature(enable = "avx2")]
-    pub(super) fn avx2(
-        input: &[u8],
-        first: i64,
-        step: i64,
-        out: &mut [u8],
-        block: usize,
-        count: usize,
-        places: &[u8; WIDEST],
-    ) {
-        // Bytes do not leave their half of a register: those that stay in theirs, and those that come
-        // from the other one, are shuffled by themselves. A place with the highest bit gives 0.
-        let (mut near, mut far) = ([0x80; 32], [0x80; 32]);
-        for (at, &place) in places[..32].iter().enumerate() {
-            let same_half = usize::from(place) / 16 == at / 16;
-            *(if same_half { &mut near[at] } else { &mut far[at] }) = place % 16;
-        }
-        // SAFETY: both are as long as a register.
-        let (near, far) = unsafe {
-            (_mm256_loadu_si256(near.as_ptr().cast()), _mm256_loadu_si256(far.as_ptr().cast()))
-        };
-        for number in 0..count {
-            let from = &input[(first + step * number as i64) as usize..][..32];
-            let to = &mut out[block * number..][..32];
-            // SAFETY: both slices are as long as a register, and need no alignment.
-            unsafe {
-                let loaded = _mm256_loadu_si256(from.as_ptr().cast());
-                let swapped = _mm256_permute2x128_si256::<1>(loaded, loaded);
-                let shuffled = _mm256_or_si256(
-                    _mm256_shuffle_epi8(loaded, near),
-                    _mm256_shuffle_epi8(swapped, far),
-                );
-                _mm256_storeu_si256(to.as_mut_ptr().cast(), shuffled);
+    /// Bytes do not leave their half of a register: those that stay in theirs, and those that come
+    /// from the other one, are shuffled by themselves.
+    pub(super) struct Avx2 {
+        near: __m256i,
+        far: __m256i,
+    }
+
+    impl Places for Avx2 {
+        const WIDTH: usize = 32;
+
+        #[inline(always)]
+        unsafe fn new(places: &[u8; WIDEST]) -> Self {
+            // a place with the highest bit gives 0
+            let (mut near, mut far) = ([0x80; 32], [0x80; 32]);
+            for (at, &place) in places[..32].iter().enumerate() {
+                let same_half = usize::from(place) / 16 == at / 16;
+                *(if same_half { &mut near[at] } else { &mut far[at] }) = place % 16;
             }
+            // SAFETY: both are as long as a register.
+            unsafe {
+                let near = _mm256_loadu_si256(near.as_ptr().cast());
+                Avx2 { near, far: _mm256_loadu_si256(far.as_ptr().cast()) }
+            }
+        }
+
+        #[target_feature(enable = "avx2")]
+        unsafe fn shuffle(&self, input: &[u8], blocks: Blocks, out: &mut [u8]) {
+            let one = |from: i64, to: usize, out: &mut [u8]| {
+                let (from, to) =
+                    (&input[from as usize..][..Self::WIDTH], &mut out[to..][..Self::WIDTH]);
+                // SAFETY: both slices are as long as a register, and need no alignment.
+                unsafe {
+                    let loaded = _mm256_loadu_si256(from.as_ptr().cast());
+                    let swapped = _mm256_permute2x128_si256::<1>(loaded, loaded);
+                    let shuffled = _mm256_or_si256(
+                        _mm256_shuffle_epi8(loaded, self.near),
+                        _mm256_shuffle_epi8(swapped, self.far),
+                    );
+                    _mm256_storeu_si256(to.as_mut_ptr().cast(), shuffled);
+                }
+            };
+            for number in 0..blocks.count {
+                one(blocks.first + blocks.step * number as i64, blocks.block * number, out);
+            }
+            one(blocks.last.0, blocks.last.1, out);
         }
     }
 
-    #[target_feature(enable = "avx512f,avx512vbmi")]
-    pub(super) fn avx512(
-        input: &[u8],
-        first: i64,
-        step: i64,
-        out: &mut [u8],
-        block: usize,
-        count: usize,
-        places: &[u8; WIDEST],
-    ) {
-        // SAFETY: `places` is as long as a register.
-        let places = unsafe { _mm512_loadu_si512(places.as_ptr().cast()) };
-        for number in 0..count {
-            let from = &input[(first + step * number as i64) as usize..][..64];
-            let to = &mut out[block * number..][..64];
-            // SAFETY: both slices are as long as a register, and need no alignment.
-            unsafe {
-                let loaded = _mm512_loadu_si512(from.as_ptr().cast());
-                _mm512_storeu_si512(
-                    to.as_mut_ptr().cast(),
-                    _mm512_permutexvar_epi8(places, loaded),
-                );
+    pub(super) struct Avx512(__m512i);
+
+    impl Places for Avx512 {
+        const WIDTH: usize = 64;
+
+        #[inline(always)]
+        unsafe fn new(places: &[u8; WIDEST]) -> Self {
+            // SAFETY: `places` is as long as a register.
+            Avx512(unsafe { _mm512_loadu_si512(places.as_ptr().cast()) })
+        }
+
+        #[target_feature(enable = "avx512f,avx512vbmi")]
+        unsafe fn shuffle(&self, input: &[u8], blocks: Blocks, out: &mut [u8]) {
+            let one = |from: i64, to: usize, out: &mut [u8]| {
+                let (from, to) =
+                    (&input[from as usize..][..Self::WIDTH], &mut out[to..][..Self::WIDTH]);
+                // SAFETY: both slices are as long as a register, and need no alignment.
+                unsafe {
+                    let loaded = _mm512_loadu_si512(from.as_ptr().cast());
+                    _mm512_storeu_si512(
+                        to.as_mut_ptr().cast(),
+                        _mm512_permutexvar_epi8(self.0, loaded),
+                    );
+                }
+            };
+            for number in 0..blocks.count {
+                one(blocks.first + blocks.step * number as i64, blocks.block * number, out);
             }
+            one(blocks.last.0, blocks.last.1, out);
         }
     }
 }
@@ -271,25 +328,34 @@ mod x86 {
 mod arm {
     use std::arch::aarch64::*;
 
-    use super::WIDEST;
+    use super::{Blocks, Places, WIDEST};
 
-    #[target_feature(enable = "neon")]
-    pub(super) fn neon(
-        input: &[u8],
-        first: i64,
-        step: i64,
-        out: &mut [u8],
-        block: usize,
-        count: usize,
-        places: &[u8; WIDEST],
-    ) {
-        // SAFETY: `places` is longer than a register.
-        let places = unsafe { vld1q_u8(places.as_ptr()) };
-        for number in 0..count {
-            let from = &input[(first + step * number as i64) as usize..][..16];
-            let to = &mut out[block * number..][..16];
-            // SAFETY: both slices are as long as a register, and need no alignment.
-            unsafe { vst1q_u8(to.as_mut_ptr(), vqtbl1q_u8(vld1q_u8(from.as_ptr()), places)) };
+    pub(super) struct Neon(uint8x16_t);
+
+    impl Places for Neon {
+        const WIDTH: usize = 16;
+
+        #[inline(always)]
+        unsafe fn new(places: &[u8; WIDEST]) -> Self {
+            // SAFETY: `places` is longer than a register.
+            Neon(unsafe { vld1q_u8(places.as_ptr()) })
+        }
+
+        #[target_feature(enable = "neon")]
+        unsafe fn shuffle(&self, input: &[u8], blocks: Blocks, out: &mut [u8]) {
+            let one = |from: i64, to: usize, out: &mut [u8]| {
+                let (from, to) =
+                    (&input[from as usize..][..Self::WIDTH], &mut out[to..][..Self::WIDTH]);
+                // SAFETY: both slices are as long as a register, and need no alignment.
+                unsafe {
+                    let loaded = vld1q_u8(from.as_ptr());
+                    vst1q_u8(to.as_mut_ptr(), vqtbl1q_u8(loaded, self.0));
+                }
+            };
+            for number in 0..blocks.count {
+                one(blocks.first + blocks.step * number as i64, blocks.block * number, out);
+            }
+            one(blocks.last.0, blocks.last.1, out);
         }
     }
 }

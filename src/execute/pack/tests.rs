@@ -43,11 +43,12 @@ fn case() -> impl Strategy<Value = (Vec<Axis>, u64)> {
         .prop_filter("small", |(axes, _)| dense_bytes(axes, 1) < 4000)
 }
 
-/// Axes that each register can collect: short runs close together.
+/// Axes that each register can collect: rows of short runs close together.
 fn shuffled() -> impl Strategy<Value = (Vec<Axis>, u64)> {
     let stride = (1i64..7, any::<bool>());
-    (1u64..5, 2u64..90, stride, prop::option::of((2u64..5, any::<bool>()))).prop_map(
-        |(run, len, (gap, backwards), channels)| {
+    let rows = (1u64..5, -300i64..300);
+    (1u64..5, 2u64..90, stride, prop::option::of((2u64..5, any::<bool>())), rows).prop_map(
+        |(run, len, (gap, backwards), channels, rows)| {
             let signed = |stride: i64, backwards| if backwards { -stride } else { stride };
             let mut axes = vec![];
             let mut pixel = run as i64;
@@ -56,6 +57,7 @@ fn shuffled() -> impl Strategy<Value = (Vec<Axis>, u64)> {
                 pixel *= channels as i64;
             }
             axes.insert(0, axis(len, signed(pixel + gap - 1, backwards)));
+            axes.insert(0, axis(rows.0, rows.1));
             (axes, run)
         },
     )
@@ -160,7 +162,27 @@ proptest! {
         }
     }
 
-    /// Moves of fixed size, blocks of 16 bytes, and calls.
+    /// So many neighbours that a stretch takes some of them only.
+    #[test]
+    fn long_rows_are_transposed_in_stretches(
+        run in prop::sample::select(vec![1u64, 2, 3, 4, 6, 8, 12]),
+        (more, across) in (1u64..9000, 2u64..20), backwards in any::<(bool, bool)>(),
+    ) {
+        let along = (16 << 10) / run + 1 + more / run;
+        let signed = |stride: u64, backwards| if backwards { -(stride as i64) } else { stride as i64 };
+        let axes = [
+            axis(along, signed(run, backwards.0)), axis(across, signed(along * run + 17, backwards.1)),
+        ];
+        let transpose = Transpose::choose(&axes, run).expect("a stretch");
+        for register in registers() {
+            let [plain, fast] = packed(&axes, run, |input, first, out| {
+                transpose.pack(register, input, first, out);
+            });
+            prop_assert_eq!(plain, fast, "{:?}", register);
+        }
+    }
+
+    /// Moves of fixed size, pairs of moves, blocks of 64 bytes, and calls.
     #[test]
     fn runs_of_each_length_are_copied(
         run in prop_oneof![(0u32..5).prop_map(|power| 1 << power), 1u64..600],

@@ -43,6 +43,11 @@ pub(super) struct Transpose {
     across: Axis,
     /// The other axes, in the input and in the output.
     others: (Vec<Axis>, Vec<Axis>),
+    /// The outermost axis of a stretch, in the input and in the output. Where it is the only one, and
+    /// too long, a stretch takes some of its items.
+    divided: (Axis, Axis),
+    /// The items of that axis in a stretch.
+    chunk: u64,
     run: usize,
 }
 
@@ -55,30 +60,37 @@ impl Transpose {
         if !has_kernel || across.stride.unsigned_abs() <= 16 || across.len < 2 {
             return None;
         }
-        let (mut span, mut items) = (run, 1);
+        let (mut span, mut items, mut chunk) = (run, 1, 1);
         let mut inside = Vec::new();
         let mut order: Vec<usize> = (0..outer.len()).collect();
         order.sort_by_key(|&axis| outer[axis].stride.unsigned_abs());
-        for axis in order.into_iter().filter(|&axis| outer[axis].stride != 0) {
+        let moving = |&axis: &usize| outer[axis].stride != 0 && outer[axis].len > 1;
+        for axis in order.into_iter().filter(moving) {
             let (len, stride) = (outer[axis].len, outer[axis].stride.unsigned_abs());
-            let longer = stride.saturating_mul(len - 1).saturating_add(span);
+            let most = STRETCH.saturating_sub(span) / stride + 1;
+            let most = len.div_ceil(len.div_ceil(most));
+            let longer = stride * (most - 1) + span;
             // rows do not overlap, and a quarter of the items at least is selected
-            let fits = stride.is_multiple_of(run) && stride >= span && longer <= STRETCH;
-            if !fits || longer > items * len * run * 4 {
+            let fits = stride.is_multiple_of(run) && stride >= span;
+            // neighbours alone may be too many for one stretch; large ones are moved one by one as well
+            let is_long = most < len && (stride > run || run >= 16);
+            if !fits || is_long || most < 2 || longer > items * most * run * 4 {
                 break;
             }
             inside.push(axis);
-            (span, items) = (longer, items * len);
+            (span, items, chunk) = (longer, items * most, most);
         }
-        if items < 2 {
-            return None;
-        }
+        let divided = *inside.last()?;
         let bytes_from = |axis: usize| dense_bytes(&axes[axis..], run);
         let there = |axis: usize| Axis { stride: bytes_from(axis + 1) as i64, ..outer[axis] };
         let pick = |is_inside: bool| {
             let axes = (0..outer.len()).filter(|axis| inside.contains(axis) == is_inside);
-            let (ours, theirs): (Vec<Axis>, Vec<Axis>) =
-                axes.map(|axis| (outer[axis], there(axis))).unzip();
+            let part =
+                |axis: usize| if is_inside && axis == divided { chunk } else { outer[axis].len };
+            let axes = axes.map(|axis| (axis, part(axis)));
+            let (ours, theirs): (Vec<Axis>, Vec<Axis>) = axes
+                .map(|(axis, len)| (Axis { len, ..outer[axis] }, Axis { len, ..there(axis) }))
+                .unzip();
             (ours, theirs)
         };
         let (ours, theirs) = pick(true);
@@ -87,7 +99,9 @@ impl Transpose {
         for (at, row) in starts(&ours, -lowest).zip(starts(&theirs, 0)) {
             rows[at as usize / run as usize] = row as usize;
         }
-        Some(Transpose { rows, lowest, across, others: pick(false), run: run as usize })
+        let divided = (outer[divided], there(divided));
+        let others = pick(false);
+        Some(Transpose { rows, lowest, across, others, divided, chunk, run: run as usize })
     }
 
     /// Transpose the box whose first run is at position `first` of `input` to `out`.
@@ -98,7 +112,18 @@ impl Transpose {
         first: usize,
         out: &mut [u8],
     ) {
-        let first = first as i64 + self.lowest;
+        let (ours, theirs) = self.divided;
+        for begin in (0..ours.len).step_by(self.chunk as usize) {
+            // the last stretch may overlap the one before it
+            let begin = begin.min(ours.len - self.chunk) as i64;
+            let first = first as i64 + self.lowest + ours.stride * begin;
+            self.stretches(register, input, first, &mut out[(theirs.stride * begin) as usize..]);
+        }
+    }
+
+    /// Transpose one stretch of each item of the other axes, the lowest item of the first at `first`.
+    #[inline(never)]
+    fn stretches(&self, register: Option<Register>, input: &[u8], first: i64, out: &mut [u8]) {
         match self.run {
             1 => self.wide::<1, 64, 32, 16>(register, input, first, out),
             2 => self.wide::<2, 32, 16, 8>(register, input, first, out),
@@ -163,6 +188,13 @@ impl Transpose {
     fn avx2<const SIZE: usize, const SIDE: usize>(&self, input: &[u8], first: i64, out: &mut [u8]) {
         // SAFETY: this function has the instructions.
         unsafe { self.squares::<std::arch::x86_64::__m256i, SIZE, SIDE>(input, first, out) }
+    }
+
+    /// Whether there are enough items in both directions for squares of registers.
+    pub(super) fn has_squares(&self) -> bool {
+        let side = (16 / self.run).max(2);
+        let most = self.rows.len().min(self.across.len as usize);
+        self.run.is_power_of_two() && self.run <= 16 && most >= side
     }
 
     /// Transpose in squares.
