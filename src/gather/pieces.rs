@@ -91,7 +91,7 @@ impl Gather {
 
 impl GatherPieces<'_> {
     /// The same in pieces that may divide rows, to begin where a block of a file does: the first of
-    /// `first_bytes`, the others of `piece_bytes`. Rows longer than [`SHORT_ROW`] are not divided, since
+    /// `first_bytes`, the others of `piece_bytes`. Rows longer than 16 KiB are not divided, since
     /// both parts are made of a whole one.
     #[must_use]
     pub fn divided(mut self, first_bytes: u64, piece_bytes: u64) -> Self {
