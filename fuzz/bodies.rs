@@ -251,24 +251,24 @@ pub(crate) fn npz_directory(data: &[u8]) {
         }
         (one, other) => panic!("mapped {one:?}, read {other:?}"),
     };
-    for pair in members.windows(2) {
-        assert!(pair[0].data.end <= pair[1].data.start, "{pair:?} overlap");
+    for pair in members.iter().zip(members.iter().skip(1)) {
+        assert!(pair.0.data.end <= pair.1.data.start, "{pair:?} overlap");
     }
     for (number, member) in members.iter().enumerate() {
-        assert!(member.name.ends_with(".npy") && npz::check_name(&member.name).is_ok());
-        assert!(members[..number].iter().all(|other| other.name != member.name));
+        assert!(member.name.ends_with(".npy") && npz::check_name(member.name).is_ok());
+        assert!(members.iter().take(number).all(|other| other.name != member.name));
         assert!(member.data.start <= member.data.end && member.data.end <= archive.len());
         if member.deflated {
-            assert_inflates(&archive, data, member);
+            assert_inflates(&archive, data, &member);
         } else {
             assert_eq!(member.data.end - member.data.start, member.len);
-            assert_array(member, &mut Reader::at(&*archive, member.data.start).take(member.len));
+            assert_array(&member, &mut Reader::at(&*archive, member.data.start).take(member.len));
         }
     }
 }
 
 /// The array in a member is as long as the member, or is refused.
-fn assert_array(member: &Member, bytes: &mut dyn Read) {
+fn assert_array(member: &Member<'_>, bytes: &mut dyn Read) {
     let checked = npy::read(bytes).and_then(|contents| {
         member.check_array(contents.expected_len())?;
         Ok(contents)
@@ -281,7 +281,7 @@ fn assert_array(member: &Member, bytes: &mut dyn Read) {
 
 /// A deflated member as a stream, as a source, and as `flate2` alone has it: all or none of them
 /// give the announced bytes.
-fn assert_inflates(archive: &Arc<dyn Source>, data: &[u8], member: &Member) {
+fn assert_inflates(archive: &Arc<dyn Source>, data: &[u8], member: &Member<'_>) {
     const MOST: u64 = 1 << 20;
     let Member { data: range, len, crc, .. } = member.clone();
     let compressed = &data[range.start as usize..range.end as usize];

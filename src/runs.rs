@@ -239,7 +239,8 @@ pub(crate) fn span_bytes(axes: &[Axis], run: u64) -> u64 {
 /// assert_eq!(coalesce(&axes, 8), (vec![Axis { len: 3, stride: 64 }], 32));
 /// ```
 pub fn coalesce(axes: &[Axis], mut run: u64) -> (Vec<Axis>, u64) {
-    let mut kept: Vec<Axis> = Vec::with_capacity(axes.len());
+    // most often none is kept
+    let mut kept: Vec<Axis> = Vec::new();
     for &axis in axes.iter().rev().filter(|axis| axis.len != 1) {
         match kept.last_mut() {
             None if i64::try_from(run) == Ok(axis.stride) => run *= axis.len,

@@ -294,6 +294,12 @@ impl View {
         joins.then_some(View { runs: Runs { offset, axes: Vec::new(), run } })
     }
 
+    /// The same bytes in the fewest axes: none where it is one range.
+    #[must_use]
+    pub fn coalesced(&self) -> View {
+        View { runs: self.runs.coalesced() }
+    }
+
     /// The bytes of the file that it is, where it is one range of them in their order.
     pub fn range(&self) -> Option<Range<u64>> {
         let runs = self.runs.coalesced();

@@ -36,7 +36,6 @@ impl Prepared {
             let before = grown.iter().filter(|(from, _)| *from <= at);
             at + before.map(|(_, bytes)| bytes).sum::<u64>()
         };
-        self.starts.iter_mut().for_each(|(_, start)| *start = moved(*start));
         takes.iter_mut().for_each(|take| take.at = moved(take.at));
     }
 }

@@ -38,6 +38,9 @@ pub fn write(
     Ok(())
 }
 
+/// How many takes go to the executor at once: each has some 300 bytes there.
+const RUN_TAKES: usize = 1 << 13;
+
 /// What a take is to the executor, and the source that it is of where that is not the input.
 type PiecesAndSource<'t> = (Box<dyn Pieces + 't>, Option<Box<dyn Source>>);
 
@@ -179,8 +182,9 @@ impl<'a> Job<'a> {
                 rest = others;
                 continue;
             }
-            // the others in one run of the executor
-            let count = rest.iter().take_while(|take| streamed(take).is_none()).count();
+            // the others in one run of the executor, or in some, so that not all are planned at once
+            let together = rest.iter().take(RUN_TAKES);
+            let count = together.take_while(|take| streamed(take).is_none()).count();
             self.run(self.sink(), &input.location, source, &rest[..count])?;
             rest = &rest[count..];
         }

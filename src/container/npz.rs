@@ -32,15 +32,15 @@ pub(super) fn open(
     joined.push("archive".to_owned(), Box::new(Arc::clone(&archive))).map_err(unread)?;
     let compressed = members.iter().filter(|member| member.deflated);
     let compressed: Vec<DeflatedRange> =
-        compressed.map(|member| compressed_bytes(&archive, member)).collect();
+        compressed.map(|member| compressed_bytes(&archive, &member)).collect();
     let (mut ranges, mut inflater) = (compressed.iter(), None);
     let (mut deflated, mut unreadable) = (Vec::new(), Vec::new());
     let mut tensors = Tensors::default();
-    for member in members {
+    for member in members.iter() {
         let range = if member.deflated { ranges.next() } else { None };
         let header = read_header(archive.as_ref(), &member, range, &mut inflater);
         let header = header.map_err(|cause| ContainerError::file(location, cause))?;
-        let name = member.name.strip_suffix(".npy").unwrap_or(&member.name).to_owned();
+        let name = member.name.strip_suffix(".npy").unwrap_or(member.name).to_owned();
         let mut tensor = match header {
             Ok(tensor) => tensor,
             // np.load looks at a member when it is asked for
@@ -52,7 +52,7 @@ pub(super) fn open(
         let (mut part, mut start) = (0, member.data.start);
         if let Some(range) = range {
             let bytes = Arc::new(InflatedSource::from(range.clone()));
-            let pushed = joined.push(member.name, Box::new(Arc::clone(&bytes)));
+            let pushed = joined.push(member.name.to_owned(), Box::new(Arc::clone(&bytes)));
             start = pushed.map_err(unread)?;
             deflated.push(DeflatedMember { start, bytes });
             part = deflated.len();
@@ -73,7 +73,7 @@ pub(super) fn open(
 }
 
 /// The bytes of a member that has to be inflated.
-fn compressed_bytes(archive: &Arc<dyn Source>, member: &Member) -> DeflatedRange {
+fn compressed_bytes(archive: &Arc<dyn Source>, member: &Member<'_>) -> DeflatedRange {
     DeflatedRange {
         archive: Arc::clone(archive),
         range: member.data.clone(),
@@ -86,7 +86,7 @@ fn compressed_bytes(archive: &Arc<dyn Source>, member: &Member) -> DeflatedRange
 /// that is kept for the next.
 fn read_header<'a>(
     archive: &dyn Source,
-    member: &Member,
+    member: &Member<'_>,
     range: Option<&'a DeflatedRange>,
     inflater: &mut Option<InflateReader<'a>>,
 ) -> Result<Result<Tensor, NpyError>, Cause> {
@@ -101,7 +101,7 @@ fn read_header<'a>(
     let contents = match contents {
         Ok(contents) => contents,
         Err(FormatError::Npy(error)) => return Ok(Err(error)),
-        Err(error) => return Err(Cause::Member { name: member.name.clone(), error }),
+        Err(error) => return Err(Cause::Member { name: member.name.to_owned(), error }),
     };
     member.check_array(contents.expected_len())?;
     // a .npy holds one array

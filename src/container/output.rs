@@ -43,9 +43,6 @@ pub struct Item<'a> {
 pub struct Prepared {
     /// The tensors, in the order in which they were given.
     pub tensors: Arc<Entries>,
-    /// The tensors that do not begin where the one before them ends, ascending: the number of each,
-    /// and the position of its first element in bytes.
-    pub(super) starts: Vec<(usize, u64)>,
     /// All that is not elements.
     pub frame: Box<dyn Frame>,
     /// Bytes of the elements of all tensors.
@@ -55,9 +52,9 @@ pub struct Prepared {
 impl Prepared {
     /// The tensors, and the position of the first element of each, in bytes.
     pub fn places(&self) -> impl Iterator<Item = (Entry, u64)> {
-        let (mut starts, mut end) = (self.starts.iter().peekable(), 0);
+        let (mut starts, mut end) = (self.frame.starts().peekable(), 0);
         self.tensors.iter().enumerate().map(move |(number, entry)| {
-            let start = starts.next_if(|(first, _)| *first == number).map_or(end, |&(_, at)| at);
+            let start = starts.next_if(|(first, _)| *first == number).map_or(end, |(_, at)| at);
             end = start.saturating_add(entry.bytes);
             (entry, start)
         })
@@ -251,7 +248,7 @@ impl Preparation<'_> {
         if i64::try_from(bytes).is_err() {
             return Err(LayoutFault::TooLarge.into());
         }
-        let layout = (output.format.lay_out)(&Request {
+        let frame = (output.format.lay_out)(&Request {
             tensors: &tensors,
             bytes,
             metadata,
@@ -260,7 +257,7 @@ impl Preparation<'_> {
             forward: output.destination.is_stream(),
             checkpoint,
         })?;
-        Ok(Prepared { tensors, starts: layout.starts, frame: layout.frame, bytes })
+        Ok(Prepared { tensors, frame, bytes })
     }
 }
 

@@ -55,7 +55,7 @@ pub enum Region {
     /// Positions that an index tensor names.
     Gather(Box<Gathered>),
     /// Fields side by side.
-    Fields(SideBySide),
+    Fields(Box<SideBySide>),
 }
 
 /// Positions that index tensors name.
@@ -107,7 +107,7 @@ impl Region {
             let part = make(layout, &gather::Options { piece_bytes, hold, ..options.clone() })?;
             parts.push((bytes(layout), part));
         }
-        Ok(Region::Fields(SideBySide { parts, window: None }))
+        Ok(Region::Fields(Box::new(SideBySide { parts, window: None })))
     }
 
     /// Check that the index tensors were not cut short while they were read.
@@ -267,12 +267,17 @@ pub struct Take {
 
 impl Take {
     /// Add what is taken of the next tensor to `takes`: to the last of them, where both are one
-    /// range of bytes in the input and in the output.
+    /// range of bytes in the input and in the output. A range that stays alone, of which there may be
+    /// hundreds of thousands, keeps no axes.
     pub fn push(self, takes: &mut Vec<Take>) {
         let joined = takes.last_mut().and_then(|last| Some((last.followed_by(&self)?, last)));
-        match joined {
-            Some((region, last)) => last.region = region,
-            None => takes.push(self),
+        match (joined, &self.region) {
+            (Some((region, last)), _) => last.region = region,
+            (None, Region::View(view)) if self.conversion == Conversion::None => {
+                let region = Region::View(view.coalesced());
+                takes.push(Take { region, ..self });
+            }
+            (None, _) => takes.push(self),
         }
     }
 

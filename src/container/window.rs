@@ -44,7 +44,9 @@ impl Take {
                 });
                 takes.collect()
             }
-            Region::Fields(fields) => vec![take(Region::Fields(fields.within(window)), at)],
+            Region::Fields(fields) => {
+                vec![take(Region::Fields(Box::new(fields.within(window))), at)]
+            }
             Region::Gather(gathered) => {
                 let mut gathered = gathered.clone();
                 gathered.gather = gathered.gather.within(window);

@@ -26,6 +26,7 @@ mod header;
 mod named;
 pub mod npy;
 pub mod npz;
+mod repeated;
 pub mod safetensors;
 pub mod shards;
 mod tensors;

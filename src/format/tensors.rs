@@ -10,8 +10,6 @@
 //! All numbers but the type's are of variable length, 7 bits a byte. A type that only `.npy` has
 //! is followed by its item size and its `descr`. An odd last number is followed by fields.
 
-use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
 use super::header::data_bytes;
@@ -200,26 +198,6 @@ impl Tensors {
             self.starts.sort_unstable_by(place);
         }
     }
-
-    /// A name that two tensors have, the first one that repeats another.
-    pub(super) fn repeated_name(&self) -> Option<&str> {
-        // equal hashes first: they take less memory than a set of names
-        let hasher = RandomState::new();
-        let mut hashes: Vec<u64> = self.names().map(|name| hasher.hash_one(name)).collect();
-        hashes.sort_unstable();
-        if hashes.windows(2).all(|two| two[0] != two[1]) {
-            return None;
-        }
-        drop(hashes);
-        let mut in_order = self.starts.clone();
-        in_order.sort_unstable();
-        let mut seen = HashSet::new();
-        in_order.into_iter().find_map(|start| {
-            let mut entry = Entry(&self.entries[start..]);
-            entry.number();
-            entry.name().filter(|name| !seen.insert(*name))
-        })
-    }
 }
 
 impl std::fmt::Debug for Tensors {
@@ -372,9 +350,6 @@ mod tests {
             prop_assert_eq!(&tensors.iter().collect::<Vec<_>>(), &all);
             let names: Vec<_> = all.iter().map(|tensor| tensor.name.as_deref()).collect();
             prop_assert_eq!(&tensors.names().collect::<Vec<_>>(), &names);
-            let mut seen = HashSet::new();
-            let repeated = names.iter().copied().flatten().find(|name| !seen.insert(*name));
-            prop_assert_eq!(tensors.repeated_name(), repeated);
             let mut sorted = all.clone();
             sorted.sort_by_key(|tensor| (tensor.offset, tensor.bytes));
             tensors.sort_by_place();

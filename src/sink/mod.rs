@@ -48,7 +48,7 @@ pub use scratch::ScratchSink;
 pub use several::SeveralSinks;
 pub use stream::StreamSink;
 pub use writable_map::WritableMap;
-pub use zip::{DeflatedZipSink, ZipLayout, ZipMember, ZipSink};
+pub use zip::{DeflatedZipSink, ZipLayout, ZipSink};
 
 /// In which order a sink takes its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

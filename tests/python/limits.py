@@ -517,6 +517,33 @@ def check_archives_of_40000_deflated_members():
     return f"{peak / MIB:.0f} MiB"
 
 
+def check_archives_of_100000_members():
+    """In proportion to 64 MiB for 400,000: a member takes its name twice and some 130 bytes."""
+    import io
+    import zipfile
+    count, changed = 100_000, 777
+    memory = io.BytesIO()
+    np.save(memory, np.arange(8, dtype="<i4"))
+    with zipfile.ZipFile("a.npz", "w") as archive:
+        for i in range(count):
+            archive.writestr(f"layer.{i:06}.w.npy", memory.getvalue())
+    name = f"layer.{changed:06}.w"
+    peaks = []
+    for limit, *args in [(20, "info", "a.npz"), (20, "info", "a.npz", "--json"),
+                         (20 + 8, "a.npz", "-t", name, "[::2]", "-o", "o.npy", "-j", "2"),
+                         (20 + 8, "a.npz", "-t", name, "[::2]", "--keep-rest", "-o", "o.npz", "-j", "2")]:
+        process, peak = within(limit * MIB, *args)
+        assert process.returncode == 0, process.err
+        peaks.append(peak)
+    same("o.npy", np.arange(0, 8, 2, dtype="<i4"))
+    with np.load("o.npz") as archive:
+        assert len(archive.files) == count
+        for i in (0, changed, count - 1):
+            expected = np.arange(8, dtype="<i4")[::2 if i == changed else 1]
+            np.testing.assert_array_equal(archive[f"layer.{i:06}.w"], expected)
+    return f"at most {max(peaks) / MIB:.0f} MiB"
+
+
 def check_indexes_of_millions_of_tensors():
     """Of a sharded checkpoint: memory in proportion to the text of the index."""
     count = 1_000_000

@@ -113,7 +113,7 @@ fn takes(
     selected: &SelectedTensors<'_>,
     change: &Change,
 ) -> Result<Vec<Take>, Failure> {
-    let mut takes = Vec::new();
+    let mut takes = Vec::with_capacity(selected.len());
     for ((_, sliced), (to, at)) in results(selected, change).zip(prepared.places()) {
         let (part, conversion) = (to.part, to.conversion);
         Take { part, region: sliced?.region, conversion, at }.push(&mut takes);

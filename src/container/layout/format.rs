@@ -1,6 +1,7 @@
 //! What an output format is: its properties, and where it puts the bytes of tensors.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -32,8 +33,8 @@ pub struct OutputFormat {
     pub is_text: bool,
     /// The type, byte order included, in which elements are stored; `None` where there is none.
     pub stored_dtype: fn(&DType) -> Option<DType>,
-    /// Find the place of each tensor.
-    pub lay_out: fn(&Request<'_>) -> Result<Layout, Cause>,
+    /// Find the place of each tensor, and everything else that is in the output.
+    pub lay_out: fn(&Request<'_>) -> Result<Box<dyn Frame>, Cause>,
 }
 
 impl std::fmt::Debug for OutputFormat {
@@ -60,19 +61,14 @@ pub struct Request<'a> {
     pub checkpoint: Option<&'a Checkpoint>,
 }
 
-/// Where the tensors of an output go, and everything else that is in it.
-pub struct Layout {
-    /// The tensors that do not begin where the one before them ends, ascending: the number of each,
-    /// and the position of its first element in bytes.
-    pub starts: Vec<(usize, u64)>,
-    /// What stands around the elements.
-    pub frame: Box<dyn Frame>,
-}
-
 /// All of an output that is not elements.
 pub trait Frame: Send + Sync {
     /// Bytes of the whole output, where that is known beforehand.
     fn size(&self) -> Option<u64>;
+
+    /// The tensors that do not begin where the one before them ends, ascending: the number of each,
+    /// and the position of its first element in bytes.
+    fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_>;
 
     /// Find out what [`create`](Frame::create) would find wrong, without creating anything.
     ///
@@ -136,6 +132,10 @@ impl Frame for Headed {
         Some(self.len())
     }
 
+    fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
+        Box::new(iter::once((0, self.header.len())))
+    }
+
     fn create(
         &self,
         target: &Destination,
@@ -167,10 +167,13 @@ impl Frame for Headed {
 }
 
 /// Put tensors one after the other behind a header.
-pub(super) fn behind_header(header: Header, request: &Request<'_>) -> Result<Layout, Cause> {
-    let (start, bytes) = (header.len(), request.bytes);
-    start.checked_add(bytes).ok_or(LayoutFault::TooLarge)?;
-    Ok(Layout { starts: vec![(0, start)], frame: Box::new(Headed { header, bytes }) })
+pub(super) fn behind_header(
+    header: Header,
+    request: &Request<'_>,
+) -> Result<Box<dyn Frame>, Cause> {
+    let bytes = request.bytes;
+    header.len().checked_add(bytes).ok_or(LayoutFault::TooLarge)?;
+    Ok(Box::new(Headed { header, bytes }))
 }
 
 /// The only tensor of a format that holds one.

@@ -15,7 +15,7 @@ mod text;
 
 pub use entries::{Entries, Entry};
 pub(super) use format::byte_count;
-pub use format::{Frame, Layout, OutputFormat, Request};
+pub use format::{Frame, OutputFormat, Request};
 
 /// All output formats, in the order of the help.
 pub static FORMATS: [&OutputFormat; 8] = [

@@ -1,6 +1,6 @@
 //! NumPy's `.npy` as an output.
 
-use super::format::{Layout, OutputFormat, Request, behind_header, only};
+use super::format::{Frame, OutputFormat, Request, behind_header, only};
 use super::header::Header;
 use crate::container::error::Cause;
 use crate::format::npy;
@@ -17,7 +17,7 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
     lay_out,
 };
 
-fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
+fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     let only = only(request.tensors, FORMAT.name)?;
     let header = npy::header(&only.dtype, &only.shape, request.order)?;
     behind_header(Header::Bytes(header), request)

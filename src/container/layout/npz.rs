@@ -3,14 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::format::{Frame, Layout, OutputFormat, Request};
+use super::format::{Frame, OutputFormat, Request};
 use super::header::WriteAt;
 use crate::container::error::Cause;
 use crate::container::fault::LayoutFault;
 use crate::format::{npy, npz};
-use crate::sink::{
-    self, DeflatedZipSink, Destination, Sink, SinkError, ZipLayout, ZipMember, ZipSink,
-};
+use crate::sink::{self, DeflatedZipSink, Destination, Sink, SinkError, ZipLayout, ZipSink};
 
 pub(super) static FORMAT: OutputFormat = OutputFormat {
     name: "npz",
@@ -24,8 +22,8 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
     lay_out,
 };
 
-fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
-    let mut members = Vec::with_capacity(request.tensors.len());
+fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
+    let mut zip = ZipLayout::new(request.tensors.len(), request.forward);
     // those of one dtype and shape are held once
     let mut heads: HashSet<Arc<[u8]>> = HashSet::new();
     for tensor in request.tensors.iter() {
@@ -33,16 +31,16 @@ fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
         npz::check_name(&name)?;
         let head = npy::header(&tensor.dtype, &tensor.shape, request.order)?;
         let head = heads.get(head.as_slice()).cloned().unwrap_or_else(|| Arc::from(head));
-        heads.insert(Arc::clone(&head));
-        members.push(ZipMember { name, head, data_len: tensor.bytes });
+        zip.push(&name, &head, tensor.bytes).ok_or(LayoutFault::TooLarge)?;
+        heads.insert(head);
     }
-    let zip = ZipLayout::new(members, request.forward).ok_or(LayoutFault::TooLarge)?;
-    let starts = zip.data().enumerate().collect();
-    let frame: Box<dyn Frame> = match request.deflate {
-        true => Box::new(Deflated(Arc::new(zip))),
-        false => Box::new(Stored(Arc::new(zip))),
-    };
-    Ok(Layout { starts, frame })
+    let zip = Arc::new(zip);
+    Ok(if request.deflate { Box::new(Deflated(zip)) } else { Box::new(Stored(zip)) })
+}
+
+/// Where the data of each member begin.
+fn starts(zip: &ZipLayout) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
+    Box::new(zip.data().enumerate())
 }
 
 /// Members as they are.
@@ -51,6 +49,10 @@ struct Stored(Arc<ZipLayout>);
 impl Frame for Stored {
     fn size(&self) -> Option<u64> {
         Some(self.0.len())
+    }
+
+    fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
+        starts(&self.0)
     }
 
     fn create(
@@ -77,6 +79,10 @@ struct Deflated(Arc<ZipLayout>);
 impl Frame for Deflated {
     fn size(&self) -> Option<u64> {
         None
+    }
+
+    fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
+        starts(&self.0)
     }
 
     fn create(

@@ -1,6 +1,6 @@
 //! The bytes of the elements alone as an output.
 
-use super::format::{Layout, OutputFormat, Request, behind_header};
+use super::format::{Frame, OutputFormat, Request, behind_header};
 use super::header::Header;
 use crate::container::error::Cause;
 
@@ -16,6 +16,6 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
     lay_out,
 };
 
-fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
+fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     behind_header(Header::Bytes(Vec::new()), request)
 }

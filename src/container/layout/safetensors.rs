@@ -1,6 +1,6 @@
 //! `.safetensors` as an output.
 
-use super::format::{Layout, OutputFormat, Request, behind_header};
+use super::format::{Frame, OutputFormat, Request, behind_header};
 use super::header::{Header, HeaderText};
 use crate::container::error::Cause;
 use crate::format::safetensors;
@@ -17,7 +17,7 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
     lay_out,
 };
 
-fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
+fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     let all = 0..request.tensors.len();
     let header = HeaderText::new(request.tensors, all, request.metadata)?;
     behind_header(Header::Text(header), request)

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::entries::Entry;
-use super::format::{Frame, Layout, OutputFormat, Request};
+use super::format::{Frame, OutputFormat, Request};
 use super::header::{Header, HeaderText, WriteAt};
 use crate::container::error::Cause;
 use crate::container::fault::LayoutFault;
@@ -27,9 +27,12 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
 /// Files one after the other, as they are to lie in one folder.
 struct Folder(Vec<File>);
 
-/// One file: its name, the bytes before its elements, and the number of those of its elements.
+/// One file.
 struct File {
     name: String,
+    /// The number of its first tensor.
+    first: usize,
+    /// What stands before its elements, and the bytes of those.
     header: Header,
     bytes: u64,
 }
@@ -40,12 +43,22 @@ impl File {
     }
 }
 
+impl Folder {
+    /// The files, and the position of the first byte of each.
+    fn placed(&self) -> impl Iterator<Item = (&File, u64)> {
+        self.0.iter().scan(0, |start, file| {
+            let at = *start;
+            *start += file.len();
+            Some((file, at))
+        })
+    }
+}
+
 /// The tensors stand in the order of their shards.
-fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
+fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     let checkpoint = request.checkpoint.ok_or(LayoutFault::Directory)?;
     let tensors = request.tensors;
     let mut files: Vec<File> = Vec::new();
-    let mut starts = Vec::new();
     let (mut end, mut bytes, mut elements) = (0u64, 0, 0);
     let mut first = 0;
     while first < tensors.len() {
@@ -59,8 +72,7 @@ fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
         }
         let header = HeaderText::new(tensors, first..next, &checkpoint.metadata[part])?;
         let name = checkpoint.index.files[part].clone();
-        let file = File { name, header: Header::Text(header), bytes: data };
-        starts.push((first, end + file.header.len()));
+        let file = File { name, first, header: Header::Text(header), bytes: data };
         end = end.checked_add(file.len()).ok_or(LayoutFault::TooLarge)?;
         files.push(file);
         (first, bytes) = (next, bytes + data);
@@ -70,13 +82,17 @@ fn lay_out(request: &Request<'_>) -> Result<Layout, Cause> {
     let metadata = checkpoint.index.metadata.clone();
     let json = shards::index_json(&listed, metadata, bytes, elements);
     let index = Header::Bytes(json.map_err(FormatError::from)?);
-    files.push(File { name: checkpoint.name.clone(), header: index, bytes: 0 });
-    Ok(Layout { starts, frame: Box::new(Folder(files)) })
+    files.push(File { name: checkpoint.name.clone(), first, header: index, bytes: 0 });
+    Ok(Box::new(Folder(files)))
 }
 
 impl Frame for Folder {
     fn size(&self) -> Option<u64> {
         Some(self.0.iter().map(File::len).sum())
+    }
+
+    fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
+        Box::new(self.placed().map(|(file, at)| (file.first, at + file.header.len())))
     }
 
     fn check(&self, target: &Destination, options: sink::SinkOptions) -> Result<(), SinkError> {
@@ -99,12 +115,7 @@ impl Frame for Folder {
     }
 
     fn shared_files(&self) -> Vec<u64> {
-        let begin = |start: &mut u64, file: &File| {
-            let at = *start;
-            *start += file.len();
-            Some(at)
-        };
-        self.0.iter().scan(0, begin).collect()
+        self.placed().map(|(_, at)| at).collect()
     }
 
     fn grow(&mut self, wanted: &dyn Fn(&Range<u64>) -> u64) -> Vec<(u64, u64)> {
@@ -123,11 +134,6 @@ impl Frame for Folder {
     }
 
     fn write_headers(&self, write: &WriteAt<'_>) -> Result<(), SinkError> {
-        let mut start = 0;
-        self.0.iter().try_for_each(|file| {
-            let at = start;
-            start += file.len();
-            file.header.write(at, write)
-        })
+        self.placed().try_for_each(|(file, at)| file.header.write(at, write))
     }
 }

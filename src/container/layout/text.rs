@@ -1,9 +1,9 @@
 //! Text as an output: csv, txt and json.
 
-use std::io;
+use std::{io, iter};
 
 use super::entries::Entry;
-use super::format::{Frame, Layout, OutputFormat, Request, only};
+use super::format::{Frame, OutputFormat, Request, only};
 use super::header::WriteAt;
 use crate::container::error::Cause;
 use crate::container::fault::LayoutFault;
@@ -48,7 +48,7 @@ pub(super) static JSON: OutputFormat = OutputFormat {
     ..TEXT
 };
 
-fn lay_out(form: TextFormat, request: &Request<'_>) -> Result<Layout, Cause> {
+fn lay_out(form: TextFormat, request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     let format = match form {
         TextFormat::Csv => CSV.name,
         TextFormat::Txt => TXT.name,
@@ -63,7 +63,7 @@ fn lay_out(form: TextFormat, request: &Request<'_>) -> Result<Layout, Cause> {
     if rows > MAX_EMPTY_ROWS {
         return Err(LayoutFault::EmptyRows { format, shape: only.shape.clone(), rows }.into());
     }
-    Ok(Layout { starts: vec![(0, 0)], frame: Box::new(Text { form, tensor: only }) })
+    Ok(Box::new(Text { form, tensor: only }))
 }
 
 /// Elements that become text on the way.
@@ -75,6 +75,10 @@ struct Text {
 impl Frame for Text {
     fn size(&self) -> Option<u64> {
         None
+    }
+
+    fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
+        Box::new(iter::once((0, 0)))
     }
 
     fn create(

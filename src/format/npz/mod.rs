@@ -14,6 +14,7 @@ use std::ops::Range;
 
 use super::error::FormatError;
 use super::header::read_more;
+use super::repeated::first_repeated;
 use crate::source::{Reader, Source};
 
 mod error;
@@ -22,9 +23,9 @@ pub use error::{MemberFault, NpzError};
 
 /// A member of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct Member<'a> {
     /// Its name, with `.npy`.
-    pub name: String,
+    pub name: &'a str,
     /// The range of its (possibly compressed) bytes in the archive.
     pub data: Range<u64>,
     /// Its uncompressed size in bytes.
@@ -35,59 +36,122 @@ pub struct Member {
     pub deflated: bool,
 }
 
+/// The members of an archive, each of which takes its name and some 50 bytes.
+#[derive(Default)]
+pub struct Members {
+    /// Their names, one after the other.
+    names: String,
+    places: Vec<Place>,
+}
+
+/// A member without its name.
+struct Place {
+    /// Where its name begins in that of all.
+    name: usize,
+    name_len: u16,
+    deflated: bool,
+    crc: u32,
+    len: u64,
+    /// Where its local header begins, and the range of its bytes.
+    offset: u64,
+    data: Range<u64>,
+}
+
 /// The members whose names end in `.npy`, in the order of their bytes in the archive.
 ///
 /// # Errors
 /// [`NpzError`], and [`FormatError::Io`].
-pub fn members(archive: &dyn Source) -> Result<Vec<Member>, FormatError> {
+pub fn members(archive: &dyn Source) -> Result<Members, FormatError> {
     let directory = find_directory(archive)?;
     let mut reader = Reader::at(archive, directory.range.start).take(directory.len());
-    // other files in the archive are no members, but must not be in the way of one
-    let (mut members, mut others) = (Vec::new(), Vec::new());
-    let mut ranges: Vec<(Range<u64>, Place)> = Vec::new();
+    let mut all = Members::default();
     for _ in 0..directory.count {
         let entry = DirectoryEntry::read(&mut reader)?;
         let data = entry.locate(archive, directory.range.start)?;
-        let range = entry.offset..data.end;
-        if entry.name.ends_with(".npy") {
-            ranges.push((range, Place::Member(members.len())));
-            members.push(entry.member(data));
-        } else {
-            ranges.push((range, Place::Other(others.len())));
-            others.push(entry.name);
-        }
+        all.push(&entry, data);
     }
     if reader.limit() > 0 {
         return Err(damaged("its central directory has more entries than its end says"));
     }
-    if members.is_empty() && !others.is_empty() {
-        let torch = others.iter().any(|name| name == "data.pkl" || name.ends_with("/data.pkl"));
-        let found = if torch { "a PyTorch file (.pt), " } else { "a zip archive without arrays, " };
-        return Err(FormatError::Unrecognised(found));
-    }
-    let fault = |name: &str, fault| Err(NpzError::Member { name: name.to_owned(), fault }.into());
-    let names = members.iter().map(|member| &member.name).chain(&others);
-    let mut names: Vec<&str> = names.map(String::as_str).collect();
-    names.sort_unstable();
-    if let Some(twice) = names.windows(2).find(|two| two[0] == two[1]) {
-        return fault(twice[0], MemberFault::Twice);
-    }
-    ranges.sort_by_key(|(range, _)| (range.start, range.end));
-    if let Some(two) = ranges.windows(2).find(|two| two[1].0.start < two[0].0.end) {
-        let name = match two[1].1 {
-            Place::Member(at) => &members[at].name,
-            Place::Other(at) => &others[at],
-        };
-        return fault(name, MemberFault::Overlap);
-    }
-    members.sort_by_key(|member| member.data.start);
-    Ok(members)
+    all.check()?;
+    // other files in the archive are no members, but must not be in the way of one
+    let Members { names, places } = &mut all;
+    places.retain(|place| is_array(place.name(names)));
+    Ok(all)
 }
 
-/// Where the name of an entry of the directory is kept.
-enum Place {
-    Member(usize),
-    Other(usize),
+fn is_array(name: &str) -> bool {
+    name.ends_with(".npy")
+}
+
+impl Place {
+    fn name<'a>(&self, names: &'a str) -> &'a str {
+        &names[self.name..self.name + usize::from(self.name_len)]
+    }
+}
+
+impl Members {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Member<'_>> + Clone {
+        self.places.iter().map(|place| {
+            let Place { ref data, len, crc, deflated, .. } = *place;
+            Member { name: place.name(&self.names), data: data.clone(), len, crc, deflated }
+        })
+    }
+
+    fn push(&mut self, entry: &DirectoryEntry, data: Range<u64>) {
+        let DirectoryEntry { ref name, method, crc, size: len, offset, .. } = *entry;
+        // the directory says the length in 16 bits
+        let (name_len, deflated) = (name.len() as u16, method == DEFLATED);
+        let name_at = self.names.len();
+        self.names.push_str(name);
+        self.places.push(Place { name: name_at, name_len, deflated, crc, len, offset, data });
+    }
+
+    /// Put them in the order of their bytes. No two may have one name or share bytes, and one must be
+    /// an array.
+    fn check(&mut self) -> Result<(), FormatError> {
+        let Members { names, places } = self;
+        let mut all = places.iter().map(|place| place.name(names));
+        if !all.clone().any(is_array) && !places.is_empty() {
+            let torch = all.any(|name| name == "data.pkl" || name.ends_with("/data.pkl"));
+            let found =
+                if torch { "a PyTorch file (.pt), " } else { "a zip archive without arrays, " };
+            return Err(FormatError::Unrecognised(found));
+        }
+        let fault =
+            |name: &str, fault| Err(NpzError::Member { name: name.to_owned(), fault }.into());
+        if let Some(twice) = first_repeated(all) {
+            return fault(twice, MemberFault::Twice);
+        }
+        places.sort_unstable_by_key(|place| (place.offset, place.data.end));
+        match places.windows(2).find(|two| two[1].offset < two[0].data.end) {
+            Some(two) => fault(two[1].name(names), MemberFault::Overlap),
+            None => Ok(()),
+        }
+    }
+}
+
+impl PartialEq for Members {
+    fn eq(&self, other: &Members) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl std::fmt::Debug for Members {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
 }
 
 /// Refuse the name of a member that would be extracted outside of the target folder.
@@ -118,6 +182,9 @@ const END: u64 = 22;
 const LOCATOR: u64 = 20;
 const END64: u64 = 56;
 const LOCAL: u64 = 30;
+
+/// The number of the compression method that is not 0, stored.
+const DEFLATED: u16 = 8;
 
 fn find_directory(archive: &dyn Source) -> Result<Directory, FormatError> {
     let len = archive.len();
@@ -207,7 +274,7 @@ impl DirectoryEntry {
                 let (stored, size) = (entry.stored, entry.size);
                 Err(entry.fault(MemberFault::Size { stored, size }))
             }
-            (_, 0 | 8) => Ok(entry),
+            (_, 0 | DEFLATED) => Ok(entry),
             (_, method) => Err(entry.fault(MemberFault::Method(method))),
         }
     }
@@ -250,17 +317,12 @@ impl DirectoryEntry {
         if same { Ok(start..stop) } else { Err(misplaced()) }
     }
 
-    fn member(self, data: Range<u64>) -> Member {
-        let DirectoryEntry { name, crc, size: len, method, .. } = self;
-        Member { name, data, len, crc, deflated: method == 8 }
-    }
-
     fn fault(&self, fault: MemberFault) -> FormatError {
         NpzError::Member { name: self.name.clone(), fault }.into()
     }
 }
 
-impl Member {
+impl Member<'_> {
     /// Compare its size with that of the array in it (bytes, header included).
     ///
     /// # Errors
@@ -270,7 +332,7 @@ impl Member {
             return Ok(());
         }
         let fault = MemberFault::Array { array, size: self.len };
-        Err(NpzError::Member { name: self.name.clone(), fault }.into())
+        Err(NpzError::Member { name: self.name.to_owned(), fault }.into())
     }
 }
 

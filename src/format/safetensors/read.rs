@@ -17,6 +17,7 @@ use crate::format::brief::brief;
 use crate::format::contents::{Contents, Format};
 use crate::format::error::FormatError;
 use crate::format::header::{read_more, unrecognised};
+use crate::format::repeated::first_repeated;
 use crate::format::tensors::Tensors;
 use crate::shape::{AsList, Order};
 
@@ -145,7 +146,7 @@ impl Header {
     /// The tensors in the order of their bytes, which must follow each other.
     fn contents(self) -> Result<Contents, SafetensorsError> {
         let Header { header_len, metadata, mut tensors, misfit } = self;
-        if let Some(name) = tensors.repeated_name() {
+        if let Some(name) = first_repeated(tensors.names().flatten()) {
             return Err(SafetensorsError::DuplicateName(brief(name)));
         }
         tensors.sort_by_place();
@@ -187,10 +188,8 @@ impl<'de> Visitor<'de> for &mut Header {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(name) = map.next_key::<String>()? {
             if name != METADATA {
-                let info = map.next_value().map_err(|error| {
-                    let error = brief(&error.to_string());
-                    A::Error::custom(format_args!("tensor '{}': {error}", brief(&name)))
-                })?;
+                let of_tensor = |error| within(format_args!("tensor '{}'", brief(&name)), &error);
+                let info = map.next_value().map_err(of_tensor)?;
                 if let Err(error) = self.push(&name, &info) {
                     let data_offsets = info.data_offsets;
                     let first = self.misfit.as_ref().map(|misfit| misfit.data_offsets);
@@ -201,15 +200,18 @@ impl<'de> Visitor<'de> for &mut Header {
             } else if self.metadata.is_some() {
                 return Err(A::Error::custom("'__metadata__' stands there twice"));
             } else {
-                let metadata = map.next_value::<Option<Metadata>>().map_err(|error| {
-                    let error = brief(&error.to_string());
-                    A::Error::custom(format_args!("'{METADATA}': {error}"))
-                })?;
+                let of_metadata = |error| within(format_args!("'{METADATA}'"), &error);
+                let metadata = map.next_value::<Option<Metadata>>().map_err(of_metadata)?;
                 self.metadata = Some(metadata.map(|Metadata(texts)| texts).unwrap_or_default());
             }
         }
         Ok(())
     }
+}
+
+/// An error that is about a part of the header.
+fn within<E: serde::de::Error>(part: fmt::Arguments<'_>, error: &E) -> E {
+    E::custom(format_args!("{part}: {}", brief(&error.to_string())))
 }
 
 /// A map from text to text, no key twice.

@@ -1,6 +1,6 @@
 //! Headers that are written.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use serde::Serialize;
@@ -11,6 +11,7 @@ use super::info::checked_bytes;
 use crate::dtype::DType;
 use crate::format::brief::brief;
 use crate::format::error::FormatError;
+use crate::format::repeated::first_repeated;
 use crate::shape::MAX_NDIM;
 
 /// A header, its length included, is a multiple of this many bytes.
@@ -25,8 +26,7 @@ pub fn header(
     tensors: &[(&str, &DType, &[u64], u64)],
     metadata: &BTreeMap<String, String>,
 ) -> Result<Vec<u8>, FormatError> {
-    let mut seen = HashSet::with_capacity(tensors.len());
-    if let Some((twice, ..)) = tensors.iter().find(|(name, ..)| !seen.insert(*name)) {
+    if let Some(twice) = first_repeated(tensors.iter().map(|(name, ..)| *name)) {
         return Err(SafetensorsError::DuplicateName(brief(twice)).into());
     }
     let mut text = HeaderText::new(metadata, 0)?;
@@ -158,6 +158,8 @@ fn write_json<T: Serialize + ?Sized>(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
     use crate::dtype::{Endian, Scalar};
     use crate::format::header::data_bytes;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crc32fast::Hasher;
 
-use super::{PlacedMember, ZipLayout};
+use super::ZipLayout;
 use crate::sink::SinkError;
 
 /// The CRC-32 of each member, over the bytes that were added so far.
@@ -17,14 +17,14 @@ pub(in crate::sink) struct MemberCrcs(Vec<AtomicU32>);
 impl MemberCrcs {
     /// No bytes yet.
     pub(in crate::sink) fn new(layout: &ZipLayout) -> MemberCrcs {
-        MemberCrcs(layout.members.iter().map(|_| AtomicU32::new(0)).collect())
+        MemberCrcs((0..layout.count()).map(|_| AtomicU32::new(0)).collect())
     }
 
     /// Add the first bytes of each member, which are not written by the caller.
     pub(super) fn add_heads(&self, layout: &ZipLayout) {
-        for (number, placed) in layout.members.iter().enumerate() {
-            let head = crc32fast::hash(&placed.member.head);
-            self.add(number, shifted(head, placed.member.data_len));
+        for number in 0..layout.count() {
+            let member = layout.member(number);
+            self.add(number, shifted(crc32fast::hash(member.head), member.data_len()));
         }
     }
 
@@ -36,17 +36,12 @@ impl MemberCrcs {
         offset: u64,
         bytes: &[u8],
     ) -> Result<Option<usize>, SinkError> {
-        let after = layout.members.partition_point(|placed| placed.data <= offset);
-        let Some(number) = after.checked_sub(1).filter(|_| !bytes.is_empty()) else {
-            return Ok(None);
-        };
-        let PlacedMember { member, data, .. } = &layout.members[number];
-        let end = offset + bytes.len() as u64;
-        let follow = (data + member.data_len).checked_sub(end).ok_or(SinkError::OutOfBounds {
-            offset,
-            count: bytes.len() as u64,
-            len: data + member.data_len,
-        })?;
+        let found = layout.find(offset).filter(|_| !bytes.is_empty());
+        let Some(number) = found else { return Ok(None) };
+        let len = layout.member(number).data.end;
+        let count = bytes.len() as u64;
+        let follow = len.checked_sub(offset + count);
+        let follow = follow.ok_or(SinkError::OutOfBounds { offset, count, len })?;
         self.add(number, shifted(crc32fast::hash(bytes), follow));
         Ok(Some(number))
     }

@@ -78,9 +78,9 @@ impl DeflatedZipSink {
     }
 
     fn record(&self, number: usize, done: &Done) -> MemberHeader<'_> {
-        let member = &self.layout.members[number].member;
+        let member = self.layout.member(number);
         MemberHeader {
-            name: &member.name,
+            name: member.name,
             method: Method::Deflated,
             forward: self.layout.forward,
             crc: done.crc,
@@ -96,7 +96,7 @@ impl DeflatedZipSink {
             let current = state.done.len();
             if let Some(open) = state.open.take_if(|_| current < number) {
                 self.end(state, open)?;
-            } else if state.open.is_none() && current < self.layout.members.len() {
+            } else if state.open.is_none() && current < self.layout.count() {
                 self.begin(state)?;
             } else {
                 return Ok(());
@@ -106,7 +106,7 @@ impl DeflatedZipSink {
 
     fn begin(&self, state: &mut State) -> Result<(), SinkError> {
         let (number, start) = (state.done.len(), state.written);
-        let member = &self.layout.members[number].member;
+        let member = self.layout.member(number);
         if self.layout.forward {
             // the header is written before the deflated size is known, so both sizes are 0
             let unknown = MemberHeader { size: 0, ..self.record(number, &Done::default()) };
@@ -117,7 +117,7 @@ impl DeflatedZipSink {
         let encoder = DeflateEncoder::new(Vec::new(), Compression::default());
         let (crc, block) = (Hasher::new(), Vec::with_capacity(BLOCK));
         let open = state.open.insert(Open { start, taken: 0, stored: 0, crc, block, encoder });
-        self.deflate(&mut state.written, open, &member.head)
+        self.deflate(&mut state.written, open, member.head)
     }
 
     /// Deflate the next bytes of a member.
@@ -147,7 +147,7 @@ impl DeflatedZipSink {
     fn end(&self, state: &mut State, open: Open) -> Result<(), SinkError> {
         let Open { start, taken, mut stored, crc, block, mut encoder } = open;
         let number = state.done.len();
-        let len = self.layout.members[number].member.data_len;
+        let len = self.layout.member(number).data_len();
         if taken != len {
             return Err(SinkError::Incomplete { written: taken, len });
         }
@@ -183,21 +183,19 @@ impl Sink for DeflatedZipSink {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let after = self.layout.members.partition_point(|placed| placed.data <= offset);
-        let Some(number) = after.checked_sub(1).filter(|_| !bytes.is_empty()) else {
-            return Ok(());
-        };
+        let found = self.layout.find(offset).filter(|_| !bytes.is_empty());
+        let Some(number) = found else { return Ok(()) };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
         self.advance(state, number)?;
-        let placed = &self.layout.members[number];
-        let (count, len) = (bytes.len() as u64, placed.data + placed.member.data_len);
+        let data = self.layout.member(number).data;
+        let (count, len) = (bytes.len() as u64, data.end);
         if count > len.saturating_sub(offset) {
             return Err(SinkError::OutOfBounds { offset, count, len });
         }
         let State { written, done, open } = state;
         match open {
-            Some(open) if done.len() == number && placed.data + open.taken == offset => {
+            Some(open) if done.len() == number && data.start + open.taken == offset => {
                 open.taken += count;
                 self.deflate(written, open, bytes)
             }
@@ -214,7 +212,7 @@ impl Sink for DeflatedZipSink {
             return Ok(());
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        self.advance(&mut state, self.layout.members.len())?;
+        self.advance(&mut state, self.layout.count())?;
         let records = state.done.iter().enumerate().map(|(number, done)| self.record(number, done));
         write_directory(self.inner.as_ref(), records, state.written)?;
         drop(state);

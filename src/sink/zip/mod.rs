@@ -13,66 +13,73 @@ pub(super) use crcs::MemberCrcs;
 pub use deflated::DeflatedZipSink;
 pub use stored::ZipSink;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use self::headers::{DESCRIPTOR, ENDS, ENTRY, LOCAL};
 
-/// A member to write: its name, its first bytes, and the length of its data.
-#[derive(Clone, Debug)]
-pub struct ZipMember {
-    /// Its name.
-    pub name: String,
-    /// Its first bytes: the header of an array, which many members may share.
-    pub head: Arc<[u8]>,
-    /// Bytes of data after `head`.
-    pub data_len: u64,
-}
-
 /// The offsets of everything in an archive.
 #[derive(Clone, Debug)]
 pub struct ZipLayout {
-    pub(super) members: Vec<PlacedMember>,
+    members: Vec<Placed>,
+    /// The names of the members, one after the other.
+    names: String,
     /// Whether each member's CRC follows its data.
-    pub(super) forward: bool,
-    directory: u64,
-    len: u64,
+    forward: bool,
+    /// Where the next member goes: at last, the directory.
+    end: u64,
 }
 
+/// A member in a layout: what cannot be computed.
 #[derive(Clone, Debug)]
-pub(super) struct PlacedMember {
-    pub(super) member: ZipMember,
+struct Placed {
     /// Where its local header begins.
     start: u64,
-    /// Where its data (after `head`) begin.
-    pub(super) data: u64,
+    /// Where its name ends in those of all.
+    name_end: usize,
+    /// Its first bytes: the header of an array, which many members may share.
+    head: Arc<[u8]>,
+}
+
+/// A member of a layout.
+struct Member<'a> {
+    name: &'a str,
+    head: &'a [u8],
+    /// Where its local header begins.
+    start: u64,
+    /// The range of its data, after `head`.
+    data: Range<u64>,
 }
 
 const ALIGN: u64 = 64;
 
 impl ZipLayout {
-    /// Lay out the members one after the other; `forward` for a sequential output. `None` if the
-    /// archive takes 2^63 bytes or more, or a name is too long for zip (65535 bytes).
-    pub fn new(members: Vec<ZipMember>, forward: bool) -> Option<ZipLayout> {
-        let mut start = 0u64;
-        let mut directory_len = ENDS;
-        let mut placed = Vec::with_capacity(members.len());
-        for member in members {
-            u16::try_from(member.name.len()).ok()?;
-            let name_len = member.name.len() as u64;
-            let head_at = start.checked_add(LOCAL + name_len)?.checked_next_multiple_of(ALIGN)?;
-            let data = head_at.checked_add(member.head.len() as u64)?;
-            let end = data.checked_add(member.data_len)?;
-            directory_len = directory_len.checked_add(ENTRY + name_len)?;
-            placed.push(PlacedMember { member, start, data });
-            start = end.checked_add(if forward { DESCRIPTOR } else { 0 })?;
-        }
-        let len = start.checked_add(directory_len).filter(|&len| i64::try_from(len).is_ok())?;
-        Some(ZipLayout { members: placed, forward, directory: start, len })
+    /// An archive without members, of which so many are to come; `forward` for a sequential output.
+    pub fn new(count: usize, forward: bool) -> ZipLayout {
+        let members = Vec::with_capacity(count);
+        ZipLayout { members, names: String::new(), forward, end: 0 }
+    }
+
+    /// Add a member behind the others, whose first bytes are `head`, with so many bytes of data behind
+    /// them. `None` if the archive takes 2^63 bytes or more then, or the name is too long for zip
+    /// (65535 bytes): it cannot be written.
+    #[must_use]
+    pub fn push(&mut self, name: &str, head: &Arc<[u8]>, data_len: u64) -> Option<()> {
+        u16::try_from(name.len()).ok()?;
+        let start = self.end;
+        let data = data_start(start, name, head)?;
+        let end = data.checked_add(data_len)?.checked_add(self.descriptor())?;
+        self.names.push_str(name);
+        let name_end = self.names.len();
+        self.members.push(Placed { start, name_end, head: Arc::clone(head) });
+        self.end = end;
+        let len = end.checked_add(self.directory_len())?;
+        i64::try_from(len).ok().map(|_| ())
     }
 
     /// Bytes of the whole archive.
     pub fn len(&self) -> u64 {
-        self.len
+        self.end + self.directory_len()
     }
 
     /// Never: an archive has at least the end of its directory.
@@ -82,13 +89,56 @@ impl ZipLayout {
 
     /// Where the data of each member begin, in bytes from the beginning of the archive.
     pub fn data(&self) -> impl Iterator<Item = u64> {
-        self.members.iter().map(|placed| placed.data)
+        (0..self.count()).map(|number| self.member(number).data.start)
+    }
+
+    fn directory_len(&self) -> u64 {
+        self.members.len() as u64 * ENTRY + self.names.len() as u64 + ENDS
+    }
+
+    /// Bytes behind the data of each member.
+    fn descriptor(&self) -> u64 {
+        if self.forward { DESCRIPTOR } else { 0 }
+    }
+
+    /// How many members there are.
+    fn count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Member `number`, of those that there are.
+    fn member(&self, number: usize) -> Member<'_> {
+        let Placed { start, name_end, ref head } = self.members[number];
+        let name_start = number.checked_sub(1).map_or(0, |before| self.members[before].name_end);
+        let name = &self.names[name_start..name_end];
+        let next = self.members.get(number + 1).map_or(self.end, |next| next.start);
+        // it was computed without an overflow when the member was added
+        let data = data_start(start, name, head).unwrap_or(next);
+        Member { name, head, start, data: data..next - self.descriptor() }
+    }
+
+    /// The number of the last member whose data begin at a position or before it.
+    fn find(&self, position: u64) -> Option<usize> {
+        let begun = self.members.partition_point(|placed| placed.start <= position);
+        let last = begun.checked_sub(1)?;
+        if self.member(last).data.start <= position { Some(last) } else { last.checked_sub(1) }
     }
 }
 
-impl ZipMember {
+/// Where the data of a member begin whose local header begins at `start`.
+fn data_start(start: u64, name: &str, head: &[u8]) -> Option<u64> {
+    let head_at = start.checked_add(LOCAL + name.len() as u64)?;
+    head_at.checked_next_multiple_of(ALIGN)?.checked_add(head.len() as u64)
+}
+
+impl Member<'_> {
+    /// Bytes of its data.
+    fn data_len(&self) -> u64 {
+        self.data.end - self.data.start
+    }
+
     /// Bytes of the whole member.
-    pub(super) fn len(&self) -> u64 {
-        self.head.len() as u64 + self.data_len
+    fn len(&self) -> u64 {
+        self.head.len() as u64 + self.data_len()
     }
 }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::crcs::MemberCrcs;
 use super::headers::{LOCAL, MemberHeader, Method, write_directory};
-use super::{PlacedMember, ZipLayout};
+use super::{Member, ZipLayout};
 use crate::sink::{Sink, SinkError, WriteOrder};
 
 /// An archive that is being written.
@@ -35,7 +35,7 @@ impl ZipSink {
     /// [`SinkError::OutOfOrder`] if `inner` is sequential and the layout is not made for that.
     pub fn new(inner: Box<dyn Sink>, layout: Arc<ZipLayout>) -> Result<ZipSink, SinkError> {
         if inner.order() == WriteOrder::Ascending && !layout.forward {
-            return Err(SinkError::OutOfOrder { expected: 0, offset: layout.len });
+            return Err(SinkError::OutOfOrder { expected: 0, offset: layout.len() });
         }
         let crcs = MemberCrcs::new(&layout);
         crcs.add_heads(&layout);
@@ -49,28 +49,29 @@ impl ZipSink {
 
     /// The header fields of a member; the CRC is final once all its bytes are written.
     fn record(&self, number: usize) -> MemberHeader<'_> {
-        let PlacedMember { member, start, .. } = &self.layout.members[number];
+        let member = self.layout.member(number);
+        let len = member.len();
         MemberHeader {
-            name: &member.name,
+            name: member.name,
             method: Method::Stored,
             forward: self.layout.forward,
             crc: self.crcs.get(number),
-            size: member.len(),
-            stored: member.len(),
-            start: *start,
+            size: len,
+            stored: len,
+            start: member.start,
         }
     }
 
     /// The bytes before a member's data.
     fn header_bytes(&self, number: usize) -> Vec<u8> {
-        let PlacedMember { member, start, data } = &self.layout.members[number];
+        let Member { name, head, start, data } = self.layout.member(number);
         let mut record = self.record(number);
         if self.layout.forward {
             record.crc = 0;
         }
-        let padding = data - start - member.head.len() as u64 - LOCAL - member.name.len() as u64;
+        let padding = data.start - start - head.len() as u64 - LOCAL - name.len() as u64;
         let mut bytes = record.local(padding as u16);
-        bytes.extend(member.head.iter());
+        bytes.extend(head);
         bytes
     }
 
@@ -79,11 +80,11 @@ impl ZipSink {
     fn advance(&self, begun: &mut usize, number: usize) -> Result<(), SinkError> {
         while *begun <= number {
             if let Some(last) = begun.checked_sub(1) {
-                let PlacedMember { member, data, .. } = &self.layout.members[last];
-                self.inner.write_at(data + member.data_len, &self.record(last).descriptor())?;
+                let end = self.layout.member(last).data.end;
+                self.inner.write_at(end, &self.record(last).descriptor())?;
             }
-            if *begun < self.layout.members.len() {
-                let start = self.layout.members[*begun].start;
+            if *begun < self.layout.count() {
+                let start = self.layout.member(*begun).start;
                 self.inner.write_at(start, &self.header_bytes(*begun))?;
             }
             *begun += 1;
@@ -118,10 +119,10 @@ impl Sink for ZipSink {
         }
         // a sink of any order has written no header yet: this writes all of them
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        self.advance(&mut begun, self.layout.members.len())?;
+        self.advance(&mut begun, self.layout.count())?;
         drop(begun);
-        let records = (0..self.layout.members.len()).map(|number| self.record(number));
-        write_directory(self.inner.as_ref(), records, self.layout.directory)?;
+        let records = (0..self.layout.count()).map(|number| self.record(number));
+        write_directory(self.inner.as_ref(), records, self.layout.end)?;
         self.inner.seal()
     }
 
