@@ -6,11 +6,9 @@
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::fstatfs;
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::retry_on_intr;
 use rustix::ioctl::{Setter, ioctl, opcode};
 
 /// The argument of `FICLONERANGE` (ioctl_ficlonerange(2)).
@@ -28,47 +26,6 @@ const FICLONERANGE: rustix::ioctl::Opcode = opcode::write::<FileCloneRange>(0x94
 /// The shortest block in bytes that is looked for: that of pages, and of all these file systems
 /// as they are commonly made.
 pub const BLOCK_BYTES: u64 = 4096;
-
-/// Whether a file can share blocks with others, as far as that was tried.
-#[derive(Debug, Default)]
-pub(super) struct Sharing {
-    /// The blocks of its file system, in bytes.
-    block: OnceLock<u64>,
-    /// Whether it was tried in vain.
-    refused: AtomicBool,
-}
-
-impl Sharing {
-    /// Let the file, of `len` bytes, have the whole blocks in a range of `from` that is to stand at
-    /// position `at`. The range of `from` that the file has now; empty where blocks cannot be shared.
-    pub(super) fn share(
-        &self,
-        (file, len): (&File, u64),
-        at: u64,
-        from: &File,
-        range: Range<u64>,
-    ) -> Range<u64> {
-        let nothing = range.start..range.start;
-        if self.refused.load(Ordering::Relaxed) {
-            return nothing;
-        }
-        let block = *self.block.get_or_init(|| block_bytes(file));
-        let blocks = whole_blocks(&range, at, block);
-        let count = blocks.end - blocks.start;
-        let at = at.saturating_add(blocks.start - range.start);
-        if count == 0 || at.checked_add(count).is_none_or(|end| end > len) {
-            return nothing;
-        }
-        match clone_range(from, &blocks, (file, at)) {
-            Ok(()) => blocks,
-            Err(error) => {
-                let never = [Errno::OPNOTSUPP, Errno::NOTTY, Errno::NOSYS].contains(&error);
-                self.refused.fetch_or(never, Ordering::Relaxed);
-                nothing
-            }
-        }
-    }
-}
 
 /// The blocks of a file's file system, in bytes: only whole ones can be shared.
 pub(super) fn block_bytes(file: &File) -> u64 {

@@ -26,7 +26,6 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
@@ -35,10 +34,10 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, retry_on_intr};
 
-use super::clone_range::Sharing;
 use super::copy_file::copy_file;
 use super::in_place::InPlaceFile;
 use super::resolve::{FileAt, Resolved, resolve};
+use super::space::Space;
 use super::temp_name::TempName;
 use super::{Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz};
 use crate::os;
@@ -55,9 +54,7 @@ pub struct FileSink {
     /// How many bytes were written or shared, and the highest end of a write.
     written: AtomicU64,
     end: AtomicU64,
-    /// How step 3 went, once it is done.
-    space: OnceLock<rustix::io::Result<()>>,
-    sharing: Sharing,
+    space: Space,
 }
 
 /// Whether a file has a name before it is complete.
@@ -124,9 +121,9 @@ impl FileSink {
         if let Some(old) = entry.old_mode {
             fchmod(&file, old).map_err(SinkError::os("cannot be given its permissions"))?;
         }
-        let (written, end, space, sharing) = Default::default();
+        let (written, end, space) = Default::default();
         let file = Some(file.into());
-        let sink = Self { file, named, entry, options, written, end, space, sharing };
+        let sink = Self { file, named, entry, options, written, end, space };
         if !options.shares {
             sink.make_room()?;
         }
@@ -137,8 +134,7 @@ impl FileSink {
     fn make_room(&self) -> Result<(), SinkError> {
         let Some(len) = self.options.len else { return Ok(()) };
         let file = self.file()?;
-        let made = self.space.get_or_init(|| reserve(file, len));
-        made.map_err(SinkError::os("cannot be made room for"))
+        self.space.make(|| reserve(file, len))
     }
 
     /// Steps 3 and 4: copy `len` bytes of `original`. Changes are written through the returned
@@ -244,14 +240,11 @@ impl Sink for FileSink {
     }
 
     fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {
-        let nothing = range.start..range.start;
-        let (Some(len), Some(own)) = (self.options.len, &self.file) else { return nothing };
-        let shared = self.sharing.share((own, len), offset, file, range);
-        if !shared.is_empty() {
-            // what is not shared is a hole until it is written
-            self.space.get_or_init(|| Ok(()));
-            self.written.fetch_add(shared.end - shared.start, Ordering::AcqRel);
-        }
+        let (Some(len), Some(own)) = (self.options.len, &self.file) else {
+            return range.start..range.start;
+        };
+        let shared = self.space.share((own, len), offset, file, range);
+        self.written.fetch_add(shared.end - shared.start, Ordering::AcqRel);
         shared
     }
 

@@ -29,6 +29,7 @@ mod parts;
 mod resolve;
 mod scratch;
 mod several;
+mod space;
 mod spooled;
 mod stream;
 mod temp_name;

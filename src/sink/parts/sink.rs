@@ -4,7 +4,6 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::OnceLock;
 
 use rustix::fs::{
     FallocateFlags, Mode, OFlags, XattrFlags, fallocate, fchmod, fgetxattr, fsetxattr, fstat,
@@ -17,8 +16,8 @@ use super::folder::{Folder, Stored, part_name};
 use super::frame::{Counted, FixedFrame, OwnedFrame};
 use super::record::{DoneRecord, JobRecord, Part};
 use super::tree::climb;
-use crate::sink::clone_range::Sharing;
 use crate::sink::resolve::{FileAt, Resolved, resolve};
+use crate::sink::space::Space;
 use crate::sink::{Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz};
 
 /// A part that is being written. `commit` records it and, if it was the last one, puts the output in
@@ -33,9 +32,7 @@ pub struct PartSink {
     /// The range of the output that the part writes within, and its bytes of elements.
     range: Range<u64>,
     bytes: u64,
-    /// How step 3 made room for them, once it did.
-    space: OnceLock<rustix::io::Result<()>>,
-    sharing: Sharing,
+    space: Space,
 }
 
 /// What came of the beginning of a part.
@@ -126,9 +123,8 @@ impl PartSink {
                 return Ok(Begun::Complete);
             }
             let counted = Counted::new(&frame);
-            let (space, sharing) = Default::default();
-            let sink =
-                PartSink { output, part, data, frame, counted, range, bytes, space, sharing };
+            let space = Space::default();
+            let sink = PartSink { output, part, data, frame, counted, range, bytes, space };
             return Ok(Begun::Part(Box::new(sink)));
         }
         Err(PartsError::Discarded.into())
@@ -146,8 +142,7 @@ impl Sink for PartSink {
         if !fits {
             return Err(SinkError::OutOfBounds { offset, count, len });
         }
-        let made = self.space.get_or_init(|| reserve(&self.data, &self.range));
-        made.map_err(SinkError::os("cannot be made room for"))?;
+        self.space.make(|| reserve(&self.data, &self.range))?;
         self.data.write_all_at(bytes, offset).map_err(SinkError::Io)?;
         self.counted.add(&self.frame, offset, bytes)
     }
@@ -156,12 +151,8 @@ impl Sink for PartSink {
         if !self.counted.takes_shared() {
             return range.start..range.start;
         }
-        let shared = self.sharing.share((&self.data, self.output.job.len), offset, file, range);
-        if !shared.is_empty() {
-            // what is not shared is a hole until it is written
-            self.space.get_or_init(|| Ok(()));
-            self.counted.add_shared(shared.end - shared.start);
-        }
+        let shared = self.space.share((&self.data, self.output.job.len), offset, file, range);
+        self.counted.add_shared(shared.end - shared.start);
         shared
     }
 
