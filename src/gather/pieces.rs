@@ -13,7 +13,7 @@ use super::reader::BLOCK;
 use super::row_block::RowBlock;
 use super::rows::{BoundRows, MaskRows};
 use super::{DROPPED, Gather};
-use crate::execute::{FillError, Pieces, read_boxes, read_runs, visit_ranges};
+use crate::execute::{FillError, Pieces, read_boxes, read_range, read_runs, visit_ranges};
 use crate::plan::{Cuts, Plan, stretches};
 use crate::runs::Runs;
 use crate::source::Source;
@@ -92,7 +92,7 @@ impl Gather {
 impl GatherPieces<'_> {
     /// The same in pieces that may divide rows, to begin where a block of a file does: the first of
     /// `first_bytes`, the others of `piece_bytes`. Rows longer than 16 KiB are not divided, since
-    /// both parts are made of a whole one.
+    /// both pieces [need](Pieces::needs) all of one.
     #[must_use]
     pub fn divided(mut self, first_bytes: u64, piece_bytes: u64) -> Self {
         if matches!(self.partition, RowPartition::Rows(_)) && self.gather.slab.bytes() <= SHORT_ROW
@@ -260,13 +260,30 @@ impl GatherPieces<'_> {
             if count > 0 {
                 self.fill_rows(row..row + count, source, scratch, now)?;
             } else {
-                let mut divided = vec![0; slab as usize];
-                self.fill_rows(row..row + 1, source, scratch, &mut divided)?;
-                now.copy_from_slice(&divided[skipped as usize..][..len as usize]);
+                self.fill_part(row, skipped..skipped + len, source, scratch, now)?;
             }
             (at, rest) = (at + len, later);
         }
         Ok(())
+    }
+
+    /// Fill `out` with a range of the bytes of one row.
+    fn fill_part(
+        &self,
+        row: u64,
+        range: Range<u64>,
+        source: &dyn Source,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), FillError> {
+        let (mut offset, mut slab) = ([0], self.gather.slab.clone());
+        self.rows.offsets(row, &mut offset)?;
+        if offset[0] == DROPPED {
+            out.fill(0);
+            return Ok(());
+        }
+        slab.offset += offset[0] as i64;
+        Ok(read_range(&slab, range, source, scratch, out)?)
     }
 
     fn fill_rows(

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use super::page_cache::{AHEAD, State};
 use super::row_block::RowBlock;
-use super::{DROPPED, GatherPieces};
+use super::{DROPPED, Gather, GatherPieces};
 use crate::runs::{byte_bounds, span_bytes};
 use crate::source::{Advice, Source};
 
@@ -26,6 +26,14 @@ const PAGE: u64 = 4096;
 
 /// What is mapped in one call, in bytes.
 const CHUNK: u64 = 16 << 20;
+
+/// What a few rows tell of those around them.
+struct Look {
+    /// Whether they are in memory.
+    is_cached: bool,
+    /// Whether they come in another order than that of the file.
+    is_scattered: bool,
+}
 
 impl GatherPieces<'_> {
     /// Called before the rows from row `first` on are copied; `fresh` where nobody has prefetched
@@ -44,7 +52,7 @@ impl GatherPieces<'_> {
         match self.page_cache.state.get() {
             Some(State::Cold) => self.prefetch(source, first.saturating_add(AHEAD), count),
             // what was brought in may have gone again, where the params are larger than memory
-            Some(State::ColdDense) if !self.is_cached(source, first.saturating_add(AHEAD)) => {
+            Some(State::ColdDense) if !self.look(source, first.saturating_add(AHEAD)).is_cached => {
                 self.prefetch(source, first.saturating_add(AHEAD), count);
             }
             _ => {}
@@ -52,50 +60,38 @@ impl GatherPieces<'_> {
     }
 
     fn sample(&self, source: &dyn Source) -> State {
-        let gather = &self.gather;
-        let rows = self.rows.rows.count();
-        let slab = &gather.slab;
-        let size = gather.params.end - gather.params.start;
-        let lowest = byte_bounds(&slab.axes, slab.run).start;
+        let Gather { params, slab, .. } = &self.gather;
         // a slab that is mostly gaps is left to the kernel's readahead
-        let gaps = span_bytes(&slab.axes, slab.run) > 4 * slab.bytes();
-        let mut offsets = [DROPPED; NEIGHBOURS];
-        for place in 0..PLACES {
-            let first = (u128::from(rows) * u128::from(place) / u128::from(PLACES)) as u64;
-            let count = (rows - first).min(NEIGHBOURS as u64) as usize;
-            // a bad position is reported when it is gathered
-            if self.rows.offsets(first, &mut offsets[..count]).is_err() {
-                continue;
-            }
-            for offset in offsets[..count].iter().filter(|&&offset| offset != DROPPED) {
-                if !gaps && !source.is_cached(offset.wrapping_add_signed(lowest)) {
-                    let touched = rows.saturating_mul(slab.bytes().max(PAGE));
-                    let scattered = !offsets[..count].is_sorted();
-                    if scattered && source.window_limit().is_none() && touched >= size {
-                        return State::ColdDense;
-                    }
-                    if source.window_limit().is_none() {
-                        source.advise(gather.params.clone(), Advice::Random);
-                    }
-                    return State::Cold;
-                }
-            }
+        if span_bytes(&slab.axes, slab.run) > 4 * slab.bytes() {
+            return State::Cached;
         }
-        State::Cached
+        let rows = self.rows.rows.count();
+        let first = |place| (u128::from(rows) * u128::from(place) / u128::from(PLACES)) as u64;
+        let mut looks = (0..PLACES).map(|place| self.look(source, first(place)));
+        let Some(cold) = looks.find(|look| !look.is_cached) else { return State::Cached };
+        if source.window_limit().is_some() {
+            return State::Cold;
+        }
+        let touched = rows.saturating_mul(slab.bytes().max(PAGE));
+        if cold.is_scattered && touched >= params.end - params.start {
+            return State::ColdDense;
+        }
+        source.advise(params.clone(), Advice::Random);
+        State::Cold
     }
 
-    /// Whether the rows from row `first` on are in memory, as far as a few of them tell.
-    fn is_cached(&self, source: &dyn Source, first: u64) -> bool {
+    /// Look at a few rows from row `first` on.
+    fn look(&self, source: &dyn Source, first: u64) -> Look {
         let mut offsets = [DROPPED; NEIGHBOURS];
         let count = self.rows.rows.count().saturating_sub(first).min(NEIGHBOURS as u64) as usize;
+        let offsets = &mut offsets[..count];
         let slab = &self.gather.slab;
         let lowest = byte_bounds(&slab.axes, slab.run).start;
+        let is_cached = |offset: &u64| source.is_cached(offset.wrapping_add_signed(lowest));
         // a bad position is reported when it is gathered
-        self.rows.offsets(first, &mut offsets[..count]).is_err()
-            || offsets[..count]
-                .iter()
-                .filter(|&&offset| offset != DROPPED)
-                .all(|offset| source.is_cached(offset.wrapping_add_signed(lowest)))
+        let is_cached = self.rows.offsets(first, offsets).is_err()
+            || offsets.iter().filter(|&&offset| offset != DROPPED).all(is_cached);
+        Look { is_cached, is_scattered: !offsets.is_sorted() }
     }
 
     /// Read the params from beginning to end and map their pages; all workers that come here share
