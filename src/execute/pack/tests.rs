@@ -63,8 +63,14 @@ fn shuffled() -> impl Strategy<Value = (Vec<Axis>, u64)> {
     )
 }
 
+/// How many cases a test is tried on: `usual`, or what `PROPTEST_CASES` says.
+fn cases(usual: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig::with_cases(asked.unwrap_or(usual))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(cases(4000))]
 
     #[test]
     fn every_kernel_does_what_the_plain_one_does((axes, run) in case()) {
@@ -92,7 +98,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(250))]
+    #![proptest_config(cases(250))]
 
     #[test]
     fn each_register_shuffles_short_runs((axes, run) in shuffled()) {

@@ -16,6 +16,7 @@ use tslice::shape::Order;
 use tslice::sink::{InPlaceFile, Sink, WriteOrder};
 use tslice::view::{Layout, View};
 
+use super::cases;
 use crate::memory::{Bytes, Memory};
 
 /// A tensor's place in its file: shape, item size, order, bytes before it.
@@ -117,7 +118,7 @@ fn slice(view: &View, bytes: Vec<u8>) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(cases(400))]
 
     #[test]
     fn slicing_what_was_assigned_gives_the_value(

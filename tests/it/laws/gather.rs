@@ -13,6 +13,7 @@ use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::WriteOrder;
 use tslice::view::Layout;
 
+use super::cases;
 use crate::memory::{Bytes, Memory};
 
 /// A tensor of integers from -2^63 to 2^64 and how a file holds it, or of items that are only
@@ -345,7 +346,7 @@ fn columns(case: &Case) -> &[u64] {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(cases(1000))]
 
     #[test]
     fn a_gather_is_a_loop_over_elements(case in case(true), way in way()) {

@@ -14,6 +14,7 @@ use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::WriteOrder;
 use tslice::view::{Layout, View};
 
+use super::cases;
 use crate::memory::{Bytes, Memory};
 
 /// A tensor whose bytes lie behind `before` others.
@@ -179,15 +180,8 @@ fn way() -> impl Strategy<Value = Way> {
     )
 }
 
-/// How many cases each law is tried on: 2000, or what `PROPTEST_CASES` says.
-fn cases() -> ProptestConfig {
-    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    let cases = asked.unwrap_or(2000);
-    ProptestConfig { cases, max_global_rejects: cases.saturating_mul(20), ..Default::default() }
-}
-
 proptest! {
-    #![proptest_config(cases())]
+    #![proptest_config(cases(2000))]
 
     #[test]
     fn the_engine_selects_what_a_loop_over_elements_does(
