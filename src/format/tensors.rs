@@ -4,7 +4,7 @@
 //! here takes its name and some 20 bytes, and becomes a `Tensor` when it is asked for.
 //!
 //! ```text
-//! offset, length of the name + 1 (0: no name), name, type, number of axes, axes, part x 2
+//! length of the name + 1 (0: no name), name, offset, type, number of axes, axes, part x 2
 //! ```
 //!
 //! All numbers but the type's are of variable length, 7 bits a byte. A type that only `.npy` has
@@ -79,7 +79,8 @@ impl Tensors {
     /// shape and dtype.
     pub fn push(&mut self, tensor: &Tensor) {
         let Tensor { name, dtype, shape, order, part, offset, bytes, fields } = tensor;
-        self.push_start(name.as_deref(), dtype, (shape, *order), *offset);
+        self.begin(name.as_deref());
+        self.describe(dtype, (shape, *order), *offset);
         let entries = &mut self.entries;
         push_number(entries, *part as u64 * 2 + u64::from(fields.is_some()));
         if let Some(Fields { item, parts, strides }) = fields {
@@ -93,32 +94,34 @@ impl Tensors {
         }
     }
 
-    /// The same for the parts of a tensor.
-    pub(crate) fn push_parts(
-        &mut self,
-        name: Option<&str>,
-        dtype: &DType,
-        (shape, order): (&[u64], Order),
-        part: usize,
-        offset: u64,
-    ) {
-        self.push_start(name, dtype, (shape, order), offset);
-        push_number(&mut self.entries, part as u64 * 2);
+    /// Begin a tensor with its name, which is then [the last one](Tensors::begun); until it is ended or
+    /// taken back, nothing else may be asked.
+    pub(super) fn begin(&mut self, name: Option<&str>) {
+        self.starts.push(self.entries.len());
+        push_number(&mut self.entries, name.map_or(0, |name| name.len() as u64 + 1));
+        self.entries.extend(name.unwrap_or_default().bytes());
     }
 
-    /// Append all of a tensor but the last number.
-    fn push_start(
-        &mut self,
-        name: Option<&str>,
-        dtype: &DType,
-        (shape, order): (&[u64], Order),
-        offset: u64,
-    ) {
-        self.starts.push(self.entries.len());
+    /// The name of the tensor that is begun.
+    pub(super) fn begun(&self) -> &str {
+        self.len().checked_sub(1).and_then(|last| self.name(last)).unwrap_or_default()
+    }
+
+    /// Say of the tensor that is begun what it is: in an input of one part, without fields.
+    pub(super) fn end(&mut self, dtype: &DType, (shape, order): (&[u64], Order), offset: u64) {
+        self.describe(dtype, (shape, order), offset);
+        push_number(&mut self.entries, 0);
+    }
+
+    /// Take back the tensor that is begun.
+    pub(super) fn take_back(&mut self) {
+        self.entries.truncate(self.starts.pop().unwrap_or(0));
+    }
+
+    /// Append all that follows the name but the last number.
+    fn describe(&mut self, dtype: &DType, (shape, order): (&[u64], Order), offset: u64) {
         let entries = &mut self.entries;
         push_number(entries, offset);
-        push_number(entries, name.map_or(0, |name| name.len() as u64 + 1));
-        entries.extend(name.unwrap_or_default().bytes());
         let fortran = if order == Order::F { FORTRAN } else { 0 };
         match dtype {
             DType::Scalar(scalar, endian) => {
@@ -175,9 +178,7 @@ impl Tensors {
     /// # Panics
     /// If there are not that many.
     pub fn name(&self, number: usize) -> Option<&str> {
-        let mut entry = Entry(&self.entries[self.starts[number]..]);
-        entry.number();
-        entry.name()
+        Entry(&self.entries[self.starts[number]..]).name()
     }
 
     /// The names of all of them.
@@ -189,7 +190,7 @@ impl Tensors {
     /// they stood.
     pub(super) fn sort_by_place(&mut self) {
         let entries = &self.entries;
-        let offset = |start: usize| Entry(&entries[start..]).number();
+        let offset = |start: usize| Entry(&entries[start..]).offset();
         let place = |&one: &usize, &other: &usize| {
             let bytes = || Entry(&entries[one..]).bytes().cmp(&Entry(&entries[other..]).bytes());
             offset(one).cmp(&offset(other)).then_with(bytes).then(one.cmp(&other))
@@ -270,6 +271,12 @@ impl<'a> Entry<'a> {
         Some(self.text(len))
     }
 
+    fn offset(mut self) -> u64 {
+        let name_len = self.number().saturating_sub(1);
+        self.0 = &self.0[name_len as usize..];
+        self.number()
+    }
+
     fn dtype(&mut self) -> (DType, Order) {
         let byte = self.byte();
         let order = if byte & FORTRAN != 0 { Order::F } else { Order::C };
@@ -288,8 +295,8 @@ impl<'a> Entry<'a> {
     }
 
     fn tensor(mut self) -> Tensor {
-        let offset = self.number();
         let name = self.name().map(str::to_owned);
+        let offset = self.number();
         let (dtype, order) = self.dtype();
         let ndim = self.number();
         let shape: Vec<u64> = (0..ndim).map(|_| self.number()).collect();

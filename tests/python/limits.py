@@ -185,6 +185,12 @@ def check_headers_of_100_megabytes():
         file.write(struct.pack("<Q", len(header)) + header + b"z")
     process, _ = within(8 * len(header), "n.safetensors", "-o", "r.npy")
     assert process.returncode == 0, process.err
+    header = b'{"' + b"n" * 90_000_000 + b'":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}'
+    with open("n.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header + b"z")
+    for flag in ([], ["--json"]):
+        process, _ = within(200 * MIB, "info", "n.safetensors", *flag)
+        assert process.returncode == 0, process.err
     peaks = [f"{name} {peak / MIB:.0f} MiB" for name, peak in
              [("npy", npy_peak), ("safetensors", peak), ("--keep-rest", kept_peak)]]
     return ", ".join(peaks)

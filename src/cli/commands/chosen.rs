@@ -46,7 +46,7 @@ impl Chosen {
     pub(super) fn title(&self) -> String {
         let name = self.name.as_ref().map_or_else(String::new, |name| format!("{name}, "));
         let title = format!("{name}shape {}, dtype {}", AsTuple(&self.shape), self.dtype);
-        printable(&title)
+        printable(&title).into_owned()
     }
 
     /// The index of an element by its number.

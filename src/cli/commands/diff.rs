@@ -294,7 +294,7 @@ impl Compared {
         text.push_str(&format!("{prefix}{differing} of {count} {elements} {differ}\n"));
         for (what, found) in self.found(findings) {
             let place = self.place(found.place);
-            let [a, b] = self.values(found).map(|value| printable(&value));
+            let [a, b] = self.values(found).map(|value| printable(&value).into_owned());
             let difference = match what {
                 "first" => String::new(),
                 _ => format!(" {}", found.difference),

@@ -1,5 +1,6 @@
 //! `tslice info INPUT...`: what is in these files.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -94,9 +95,9 @@ fn write_text(out: &mut dyn Write, input: &Input, shown: &Shown) -> io::Result<(
     )?;
     // the last column is for the files of a sharded checkpoint
     let file = if input.checkpoint().is_some() { "file" } else { "" };
-    let heading = ["name", "dtype", "shape", "bytes", "order", "offset", file].map(str::to_owned);
+    let heading = ["name", "dtype", "shape", "bytes", "order", "offset", file].map(Cow::Borrowed);
     let rows = || {
-        let rows = shown.tensors(input).map(|tensor| row(input, &tensor));
+        let rows = shown.tensors.iter().map(|&number| row(input, number));
         std::iter::once(heading.clone()).chain(rows)
     };
     let (left, right) = (Align::Left, Align::Right);
@@ -113,16 +114,19 @@ fn write_text(out: &mut dyn Write, input: &Input, shown: &Shown) -> io::Result<(
     Ok(())
 }
 
-fn row(input: &Input, tensor: &Tensor) -> [String; 7] {
-    let (file, offset) = input.whereabouts(tensor);
+/// The cells of tensor `number`. Its name is borrowed: it may be as long as a header.
+fn row(input: &Input, number: usize) -> [Cow<'_, str>; 7] {
+    let tensors = &input.contents().tensors;
+    let tensor = tensors.at(number);
+    let (file, offset) = input.whereabouts(&tensor);
     [
-        tensor.name.as_deref().map_or_else(|| "-".to_owned(), printable),
-        tensor.dtype.to_string(),
-        AsTuple(&tensor.shape).to_string(),
-        tensor.bytes.to_string(),
-        tensor.order.to_string(),
-        offset.map_or_else(|| "deflated".to_owned(), |offset| offset.to_string()),
-        file.map_or_else(String::new, printable),
+        tensors.name(number).map_or(Cow::Borrowed("-"), printable),
+        tensor.dtype.to_string().into(),
+        AsTuple(&tensor.shape).to_string().into(),
+        tensor.bytes.to_string().into(),
+        tensor.order.to_string().into(),
+        offset.map_or(Cow::Borrowed("deflated"), |offset| offset.to_string().into()),
+        file.map_or(Cow::Borrowed(""), printable),
     ]
 }
 
@@ -139,7 +143,7 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &Shown) -> io::Result<(
     for (number, tensor) in shown.tensors(input).enumerate() {
         let (file, offset) = input.whereabouts(&tensor);
         let mut entry = json!({
-            "name": tensor.name,
+            "name": null,
             "dtype": tensor.dtype.to_string(),
             "shape": tensor.shape,
             "bytes": tensor.bytes,
@@ -149,6 +153,8 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &Shown) -> io::Result<(
         if let Some(file) = file {
             entry["file"] = file.into();
         }
+        // moved, since it may be as long as a header
+        entry["name"] = tensor.name.into();
         write!(out, "{}{entry}", if number > 0 { "," } else { "" })?;
     }
     out.write_all(b"]")?;

@@ -2,6 +2,7 @@
 //!
 //! Paths and flags are added to the core's errors here, once.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -138,12 +139,15 @@ pub(crate) fn plain(error: impl fmt::Display) -> String {
 
 /// A text with names in it, on one line: a control character is shown as its escape, so that no
 /// name of a file or a tensor breaks a message up or speaks to the terminal.
-pub(crate) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
-    shown
+    Cow::Owned(shown)
 }
 
 /// A path as messages show it.

@@ -11,7 +11,7 @@ pub(crate) enum Align {
 
 /// The rows as lines, each indented by `indent` spaces; the first row may be a heading.
 pub(crate) fn table<const N: usize>(
-    rows: &[[String; N]],
+    rows: &[[impl AsRef<str>; N]],
     align: [Align; N],
     indent: usize,
 ) -> String {
@@ -28,15 +28,15 @@ pub(crate) struct Table<const N: usize> {
 
 impl<const N: usize> Table<N> {
     /// The columns of these rows.
-    pub(crate) fn of(
-        rows: impl IntoIterator<Item = impl Borrow<[String; N]>>,
+    pub(crate) fn of<C: AsRef<str>>(
+        rows: impl IntoIterator<Item = impl Borrow<[C; N]>>,
         align: [Align; N],
         indent: usize,
     ) -> Table<N> {
         let mut widths = [0; N];
         for row in rows {
             for (width, cell) in widths.iter_mut().zip(row.borrow()) {
-                *width = (*width).max(cell.chars().count());
+                *width = (*width).max(cell.as_ref().chars().count());
             }
         }
         // a cell beyond this stands out of its column, instead of widening all rows; the widths of
@@ -46,9 +46,10 @@ impl<const N: usize> Table<N> {
     }
 
     /// A row as a line.
-    pub(crate) fn line(&self, row: &[String; N]) -> String {
+    pub(crate) fn line(&self, row: &[impl AsRef<str>; N]) -> String {
         let mut line = " ".repeat(self.indent);
-        for ((cell, width), align) in row.iter().zip(self.widths).zip(self.align) {
+        let cells = row.iter().map(AsRef::as_ref);
+        for ((cell, width), align) in cells.zip(self.widths).zip(self.align) {
             let padding = " ".repeat(width.saturating_sub(cell.chars().count()));
             match align {
                 Align::Left => line.extend([cell, padding.as_str(), "  "]),

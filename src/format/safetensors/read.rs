@@ -7,7 +7,7 @@ use std::str;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 
 use super::error::{MAX_HEADER, METADATA, SafetensorsError};
 use super::info::{TensorInfo, item_and_bytes};
@@ -113,6 +113,7 @@ struct Header {
 
 /// A tensor with which something is wrong.
 struct Misfit {
+    /// Its name, as messages show it.
     name: String,
     data_offsets: (u64, u64),
     error: SafetensorsError,
@@ -128,8 +129,28 @@ impl Header {
         json.end()
     }
 
-    /// Keep what is said of a tensor.
-    fn push(&mut self, name: &str, info: &TensorInfo<'_>) -> Result<(), SafetensorsError> {
+    /// Keep what is said of the tensor that is begun, or what is wrong with it.
+    fn end_tensor(&mut self, info: &TensorInfo<'_>) {
+        let name = self.tensors.begun();
+        match self.described(name, info) {
+            Ok((dtype, offset)) => self.tensors.end(&dtype, (&info.shape.lens, Order::C), offset),
+            Err(error) => {
+                let (name, data_offsets) = (brief(name), info.data_offsets);
+                let first = self.misfit.as_ref().map(|misfit| misfit.data_offsets);
+                if first.is_none_or(|first| data_offsets < first) {
+                    self.misfit = Some(Misfit { name, data_offsets, error });
+                }
+                self.tensors.take_back();
+            }
+        }
+    }
+
+    /// The dtype of a tensor, and where it begins in the file.
+    fn described(
+        &self,
+        name: &str,
+        info: &TensorInfo<'_>,
+    ) -> Result<(DType, u64), SafetensorsError> {
         let (scalar, bytes) = item_and_bytes(name, info)?;
         let (begin, shape) = (info.data_offsets.0, &info.shape.lens);
         let offset = self.header_len.checked_add(begin);
@@ -138,9 +159,7 @@ impl Header {
             let shape = AsList(shape).to_string();
             return Err(SafetensorsError::TooLarge { tensor: brief(name), shape });
         };
-        let dtype = DType::Scalar(scalar, Endian::Little);
-        self.tensors.push_parts(Some(name), &dtype, (shape, Order::C), 0, offset);
-        Ok(())
+        Ok((DType::Scalar(scalar, Endian::Little), offset))
     }
 
     /// The tensors in the order of their bytes, which must follow each other.
@@ -169,7 +188,7 @@ impl Header {
         }
         if let Some(Misfit { name, data_offsets: (begin, _), error }) = misfit {
             let hole = begin > data_len;
-            let hole = hole.then(|| SafetensorsError::Hole(data_len, begin, brief(&name)));
+            let hole = hole.then_some(SafetensorsError::Hole(data_len, begin, name));
             return Err(hole.unwrap_or(error));
         }
         let metadata = metadata.unwrap_or_default();
@@ -186,17 +205,12 @@ impl<'de> Visitor<'de> for &mut Header {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(name) = map.next_key::<String>()? {
-            if name != METADATA {
-                let of_tensor = |error| within(format_args!("tensor '{}'", brief(&name)), &error);
+        while let Some(key) = map.next_key_seed(Key(&mut self.tensors))? {
+            if key == KeyKind::Tensor {
+                let name = || brief(self.tensors.begun());
+                let of_tensor = |error| within(format_args!("tensor '{}'", name()), &error);
                 let info = map.next_value().map_err(of_tensor)?;
-                if let Err(error) = self.push(&name, &info) {
-                    let data_offsets = info.data_offsets;
-                    let first = self.misfit.as_ref().map(|misfit| misfit.data_offsets);
-                    if first.is_none_or(|first| data_offsets < first) {
-                        self.misfit = Some(Misfit { name, data_offsets, error });
-                    }
-                }
+                self.end_tensor(&info);
             } else if self.metadata.is_some() {
                 return Err(A::Error::custom("'__metadata__' stands there twice"));
             } else {
@@ -206,6 +220,40 @@ impl<'de> Visitor<'de> for &mut Header {
             }
         }
         Ok(())
+    }
+}
+
+/// A key of the header. That of a tensor, which may be as long as the header, begins one here.
+struct Key<'a>(&'a mut Tensors);
+
+/// What a key is about.
+#[derive(PartialEq, Eq)]
+enum KeyKind {
+    Tensor,
+    Metadata,
+}
+
+impl<'de> DeserializeSeed<'de> for Key<'_> {
+    type Value = KeyKind;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<KeyKind, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_> {
+    type Value = KeyKind;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<KeyKind, E> {
+        if name == METADATA {
+            return Ok(KeyKind::Metadata);
+        }
+        self.0.begin(Some(name));
+        Ok(KeyKind::Tensor)
     }
 }
 
