@@ -50,11 +50,13 @@ pub(super) trait Divisible {
     /// Add all that decides the elements of the output, but for the bytes of the files.
     fn identify(&self, work: &mut Fingerprint) -> Result<(), ContainerError>;
 
-    /// Bytes of these that would be shared with the input, where that is known beforehand.
-    fn shared(&self, range: &Range<u64>, output: &Output, prepared: &Prepared) -> Option<u64> {
-        let _ = (range, output, prepared);
-        None
-    }
+    /// Bytes of these that would be shared with an input: `None` where the file systems share none.
+    fn shared(
+        &self,
+        range: &Range<u64>,
+        output: &Output,
+        prepared: &Prepared,
+    ) -> Result<Option<u64>, ContainerError>;
 
     /// Copy the elements that go to a range of the output.
     fn copy(&mut self, range: &Range<u64>, job: &Job<'_>) -> Result<(), ContainerError>;
@@ -146,9 +148,11 @@ impl<'a> Parts<'a> {
         self.work.reads(&self.range(index))
     }
 
-    /// How many bytes of part `index` would be shared with the input: `None` where none are, or where
-    /// that is not known beforehand.
-    pub fn shared(&self, index: u64) -> Option<u64> {
+    /// How many bytes of part `index` would be shared with an input: `None` where none are.
+    ///
+    /// # Errors
+    /// An input of a join that cannot be opened again.
+    pub fn shared(&self, index: u64) -> Result<Option<u64>, ContainerError> {
         self.work.shared(&self.range(index), self.output, self.prepared)
     }
 
@@ -259,8 +263,13 @@ impl Divisible for Taken<'_> {
         Ok(())
     }
 
-    fn shared(&self, range: &Range<u64>, output: &Output, prepared: &Prepared) -> Option<u64> {
-        shared_bytes(output, prepared, self.input, &self.within(range))
+    fn shared(
+        &self,
+        range: &Range<u64>,
+        output: &Output,
+        prepared: &Prepared,
+    ) -> Result<Option<u64>, ContainerError> {
+        Ok(shared_bytes(output, prepared, self.input, &self.within(range)))
     }
 
     fn copy(&mut self, range: &Range<u64>, job: &Job<'_>) -> Result<(), ContainerError> {

@@ -224,12 +224,19 @@ def joins(image):
     for number in range(3):
         make_npy(f"{number}.npy", 5, number)
     os.sync()
-    done_well(tslice("concat", "0.npy", "1.npy", "2.npy", "-o", "all.npy", "-q"))
+    concat = ["concat", "0.npy", "1.npy", "2.npy", "-o", "all.npy"]
+    dry = tslice(*concat, "--dry-run").stdout.decode()
+    assert f"{15 * MIB - 3 * 4096} bytes" in dry and "would be shared with the input" in dry, dry
+    done_well(tslice(*concat, "-q"))
     is_shared("all.npy")
     joined = np.load("all.npy")
     for number in range(3):
         same_rows(joined[5 * number:5 * number + 5], 0, number)
-    done_well(tslice("split", "all.npy", "--sizes", "4,11", "-o", "part{}.npy", "-q"))
+    split = ["split", "all.npy", "--sizes", "4,11", "-o", "part{}.npy"]
+    dry = tslice(*split, "--dry-run").stdout.decode()
+    for rows in (4, 11):
+        assert f"{rows * MIB - 4096} bytes" in dry, dry
+    done_well(tslice(*split, "-q"))
     for number, part in enumerate((joined[:4], joined[4:])):
         is_shared(f"part{number}.npy")
         assert np.array_equal(np.load(f"part{number}.npy"), part)
@@ -253,9 +260,8 @@ def parts(image):
         done_well(tslice(*args, "-o", "whole-" + out, "-q"))
         for number in (2, 0, 3, 1):
             part = [*args, "-o", out, "--part", f"{number}/4"]
-            if args[0] != "concat":
-                dry = tslice(*part, "--dry-run").stdout.decode()
-                assert "would be shared with the input" in dry or copied and number == 0, dry
+            dry = tslice(*part, "--dry-run").stdout.decode()
+            assert "would be shared with the input" in dry or copied and number == 0, dry
             done_well(tslice(*part, "-q"))
         is_shared(out, copied + ENDS)
         assert run(["cmp", out, "whole-" + out]).returncode == 0

@@ -71,9 +71,12 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         return print(&match share {
             Share::Part(one) => {
                 let parts = joined.parts(&output, &prepared, one.count).map_err(failed)?;
-                part::describe(&parts, one)
+                output::planned_part(&parts, one).map_err(failed)?
             }
-            Share::Whole | Share::Plan(_) => output::planned(&output, &prepared),
+            Share::Whole | Share::Plan(_) => {
+                let shared = joined.shared(&output, &prepared).map_err(failed)?;
+                output::planned(&output, &prepared, shared)
+            }
         });
     }
     let progress = Progress::default();

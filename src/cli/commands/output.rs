@@ -60,14 +60,19 @@ pub(super) fn describe(
     if let Share::Part(one) = *share {
         let parts = Parts::of_takes(output, prepared, (input, takes), one.count);
         let parts = parts.map_err(&advised)?;
-        return Ok(part::describe(&parts, one) + &shared(parts.shared(one.index)));
+        return planned_part(&parts, one).map_err(advised);
     }
-    let shared = shared(container::shared_bytes(output, prepared, input, takes));
-    let mut text = planned(output, prepared) + &shared;
+    let shared = container::shared_bytes(output, prepared, input, takes);
+    let mut text = planned(output, prepared, shared);
     if let Some(network) = network(input, takes).map_err(&advised)? {
         let _ = writeln!(text, "would read {network}");
     }
     Ok(text)
+}
+
+/// What part of an output would be written, and shared.
+pub(super) fn planned_part(parts: &Parts<'_>, one: Part) -> Result<String, ContainerError> {
+    Ok(part::describe(parts, one) + &shared(parts.shared(one.index)?))
 }
 
 /// How many bytes would be shared with the input, in words.
@@ -92,8 +97,8 @@ pub(super) fn network(input: &Input, takes: &[Take]) -> Result<Option<String>, C
     Ok(Some(text))
 }
 
-/// What would be written.
-pub(super) fn planned(output: &Output, prepared: &Prepared) -> String {
+/// What would be written, of which so many bytes would be shared.
+pub(super) fn planned(output: &Output, prepared: &Prepared, bytes: Option<u64>) -> String {
     let format = output.format();
     let what = match prepared.tensors.only() {
         Some(only) => format!("shape {}, dtype {}", AsTuple(&only.shape), only.dtype),
@@ -105,10 +110,11 @@ pub(super) fn planned(output: &Output, prepared: &Prepared) -> String {
         None => "before they are deflated".to_owned(),
     };
     format!(
-        "would write {}: {what}, {} bytes of elements ({whole}), format {}\n",
+        "would write {}: {what}, {} bytes of elements ({whole}), format {}\n{}",
         FileName::from(output.destination()),
         prepared.bytes,
         format.name,
+        shared(bytes),
     )
 }
 

@@ -1,6 +1,5 @@
 //! `tslice split INPUT [INDEX] --parts N -o PATTERN`: a file into several.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use tslice::container::{self, Cuts, OpenOptions, PartNames, Select, Split, SplitOptions};
@@ -50,9 +49,10 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
         .check(&mut |part| {
             bytes = bytes.saturating_add(part.prepared.bytes);
             if args.to.dry_run {
-                // writing to a string cannot fail
-                let _ = write!(planned, "{}", output::planned(&part.output, &part.prepared));
+                let shared = split.shared(part)?;
+                planned.push_str(&output::planned(&part.output, &part.prepared, shared));
             }
+            Ok(())
         })
         .map_err(cast::advised)?;
     if args.to.dry_run {

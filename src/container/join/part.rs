@@ -79,6 +79,15 @@ impl Divisible for JoinedParts<'_, '_> {
         Ok(reads)
     }
 
+    fn shared(
+        &self,
+        range: &Range<u64>,
+        output: &Output,
+        prepared: &Prepared,
+    ) -> Result<Option<u64>, ContainerError> {
+        self.joined.shared_of(&places(prepared, range), output, prepared)
+    }
+
     fn files(&self) -> Result<Vec<(String, PathBuf)>, ContainerError> {
         let mut files = Vec::with_capacity(self.joined.locations.len());
         for (number, location) in self.joined.locations.iter().enumerate() {

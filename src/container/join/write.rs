@@ -14,6 +14,7 @@ use super::bands::Band;
 use super::inputs::{Chosen, Joined, Lent, descriptors};
 use super::place::{JoinedPlace, Place, bytes_of, places};
 use super::same::source_of;
+use crate::container::align::shared_bytes;
 use crate::container::error::ContainerError;
 use crate::container::input::{Bytes, Input, failed_source};
 use crate::container::job::Job;
@@ -100,6 +101,49 @@ impl Joined<'_> {
         job.commit()
     }
 
+    /// How many bytes of the output would be shared with the inputs: `None` where none are.
+    ///
+    /// # Errors
+    /// An input that cannot be opened again.
+    pub fn shared(
+        &self,
+        output: &Output,
+        prepared: &Prepared,
+    ) -> Result<Option<u64>, ContainerError> {
+        self.shared_of(&places(prepared, &(0..u64::MAX)), output, prepared)
+    }
+
+    /// The same of these tensors, or of what is wanted of them: by the same steps in which they are
+    /// copied.
+    pub(super) fn shared_of(
+        &self,
+        places: &[Place],
+        output: &Output,
+        prepared: &Prepared,
+    ) -> Result<Option<u64>, ContainerError> {
+        let order = output.options().order;
+        let of_input = |input: &Input, takes: &[Take]| shared_bytes(output, prepared, input, takes);
+        let mut bytes = of_input(self.first(), &self.takes_kept(places, order)?).unwrap_or(0);
+        let targets = self.joined(places, order);
+        for number in 0..self.locations.len() {
+            if !targets.iter().any(|target| target.needs(number)) {
+                continue;
+            }
+            let (input, chosen) = self.lend_checked(number)?;
+            let mut takes = Vec::new();
+            for target in &targets {
+                let place = target.place;
+                let take = self.take_joined((&input, &chosen[target.at]), place, order)?;
+                let cells = target.bands.iter().filter_map(|band| target.cell(number, band));
+                for cell in cells.filter(|cell| cell.rows == 1 && is_large(&cell.dense)) {
+                    takes.extend(take.window(cell.dense, place.start + cell.at));
+                }
+            }
+            bytes += of_input(&input, &takes).unwrap_or(0);
+        }
+        Ok((bytes > 0).then_some(bytes))
+    }
+
     /// Whether pipes are read while they are copied: there is one tensor, of one row.
     fn is_one_pass(&self, order: Order) -> bool {
         match self.tensors.as_slice() {
@@ -146,16 +190,7 @@ impl Joined<'_> {
 
     /// Copy these tensors, or what is wanted of them.
     pub(super) fn copy(&mut self, copy: &Copy<'_>, places: &[Place]) -> Result<(), ContainerError> {
-        let first = self.first();
-        let mut takes = Vec::new();
-        for place in places {
-            let target = &self.tensors[place.target];
-            if target.join.is_none() {
-                let take = self.take_kept(place, copy.order)?;
-                let window = take.window(place.window.clone(), place.start + place.window.start);
-                window.into_iter().for_each(|take| take.push(&mut takes));
-            }
-        }
+        let (first, takes) = (self.first(), self.takes_kept(places, copy.order)?);
         if !takes.is_empty() {
             copy.job.copy_random(first, source_of(first)?.as_ref(), &takes)?;
         }
@@ -167,6 +202,17 @@ impl Joined<'_> {
             };
         }
         Ok(())
+    }
+
+    /// What is wanted of the tensors that are taken once.
+    fn takes_kept(&self, places: &[Place], order: Order) -> Result<Vec<Take>, ContainerError> {
+        let mut takes = Vec::new();
+        for place in places.iter().filter(|place| self.tensors[place.target].join.is_none()) {
+            let take = self.take_kept(place, order)?;
+            let window = take.window(place.window.clone(), place.start + place.window.start);
+            window.into_iter().for_each(|take| take.push(&mut takes));
+        }
+        Ok(takes)
     }
 
     /// Copy an input that is read once, in one pass where it can be, to the end of what its header
@@ -355,5 +401,10 @@ impl Pending {
 /// Whether a range of a part is better copied by itself than together with its neighbours.
 fn is_alone(view: &View, dense: &Range<u64>, rows: u64) -> bool {
     let transposed = || Plan::tiled(view, 1, Tiling::MAPPED).pattern() == Pattern::Transposed;
-    dense.end - dense.start >= LARGE && (rows == 1 || transposed())
+    is_large(dense) && (rows == 1 || transposed())
+}
+
+/// Whether a range of a part is copied by itself where it is one row.
+fn is_large(dense: &Range<u64>) -> bool {
+    dense.end - dense.start >= LARGE
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::cuts::Cuts;
 use super::names::PartNames;
+use crate::container::align::shared_bytes;
 use crate::container::axes::Axes;
 use crate::container::cast::Casts;
 use crate::container::error::{Cause, ContainerError};
@@ -79,6 +80,7 @@ pub struct Part {
     pub output: Output,
     /// What is in it.
     pub prepared: Prepared,
+    number: u64,
 }
 
 impl<'a> Split<'a> {
@@ -197,26 +199,39 @@ impl<'a> Split<'a> {
             let cast = target.axis.map(|_| self.options.casts.of(&tensor.dtype));
             let cast = cast.transpose()?.flatten();
             let (dtype, part) = (&tensor.dtype, tensor.part);
-            let number = target.number;
-            let item = Item { name: &name, dtype, shape, cast, part, number };
+            let item = Item { name: &name, dtype, shape, cast, part, number: target.number };
             let pushed = preparation.push(&item);
             pushed.map_err(|error| if several { error.of_tensor(&name) } else { error })?;
         }
         let prepared = preparation.finish(&self.input.contents.metadata)?;
-        Ok(Part { output, prepared })
+        Ok(Part { output, prepared, number })
     }
 
     /// Make all the checks that writing would fail at, and write nothing. `visit` gets every output.
     ///
     /// # Errors
-    /// An output that exists or cannot be created, a selection that would cut a byte.
-    pub fn check(&self, visit: &mut dyn FnMut(&Part)) -> Result<(), ContainerError> {
+    /// An output that exists or cannot be created, a selection that would cut a byte; those of `visit`.
+    pub fn check(
+        &self,
+        visit: &mut dyn FnMut(&Part) -> Result<(), ContainerError>,
+    ) -> Result<(), ContainerError> {
         for number in 0..self.count {
             let (part, _) = self.part_and_takes(number)?;
             part.output.check(&part.prepared)?;
-            visit(&part);
+            visit(&part)?;
         }
         Ok(())
+    }
+
+    /// How many bytes of an output would be shared with the input: `None` where none are.
+    ///
+    /// # Errors
+    /// A selection that would cut a byte.
+    pub fn shared(&self, part: &Part) -> Result<Option<u64>, ContainerError> {
+        let takes = self.takes(part.number, part)?.into_iter();
+        let takes = takes.filter(|(from_lists, _)| !from_lists).map(|(_, take)| take);
+        let takes: Vec<Take> = takes.collect();
+        Ok(shared_bytes(&part.output, &part.prepared, &self.input, &takes))
     }
 
     /// One output, and what is taken for it.
