@@ -128,7 +128,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "element/",
             "scatter.rs",
             "container/error.rs",
-            "container/fault.rs",
+            "container/fault/",
         ],
     ),
     ("tokio", &["source/remote/"]),
