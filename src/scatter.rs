@@ -377,6 +377,10 @@ mod tests {
             self.0.is_cached(at)
         }
 
+        fn reads_ahead(&self, at: u64) -> bool {
+            self.0.reads_ahead(at)
+        }
+
         fn advise(&self, range: Range<u64>, advice: Advice) {
             self.0.advise(range, advice);
         }

@@ -32,11 +32,19 @@ impl Pieces for Plan {
         scratch: &mut Vec<u8>,
         out: &mut [u8],
     ) -> Result<(), FillError> {
-        if number == 0 {
-            self.prefetch_first().iter().for_each(|runs| prefetch(runs, source));
+        if !is_read_ahead(self, source) {
+            if number == 0 {
+                self.prefetch_first().iter().for_each(|runs| prefetch(runs, source));
+            }
+            self.prefetch(number).iter().for_each(|runs| prefetch(runs, source));
         }
-        self.prefetch(number).iter().for_each(|runs| prefetch(runs, source));
-        Ok(read_boxes(&self.piece(number).input, source, scratch, out)?)
+        match self.piece(number).input.as_slice() {
+            [Runs { offset, axes, run }] if axes.is_empty() => {
+                let start = *offset as u64;
+                Ok(source.read(start..start + run, scratch, out)?)
+            }
+            boxes => Ok(read_boxes(boxes, source, scratch, out)?),
+        }
     }
 
     fn needs(
@@ -62,6 +70,13 @@ impl Pieces for Plan {
     fn sparse_range(&self) -> Option<Range<u64>> {
         self.sparse_range()
     }
+}
+
+/// Whether the kernel reads what pieces need ahead of them by itself. Not even to look whether some of
+/// it is in memory is of use then: that look is a read to the kernel, out of the order.
+fn is_read_ahead(plan: &Plan, source: &dyn Source) -> bool {
+    let range = plan.range().filter(|_| plan.pieces() > 1);
+    range.is_some_and(|range| source.reads_ahead(range.start))
 }
 
 /// The ranges of ascending runs.

@@ -33,6 +33,22 @@ pub(crate) fn mapped_pages() -> u64 {
     std::fs::read_to_string("/proc/self/statm").ok().and_then(pages).unwrap_or(0)
 }
 
+/// How far a kernel reads ahead, at least, that need not be asked to, in bytes.
+const FAR_AHEAD: u64 = 1 << 20;
+
+/// Whether the kernel reads far ahead of who reads a file in order. False where it does not tell:
+/// on file systems without a disk of their own.
+pub(crate) fn reads_ahead(file: impl AsFd) -> bool {
+    let Ok(stat) = rustix::fs::fstat(file) else { return false };
+    let (major, minor) = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+    // a partition has none, but the disk that it is on
+    let kib = ["queue", "../queue"].iter().find_map(|queue| {
+        let path = format!("/sys/dev/block/{major}:{minor}/{queue}/read_ahead_kb");
+        std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok()
+    });
+    kib.is_some_and(|kib| kib >= FAR_AHEAD >> 10)
+}
+
 /// Wait until a non-blocking descriptor is ready.
 ///
 /// # Errors

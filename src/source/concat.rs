@@ -96,6 +96,22 @@ impl Source for ConcatSource {
         }
     }
 
+    fn read(
+        &self,
+        range: Range<u64>,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), SourceError> {
+        match self.find(&range) {
+            Some((file, inner)) => {
+                file.source.read(inner, scratch, out).map_err(|error| file.name_error(error))
+            }
+            None => {
+                Err(SourceError::OutOfBounds { start: range.start, end: range.end, len: self.len })
+            }
+        }
+    }
+
     fn window_limit(&self) -> Option<u64> {
         self.window_limit
     }
@@ -134,6 +150,11 @@ impl Source for ConcatSource {
 
     fn is_cached(&self, at: u64) -> bool {
         self.parts(at..at.saturating_add(1)).all(|(file, inner)| file.source.is_cached(inner.start))
+    }
+
+    fn reads_ahead(&self, at: u64) -> bool {
+        self.parts(at..at.saturating_add(1))
+            .all(|(file, inner)| file.source.reads_ahead(inner.start))
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) {

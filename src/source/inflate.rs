@@ -191,6 +191,10 @@ impl Source for Arc<InflatedSource> {
         self.spooled.get().is_none_or(|spooled| spooled.is_cached(at))
     }
 
+    fn reads_ahead(&self, at: u64) -> bool {
+        self.spooled.get().is_some_and(|spooled| spooled.reads_ahead(at))
+    }
+
     fn advise(&self, range: Range<u64>, advice: Advice) {
         if let Some(spooled) = self.spooled.get() {
             spooled.advise(range, advice);

@@ -56,5 +56,9 @@ impl Source for MemorySource {
         true
     }
 
+    fn reads_ahead(&self, _at: u64) -> bool {
+        true
+    }
+
     fn advise(&self, _range: Range<u64>, _advice: Advice) {}
 }

@@ -10,11 +10,13 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 
 use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
 
-use super::pread::is_cached;
+use super::pread::{is_cached, read_exact};
 use super::{Advice, FileRange, Source, SourceError, checked_len, steps};
+use crate::os;
 use crate::os::sigbus::Watch;
 
 /// A mapped file, or its tail from some byte on.
@@ -27,6 +29,7 @@ pub struct MmapSource {
     /// The byte of the file that is byte 0 of the source.
     base: u64,
     len: u64,
+    reads_ahead: OnceLock<bool>,
 }
 
 impl MmapSource {
@@ -48,7 +51,7 @@ impl MmapSource {
         };
         let addresses = map.as_ptr_range();
         match Watch::new(addresses.start as usize..addresses.end as usize) {
-            Some(watch) => Ok(Self { watch, map, file, base, len }),
+            Some(watch) => Ok(Self { watch, map, file, base, len, reads_ahead: OnceLock::new() }),
             None => Err((file, None)),
         }
     }
@@ -69,6 +72,16 @@ impl Source for MmapSource {
         let start = (self.base + range.start) as usize;
         let window = self.map.get(start..start + count);
         window.ok_or(SourceError::OutOfBounds { start: range.start, end: range.end, len: self.len })
+    }
+
+    fn read(
+        &self,
+        range: Range<u64>,
+        _scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), SourceError> {
+        checked_len(&range, self.len)?;
+        read_exact(&self.file, self.base + range.start, out)
     }
 
     fn window_limit(&self) -> Option<u64> {
@@ -111,6 +124,10 @@ impl Source for MmapSource {
     fn is_cached(&self, at: u64) -> bool {
         // `mincore` on the map works only for files that we may write
         is_cached(&self.file, self.base.saturating_add(at))
+    }
+
+    fn reads_ahead(&self, _at: u64) -> bool {
+        *self.reads_ahead.get_or_init(|| os::reads_ahead(&self.file))
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) {

@@ -69,6 +69,21 @@ pub trait Source: Send + Sync {
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SourceError>;
 
+    /// Copy the bytes of `range` to `out`, which has as many. Files are read by position, mapped ones
+    /// too: no page need be mapped for it, and kernels read ahead of such reads more evenly.
+    ///
+    /// # Errors
+    /// Those of [`window`](Source::window).
+    fn read(
+        &self,
+        range: Range<u64>,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), SourceError> {
+        out.copy_from_slice(self.window(range, scratch)?);
+        Ok(())
+    }
+
     /// The longest window in bytes worth reading if only a part of it is used; `None` if unused
     /// bytes cost nothing (a map).
     fn window_limit(&self) -> Option<u64>;
@@ -105,6 +120,10 @@ pub trait Source: Send + Sync {
     /// Whether byte `at` is in memory; true if that is unknown.
     fn is_cached(&self, at: u64) -> bool;
 
+    /// Whether the kernel reads far ahead of who reads in order from byte `at` on. To ask it for the
+    /// same makes it slower then: it takes what it is asked for page by page.
+    fn reads_ahead(&self, at: u64) -> bool;
+
     /// Tell how `range` is going to be used. A hint, which cannot fail.
     fn advise(&self, range: Range<u64>, advice: Advice);
 }
@@ -120,6 +139,15 @@ impl Source for Arc<dyn Source> {
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SourceError> {
         self.as_ref().window(range, scratch)
+    }
+
+    fn read(
+        &self,
+        range: Range<u64>,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), SourceError> {
+        self.as_ref().read(range, scratch, out)
     }
 
     fn window_limit(&self) -> Option<u64> {
@@ -152,6 +180,10 @@ impl Source for Arc<dyn Source> {
 
     fn is_cached(&self, at: u64) -> bool {
         self.as_ref().is_cached(at)
+    }
+
+    fn reads_ahead(&self, at: u64) -> bool {
+        self.as_ref().reads_ahead(at)
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) {

@@ -45,6 +45,21 @@ impl Source for OffsetSource {
         }
     }
 
+    fn read(
+        &self,
+        range: Range<u64>,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), SourceError> {
+        match self.inner(&range) {
+            Some(inner) => self.rest.read(inner, scratch, out),
+            None => {
+                let Range { start, end } = range;
+                Err(SourceError::OutOfBounds { start, end, len: self.len() })
+            }
+        }
+    }
+
     fn window_limit(&self) -> Option<u64> {
         self.rest.window_limit()
     }
@@ -76,6 +91,10 @@ impl Source for OffsetSource {
 
     fn is_cached(&self, at: u64) -> bool {
         at.checked_sub(self.start).is_none_or(|at| self.rest.is_cached(at))
+    }
+
+    fn reads_ahead(&self, at: u64) -> bool {
+        at.checked_sub(self.start).is_some_and(|at| self.rest.reads_ahead(at))
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) {

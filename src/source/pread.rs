@@ -8,11 +8,13 @@ use std::io::{ErrorKind, IoSliceMut};
 use std::num::NonZeroU64;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 
 use rustix::fs::{Advice as Fadvise, fadvise};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use super::{Advice, FileRange, Source, SourceError, checked_len, steps};
+use crate::os;
 
 /// The longest window in bytes that is worth reading for a part of it.
 const WINDOW: u64 = 1 << 20;
@@ -24,13 +26,14 @@ pub struct PreadSource {
     /// The byte of the file that is byte 0 of the source.
     base: u64,
     len: u64,
+    reads_ahead: OnceLock<bool>,
 }
 
 impl PreadSource {
     /// Read `len` bytes of a file from byte `base` on.
     pub fn new(file: File, base: u64, len: u64) -> Self {
         // `base + len` must not overflow.
-        Self { file, base, len: len.min(u64::MAX - base) }
+        Self { file, base, len: len.min(u64::MAX - base), reads_ahead: OnceLock::new() }
     }
 }
 
@@ -50,12 +53,18 @@ impl Source for PreadSource {
             scratch.resize(count, 0);
         }
         let window = &mut scratch[..count];
-        // Repeats after signals and short reads.
-        match self.file.read_exact_at(window, self.base + range.start) {
-            Ok(()) => Ok(window),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(SourceError::Truncated),
-            Err(error) => Err(error.into()),
-        }
+        read_exact(&self.file, self.base + range.start, window)?;
+        Ok(window)
+    }
+
+    fn read(
+        &self,
+        range: Range<u64>,
+        _scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), SourceError> {
+        checked_len(&range, self.len)?;
+        read_exact(&self.file, self.base + range.start, out)
     }
 
     fn window_limit(&self) -> Option<u64> {
@@ -92,6 +101,10 @@ impl Source for PreadSource {
         is_cached(&self.file, self.base.saturating_add(at))
     }
 
+    fn reads_ahead(&self, _at: u64) -> bool {
+        *self.reads_ahead.get_or_init(|| os::reads_ahead(&self.file))
+    }
+
     fn advise(&self, range: Range<u64>, advice: Advice) {
         let range = range.start..range.end.min(self.len);
         let advise = |advice, range: Range<u64>| {
@@ -108,6 +121,15 @@ impl Source for PreadSource {
             Advice::WillNeed => steps(range).for_each(|step| advise(Fadvise::WillNeed, step)),
             Advice::Populate | Advice::DontNeed => {}
         }
+    }
+}
+
+/// Fill `out` with bytes of a file from byte `at` on.
+pub(super) fn read_exact(file: &File, at: u64, out: &mut [u8]) -> Result<(), SourceError> {
+    // Repeats after signals and short reads.
+    match file.read_exact_at(out, at) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(SourceError::Truncated),
+        result => Ok(result?),
     }
 }
 

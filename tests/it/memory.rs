@@ -7,16 +7,27 @@ use tslice::sink::{Sink, SinkError, WriteOrder};
 use tslice::source::{Advice, FileRange, Source, SourceError};
 
 /// An input in memory, lent whole or read in windows of `limit` bytes at most, that keeps the ranges
-/// it is asked for.
+/// it is asked for, and the advice it is given.
 pub(crate) struct Bytes {
     pub(crate) data: Vec<u8>,
     limit: Option<u64>,
+    /// What it says of each byte.
+    pub(crate) is_cached: bool,
+    pub(crate) reads_ahead: bool,
     pub(crate) asked: Mutex<Vec<Range<u64>>>,
+    pub(crate) advised: Mutex<Vec<(Range<u64>, Advice)>>,
 }
 
 impl Bytes {
     pub(crate) fn new(data: Vec<u8>, limit: Option<u64>) -> Bytes {
-        Bytes { data, limit, asked: Mutex::default() }
+        Bytes {
+            data,
+            limit,
+            is_cached: true,
+            reads_ahead: false,
+            asked: Mutex::default(),
+            advised: Mutex::default(),
+        }
     }
 }
 
@@ -55,10 +66,16 @@ impl Source for Bytes {
     }
 
     fn is_cached(&self, _at: u64) -> bool {
-        true
+        self.is_cached
     }
 
-    fn advise(&self, _range: Range<u64>, _advice: Advice) {}
+    fn reads_ahead(&self, _at: u64) -> bool {
+        self.reads_ahead
+    }
+
+    fn advise(&self, range: Range<u64>, advice: Advice) {
+        self.advised.lock().unwrap().push((range, advice));
+    }
 
     fn request_gap(&self) -> Option<u64> {
         None

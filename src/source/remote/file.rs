@@ -163,6 +163,10 @@ impl Source for RemoteSource {
         true
     }
 
+    fn reads_ahead(&self, _at: u64) -> bool {
+        false
+    }
+
     fn advise(&self, range: Range<u64>, advice: Advice) {
         let range = range.start..range.end.min(self.len());
         let file = (self.number, &self.file);

@@ -18,7 +18,7 @@ use tslice::plan::{Plan, Tiling};
 use tslice::runs::Runs;
 use tslice::shape::Order;
 use tslice::sink::{Sink, SinkError, WriteOrder};
-use tslice::source::Source;
+use tslice::source::{Advice, Source};
 use tslice::view::{Layout, View};
 
 use crate::memory::Bytes;
@@ -179,4 +179,34 @@ fn each_byte_is_read_about_once() {
         writeln!(std::io::stdout(), "{worst}").unwrap();
     }
     assert!(ratios[0].0 <= 1.5, "{worst}");
+}
+
+/// Whether an input that is not in memory is asked for what pieces need, while rows of 64 KiB are
+/// copied.
+fn is_asked(slices: [Slice; 2], reads_ahead: bool) -> bool {
+    let shape = [64, 1 << 16];
+    let items = slices.map(Item::Slice).to_vec();
+    let selection = resolve(&IndexExpr { items }, &shape, false).unwrap();
+    let view = View::new(&Layout::new(&shape, 8, Order::C, 128), &selection).unwrap();
+    let mut source = Bytes::new((0..128 + (64 << 16)).map(byte_at).collect(), None);
+    (source.is_cached, source.reads_ahead) = (false, reads_ahead);
+    let runs = view.runs().clone();
+    let sink = ComparingSink { order: WriteOrder::Any, runs, written: AtomicU64::new(0) };
+    let plan = Plan::tiled(&view, 1, Tiling::MAPPED);
+    let copy = Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 };
+    execute::run(&[copy], &sink, 2, &Progress::default()).unwrap();
+    assert_eq!(sink.written.into_inner(), view.bytes());
+    let advised = source.advised.into_inner().unwrap();
+    advised.iter().any(|(_, advice)| *advice == Advice::WillNeed)
+}
+
+#[test]
+fn a_kernel_that_reads_ahead_is_not_asked_for_the_rest_of_a_range() {
+    let all = Slice { start: None, stop: None, step: None };
+    let every = |step| Slice { step: Some(step), ..all };
+    assert!(!is_asked([all, all], true));
+    assert!(is_asked([all, all], false));
+    for scattered in [[all, every(2)], [every(-1), all]] {
+        assert!(is_asked(scattered, true), "{scattered:?}");
+    }
 }
