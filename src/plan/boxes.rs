@@ -38,10 +38,11 @@ impl Boxes {
         }
         let mut boxes = Boxes { chunks: vec![1; axes.len()], order };
         boxes.widen(axes, run, tiling.width_bytes);
-        boxes.lengthen(axes, run, tiling);
-        for axis in boxes.order.clone() {
-            if !boxes.grow(axes, run, axis, tiling.box_bytes) {
-                break;
+        if boxes.lengthen(axes, run, tiling) > 1 {
+            for axis in boxes.order.clone() {
+                if !boxes.grow(axes, run, axis, tiling.box_bytes) {
+                    break;
+                }
             }
         }
         Some(boxes)
@@ -63,17 +64,18 @@ impl Boxes {
         }
     }
 
-    /// Take axes in the output's order until its rows are long enough.
-    fn lengthen(&mut self, axes: &[Axis], run: u64, tiling: Tiling) {
+    /// Take axes in the output's order until its rows are long enough. Returns the number of rows.
+    fn lengthen(&mut self, axes: &[Axis], run: u64, tiling: Tiling) -> u64 {
         let mut row = run;
         for axis in (0..axes.len()).rev() {
             let others = self.bytes(run) / self.chunks[axis];
-            let most = tiling.box_bytes.min(tiling.row_bytes.saturating_mul(others) / row);
+            let most = tiling.box_bytes.min(tiling.piece_bytes.saturating_mul(others) / row);
             if !self.grow(axes, run, axis, most) {
-                return;
+                return others / row;
             }
             row = row.saturating_mul(axes[axis].len);
         }
+        1
     }
 
     /// Take as much more of an axis as fits boxes of `most` bytes; whether it is taken whole.

@@ -20,7 +20,8 @@ pub(super) const READAHEAD_BYTES: u64 = 128 << 10;
 /// The sizes of the pieces of a [tiled](super::Plan::tiled) plan, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Tiling {
-    /// A piece that is one range of the output, at most.
+    /// A piece that is one range of the output, at most. Rows of a piece of several, each of which is
+    /// a write, are as long where that is possible.
     pub piece_bytes: u64,
     /// Where such pieces may divide rows, to begin where a block of a file does: the length of the
     /// first one, the others having `piece_bytes`.
@@ -29,24 +30,17 @@ pub struct Tiling {
     pub box_bytes: u64,
     /// How long the stretches of the input are that such a piece uses up.
     pub width_bytes: u64,
-    /// The longest row of such a piece: what is written at a time.
-    pub row_bytes: u64,
 }
 
 impl Tiling {
-    /// For inputs in memory: two cache lines of the input, long rows of the output. Each row is a
-    /// write, and file systems take one write of a file at a time: short ones cost more there than wide
-    /// stretches save while packing.
-    pub const MAPPED: Tiling = Tiling {
-        piece_bytes: PIECE_BYTES,
-        first_bytes: None,
-        box_bytes: 2 << 20,
-        width_bytes: 128,
-        row_bytes: 64 << 10,
-    };
+    /// For inputs in memory: one cache line of the input, which leaves room for long rows of the output.
+    /// File systems take one write of a file at a time: short rows cost more there than wide stretches
+    /// save while packing.
+    pub const MAPPED: Tiling =
+        Tiling { piece_bytes: PIECE_BYTES, first_bytes: None, box_bytes: 2 << 20, width_bytes: 64 };
 
     /// For inputs that are read by position: fewer, longer reads.
-    pub const READ: Tiling = Tiling { width_bytes: 2 << 10, row_bytes: 16 << 10, ..Tiling::MAPPED };
+    pub const READ: Tiling = Tiling { width_bytes: 2 << 10, ..Tiling::MAPPED };
 
     /// For a source with this [limit of windows](crate::source::Source::window_limit).
     pub fn of(window_limit: Option<u64>) -> Tiling {
@@ -57,7 +51,7 @@ impl Tiling {
     #[must_use]
     pub fn divided(self, by: u64) -> Tiling {
         let (piece_bytes, box_bytes) = (self.piece_bytes / by, self.box_bytes / by);
-        Tiling { piece_bytes, box_bytes, row_bytes: self.row_bytes / by, ..self }
+        Tiling { piece_bytes, box_bytes, ..self }
     }
 }
 

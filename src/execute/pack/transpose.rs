@@ -212,18 +212,22 @@ impl Transpose {
         let (ours, theirs) = &self.others;
         let (items, across) = (self.rows.len(), self.across.len as usize);
         let (stride, wide) = (self.across.stride, (LINES / SIZE).max(SIDE));
-        // Whole cache lines are used up by one square, so that going over all others before the next
-        // ones across costs nothing, and follows each line of the input. Shorter ones must be used up
-        // before they leave the cache.
-        let is_long = V::WIDTH == LINE && across * SIZE >= 4 * LINE;
-        let group = if is_long { SIDE } else { across };
+        // Where lines of the output are long, a group fills whole cache lines of it, so that going over
+        // all others before the next group costs nothing, and follows each line of the input.
+        let line = (LINE / SIZE).max(SIDE);
+        let group = if across >= 4 * line { line } else { across };
         for panel in (0..items).step_by(wide) {
             let panel_end = (panel + wide).min(items);
             for group_start in (0..across).step_by(group) {
                 let group_end = (group_start + group).min(across);
-                let mut rows = starts(theirs, 0);
-                for at in starts(ours, first) {
-                    let Some(to) = rows.next() else { break };
+                // the group that comes next in memory is loaded while this one is transposed
+                let next = starts(ours, first).skip(1).chain([first + stride * group as i64]);
+                let others = starts(ours, first).zip(starts(theirs, 0)).zip(next);
+                for ((at, to), next) in others {
+                    let ahead = next + (panel * SIZE) as i64;
+                    for line in group_start..group_end {
+                        prefetch(input, ahead + stride * line as i64, (panel_end - panel) * SIZE);
+                    }
                     let mut stretch = group_start;
                     while stretch < group_end {
                         let line = stretch.min(across - SIDE);
@@ -274,5 +278,22 @@ impl Transpose {
                 }
             }
         }
+    }
+}
+
+/// Begin to load the cache lines of `len` bytes of the input; what lies outside of it is left out.
+#[inline(always)]
+#[allow(unsafe_code)]
+fn prefetch(input: &[u8], at: i64, len: usize) {
+    let bytes = usize::try_from(at).ok().and_then(|at| input.get(at..at + len));
+    for line in bytes.into_iter().flat_map(|bytes| bytes.chunks(LINE)) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: all processors of this kind have the instruction, which reads nothing.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = line;
     }
 }

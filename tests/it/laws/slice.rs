@@ -94,7 +94,6 @@ fn engine(tensor: &Tensor, selection: &Selection, order: Order, way: &Way) -> Ve
                 first_bytes,
                 box_bytes: piece_bytes * 3,
                 width_bytes: piece_bytes / 9,
-                row_bytes: piece_bytes / 2,
             };
             Plan::tiled(&view, 1, tiling)
         }
