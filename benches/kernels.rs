@@ -49,9 +49,11 @@ fn patterns() -> Vec<Pattern> {
         let rows = [axis(PIECE_BYTES / run / 2, 8 * run), backwards(2, 3 * run)];
         patterns.push(pattern(format!("pairs/{run}"), &rows, run));
     }
-    for size in [1, 8] {
+    for size in [1, 4, 8] {
         let matrix = [axis(PIECE_BYTES / size / 4, size), axis(4, PIECE_BYTES / 4 + 24)];
         patterns.push(pattern(format!("narrow/{size}"), &matrix, size));
+        let planes = [axis(PIECE_BYTES / size / 3, size), axis(3, PIECE_BYTES / 3 + 24)];
+        patterns.push(pattern(format!("planes/{size}"), &planes, size));
         let channels = [axis(28, size), axis(PIECE_BYTES / size / 28, 28 * size)];
         patterns.push(pattern(format!("28 channels/{size}"), &channels, size));
     }

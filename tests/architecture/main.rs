@@ -138,6 +138,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
 /// Files that may hold `unsafe`.
 const UNSAFE: &[&str] = &[
     "execute/pack/compress.rs",
+    "execute/pack/interleave.rs",
     "execute/pack/shuffle.rs",
     "execute/pack/square.rs",
     "execute/pack/transpose.rs",

@@ -5,6 +5,7 @@
 //! [`pack`] chooses a kernel, once a piece:
 //!
 //! - short runs close together are collected by byte shuffles (`shuffle.rs`), many at once;
+//! - the items of a few rows are put in turn by such shuffles too (`interleave.rs`);
 //! - where another axis than the last is contiguous, matrices are transposed (`transpose.rs`);
 //! - what is left, long runs and short ones far apart, is copied one after the other.
 //!
@@ -21,6 +22,8 @@
 use crate::runs::Axis;
 
 mod compress;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod interleave;
 mod plain;
 mod register;
 mod shuffle;
@@ -28,6 +31,8 @@ mod square;
 mod transpose;
 
 pub(crate) use compress::{can_compress, compress};
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use interleave::Interleave;
 use plain::each_row;
 pub use plain::pack_plainly;
 use register::Register;
@@ -58,7 +63,15 @@ fn pack_with(
     if let Some(shuffle) = shuffle {
         return shuffle.pack(input, first, out);
     }
-    if let Some(transpose) = transpose() {
+    let transpose = transpose();
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    if let Some(register) = register
+        && !transpose.as_ref().is_some_and(Transpose::has_squares)
+        && let Some(interleave) = Interleave::choose(axes, run)
+    {
+        return interleave.pack(register, input, first, out);
+    }
+    if let Some(transpose) = transpose {
         return transpose.pack(register, input, first, out);
     }
     let (inner, outer) = match axes.split_last() {

@@ -168,6 +168,31 @@ proptest! {
         }
     }
 
+    /// A few rows far apart, of items that lie close together or overlap, with axes around.
+    #[test]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    fn a_few_rows_are_interleaved(
+        run in 1u64..8, (along, gap, repeated) in (2u64..70, 0i64..3, any::<bool>()), across in 2u64..9,
+        (before, between) in (1u64..3, -200i64..200), backwards in any::<(bool, bool)>(),
+    ) {
+        let signed = |stride: i64, backwards| if backwards { -stride } else { stride };
+        let stride = if repeated && gap == 2 { 0 } else { run as i64 + gap };
+        prop_assume!(stride + run as i64 <= 16);
+        let fits = if stride == 0 { 16 / run } else { (16 - run) / stride as u64 + 1 };
+        prop_assume!(along.min(fits) * across * run >= 16);
+        let axes = [
+            axis(before, between), axis(along, signed(stride, backwards.0)),
+            axis(across, signed(stride * along as i64 + 17, backwards.1)),
+        ];
+        let pattern = Interleave::choose(&axes, run).expect("a pattern");
+        for register in registers().into_iter().flatten() {
+            let [plain, fast] = packed(&axes, run, |input, first, out| {
+                pattern.pack(register, input, first, out);
+            });
+            prop_assert_eq!(plain, fast, "{:?}", register);
+        }
+    }
+
     /// So many neighbours that a stretch takes some of them only.
     #[test]
     fn long_rows_are_transposed_in_stretches(

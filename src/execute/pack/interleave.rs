@@ -1,0 +1,197 @@
+//! Interleaving: a few rows that are far apart in the input become one of all their items in turn.
+//!
+//! ```text
+//!   input   R R R R ...       output   R G B R G B R G B R G B ...
+//!           G G G G ...
+//!           B B B B ...
+//! ```
+//!
+//! Planes that become the channels of pixels are this: matrices with fewer rows than a square has. Of
+//! each row, a register with as many items as lie in it is loaded; each register of the output is put
+//! together from the bytes that it takes of each of them, in patterns that are computed once.
+//!
+//! A row of the output whose length is not a multiple of what is loaded ends with a block that
+//! overlaps the one before it.
+
+use super::plain::pack_plainly;
+use super::register::Register;
+use super::square::{Narrow, Vector};
+use crate::runs::{Axis, starts};
+
+/// Bytes a register.
+const WIDTH: usize = 16;
+
+/// A place of no byte: what is shuffled there is 0.
+const NO_PLACE: u8 = 0x80;
+
+/// The most rows.
+const MOST: u64 = 8;
+
+/// A pattern to interleave.
+pub(super) struct Interleave<'a> {
+    /// The axes around.
+    outer: &'a [Axis],
+    /// The items of a row of the input.
+    along: Axis,
+    /// The rows, whose items are neighbours in the output.
+    across: Axis,
+    run: u64,
+    /// Items of a row that one register collects, and the bytes of output that they become.
+    items: usize,
+    block: usize,
+    /// From the first item of a block to the lowest one.
+    lowest: i64,
+    /// For each register that is stored, for each row, where in the loaded register its bytes lie.
+    places: Vec<[u8; WIDTH]>,
+}
+
+impl<'a> Interleave<'a> {
+    /// `None` where there are too many rows, or where a register has fewer than two items of a row.
+    pub(super) fn choose(axes: &'a [Axis], run: u64) -> Option<Interleave<'a>> {
+        let [outer @ .., along, across] = axes else { return None };
+        let distance = along.stride.unsigned_abs();
+        let room = (WIDTH as u64).checked_sub(run)?;
+        let loaded = room.checked_div(distance).map_or(WIDTH as u64 / run.max(1), |more| more + 1);
+        let items = loaded.min(along.len);
+        if !(2..=MOST).contains(&across.len) || items < 2 {
+            return None;
+        }
+        let block = items * across.len * run;
+        if block < WIDTH as u64 {
+            return None;
+        }
+        let (items, block) = (items as usize, block as usize);
+        let lowest = along.stride.min(0) * (items as i64 - 1);
+        let mut pattern = Interleave {
+            outer,
+            along: *along,
+            across: *across,
+            run,
+            items,
+            block,
+            lowest,
+            places: Vec::new(),
+        };
+        let stores = pattern.stores().flat_map(|to| (0..across.len).map(move |row| (to, row)));
+        pattern.places = stores.map(|(to, row)| pattern.places(to, row)).collect();
+        Some(pattern)
+    }
+
+    /// Where in a block registers are stored: the last one may overlap the one before it.
+    fn stores(&self) -> impl Iterator<Item = usize> + use<> {
+        let last = self.block - WIDTH;
+        (0..self.block).step_by(WIDTH).map(move |to| to.min(last))
+    }
+
+    /// Where in the loaded register of a row its bytes of the register stored at `to` lie.
+    fn places(&self, to: usize, row: u64) -> [u8; WIDTH] {
+        let run = self.run as usize;
+        std::array::from_fn(|at| {
+            let (number, byte) = ((to + at) / run, (to + at) % run);
+            let (item, of) = (number as u64 / self.across.len, number as u64 % self.across.len);
+            let place = self.along.stride * item as i64 - self.lowest + byte as i64;
+            if of == row { place as u8 } else { NO_PLACE }
+        })
+    }
+
+    /// Interleave all rows to `out`; the first run of the first one is at position `first` of `input`.
+    #[allow(unsafe_code)]
+    pub(super) fn pack(&self, _has: Register, input: &[u8], first: usize, out: &mut [u8]) {
+        // SAFETY: a register exists only where the machine has the instructions of the narrowest one.
+        unsafe {
+            match self.across.len {
+                2 => self.blocks::<2>(input, first, out),
+                3 => self.blocks::<3>(input, first, out),
+                4 => self.blocks::<4>(input, first, out),
+                5 => self.blocks::<5>(input, first, out),
+                6 => self.blocks::<6>(input, first, out),
+                7 => self.blocks::<7>(input, first, out),
+                _ => self.blocks::<{ MOST as usize }>(input, first, out),
+            }
+        }
+    }
+
+    /// Interleave `ROWS` rows.
+    ///
+    /// # Safety
+    /// The processor must have the instructions.
+    #[allow(unsafe_code)]
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "ssse3"))]
+    unsafe fn blocks<const ROWS: usize>(&self, input: &[u8], first: usize, out: &mut [u8]) {
+        let (len, item) = (self.along.len as usize, self.block / self.items);
+        let far = self.across.stride * (ROWS as i64 - 1);
+        let (back, ahead) = (far.min(0), far.max(0) + WIDTH as i64);
+        let mut row_start = 0;
+        for first in starts(self.outer, first as i64) {
+            let row = &mut out[row_start..][..len * item];
+            row_start += row.len();
+            for begin in (0..len).step_by(self.items) {
+                let begin = begin.min(len - self.items);
+                let at = first + self.along.stride * begin as i64;
+                let out = &mut row[begin * item..][..self.block];
+                let lowest = at + self.lowest;
+                if lowest + back >= 0 && lowest + ahead <= input.len() as i64 {
+                    // SAFETY: as of this function.
+                    unsafe { self.block::<ROWS>(input, lowest, out) };
+                } else {
+                    let along = Axis { len: self.items as u64, ..self.along };
+                    pack_plainly(&[along, self.across], self.run, input, at as usize, out);
+                }
+            }
+        }
+    }
+
+    /// Interleave one block, whose lowest item is at position `at`.
+    ///
+    /// # Safety
+    /// As for [`blocks`](Interleave::blocks).
+    #[allow(unsafe_code)]
+    #[inline]
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "ssse3"))]
+    unsafe fn block<const ROWS: usize>(&self, input: &[u8], at: i64, out: &mut [u8]) {
+        // SAFETY: slices have the length of a register; the caller knows of the instructions.
+        unsafe {
+            let mut rows = [Narrow::load(&[0; WIDTH]); ROWS];
+            let mut from = at;
+            for row in &mut rows {
+                *row = Narrow::load(&input[from as usize..][..WIDTH]);
+                from += self.across.stride;
+            }
+            let mut to = 0;
+            for places in self.places.as_chunks::<ROWS>().0 {
+                let mut register = Narrow::load(&[0; WIDTH]);
+                for (row, places) in rows.iter().zip(places) {
+                    register = add(register, *row, Narrow::load(places));
+                }
+                register.store(&mut out[to.min(self.block - WIDTH)..][..WIDTH]);
+                to += WIDTH;
+            }
+        }
+    }
+}
+
+/// A register with the bytes of `row` at those places added.
+///
+/// # Safety
+/// The processor must have the instructions.
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+#[inline]
+#[target_feature(enable = "ssse3")]
+unsafe fn add(register: Narrow, row: Narrow, places: Narrow) -> Narrow {
+    use std::arch::x86_64::{_mm_or_si128, _mm_shuffle_epi8};
+    _mm_or_si128(register, _mm_shuffle_epi8(row, places))
+}
+
+/// A register with the bytes of `row` at those places added.
+///
+/// # Safety
+/// The processor must have the instructions.
+#[cfg(target_arch = "aarch64")]
+#[allow(unsafe_code)]
+#[inline]
+unsafe fn add(register: Narrow, row: Narrow, places: Narrow) -> Narrow {
+    use std::arch::aarch64::{vorrq_u8, vqtbl1q_u8};
+    // SAFETY: all processors of this kind have NEON.
+    unsafe { vorrq_u8(register, vqtbl1q_u8(row, places)) }
+}
