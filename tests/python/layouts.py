@@ -86,14 +86,17 @@ def draw(seed, wanted):
 
 
 def draw_within(seed, wanted):
-    """As draw(), made smaller until the input has at most INPUT times the bytes that are wanted."""
-    most = INPUT * wanted
+    """As draw(), made smaller until the input has at most INPUT times the bytes that are wanted. A case whose
+    short axes and steps alone make it larger is drawn once more, from another seed."""
+    most, smaller = INPUT * wanted, wanted
     while True:
-        case = draw(seed, wanted)
+        case = draw(seed, smaller)
         nbytes = int(np.prod(case[1])) * np.dtype(case[0]).itemsize
         if nbytes <= most:
             return nbytes, *case
-        wanted //= 2
+        smaller //= 2
+        if smaller == 0:
+            seed, smaller = seed + (1 << 32), wanted
 
 
 def processor_time(who):
