@@ -14,7 +14,7 @@
 //! overlaps the one before it.
 
 use super::plain::pack_plainly;
-use super::register::Register;
+use super::register::{Register, units};
 use super::square::{Narrow, Vector};
 use crate::runs::{Axis, starts};
 
@@ -49,10 +49,7 @@ impl<'a> Interleave<'a> {
     /// `None` where there are too many rows, or where a register has fewer than two items of a row.
     pub(super) fn choose(axes: &'a [Axis], run: u64) -> Option<Interleave<'a>> {
         let [outer @ .., along, across] = axes else { return None };
-        let distance = along.stride.unsigned_abs();
-        let room = (WIDTH as u64).checked_sub(run)?;
-        let loaded = room.checked_div(distance).map_or(WIDTH as u64 / run.max(1), |more| more + 1);
-        let items = loaded.min(along.len);
+        let items = units(WIDTH as u64, *along, run, run);
         if !(2..=MOST).contains(&across.len) || items < 2 {
             return None;
         }
@@ -157,6 +154,7 @@ impl<'a> Interleave<'a> {
                 *row = Narrow::load(&input[from as usize..][..WIDTH]);
                 from += self.across.stride;
             }
+            // as of `stores`, whose iterator is slower here
             let mut to = 0;
             for places in self.places.as_chunks::<ROWS>().0 {
                 let mut register = Narrow::load(&[0; WIDTH]);

@@ -1,5 +1,7 @@
 //! The processor's registers that kernels use, detected at run time.
 
+use crate::runs::Axis;
+
 /// A register, with the instructions that rearrange its bytes. A value exists only where the machine
 /// has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,4 +56,12 @@ impl Register {
             Register::Avx512 => 64,
         }
     }
+}
+
+/// How many units along an axis a register of `width` bytes collects from one load: each spans `span`
+/// bytes in the input, and becomes `bytes`. 0 where one is too long.
+pub(super) fn units(width: u64, along: Axis, span: u64, bytes: u64) -> u64 {
+    let Some(room) = width.checked_sub(span) else { return 0 };
+    let loaded = room.checked_div(along.stride.unsigned_abs()).map_or(width, |more| more + 1);
+    loaded.min(width / bytes.max(1)).min(along.len)
 }

@@ -19,7 +19,7 @@
 use std::ops::Range;
 
 use super::plain::{each_row, pack_plainly};
-use super::register::Register;
+use super::register::{Register, units};
 use crate::runs::{Axis, byte_bounds, dense_bytes, span_bytes};
 
 /// The widest register, in bytes.
@@ -59,6 +59,19 @@ struct Blocks {
     last: (i64, usize),
 }
 
+impl Blocks {
+    /// Call `one` with what is loaded and what is stored for each block, `width` bytes each.
+    #[inline(always)]
+    fn each(self, width: usize, input: &[u8], out: &mut [u8], one: impl Fn(&[u8], &mut [u8])) {
+        let mut from = self.first;
+        for number in 0..self.count {
+            one(&input[from as usize..][..width], &mut out[self.block * number..][..width]);
+            from += self.step;
+        }
+        one(&input[self.last.0 as usize..][..width], &mut out[self.last.1..][..width]);
+    }
+}
+
 /// The places of bytes in a register, loaded.
 ///
 /// # Safety
@@ -81,13 +94,12 @@ impl<'a> Shuffle<'a> {
         let (mut best, mut unit) = (None, run);
         for (axis, along) in axes.iter().enumerate().rev() {
             let spans = span_bytes(&axes[axis + 1..], run);
-            if spans > width || unit > width {
+            if spans.max(unit) > width {
                 break;
             }
-            let distance = along.stride.unsigned_abs();
-            let loaded = (width - spans).checked_div(distance).map_or(width, |more| more + 1);
-            let units = loaded.min(width / unit).min(along.len);
-            if units * unit >= 2 * run && best.is_none_or(|(_, _, bytes)| units * unit > bytes) {
+            let units = units(width, *along, spans, unit);
+            // of equal blocks, those along the outer axis: there are more of them in a row
+            if units * unit >= 2 * run && best.is_none_or(|(_, _, bytes)| units * unit >= bytes) {
                 best = Some((axis, unit, units * unit));
             }
             unit *= along.len;
@@ -225,19 +237,13 @@ mod x86 {
 
         #[target_feature(enable = "ssse3")]
         unsafe fn shuffle(&self, input: &[u8], blocks: Blocks, out: &mut [u8]) {
-            let one = |from: i64, to: usize, out: &mut [u8]| {
-                let (from, to) =
-                    (&input[from as usize..][..Self::WIDTH], &mut out[to..][..Self::WIDTH]);
+            blocks.each(Self::WIDTH, input, out, |from, to| {
                 // SAFETY: both slices are as long as a register, and need no alignment.
                 unsafe {
                     let loaded = _mm_loadu_si128(from.as_ptr().cast());
                     _mm_storeu_si128(to.as_mut_ptr().cast(), _mm_shuffle_epi8(loaded, self.0));
                 }
-            };
-            for number in 0..blocks.count {
-                one(blocks.first + blocks.step * number as i64, blocks.block * number, out);
-            }
-            one(blocks.last.0, blocks.last.1, out);
+            });
         }
     }
 
@@ -268,9 +274,7 @@ mod x86 {
 
         #[target_feature(enable = "avx2")]
         unsafe fn shuffle(&self, input: &[u8], blocks: Blocks, out: &mut [u8]) {
-            let one = |from: i64, to: usize, out: &mut [u8]| {
-                let (from, to) =
-                    (&input[from as usize..][..Self::WIDTH], &mut out[to..][..Self::WIDTH]);
+            blocks.each(Self::WIDTH, input, out, |from, to| {
                 // SAFETY: both slices are as long as a register, and need no alignment.
                 unsafe {
                     let loaded = _mm256_loadu_si256(from.as_ptr().cast());
@@ -281,11 +285,7 @@ mod x86 {
                     );
                     _mm256_storeu_si256(to.as_mut_ptr().cast(), shuffled);
                 }
-            };
-            for number in 0..blocks.count {
-                one(blocks.first + blocks.step * number as i64, blocks.block * number, out);
-            }
-            one(blocks.last.0, blocks.last.1, out);
+            });
         }
     }
 
@@ -302,9 +302,7 @@ mod x86 {
 
         #[target_feature(enable = "avx512f,avx512vbmi")]
         unsafe fn shuffle(&self, input: &[u8], blocks: Blocks, out: &mut [u8]) {
-            let one = |from: i64, to: usize, out: &mut [u8]| {
-                let (from, to) =
-                    (&input[from as usize..][..Self::WIDTH], &mut out[to..][..Self::WIDTH]);
+            blocks.each(Self::WIDTH, input, out, |from, to| {
                 // SAFETY: both slices are as long as a register, and need no alignment.
                 unsafe {
                     let loaded = _mm512_loadu_si512(from.as_ptr().cast());
@@ -313,11 +311,7 @@ mod x86 {
                         _mm512_permutexvar_epi8(self.0, loaded),
                     );
                 }
-            };
-            for number in 0..blocks.count {
-                one(blocks.first + blocks.step * number as i64, blocks.block * number, out);
-            }
-            one(blocks.last.0, blocks.last.1, out);
+            });
         }
     }
 }
@@ -343,19 +337,13 @@ mod arm {
 
         #[target_feature(enable = "neon")]
         unsafe fn shuffle(&self, input: &[u8], blocks: Blocks, out: &mut [u8]) {
-            let one = |from: i64, to: usize, out: &mut [u8]| {
-                let (from, to) =
-                    (&input[from as usize..][..Self::WIDTH], &mut out[to..][..Self::WIDTH]);
+            blocks.each(Self::WIDTH, input, out, |from, to| {
                 // SAFETY: both slices are as long as a register, and need no alignment.
                 unsafe {
                     let loaded = vld1q_u8(from.as_ptr());
                     vst1q_u8(to.as_mut_ptr(), vqtbl1q_u8(loaded, self.0));
                 }
-            };
-            for number in 0..blocks.count {
-                one(blocks.first + blocks.step * number as i64, blocks.block * number, out);
-            }
-            one(blocks.last.0, blocks.last.1, out);
+            });
         }
     }
 }
