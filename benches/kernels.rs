@@ -57,6 +57,18 @@ fn patterns() -> Vec<Pattern> {
         let channels = [axis(28, size), axis(PIECE_BYTES / size / 28, 28 * size)];
         patterns.push(pattern(format!("28 channels/{size}"), &channels, size));
     }
+    // few channels of many pixels, some of their items, or several lines of them, in an order of their own
+    for size in [1, 2, 4, 8] {
+        let pixels = PIECE_BYTES / size / 14;
+        let items = [axis(pixels, 32 * size), backwards(2, size), axis(7, 4 * size)];
+        patterns.push(pattern(format!("short pairs/{size}"), &items[..], size));
+        let few = [axis(7, size), axis(pixels, 28 * size), axis(2, 28 * size * pixels)];
+        patterns.push(pattern(format!("two lines/{size}"), &few, size));
+        let sparse = [axis(3, 7 * size), axis(pixels, 24 * size), axis(4, 24 * size * pixels)];
+        patterns.push(pattern(format!("sparse lines/{size}"), &sparse, size));
+        let pixel = [axis(5, size), axis(pixels / 3, 5 * size), backwards(8, 7 * size * pixels)];
+        patterns.push(pattern(format!("5 channels/{size}"), &pixel, size));
+    }
     patterns
 }
 

@@ -135,7 +135,7 @@ pub(super) fn take_buffer(spare: &mut Vec<Vec<u8>>, len: usize) -> Vec<u8> {
     let best = fitting.or_else(|| lens().max_by_key(|(_, has)| *has));
     let mut buffer = best.map(|(at, _)| spare.swap_remove(at)).unwrap_or_default();
     if buffer.len() < len {
-        buffer.resize(len, 0);
+        buffer = vec![0; len];
     }
     buffer
 }

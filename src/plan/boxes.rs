@@ -56,7 +56,7 @@ impl Boxes {
             let Axis { len, stride } = axes[axis];
             let stride = stride.unsigned_abs();
             let most = width.saturating_sub(stretch) / stride + 1;
-            self.chunks[axis] = if most < len { evenly(len, most) } else { len };
+            self.chunks[axis] = most.min(len);
             if most < len {
                 return;
             }
@@ -82,7 +82,7 @@ impl Boxes {
     fn grow(&mut self, axes: &[Axis], run: u64, axis: usize, most: u64) -> bool {
         let (len, bytes) = (axes[axis].len, self.bytes(run));
         let chunk = &mut self.chunks[axis];
-        *chunk = evenly(len, (most / (bytes / *chunk)).clamp(*chunk, len));
+        *chunk = evenly(len, (most / (bytes / *chunk)).clamp(1, len)).max(*chunk);
         *chunk == len
     }
 

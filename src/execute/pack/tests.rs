@@ -168,6 +168,30 @@ proptest! {
         }
     }
 
+    /// Stretches of a few cache lines, most items of which are left out, with few lines and with many.
+    #[test]
+    fn sparse_stretches_are_transposed(
+        run in prop::sample::select(vec![1u64, 2, 3, 4, 6, 8, 12, 16, 24]),
+        (step, along, across) in (5i64..12, 2u64..40, prop_oneof![2u64..9, 2u64..150]),
+        (channels, between) in (1u64..3, 1u64..3), backwards in any::<(bool, bool)>(),
+    ) {
+        let signed = |stride: i64, backwards| if backwards { -stride } else { stride };
+        let pixel = run as i64 * step;
+        let row = pixel * along as i64 + 17;
+        prop_assume!(pixel as u64 * (along - 1) + channels * run <= 256);
+        let axes = [
+            axis(channels, run as i64), axis(along, signed(pixel, backwards.0)),
+            axis(between, row * across as i64), axis(across, signed(row, backwards.1)),
+        ];
+        let transpose = Transpose::choose(&axes, run).expect("a stretch");
+        for register in registers() {
+            let [plain, fast] = packed(&axes, run, |input, first, out| {
+                transpose.pack(register, input, first, out);
+            });
+            prop_assert_eq!(plain, fast, "{:?}", register);
+        }
+    }
+
     /// A few rows far apart, of items that lie close together or overlap, with axes around.
     #[test]
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

@@ -13,8 +13,8 @@
 //! of the stretch that are not selected begin none.
 //!
 //! Squares of a register's width are transposed in registers (`square.rs`); at the ends of lines they
-//! overlap. Where there are too few items for a square, and those of other sizes, they are moved one
-//! by one in the same order.
+//! overlap. Where there are too few items for a square, or few of a stretch are selected, and those of
+//! other sizes, they are moved one by one.
 
 use super::register::Register;
 use super::square;
@@ -25,6 +25,9 @@ const LINES: usize = 256;
 
 /// The longest stretch, in bytes.
 const STRETCH: u64 = 16 << 10;
+
+/// The most of the input that is loaded while single items are moved, in bytes.
+const AHEAD: usize = 8 << 10;
 
 /// A cache line, in bytes.
 const LINE: usize = 64;
@@ -48,6 +51,8 @@ pub(super) struct Transpose {
     divided: (Axis, Axis),
     /// The items of that axis in a stretch.
     chunk: u64,
+    /// Whether so few items of a stretch are selected that they are moved one by one.
+    is_sparse: bool,
     run: usize,
 }
 
@@ -61,6 +66,7 @@ impl Transpose {
             return None;
         }
         let (mut span, mut items, mut chunk) = (run, 1, 1);
+        let is_sparse = |span: u64, items: u64| span > items * run * 4;
         let mut inside = Vec::new();
         let mut order: Vec<usize> = (0..outer.len()).collect();
         order.sort_by_key(|&axis| outer[axis].stride.unsigned_abs());
@@ -70,11 +76,13 @@ impl Transpose {
             let most = STRETCH.saturating_sub(span) / stride + 1;
             let most = len.div_ceil(len.div_ceil(most));
             let longer = stride * (most - 1) + span;
-            // rows do not overlap, and a quarter of the items at least is selected
-            let fits = stride.is_multiple_of(run) && stride >= span;
+            // rows do not overlap, and of more than a few cache lines not most items are left out
+            let fits = stride.is_multiple_of(run)
+                && stride >= span
+                && (longer <= LINES as u64 || !is_sparse(longer, items * most));
             // neighbours alone may be too many for one stretch; large ones are moved one by one as well
-            let is_long = most < len && (stride > run || run >= 16);
-            if !fits || is_long || most < 2 || longer > items * most * run * 4 {
+            let is_long = most < len && (stride > span || run >= 16);
+            if !fits || is_long || most < 2 {
                 break;
             }
             inside.push(axis);
@@ -101,7 +109,8 @@ impl Transpose {
         }
         let divided = (outer[divided], there(divided));
         let others = pick(false);
-        Some(Transpose { rows, lowest, across, others, divided, chunk, run: run as usize })
+        let (is_sparse, run) = (is_sparse(span, items), run as usize);
+        Some(Transpose { rows, lowest, across, others, divided, chunk, is_sparse, run })
     }
 
     /// Transpose the box whose first run is at position `first` of `input` to `out`.
@@ -148,7 +157,7 @@ impl Transpose {
         first: i64,
         out: &mut [u8],
     ) {
-        let most = self.rows.len().min(self.across.len as usize);
+        let most = self.longest_side();
         match register {
             // SAFETY: a value exists only where the machine has the instructions.
             #[cfg(target_arch = "x86_64")]
@@ -190,11 +199,15 @@ impl Transpose {
         unsafe { self.squares::<std::arch::x86_64::__m256i, SIZE, SIDE>(input, first, out) }
     }
 
+    /// The most items that a square may have in each direction.
+    fn longest_side(&self) -> usize {
+        if self.is_sparse { 0 } else { self.rows.len().min(self.across.len as usize) }
+    }
+
     /// Whether there are enough items in both directions for squares of registers.
     pub(super) fn has_squares(&self) -> bool {
         let side = (16 / self.run).max(2);
-        let most = self.rows.len().min(self.across.len as usize);
-        self.run.is_power_of_two() && self.run <= 16 && most >= side
+        self.run.is_power_of_two() && self.run <= 16 && self.longest_side() >= side
     }
 
     /// Transpose in squares.
@@ -252,27 +265,39 @@ impl Transpose {
         }
     }
 
-    /// Move items one by one.
+    /// Move items one by one: along the lines of the input where these are few, else along the rows of
+    /// the output.
     fn items<const SIZE: usize>(&self, input: &[u8], first: i64, out: &mut [u8]) {
         let (ours, theirs) = &self.others;
-        let (panel, block) = ((LINES / SIZE).max(1), (LINE / SIZE).max(1));
-        let (stretch, across) = (self.rows.len(), self.across.len as usize);
-        for (at, to) in starts(ours, first).zip(starts(theirs, 0)) {
+        let rows = self.rows.iter().enumerate().filter(|(_, row)| **row != NONE);
+        let items: Vec<(usize, usize)> = rows.map(|(item, &row)| (item * SIZE, row)).collect();
+        let (stride, across) = (self.across.stride, self.across.len as usize);
+        let (stretch, block) = (self.rows.len() * SIZE, (LINE / SIZE).max(1));
+        let next = starts(ours, first).skip(1).chain([first]);
+        for ((at, to), next) in starts(ours, first).zip(starts(theirs, 0)).zip(next) {
+            if across * stretch <= AHEAD {
+                (0..across as i64).for_each(|line| prefetch(input, next + stride * line, stretch));
+            }
             let out = &mut out[to as usize..];
-            for panel in
-                (0..stretch).step_by(panel).map(|start| start..(start + panel).min(stretch))
-            {
+            for panel in items.chunk_by(|one, other| one.0 / LINES == other.0 / LINES) {
+                if across < block.min(panel.len()) {
+                    for line in 0..across {
+                        let out = &mut out[line * SIZE..];
+                        let line = &input[(at + stride * line as i64) as usize..][..stretch];
+                        for &(item, row) in panel {
+                            out[row..row + SIZE].copy_from_slice(&line[item..item + SIZE]);
+                        }
+                    }
+                    continue;
+                }
                 for line in (0..across).step_by(block) {
                     let count = block.min(across - line);
-                    for item in panel.clone() {
-                        if self.rows[item] == NONE {
-                            continue;
-                        }
-                        let row = self.rows[item] + line * SIZE;
-                        let mut from = at + (item * SIZE) as i64 + self.across.stride * line as i64;
+                    for &(item, row) in panel {
+                        let row = row + line * SIZE;
+                        let mut from = at + item as i64 + stride * line as i64;
                         for place in out[row..row + count * SIZE].as_chunks_mut::<SIZE>().0 {
                             place.copy_from_slice(&input[from as usize..from as usize + SIZE]);
-                            from += self.across.stride;
+                            from += stride;
                         }
                     }
                 }
