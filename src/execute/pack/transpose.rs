@@ -265,8 +265,7 @@ impl Transpose {
         }
     }
 
-    /// Move items one by one: along the lines of the input where these are few, else along the rows of
-    /// the output.
+    /// Move items one by one.
     fn items<const SIZE: usize>(&self, input: &[u8], first: i64, out: &mut [u8]) {
         let (ours, theirs) = &self.others;
         let rows = self.rows.iter().enumerate().filter(|(_, row)| **row != NONE);
@@ -280,16 +279,6 @@ impl Transpose {
             }
             let out = &mut out[to as usize..];
             for panel in items.chunk_by(|one, other| one.0 / LINES == other.0 / LINES) {
-                if across < block.min(panel.len()) {
-                    for line in 0..across {
-                        let out = &mut out[line * SIZE..];
-                        let line = &input[(at + stride * line as i64) as usize..][..stretch];
-                        for &(item, row) in panel {
-                            out[row..row + SIZE].copy_from_slice(&line[item..item + SIZE]);
-                        }
-                    }
-                    continue;
-                }
                 for line in (0..across).step_by(block) {
                     let count = block.min(across - line);
                     for &(item, row) in panel {
