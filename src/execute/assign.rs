@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::fill::read_boxes;
 use super::unpack::{each_run, unpack};
-use super::{Conversion, FillError, Pieces};
+use super::{Conversion, FillError, Pieces, tiling};
 use crate::plan::{Plan, Tiling, row_piece_bytes};
 use crate::runs::{Runs, byte_bounds, starts};
 use crate::sink::{Sink, SinkError, WritableMap, WriteOrder};
@@ -23,18 +23,17 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// Read `value` in pieces that suit `target`, of the same number of elements, which
-    /// `conversion` makes elements of the target; both coalesced. The source of the value has this
-    /// [limit of windows](Source::window_limit).
+    /// Read `value`, of `source`, in pieces that suit `target`, of the same number of elements, which
+    /// `conversion` makes elements of the target; both coalesced.
     pub fn new(
         target: &Runs,
         value: &Runs,
         conversion: Conversion,
-        limit: Option<u64>,
+        source: &dyn Source,
     ) -> Assignment {
         let piece_bytes = row_piece_bytes(target, conversion.output_unit());
         let piece_bytes = conversion.input_bytes(piece_bytes);
-        let tiling = Tiling::of(limit).divided(conversion.expansion());
+        let tiling = tiling(source).divided(conversion.expansion());
         let tiling = Tiling { piece_bytes, ..tiling };
         Assignment { plan: Plan::of_runs_tiled(value, conversion.unit(), tiling) }
     }

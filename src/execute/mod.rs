@@ -29,6 +29,7 @@ mod parallel;
 mod progress;
 mod relayout;
 mod share;
+mod tiling;
 pub mod unpack;
 
 pub(crate) use assign::write_runs;
@@ -44,6 +45,7 @@ pub use parallel::{run, thread_count};
 pub use progress::Progress;
 pub use relayout::{in_order, spool};
 pub use share::SHARED_BYTES;
+pub use tiling::tiling;
 
 /// One part of a job: bytes of one source, on their way to one place in the output.
 pub struct Transfer<'a> {

@@ -5,8 +5,8 @@
 //! use up what they read, and where memory does not hold those, a copy of the selected bytes in
 //! the order of the output, in an unnamed file in `TMPDIR`. The input is read about once in any case.
 
-use super::{Conversion, ExecuteError, FillError, Progress, Transfer, run, thread_count};
-use crate::plan::{PIECE_BYTES, Plan, Tiling};
+use super::{Conversion, ExecuteError, FillError, Progress, Transfer, run, thread_count, tiling};
+use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::Runs;
 use crate::sink::{ScratchSink, SinkError};
 use crate::source::{Source, SourceError, open_spooled};
@@ -60,7 +60,7 @@ pub fn spool(
         }))
     };
     let (sink, file) = ScratchSink::new(runs.bytes()).map_err(unwritten)?;
-    let plan = Plan::of_runs_tiled(runs, unit, Tiling::of(source.window_limit()));
+    let plan = Plan::of_runs_tiled(runs, unit, tiling(source));
     let copy = Transfer { source, pieces: &plan, conversion: Conversion::None, at: 0 };
     run(&[copy], &sink, threads, &Progress::default()).map_err(|error| match error {
         ExecuteError::Sink(error) => unwritten(error),

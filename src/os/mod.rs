@@ -1,7 +1,7 @@
 //! Linux calls that `source` and `sink` share.
 //!
-//! Questions about file descriptors (network file system, closed at the start, size of a pipe), and
-//! the handler for lost pages of maps. Nothing here opens files or knows paths of the user.
+//! Questions about file descriptors (network file system, closed at the start, size of a pipe) and
+//! about memory, and the handler for lost pages of maps. Nothing here opens files or knows paths of the user.
 
 use std::os::fd::AsFd;
 
@@ -9,10 +9,12 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 pub use file_id::FileId;
+pub(crate) use memory::memory_bytes;
 pub(crate) use open_files::open_file_limit;
 pub use open_files::{is_too_many_open_files, raise_open_files};
 
 mod file_id;
+mod memory;
 mod open_files;
 pub(crate) mod sigbus;
 pub(crate) mod stdio;

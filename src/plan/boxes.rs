@@ -18,6 +18,9 @@ use crate::runs::{Axis, Runs, span_bytes, unravel_index};
 /// The most of the input that a panel may need, in bytes.
 const PANEL_BYTES: u64 = 32 << 20;
 
+/// A page of a file in memory, in bytes.
+const PAGE: u64 = 4096;
+
 /// The boxes of a plan, all alike but for those at the ends of axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Boxes {
@@ -38,6 +41,8 @@ impl Boxes {
         }
         let mut boxes = Boxes { chunks: vec![1; axes.len()], order };
         boxes.widen(axes, run, tiling.width_bytes);
+        let box_bytes = tiling.box_bytes.min(boxes.within_pages(axes, run, tiling.pages_bytes));
+        let tiling = Tiling { box_bytes, ..tiling };
         if boxes.lengthen(axes, run, tiling) > 1 {
             for axis in boxes.order.clone() {
                 if !boxes.grow(axes, run, axis, tiling.box_bytes) {
@@ -62,6 +67,16 @@ impl Boxes {
             }
             stretch += stride * (len - 1);
         }
+    }
+
+    /// How large boxes may be whose stretches lie in so many bytes of pages. Stretches that share a page
+    /// take a part of it each.
+    fn within_pages(&self, axes: &[Axis], run: u64, pages_bytes: u64) -> u64 {
+        let moving = self.order.iter().map(|&axis| (axes[axis], self.chunks[axis]));
+        let apart = moving.filter(|(axis, chunk)| axis.stride != 0 && *chunk == 1 && axis.len > 1);
+        let apart = apart.map(|(axis, _)| axis.stride.unsigned_abs()).next().unwrap_or(PAGE);
+        let stretch = self.bytes(run);
+        (pages_bytes / apart.min(PAGE)).saturating_mul(stretch).max(stretch)
     }
 
     /// Take axes in the output's order until its rows are long enough. Returns the number of rows.
@@ -173,4 +188,34 @@ fn common_bytes(axes: &[Axis], run: u64, order: &[usize]) -> u64 {
         common.push(axes[ours]);
     }
     u64::MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The stretches of each box lie in few enough pages, whether they share them or not, and boxes are
+    /// as large as that allows.
+    #[test]
+    fn boxes_lie_in_few_pages() {
+        let axis = |len, stride| Axis { len, stride };
+        let (close, far) = (axis(4096, 3072), axis(1024, 3072 << 12));
+        for (axes, stretch, apart) in [
+            (vec![axis(768, 4), close, far], 64, 3072),
+            (vec![axis(1 << 14, 4), axis(1 << 14, 1 << 16)], 64, PAGE),
+            (vec![axis(1 << 14, -4), axis(1 << 14, -(1 << 13))], 64, PAGE),
+            (vec![axis(64, 200), axis(1 << 14, 1 << 16)], 4, 200),
+        ] {
+            let input = Runs { offset: 1 << 40, axes, run: 4 };
+            for pages_bytes in [1 << 20, 4 << 20, 8 << 20] {
+                let tiling = Tiling { pages_bytes, ..Tiling::MAPPED };
+                let boxes = Boxes::choose(&input, tiling).unwrap();
+                let pages = boxes.bytes(input.run) / stretch * apart;
+                assert!(
+                    (pages_bytes / 3..=pages_bytes).contains(&pages),
+                    "{boxes:?} {pages_bytes}"
+                );
+            }
+        }
+    }
 }

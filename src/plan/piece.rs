@@ -30,14 +30,21 @@ pub struct Tiling {
     pub box_bytes: u64,
     /// How long the stretches of the input are that such a piece uses up.
     pub width_bytes: u64,
+    /// The pages of the input that such a piece may lie in, in bytes: other pieces need the rest of them.
+    pub pages_bytes: u64,
 }
 
 impl Tiling {
     /// For inputs in memory: one cache line of the input, which leaves room for long rows of the output.
     /// File systems take one write of a file at a time: short rows cost more there than wide stretches
     /// save while packing.
-    pub const MAPPED: Tiling =
-        Tiling { piece_bytes: PIECE_BYTES, first_bytes: None, box_bytes: 2 << 20, width_bytes: 64 };
+    pub const MAPPED: Tiling = Tiling {
+        piece_bytes: PIECE_BYTES,
+        first_bytes: None,
+        box_bytes: 2 << 20,
+        width_bytes: 64,
+        pages_bytes: u64::MAX,
+    };
 
     /// For inputs that are read by position: fewer, longer reads.
     pub const READ: Tiling = Tiling { width_bytes: 2 << 10, ..Tiling::MAPPED };

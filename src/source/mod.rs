@@ -44,8 +44,8 @@ pub use reader::Reader;
 pub use spool::{open_spooled, spool};
 pub use stream::Stream;
 
-pub(crate) use crate::os::mapped_pages;
 pub use crate::os::{FileId, is_too_many_open_files, raise_open_files};
+pub(crate) use crate::os::{mapped_pages, memory_bytes};
 
 /// Bytes with random access, for several threads at once.
 pub trait Source: Send + Sync {

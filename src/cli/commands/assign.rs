@@ -57,8 +57,7 @@ fn into_slice(
         return print(&target.describe(tensor, shape, slice.bytes())?);
     }
     let (to, from) = Runs::pair_in_memory_order(slice.runs(), view.runs());
-    let limit = source.window_limit();
-    let pieces = Assignment::new(&to, &from, conversion, limit);
+    let pieces = Assignment::new(&to, &from, conversion, source.as_ref());
     let target = target.begin()?;
     let transfer = Transfer { source: source.as_ref(), pieces: &pieces, conversion, at: 0 };
     target.run(transfer, &StridedSink::new(target.patch(), &to), path)?;

@@ -101,7 +101,7 @@ fn assign(target: &View, file: &[u8], value: &View, bytes: Vec<u8>, threads: usi
     let (kept, patch) = patched(file);
     let source = Bytes::new(bytes, None);
     let (to, from) = Runs::pair_in_memory_order(target.runs(), value.runs());
-    let pieces = Assignment::new(&to, &from, Conversion::None, None);
+    let pieces = Assignment::new(&to, &from, Conversion::None, &source);
     let copy = Transfer { source: &source, pieces: &pieces, conversion: Conversion::None, at: 0 };
     execute::run(&[copy], &StridedSink::new(&patch, &to), threads, &Progress::default()).unwrap();
     patch.finish(false).unwrap();
@@ -158,7 +158,7 @@ proptest! {
             let half = View::new(&place.layout(), &selection).unwrap();
             let source = Bytes::new(slice(&half, file.clone()), None);
             let (to, from) = Runs::pair_in_memory_order(half.runs(), half.dense(0).runs());
-            let pieces = Assignment::new(&to, &from, Conversion::None, None);
+            let pieces = Assignment::new(&to, &from, Conversion::None, &source);
             let conversion = Conversion::None;
             let transfer = Transfer { source: &source, pieces: &pieces, conversion, at: 0 };
             let target = StridedSink::new(&sink, &to);

@@ -94,6 +94,7 @@ fn engine(tensor: &Tensor, selection: &Selection, order: Order, way: &Way) -> Ve
                 first_bytes,
                 box_bytes: piece_bytes * 3,
                 width_bytes: piece_bytes / 9,
+                pages_bytes: piece_bytes * 40,
             };
             Plan::tiled(&view, 1, tiling)
         }
