@@ -24,6 +24,9 @@ const POOL_BYTES: u64 = 2 << 20;
 /// So many packed pieces of a worker may wait to be written.
 const WAITING: usize = 2;
 
+/// So many workers a core where the input is not in memory: some wait for the disk while others write.
+const COLD: usize = 2;
+
 /// How many threads work where so many are asked for: 0 stands for as many as there are cores.
 pub fn thread_count(threads: usize) -> usize {
     match threads {
@@ -32,7 +35,8 @@ pub fn thread_count(threads: usize) -> usize {
     }
 }
 
-/// Run every transfer of a job, with at most `threads` workers ([0](thread_count): one a core).
+/// Run every transfer of a job, with at most `threads` workers. 0 stands for [one a core](thread_count),
+/// or two where a range that is copied is not in memory.
 ///
 /// Where a sink takes bytes in order, transfers must stand in the order of their places in the
 /// output, without a gap.
@@ -60,7 +64,11 @@ pub fn run(
     let feed = Feed::new(transfers, &job.starts, job.pieces);
     let pieces = usize::try_from(job.pieces).unwrap_or(usize::MAX);
     let small = pieces <= 1 || work < POOL_BYTES;
-    let workers = if small { 1 } else { thread_count(threads).min(pieces) };
+    let count = match threads {
+        0 if transfers.iter().any(waits_for_disk) => COLD * thread_count(0),
+        _ => thread_count(threads),
+    };
+    let workers = if small { 1 } else { count.min(pieces) };
     if workers <= 1 {
         job.work(feed.as_ref());
     } else {
@@ -73,6 +81,12 @@ pub fn run(
     }
     let outcome = job.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcome.error.map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// Whether a range is copied, long enough for workers to share it, that is not in memory.
+fn waits_for_disk(transfer: &Transfer<'_>) -> bool {
+    let range = transfer.pieces.range().filter(|range| range.end - range.start >= POOL_BYTES);
+    range.is_some_and(|range| !transfer.source.is_cached(range.start.midpoint(range.end)))
 }
 
 /// What the workers share.
