@@ -273,7 +273,7 @@ impl<'a> Job<'a> {
         };
         Ok(match &take.region {
             Region::View(view) if self.sink.order() == WriteOrder::Any => {
-                let tiling = execute::tiling(source).divided(expansion);
+                let tiling = execute::tiling(source, view.bytes()).divided(expansion);
                 let first_bytes = take.conversion.first_bytes(take.at, tiling.piece_bytes);
                 let tiling = Tiling { first_bytes, ..tiling };
                 (Box::new(Plan::tiled(view, unit, tiling)), None)
@@ -366,7 +366,7 @@ pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, Con
         return Ok(None);
     };
     let tiling =
-        |take: &Take| execute::tiling(source.as_ref()).divided(take.conversion.expansion());
+        |take: &Take| Tiling::of(source.window_limit()).divided(take.conversion.expansion());
     let counted = takes.iter().filter(|take| input.deflated.is_empty() || take.part == 0);
     let prepared = counted.map(|take| -> Result<Box<dyn Pieces + '_>, ContainerError> {
         Ok(match &take.region {

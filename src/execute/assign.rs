@@ -33,7 +33,7 @@ impl Assignment {
     ) -> Assignment {
         let piece_bytes = row_piece_bytes(target, conversion.output_unit());
         let piece_bytes = conversion.input_bytes(piece_bytes);
-        let tiling = tiling(source).divided(conversion.expansion());
+        let tiling = tiling(source, value.bytes()).divided(conversion.expansion());
         let tiling = Tiling { piece_bytes, ..tiling };
         Assignment { plan: Plan::of_runs_tiled(value, conversion.unit(), tiling) }
     }

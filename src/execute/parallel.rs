@@ -60,15 +60,18 @@ pub fn run(
     }
     let job = Job::new((transfers, &shared), sink, progress);
     let copied = transfers.iter().zip(&shared).filter(|(_, shared)| !**shared);
-    let work: u64 = copied.map(|(transfer, _)| transfer.pieces.work()).sum();
+    let copied = copied.map(|(transfer, _)| transfer);
+    let work: u64 = copied.clone().map(|transfer| transfer.pieces.work()).sum();
     let feed = Feed::new(transfers, &job.starts, job.pieces);
     let pieces = usize::try_from(job.pieces).unwrap_or(usize::MAX);
     let small = pieces <= 1 || work < POOL_BYTES;
-    let count = match threads {
-        0 if transfers.iter().any(waits_for_disk) => COLD * thread_count(0),
+    // small jobs don't even ask how many cores there are, which takes longer than they do
+    let workers = match threads {
+        _ if small => 1,
+        0 if wait_for_disk(copied) => COLD * thread_count(0),
         _ => thread_count(threads),
     };
-    let workers = if small { 1 } else { count.min(pieces) };
+    let workers = workers.min(pieces);
     if workers <= 1 {
         job.work(feed.as_ref());
     } else {
@@ -83,10 +86,14 @@ pub fn run(
     outcome.error.map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// Whether a range is copied, long enough for workers to share it, that is not in memory.
-fn waits_for_disk(transfer: &Transfer<'_>) -> bool {
-    let range = transfer.pieces.range().filter(|range| range.end - range.start >= POOL_BYTES);
-    range.is_some_and(|range| !transfer.source.is_cached(range.start.midpoint(range.end)))
+/// Whether ranges are all that is copied, and one of them, long enough for workers to share it, is not
+/// in memory. Other pieces may be long, and each worker holds one.
+fn wait_for_disk<'a>(mut copied: impl Iterator<Item = &'a Transfer<'a>> + Clone) -> bool {
+    copied.clone().all(|transfer| transfer.pieces.range().is_some())
+        && copied.any(|Transfer { source, pieces, .. }| {
+            let range = pieces.range().filter(|range| range.end - range.start >= POOL_BYTES);
+            range.is_some_and(|range| !source.is_cached(range.start.midpoint(range.end)))
+        })
 }
 
 /// What the workers share.

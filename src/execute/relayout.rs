@@ -60,7 +60,7 @@ pub fn spool(
         }))
     };
     let (sink, file) = ScratchSink::new(runs.bytes()).map_err(unwritten)?;
-    let plan = Plan::of_runs_tiled(runs, unit, tiling(source));
+    let plan = Plan::of_runs_tiled(runs, unit, tiling(source, runs.bytes()));
     let copy = Transfer { source, pieces: &plan, conversion: Conversion::None, at: 0 };
     run(&[copy], &sink, threads, &Progress::default()).map_err(|error| match error {
         ExecuteError::Sink(error) => unwritten(error),

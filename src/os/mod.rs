@@ -1,7 +1,7 @@
 //! Linux calls that `source` and `sink` share.
 //!
 //! Questions about file descriptors (network file system, closed at the start, size of a pipe) and
-//! about memory, and the handler for lost pages of maps. Nothing here opens files or knows paths of the user.
+//! about memory, and the handler for lost pages of maps. Nothing here knows files of the user by path.
 
 use std::os::fd::AsFd;
 

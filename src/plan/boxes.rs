@@ -72,9 +72,10 @@ impl Boxes {
     /// How large boxes may be whose stretches lie in so many bytes of pages. Stretches that share a page
     /// take a part of it each.
     fn within_pages(&self, axes: &[Axis], run: u64, pages_bytes: u64) -> u64 {
-        let moving = self.order.iter().map(|&axis| (axes[axis], self.chunks[axis]));
-        let apart = moving.filter(|(axis, chunk)| axis.stride != 0 && *chunk == 1 && axis.len > 1);
-        let apart = apart.map(|(axis, _)| axis.stride.unsigned_abs()).next().unwrap_or(PAGE);
+        let is_moved =
+            |&axis: &usize| axes[axis].stride != 0 && axes[axis].len > 1 && self.chunks[axis] == 1;
+        let next = self.order.iter().copied().find(is_moved);
+        let apart = next.map_or(PAGE, |axis| axes[axis].stride.unsigned_abs());
         let stretch = self.bytes(run);
         (pages_bytes / apart.min(PAGE)).saturating_mul(stretch).max(stretch)
     }

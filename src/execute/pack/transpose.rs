@@ -46,8 +46,8 @@ pub(super) struct Transpose {
     across: Axis,
     /// The other axes, in the input and in the output.
     others: (Vec<Axis>, Vec<Axis>),
-    /// The outermost axis of a stretch, in the input and in the output. Where it is the only one, and
-    /// too long, a stretch takes some of its items.
+    /// The outermost axis of a stretch, in the input and in the output. Where what is contiguous is too
+    /// long, a stretch takes some of its items.
     divided: (Axis, Axis),
     /// The items of that axis in a stretch.
     chunk: u64,
