@@ -6,6 +6,7 @@
 //! second buffer, and the rows of the result are scaled.
 
 use super::Progress;
+use super::buffer::{Buffer, Places};
 use super::pack::swap_bytes;
 use crate::cast::Cast;
 use crate::runs::{Axis, Runs};
@@ -96,51 +97,38 @@ impl Conversion {
         is_exact.then(|| self.input_bytes(first))
     }
 
-    /// Convert a piece, whose packed bytes fill the buffer from its beginning and go to `rows`. Returns
-    /// the same of the converted bytes; those that have another size take a spare buffer.
+    /// Convert a packed piece, which goes to `rows` of an output that begins at byte `at`. Returns the same
+    /// of the converted bytes; those that have another size take a spare buffer.
     pub(super) fn apply(
         self,
-        mut packed: Vec<u8>,
+        mut packed: Buffer,
         rows: Runs,
-        spare: &mut Vec<Vec<u8>>,
-    ) -> (Vec<u8>, Runs) {
-        let len = rows.bytes();
+        at: u64,
+        spare: &mut Vec<Buffer>,
+    ) -> (Buffer, Runs) {
         match self {
             Conversion::None | Conversion::Whole { .. } => (packed, rows),
             Conversion::SwapBytes { width } => {
-                swap_bytes(&mut packed[..len as usize], width);
+                swap_bytes(&mut packed, width);
                 (packed, rows)
             }
             Conversion::Cast(cast) => {
-                let output_len = self.output_bytes(len) as usize;
-                let mut converted = take_buffer(spare, output_len);
-                cast.run(&mut packed[..len as usize], &mut converted[..output_len]);
-                spare.push(packed);
                 let rows = Runs {
                     offset: self.output_distance(rows.offset),
                     axes: rows.axes.iter().map(|axis| self.output_axis(*axis)).collect(),
                     run: self.output_bytes(rows.run),
                 };
+                let places = Places { read: None, written: at + rows.offset as u64 };
+                let mut converted = Buffer::take(spare, rows.bytes() as usize, places);
+                cast.run(&mut packed, &mut converted);
+                spare.push(packed);
                 (converted, rows)
             }
         }
     }
 }
 
-/// A buffer of at least `len` bytes, of those that are free: the shortest that will do, so that buffers for
-/// what is packed do not become as long as those for what it is converted to.
-pub(super) fn take_buffer(spare: &mut Vec<Vec<u8>>, len: usize) -> Vec<u8> {
-    let lens = || spare.iter().map(Vec::len).enumerate();
-    let fitting = lens().filter(|(_, has)| *has >= len).min_by_key(|(_, has)| *has);
-    let best = fitting.or_else(|| lens().max_by_key(|(_, has)| *has));
-    let mut buffer = best.map(|(at, _)| spare.swap_remove(at)).unwrap_or_default();
-    if buffer.len() < len {
-        buffer = vec![0; len];
-    }
-    buffer
-}
-
-/// Write the rows of a piece, whose bytes begin a buffer, to an output that begins at byte `at` of the sink.
+/// Write the rows of a piece to an output that begins at byte `at` of the sink.
 pub(super) fn write_rows(
     bytes: &[u8],
     rows: &Runs,
@@ -148,7 +136,6 @@ pub(super) fn write_rows(
     at: u64,
     progress: &Progress,
 ) -> Result<(), SinkError> {
-    let bytes = &bytes[..rows.bytes() as usize];
     for (offset, row) in rows.starts().zip(bytes.chunks_exact((rows.run as usize).max(1))) {
         sink.write_at(at + offset as u64, row)?;
     }

@@ -3,7 +3,8 @@
 //! The pieces of a [forward plan](crate::plan::Plan::forward) ascend in the input. The bytes
 //! between them are skipped, unread where the operating system can.
 
-use super::convert::{take_buffer, write_rows};
+use super::buffer::{Buffer, Places};
+use super::convert::write_rows;
 use super::pack::pack;
 use super::{Conversion, ExecuteError, Progress};
 use crate::plan::Plan;
@@ -28,7 +29,8 @@ pub fn run_forward(
     let (mut window, mut spare) = (Vec::new(), Vec::new());
     for number in 0..plan.pieces() {
         let piece = plan.piece(number);
-        let mut buffer = take_buffer(&mut spare, piece.output.bytes() as usize);
+        let places = Places { read: None, written: at + piece.output.offset as u64 };
+        let mut buffer = Buffer::take(&mut spare, piece.output.bytes() as usize, places);
         let mut rest = &mut buffer[..];
         for runs in &piece.input {
             let bounds = runs.byte_bounds();
@@ -40,7 +42,7 @@ pub fn run_forward(
             let first = (runs.offset - bounds.start) as usize;
             pack(&runs.axes, runs.run, &window, first, now);
         }
-        let (bytes, rows) = conversion.apply(buffer, piece.output, &mut spare);
+        let (bytes, rows) = conversion.apply(buffer, piece.output, at, &mut spare);
         write_rows(&bytes, &rows, sink, at, progress)?;
         spare.push(bytes);
     }

@@ -18,6 +18,7 @@ use crate::runs::Runs;
 use crate::source::Source;
 
 mod assign;
+mod buffer;
 mod clip;
 mod convert;
 mod error;
@@ -57,6 +58,16 @@ pub struct Transfer<'a> {
     pub conversion: Conversion,
     /// Where the result begins in the output, in bytes.
     pub at: u64,
+}
+
+impl Transfer<'_> {
+    /// The position in a file of the bytes that become these rows; `None` where they are not one range of one.
+    fn file_offset(&self, rows: &Runs) -> Option<u64> {
+        let range = self.pieces.range()?;
+        let start = range.start + u64::try_from(rows.offset).ok()?;
+        let (_, at) = self.source.file(start..start + rows.bytes())?;
+        Some(at)
+    }
 }
 
 /// Something that fills an output piece by piece, each piece computed from its number.

@@ -10,7 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::convert::{take_buffer, write_rows};
+use super::buffer::{Buffer, Places};
+use super::convert::write_rows;
 use super::feed::Feed;
 use super::share::share;
 use super::{ExecuteError, Progress, Transfer};
@@ -117,14 +118,14 @@ struct Worker {
     /// Pieces that are to be written, in the order of their numbers.
     packed: Vec<Packed>,
     /// Buffers that are free.
-    spare: Vec<Vec<u8>>,
+    spare: Vec<Buffer>,
     /// What must be read to pack a piece.
     scratch: Vec<u8>,
 }
 
 /// A piece as the output has it.
 struct Packed {
-    bytes: Vec<u8>,
+    bytes: Buffer,
     /// Where its rows go, from the beginning of the output of its transfer.
     rows: Runs,
     /// Where that begins in the sink.
@@ -226,14 +227,14 @@ impl<'a> Job<'a> {
         let transfer = &self.transfers[index];
         let local = number - self.starts[index];
         let rows = transfer.pieces.output(local);
-        let len = rows.bytes() as usize;
-        let mut bytes = take_buffer(spare, len);
-        transfer
-            .pieces
-            .fill(local, transfer.source, scratch, &mut bytes[..len])
+        let Transfer { source, pieces, conversion, at } = transfer;
+        let places = Places { read: transfer.file_offset(&rows), written: at + rows.offset as u64 };
+        let mut bytes = Buffer::take(spare, rows.bytes() as usize, places);
+        pieces
+            .fill(local, *source, scratch, &mut bytes)
             .map_err(|error| ExecuteError::Fill { transfer: index, error })?;
-        let (bytes, rows) = transfer.conversion.apply(bytes, rows, spare);
-        packed.push(Packed { bytes, rows, at: transfer.at });
+        let (bytes, rows) = conversion.apply(bytes, rows, *at, spare);
+        packed.push(Packed { bytes, rows, at: *at });
         Ok(())
     }
 

@@ -22,6 +22,7 @@
 use crate::runs::Axis;
 
 mod compress;
+mod copy;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod interleave;
 mod plain;
@@ -31,6 +32,8 @@ mod square;
 mod transpose;
 
 pub(crate) use compress::{can_compress, compress};
+use copy::copy_run;
+pub(super) use copy::{PAGE, is_slow};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use interleave::Interleave;
 use plain::each_row;
@@ -141,22 +144,6 @@ fn pairs<const HALF: usize>(
             at += stride;
             to += run;
         }
-    }
-}
-
-/// Copy one run; those of some cache lines without a call, in blocks of 64 bytes of which the
-/// last may overlap the one before it.
-fn copy_run(to: &mut [u8], from: &[u8]) {
-    const BLOCK: usize = 64;
-    let len = to.len();
-    if !(BLOCK..=512).contains(&len) || from.len() != len {
-        return to.copy_from_slice(from);
-    }
-    for (to, from) in to.as_chunks_mut::<BLOCK>().0.iter_mut().zip(from.as_chunks::<BLOCK>().0) {
-        *to = *from;
-    }
-    if let (Some(to), Some(from)) = (to.last_chunk_mut::<BLOCK>(), from.last_chunk::<BLOCK>()) {
-        *to = *from;
     }
 }
 
