@@ -25,8 +25,8 @@ const POOL_BYTES: u64 = 2 << 20;
 /// So many packed pieces of a worker may wait to be written.
 const WAITING: usize = 2;
 
-/// So many workers a core where the input is not in memory: some wait for the disk while others write.
-const COLD: usize = 2;
+/// The fewest workers where the input is not in memory: most wait for the disk while others write.
+const COLD: usize = 8;
 
 /// How many threads work where so many are asked for: 0 stands for as many as there are cores.
 pub fn thread_count(threads: usize) -> usize {
@@ -37,7 +37,7 @@ pub fn thread_count(threads: usize) -> usize {
 }
 
 /// Run every transfer of a job, with at most `threads` workers. 0 stands for [one a core](thread_count),
-/// or two where a range that is copied is not in memory.
+/// but at least eight where a range that is copied is not in memory.
 ///
 /// Where a sink takes bytes in order, transfers must stand in the order of their places in the
 /// output, without a gap.
@@ -69,7 +69,7 @@ pub fn run(
     // small jobs don't even ask how many cores there are, which takes longer than they do
     let workers = match threads {
         _ if small => 1,
-        0 if wait_for_disk(copied) => COLD * thread_count(0),
+        0 if wait_for_disk(copied) => COLD.max(thread_count(0)),
         _ => thread_count(threads),
     };
     let workers = workers.min(pieces);

@@ -43,7 +43,7 @@ pub(crate) struct OutputArgs {
     /// begun.
     #[arg(long, value_parser = part::part, value_name = "I/N", hide_short_help = true)]
     pub(crate) part: Option<PartArg>,
-    /// How many threads work [default: one a core, two for ranges that wait for the disk]
+    /// How many threads work [default: one a core, at least eight for ranges that wait for the disk]
     #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<u16>,
     /// Check everything, print what would be written, write nothing
