@@ -241,24 +241,26 @@ impl Transpose {
                     for line in group_start..group_end {
                         prefetch(input, ahead + stride * line as i64, (panel_end - panel) * SIZE);
                     }
-                    let mut stretch = group_start;
-                    while stretch < group_end {
-                        let line = stretch.min(across - SIDE);
-                        let at = at + stride * line as i64;
-                        let to = to as usize + line * SIZE;
-                        let mut item = panel;
-                        while item < panel_end {
-                            let first = item.min(items - SIDE);
-                            let (at, rows) = (at + (first * SIZE) as i64, &self.rows[first..]);
+                    // square after square along the rows of the output, so that a line of it is
+                    // whole before as many others as share its place in the cache are begun
+                    let mut item = panel;
+                    while item < panel_end {
+                        let first = item.min(items - SIDE);
+                        let rows = &self.rows[first..];
+                        let mut stretch = group_start;
+                        while stretch < group_end {
+                            let line = stretch.min(across - SIDE);
+                            let at = at + stride * line as i64 + (first * SIZE) as i64;
+                            let to = to as usize + line * SIZE;
                             // SAFETY: as of this function.
                             unsafe {
                                 square::transpose::<V, SIZE, SIDE>(
                                     input, at, stride, rows, to, out,
                                 );
                             }
-                            item += SIDE;
+                            stretch += SIDE;
                         }
-                        stretch += SIDE;
+                        item += SIDE;
                     }
                 }
             }
