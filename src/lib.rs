@@ -97,3 +97,8 @@ pub use container::{
     ContainerError, Element, IndexTensor, Slice, Tensor, TensorFile, WriteOptions,
     open_file as open,
 };
+
+/// The program in docs/library.md, which is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/library.md")]
+struct LibraryPage;

@@ -30,6 +30,7 @@ mod folders;
 mod gather;
 mod help;
 mod joins;
+mod links;
 mod lists;
 mod messages;
 mod names;
