@@ -37,6 +37,6 @@ pub use contents::{Contents, Format};
 pub use detect::{FileKind, MAGIC_LEN, detect, header_len, read_contents};
 pub use error::FormatError;
 pub(crate) use header::unrecognised;
-pub use named::parse_dtype;
+pub use named::{NameError, dtype_names, parse_dtype};
 pub use tensors::{Fields, Tensor, Tensors};
 pub use text::TextFormat;

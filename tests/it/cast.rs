@@ -99,3 +99,55 @@ fn slices_are_read_as_another_dtype() {
     let same = slice.cast(&DType::Scalar(Scalar::F32, Endian::Little), Casting::Safe).unwrap();
     assert_eq!(same.read::<f32>().unwrap(), [1.9, -2.9, 1e10]);
 }
+
+/// Every flag reads the names of dtypes in one way, and knows none that means two.
+#[test]
+fn dtypes_have_one_vocabulary_in_all_flags() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.bin"), [0; 16]).unwrap();
+    let descr = || {
+        let file = fs::read(dir.path().join("out.npy")).unwrap();
+        let header = String::from_utf8_lossy(&file[..64]).into_owned();
+        header.split('\'').nth(3).unwrap().to_owned()
+    };
+    for (name, expected) in [
+        ("bf16", "<V2"),
+        ("BF16", "<V2"),
+        ("f32", "<f4"),
+        ("fp16", "<f2"),
+        ("half", "<f2"),
+        ("F16", "<f2"),
+        ("i64", "<i8"),
+        ("<i8", "<i8"),
+        (">i8", ">i8"),
+        ("I8", "|i1"),
+        ("U8", "|u1"),
+        ("F8_E4M3", "|V1"),
+        ("float8_e5m2", "|V1"),
+        ("f8", "<f8"),
+        ("c8", "<c8"),
+        ("float", "<f8"),
+        ("int", "<i8"),
+        ("bool", "|b1"),
+    ] {
+        let output = ["--casting", "unsafe", "-o", "out.npy", "-f"];
+        for to in [name.to_owned(), format!("U8:{name}")] {
+            let args = ["a.bin", "--dtype", "uint8", "--cast", &to];
+            tslice(dir.path(), &[&args[..], &output].concat()).assert().success().stderr("");
+            assert_eq!(descr(), expected, "--cast {to}");
+        }
+        let args = ["a.bin", "--dtype", name, "-o", "out.npy", "-f"];
+        tslice(dir.path(), &args).assert().success().stderr("");
+        assert_eq!(descr(), expected, "--dtype {name}");
+        let from = format!("{name}:>i2");
+        let args = ["a.bin", "--dtype", name, "--cast", &from];
+        tslice(dir.path(), &[&args[..], &output].concat()).assert().success().stderr("");
+        assert_eq!(descr(), ">i2", "--cast {from}");
+    }
+    for name in ["i8", "u8", "f16"] {
+        for args in [["--dtype", name], ["--cast", name]] {
+            let args = [&["a.bin"], &args[..], &["-o", "other.npy"]].concat();
+            tslice(dir.path(), &args).assert().code(2);
+        }
+    }
+}

@@ -97,7 +97,12 @@ fn contradictions_are_errors() {
         "tslice: v2.npy: --shape is for raw bytes, and the input is of format npy\n\
          hint: with --dtype, --offset 0 takes it as raw bytes from the first one on\n",
     );
-    fails(&["a.bin", "--dtype", "f3"], 2, "tslice: --dtype: 'f3' is not a dtype of NumPy\n");
+    fails(
+        &["a.bin", "--dtype", "f3"],
+        2,
+        "tslice: --dtype: 'f3' is not the name of a dtype\n\
+         hint: did you mean 'f32', 'f2' or 'f4'?\n",
+    );
     fails(
         &["a.bin", "--dtype", "f4", "--shape", "-1,-1"],
         2,

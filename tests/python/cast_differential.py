@@ -15,6 +15,7 @@ import os
 import random
 import sys
 import tempfile
+import warnings
 
 import ml_dtypes
 import numpy as np
@@ -123,6 +124,80 @@ def check_nibbles(tally, options):
     for to in ("float4_e2m1fn", "float6_e2m3fn"):
         run = harness.tslice("nibbles.safetensors", "--cast", to, "--casting", "unsafe", "-o", "out.safetensors", "-t", "w")
         tally.check(f"to {to}", run.returncode == 1 and b"smaller than a byte" in run.stderr, f"{run.stderr!r}")
+
+
+# what PyTorch, the safetensors format and short names mean, in the words of NumPy and ml_dtypes
+OTHER_NAMES = {
+    "bool": "bool", "half": "float16", "double": "float64", "short": "int16", "long": "int64", "cfloat": "complex64",
+    "cdouble": "complex128", "float": "float64", "int": "int64",
+    "BOOL": "bool", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "U8": "uint8", "U16": "uint16",
+    "U32": "uint32", "U64": "uint64", "F16": "float16", "F32": "float32", "F64": "float64", "C64": "complex64",
+    "BF16": "bfloat16", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "F8_E8M0": "float8_e8m0fnu",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E5M2FNUZ": "float8_e5m2fnuz",
+    "f32": "float32", "f64": "float64", "bf16": "bfloat16", "fp16": "float16", "i16": "int16", "i32": "int32",
+    "i64": "int64", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+}
+TWO_MEANINGS = {"i8": ("int8", "int64"), "u8": ("uint8", "uint64"), "f16": ("float16", "float128")}
+
+
+def names_of_dtypes():
+    """Every name that has a meaning, with what NumPy and ml_dtypes say it is."""
+    names = {name: reference.dtype_of(name) for name in NAMES}
+    for name in np.sctypeDict:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # `a`
+            dtype = np.dtype(name)
+        if not dtype.hasobject and not hasattr(ml_dtypes, dtype.name):
+            names[name] = dtype
+    for dtype in list(names.values()):
+        if dtype.kind not in "SUVMm" and not hasattr(ml_dtypes, dtype.name):
+            bare = dtype.str[1:]
+            names.update({order + bare: np.dtype(order + bare) for order in "<>=|"})
+            if bare not in TWO_MEANINGS:
+                names[bare] = np.dtype(bare)
+    names.update({code: np.dtype(code) for code in "?bhilqBHILQefdgFDG" if code not in names})
+    for name, meaning in OTHER_NAMES.items():
+        names[name] = reference.dtype_of(meaning)
+    for text in ("S5", "<U3", ">U3", "V2", "M8[s]", ">M8[25s]", "datetime64[ms]", "timedelta64[D]", "<f16", ">c32"):
+        names[text] = np.dtype(text)
+    return names
+
+
+def check_names(tally, options):
+    """Each name of a dtype in --dtype, in --cast and on both sides of FROM:TO."""
+    def dtype_of_output(title, *arguments):
+        run = harness.tslice("in.bin", *arguments, "-o", "out.npy", "-f")
+        if run.returncode or run.stderr:
+            tally.check(title, False, f"status {run.returncode}, {run.stderr.decode()!r}")
+            return None
+        return np.load("out.npy").dtype
+
+    for name, dtype in names_of_dtypes().items():
+        stored = dtype if not hasattr(ml_dtypes, dtype.name) else np.dtype({1: "|V1", 2: "<V2"}[dtype.itemsize])
+        if not dtype.itemsize:
+            continue  # a string or a void without a length: nothing can be read as one
+        with open("in.bin", "wb") as file:
+            file.write(bytes(dtype.itemsize * 3))
+        found = dtype_of_output(f"--dtype {name}", "--dtype", name, "--shape", "3")
+        tally.check(f"--dtype {name}", found == stored, f"{found} for {stored}")
+        if (dtype.kind in "SUVMm" or dtype.char in "gG") and not hasattr(ml_dtypes, dtype.name):
+            continue
+        unsafe = ["--casting", "unsafe", "--shape", "3"]
+        with open("in.bin", "wb") as file:
+            file.write(bytes(3))
+        for to in (name, f"uint8:{name}", f"U8:{name}"):
+            found = dtype_of_output(f"--cast {to}", "--dtype", "uint8", "--cast", to, *unsafe)
+            tally.check(f"--cast {to}", found == stored, f"{found} for {stored}")
+        with open("in.bin", "wb") as file:
+            file.write(bytes(dtype.itemsize * 3))
+        found = dtype_of_output(f"--cast {name}:>i2", "--dtype", name, "--cast", f"{name}:>i2", *unsafe)
+        tally.check(f"--cast {name}:>i2", found == np.dtype(">i2"), f"{found}")
+    for name, readings in TWO_MEANINGS.items():
+        for flags in (["--dtype", name], ["--cast", name], ["--cast", f"{name}:f4"], ["--cast", f"f4:{name}"]):
+            run = harness.tslice("in.bin", *flags, "-o", "out.npy", "-f")
+            said = run.stderr.decode()
+            both = run.returncode == 2 and all(reading in said for reading in readings)
+            tally.check(f"{flags} is refused", both, f"status {run.returncode}, {said!r}")
 
 
 KINDS = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
@@ -279,7 +354,7 @@ def check_checkpoint(tally, options):
     tally.check("metadata", metadata == {"format": "pt"}, str(metadata))
 
 
-CHECKS = [check_checkpoint, check_nibbles, check_rules, check_ways, check_pairs]
+CHECKS = [check_names, check_checkpoint, check_nibbles, check_rules, check_ways, check_pairs]
 
 
 def main():

@@ -3,8 +3,8 @@
 use tslice::cast::{CastError, Casting};
 use tslice::container::{Casts, Cause, ContainerError};
 use tslice::dtype::{DType, NpyType, Scalar};
-use tslice::format::npy;
 
+use super::dtype;
 use crate::cli::args::CastArgs;
 use crate::cli::report::Failure;
 
@@ -30,12 +30,12 @@ pub(super) fn parse(args: &CastArgs) -> Result<Casts, Failure> {
 
 /// A number type, and the dtype with its byte order.
 fn scalar(whole: &str, name: &str) -> Result<(Scalar, DType), Failure> {
-    let failed =
-        |error: &dyn std::fmt::Display| Failure::usage(format_args!("--cast {whole}: {error}"));
-    let dtype = npy::parse_dtype(name.trim()).map_err(|error| failed(&error))?;
-    match dtype {
-        DType::Scalar(scalar, _) => Ok((scalar, dtype)),
-        DType::Npy(_) => Err(failed(&CastError::NotNumbers(dtype))),
+    let flag = format!("--cast {whole}");
+    match dtype::parse(&flag, name)? {
+        DType::Scalar(scalar, endian) => Ok((scalar, DType::Scalar(scalar, endian))),
+        dtype @ DType::Npy(_) => {
+            Err(Failure::usage(format_args!("{flag}: {}", CastError::NotNumbers(dtype))))
+        }
     }
 }
 

@@ -6,10 +6,11 @@ use tslice::container::{
     self, Axes, Cause, ContainerError, Input, Location, OpenOptions, RawLayout,
 };
 use tslice::execute::Progress;
-use tslice::format::{self, FormatError};
+use tslice::format::FormatError;
 use tslice::index::strided_slice::parse_list;
 use tslice::shape;
 
+use super::dtype;
 use crate::cli::args::{AxisArg, InputArgs, Io, OrderArg, RawArgs};
 use crate::cli::report::{Failure, watch};
 
@@ -67,9 +68,8 @@ pub(super) fn axes(args: &[AxisArg]) -> Result<Axes, Failure> {
 }
 
 pub(super) fn raw(args: &RawArgs) -> Result<RawLayout, Failure> {
-    let dtype = args.dtype.as_deref().map(format::parse_dtype).transpose();
     Ok(RawLayout {
-        dtype: dtype.map_err(|error| Failure::usage(format_args!("--dtype: {error}")))?,
+        dtype: args.dtype.as_deref().map(|text| dtype::parse("--dtype", text)).transpose()?,
         shape: args.shape.as_deref().map(parse_shape).transpose()?,
         offset: args.offset,
         order: args.input_order.map(OrderArg::order),

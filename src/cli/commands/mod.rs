@@ -8,6 +8,7 @@ mod cast;
 mod chosen;
 mod completions;
 mod diff;
+mod dtype;
 mod equivalents;
 mod explain;
 mod gather;

@@ -7,6 +7,7 @@ use clap::builder::StyledStr;
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use tslice::dtype::Scalar;
+use tslice::format::dtype_names;
 
 use super::names::{self, Named};
 
@@ -67,7 +68,7 @@ fn completer(arg: &Arg, paths: &Paths) -> Option<ArgValueCompleter> {
         "value_tensor" | "values_tensor" => of(&paths.value, names::tensors, ""),
         "indices_tensor" => of(&paths.indices, names::tensors, ""),
         "field" => of(&paths.inputs, names::fields, ""),
-        "dtype" => Some(ArgValueCompleter::new(|typed: &OsStr| named(typed, dtypes(), ""))),
+        "dtype" => Some(ArgValueCompleter::new(dtypes)),
         "cast" => Some(ArgValueCompleter::new(cast)),
         "part" => Some(ArgValueCompleter::new(part)),
         _ if arg.get_value_hint() == ValueHint::AnyPath => Some(ArgValueCompleter::new(files)),
@@ -102,18 +103,24 @@ fn named(typed: &OsStr, names: Vec<Named>, more: &str) -> Vec<CompletionCandidat
     names.into_iter().filter_map(candidate).collect()
 }
 
-fn dtypes() -> Vec<Named> {
-    Scalar::ALL.iter().map(|scalar| (scalar.name().to_owned(), String::new())).collect()
+/// The usual names of dtypes; others where none of those begins as what is typed.
+fn dtypes(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let names = |names: Vec<String>| names.into_iter().map(|name| (name, String::new())).collect();
+    let usual = Scalar::ALL.iter().map(|scalar| scalar.name().to_owned()).collect();
+    match named(typed, names(usual), "") {
+        found if found.is_empty() => named(typed, names(dtype_names()), ""),
+        found => found,
+    }
 }
 
 /// `[FROM:]DTYPE`.
 fn cast(typed: &OsStr) -> Vec<CompletionCandidate> {
     match typed.to_str().and_then(|typed| typed.split_once(':')) {
         Some((from, typed)) => {
-            let candidates = named(typed.as_ref(), dtypes(), "").into_iter();
+            let candidates = dtypes(typed.as_ref()).into_iter();
             candidates.map(|candidate| candidate.add_prefix(format!("{from}:"))).collect()
         }
-        None => named(typed, dtypes(), ""),
+        None => dtypes(typed),
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) use container::of_flag;
 pub(crate) use exit::Exit;
 pub(crate) use failure::{Failure, human_bytes, printable};
 pub(crate) use misuse::{failure as misuse, misplaced, quote};
+pub(crate) use nearest::{did_you_mean, nearest};
 pub(crate) use progress::watch;
 pub(crate) use stdout::{print, print_by};
 pub(crate) use table::{Align, Table, table};

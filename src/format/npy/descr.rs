@@ -106,39 +106,70 @@ pub(super) fn parse_type_string(text: &str) -> Result<DType, DescrError> {
     Ok(DType::Npy(NpyType { descr: format!("'{spelled}'"), itemsize }))
 }
 
-/// NumPy's names of types, on a platform where a C long has 8 bytes; other text as it is.
+/// NumPy's names of types, on a platform where a C long has 8 bytes, with their type strings.
+pub(in crate::format) const NAMES: [(&str, &str); 52] = [
+    ("bool", "b1"),
+    ("int8", "i1"),
+    ("int16", "i2"),
+    ("int32", "i4"),
+    ("int64", "i8"),
+    ("uint8", "u1"),
+    ("uint16", "u2"),
+    ("uint32", "u4"),
+    ("uint64", "u8"),
+    ("float16", "f2"),
+    ("float32", "f4"),
+    ("float64", "f8"),
+    ("float128", "f16"),
+    ("complex64", "c8"),
+    ("complex128", "c16"),
+    ("complex256", "c32"),
+    ("bool_", "b1"),
+    ("byte", "i1"),
+    ("short", "i2"),
+    ("intc", "i4"),
+    ("int", "i8"),
+    ("int_", "i8"),
+    ("long", "i8"),
+    ("longlong", "i8"),
+    ("intp", "i8"),
+    ("ubyte", "u1"),
+    ("ushort", "u2"),
+    ("uintc", "u4"),
+    ("uint", "u8"),
+    ("ulong", "u8"),
+    ("ulonglong", "u8"),
+    ("uintp", "u8"),
+    ("half", "f2"),
+    ("single", "f4"),
+    ("float", "f8"),
+    ("double", "f8"),
+    ("longdouble", "f16"),
+    ("csingle", "c8"),
+    ("complex", "c16"),
+    ("cdouble", "c16"),
+    ("clongdouble", "c32"),
+    ("str", "U"),
+    ("str_", "U"),
+    ("unicode", "U"),
+    ("bytes", "S"),
+    ("bytes_", "S"),
+    ("a", "S"),
+    ("void", "V"),
+    ("datetime64", "M8"),
+    ("timedelta64", "m8"),
+    ("object", "O"),
+    ("object_", "O"),
+];
+
+/// A name as a type string without a byte order; other text as it is.
 fn expand_type_name(name: &str) -> Cow<'_, str> {
-    if let Some(unit) = name.strip_prefix("datetime64") {
-        return format!("M8{unit}").into();
+    let (name, unit) = name.split_at(name.find('[').unwrap_or(name.len()));
+    match NAMES.iter().find(|(known, _)| *known == name) {
+        Some((_, code)) if unit.is_empty() => (*code).into(),
+        Some((_, code @ ("M8" | "m8"))) => format!("{code}{unit}").into(),
+        _ => format!("{name}{unit}").into(),
     }
-    if let Some(unit) = name.strip_prefix("timedelta64") {
-        return format!("m8{unit}").into();
-    }
-    let known = Scalar::ALL.into_iter().find(|scalar| scalar.name() == name);
-    let code = match name {
-        "bool_" => "b1",
-        "byte" => "i1",
-        "short" => "i2",
-        "intc" => "i4",
-        "int" | "int_" | "long" | "longlong" | "intp" => "i8",
-        "ubyte" => "u1",
-        "ushort" => "u2",
-        "uintc" => "u4",
-        "uint" | "ulong" | "ulonglong" | "uintp" => "u8",
-        "half" => "f2",
-        "single" => "f4",
-        "double" | "float" => "f8",
-        "longdouble" | "float128" => "f16",
-        "csingle" => "c8",
-        "cdouble" | "complex" => "c16",
-        "clongdouble" | "complex256" => "c32",
-        "str" | "str_" | "unicode" => "U",
-        "bytes" | "bytes_" => "S",
-        "void" => "V",
-        "object" | "object_" => "O",
-        _ => known.and_then(Scalar::type_string).unwrap_or(name),
-    };
-    code.into()
 }
 
 /// NumPy's one-letter codes, on a platform where a C long has 8 bytes.

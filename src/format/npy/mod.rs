@@ -31,6 +31,7 @@ use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
 
 pub use crate::element::TimeUnit;
+pub(in crate::format) use descr::NAMES as DTYPE_NAMES;
 pub use error::{DescrError, NpyError};
 pub use kind::{Field, NpyKind};
 pub use literal::LiteralError;

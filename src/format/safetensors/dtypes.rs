@@ -35,6 +35,11 @@ pub(in crate::format) fn scalar(name: &str) -> Option<Scalar> {
     parse_dtype(name).map(|(scalar, _)| scalar)
 }
 
+/// The names that the format has for types.
+pub(in crate::format) fn dtype_names() -> impl Iterator<Item = String> {
+    DTYPES.iter().map(|(_, dtype)| dtype.to_string())
+}
+
 /// The same, and the package's type.
 pub(super) fn parse_dtype(name: &str) -> Option<(Scalar, Dtype)> {
     let name = StrDeserializer::<serde::de::value::Error>::new(name);

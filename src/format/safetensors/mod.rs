@@ -16,8 +16,8 @@ mod read;
 mod text;
 mod write;
 
-pub(super) use dtypes::scalar;
 pub use dtypes::{dtype_name, stored_dtype};
+pub(super) use dtypes::{dtype_names, scalar};
 pub use error::SafetensorsError;
 pub use read::read;
 pub(super) use read::{begins, header_len};
