@@ -1,9 +1,8 @@
 //! The parts of an element that are compared: the element itself, or the fields of a structure at
 //! any depth.
 
-use crate::dtype::{DType, Endian, Scalar};
+use crate::dtype::{DType, Endian, NpyType, Scalar, Step, Walk};
 use crate::element::{BinaryFloat, FloatFormat, Magnitude, SmallFloat};
-use crate::format::npy::NpyKind;
 
 /// A part of an element, several times over in a subarray.
 #[derive(Clone, Debug)]
@@ -60,11 +59,16 @@ pub(super) struct Float {
 /// The parts of an element; `None` for a dtype whose elements are no whole bytes.
 pub(super) fn leaves(dtype: &DType) -> Option<Vec<Leaf>> {
     let mut found = Vec::new();
-    collect(dtype, 0, 1, &mut found)?;
+    for step in Walk::new(dtype) {
+        if let Step::Leaf { dtype, offset, count } = step {
+            add(dtype, offset as usize, count as usize, &mut found)?;
+        }
+    }
     Some(found)
 }
 
-fn collect(dtype: &DType, offset: usize, count: usize, found: &mut Vec<Leaf>) -> Option<()> {
+/// Add items that are no structures.
+fn add(dtype: &DType, offset: usize, count: usize, found: &mut Vec<Leaf>) -> Option<()> {
     let size = (dtype.item_bits() / 8) as usize;
     let mut leaf = |kind, endian| found.push(Leaf { offset, size, count, kind, endian });
     match dtype {
@@ -84,24 +88,15 @@ fn collect(dtype: &DType, offset: usize, count: usize, found: &mut Vec<Leaf>) ->
                 leaf(Kind::Float(scalar), endian);
             }
         },
-        DType::Npy(npy) => match NpyKind::of(npy)? {
-            NpyKind::Bytes | NpyKind::Void => leaf(Kind::Bytes { unit: 1 }, Endian::Little),
-            NpyKind::Unicode(endian) => leaf(Kind::Bytes { unit: 4 }, endian),
-            NpyKind::Datetime(endian, _) | NpyKind::Timedelta(endian, _) => {
+        DType::Npy(npy) => match *npy {
+            NpyType::Bytes(_) | NpyType::Void(..) => leaf(Kind::Bytes { unit: 1 }, Endian::Little),
+            NpyType::Unicode(_, endian) => leaf(Kind::Bytes { unit: 4 }, endian),
+            NpyType::Datetime(endian, _) | NpyType::Timedelta(endian, _) => {
                 leaf(Kind::Time, endian);
             }
-            NpyKind::LongDouble(endian) => leaf(Kind::LongDouble, endian),
-            NpyKind::ComplexLongDouble(endian) => leaf(Kind::ComplexLongDouble, endian),
-            NpyKind::Structure(fields) => {
-                // a subarray of structures is a structure several times over
-                for item in 0..count {
-                    for field in &fields {
-                        let offset = offset + item * size + field.offset as usize;
-                        let count = field.shape.iter().product::<u64>() as usize;
-                        collect(&field.dtype, offset, count, found)?;
-                    }
-                }
-            }
+            NpyType::LongDouble(endian) => leaf(Kind::LongDouble, endian),
+            NpyType::ComplexLongDouble(endian) => leaf(Kind::ComplexLongDouble, endian),
+            NpyType::Structure(_) => return None,
         },
     }
     Some(())

@@ -4,16 +4,14 @@
 //! behind those of the items, and longer strides: [`layouts`](super::take::layouts) tells where its
 //! elements lie.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use super::error::ContainerError;
 use super::fault::FieldFault;
 use super::input::Input;
-use crate::dtype::{DType, NpyType};
-use crate::format::npy::{self, Field, NpyKind};
+use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::format::{Fields, Tensor};
-use crate::shape::{AsTuple, MAX_NDIM, Order, contiguous_strides};
+use crate::shape::{MAX_NDIM, Order, contiguous_strides};
 
 impl Input {
     /// Take fields of the tensors with these numbers in place of their items: the field of a name or
@@ -39,24 +37,24 @@ impl Input {
 pub(super) fn take_fields(tensor: &Tensor, names: &str) -> Result<Tensor, FieldFault> {
     let fields = structure(&tensor.dtype)?;
     let mut path = vec![];
-    if let Some(field) = fields.iter().find(|field| field.is_named(names)) {
-        path.push(field.clone());
+    if let Some(field) = fields.iter().find(|field| field.has_name(names)) {
+        path.push(field);
     } else if names.contains(',') {
-        return several(tensor, &fields, names);
+        return several(tensor, fields, names);
     } else {
         let mut fields = fields;
         for name in names.split('.') {
-            if let Some(Field { dtype, .. }) = path.last() {
+            if let Some(Field { dtype, .. }) = path.last().copied() {
                 fields = structure(dtype)?;
             }
-            path.push(find(&fields, name, Field::is_named)?.clone());
+            path.push(find(fields, name, Field::has_name)?);
         }
     }
     one(tensor, &path)
 }
 
 /// A field, reached through others.
-fn one(tensor: &Tensor, path: &[Field]) -> Result<Tensor, FieldFault> {
+fn one(tensor: &Tensor, path: &[&Field]) -> Result<Tensor, FieldFault> {
     let (mut shape, mut strides) = (tensor.shape.clone(), Vec::new());
     let (mut dtype, mut offset) = (&tensor.dtype, 0);
     for field in path {
@@ -69,7 +67,7 @@ fn one(tensor: &Tensor, path: &[Field]) -> Result<Tensor, FieldFault> {
     if shape.len() > MAX_NDIM {
         return Err(FieldFault::TooManyAxes(shape.len()));
     }
-    let part = offset..offset + path.last().map_or(0, Field::bytes);
+    let part = offset..offset + path.last().map_or(0, |field| field.bytes());
     let fields = Some(Fields { item: bytes(&tensor.dtype), parts: Vec::from([part]), strides });
     Ok(Tensor { dtype: dtype.clone(), shape, fields, ..tensor.clone() })
 }
@@ -79,7 +77,7 @@ fn one(tensor: &Tensor, path: &[Field]) -> Result<Tensor, FieldFault> {
 fn several(tensor: &Tensor, fields: &[Field], names: &str) -> Result<Tensor, FieldFault> {
     let mut parts = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
-    let (mut descr, mut itemsize) = (String::from("["), 0);
+    let mut packed = Structure { fields: Vec::new(), itemsize: 0 };
     for name in names.split(',').map(str::trim) {
         let field = find(fields, name, |field, name| field.name == name)?;
         if seen.contains(&name) {
@@ -87,23 +85,10 @@ fn several(tensor: &Tensor, fields: &[Field], names: &str) -> Result<Tensor, Fie
         }
         seen.push(name);
         parts.push(field.offset..field.offset + field.bytes());
-        itemsize += field.bytes();
-        let separator = if descr.len() > 1 { ", " } else { "" };
-        let literal = npy::descr_literal(&field.dtype);
-        let literal = literal.ok_or_else(|| FieldFault::NotStructured(field.dtype.clone()))?;
-        let mut name = npy::string_literal(name);
-        if let Some(title) = &field.title {
-            name = format!("({title}, {name})");
-        }
-        // writing to a string cannot fail
-        let _ = write!(descr, "{separator}({name}, {literal}");
-        if !field.shape.is_empty() {
-            let _ = write!(descr, ", {}", AsTuple(&field.shape));
-        }
-        descr.push(')');
+        packed.fields.push(Field { offset: packed.itemsize, is_named: true, ..field.clone() });
+        packed.itemsize += field.bytes();
     }
-    descr.push(']');
-    let dtype = DType::Npy(NpyType { descr, itemsize });
+    let dtype = DType::Npy(NpyType::Structure(Arc::new(packed)));
     let fields = Some(Fields { item: bytes(&tensor.dtype), parts, strides: Vec::new() });
     Ok(Tensor { dtype, fields, ..tensor.clone() })
 }
@@ -112,14 +97,10 @@ fn bytes(dtype: &DType) -> u64 {
     dtype.item_bits() / 8
 }
 
-fn structure(dtype: &DType) -> Result<Vec<Field>, FieldFault> {
-    let kind = match dtype {
-        DType::Npy(npy) => NpyKind::of(npy),
-        DType::Scalar(..) => None,
-    };
-    match kind {
-        Some(NpyKind::Structure(fields)) => Ok(fields),
-        _ => Err(FieldFault::NotStructured(dtype.clone())),
+fn structure(dtype: &DType) -> Result<&[Field], FieldFault> {
+    match dtype.structure() {
+        Some(structure) => Ok(&structure.fields),
+        None => Err(FieldFault::NotStructured(dtype.clone())),
     }
 }
 

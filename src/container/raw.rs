@@ -9,7 +9,7 @@ use super::error::ContainerError;
 use super::fault::{Given, RawFault};
 use super::input::{Input, Location, failed_source};
 use super::watched::spool_all;
-use crate::dtype::{DType, NpyType};
+use crate::dtype::DType;
 use crate::execute::Progress;
 use crate::format::{Contents, FileKind, Format, Tensor, Tensors};
 use crate::shape::{self, Order};
@@ -91,7 +91,7 @@ impl RawLayout {
             return Ok(());
         };
         let theirs = tensor.dtype.clone();
-        if !is_void(&theirs) {
+        if !theirs.is_void() {
             return Err(RawFault::OtherDType { given: given.clone(), theirs });
         }
         if theirs.item_bits() != given.item_bits() {
@@ -143,12 +143,4 @@ fn missing(known: &[u64], dtype: &DType, bytes: u64, offset: u64) -> Result<u64,
         known: known.to_vec(),
         dtype: dtype.clone(),
     })
-}
-
-/// Whether the elements are bytes of which the file does not say what they mean.
-fn is_void(dtype: &DType) -> bool {
-    match dtype {
-        DType::Npy(NpyType { descr, .. }) => descr.as_bytes().get(2) == Some(&b'V'),
-        DType::Scalar(..) => false,
-    }
 }

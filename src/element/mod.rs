@@ -26,5 +26,4 @@ pub(crate) use dragon4::{Decimal, Trim};
 pub(crate) use format::{Notation, ucs4_string, utf8_string, write_number, writes_number};
 pub use parse::{ElementError, parse};
 pub(crate) use small_float::SmallFloat;
-pub use time::TimeUnit;
 pub(crate) use time::{NAT, write_datetime, write_timedelta};

@@ -2,14 +2,7 @@
 
 use std::fmt::Write;
 
-/// The unit of a datetime: `[25s]` is 25 of `s`; the name is empty for the generic unit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TimeUnit {
-    /// How many units one step is.
-    pub count: i64,
-    /// NumPy's name of the unit: `Y` to `as`, or empty.
-    pub name: String,
-}
+use crate::dtype::TimeUnit;
 
 /// The value that stands for "not a time".
 pub(crate) const NAT: i64 = i64::MIN;
@@ -23,7 +16,7 @@ const FRACTIONS: [(&str, u32); 6] =
 pub(crate) fn write_datetime(out: &mut String, value: i64, unit: &TimeUnit) {
     let value = value.wrapping_mul(unit.count);
     // writing to a string cannot fail
-    let _ = match unit.name.as_str() {
+    let _ = match unit.name {
         "Y" => write!(out, "{:04}", 1970 + i128::from(value)),
         "M" => {
             let (year, month) = (value.div_euclid(12), value.rem_euclid(12));
@@ -76,7 +69,7 @@ fn write_date(out: &mut String, days: i64) -> std::fmt::Result {
 
 /// Append a length of time as NumPy's scalars print: `25 seconds`.
 pub(crate) fn write_timedelta(out: &mut String, value: i64, unit: &TimeUnit) {
-    let name = match unit.name.as_str() {
+    let name = match unit.name {
         "Y" => "years",
         "M" => "months",
         "W" => "weeks",

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! All numbers but the type's are of variable length, 7 bits a byte. A type that only `.npy` has
-//! is followed by its item size and its `descr`. An odd last number is followed by fields.
+//! is followed by its place among those types, which are kept as they are. An odd last number is
+//! followed by fields.
 
 use std::ops::Range;
 
@@ -57,12 +58,17 @@ pub struct Tensors {
     entries: Vec<u8>,
     /// Where each tensor's entry begins.
     starts: Vec<usize>,
+    /// Types that only `.npy` has.
+    types: Vec<NpyType>,
 }
 
 /// The byte of a type: the number of a scalar, or [`NPY`], and these two bits.
 const NPY: u8 = 0x3f;
 const BIG: u8 = 0x40;
 const FORTRAN: u8 = 0x80;
+
+/// Among how many of the last types one is looked for before it is kept another time.
+const RECENT_TYPES: usize = 16;
 
 impl Tensors {
     /// How many there are.
@@ -128,11 +134,16 @@ impl Tensors {
                 let big = if *endian == Endian::Big { BIG } else { 0 };
                 entries.push(*scalar as u8 | big | fortran);
             }
-            DType::Npy(NpyType { descr, itemsize }) => {
+            DType::Npy(npy) => {
                 entries.push(NPY | fortran);
-                push_number(entries, *itemsize);
-                push_number(entries, descr.len() as u64);
-                entries.extend(descr.bytes());
+                // most files have few, next to each other
+                let recent = self.types.len().saturating_sub(RECENT_TYPES);
+                let known = self.types[recent..].iter().position(|known| known == npy);
+                let place = known.map_or(self.types.len(), |at| recent + at);
+                if known.is_none() {
+                    self.types.push(npy.clone());
+                }
+                push_number(entries, place as u64);
             }
         }
         push_number(entries, shape.len() as u64);
@@ -155,12 +166,17 @@ impl Tensors {
     /// # Panics
     /// If there are not that many.
     pub fn at(&self, number: usize) -> Tensor {
-        Entry(&self.entries[self.starts[number]..]).tensor()
+        self.entry(self.starts[number]).tensor()
     }
 
     /// The same; `None` if there are not that many.
     pub fn get(&self, number: usize) -> Option<Tensor> {
         (number < self.len()).then(|| self.at(number))
+    }
+
+    /// The entry that begins there.
+    fn entry(&self, start: usize) -> Entry<'_> {
+        Entry { rest: &self.entries[start..], types: &self.types }
     }
 
     /// The last one.
@@ -178,7 +194,7 @@ impl Tensors {
     /// # Panics
     /// If there are not that many.
     pub fn name(&self, number: usize) -> Option<&str> {
-        Entry(&self.entries[self.starts[number]..]).name()
+        self.entry(self.starts[number]).name()
     }
 
     /// The names of all of them.
@@ -189,15 +205,17 @@ impl Tensors {
     /// Put them in the order of their bytes: by their offset, then by how many there are, then as
     /// they stood.
     pub(super) fn sort_by_place(&mut self) {
-        let entries = &self.entries;
-        let offset = |start: usize| Entry(&entries[start..]).offset();
+        let mut starts = std::mem::take(&mut self.starts);
+        let all = &*self;
+        let offset = |start: usize| all.entry(start).offset();
         let place = |&one: &usize, &other: &usize| {
-            let bytes = || Entry(&entries[one..]).bytes().cmp(&Entry(&entries[other..]).bytes());
+            let bytes = || all.entry(one).bytes().cmp(&all.entry(other).bytes());
             offset(one).cmp(&offset(other)).then_with(bytes).then(one.cmp(&other))
         };
-        if !self.starts.is_sorted_by(|one, other| place(one, other).is_le()) {
-            self.starts.sort_unstable_by(place);
+        if !starts.is_sorted_by(|one, other| place(one, other).is_le()) {
+            starts.sort_unstable_by(place);
         }
+        self.starts = starts;
     }
 }
 
@@ -239,12 +257,15 @@ fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
 }
 
 /// What is left of an entry. Entries are only written here, so that nothing in them is missing.
-struct Entry<'a>(&'a [u8]);
+struct Entry<'a> {
+    rest: &'a [u8],
+    types: &'a [NpyType],
+}
 
 impl<'a> Entry<'a> {
     fn byte(&mut self) -> u8 {
-        let (first, rest) = self.0.split_first().unwrap_or((&0, &[]));
-        self.0 = rest;
+        let (first, rest) = self.rest.split_first().unwrap_or((&0, &[]));
+        self.rest = rest;
         *first
     }
 
@@ -261,8 +282,8 @@ impl<'a> Entry<'a> {
     }
 
     fn text(&mut self, len: u64) -> &'a str {
-        let (text, rest) = self.0.split_at(len as usize);
-        self.0 = rest;
+        let (text, rest) = self.rest.split_at(len as usize);
+        self.rest = rest;
         std::str::from_utf8(text).unwrap_or_default()
     }
 
@@ -273,7 +294,7 @@ impl<'a> Entry<'a> {
 
     fn offset(mut self) -> u64 {
         let name_len = self.number().saturating_sub(1);
-        self.0 = &self.0[name_len as usize..];
+        self.rest = &self.rest[name_len as usize..];
         self.number()
     }
 
@@ -286,9 +307,8 @@ impl<'a> Entry<'a> {
                 DType::Scalar(*scalar, endian)
             }
             None => {
-                let itemsize = self.number();
-                let len = self.number();
-                DType::Npy(NpyType { descr: self.text(len).to_owned(), itemsize })
+                let place = self.number() as usize;
+                DType::Npy(self.types.get(place).cloned().unwrap_or(NpyType::Void(0, None)))
             }
         };
         (dtype, order)
@@ -329,8 +349,8 @@ mod tests {
             (prop::sample::select(&Scalar::ALL[..]), any::<bool>()).prop_map(|(scalar, big)| {
                 DType::Scalar(scalar, if big { Endian::Big } else { Endian::Little })
             }),
-            (any::<String>(), 0u64..1 << 40)
-                .prop_map(|(descr, itemsize)| DType::Npy(NpyType { descr, itemsize })),
+            (0u64..1 << 40).prop_map(|len| DType::Npy(NpyType::Bytes(len))),
+            (0u64..40).prop_map(|len| DType::Npy(NpyType::Unicode(len, Endian::Big))),
         ];
         let shape = prop::collection::vec(prop_oneof![0u64..4, 0u64..1 << 20], 0..3);
         let rest = (any::<bool>(), 0usize..1 << 20, any::<u64>());

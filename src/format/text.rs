@@ -1,8 +1,7 @@
 //! The text formats: `.csv`, `.txt` and `.json`, which are written only.
 
-use super::npy::{Field, NpyKind};
-use crate::dtype::{DType, Endian, Scalar};
-use crate::element::{TimeUnit, writes_number};
+use crate::dtype::{DType, Endian, Field, NpyType, Scalar, TimeUnit};
+use crate::element::writes_number;
 use crate::shape::MAX_NDIM;
 
 /// A text format for elements.
@@ -102,25 +101,24 @@ impl TextValue {
             }
             DType::Npy(npy) => npy,
         };
-        match NpyKind::of(npy)? {
-            NpyKind::Bytes => Some(TextValue::Bytes),
-            NpyKind::Unicode(endian) => Some(TextValue::Unicode(endian)),
-            NpyKind::Datetime(endian, unit) => Some(TextValue::Datetime(endian, unit)),
-            NpyKind::Timedelta(endian, _) => Some(TextValue::Timedelta(endian)),
-            NpyKind::Structure(fields) => {
-                let field = |field: Field| {
+        match npy {
+            NpyType::Bytes(_) => Some(TextValue::Bytes),
+            NpyType::Unicode(_, endian) => Some(TextValue::Unicode(*endian)),
+            NpyType::Datetime(endian, unit) => Some(TextValue::Datetime(*endian, *unit)),
+            NpyType::Timedelta(endian, _) => Some(TextValue::Timedelta(*endian)),
+            NpyType::Structure(structure) => {
+                let field = |field: &Field| {
                     Some(TextField {
                         offset: usize::try_from(field.offset).ok()?,
-                        size: usize::try_from(field.dtype.item_bits() / 8).ok()?,
+                        size: usize::try_from(field.itemsize()).ok()?,
                         value: TextValue::of(&field.dtype)?,
-                        name: field.name,
-                        shape: field.shape,
+                        name: field.name.clone(),
+                        shape: field.shape.clone(),
                     })
                 };
-                let fields = fields.into_iter().map(field).collect::<Option<_>>()?;
-                Some(TextValue::Fields(fields))
+                Some(TextValue::Fields(structure.fields.iter().map(field).collect::<Option<_>>()?))
             }
-            NpyKind::Void | NpyKind::LongDouble(_) | NpyKind::ComplexLongDouble(_) => None,
+            NpyType::Void(..) | NpyType::LongDouble(_) | NpyType::ComplexLongDouble(_) => None,
         }
     }
 

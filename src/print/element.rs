@@ -6,9 +6,8 @@ use super::float::FloatColumn;
 use super::number::{integer, write_float, write_small_float};
 use super::options::PrintOptions;
 use super::strings::{write_bytes, write_unicode, write_void};
-use crate::dtype::{DType, Endian, Scalar};
+use crate::dtype::{DType, Endian, Field, NpyType, Scalar, TimeUnit};
 use crate::element::{FloatFormat, NAT, SmallFloat, write_datetime};
-use crate::format::npy::{Field, NpyKind, TimeUnit};
 
 /// Writes the elements of an array, after all of them were [observed](Formatter::observe) and their
 /// common form was [decided](Formatter::decide).
@@ -96,26 +95,26 @@ impl Formatter {
                 Scalar::C128 => complex(endian, FloatFormat::Double),
                 _ => SmallFloat::of(scalar).map(|_| Formatter::Small(scalar, endian))?,
             },
-            DType::Npy(npy) => match NpyKind::of(npy)? {
-                NpyKind::Bytes => Formatter::Bytes,
-                NpyKind::Unicode(endian) => Formatter::Unicode(endian),
-                NpyKind::Void => Formatter::Void,
-                NpyKind::Datetime(endian, unit) => time(endian, Some(unit)),
-                NpyKind::Timedelta(endian, _) => time(endian, None),
-                NpyKind::LongDouble(endian) => float(endian, FloatFormat::Extended),
-                NpyKind::ComplexLongDouble(endian) => complex(endian, FloatFormat::Extended),
-                NpyKind::Structure(fields) => {
-                    let field = |field: Field| {
+            DType::Npy(npy) => match *npy {
+                NpyType::Bytes(_) => Formatter::Bytes,
+                NpyType::Unicode(_, endian) => Formatter::Unicode(endian),
+                NpyType::Void(..) => Formatter::Void,
+                NpyType::Datetime(endian, unit) => time(endian, Some(unit)),
+                NpyType::Timedelta(endian, _) => time(endian, None),
+                NpyType::LongDouble(endian) => float(endian, FloatFormat::Extended),
+                NpyType::ComplexLongDouble(endian) => complex(endian, FloatFormat::Extended),
+                NpyType::Structure(ref structure) => {
+                    let field = |field: &Field| {
                         let padded = padded || !field.shape.is_empty();
                         Some(FieldFormatter {
                             formatter: Formatter::padded(&field.dtype, options, alone, padded)?,
                             itemsize: (field.dtype.item_bits() / 8) as usize,
                             threshold: options.threshold,
                             edge: options.edge,
-                            field,
+                            field: field.clone(),
                         })
                     };
-                    Formatter::Structure(fields.into_iter().map(field).collect::<Option<_>>()?)
+                    Formatter::Structure(structure.fields.iter().map(field).collect::<Option<_>>()?)
                 }
             },
         })

@@ -6,47 +6,46 @@ use super::element::Formatter;
 use super::number::{integer, write_complex, write_float, write_small_float};
 use super::options::PrintOptions;
 use super::strings::{code_points, write_bytes, write_void};
-use crate::dtype::{DType, Endian, Scalar};
+use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::element::{FloatFormat, NAT, SmallFloat, write_datetime, write_timedelta};
-use crate::format::npy::NpyKind;
 
 /// Append an element as Python's `str` of a NumPy scalar does.
 pub(super) fn write(out: &mut String, dtype: &DType, bytes: &[u8], options: &PrintOptions) {
     match dtype {
         &DType::Scalar(scalar, endian) => write_number(out, scalar, endian, bytes),
-        DType::Npy(npy) => match NpyKind::of(npy) {
-            Some(NpyKind::Bytes) => {
+        DType::Npy(npy) => match *npy {
+            NpyType::Bytes(_) => {
                 // the only scalar that NumPy prints with its type
                 out.push_str("np.bytes_(");
                 write_bytes(out, bytes);
                 out.push(')');
             }
-            Some(NpyKind::Unicode(endian)) => {
+            NpyType::Unicode(_, endian) => {
                 let replaced = |code| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
                 out.extend(code_points(bytes, endian).map(replaced));
             }
-            Some(NpyKind::Datetime(endian, unit)) => match endian.bits(bytes) as i64 {
+            NpyType::Datetime(endian, unit) => match endian.bits(bytes) as i64 {
                 NAT => out.push_str("NaT"),
                 value => write_datetime(out, value, &unit),
             },
-            Some(NpyKind::Timedelta(endian, unit)) => match endian.bits(bytes) as i64 {
+            NpyType::Timedelta(endian, unit) => match endian.bits(bytes) as i64 {
                 NAT => out.push_str("NaT"),
                 value => write_timedelta(out, value, &unit),
             },
-            Some(NpyKind::LongDouble(endian)) => {
+            NpyType::LongDouble(endian) => {
                 write_float(out, FloatFormat::Extended, endian.bits(bytes));
             }
-            Some(NpyKind::ComplexLongDouble(endian)) => {
+            NpyType::ComplexLongDouble(endian) => {
                 write_complex(out, FloatFormat::Extended, endian, bytes);
             }
-            Some(NpyKind::Structure(_)) => {
+            NpyType::Structure(_) => {
                 if let Some(mut formatter) = Formatter::new(dtype, options, true) {
                     formatter.observe(bytes);
                     formatter.decide();
                     formatter.write(out, bytes);
                 }
             }
-            Some(NpyKind::Void) | None => write_void(out, bytes),
+            NpyType::Void(..) => write_void(out, bytes),
         },
     }
 }

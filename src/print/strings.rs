@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::dtype::Endian;
-use crate::format::npy::write_code_points;
+use crate::dtype::{CodePoints, Endian};
 
 /// The bytes of an `S` element, without its padding.
 pub(super) fn without_padding(bytes: &[u8]) -> &[u8] {
@@ -44,7 +43,12 @@ pub(super) fn write_bytes(out: &mut String, bytes: &[u8]) {
 
 /// Append a `U` element as `'text'`.
 pub(super) fn write_unicode(out: &mut String, bytes: &[u8], endian: Endian) {
-    write_code_points(out, code_points(bytes, endian));
+    let codes = code_points(bytes, endian);
+    let holds = |quote: char| codes.clone().any(|code| code == u32::from(quote));
+    let points = CodePoints::new(holds('\''), holds('"'));
+    out.push(points.quote());
+    codes.for_each(|code| points.write(out, code));
+    out.push(points.quote());
 }
 
 /// Append a `V` element, all its bytes as escapes.

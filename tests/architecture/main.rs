@@ -20,7 +20,7 @@ mod source;
 /// The modules of the library in the order of the pipeline, and the others that each may use.
 const MODULES: &[(&str, &[&str])] = &[
     ("shape", &[]),
-    ("dtype", &[]),
+    ("dtype", &["shape"]),
     ("element", &["dtype"]),
     ("cast", &["dtype", "element"]),
     ("index", &["shape"]),

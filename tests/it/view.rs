@@ -10,11 +10,12 @@ use crate::program::tslice;
 
 /// Write a `.npy` file in C order.
 fn write_npy(path: &Path, descr: &str, shape: &str, data: &[u8]) {
-    let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-    file.extend(
-        format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}").bytes(),
-    );
-    file.resize(127, b' ');
+    let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}");
+    let end = (10 + text.len()) / 64 * 64 + 64;
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((end as u16 - 10).to_le_bytes());
+    file.extend(text.bytes());
+    file.resize(end - 1, b' ');
     file.push(b'\n');
     file.extend(data);
     fs::write(path, file).unwrap();
@@ -118,6 +119,27 @@ fn structures_strings_and_times_are_readable() {
 shape (2,), dtype [('name', '|S3'), ('born', '<M8[D]'), ('scores', '<f4', (2,))]
 ";
     tslice(dir.path(), &["view", "rows.npy"]).assert().success().stdout(expected);
+}
+
+/// Expected texts are NumPy's of `np.arange(1, 7, dtype='>i2').view(dtype)`.
+#[test]
+fn subarrays_of_subarrays_are_printed_taken_and_compared() {
+    let dir = folder();
+    let path = dir.path().join("nested.npy");
+    let descr = "[('c', ('>i2', (3,)), (1,)), ('d', [('e', (('>i2', (1,)), (3,)))])]";
+    let data: Vec<u8> = (1..7i16).flat_map(i16::to_be_bytes).collect();
+    write_npy(&path, descr, "(1,)", &data);
+    let path = path.to_str().unwrap();
+    let spelled = "[('c', ('>i2', (3,)), (1,)), ('d', [('e', ('>i2', (1,)), (3,))])]";
+    let lines = format!("[([[1, 2, 3]], ([[4], [5], [6]],))]\nshape (1,), dtype {spelled}\n");
+    shows(&["view", path], &lines);
+    shows(&["view", path, "--field", "c"], "[[[1 2 3]]]\nshape (1, 1, 3), dtype >i2\n");
+    let inner = "[[[4]\n  [5]\n  [6]]]\nshape (1, 3, 1), dtype >i2\n";
+    shows(&["view", path, "--field", "d.e"], inner);
+    shows(&["diff", path, path], "");
+    let json = "[{\"c\": [[1, 2, 3]], \"d\": {\"e\": [[4], [5], [6]]}}]\n";
+    shows(&[path, "--to", "json"], json);
+    shows(&[path, "--to", "csv"], "1,2,3,4,5,6\n");
 }
 
 #[test]

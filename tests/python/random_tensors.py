@@ -59,6 +59,8 @@ def struct_dtype(rng, depth=0):
         field = struct_dtype(rng, depth + 1) if depth < 2 and rng.random() < 0.2 else plain_dtype(rng)
         if field.itemsize and rng.random() < 0.25:
             field = np.dtype((field, rng.choice([(2,), (1,), (2, 3), (1, 2, 1)])))
+            while rng.random() < 0.3 and field.itemsize < 500:
+                field = np.dtype((field, rng.choice([(2,), (1,), (3, 1)])))  # one in another
         if padded:
             at += rng.randrange(0, 5)
         formats.append(field)

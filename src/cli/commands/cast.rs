@@ -2,7 +2,7 @@
 
 use tslice::cast::{CastError, Casting};
 use tslice::container::{Casts, Cause, ContainerError};
-use tslice::dtype::{DType, NpyType, Scalar};
+use tslice::dtype::{DType, Scalar};
 
 use super::dtype;
 use crate::cli::args::CastArgs;
@@ -69,7 +69,7 @@ pub(super) fn failed(error: &CastError) -> Failure {
             failure.hint("without --casting safe, casts within a kind are allowed")
         }
         CastError::Refused { .. } => failure.hint("--casting unsafe allows every cast"),
-        CastError::NotNumbers(DType::Npy(NpyType { descr, .. })) if descr.contains('V') => {
+        CastError::NotNumbers(dtype) if dtype.is_void() => {
             failure.hint("--dtype says what the bytes of a void type mean: --dtype bfloat16")
         }
         CastError::NotNumbers(_) | CastError::PartsOfBytes(_) | CastError::ToPartsOfBytes(_) => {

@@ -4,8 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use tslice::container::{self, Input, Location, OpenOptions};
-use tslice::dtype::DType;
-use tslice::format::npy::NpyKind;
+use tslice::dtype::Field;
 use tslice::shape::AsTuple;
 
 /// A name, and what it stands for.
@@ -32,9 +31,9 @@ pub(super) fn fields(paths: &[OsString]) -> Vec<Named> {
     let mut named: Vec<Named> = Vec::new();
     for input in paths.iter().filter_map(|path| open(Path::new(path))) {
         for tensor in input.contents().tensors.iter() {
-            let DType::Npy(npy) = &tensor.dtype else { continue };
-            let Some(NpyKind::Structure(fields)) = NpyKind::of(npy) else { continue };
-            named.extend(fields.into_iter().map(|field| (field.name, field.dtype.to_string())));
+            let Some(structure) = tensor.dtype.structure() else { continue };
+            let about = |field: &Field| (field.name.clone(), field.dtype.to_string());
+            named.extend(structure.fields.iter().map(about));
         }
     }
     named.sort();

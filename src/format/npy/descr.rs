@@ -1,8 +1,8 @@
-//! The `descr` entry of a `.npy` header: from Python literal to [`DType`] and back.
+//! The `descr` entry of a `.npy` header: from Python literal to [`DType`].
 //!
-//! Number types become scalars; every other fixed-size type keeps its literal, in the form that
-//! np.save would write after np.load: padding merged, sizes plain, names as `repr` spells them.
-//! The rules are those of `numpy.lib.format.descr_to_dtype` and `dtype_to_descr`.
+//! What `dtype` writes of it again is what np.save would write after np.load: padding merged, sizes
+//! plain, names as `repr` spells them. The rules are those of `numpy.lib.format.descr_to_dtype` and
+//! `dtype_to_descr`.
 //!
 //! ```text
 //! 'f4'  =>  float32        [('x', '>i2'), ('', '|V2'), ('t', 'M8[1s]', 3)]
@@ -11,14 +11,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fmt::Write;
+use std::sync::Arc;
 
 use super::comma;
 use super::error::{DescrError, MAX_ITEMSIZE};
-use super::literal::{self, PyLiteral, write_str};
-use crate::dtype::{DType, Endian, NpyType, Scalar};
+use super::literal::{self, PyLiteral};
+use crate::dtype::{DType, Endian, Field, NpyType, Scalar, Structure, TimeUnit};
 use crate::format::brief::brief;
-use crate::shape::{AsTuple, MAX_NDIM, byte_count};
+use crate::shape::{MAX_NDIM, byte_count};
 
 /// The type that a `descr` stands for.
 pub(super) fn parse(descr: &PyLiteral) -> Result<DType, DescrError> {
@@ -34,27 +34,8 @@ pub(super) fn parse(descr: &PyLiteral) -> Result<DType, DescrError> {
             _ => Err(DescrError::Structure("neither a type string nor a list of fields")),
         },
         PyLiteral::Str(text) => parse_type_string(text),
-        PyLiteral::List(_) => {
-            let mut spelled = String::new();
-            let FieldItem { size, .. } = spell(descr, &mut spelled)?;
-            Ok(DType::Npy(NpyType { descr: spelled, itemsize: size }))
-        }
+        PyLiteral::List(fields) => Ok(DType::Npy(NpyType::Structure(Arc::new(structure(fields)?)))),
         _ => Err(DescrError::Structure("neither a type string nor a list of fields")),
-    }
-}
-
-/// The literal of a type that `.npy` has; `None` for the floats that NumPy lacks.
-pub(super) fn literal(dtype: &DType) -> Option<String> {
-    match dtype {
-        DType::Scalar(scalar, endian) => {
-            let order = match endian {
-                _ if scalar.bits() == 8 => '|',
-                Endian::Little => '<',
-                Endian::Big => '>',
-            };
-            scalar.type_string().map(|kind| format!("'{order}{kind}'"))
-        }
-        DType::Npy(npy) => Some(npy.descr.clone()),
     }
 }
 
@@ -62,10 +43,10 @@ pub(super) fn literal(dtype: &DType) -> Option<String> {
 /// a type's name: `float64`, `double`, `datetime64[s]`.
 pub(super) fn parse_type_string(text: &str) -> Result<DType, DescrError> {
     let unknown = || DescrError::Unknown(format!("'{}'", brief(text)));
-    let (endian, order, bare) = match text.split_at_checked(1) {
-        Some((">", bare)) => (Endian::Big, '>', bare),
-        Some(("<" | "=" | "|", bare)) => (Endian::Little, '<', bare),
-        _ => (Endian::Little, '<', text),
+    let (endian, bare) = match text.split_at_checked(1) {
+        Some((">", bare)) => (Endian::Big, bare),
+        Some(("<" | "=" | "|", bare)) => (Endian::Little, bare),
+        _ => (Endian::Little, text),
     };
     let bare = if bare.len() == text.len() { expand_type_name(bare) } else { bare.into() };
     let bare = expand_type_code(&bare);
@@ -76,34 +57,35 @@ pub(super) fn parse_type_string(text: &str) -> Result<DType, DescrError> {
         ("a", size) if !size.is_empty() => ("S", size), // NumPy's old letter for byte strings
         other => other,
     };
-    let (spelled, itemsize) = match kind {
+    let npy = match kind {
         "O" => return Err(DescrError::Object(format!("'{}'", brief(text)))),
         "S" | "U" | "V" => {
             let count = match size {
                 "" => 0,
                 _ => decimal(size).ok_or_else(unknown)?,
             };
-            let itemsize = if kind == "U" { count.saturating_mul(4) } else { count };
-            if itemsize > MAX_ITEMSIZE {
-                return Err(DescrError::TooLarge);
+            match kind {
+                "S" => NpyType::Bytes(count),
+                "U" => NpyType::Unicode(count, endian),
+                _ => NpyType::Void(count, text.starts_with(['<', '>']).then_some(endian)),
             }
-            // `<V2` is how files of bfloat16 are told from other items of two bytes: it stays.
-            let order = match kind {
-                "U" => order,
-                "V" if text.starts_with(['<', '>']) => order,
-                _ => '|',
-            };
-            (format!("{order}{kind}{count}"), itemsize)
         }
         "M" | "m" => {
             let unit = size.strip_prefix('8').and_then(parse_unit).ok_or_else(unknown)?;
-            (format!("{order}{kind}8{unit}"), 8)
+            if kind == "M" {
+                NpyType::Datetime(endian, unit)
+            } else {
+                NpyType::Timedelta(endian, unit)
+            }
         }
-        "f" if size == "16" => (format!("{order}f16"), 16),
-        "c" if size == "32" => (format!("{order}c32"), 32),
+        "f" if size == "16" => NpyType::LongDouble(endian),
+        "c" if size == "32" => NpyType::ComplexLongDouble(endian),
         _ => return Err(unknown()),
     };
-    Ok(DType::Npy(NpyType { descr: format!("'{spelled}'"), itemsize }))
+    if npy.itemsize() > MAX_ITEMSIZE {
+        return Err(DescrError::TooLarge);
+    }
+    Ok(DType::Npy(npy))
 }
 
 /// NumPy's names of types, on a platform where a C long has 8 bytes, with their type strings.
@@ -202,165 +184,139 @@ fn decimal(digits: &str) -> Option<u64> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
-/// The unit of a datetime, `[25s]`, in plain form: without a factor of 1, and nothing for none.
-fn parse_unit(text: &str) -> Option<String> {
+/// The units of time that have a name.
+const UNITS: [&str; 13] = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"];
+
+/// The unit of a datetime: `[25s]`; the generic one where there is nothing.
+fn parse_unit(text: &str) -> Option<TimeUnit> {
+    let generic = TimeUnit { count: 1, name: "" };
     if text.is_empty() {
-        return Some(String::new());
+        return Some(generic);
     }
     let inside = text.strip_prefix('[')?.strip_suffix(']')?;
     let digits = inside.bytes().take_while(u8::is_ascii_digit).count();
     let (factor, unit) = inside.split_at(digits);
     let factor = if factor.is_empty() { 1 } else { factor.parse::<i32>().ok()? };
-    match (factor, unit) {
-        (_, "generic") => Some(String::new()),
-        (1, "Y" | "M" | "W" | "D" | "h" | "m" | "s" | "ms" | "us" | "ns" | "ps" | "fs" | "as") => {
-            Some(format!("[{unit}]"))
-        }
-        (_, "Y" | "M" | "W" | "D" | "h" | "m" | "s" | "ms" | "us" | "ns" | "ps" | "fs" | "as") => {
-            Some(format!("[{factor}{unit}]"))
-        }
-        (1, "μs" | "µs") => Some("[us]".to_owned()),
-        (_, "μs" | "µs") => Some(format!("[{factor}us]")),
-        _ => None,
+    let unit = if matches!(unit, "μs" | "µs") { "us" } else { unit };
+    if unit == "generic" {
+        return Some(generic);
+    }
+    let name = UNITS.into_iter().find(|&name| name == unit)?;
+    Some(TimeUnit { count: factor.into(), name })
+}
+
+/// An item, as the fields around it see it.
+struct Item {
+    /// The type of an element of it.
+    dtype: DType,
+    /// The shapes of its subarrays joined, and how many axes each has, the outermost first.
+    shape: Vec<u64>,
+    nesting: Vec<usize>,
+    /// Bytes.
+    size: u64,
+}
+
+impl Item {
+    /// Whether NumPy takes it for padding where it has no name: plain bytes, or any subarray.
+    fn pads(&self) -> bool {
+        !self.nesting.is_empty() || self.dtype.is_void()
     }
 }
 
-/// What the fields around it need to know of an item.
-struct FieldItem {
-    /// Bytes.
-    size: u64,
-    /// Whether NumPy takes it for padding where it has no name: plain bytes, or any subarray.
-    pads: bool,
-    /// Whether it is a structure.
-    has_fields: bool,
-}
-
-/// Append the literal of a type in its plain form.
-fn spell(descr: &PyLiteral, out: &mut String) -> Result<FieldItem, DescrError> {
+/// The item that a type of a field is.
+fn item(descr: &PyLiteral) -> Result<Item, DescrError> {
     match descr {
-        PyLiteral::Str(text) if comma::is_comma_string(text) => spell(&comma::expand(text)?, out),
+        PyLiteral::Str(text) if comma::is_comma_string(text) => item(&comma::expand(text)?),
         PyLiteral::Str(text) => {
             let dtype = parse_type_string(text)?;
-            let spelled = literal(&dtype).ok_or_else(|| DescrError::Unknown(brief(text)))?;
-            out.push_str(&spelled);
-            let pads = spelled.as_bytes().get(2) == Some(&b'V');
-            Ok(FieldItem { size: dtype.item_bits() / 8, pads, has_fields: false })
+            let size = dtype.item_bits() / 8;
+            Ok(Item { dtype, shape: Vec::new(), nesting: Vec::new(), size })
         }
         PyLiteral::Tuple(parts) => match parts.as_slice() {
-            [base, shape] => {
-                let shape = subarray_shape(shape)?;
-                if shape.is_empty() {
-                    return spell(base, out).and_then(filled);
-                }
-                out.push('(');
-                let item = spell_subarray(base, &shape, out)?;
-                out.push(')');
-                Ok(item)
-            }
+            [base, shape] => subarray(base, &subarray_shape(shape)?),
             _ => Err(DescrError::Structure("a subarray is not (base, shape)")),
         },
-        PyLiteral::List(fields) => spell_structure(fields, out),
+        PyLiteral::List(fields) => {
+            let structure = structure(fields)?;
+            let size = structure.itemsize;
+            let dtype = DType::Npy(NpyType::Structure(Arc::new(structure)));
+            Ok(Item { dtype, shape: Vec::new(), nesting: Vec::new(), size })
+        }
         _ => Err(DescrError::Structure("a field's type is no string, tuple or list")),
     }
 }
 
-/// Append `base, shape`.
-fn spell_subarray(
-    base: &PyLiteral,
-    shape: &[u64],
-    out: &mut String,
-) -> Result<FieldItem, DescrError> {
-    let item = spell(base, out).and_then(filled)?;
-    // Writing to a String cannot fail.
-    let _ = write!(out, ", {}", AsTuple(shape));
-    let size = byte_count(shape, item.size * 8).filter(|&size| size <= MAX_ITEMSIZE);
-    Ok(FieldItem { size: size.ok_or(DescrError::TooLarge)?, pads: true, has_fields: false })
-}
-
-/// An item that may stand in a subarray: NumPy wants bytes or fields in it, whatever the shape.
-fn filled(item: FieldItem) -> Result<FieldItem, DescrError> {
-    if item.size > 0 || item.has_fields {
-        Ok(item)
-    } else {
-        Err(DescrError::Structure("a subarray of items of 0 bytes"))
+/// A subarray; without axes, its element.
+fn subarray(base: &PyLiteral, shape: &[u64]) -> Result<Item, DescrError> {
+    let mut item = item(base)?;
+    let has_fields = item.nesting.is_empty() && item.dtype.structure().is_some();
+    if item.size == 0 && !has_fields {
+        // NumPy wants bytes or fields in it, whatever the shape
+        return Err(DescrError::Structure("a subarray of items of 0 bytes"));
     }
+    if !shape.is_empty() {
+        let size = byte_count(shape, item.size * 8).filter(|&size| size <= MAX_ITEMSIZE);
+        item.size = size.ok_or(DescrError::TooLarge)?;
+        item.shape.splice(..0, shape.iter().copied());
+        item.nesting.insert(0, shape.len());
+    }
+    Ok(item)
 }
 
-/// Append the list of fields, neighbouring paddings made one.
-fn spell_structure(fields: &[PyLiteral], out: &mut String) -> Result<FieldItem, DescrError> {
+/// The fields of a list and their places; neighbouring paddings count as one.
+fn structure(literals: &[PyLiteral]) -> Result<Structure, DescrError> {
     let mut names = HashSet::new();
+    let mut fields: Vec<Field> = Vec::new();
     let mut size = 0u64;
-    let mut padding = 0u64;
-    out.push('[');
-    let start = out.len();
-    for field in fields {
-        let (PyLiteral::Tuple(parts) | PyLiteral::List(parts)) = field else {
+    // paddings between and after the fields, for the names of those that have none
+    let (mut padding, mut paddings) = (0u64, 0);
+    for literal in literals {
+        let (PyLiteral::Tuple(parts) | PyLiteral::List(parts)) = literal else {
             return Err(DescrError::Structure("a field is no tuple"));
         };
         let (name, base, shape) = match parts.as_slice() {
-            [name, base] => (name, base, Vec::new()),
-            [name, base, shape] => (name, base, subarray_shape(shape)?),
+            [name, base] => (name, base, None),
+            [name, base, shape] => (name, base, Some(subarray_shape(shape)?)),
             _ => return Err(DescrError::Structure("a field is not (name, type[, shape])")),
         };
-        let expanded = match base {
-            PyLiteral::Str(text) if comma::is_comma_string(text) => Some(comma::expand(text)?),
-            _ => None,
+        let (title, spelled) = names_of(name)?;
+        let item = match shape {
+            None => item(base)?,
+            Some(shape) => subarray(base, &shape)?,
         };
-        let base = expanded.as_ref().unwrap_or(base);
-        // A type that is itself (base, shape) is the same as one with a shape beside it.
-        let (base, shape) = flatten(base, shape)?;
-
-        let before = out.len();
-        let title_and_name = names_of(name)?;
-        write_padding(out, start, padding);
-        separate(out, start);
-        out.push('(');
-        write_names(out, title_and_name);
-        out.push_str(", ");
-        let item = match (parts.len(), shape.as_slice()) {
-            (2, []) => spell(base, out)?,
-            (_, []) => spell(base, out).and_then(filled)?,
-            (_, shape) => spell_subarray(base, shape, out)?,
-        };
-        out.push(')');
-
-        if matches!(title_and_name, (None, "")) && matches!(name, PyLiteral::Str(_)) && item.pads {
-            out.truncate(before);
+        let offset = size;
+        size = size.saturating_add(item.size);
+        if title.is_none() && spelled.is_empty() && matches!(name, PyLiteral::Str(_)) && item.pads()
+        {
             padding += item.size;
         } else {
-            padding = 0;
-            let (title, name) = title_and_name;
+            paddings += usize::from(std::mem::take(&mut padding) > 0);
             // titles that are no strings are no names of fields
-            let title = title.and_then(|title| match title {
+            let text = title.and_then(|title| match title {
                 PyLiteral::Str(title) => Some(title.as_str()),
                 _ => None,
             });
-            for used in title.into_iter().chain([name]) {
+            for used in text.into_iter().chain([spelled]) {
                 if !names.insert(used) {
                     return Err(DescrError::DuplicateField(brief(used)));
                 }
             }
+            let is_named = !spelled.is_empty();
+            let number = fields.len() + paddings;
+            let name = if is_named { spelled.to_owned() } else { format!("f{number}") };
+            let title = title.map(|title| {
+                let mut text = String::new();
+                literal::write(&mut text, title);
+                text
+            });
+            let Item { dtype, shape, nesting, .. } = item;
+            fields.push(Field { name, is_named, title, dtype, shape, nesting, offset });
         }
-        size = size.saturating_add(item.size);
         if size > MAX_ITEMSIZE {
             return Err(DescrError::TooLarge);
         }
     }
-    write_padding(out, start, padding);
-    out.push(']');
-    Ok(FieldItem { size, pads: false, has_fields: true })
-}
-
-fn flatten(base: &PyLiteral, shape: Vec<u64>) -> Result<(&PyLiteral, Vec<u64>), DescrError> {
-    let mut base = base;
-    let mut shape = shape;
-    while let (true, PyLiteral::Tuple(parts)) = (shape.is_empty(), base) {
-        let [inner, inner_shape] = parts.as_slice() else {
-            return Err(DescrError::Structure("a subarray is not (base, shape)"));
-        };
-        (base, shape) = (inner, subarray_shape(inner_shape)?);
-    }
-    Ok((base, shape))
+    Ok(Structure { fields, itemsize: size })
 }
 
 /// The title, where there is one, and the name of a field.
@@ -373,33 +329,6 @@ fn names_of(name: &PyLiteral) -> Result<(Option<&PyLiteral>, &str), DescrError> 
             _ => Err(DescrError::Structure("a field's names are not (title, name)")),
         },
         _ => Err(DescrError::Structure("a field's name is no string")),
-    }
-}
-
-fn write_names(out: &mut String, (title, name): (Option<&PyLiteral>, &str)) {
-    match title {
-        None => write_str(out, name),
-        Some(title) => {
-            out.push('(');
-            literal::write(out, title);
-            out.push_str(", ");
-            write_str(out, name);
-            out.push(')');
-        }
-    }
-}
-
-fn separate(out: &mut String, start: usize) {
-    if out.len() > start {
-        out.push_str(", ");
-    }
-}
-
-fn write_padding(out: &mut String, start: usize, bytes: u64) {
-    if bytes > 0 {
-        separate(out, start);
-        // Writing to a String cannot fail.
-        let _ = write!(out, "('', '|V{bytes}')");
     }
 }
 
@@ -427,10 +356,11 @@ fn subarray_shape(shape: &PyLiteral) -> Result<Vec<u64>, DescrError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dtype::{Step, Walk};
 
     fn plain(descr: &str) -> Result<(String, u64), DescrError> {
         let dtype = parse(&literal::parse(descr, false).unwrap())?;
-        Ok((super::literal(&dtype).unwrap(), dtype.item_bits() / 8))
+        Ok((crate::dtype::literal(&dtype).unwrap(), dtype.item_bits() / 8))
     }
 
     /// Each line is what NumPy 2.4 prints for `dtype_to_descr(descr_to_dtype(descr))`.
@@ -527,6 +457,74 @@ mod tests {
             "'<2>i4'", "'(2)'", "[(b'a', '<i8')]", "b'<i4'",
         ] {
             assert!(plain(descr).is_err(), "{descr}");
+        }
+    }
+
+    fn fields(descr: &str) -> Vec<Field> {
+        parse(&literal::parse(descr, false).unwrap()).unwrap().structure().unwrap().fields.clone()
+    }
+
+    #[test]
+    fn fields_have_the_places_that_numpy_gives_them() {
+        let fields = fields(
+            "[('x', '>i2'), ('', '|V3'), (('t', 'y'), '<f4', (2, 3)), ('', '<U1'), ('z', [('a', '|S2')])]",
+        );
+        let places: Vec<_> = fields
+            .iter()
+            .map(|field| (field.name.as_str(), field.offset, &field.shape[..]))
+            .collect();
+        assert_eq!(places, [("x", 0, &[][..]), ("y", 5, &[2, 3]), ("f3", 29, &[]), ("z", 33, &[])]);
+        assert_eq!(fields[0].dtype, DType::Scalar(Scalar::I16, Endian::Big));
+        assert!(fields[1].has_name("t") && fields[1].has_name("y") && !fields[1].has_name("x"));
+    }
+
+    #[test]
+    fn subarrays_of_subarrays_have_the_axes_of_both() {
+        let fields = fields("[('c', ((('<f8', (5,)), (2, 1)), (3,))), ('d', ('i2', (4,)), ())]");
+        assert_eq!(
+            (&fields[0].shape[..], &fields[0].nesting[..]),
+            (&[3, 2, 1, 5][..], &[1, 2, 1][..])
+        );
+        assert_eq!((fields[0].bytes(), fields[1].offset), (240, 240));
+        assert_eq!((&fields[1].shape[..], &fields[1].nesting[..]), (&[4][..], &[1][..]));
+    }
+
+    #[test]
+    fn units_have_counts() {
+        let unit = |text| parse_type_string(text).unwrap();
+        let seconds = TimeUnit { count: 25, name: "s" };
+        assert_eq!(unit(">M8[25s]"), DType::Npy(NpyType::Datetime(Endian::Big, seconds)));
+        let generic = TimeUnit { count: 1, name: "" };
+        assert_eq!(unit("<m8"), DType::Npy(NpyType::Timedelta(Endian::Little, generic)));
+    }
+
+    /// Every item of the leaves: where it begins, and its type.
+    fn items<'a>(walk: impl Iterator<Item = Step<'a>>) -> Vec<(u64, String)> {
+        let mut found = Vec::new();
+        for step in walk {
+            if let Step::Leaf { dtype, offset, count } = step {
+                let size = dtype.item_bits() / 8;
+                found.extend((0..count).map(|item| (offset + item * size, dtype.to_string())));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn a_walk_of_a_part_meets_what_has_bytes_there() {
+        let text = "[('a', 'i1'), ('b', ('f4', (3,)), (2,)), ('', 'V3'), ('c', 'S3', 4), ('d', 'U2'),\
+                     ('e', [('f', 'f8', 0), ('g', 'M8[s]', (3, 1)), ('h', 'c8')], (2,))]";
+        let dtype = parse(&literal::parse(text, false).unwrap()).unwrap();
+        let whole = items(Walk::new(&dtype));
+        assert_eq!(whole.len(), 1 + 6 + 4 + 1 + 2 * 4);
+        let end =
+            |place: &(u64, String)| place.0 + parse_type_string(&place.1).unwrap().item_bits() / 8;
+        for from in 0..120 {
+            for to in from + 1..120 {
+                let met = whole.iter().filter(|&it| end(it) > from && it.0 < to).cloned();
+                let walk = Walk::within(&dtype, from..to);
+                assert_eq!(items(walk), met.collect::<Vec<_>>(), "{from}..{to}");
+            }
         }
     }
 }

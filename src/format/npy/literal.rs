@@ -11,6 +11,8 @@
 
 use std::fmt::Write;
 
+use crate::dtype::write_str;
+
 /// The deepest nesting of brackets, which is also the limit of Python's own tokenizer.
 const MAX_DEPTH: usize = 200;
 
@@ -421,55 +423,6 @@ fn write_bytes(out: &mut String, bytes: &[u8]) {
         }
     }
     out.push(quote);
-}
-
-/// Append a string as Python's `repr` spells it.
-pub(super) fn write_str(out: &mut String, text: &str) {
-    write_code_points(out, text.chars().map(u32::from));
-}
-
-/// Append a string of code points as Python's `repr` spells it; those that are no characters, such
-/// as lone surrogates, become escapes.
-pub(crate) fn write_code_points(out: &mut String, codes: impl Iterator<Item = u32> + Clone) {
-    let holds = |quote: char| codes.clone().any(|code| code == u32::from(quote));
-    let quote = if holds('\'') && !holds('"') { '"' } else { '\'' };
-    out.push(quote);
-    for code in codes {
-        match char::from_u32(code) {
-            Some('\\') => out.push_str("\\\\"),
-            Some('\n') => out.push_str("\\n"),
-            Some('\r') => out.push_str("\\r"),
-            Some('\t') => out.push_str("\\t"),
-            Some(char) if char == quote => out.extend(['\\', char]),
-            Some(char) if is_printable(char) => out.push(char),
-            // Writing to a String cannot fail.
-            _ => {
-                let _ = match code {
-                    0..=0xff => write!(out, "\\x{code:02x}"),
-                    0x100..=0xffff => write!(out, "\\u{code:04x}"),
-                    _ => write!(out, "\\U{code:08x}"),
-                };
-            }
-        }
-    }
-    out.push(quote);
-}
-
-/// Whether Python's `str.isprintable` holds.
-///
-/// Rust and Python name the same Unicode categories unprintable. `char::escape_debug` also escapes
-/// combining characters, but `str::escape_debug` does so at the beginning of a string only.
-fn is_printable(char: char) -> bool {
-    match char {
-        ' '..='~' => true,
-        '\0'..='\x7f' => false,
-        _ => {
-            let mut behind_a_letter = [b'a'; 5];
-            let len = char.encode_utf8(&mut behind_a_letter[1..]).len() + 1;
-            std::str::from_utf8(&behind_a_letter[..len])
-                .is_ok_and(|text| text.escape_debug().nth(1) == Some(char))
-        }
-    }
 }
 
 #[cfg(test)]

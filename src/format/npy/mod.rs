@@ -18,7 +18,6 @@ use std::sync::Arc;
 mod comma;
 mod descr;
 mod error;
-mod kind;
 mod literal;
 
 use self::error::MAX_HEADER;
@@ -30,12 +29,9 @@ use super::tensors::{Tensor, Tensors};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
 
-pub use crate::element::TimeUnit;
 pub(in crate::format) use descr::NAMES as DTYPE_NAMES;
 pub use error::{DescrError, NpyError};
-pub use kind::{Field, NpyKind};
 pub use literal::LiteralError;
-pub(crate) use literal::write_code_points;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
@@ -146,7 +142,7 @@ fn parse_shape(shape: &PyLiteral) -> Result<Vec<u64>, NpyError> {
 /// [`FormatError::Unsupported`] for floats of less than a byte; [`NpyError::TooLong`] for a type
 /// with a literal that is longer than this module reads.
 pub fn header(dtype: &DType, shape: &[u64], order: Order) -> Result<Vec<u8>, FormatError> {
-    let stored = stored_dtype(dtype).and_then(|stored| descr::literal(&stored));
+    let stored = stored_dtype(dtype).and_then(|stored| descr_literal(&stored));
     let descr =
         stored.ok_or_else(|| FormatError::Unsupported { dtype: dtype.clone(), format: "npy" })?;
     let fortran = order == Order::F && orders_differ(shape);
@@ -204,14 +200,7 @@ fn orders_differ(shape: &[u64]) -> bool {
 
 /// The `descr` of a type, as np.save writes it; `None` for the floats that NumPy lacks.
 pub fn descr_literal(dtype: &DType) -> Option<String> {
-    descr::literal(dtype)
-}
-
-/// A text as Python's `repr` spells it, as names of fields are written.
-pub fn string_literal(text: &str) -> String {
-    let mut literal = String::new();
-    literal::write_str(&mut literal, text);
-    literal
+    crate::dtype::literal(dtype)
 }
 
 /// The type of a text that NumPy with the `ml_dtypes` package knows: a name or type string
@@ -231,14 +220,12 @@ pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
 /// floats that NumPy lacks become the void types that `ml_dtypes` arrays are saved as. `None` for
 /// floats of less than a byte.
 pub fn stored_dtype(dtype: &DType) -> Option<DType> {
-    let void =
-        |descr: &str, itemsize| Some(DType::Npy(NpyType { descr: descr.to_owned(), itemsize }));
+    let void = |itemsize, endian| Some(DType::Npy(NpyType::Void(itemsize, endian)));
     match dtype {
-        DType::Scalar(Scalar::BF16, Endian::Little) => void("'<V2'", 2),
-        DType::Scalar(Scalar::BF16, Endian::Big) => void("'>V2'", 2),
+        DType::Scalar(Scalar::BF16, endian) => void(2, Some(*endian)),
         DType::Scalar(scalar, _) => match (scalar.type_string(), scalar.bits()) {
             (Some(_), _) => Some(dtype.clone()),
-            (None, 8) => void("'|V1'", 1),
+            (None, 8) => void(1, None),
             (None, _) => None,
         },
         DType::Npy(_) => Some(dtype.clone()),
@@ -248,6 +235,7 @@ pub fn stored_dtype(dtype: &DType) -> Option<DType> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dtype::{Field, Structure};
     use proptest::prelude::*;
 
     fn file(version: u8, text: &[u8]) -> Vec<u8> {
@@ -361,14 +349,18 @@ mod tests {
             });
         let names = prop::collection::hash_set(any::<String>(), 1..5);
         let structure = names.prop_map(|names| {
-            let mut descr = String::new();
-            let count = names.len() as u64;
-            for name in names {
-                descr.push_str(if descr.is_empty() { "[(" } else { ", (" });
-                literal::write_str(&mut descr, &name);
-                descr.push_str(", '<i4')");
-            }
-            DType::Npy(NpyType { descr: descr + "]", itemsize: 4 * count })
+            let field = |(name, offset): (String, u64)| Field {
+                is_named: !name.is_empty(),
+                name: if name.is_empty() { format!("f{}", offset / 4) } else { name },
+                title: None,
+                dtype: DType::Scalar(Scalar::I32, Endian::Little),
+                shape: Vec::new(),
+                nesting: Vec::new(),
+                offset,
+            };
+            let itemsize = 4 * names.len() as u64;
+            let fields = names.into_iter().zip((0..).step_by(4)).map(field).collect();
+            DType::Npy(NpyType::Structure(Arc::new(Structure { fields, itemsize })))
         });
         prop_oneof![scalar, structure]
     }
@@ -408,7 +400,7 @@ mod tests {
             prop_assert_eq!(theirs.shape(), &shape[..]);
             let fortran = theirs.order() == npyz::Order::Fortran;
             prop_assert_eq!(fortran, order == Order::F && orders_differ(&shape));
-            prop_assert_eq!(theirs.dtype().descr(), descr::literal(&dtype).unwrap());
+            prop_assert_eq!(theirs.dtype().descr(), descr_literal(&dtype).unwrap());
         }
     }
 }

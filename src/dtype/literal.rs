@@ -1,0 +1,174 @@
+//! Dtypes as text: the `descr` that np.save writes, and the names that NumPy shows.
+//!
+//! ```text
+//! float32  =>  '<f4'        a structure  =>  [('x', '>i2'), ('', '|V2'), ('t', '<M8[s]', (3,))]
+//! ```
+
+use std::fmt::{self, Write};
+
+use super::repr::write_str;
+use super::scalar::Endian;
+use super::types::{DType, Field, NpyType, Structure, TimeUnit};
+use crate::shape::AsTuple;
+
+/// The literal of a type that `.npy` has; `None` for the floats that NumPy lacks.
+pub(crate) fn literal(dtype: &DType) -> Option<String> {
+    let mut out = String::new();
+    write_literal(&mut out, dtype)?;
+    Some(out)
+}
+
+fn write_literal(out: &mut String, dtype: &DType) -> Option<()> {
+    match dtype {
+        DType::Npy(NpyType::Structure(structure)) => write_structure(out, structure),
+        DType::Npy(npy) => {
+            out.push('\'');
+            write_type_string(out, npy);
+            out.push('\'');
+            Some(())
+        }
+        DType::Scalar(scalar, endian) => {
+            let order = if scalar.bits() == 8 { '|' } else { order(*endian) };
+            // writing to a string cannot fail
+            let _ = write!(out, "'{order}{}'", scalar.type_string()?);
+            Some(())
+        }
+    }
+}
+
+fn order(endian: Endian) -> char {
+    match endian {
+        Endian::Little => '<',
+        Endian::Big => '>',
+    }
+}
+
+/// Append the type string of what is no structure.
+fn write_type_string(out: &mut String, npy: &NpyType) {
+    // writing to a string cannot fail
+    let _ = match *npy {
+        NpyType::Bytes(len) => write!(out, "|S{len}"),
+        NpyType::Unicode(len, endian) => write!(out, "{}U{len}", order(endian)),
+        NpyType::Void(len, endian) => write!(out, "{}V{len}", endian.map_or('|', order)),
+        NpyType::Datetime(endian, unit) => write!(out, "{}M8{}", order(endian), AsUnit(unit)),
+        NpyType::Timedelta(endian, unit) => write!(out, "{}m8{}", order(endian), AsUnit(unit)),
+        NpyType::LongDouble(endian) => write!(out, "{}f16", order(endian)),
+        NpyType::ComplexLongDouble(endian) => write!(out, "{}c32", order(endian)),
+        NpyType::Structure(_) => Ok(()),
+    };
+}
+
+/// `[25s]`, without a count of 1; nothing for the generic unit.
+struct AsUnit(TimeUnit);
+
+impl fmt::Display for AsUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            TimeUnit { name: "", .. } => Ok(()),
+            TimeUnit { count: 1, name } => write!(f, "[{name}]"),
+            TimeUnit { count, name } => write!(f, "[{count}{name}]"),
+        }
+    }
+}
+
+/// Append a list of fields, with the padding between and after them.
+fn write_structure(out: &mut String, structure: &Structure) -> Option<()> {
+    out.push('[');
+    let start = out.len();
+    let separate = |out: &mut String| out.push_str(if out.len() > start { ", " } else { "" });
+    let pad = |out: &mut String, bytes: u64| {
+        if bytes > 0 {
+            separate(out);
+            // writing to a string cannot fail
+            let _ = write!(out, "('', '|V{bytes}')");
+        }
+    };
+    let mut end = 0;
+    for field in &structure.fields {
+        pad(out, field.offset.saturating_sub(end));
+        separate(out);
+        write_field(out, field)?;
+        end = field.offset.saturating_add(field.bytes());
+    }
+    pad(out, structure.itemsize.saturating_sub(end));
+    out.push(']');
+    Some(())
+}
+
+fn write_field(out: &mut String, field: &Field) -> Option<()> {
+    out.push('(');
+    let name = if field.is_named { field.name.as_str() } else { "" };
+    match &field.title {
+        None => write_str(out, name),
+        Some(title) => {
+            // writing to a string cannot fail
+            let _ = write!(out, "({title}, ");
+            write_str(out, name);
+            out.push(')');
+        }
+    }
+    out.push_str(", ");
+    write_subarray(out, field, &field.nesting, &field.shape)?;
+    out.push(')');
+    Some(())
+}
+
+/// Append `type, shape`, where the type may be another such pair; without a shape, the type alone.
+fn write_subarray(out: &mut String, field: &Field, nesting: &[usize], shape: &[u64]) -> Option<()> {
+    let Some((&ndim, nesting)) = nesting.split_first() else {
+        return write_literal(out, &field.dtype);
+    };
+    let (own, inner) = shape.split_at_checked(ndim)?;
+    if nesting.is_empty() {
+        write_literal(out, &field.dtype)?;
+    } else {
+        out.push('(');
+        write_subarray(out, field, nesting, inner)?;
+        out.push(')');
+    }
+    // writing to a string cannot fail
+    let _ = write!(out, ", {}", AsTuple(own));
+    Some(())
+}
+
+impl fmt::Display for DType {
+    /// NumPy's name: `float32`, `>i2`, `bfloat16`, `|S5`, `[('x', '<f4')]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DType::Scalar(scalar, Endian::Big) if self.swap_width() > 1 => {
+                write!(f, ">{}", scalar.type_string().unwrap_or(scalar.name()))
+            }
+            DType::Scalar(scalar, _) => f.write_str(scalar.name()),
+            DType::Npy(npy) => {
+                let mut text = String::new();
+                match npy {
+                    NpyType::Structure(structure) => {
+                        let _ = write_structure(&mut text, structure);
+                    }
+                    npy => write_type_string(&mut text, npy),
+                }
+                f.write_str(&text)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::Scalar;
+
+    #[test]
+    fn types_print_as_numpy_names_them() {
+        let scalar = |scalar, endian| DType::Scalar(scalar, endian).to_string();
+        assert_eq!(scalar(Scalar::F32, Endian::Little), "float32");
+        assert_eq!(scalar(Scalar::F32, Endian::Big), ">f4");
+        assert_eq!(scalar(Scalar::C128, Endian::Big), ">c16");
+        assert_eq!(scalar(Scalar::U8, Endian::Big), "uint8");
+        assert_eq!(scalar(Scalar::BF16, Endian::Big), ">bfloat16");
+        assert_eq!(DType::Npy(NpyType::Bytes(5)).to_string(), "|S5");
+        let unit = |count, name| NpyType::Timedelta(Endian::Big, TimeUnit { count, name });
+        assert_eq!(DType::Npy(unit(25, "s")).to_string(), ">m8[25s]");
+        assert_eq!(DType::Npy(unit(1, "")).to_string(), ">m8");
+    }
+}

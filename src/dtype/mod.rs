@@ -1,0 +1,24 @@
+//! Element types: their sizes, byte orders and names, the fields of structures and their places.
+//!
+//! A dtype is a value, made once where a header or a flag is read: nothing else parses the text of
+//! one. What goes through the parts of an element, to print, write or compare them, goes by
+//! [`Walk`]. The names of types inside files belong to the formats.
+//!
+//! ```
+//! use tslice::dtype::{DType, Endian, Scalar};
+//! let dtype = DType::Scalar(Scalar::C64, Endian::Big);
+//! assert_eq!((dtype.item_bits(), dtype.swap_width()), (64, 4));
+//! assert_eq!(dtype.to_string(), ">c8");
+//! ```
+
+mod literal;
+mod repr;
+mod scalar;
+mod types;
+mod walk;
+
+pub(crate) use literal::literal;
+pub(crate) use repr::{CodePoints, write_str};
+pub use scalar::{Endian, Scalar};
+pub use types::{DType, Field, NpyType, Structure, TimeUnit};
+pub use walk::{Step, Walk};

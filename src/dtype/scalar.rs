@@ -1,0 +1,171 @@
+//! Number types and byte orders.
+
+/// The byte order of a scalar; `Little` for scalars of one byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Endian {
+    /// Least significant byte first.
+    Little,
+    /// Most significant byte first.
+    Big,
+}
+
+impl Endian {
+    /// The other one.
+    pub const fn swapped(self) -> Endian {
+        match self {
+            Endian::Little => Endian::Big,
+            Endian::Big => Endian::Little,
+        }
+    }
+
+    /// At most 16 bytes as one unsigned number.
+    pub(crate) fn bits(self, bytes: &[u8]) -> u128 {
+        let join = |bits: u128, &byte: &u8| bits << 8 | u128::from(byte);
+        match self {
+            Endian::Little => bytes.iter().rev().fold(0, join),
+            Endian::Big => bytes.iter().fold(0, join),
+        }
+    }
+}
+
+/// The number types of NumPy and of the safetensors format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // each is named as in its format
+pub enum Scalar {
+    Bool,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    F16,
+    F32,
+    F64,
+    C64,
+    C128,
+    BF16,
+    F8E4M3,
+    F8E5M2,
+    F8E8M0,
+    F8E4M3Fnuz,
+    F8E5M2Fnuz,
+    F6E2M3,
+    F6E3M2,
+    F4,
+}
+
+impl Scalar {
+    /// All scalars, in the order of declaration.
+    pub const ALL: [Scalar; 23] = [
+        Scalar::Bool,
+        Scalar::I8,
+        Scalar::I16,
+        Scalar::I32,
+        Scalar::I64,
+        Scalar::U8,
+        Scalar::U16,
+        Scalar::U32,
+        Scalar::U64,
+        Scalar::F16,
+        Scalar::F32,
+        Scalar::F64,
+        Scalar::C64,
+        Scalar::C128,
+        Scalar::BF16,
+        Scalar::F8E4M3,
+        Scalar::F8E5M2,
+        Scalar::F8E8M0,
+        Scalar::F8E4M3Fnuz,
+        Scalar::F8E5M2Fnuz,
+        Scalar::F6E2M3,
+        Scalar::F6E3M2,
+        Scalar::F4,
+    ];
+
+    /// Bits an element.
+    pub const fn bits(self) -> u64 {
+        match self {
+            Scalar::F4 => 4,
+            Scalar::F6E2M3 | Scalar::F6E3M2 => 6,
+            Scalar::Bool | Scalar::I8 | Scalar::U8 => 8,
+            Scalar::F8E4M3 | Scalar::F8E5M2 | Scalar::F8E8M0 => 8,
+            Scalar::F8E4M3Fnuz | Scalar::F8E5M2Fnuz => 8,
+            Scalar::I16 | Scalar::U16 | Scalar::F16 | Scalar::BF16 => 16,
+            Scalar::I32 | Scalar::U32 | Scalar::F32 => 32,
+            Scalar::I64 | Scalar::U64 | Scalar::F64 | Scalar::C64 => 64,
+            Scalar::C128 => 128,
+        }
+    }
+
+    /// NumPy's name, or that of the `ml_dtypes` package for types that NumPy lacks.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scalar::Bool => "bool",
+            Scalar::I8 => "int8",
+            Scalar::I16 => "int16",
+            Scalar::I32 => "int32",
+            Scalar::I64 => "int64",
+            Scalar::U8 => "uint8",
+            Scalar::U16 => "uint16",
+            Scalar::U32 => "uint32",
+            Scalar::U64 => "uint64",
+            Scalar::F16 => "float16",
+            Scalar::F32 => "float32",
+            Scalar::F64 => "float64",
+            Scalar::C64 => "complex64",
+            Scalar::C128 => "complex128",
+            Scalar::BF16 => "bfloat16",
+            Scalar::F8E4M3 => "float8_e4m3fn",
+            Scalar::F8E5M2 => "float8_e5m2",
+            Scalar::F8E8M0 => "float8_e8m0fnu",
+            Scalar::F8E4M3Fnuz => "float8_e4m3fnuz",
+            Scalar::F8E5M2Fnuz => "float8_e5m2fnuz",
+            Scalar::F6E2M3 => "float6_e2m3fn",
+            Scalar::F6E3M2 => "float6_e3m2fn",
+            Scalar::F4 => "float4_e2m1fn",
+        }
+    }
+
+    /// Kind and size as in an array-interface type string (`f4`); `None` for types that NumPy
+    /// lacks.
+    pub const fn type_string(self) -> Option<&'static str> {
+        Some(match self {
+            Scalar::Bool => "b1",
+            Scalar::I8 => "i1",
+            Scalar::I16 => "i2",
+            Scalar::I32 => "i4",
+            Scalar::I64 => "i8",
+            Scalar::U8 => "u1",
+            Scalar::U16 => "u2",
+            Scalar::U32 => "u4",
+            Scalar::U64 => "u8",
+            Scalar::F16 => "f2",
+            Scalar::F32 => "f4",
+            Scalar::F64 => "f8",
+            Scalar::C64 => "c8",
+            Scalar::C128 => "c16",
+            _ => return None,
+        })
+    }
+
+    /// Whether its elements have a real and an imaginary part.
+    pub const fn is_complex(self) -> bool {
+        matches!(self, Scalar::C64 | Scalar::C128)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_holds_every_scalar_once() {
+        for (position, scalar) in Scalar::ALL.into_iter().enumerate() {
+            assert_eq!(scalar as usize, position);
+        }
+        assert_eq!(Scalar::F4 as usize + 1, Scalar::ALL.len());
+    }
+}

@@ -1,0 +1,200 @@
+//! The type of an element: a number, or what only `.npy` has, structures with their fields among it.
+
+use std::sync::Arc;
+
+use super::repr::write_str;
+use super::scalar::{Endian, Scalar};
+
+/// The type of a tensor's elements.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum DType {
+    /// A number type.
+    Scalar(Scalar, Endian),
+    /// A type that only `.npy` has.
+    Npy(NpyType),
+}
+
+/// A type that only `.npy` has.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum NpyType {
+    /// `S`: so many bytes, padded with zeros.
+    Bytes(u64),
+    /// `U`: so many code points of 4 bytes, padded with zeros.
+    Unicode(u64, Endian),
+    /// `V`: so many bytes without a meaning. `<V2` is how files of bfloat16 are told from other
+    /// items of two bytes, so that a byte order is kept where the header has one.
+    Void(u64, Option<Endian>),
+    /// `M8`: a point in time, as an `i64` of so many units since 1970; the least one is NaT.
+    Datetime(Endian, TimeUnit),
+    /// `m8`: a length of time; the least one is NaT.
+    Timedelta(Endian, TimeUnit),
+    /// `f16`: the x87 float of 80 bits, in 16 bytes.
+    LongDouble(Endian),
+    /// `c32`: two of them.
+    ComplexLongDouble(Endian),
+    /// Fields at their places.
+    Structure(Arc<Structure>),
+}
+
+/// The unit of a datetime: `[25s]` is 25 of `s`; the name is empty for the generic unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TimeUnit {
+    /// How many units one step is.
+    pub count: i64,
+    /// NumPy's name of the unit: `Y` to `as`, or empty.
+    pub name: &'static str,
+}
+
+/// What a structure consists of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Structure {
+    /// Its fields in their order, which is that of their places; bytes between them are padding.
+    pub fields: Vec<Field>,
+    /// Bytes of all of it.
+    pub itemsize: u64,
+}
+
+/// A field of a structure.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Field {
+    /// Its name; `f0`, `f1`, ... where the header has none.
+    pub name: String,
+    /// Whether the header has a name for it.
+    pub is_named: bool,
+    /// Its title as a Python literal, where it has one.
+    pub title: Option<String>,
+    /// The type of an element of it.
+    pub dtype: DType,
+    /// The shape of a subarray, those of subarrays of subarrays joined; empty for one element.
+    pub shape: Vec<u64>,
+    /// How many of these axes each subarray has, the outermost first: one number where subarrays
+    /// are not nested, none for one element.
+    pub nesting: Vec<usize>,
+    /// Where it begins in the structure, in bytes.
+    pub offset: u64,
+}
+
+impl Field {
+    /// Whether that is its name, or its title.
+    pub fn has_name(&self, name: &str) -> bool {
+        let is_title = |title: &String| {
+            let mut literal = String::new();
+            write_str(&mut literal, name);
+            *title == literal
+        };
+        self.name == name || self.title.as_ref().is_some_and(is_title)
+    }
+
+    /// How many elements it has.
+    pub fn count(&self) -> u64 {
+        self.shape.iter().fold(1, |count, &len| count.saturating_mul(len))
+    }
+
+    /// Bytes of an element.
+    pub fn itemsize(&self) -> u64 {
+        self.dtype.item_bits() / 8
+    }
+
+    /// Its bytes, those of all its elements.
+    pub fn bytes(&self) -> u64 {
+        self.itemsize().saturating_mul(self.count())
+    }
+}
+
+impl NpyType {
+    /// Bytes an element; 0 for `|S0` and the like.
+    pub fn itemsize(&self) -> u64 {
+        match self {
+            NpyType::Bytes(len) | NpyType::Void(len, _) => *len,
+            NpyType::Unicode(len, _) => len.saturating_mul(4),
+            NpyType::Datetime(..) | NpyType::Timedelta(..) => 8,
+            NpyType::LongDouble(_) => 16,
+            NpyType::ComplexLongDouble(_) => 32,
+            NpyType::Structure(structure) => structure.itemsize,
+        }
+    }
+
+    /// The width in bytes of the units to reverse when converting to `other`, if that is the same
+    /// type in the other byte order: a datetime, a UCS-4 string, a long double. `None` for any
+    /// other pair of types.
+    pub fn swap_width_to(&self, other: &NpyType) -> Option<usize> {
+        let (swapped, width) = match *self {
+            NpyType::Unicode(len, endian) => (NpyType::Unicode(len, endian.swapped()), 4),
+            NpyType::Datetime(endian, unit) => (NpyType::Datetime(endian.swapped(), unit), 8),
+            NpyType::Timedelta(endian, unit) => (NpyType::Timedelta(endian.swapped(), unit), 8),
+            NpyType::LongDouble(endian) => (NpyType::LongDouble(endian.swapped()), 16),
+            NpyType::ComplexLongDouble(endian) => {
+                (NpyType::ComplexLongDouble(endian.swapped()), 16)
+            }
+            NpyType::Bytes(_) | NpyType::Void(..) | NpyType::Structure(_) => return None,
+        };
+        (swapped == *other).then_some(width)
+    }
+}
+
+impl DType {
+    /// Bits an element: a multiple of 8 except for 4- and 6-bit floats; 0 for `|S0` and the like.
+    pub fn item_bits(&self) -> u64 {
+        match self {
+            DType::Scalar(scalar, _) => scalar.bits(),
+            DType::Npy(npy) => npy.itemsize().saturating_mul(8),
+        }
+    }
+
+    /// The width in bytes of the units to reverse when the byte order changes: the whole element of
+    /// a real number, half of a complex one, 1 for types of one byte and for types that only `.npy`
+    /// has.
+    pub fn swap_width(&self) -> usize {
+        match self {
+            DType::Scalar(scalar, _) => {
+                let parts = if scalar.is_complex() { 2 } else { 1 };
+                (scalar.bits() / 8 / parts).max(1) as usize
+            }
+            DType::Npy(_) => 1,
+        }
+    }
+
+    /// Its fields and its size, where it is a structure.
+    pub fn structure(&self) -> Option<&Structure> {
+        match self {
+            DType::Npy(NpyType::Structure(structure)) => Some(structure),
+            _ => None,
+        }
+    }
+
+    /// Whether its elements are bytes of which nothing says what they mean.
+    pub fn is_void(&self) -> bool {
+        matches!(self, DType::Npy(NpyType::Void(..)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_halves_of_complex_numbers_swap() {
+        let width = |scalar| DType::Scalar(scalar, Endian::Big).swap_width();
+        assert_eq!(width(Scalar::C128), 8);
+        assert_eq!(width(Scalar::F64), 8);
+        assert_eq!(width(Scalar::BF16), 2);
+        assert_eq!(width(Scalar::F4), 1);
+    }
+
+    #[test]
+    fn types_of_npy_alone_swap_as_a_whole_or_not_at_all() {
+        use Endian::{Big, Little};
+        let unit = |count, name| TimeUnit { count, name };
+        let time = |endian, unit| NpyType::Datetime(endian, unit);
+        let seconds = unit(25, "s");
+        assert_eq!(time(Big, seconds).swap_width_to(&time(Little, seconds)), Some(8));
+        assert_eq!(time(Big, seconds).swap_width_to(&time(Little, unit(25, "ms"))), None);
+        let text = NpyType::Unicode;
+        assert_eq!(text(3, Little).swap_width_to(&text(3, Big)), Some(4));
+        assert_eq!(text(3, Little).swap_width_to(&text(4, Big)), None);
+        let complex = NpyType::ComplexLongDouble;
+        assert_eq!(complex(Big).swap_width_to(&complex(Little)), Some(16));
+        let void = |endian| NpyType::Void(2, Some(endian));
+        assert_eq!(void(Big).swap_width_to(&void(Little)), None);
+    }
+}
