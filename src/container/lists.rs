@@ -16,7 +16,7 @@ use super::open::{OpenOptions, open_watched};
 use super::overwrite;
 use super::take::{Gathered, GatheredList, Region, layout};
 use crate::dtype::{DType, Endian, Scalar};
-use crate::execute::{ExecuteError, Progress, Workers};
+use crate::execute::{ExecuteError, Progress};
 use crate::format::Tensor;
 use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask};
 use crate::index::resolve::{
@@ -34,7 +34,6 @@ use crate::view::{Layout, View};
 pub struct Lists {
     files: Vec<ListFile>,
     shapes: Vec<FileList>,
-    workers: Workers,
 }
 
 /// A list in a file.
@@ -102,14 +101,14 @@ pub struct ListError {
 }
 
 impl Lists {
-    /// Open the files that an expression names, and count their masks with these
-    /// workers, which also check positions later. Files may hold integers as text.
+    /// Open the files that an expression names, and count their masks with at most `threads`
+    /// workers. Files may hold integers as text.
     ///
     /// # Errors
     /// A file that cannot be opened, a tensor that cannot be chosen, one of neither integers nor
     /// booleans, standard input named twice.
-    pub fn open(expr: &IndexExpr, io: IoMode, workers: &Workers) -> Result<Lists, ListError> {
-        Lists::open_watched(expr, io, workers, &Progress::default())
+    pub fn open(expr: &IndexExpr, io: IoMode, threads: usize) -> Result<Lists, ListError> {
+        Lists::open_watched(expr, io, threads, &Progress::default())
     }
 
     /// The same, where another thread watches how far counting is, or reading a pipe:
@@ -120,10 +119,10 @@ impl Lists {
     pub fn open_watched(
         expr: &IndexExpr,
         io: IoMode,
-        workers: &Workers,
+        threads: usize,
         progress: &Progress,
     ) -> Result<Lists, ListError> {
-        let mut lists = Lists { workers: workers.clone(), ..Lists::default() };
+        let mut lists = Lists::default();
         let files = expr.items.iter().enumerate().filter_map(|(item, wanted)| match wanted {
             Item::List(List::File(file)) => Some((item, file)),
             _ => None,
@@ -134,7 +133,7 @@ impl Lists {
         }
         for (item, file) in files {
             let (file, shape) =
-                open_list(item, file, (io, workers), progress).map_err(failed(item))?;
+                open_list(item, file, (io, threads), progress).map_err(failed(item))?;
             lists.files.push(file);
             lists.shapes.push(shape);
         }
@@ -160,11 +159,11 @@ impl Lists {
         resolve_with(expr, shape, &Rules { keepdims, outer, files: &self.shapes })
     }
 
-    /// Look at all positions that lists in files hold.
+    /// Look at all positions that lists in files hold, with at most `threads` workers.
     ///
     /// # Errors
     /// The first bad position of the first list that has one; a file that cannot be read.
-    pub fn check(&self, selection: &Selection) -> Result<(), ContainerError> {
+    pub fn check(&self, selection: &Selection, threads: usize) -> Result<(), ContainerError> {
         if self.files.is_empty() {
             return Ok(());
         }
@@ -177,7 +176,7 @@ impl Lists {
         let gather = Gather::select(&layout, selection, &tensors, &options).map_err(Cause::from)?;
         let lists: Vec<GatheredList> = bound.into_iter().map(|bound| bound.list).collect();
         let sources: Vec<&dyn Source> = lists.iter().map(|list| list.source.as_ref()).collect();
-        gather.check(&sources, &self.workers).map_err(|error| match error {
+        gather.check(&sources, threads).map_err(|error| match error {
             ExecuteError::Fill { error, .. } => GatheredList::failed(&lists, error),
             error => error.into(),
         })
@@ -191,7 +190,7 @@ impl Lists {
     pub fn check_before(&self, error: &ResolveError) -> Result<(), ContainerError> {
         match error.before.lists.is_empty() {
             true => Ok(()),
-            false => self.check(&error.before),
+            false => self.check(&error.before, 0),
         }
     }
 
@@ -332,7 +331,8 @@ impl BoundList {
 
     /// What gather needs to know of it.
     pub(super) fn tensor(&self) -> ListTensor<'_> {
-        let indices = indices_of(&self.tensor);
+        let Tensor { dtype, shape, order, offset, .. } = &self.tensor;
+        let indices = Indices { dtype, shape, order: *order, offset: *offset };
         match &self.mask {
             Some(mask) => ListTensor::Mask(mask.clone()),
             None if self.has_tuples => ListTensor::Tuples(indices),
@@ -345,7 +345,7 @@ impl BoundList {
 fn open_list(
     item: usize,
     file: &FileRef,
-    (io, workers): (IoMode, &Workers),
+    (io, threads): (IoMode, usize),
     progress: &Progress,
 ) -> Result<(ListFile, FileList), ContainerError> {
     let location = match file.is_stdin() {
@@ -358,36 +358,21 @@ fn open_list(
     let mut input = open_watched(&location, &options, progress)?;
     let tensor = input.tensor(&name)?;
     let name = FileName::from(&location);
-    let source = input.nearby(&tensor, workers, progress)?;
+    let source = input.nearby(&tensor, progress)?;
     let (shape, mask) = match &tensor.dtype {
         DType::Scalar(Scalar::Bool, _) => {
             let layout = (&tensor.shape[..], tensor.order, tensor.offset);
-            let mask = Mask::count(layout, source.as_ref(), workers, progress);
+            let mask = Mask::count(layout, source.as_ref(), threads, progress);
             source.verify().map_err(|error| ContainerError::file(name.clone(), error))?;
             let mask = mask.map_err(|error| ContainerError::file(name.clone(), error))?;
             let (shape, count) = (tensor.shape.clone(), mask.true_count());
             (FileList::Mask { shape, count }, Some(mask))
         }
-        dtype if is_integer(dtype) => {
-            let indices = indices_of(&tensor).only(source.as_ref());
-            let only = indices.map_err(|error| ContainerError::file(name.clone(), error))?;
-            let integer = only.map(|only| {
-                i64::try_from(only)
-                    .map_err(|_| ContainerError::file(name.clone(), ListFault::Integer(only)))
-            });
-            let integer = integer.transpose()?.map(FileList::Integer);
-            (integer.unwrap_or_else(|| FileList::Integers(tensor.shape.clone())), None)
-        }
+        dtype if is_integer(dtype) => (FileList::Integers(tensor.shape.clone()), None),
         dtype => return Err(ContainerError::file(name, ListFault::DType(dtype.clone()))),
     };
     let list = GatheredList { source, file: Some(name) };
     Ok((ListFile { item, tensor, mask, list, input: Arc::new(input) }, shape))
-}
-
-/// A tensor as positions.
-fn indices_of(tensor: &Tensor) -> Indices<'_> {
-    let Tensor { dtype, shape, order, offset, .. } = tensor;
-    Indices { dtype, shape, order: *order, offset: *offset }
 }
 
 fn is_integer(dtype: &DType) -> bool {

@@ -68,6 +68,6 @@ pub use picture::Drawing;
 pub use raw::RawLayout;
 pub use region_reader::RegionReader;
 pub use select::{Select, Selected, SelectedTensors, select};
-pub use split::{Cuts, Part, PartNames, Split, SplitOptions};
+pub use split::{Cuts, MAX_PARTS, Part, PartNames, Split, SplitOptions};
 pub use statistics::statistics;
 pub use take::{Gathered, GatheredList, Region, SideBySide, Take, layout as layout_of};

@@ -3,7 +3,6 @@
 use crate::shape::Order;
 
 use super::layout::OutputFormat;
-use crate::execute::Workers;
 
 /// How an output is written.
 ///
@@ -26,8 +25,8 @@ pub struct WriteOptions {
     pub order: Order,
     /// The name of the tensor, where the format has names.
     pub name: Option<String>,
-    /// The threads that work. Clones of these options share them, one job after the other.
-    pub workers: Workers,
+    /// How many threads work; 0 for as many as there are cores.
+    pub threads: usize,
 }
 
 impl Default for WriteOptions {
@@ -40,7 +39,7 @@ impl Default for WriteOptions {
             deflate: false,
             order: Order::C,
             name: None,
-            workers: Workers::default(),
+            threads: 0,
         }
     }
 }
@@ -85,12 +84,6 @@ impl WriteOptions {
     /// How many threads work; 0 for as many as there are cores.
     #[must_use]
     pub fn threads(self, threads: usize) -> WriteOptions {
-        WriteOptions { workers: Workers::new(threads), ..self }
-    }
-
-    /// Work with threads that other jobs of a run work with.
-    #[must_use]
-    pub fn workers(self, workers: &Workers) -> WriteOptions {
-        WriteOptions { workers: workers.clone(), ..self }
+        WriteOptions { threads, ..self }
     }
 }

@@ -14,7 +14,7 @@ use crate::dtype::DType;
 use crate::execute::Conversion;
 use crate::format::Tensor;
 use crate::shape::Order;
-use crate::sink::{self, Destination, Sink, SinkError};
+use crate::sink::{self, Destination, Sink, SinkError, Targets};
 
 /// Where an output goes, and in what form.
 pub struct Output {
@@ -192,7 +192,19 @@ impl Output {
     /// # Errors
     /// [`SinkError`]: an output that exists, a folder that does not.
     pub(super) fn check(&self, prepared: &Prepared) -> Result<(), ContainerError> {
-        let checked = prepared.frame.check(&self.destination, self.sink_options());
+        self.check_among(prepared, &mut Targets::default())
+    }
+
+    /// As [`Output::check`], for one of several outputs.
+    ///
+    /// # Errors
+    /// [`SinkError::SameFile`] for one that an earlier output is, too.
+    pub(super) fn check_among(
+        &self,
+        prepared: &Prepared,
+        targets: &mut Targets,
+    ) -> Result<(), ContainerError> {
+        let checked = prepared.frame.check(&self.destination, self.sink_options(), targets);
         checked.map_err(|error| self.failed(error))
     }
 

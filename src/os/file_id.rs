@@ -7,7 +7,7 @@ use rustix::fs::{FileType, Stat, fstat};
 
 /// A regular file or a block device: the same for all its hard links, symbolic links and
 /// descriptors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId {
     device: u64,
     inode: u64,
@@ -26,10 +26,13 @@ impl FileId {
     /// The same of what `stat` found.
     pub(crate) fn from_stat(stat: &Stat) -> Option<FileId> {
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile | FileType::BlockDevice => {
-                Some(FileId { device: stat.st_dev, inode: stat.st_ino })
-            }
+            FileType::RegularFile | FileType::BlockDevice => Some(FileId::any(stat)),
             _ => None,
         }
+    }
+
+    /// The same of what stands under a name, of whatever kind: a folder or a link, too.
+    pub(crate) fn any(stat: &Stat) -> FileId {
+        FileId { device: stat.st_dev, inode: stat.st_ino }
     }
 }

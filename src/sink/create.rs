@@ -10,7 +10,9 @@ use super::clone_range::{block_bytes, clone_range};
 use super::file::Naming;
 use super::resolve::{Resolved, SpecialFile, resolve};
 use super::spooled::SpooledSink;
-use super::{Destination, FileSink, InPlaceFile, Sink, SinkError, SinkOptions, StreamSink};
+use super::{
+    Destination, FileSink, InPlaceFile, Sink, SinkError, SinkOptions, StreamSink, Targets,
+};
 use crate::os::FileId;
 use crate::os::stdio::{StdStream, closed_at_start};
 
@@ -118,6 +120,19 @@ pub fn can_share(target: &Destination, file: &File) -> bool {
 /// # Errors
 /// Those of [`create`], except those that show only in writing, such as a full disk.
 pub fn check(target: &Destination, options: SinkOptions) -> Result<(), SinkError> {
+    check_among(target, options, &mut Targets::default())
+}
+
+/// Make the checks of [`check`] for one of several outputs, which is added to the `targets` of those
+/// before it.
+///
+/// # Errors
+/// Those of [`check`]; [`SinkError::SameFile`].
+pub fn check_among(
+    target: &Destination,
+    options: SinkOptions,
+    targets: &mut Targets,
+) -> Result<(), SinkError> {
     let place = match target {
         Destination::Stdout => Resolved::Stdout,
         Destination::Path(path) => resolve(path)?,
@@ -133,5 +148,9 @@ pub fn check(target: &Destination, options: SinkOptions) -> Result<(), SinkError
             entry.check_overwrite(options)?;
             writable(&entry.dir, ".".as_ref(), Access::WRITE_OK | Access::EXEC_OK)
         }
+    }?;
+    match target {
+        Destination::Stdout => Ok(()),
+        Destination::Path(path) => targets.add(path),
     }
 }

@@ -12,7 +12,8 @@
 //!    for the disk.
 //! 6. The file gets its name by `linkat`, which fails if the name was taken in the meantime.
 //! 7. To replace a file, it gets a name beginning with `.tslice-` and is renamed over the old one.
-//!    `temp_name` removes that name if a signal comes in between.
+//!    `temp_name` removes that name if a signal comes in between. Where it is one of several outputs
+//!    (`place`), the old one is kept until all are in place (`placed`).
 //! 8. With `fsync`, the directory is synced too. It is opened before 6; if syncing fails, the output
 //!    stays in place and the error says so.
 //!
@@ -26,21 +27,23 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, fallocate, fchmod, fsync, ftruncate,
-    linkat, openat, renameat, renameat_with, statat, unlinkat,
+    AtFlags, CWD, FallocateFlags, Mode, OFlags, fallocate, fchmod, fstat, ftruncate, linkat,
+    openat, renameat, statat,
 };
 use rustix::io::{Errno, retry_on_intr};
 
 use super::copy_file::copy_file;
 use super::in_place::InPlaceFile;
+use super::placed::{Placed, move_to_free, no_folder, open_dir};
 use super::resolve::{FileAt, Resolved, resolve};
 use super::space::Space;
 use super::temp_name::TempName;
 use super::{Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz};
-use crate::os;
+use crate::os::{self, FileId};
 
 /// A regular file that is being written.
 #[derive(Debug)]
@@ -55,6 +58,15 @@ pub struct FileSink {
     written: AtomicU64,
     end: AtomicU64,
     space: Space,
+}
+
+/// What becomes of a file that is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Old {
+    /// It is replaced by one call, and gone.
+    Gone,
+    /// It is kept, so that it can be put back.
+    Kept,
 }
 
 /// Whether a file has a name before it is complete.
@@ -152,42 +164,76 @@ impl FileSink {
 
     /// Steps 5 to 8, under a name that may differ from the first one (same file system).
     pub(super) fn commit_as(self, entry: &FileAt) -> Result<(), SinkError> {
+        self.put(entry, Old::Gone)?.keep()
+    }
+
+    /// Steps 5 to 7.
+    fn put(self, entry: &FileAt, old: Old) -> Result<Placed, SinkError> {
         self.check_complete()?;
         // Opened before anything is put in place, so that a folder without read permission fails
         // here and not afterwards.
-        let dir = self.options.fsync.then(|| open_dir(entry)).transpose();
+        let dir = self.options.fsync.then(|| open_dir(&entry.dir)).transpose();
         let dir = dir.map_err(SinkError::os("cannot be brought to the disk"))?;
         self.sync_data()?;
-        let Self { file, named, options, .. } = self;
-        let placed = match (named, &file) {
-            (Some(named), _) => place_named(named, entry, options),
-            (None, Some(file)) => place_unnamed(file, entry, options),
-            (None, None) => Err(Errno::BADF.into()),
-        };
-        placed.map_err(|error| match Errno::from_io_error(&error) {
-            Some(Errno::EXIST) if !options.force => SinkError::AlreadyExists,
+        let force = self.options.force;
+        let placed = self.name(entry, old);
+        let mut placed = placed.map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::EXIST) if !force => SinkError::AlreadyExists,
             _ => SinkError::os("cannot be put in place")(error),
         })?;
-        dir.map_or(Ok(()), sync_dir)
-            .map_err(SinkError::os("is in place, but its name cannot be brought to the disk"))
+        if let Some(dir) = dir {
+            placed.sync_later(Arc::clone(&entry.dir), dir);
+        }
+        Ok(placed)
     }
 
-    /// Step 5, and a temporary name beside that which the file is to have.
-    pub(super) fn into_temp_name(mut self) -> Result<TempName, SinkError> {
-        self.check_complete()?;
-        self.sync_data()?;
+    /// Steps 6 and 7.
+    fn name(mut self, entry: &FileAt, old: Old) -> io::Result<Placed> {
+        let force = self.options.force;
+        let id = match (old, &self.named, &self.file) {
+            (Old::Gone, ..) => None,
+            (Old::Kept, Some(named), _) => {
+                Some(statat(named.dir(), named.name(), AtFlags::SYMLINK_NOFOLLOW)?)
+            }
+            (Old::Kept, None, Some(file)) => Some(fstat(file)?),
+            (Old::Kept, None, None) => return Err(Errno::BADF.into()),
+        };
+        if entry.old_mode.is_none() || !force {
+            let named = match (&self.named, &self.file) {
+                (Some(named), _) => named.persist_from(|dir, name| move_to_free(dir, name, entry)),
+                (None, Some(file)) => {
+                    link_unnamed(file, &entry.dir, Path::new(&entry.name)).map_err(io::Error::from)
+                }
+                (None, None) => Err(Errno::BADF.into()),
+            };
+            match named {
+                // It was created after step 1; replace it like any other.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && force => {}
+                Err(error) => return Err(error),
+                Ok(()) => {
+                    let placed = |id| Placed::new(entry.clone(), FileId::any(&id), None);
+                    return Ok(id.map(placed).unwrap_or_default());
+                }
+            }
+        }
         self.give_temp_name()?;
-        self.named.ok_or_else(|| SinkError::Io(Errno::BADF.into()))
+        let temp_name = self.named.take().ok_or(Errno::BADF)?;
+        match old {
+            Old::Kept => Placed::replace(temp_name, entry.clone(), no_folder, None),
+            Old::Gone => {
+                temp_name.persist_from(|dir, name| renameat(dir, name, &entry.dir, &entry.name))?;
+                Ok(Placed::default())
+            }
+        }
     }
 
     /// Give it a temporary name, if it has none.
-    fn give_temp_name(&mut self) -> Result<(), SinkError> {
+    fn give_temp_name(&mut self) -> io::Result<()> {
         if self.named.is_none() {
-            let file = self.file()?;
+            let file = self.file.as_ref().ok_or(Errno::BADF)?;
             let link = |name: &str| link_unnamed(file, &self.entry.dir, name.as_ref());
-            let made = TempName::create(&self.entry.dir, link);
-            let made = made.map_err(SinkError::os("cannot be put in place"))?;
-            self.named = Some(made.0);
+            let (named, ()) = TempName::create(&self.entry.dir, link)?;
+            self.named = Some(named);
         }
         Ok(())
     }
@@ -250,17 +296,12 @@ impl Sink for FileSink {
 
     fn seal(&mut self) -> Result<(), SinkError> {
         self.check_complete()?;
-        match &self.file {
-            Some(file) if self.options.fsync => {
-                file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))
-            }
-            _ => Ok(()),
-        }
+        self.sync_data()
     }
 
     fn park(&mut self) -> Result<(), SinkError> {
         self.sync_data()?;
-        self.give_temp_name()?;
+        self.give_temp_name().map_err(SinkError::os("cannot be put in place"))?;
         self.file = None;
         Ok(())
     }
@@ -269,19 +310,10 @@ impl Sink for FileSink {
         let entry = self.entry.clone();
         self.commit_as(&entry)
     }
-}
 
-/// Open the directory for step 8: `entry.dir` is an `O_PATH` descriptor, which cannot be synced.
-pub(super) fn open_dir(entry: &FileAt) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(retry_on_intr(|| openat(&entry.dir, ".", flags, Mode::empty()))?)
-}
-
-/// Step 8. Some network file systems cannot sync directories, and write names through anyway.
-pub(super) fn sync_dir(dir: OwnedFd) -> rustix::io::Result<()> {
-    match retry_on_intr(|| fsync(&dir)) {
-        Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
-        result => result,
+    fn place(self: Box<Self>) -> Result<Placed, SinkError> {
+        let entry = self.entry.clone();
+        self.put(&entry, Old::Kept)
     }
 }
 
@@ -305,49 +337,9 @@ pub(super) fn reserve(file: impl AsFd, len: u64) -> rustix::io::Result<()> {
     }
 }
 
-/// Steps 6 and 7.
-fn place_unnamed(file: &File, entry: &FileAt, options: SinkOptions) -> io::Result<()> {
-    let link = |name: &Path| link_unnamed(file, &entry.dir, name);
-    let name = Path::new(&entry.name);
-    if entry.old_mode.is_none() {
-        match link(name) {
-            // It was created after step 1; replace it like any other.
-            Err(Errno::EXIST) if options.force => {}
-            result => return Ok(result?),
-        }
-    }
-    let (temp_name, ()) = TempName::create(&entry.dir, |name| link(name.as_ref()))?;
-    temp_name.persist(|old| renameat(&entry.dir, old, &entry.dir, name))
-}
-
 /// Give a file without a name one.
 fn link_unnamed(file: &File, dir: &OwnedFd, name: &Path) -> rustix::io::Result<()> {
     linkat(CWD, by_descriptor(file), dir, name, AtFlags::SYMLINK_FOLLOW)
-}
-
-/// Steps 6 and 7 for a file that has a name already.
-fn place_named(named: TempName, entry: &FileAt, options: SinkOptions) -> io::Result<()> {
-    let FileAt { dir, name, .. } = entry;
-    named.persist_from(|from, old| {
-        if options.force {
-            return renameat(from, old, dir, name);
-        }
-        match renameat_with(from, old, dir, name, RenameFlags::NOREPLACE) {
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
-            result => return result,
-        }
-        match linkat(from, old, dir, name, AtFlags::empty()) {
-            Ok(()) => return unlinkat(from, old, AtFlags::empty()),
-            Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP) => {}
-            Err(error) => return Err(error),
-        }
-        // Without either call, a file created between `statat` and `renameat` would be replaced.
-        match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => renameat(from, old, dir, name),
-            Ok(_) => Err(Errno::EXIST),
-            Err(error) => Err(error),
-        }
-    })
 }
 
 /// The path of an open file in `/proc`.

@@ -5,19 +5,23 @@
 //!    is found out here at the latest.
 //! 3. Where there are more outputs than descriptors, they are written in batches. The outputs of a
 //!    batch are sealed, get temporary names, and are closed (`park`) before the next batch is begun.
-//! 4. `commit` puts them in place one after the other, in their order. Signals that can be handled
-//!    wait until that is done. If one cannot be put in place, those before it that replaced nothing
-//!    are removed again.
+//! 4. `commit` puts them in place one after the other, in their order. What they replace is kept
+//!    under temporary names (`placed`). Signals that can be handled wait until that is done. If one
+//!    cannot be put in place, those before it are taken back, the last one first, and what stood there
+//!    before has its names again.
+//! 5. When all are in place, what was replaced is removed.
 //!
 //! There is no call that renames several files at once: a process that is killed between two of
-//! them (SIGKILL, a power cut) leaves the first ones in place, each whole. Running it again, with
-//! `force`, completes the set. With more outputs than descriptors a kill may leave names that begin
-//! with `.tslice-`, too.
+//! them (SIGKILL, a power cut) leaves the first ones in place, each whole, and what those replaced
+//! under names that begin with `.tslice-`. Running it again, with `force`, completes the set, if the
+//! input was not one of them. With more outputs than descriptors a kill may leave such names of new
+//! files, too.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use super::placed::Placed;
 use super::temp_name::without_signals;
 use super::{Sink, SinkError, WriteOrder};
 use crate::os::open_file_limit;
@@ -40,8 +44,6 @@ const BATCH: u64 = 64;
 
 struct OneOutput {
     path: PathBuf,
-    /// Whether something has that name already.
-    replaces: bool,
     /// The position of its first byte.
     start: u64,
     sink: Box<dyn Sink>,
@@ -70,8 +72,7 @@ impl SeveralSinks {
         let end = start.checked_add(len).filter(|&end| i64::try_from(end).is_ok());
         let too_far = SinkError::OutOfBounds { offset: start, count: len, len: i64::MAX as u64 };
         self.end = end.ok_or(too_far)?;
-        let replaces = path.symlink_metadata().is_ok();
-        self.outputs.push(OneOutput { path, replaces, start, sink });
+        self.outputs.push(OneOutput { path, start, sink });
         Ok(start)
     }
 
@@ -96,27 +97,27 @@ impl SeveralSinks {
     /// Put all in place.
     ///
     /// # Errors
-    /// [`SinkError::File`]. None of them is in place then.
+    /// [`SinkError::File`]. None of them is in place then, but where only a folder could not be brought
+    /// to the disk.
     pub fn commit(mut self) -> Result<(), SinkError> {
         for output in &mut self.outputs[self.parked..] {
             output.sink.seal().map_err(|error| output.named(error))?;
         }
-        without_signals(|| {
-            let mut placed = Vec::new();
-            for OneOutput { path, replaces, sink, .. } in self.outputs {
-                if let Err(error) = sink.commit() {
-                    placed.iter().for_each(|path| {
-                        // the error that is reported is the one that kept the set from being whole
-                        let _ = fs::remove_file(path);
-                    });
-                    return Err(SinkError::File { path, error: Box::new(error) });
-                }
-                if !replaces {
-                    placed.push(path);
+        let last = self.outputs.last().map(|output| output.path.clone()).unwrap_or_default();
+        let placed = without_signals(|| {
+            let mut placed = Placed::default();
+            for OneOutput { path, sink, .. } in self.outputs {
+                match sink.place() {
+                    Ok(one) => placed.append(one),
+                    Err(error) => {
+                        let error = Box::new(placed.undo(error));
+                        return Err(SinkError::File { path, error });
+                    }
                 }
             }
-            Ok(())
-        })
+            Ok(placed)
+        })?;
+        placed.keep().map_err(|error| SinkError::File { path: last, error: Box::new(error) })
     }
 }
 

@@ -21,28 +21,27 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// A temporary name in a directory.
+/// What a temporary name stands for.
 #[derive(Clone, Debug)]
-struct TempPath {
+struct Named {
     dir: Arc<OwnedFd>,
-    name: String,
     /// For a folder: the names of the files in it.
     files: Option<Vec<OsString>>,
 }
 
-impl TempPath {
-    fn unlink(&self) {
+impl Named {
+    fn unlink(&self, name: &str) {
         // Errors are ignored: this runs in `drop` or while a signal ends the process.
         let Some(files) = &self.files else {
-            let _ = unlinkat(&self.dir, &self.name, AtFlags::empty());
+            let _ = unlinkat(&self.dir, name, AtFlags::empty());
             return;
         };
         // Repeated, since another thread may still be putting files into the folder.
         for _ in 0..1000 {
             for file in files {
-                let _ = unlinkat(&self.dir, Path::new(&self.name).join(file), AtFlags::empty());
+                let _ = unlinkat(&self.dir, Path::new(name).join(file), AtFlags::empty());
             }
-            match unlinkat(&self.dir, &self.name, AtFlags::REMOVEDIR) {
+            match unlinkat(&self.dir, name, AtFlags::REMOVEDIR) {
                 Err(Errno::NOTEMPTY | Errno::EXIST) => {}
                 _ => return,
             }
@@ -51,11 +50,14 @@ impl TempPath {
 }
 
 /// All temporary names that exist now; no two are the same, in whatever directory.
-static NAMES: Mutex<BTreeMap<String, TempPath>> = Mutex::new(BTreeMap::new());
+static NAMES: Mutex<BTreeMap<String, Named>> = Mutex::new(BTreeMap::new());
 
 /// Owns a temporary name; dropping it unlinks the name.
 #[derive(Debug)]
-pub(super) struct TempName(TempPath);
+pub(super) struct TempName {
+    name: String,
+    named: Named,
+}
 
 impl TempName {
     /// Call `make` with a random name to create in `dir`; again with another one if it exists.
@@ -75,7 +77,8 @@ impl TempName {
         Self::create_as(dir, Some(files), make).map(|(temp_name, ())| temp_name)
     }
 
-    fn create_as<T>(
+    /// As [`TempName::create`]; `files` are those that will be in it, if it is a folder.
+    pub(super) fn create_as<T>(
         dir: &Arc<OwnedFd>,
         files: Option<Vec<OsString>>,
         make: impl Fn(&str) -> rustix::io::Result<T>,
@@ -83,16 +86,17 @@ impl TempName {
         watch()?;
         let mut names = lock(&NAMES);
         for _ in 0..1000 {
-            let name = TempPath { dir: Arc::clone(dir), name: random_name(), files: files.clone() };
-            if names.contains_key(&name.name) {
+            let name = random_name();
+            let named = Named { dir: Arc::clone(dir), files: files.clone() };
+            if names.contains_key(&name) {
                 continue;
             }
-            match make(&name.name) {
+            match make(&name) {
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
                 Ok(made) => {
-                    names.insert(name.name.clone(), name.clone());
-                    return Ok((Self(name), made));
+                    names.insert(name.clone(), named.clone());
+                    return Ok((Self { name, named }, made));
                 }
             }
         }
@@ -101,12 +105,27 @@ impl TempName {
 
     /// The temporary name.
     pub(super) fn name(&self) -> &str {
-        &self.0.name
+        &self.name
     }
 
-    /// Let `place` rename it to its final name. If that fails, the name is unlinked.
+    /// The directory that it is in.
+    pub(super) fn dir(&self) -> &Arc<OwnedFd> {
+        &self.named.dir
+    }
+
+    /// For a folder: the names of the files in it.
+    pub(super) fn files(&self) -> Option<Vec<OsString>> {
+        self.named.files.clone()
+    }
+
+    /// Let the name stay.
+    pub(super) fn leave(&self) {
+        lock(&NAMES).remove(&self.name);
+    }
+
+    /// Let `place` rename it to its final name. If that fails, it is a temporary name still.
     pub(super) fn persist(
-        self,
+        &self,
         place: impl FnOnce(&str) -> rustix::io::Result<()>,
     ) -> io::Result<()> {
         self.persist_from(|_, name| place(name))
@@ -114,13 +133,12 @@ impl TempName {
 
     /// As [`TempName::persist`]; `place` also gets the directory, to rename into another one.
     pub(super) fn persist_from(
-        self,
+        &self,
         place: impl FnOnce(&OwnedFd, &str) -> rustix::io::Result<()>,
     ) -> io::Result<()> {
-        // Unlocked before `self` is dropped, which locks again.
         let mut names = lock(&NAMES);
-        place(&self.0.dir, &self.0.name)?;
-        names.remove(&self.0.name);
+        place(&self.named.dir, &self.name)?;
+        names.remove(&self.name);
         Ok(())
     }
 }
@@ -128,8 +146,8 @@ impl TempName {
 impl Drop for TempName {
     fn drop(&mut self) {
         let mut names = lock(&NAMES);
-        if let Some(name) = names.remove(&self.0.name) {
-            name.unlink();
+        if let Some(named) = names.remove(&self.name) {
+            named.unlink(&self.name);
         }
     }
 }
@@ -180,7 +198,7 @@ fn watch() -> io::Result<()> {
         for signal in signals.forever() {
             let _placing = PLACING.lock().unwrap_or_else(PoisonError::into_inner);
             let names = lock(&NAMES);
-            names.values().for_each(TempPath::unlink);
+            names.iter().for_each(|(name, named)| named.unlink(name));
             // Ends the process, with the lock still held.
             let _ = emulate_default_handler(signal);
         }

@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::dtype::DType;
 use crate::format::TextFormat;
 use crate::format::text::TextValue;
-use crate::sink::{Sink, SinkError, WriteOrder};
+use crate::sink::{Placed, Sink, SinkError, WriteOrder};
 
 mod value;
 
@@ -237,6 +237,11 @@ impl Sink for TextSink {
     fn commit(mut self: Box<Self>) -> Result<(), SinkError> {
         self.seal()?;
         self.inner.commit()
+    }
+
+    fn place(mut self: Box<Self>) -> Result<Placed, SinkError> {
+        self.seal()?;
+        self.inner.place()
     }
 }
 

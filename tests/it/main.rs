@@ -38,6 +38,7 @@ mod overwrite;
 mod raw_bytes;
 mod readme;
 mod remote;
+mod same_file;
 mod several;
 mod shards;
 mod sharing;

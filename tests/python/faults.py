@@ -288,6 +288,71 @@ class Folder(Scene):
         return calls
 
 
+class Several(Scene):
+    """A run that makes three files, over others: all are old or all are new. SIGKILL may leave some of
+    each; what was replaced then has a name that begins with .tslice-, until all are new."""
+
+    NAMES = ("p0.npy", "p1.npy", "p2.npy")
+
+    def __init__(self, name, args, array, old=(), inputs=("a.npy",), world=lambda call: None):
+        super().__init__(name, ["split", *args, "-o", "p{}.npy"], array, inputs=inputs, world=world)
+        self.before = {name: f"{OLD} {name}".encode() for name in old}
+
+    def prepare(self, folder):
+        super().prepare(folder)
+        for name in self.inputs:
+            with open(os.path.join(HOME, name), "rb") as file:
+                self.before[name] = file.read()
+        for name, data in self.before.items():
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(data)
+
+    def original(self, name):
+        return self.before.get(name)
+
+    def state(self, folder, litter=False, ignore=()):
+        found = {}
+        for name in os.listdir(folder):
+            if name != "spool":
+                with open(os.path.join(folder, name), "rb") as file:
+                    found[name] = file.read()
+        for name in ignore:
+            found.pop(name, None)
+        left = [data for name, data in found.items() if name.startswith(".tslice-")]
+        if left and not litter:
+            raise Wrong("a temporary name is left")
+        found = {name: data for name, data in found.items() if not name.startswith(".tslice-")}
+        before = {name: data for name, data in self.before.items() if name not in ignore}
+        new = before | {name: data for name, data in self.new.items() if name not in ignore}
+        if found == new:
+            return "new"
+        if found == before:
+            return "old"
+        if not litter:
+            raise Wrong(f"neither all are old nor all are new: {sorted(found)}")
+        for name in {*found, *before, *new}:
+            # where a file system lacks both calls, nothing stands there for an instant
+            if name in found and found[name] not in (before.get(name), new.get(name)):
+                raise Wrong(f"{name} is neither old nor new")
+            if name in before and found.get(name) != before[name] and before[name] not in left:
+                raise Wrong(f"what was in {name} is lost")
+        return "both"
+
+    def rehearse(self):
+        folder, calls = os.path.join(HOME, "work"), []
+        self.prepare(folder)
+        run = self.run(folder, lambda call: calls.append((call.name, call.path(), call.args[0])))
+        if run.status != 0 or run.err:
+            raise Wrong(f"the undisturbed run ends with {run.status}: {run.err!r}")
+        self.new = {}
+        for name, expected in zip(self.NAMES, np.array_split(self.expected, 3)):
+            with open(os.path.join(folder, name), "rb") as file:
+                self.new[name] = file.read()
+            an_array(expected)(self.new[name])
+        self.state(folder)
+        return calls
+
+
 def feed(path):
     """A pipe that a process of its own fills from a file: its end to read, and the process."""
     reader, writer = os.pipe()
@@ -306,6 +371,18 @@ def feed(path):
 def no_unnamed_files(call):
     """File systems without O_TMPFILE."""
     return errno.EOPNOTSUPP if call.name == "openat" and call.args[2] & O_TMPFILE == O_TMPFILE else None
+
+
+def no_exchange(call):
+    """File systems whose `rename` has no flags."""
+    return errno.EINVAL if call.name == "renameat2" else None
+
+
+def no_exchange_or_links(call):
+    """File systems without hard links, too."""
+    if call.name == "linkat":
+        return errno.EPERM
+    return no_exchange(call) or no_unnamed_files(call)
 
 
 def an_array(array):
@@ -396,6 +473,15 @@ def scenes():
     yield Scene("slice of a pipe that is spooled", ["-", back, "-o", "o.npy"], an_array(big[::-1, ::-2]), stdin="big.npy",
                 inputs=())
     yield Scene("pipe to pipe", ["-", "[3:9]"], an_array(a[3:9]), stdin="a.npy", inputs=(), to_stdout="pipe")
+    shutil.copy(os.path.join(HOME, "a.npy"), os.path.join(HOME, "p0.npy"))
+    three = Several.NAMES
+    yield Several("split", ["a.npy", "--parts", "3"], a)
+    yield Several("split over old files", ["a.npy", "--parts", "3", "--force"], a, old=three)
+    yield Several("split over its input and an old file, with --fsync", ["p0.npy", "--parts", "3", "--force", "--fsync"],
+                  a, old=three[2:], inputs=("p0.npy",))
+    for lacking, world in (("exchange", no_exchange), ("exchange and links", no_exchange_or_links)):
+        yield Several(f"split over its input and old files without {lacking}", ["p0.npy", "--parts", "3", "--force"], a,
+                      old=three[1:], inputs=("p0.npy",), world=world)
     for force in ([], ["--force"]):
         yield Scene(f"slice without unnamed files {' '.join(force)}", ["a.npy", every, "-o", "o.npy", *force],
                     an_array(a[::2]), old=OLD if force else None, world=no_unnamed_files)
@@ -564,7 +650,7 @@ def signals(scene, calls, folder):
         for which in (signal.SIGKILL,) if QUICK else (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
             def act(call):
                 os.kill(call.run.pid, which)
-            litter = which == signal.SIGKILL and (scene.litters or isinstance(scene, Folder))
+            litter = which == signal.SIGKILL and (scene.litters or isinstance(scene, (Folder, Several)))
             yield which.name, lambda: turn(scene, folder, number, act, by=which, litter=litter)
 
 
@@ -581,7 +667,7 @@ def shrink(scene, calls, folder):
 
 
 def rival(scene, calls, folder):
-    if scene.to_stdout or scene.old is not None or isinstance(scene, (InPlace, Folder)):
+    if scene.to_stdout or scene.old is not None or isinstance(scene, (InPlace, Folder, Several)):
         return
     path = os.path.join(folder, scene.output)
     for number in range(1, len(calls) + 1):
@@ -613,7 +699,7 @@ def rival(scene, calls, folder):
 
 
 def switch(scene, calls, folder):
-    if scene.to_stdout or scene.output in scene.inputs or isinstance(scene, Folder):
+    if scene.to_stdout or scene.output in scene.inputs or isinstance(scene, (Folder, Several)):
         return
     seen = [n for n, (name, path, _) in enumerate(calls, 1) if name == "newfstatat" and path == scene.output.encode()]
     path, victim = os.path.join(folder, scene.output), os.path.join(folder, "spool", "victim")

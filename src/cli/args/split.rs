@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use tslice::container::MAX_PARTS;
 
 use super::axis::{AxisArg, axis};
 use super::index::IndexArgs;
@@ -51,7 +52,7 @@ pub(crate) struct CutsArgs {
     /// Cut into N parts (np.array_split)
     ///
     /// The first ones are longer where they cannot be equal.
-    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(long, value_name = "N", value_parser = parts)]
     pub(crate) parts: Option<u64>,
     /// Cut into parts of these lengths, which must add up to that of the axis
     #[arg(long, value_name = "LIST")]
@@ -62,6 +63,14 @@ pub(crate) struct CutsArgs {
     /// Cut into parts of N positions; the last one may be shorter
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) every: Option<u64>,
+}
+
+/// A number of parts.
+fn parts(text: &str) -> Result<u64, String> {
+    match count(text)? {
+        count if count <= MAX_PARTS => Ok(count),
+        _ => Err(format!("from 1 to {MAX_PARTS} parts are possible")),
+    }
 }
 
 /// A number of parts, or of positions.

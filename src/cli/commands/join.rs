@@ -34,13 +34,12 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     if let Some(list) = &args.names.files_from {
         index.refuse_stdin(("--files-from", list))?;
     }
-    let workers = output::workers(args.to.threads);
-    let output = output::open(&args.to, &workers)?;
+    let output = output::open(&args.to)?;
     let locations = locations(args)?;
     if locations.contains(&Location::Stdin) {
         index.refuse_stdin(("INPUT", Path::new("-")))?;
     }
-    let index = index.open_lists(args.from.io, &workers, args.to.quiet)?;
+    let index = index.open_lists(args.from.io, args.to.quiet)?;
     let options = JoinOptions {
         along,
         axes: input::axes(&args.axis)?,
@@ -50,7 +49,7 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         },
         index: index.of_job(),
         casts: cast::parse(&args.cast)?,
-        workers,
+        threads: output.options().threads,
     };
     let failed = |error| index.failure(error);
     let mut joined = Joined::open(&locations, options).map_err(failed)?;

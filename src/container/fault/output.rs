@@ -281,6 +281,14 @@ pub enum SplitFault {
         /// The length of the axis.
         len: u64,
     },
+    /// More parts than files are made at a time.
+    #[error("it would be cut into {count} parts, and at most {most} are possible")]
+    Parts {
+        /// The number of parts.
+        count: u64,
+        /// How many there can be.
+        most: u64,
+    },
     /// Tensors that would be cut into different numbers of parts.
     #[error("it would be cut into {count} parts, and tensor {first_name:?} into {first}")]
     Counts {

@@ -17,7 +17,7 @@ use crate::container::output::{Item, Output, Prepared};
 use crate::container::parallel;
 use crate::container::select::{Select, Selected, select};
 use crate::dtype::DType;
-use crate::execute::{Conversion, Workers};
+use crate::execute::{Conversion, thread_count};
 use crate::format::Tensor;
 use crate::index::resolve::Selection;
 use crate::shape::{Order, normalize_axis};
@@ -55,7 +55,7 @@ pub struct JoinOptions<'a> {
     /// What the elements of joined tensors are cast to.
     pub casts: Casts,
     /// How many inputs are opened at a time.
-    pub workers: Workers,
+    pub threads: usize,
 }
 
 /// Inputs that fit together.
@@ -157,7 +157,7 @@ impl<'a> Joined<'a> {
         let count = self.locations.len();
         for start in (1..count).step_by(CHUNK) {
             let chunk = CHUNK.min(count - start);
-            let seen = parallel::each(chunk, &self.options.workers, |at| {
+            let seen = parallel::each(chunk, thread_count(self.options.threads), |at| {
                 let number = start + at;
                 let io = if keep { self.options.open.io } else { IoMode::Read };
                 let input = self.open_one(number, io)?;
@@ -211,7 +211,7 @@ impl<'a> Joined<'a> {
         }
         self.indexed_shapes.iter().try_for_each(|shape| {
             let selection = index.resolve(shape)?;
-            index.lists.check(&selection)
+            index.lists.check(&selection, self.options.threads)
         })
     }
 

@@ -12,7 +12,7 @@ use crate::container::fault::LayoutFault;
 use crate::container::input::Checkpoint;
 use crate::dtype::DType;
 use crate::shape::{self, Order};
-use crate::sink::{self, Destination, Sink, SinkError};
+use crate::sink::{self, Destination, Sink, SinkError, Targets};
 
 /// A format that outputs are written in. Each is a `static` in a file of its own, and a line in
 /// [`FORMATS`](super::FORMATS).
@@ -70,12 +70,18 @@ pub trait Frame: Send + Sync {
     /// and the position of its first element in bytes.
     fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_>;
 
-    /// Find out what [`create`](Frame::create) would find wrong, without creating anything.
+    /// Find out what [`create`](Frame::create) would find wrong, without creating anything; add the output
+    /// to those that are written together with it.
     ///
     /// # Errors
-    /// Those of [`sink::check`].
-    fn check(&self, target: &Destination, options: sink::SinkOptions) -> Result<(), SinkError> {
-        sink::check(target, options)
+    /// Those of [`sink::check_among`].
+    fn check(
+        &self,
+        target: &Destination,
+        options: sink::SinkOptions,
+        targets: &mut Targets,
+    ) -> Result<(), SinkError> {
+        sink::check_among(target, options, targets)
     }
 
     /// Begin the output: from here on, elements are written at the positions of the layout.

@@ -10,7 +10,7 @@ use crate::container::error::Cause;
 use crate::container::fault::LayoutFault;
 use crate::format::{FormatError, safetensors, shards};
 use crate::shape;
-use crate::sink::{self, Destination, FolderSink, Sink, SinkError};
+use crate::sink::{self, Destination, FolderSink, Sink, SinkError, Targets};
 
 pub(super) static FORMAT: OutputFormat = OutputFormat {
     name: "sharded safetensors",
@@ -95,10 +95,15 @@ impl Frame for Folder {
         Box::new(self.placed().map(|(file, at)| (file.first, at + file.header.len())))
     }
 
-    fn check(&self, target: &Destination, options: sink::SinkOptions) -> Result<(), SinkError> {
+    fn check(
+        &self,
+        target: &Destination,
+        options: sink::SinkOptions,
+        targets: &mut Targets,
+    ) -> Result<(), SinkError> {
         match target {
             Destination::Path(path) => {
-                FolderSink::check(path, self.0.iter().map(|file| &*file.name), options)
+                FolderSink::check(path, self.0.iter().map(|file| &*file.name), options, targets)
             }
             Destination::Stdout => Err(SinkError::IsADirectory),
         }

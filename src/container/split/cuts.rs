@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use crate::container::fault::SplitFault;
 
+/// The most parts of an axis: each is a file, and takes memory as long as the set is not whole.
+pub const MAX_PARTS: u64 = 100_000;
+
 /// Where an axis is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cuts {
@@ -23,20 +26,25 @@ impl Cuts {
     /// How many parts an axis is cut into.
     ///
     /// # Errors
-    /// [`SplitFault::Sizes`].
+    /// [`SplitFault::Sizes`], [`SplitFault::Parts`].
     pub fn count(&self, len: u64) -> Result<u64, SplitFault> {
-        match self {
-            Cuts::Parts(count) => Ok((*count).max(1)),
+        let count = match self {
+            Cuts::Parts(count) => (*count).max(1),
             Cuts::Sizes(sizes) => {
                 let sum = sizes.iter().map(|&size| u128::from(size)).sum();
-                match sum == u128::from(len) {
-                    true => Ok(sizes.len() as u64),
-                    false => Err(SplitFault::Sizes { sum, len }),
+                if sum != u128::from(len) {
+                    return Err(SplitFault::Sizes { sum, len });
                 }
+                sizes.len() as u64
             }
-            Cuts::At(positions) => Ok(positions.len() as u64 + 1),
+            Cuts::At(positions) => positions.len() as u64 + 1,
             // np.split of no elements gives one part of none
-            Cuts::Every(size) => Ok(len.div_ceil((*size).max(1)).max(1)),
+            Cuts::Every(size) => len.div_ceil((*size).max(1)).max(1),
+        };
+        if count > MAX_PARTS {
+            Err(SplitFault::Parts { count, most: MAX_PARTS })
+        } else {
+            Ok(count)
         }
     }
 
@@ -90,6 +98,11 @@ mod tests {
         assert_eq!(parts(&Cuts::At(vec![-1]), 4), [0..3, 3..4]);
         assert_eq!(parts(&Cuts::Every(3), 7), [0..3, 3..6, 6..7]);
         assert_eq!(parts(&Cuts::Every(3), 0), vec![0..0; 1]);
+        assert_eq!(Cuts::Every(7).count(7 * MAX_PARTS).unwrap(), MAX_PARTS);
+        for cuts in [Cuts::Every(7), Cuts::Parts(MAX_PARTS + 1)] {
+            let fault = cuts.count(7 * MAX_PARTS + 1).unwrap_err();
+            assert!(matches!(fault, SplitFault::Parts { count, .. } if count == MAX_PARTS + 1));
+        }
         let fault = Cuts::Sizes(vec![2, 2]).count(5).unwrap_err();
         assert!(matches!(fault, SplitFault::Sizes { sum: 4, len: 5 }));
     }

@@ -10,6 +10,6 @@ mod cuts;
 mod names;
 mod outputs;
 
-pub use cuts::Cuts;
+pub use cuts::{Cuts, MAX_PARTS};
 pub use names::PartNames;
 pub use outputs::{Part, Split, SplitOptions};

@@ -23,7 +23,7 @@ use crate::execute::Progress;
 use crate::format::{Contents, Format, Tensor, Tensors};
 use crate::index::resolve::Selection;
 use crate::shape::{self, Order};
-use crate::sink::{Destination, ScratchSink, SeveralSinks, WriteOrder};
+use crate::sink::{Destination, ScratchSink, SeveralSinks, Targets, WriteOrder};
 use crate::source::{self, PreadSource};
 
 /// How an input is split.
@@ -149,8 +149,8 @@ impl<'a> Split<'a> {
         }
         let (sink, file) = ScratchSink::new(end)?;
         let progress = Progress::default();
-        let workers = &self.options.write.workers;
-        let job = Job::into_sink(Box::new(sink), &takes, workers, &progress)?;
+        let threads = self.options.write.threads;
+        let job = Job::into_sink(Box::new(sink), &takes, threads, &progress)?;
         job.copy(&mut self.input, &takes)?;
         job.commit()?;
         let bytes = source::Opened::Random(Box::new(PreadSource::new(file, 0, end)));
@@ -210,14 +210,16 @@ impl<'a> Split<'a> {
     /// Make all the checks that writing would fail at, and write nothing. `visit` gets every output.
     ///
     /// # Errors
-    /// An output that exists or cannot be created, a selection that would cut a byte; those of `visit`.
+    /// An output that exists or cannot be created, two that are one file, a selection that would cut a
+    /// byte; those of `visit`.
     pub fn check(
         &self,
         visit: &mut dyn FnMut(&Part) -> Result<(), ContainerError>,
     ) -> Result<(), ContainerError> {
+        let mut targets = Targets::default();
         for number in 0..self.count {
             let (part, _) = self.part_and_takes(number)?;
-            part.output.check(&part.prepared)?;
+            part.output.check_among(&part.prepared, &mut targets)?;
             visit(&part)?;
         }
         Ok(())
@@ -296,8 +298,8 @@ impl<'a> Split<'a> {
         while first < self.count {
             let end = self.count.min(first.saturating_add(batch));
             let Batch { groups, frames } = self.create(first..end, &mut sinks)?;
-            let workers = &self.options.write.workers;
-            let job = Job::into_sink(Box::new(sinks.open()), &[], workers, progress)?;
+            let threads = self.options.write.threads;
+            let job = Job::into_sink(Box::new(sinks.open()), &[], threads, progress)?;
             for (from_lists, takes) in &groups {
                 let input = match (&mut self.chosen, from_lists) {
                     (Some(chosen), true) => chosen,

@@ -22,7 +22,7 @@ use self::pending::PendingFile;
 use self::place::Place;
 use super::file::{FileSink, Naming};
 use super::resolve::FileAt;
-use super::{Sink, SinkError, SinkOptions, WriteOrder};
+use super::{Placed, Sink, SinkError, SinkOptions, Targets, WriteOrder};
 
 mod one_by_one;
 mod pending;
@@ -56,6 +56,8 @@ impl FolderSink {
             .iter()
             .map(|(name, _)| place.entry(name).map_err(|error| in_folder(path, name, error)));
         let entries: Vec<FileAt> = entries.collect::<Result<_, _>>()?;
+        let names = files.iter().map(|(name, _)| *name);
+        claim(path, &place, names.zip(&entries), &mut Targets::default())?;
         let mut start = 0;
         let mut pending = Vec::with_capacity(files.len());
         for (&(name, len), entry) in files.iter().zip(entries) {
@@ -67,7 +69,8 @@ impl FolderSink {
         Ok(FolderSink { path: path.to_owned(), files: pending, place, options })
     }
 
-    /// Make the checks of [`FolderSink::create`] without creating anything.
+    /// Make the checks of [`FolderSink::create`] without creating anything. `targets` are those of the
+    /// outputs that are written together with it.
     ///
     /// # Errors
     /// Those of [`FolderSink::create`].
@@ -75,12 +78,16 @@ impl FolderSink {
         path: &Path,
         names: impl IntoIterator<Item = &'a str>,
         options: SinkOptions,
+        targets: &mut Targets,
     ) -> Result<(), SinkError> {
         let place = Place::find(path, options)?;
-        names.into_iter().try_for_each(|name| {
-            place.entry(name).map(drop).map_err(|error| in_folder(path, name, error))
-        })?;
-        place.check_writable()
+        let entry = |name: &'a str| match place.entry(name) {
+            Ok(entry) => Ok((name, entry)),
+            Err(error) => Err(in_folder(path, name, error)),
+        };
+        let entries: Vec<_> = names.into_iter().map(entry).collect::<Result<_, _>>()?;
+        place.check_writable()?;
+        claim(path, &place, entries.iter().map(|(name, entry)| (*name, entry)), targets)
     }
 
     /// The file that holds a position.
@@ -114,13 +121,17 @@ impl Sink for FolderSink {
     }
 
     fn commit(self: Box<Self>) -> Result<(), SinkError> {
+        self.place()?.keep()
+    }
+
+    fn place(self: Box<Self>) -> Result<Placed, SinkError> {
         self.files.iter().try_for_each(|file| file.sink.check_complete())?;
         let Self { path, files, place, options } = *self;
-        match &place {
-            Place::New { dir, name } => whole::place_new(files, dir, name, options),
+        match place {
+            Place::New { dir, name } => whole::place_new(files, &dir, name, options),
             Place::Existing(folder) => {
                 let linked = files.iter().any(|file| !Arc::ptr_eq(&file.entry.dir, &folder.fd));
-                match if linked { None } else { whole::prepare(folder, &files)? } {
+                match if linked { None } else { whole::prepare(&folder, &files)? } {
                     Some(prepared) => whole::replace(files, folder, prepared, options),
                     None => one_by_one::replace(files, options, |name, error| {
                         in_folder(&path, name, error)
@@ -128,6 +139,25 @@ impl Sink for FolderSink {
                 }
             }
         }
+    }
+}
+
+/// Refuse a folder, or a file of it, that another output is to have, too.
+fn claim<'a>(
+    path: &Path,
+    place: &Place,
+    mut entries: impl Iterator<Item = (&'a str, &'a FileAt)>,
+    targets: &mut Targets,
+) -> Result<(), SinkError> {
+    match place {
+        Place::New { dir, name } => {
+            let (dir, name) = (Arc::clone(dir), name.clone());
+            targets.add_entry(path, &FileAt { dir, name, old_mode: None })
+        }
+        Place::Existing(_) => entries.try_for_each(|(name, entry)| {
+            let added = targets.add_entry(&path.join(name), entry);
+            added.map_err(|error| in_folder(path, name, error))
+        }),
     }
 }
 

@@ -5,14 +5,16 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Uid, chownat, fchmod,
-    flistxattr, fstat, linkat, mkdirat, openat, openat2, renameat, renameat_with, statat,
+    AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat, StatxAttributes,
+    StatxFlags, Uid, chownat, fchmod, flistxattr, fstat, linkat, mkdirat, openat, openat2,
+    renameat, renameat_with, statat, statx,
 };
 use rustix::io::{Errno, retry_on_intr};
 
 use super::pending::PendingFile;
 use super::place::ExistingFolder;
-use crate::sink::file::sync_dir;
+use crate::os::FileId;
+use crate::sink::placed::{Placed, move_to_free, open_dir};
 use crate::sink::resolve::FileAt;
 use crate::sink::temp_name::{TempName, without_signals};
 use crate::sink::{SinkError, SinkOptions};
@@ -35,14 +37,27 @@ fn failed<E: Into<std::io::Error>>(error: E) -> SinkError {
 pub(super) fn place_new(
     files: Vec<PendingFile>,
     dir: &Arc<OwnedFd>,
-    name: &OsStr,
+    name: OsString,
     options: SinkOptions,
-) -> Result<(), SinkError> {
+) -> Result<Placed, SinkError> {
     let names = files.iter().map(|file| file.name.clone().into()).collect();
     let (temp_name, folder) = make(dir, names, Mode::from_raw_mode(0o777)).map_err(failed)?;
     fill(files, &folder)?;
-    put_where_nothing_is(temp_name, dir, name)?;
-    sync(dir, options)
+    let open = open_to_sync(dir, options)?;
+    let id = FileId::any(&fstat(&folder).map_err(failed)?);
+    let at = FileAt { dir: Arc::clone(dir), name, old_mode: None };
+    // `renameat` replaces an empty folder, and fails on anything else
+    let named = temp_name.persist_from(|from, old| match move_to_free(from, old, &at) {
+        Ok(()) => Ok(()),
+        Err(_) => renameat(from, old, dir, &at.name),
+    });
+    named.map_err(|error| match error.raw_os_error() {
+        Some(libc::EEXIST | libc::ENOTEMPTY | libc::ENOTDIR) => SinkError::FolderNotEmpty,
+        _ => failed(error),
+    })?;
+    let mut placed = Placed::new(at, id, temp_name.files());
+    open.into_iter().for_each(|open| placed.sync_later(Arc::clone(dir), open));
+    Ok(placed)
 }
 
 /// Make a folder that can take the place of another one. `None` where none could: other folders in
@@ -53,6 +68,10 @@ pub(super) fn prepare(
 ) -> Result<Option<Prepared>, SinkError> {
     let Some((dir, name)) = &folder.at else { return Ok(None) };
     let Some(stat) = stands_there(folder, dir, name) else { return Ok(None) };
+    // the old files could not be removed afterwards: one by one, that is an error
+    if files.iter().any(|file| is_fixed(&folder.fd, &file.name)) {
+        return Ok(None);
+    }
     let is_ours = |name: &OsString| {
         files
             .iter()
@@ -76,38 +95,37 @@ pub(super) fn prepare(
 /// Put files into a prepared folder, and that in the place of the other one.
 pub(super) fn replace(
     files: Vec<PendingFile>,
-    folder: &ExistingFolder,
+    folder: ExistingFolder,
     prepared: Prepared,
     options: SinkOptions,
-) -> Result<(), SinkError> {
-    let Some((dir, name)) = &folder.at else { return Err(failed(Errno::BUSY)) };
+) -> Result<Placed, SinkError> {
+    let Some((dir, name)) = folder.at.clone() else { return Err(failed(Errno::BUSY)) };
     let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
     fill(files, &prepared.fd)?;
     fchmod(&prepared.fd, prepared.mode).map_err(failed)?;
-    if folder.is_empty {
-        put_where_nothing_is(prepared.temp_name, dir, name)?;
-        return sync(dir, options);
-    }
-    let temp = prepared.temp_name.name();
-    let exchange = || renameat_with(dir, temp, dir, name, RenameFlags::EXCHANGE);
-    // from here on the temporary name is that of the old folder
-    without_signals(|| {
-        exchange()?;
-        let old = statat(dir, temp, AtFlags::SYMLINK_NOFOLLOW);
-        let ours = fstat(&folder.fd);
-        match (old, ours) {
-            (Ok(old), Ok(ours)) if is_same(&old, &ours) => Ok(()),
-            // another folder has been put there meanwhile
-            (old, ours) => exchange().and(Err(old.and(ours).err().unwrap_or(Errno::BUSY))),
-        }
+    let open = open_to_sync(&dir, options)?;
+    let ours = FileId::any(&fstat(&folder.fd).map_err(failed)?);
+    let Prepared { temp_name, fd, .. } = prepared;
+    let before_removal = Box::new(move || take_changes(&folder, &fd, &names));
+    let at = FileAt { dir: Arc::clone(&dir), name, old_mode: None };
+    // another folder may have been put there meanwhile
+    let is_ours = |old: &Stat| if FileId::any(old) == ours { Ok(()) } else { Err(Errno::BUSY) };
+    let placed = without_signals(|| Placed::replace(temp_name, at, is_ours, Some(before_removal)));
+    let mut placed = placed.map_err(failed)?;
+    open.into_iter().for_each(|open| placed.sync_later(Arc::clone(&dir), open));
+    Ok(placed)
+}
+
+/// Move what others have changed in the old folder since it was looked at to the new one; false if
+/// some of it cannot be moved.
+fn take_changes(old: &ExistingFolder, new: &OwnedFd, replaced: &[String]) -> bool {
+    let stat = |dir: &OwnedFd, name: &OsStr| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+    old.names().unwrap_or_default().iter().all(|name| {
+        let is_replaced = replaced.iter().any(|it| **it == **name);
+        let (was, is) = (stat(&old.fd, name), stat(new, name));
+        let is_kept = matches!((was, is), (Ok(was), Ok(is)) if is_same(&was, &is));
+        is_replaced || is_kept || renameat(&old.fd, name, new, name).is_ok()
     })
-    .map_err(failed)?;
-    match prepared.take_changes(folder, &names) {
-        true => drop(prepared.temp_name),
-        // better a folder that is left than a file that is lost
-        false => prepared.temp_name.persist(|_| Ok(())).map_err(failed)?,
-    }
-    sync(dir, options)
 }
 
 impl Prepared {
@@ -134,18 +152,6 @@ impl Prepared {
             !is_folder && linkat(old, name, &self.fd, name, AtFlags::empty()).is_ok()
         })
     }
-
-    /// Move what others have changed in the old folder since it was looked at to the new one; false
-    /// if some of it cannot be moved.
-    fn take_changes(&self, old: &ExistingFolder, replaced: &[String]) -> bool {
-        let stat = |dir: &OwnedFd, name: &OsStr| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
-        old.names().unwrap_or_default().iter().all(|name| {
-            let is_replaced = replaced.iter().any(|it| **it == **name);
-            let (was, is) = (stat(&old.fd, name), stat(&self.fd, name));
-            let is_kept = matches!((was, is), (Ok(was), Ok(is)) if is_same(&was, &is));
-            is_replaced || is_kept || renameat(&old.fd, name, &self.fd, name).is_ok()
-        })
-    }
 }
 
 /// What stands under the name of a folder, if that is the folder itself and no place where a file
@@ -156,6 +162,13 @@ fn stands_there(folder: &ExistingFolder, dir: &OwnedFd, name: &OsStr) -> Option<
     let there = fstat(retry_on_intr(open).ok()?).ok()?;
     let ours = fstat(&folder.fd).ok()?;
     is_same(&there, &ours).then_some(ours)
+}
+
+/// Whether a name in a folder cannot be taken away: an immutable file, a place where one is mounted.
+fn is_fixed(folder: &OwnedFd, name: &str) -> bool {
+    let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND | StatxAttributes::MOUNT_ROOT;
+    let stat = statx(folder, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
+    stat.is_ok_and(|stat| stat.stx_attributes.intersects(fixed))
 }
 
 fn is_same(one: &Stat, other: &Stat) -> bool {
@@ -201,26 +214,8 @@ fn fill(files: Vec<PendingFile>, folder: &Arc<OwnedFd>) -> Result<(), SinkError>
     })
 }
 
-/// Rename it where nothing or an empty folder stands.
-fn put_where_nothing_is(temp_name: TempName, dir: &OwnedFd, name: &OsStr) -> Result<(), SinkError> {
-    // `renameat` replaces an empty folder, and fails on anything else
-    temp_name
-        .persist(|old| match renameat_with(dir, old, dir, name, RenameFlags::NOREPLACE) {
-            Ok(()) => Ok(()),
-            Err(_) => renameat(dir, old, dir, name),
-        })
-        .map_err(|error| match error.raw_os_error() {
-            Some(libc::EEXIST | libc::ENOTEMPTY | libc::ENOTDIR) => SinkError::FolderNotEmpty,
-            _ => failed(error),
-        })
-}
-
-fn sync(dir: &OwnedFd, options: SinkOptions) -> Result<(), SinkError> {
-    if !options.fsync {
-        return Ok(());
-    }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let open = retry_on_intr(|| openat(dir, ".", flags, Mode::empty()));
-    open.and_then(sync_dir)
-        .map_err(SinkError::os("is in place, but its name cannot be brought to the disk"))
+/// A descriptor by which a directory can be brought to the disk, where that was asked for.
+fn open_to_sync(dir: &OwnedFd, options: SinkOptions) -> Result<Option<OwnedFd>, SinkError> {
+    let open = options.fsync.then(|| open_dir(dir)).transpose();
+    open.map_err(SinkError::os("cannot be brought to the disk"))
 }

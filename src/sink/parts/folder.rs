@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use super::error::PartsError;
 use super::record::{DoneRecord, JobRecord};
 use crate::sink::SinkError;
-use crate::sink::file::sync_dir;
+use crate::sink::placed::sync_dir;
 use crate::sink::resolve::FileAt;
 use crate::sink::temp_name::TempName;
 

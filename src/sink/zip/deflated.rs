@@ -20,7 +20,7 @@ use flate2::write::DeflateEncoder;
 
 use super::ZipLayout;
 use super::headers::{LOCAL, MemberHeader, Method, write_directory};
-use crate::sink::{Sink, SinkError, WriteOrder};
+use crate::sink::{Placed, Sink, SinkError, WriteOrder};
 
 /// How many bytes are deflated at a time.
 const BLOCK: usize = 1 << 18;
@@ -226,5 +226,10 @@ impl Sink for DeflatedZipSink {
     fn commit(mut self: Box<Self>) -> Result<(), SinkError> {
         self.seal()?;
         self.inner.commit()
+    }
+
+    fn place(mut self: Box<Self>) -> Result<Placed, SinkError> {
+        self.seal()?;
+        self.inner.place()
     }
 }

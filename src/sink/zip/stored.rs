@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::crcs::MemberCrcs;
 use super::headers::{LOCAL, MemberHeader, Method, write_directory};
 use super::{Member, ZipLayout};
-use crate::sink::{Sink, SinkError, WriteOrder};
+use crate::sink::{Placed, Sink, SinkError, WriteOrder};
 
 /// An archive that is being written.
 pub struct ZipSink {
@@ -133,5 +133,10 @@ impl Sink for ZipSink {
     fn commit(mut self: Box<Self>) -> Result<(), SinkError> {
         self.seal()?;
         self.inner.commit()
+    }
+
+    fn place(mut self: Box<Self>) -> Result<Placed, SinkError> {
+        self.seal()?;
+        self.inner.place()
     }
 }

@@ -1,0 +1,330 @@
+//! Names that finished outputs have got, and that can be taken back.
+//!
+//! What makes one output of several whole is the same for files and folders:
+//!
+//! 1. Where nothing stands, the new file gets the name by a call that fails if there is one.
+//! 2. Where something stands, the new one, which has a temporary name, and the old one exchange their
+//!    names by one call (`renameat2`). Where the file system lacks that, the old one gets a second,
+//!    temporary name (`linkat`), and the new one is renamed over it; where it has no hard links
+//!    either, the old one is renamed to a temporary name first, so that for an instant nothing stands
+//!    under its own.
+//! 3. [`Placed::keep`], when all are in place, removes what was replaced. [`Placed::undo`], after an
+//!    error, and dropping take the names back in the reverse order.
+//!
+//! To undo is to act on the very file that was put there, by device and inode: what stands under the
+//! name is moved aside and looked at before it is removed, and what others have put there meanwhile
+//! stays. An old file that has no place any more keeps its temporary name. SIGKILL, too, leaves old
+//! files under such names at worst.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, fsync, linkat, openat, renameat,
+    renameat_with, statat, unlinkat,
+};
+use rustix::io::{Errno, Result as OsResult, retry_on_intr};
+
+use super::SinkError;
+use super::resolve::FileAt;
+use super::temp_name::TempName;
+use crate::os::FileId;
+
+/// Outputs in their places, each of which can be taken back. Those that nothing is known of, such as
+/// streams, stay.
+#[derive(Default)]
+pub struct Placed {
+    names: Vec<PlacedName>,
+    /// Folders that are to be brought to the disk.
+    dirs: Vec<(Arc<OwnedFd>, OwnedFd)>,
+}
+
+/// A name that was given, or taken away.
+struct PlacedName {
+    at: FileAt,
+    /// What was put there; `None` where what stood there was only taken away.
+    new: Option<NewFile>,
+    /// What stood there, under its temporary name.
+    old: Option<TempName>,
+    /// What is to be done before the old one is removed; false if it must not be.
+    before_removal: Option<BeforeRemoval>,
+}
+
+/// What was put in place.
+struct NewFile {
+    id: FileId,
+    /// For a folder: the names of the files in it.
+    files: Option<Vec<OsString>>,
+}
+
+/// See [`PlacedName::before_removal`].
+pub(super) type BeforeRemoval = Box<dyn FnOnce() -> bool + Send>;
+
+impl Placed {
+    /// Something new stands where nothing was. `files` are those of a folder.
+    pub(super) fn new(at: FileAt, id: FileId, files: Option<Vec<OsString>>) -> Placed {
+        let new = Some(NewFile { id, files });
+        Placed::one(PlacedName { at, new, old: None, before_removal: None })
+    }
+
+    /// Put what has a temporary name in the place of what stands there, which is kept: step 2.
+    /// `accepts` looks at what stands there once it cannot change any more.
+    pub(super) fn replace(
+        temp: TempName,
+        at: FileAt,
+        accepts: impl Fn(&Stat) -> OsResult<()>,
+        mut before_removal: Option<BeforeRemoval>,
+    ) -> io::Result<Placed> {
+        let id = FileId::any(&statat(temp.dir(), temp.name(), AtFlags::SYMLINK_NOFOLLOW)?);
+        let mut new = Some(NewFile { id, files: temp.files() });
+        let exchange = || exchange(&temp, &at);
+        match exchange() {
+            Ok(()) => {
+                let old = statat(&at.dir, temp.name(), AtFlags::SYMLINK_NOFOLLOW);
+                if let Err(error) = old.and_then(|old| accepts(&old)) {
+                    // what stood there has the temporary name, which must not be removed
+                    if exchange().is_err() {
+                        temp.leave();
+                    }
+                    return Err(error.into());
+                }
+                Ok(Placed::one(PlacedName { at, new, old: Some(temp), before_removal }))
+            }
+            Err(error) if lacks_flags(error) => {
+                accepts(&statat(&at.dir, &at.name, AtFlags::SYMLINK_NOFOLLOW)?)?;
+                let link = |old: &str| linkat(&at.dir, &at.name, &at.dir, old, AtFlags::empty());
+                let linked = TempName::create(&at.dir, link).ok().map(|(old, ())| old);
+                let is_covered = linked.is_some();
+                let old = linked.map_or_else(|| move_aside(&at, temp.files()), Ok)?;
+                // on an error this is dropped, which undoes it
+                let mut placed = Placed::one(PlacedName::taken_away(at.clone(), old));
+                temp.persist_from(|dir, name| match is_covered {
+                    true => renameat(dir, name, &at.dir, &at.name),
+                    false => move_to_free(dir, name, &at),
+                })?;
+                for name in &mut placed.names {
+                    name.new = new.take();
+                    name.before_removal = before_removal.take();
+                }
+                Ok(placed)
+            }
+            // what stood there has gone
+            Err(Errno::NOENT) => {
+                temp.persist_from(|dir, name| move_to_free(dir, name, &at))?;
+                let (old, before_removal) = (None, None);
+                Ok(Placed::one(PlacedName { at, new, old, before_removal }))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Take away what stands under a name.
+    pub(super) fn take_away(at: FileAt) -> io::Result<Placed> {
+        let old = move_aside(&at, None)?;
+        Ok(Placed::one(PlacedName::taken_away(at, old)))
+    }
+
+    fn one(name: PlacedName) -> Placed {
+        Placed { names: vec![name], dirs: Vec::new() }
+    }
+
+    /// A directory is to be brought to the disk; `open` is its descriptor for that.
+    pub(super) fn sync_later(&mut self, dir: Arc<OwnedFd>, open: OwnedFd) {
+        if !self.dirs.iter().any(|(known, _)| Arc::ptr_eq(known, &dir)) {
+            self.dirs.push((dir, open));
+        }
+    }
+
+    /// Add others, which were put in place later.
+    pub(super) fn append(&mut self, mut other: Placed) {
+        self.names.append(&mut other.names);
+        for (dir, open) in std::mem::take(&mut other.dirs) {
+            self.sync_later(dir, open);
+        }
+    }
+
+    /// All are in place: wait for the disk where that was asked for, and remove what was replaced.
+    ///
+    /// # Errors
+    /// [`SinkError::Os`] for a folder that cannot be brought to the disk. All stay in place.
+    pub fn keep(mut self) -> Result<(), SinkError> {
+        let dirs = std::mem::take(&mut self.dirs).into_iter();
+        let synced = dirs.map(|(_, dir)| sync_dir(dir)).fold(Ok(()), Result::and);
+        for PlacedName { old, before_removal, .. } in std::mem::take(&mut self.names) {
+            if before_removal.is_some_and(|work| !work())
+                && let Some(old) = old
+            {
+                // better a folder that is left than a file that is lost
+                old.leave();
+            }
+        }
+        synced.map_err(SinkError::os("is in place, but its name cannot be brought to the disk"))
+    }
+
+    /// Take all names back, and give `error`, which kept the set from being whole, back; it says so
+    /// where something that stood there could not be put back.
+    pub(super) fn undo(mut self, error: SinkError) -> SinkError {
+        match self.take_back() {
+            None => error,
+            Some(left) => SinkError::NotUndone { error: Box::new(error), left },
+        }
+    }
+
+    /// Take all names back. Says what is left of the first one where that cannot be.
+    fn take_back(&mut self) -> Option<String> {
+        let names = std::mem::take(&mut self.names).into_iter().rev();
+        // all of them, whatever becomes of one
+        names.filter_map(PlacedName::take_back).collect::<Vec<_>>().into_iter().next()
+    }
+}
+
+impl Drop for Placed {
+    fn drop(&mut self) {
+        self.take_back();
+    }
+}
+
+impl PlacedName {
+    fn taken_away(at: FileAt, old: TempName) -> PlacedName {
+        PlacedName { at, new: None, old: Some(old), before_removal: None }
+    }
+
+    /// Take the name back. Says what is left where that cannot be.
+    fn take_back(self) -> Option<String> {
+        let PlacedName { at, new, old, .. } = self;
+        match (new, old) {
+            (None, None) => None,
+            (None, Some(old)) => put_back(&at, old),
+            (Some(new), None) => remove(&at, new),
+            (Some(new), Some(old)) => match exchange(&old, &at) {
+                Ok(()) if id_of(&old) == Some(new.id) => None,
+                // a rival has replaced the new file: it gets its name again
+                Ok(()) => {
+                    // whichever of them has the temporary name then, it is not ours to remove
+                    let _ = exchange(&old, &at);
+                    Some(leave(old))
+                }
+                Err(Errno::NOENT) => put_back(&at, old),
+                Err(error) if lacks_flags(error) => remove(&at, new).or_else(|| put_back(&at, old)),
+                Err(_) => Some(leave(old)),
+            },
+        }
+    }
+}
+
+/// Remove what was put in place, and nothing else. Says what is left where that cannot be.
+fn remove(at: &FileAt, new: NewFile) -> Option<String> {
+    let stands = statat(&at.dir, &at.name, AtFlags::SYMLINK_NOFOLLOW);
+    if !stands.is_ok_and(|stat| FileId::any(&stat) == new.id) {
+        return None;
+    }
+    match move_aside(at, new.files) {
+        Ok(aside) if id_of(&aside) == Some(new.id) => None,
+        Ok(aside) => put_back(at, aside),
+        Err(_) => {
+            let path = dir_path(&at.dir).join(&at.name);
+            Some(format!("{} cannot be removed", path.display()))
+        }
+    }
+}
+
+/// Give a file its name again, if nothing stands there. Says where it is otherwise.
+fn put_back(at: &FileAt, old: TempName) -> Option<String> {
+    match old.persist_from(|dir, name| move_to_free(dir, name, at)) {
+        Ok(()) => None,
+        Err(_) => {
+            // a second name of the file that stands there is of no use
+            let stands = statat(&at.dir, &at.name, AtFlags::SYMLINK_NOFOLLOW);
+            let stands = stands.ok().map(|stat| FileId::any(&stat));
+            let is_the_same = stands.is_some() && id_of(&old) == stands;
+            (!is_the_same).then(|| leave(old))
+        }
+    }
+}
+
+/// Let a temporary name stay, and say so.
+fn leave(old: TempName) -> String {
+    let path = dir_path(old.dir()).join(old.name());
+    old.leave();
+    format!("what stood there before is left as {}", path.display())
+}
+
+/// The path of an open directory, as far as it can be found out.
+fn dir_path(dir: &OwnedFd) -> PathBuf {
+    std::fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd())).unwrap_or_default()
+}
+
+/// Move what stands under a name to a temporary one.
+fn move_aside(at: &FileAt, files: Option<Vec<OsString>>) -> io::Result<TempName> {
+    TempName::create_as(&at.dir, files, |temp| {
+        let to = FileAt { dir: Arc::clone(&at.dir), name: temp.into(), old_mode: None };
+        match renameat_with(&at.dir, &at.name, &to.dir, &to.name, RenameFlags::NOREPLACE) {
+            Err(error) if lacks_flags(error) => rename_if_free(&at.dir, at.name.as_ref(), &to),
+            result => result,
+        }
+    })
+    .map(|(temp, ())| temp)
+}
+
+/// Rename a file, whose name nobody else knows, where nothing stands.
+pub(super) fn move_to_free(dir: &OwnedFd, name: &str, at: &FileAt) -> OsResult<()> {
+    match renameat_with(dir, name, &at.dir, &at.name, RenameFlags::NOREPLACE) {
+        Err(error) if lacks_flags(error) => {}
+        result => return result,
+    }
+    match linkat(dir, name, &at.dir, &at.name, AtFlags::empty()) {
+        Ok(()) => return unlinkat(dir, name, AtFlags::empty()),
+        Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+        Err(error) => return Err(error),
+    }
+    rename_if_free(dir, name.as_ref(), at)
+}
+
+/// Without either call, a file created between `statat` and `renameat` would be replaced.
+fn rename_if_free(dir: &OwnedFd, name: &Path, at: &FileAt) -> OsResult<()> {
+    match statat(&at.dir, &at.name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => renameat(dir, name, &at.dir, &at.name),
+        Ok(_) => Err(Errno::EXIST),
+        Err(error) => Err(error),
+    }
+}
+
+fn exchange(temp: &TempName, at: &FileAt) -> OsResult<()> {
+    renameat_with(temp.dir(), temp.name(), &at.dir, &at.name, RenameFlags::EXCHANGE)
+}
+
+/// Whether `renameat2` has no flags in this kernel or file system.
+pub(super) fn lacks_flags(error: Errno) -> bool {
+    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
+}
+
+/// What a file may replace: anything but a folder, as `rename` has it.
+pub(super) fn no_folder(stat: &Stat) -> OsResult<()> {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => Err(Errno::ISDIR),
+        _ => Ok(()),
+    }
+}
+
+/// What has a temporary name.
+fn id_of(temp: &TempName) -> Option<FileId> {
+    let stat = statat(temp.dir(), temp.name(), AtFlags::SYMLINK_NOFOLLOW);
+    stat.ok().map(|stat| FileId::any(&stat))
+}
+
+/// A descriptor by which a directory can be brought to the disk: those of places are `O_PATH`.
+pub(super) fn open_dir(dir: &OwnedFd) -> OsResult<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    retry_on_intr(|| openat(dir, ".", flags, Mode::empty()))
+}
+
+/// Some network file systems cannot sync directories, and write names through anyway.
+pub(super) fn sync_dir(dir: OwnedFd) -> OsResult<()> {
+    match retry_on_intr(|| fsync(&dir)) {
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
+        result => result,
+    }
+}
