@@ -33,9 +33,11 @@ use crate::dtype::{DType, Endian, Scalar};
 
 mod kernels;
 mod number;
+mod promotion;
 mod rounding;
 mod rules;
 
+pub use promotion::result_type;
 pub use rules::{Casting, can_cast};
 
 /// A conversion of elements from one number type to another; byte orders are those of the two.
@@ -113,11 +115,28 @@ impl Cast {
     /// The same cast of elements of the other byte order.
     #[must_use]
     pub fn of_swapped(self) -> Cast {
-        let endian = match self.from.1 {
-            Endian::Little => Endian::Big,
-            Endian::Big => Endian::Little,
-        };
-        Cast { from: (self.from.0, endian), ..self }
+        Cast { from: (self.from.0, other(self.from.1)), ..self }
+    }
+
+    /// The same cast to elements of the other byte order.
+    #[must_use]
+    pub fn to_swapped(self) -> Cast {
+        Cast { to: (self.to.0, other(self.to.1)), ..self }
+    }
+
+    /// The same cast to elements of the byte order of a dtype.
+    #[must_use]
+    pub fn with_order_of(self, dtype: &DType) -> Cast {
+        match dtype {
+            DType::Scalar(_, endian) => self.with_endian(*endian),
+            DType::Npy(_) => self,
+        }
+    }
+
+    /// Where the elements stay of one type: the bytes that are reversed together, 1 where none are.
+    pub fn swap_width(self) -> Option<usize> {
+        let width = if self.from.1 == self.to.1 { 1 } else { self.to().swap_width() };
+        self.keeps_type().then_some(width)
     }
 
     /// The elements that are cast together, because they share a byte.
@@ -144,6 +163,13 @@ impl Cast {
         if self.to.1 == Endian::Big {
             swap(output, self.to());
         }
+    }
+}
+
+fn other(endian: Endian) -> Endian {
+    match endian {
+        Endian::Little => Endian::Big,
+        Endian::Big => Endian::Little,
     }
 }
 

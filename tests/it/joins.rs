@@ -5,6 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
+use tslice::dtype::{DType, Endian, Scalar};
+use tslice::format::npy;
+use tslice::shape::Order;
 
 use crate::inputs::{F32, I32, U8, npy_header, write_npy, write_safetensors};
 use crate::program::{bash, tslice};
@@ -249,7 +252,8 @@ fn what_does_not_fit_is_named() {
     fails(
         &["concat", "int.npy", "int.npy", "float.npy"],
         1,
-        "tslice: float.npy: input 2 has dtype float32, input 0 has int32\n",
+        "tslice: float.npy: input 2 has dtype float32, input 0 has int32\n\
+         hint: --cast float64 casts all of them first\n",
     );
     fails(
         &["concat", "scalar.npy"],
@@ -444,5 +448,45 @@ fn tensors_have_axes_of_their_own() {
         &["--axis", "x"],
         2,
         "tslice: invalid value 'x' for --axis: an integer is needed, or NAME=INTEGER\n",
+    );
+}
+
+/// What np.concatenate makes of them with dtype=.
+#[test]
+fn dtypes_are_compared_after_casts() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, dtype: &DType, data: &[u8]| {
+        let file = npy::header(dtype, &[2, 1], Order::C).unwrap();
+        fs::write(dir.path().join(name), [&file[..], data].concat()).unwrap();
+    };
+    let ints = DType::Scalar(Scalar::I16, Endian::Big);
+    let floats = DType::Scalar(Scalar::F32, Endian::Little);
+    let doubles = DType::Scalar(Scalar::F64, Endian::Big);
+    write("i.npy", &ints, &[0, 1, 0xff, 0xfe]);
+    write("f.npy", &floats, &[1.5f32.to_le_bytes(), 2.5f32.to_le_bytes()].concat());
+    write("d.npy", &doubles, &[(-0.5f64).to_be_bytes(), 8f64.to_be_bytes()].concat());
+    let inputs = ["concat", "i.npy", "f.npy", "d.npy"];
+    let rows = [1.0, 1.5, -0.5, -2.0, 2.5, 8.0];
+    let in_turn = [1.0, -2.0, 1.5, 2.5, -0.5, 8.0];
+    let some = ["--cast", ">i2:>f8", "--cast", "f4:f8"];
+    for (flags, expected) in [
+        (&["--cast", "f8"][..], in_turn),
+        (&["--cast", "f8", "--axis", "1"], rows),
+        (&["--cast", ">f8", "--axis", "1"], rows),
+        (&some, in_turn),
+    ] {
+        let args = [&inputs[..], flags, &["-o", "out.npy", "-f"]].concat();
+        tslice(dir.path(), &args).assert().success().stderr("");
+        let file = tslice::open(dir.path().join("out.npy")).unwrap();
+        let found = file.only().unwrap().all().unwrap().read::<f64>().unwrap();
+        assert_eq!(found, expected, "{flags:?}");
+        // through a pipe, where bytes leave in their order
+        let piped = tslice(dir.path(), &[&inputs[..], flags].concat()).output().unwrap();
+        assert_eq!(piped.stdout, fs::read(dir.path().join("out.npy")).unwrap(), "{flags:?}");
+    }
+    let args = [&inputs[..], &["--cast", "i2:f8", "-o", "other.npy"]].concat();
+    tslice(dir.path(), &args).assert().code(1).stderr(
+        "tslice: f.npy: input 1 has dtype float32, input 0 has >i2\n\
+         hint: --cast float64 casts all of them first\n",
     );
 }

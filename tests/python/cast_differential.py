@@ -200,6 +200,38 @@ def check_names(tally, options):
             tally.check(f"{flags} is refused", both, f"status {run.returncode}, {said!r}")
 
 
+SMALLER = ["float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"]
+SAFETENSORS = {meaning: name for name, meaning in OTHER_NAMES.items() if name.isupper()}
+SAFETENSORS.update({"float6_e2m3fn": "F6_E2M3", "float6_e3m2fn": "F6_E3M2", "float4_e2m1fn": "F4"})
+
+
+def check_promotions(tally, options):
+    """The hint at inputs of two dtypes: np.result_type's answer, where it can be cast to."""
+    names = NAMES + SMALLER
+    dtypes = {name: np.dtype(getattr(ml_dtypes, name, None) or name) for name in names}
+    for name in names:
+        with open(name, "wb") as file:
+            if name in SAFETENSORS:
+                bits = int(name[5]) if name in SMALLER else dtypes[name].itemsize * 8
+                file.write(safetensors_file({"w": (SAFETENSORS[name], [4], bytes(bits // 2))}))
+            else:
+                file.write(saved(np.zeros(4, dtypes[name])))
+    for one, other in itertools.product(names, names):
+        if one == other:
+            continue
+        run = harness.tslice("concat", one, other, "-o", "none.npy")
+        try:
+            common = np.result_type(dtypes[one], dtypes[other]).name
+        except TypeError:
+            common = None
+        if any(name in SMALLER for name in (common, one, other)):
+            common = None  # parts of bytes are not cast while they are joined
+        hint = f"hint: --cast {common} casts all of them first" if common else ""
+        said = run.stderr.decode()
+        good = run.returncode == 1 and "has dtype" in said and (hint in said if hint else "hint" not in said)
+        tally.check(f"{one} and {other}", good, f"{common}: status {run.returncode}, {said!r}")
+
+
 KINDS = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
 
 
@@ -354,7 +386,7 @@ def check_checkpoint(tally, options):
     tally.check("metadata", metadata == {"format": "pt"}, str(metadata))
 
 
-CHECKS = [check_names, check_checkpoint, check_nibbles, check_rules, check_ways, check_pairs]
+CHECKS = [check_names, check_promotions, check_checkpoint, check_nibbles, check_rules, check_ways, check_pairs]
 
 
 def main():

@@ -15,6 +15,7 @@ A case is a function of (seed, number): `--only NUMBER` runs one again, `--keep`
 import io
 import random
 import sys
+import warnings
 import zipfile
 
 import numpy as np
@@ -274,6 +275,55 @@ def join_case(case):
                 raise Failure("something was printed without an output")
 
 
+CASTS = ["?", "<i2", ">i4", "<i8", "u1", ">u2", "<f2", ">f4", "<f8", "<c8", ">c16"]
+
+
+def cast_case(case):
+    """Inputs of several dtypes, cast before they are joined: np.concatenate and np.stack with dtype=."""
+    rng = case.rng
+    stack = rng.random() < 0.3
+    shapes, axis = random_shapes(rng, stack)
+    few = rng.sample(CASTS, rng.choice([1, 2, 2, 3, 5]))
+    arrays = []
+    for number, shape in enumerate(shapes):
+        values = np.array([rng.randrange(100) for _ in range(min(int(np.prod(shape)), 1000))])
+        array = np.resize(values, shape).astype(rng.choice(few))
+        array = np.asfortranarray(array) if rng.random() < 0.4 else array
+        write(case, f"{number}.npy", array, "npy")
+        arrays.append(array)
+    to = np.dtype(rng.choice(["<f8", ">f4", "<c16", "<f2", ">i4", "<i8"]))
+    casting = rng.choice(["same_kind", "same_kind", "unsafe"])
+    args = ["--axis", str(axis), "--cast", to.str, "--casting", casting.replace("_", "-")]
+    order = rng.choice("CCF")
+    args += ["--order", order] if order == "F" else []
+    args += [option for group in common_options(rng, True) for option in group]
+    names = [f"{number}.npy" for number in range(len(arrays))]
+    inputs, ways = list(names), {}
+    if rng.random() < 0.2 and "mmap" not in " ".join(args):
+        at = rng.randrange(len(names))
+        inputs[at], ways = "-", {"stdin": names[at]}
+    to_file = rng.random() < 0.5
+    args += ["-o", "out.npy"] if to_file else []
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            join = np.stack if stack else np.concatenate
+            expected = join(arrays, axis=axis, dtype=to.newbyteorder("="), casting=casting).astype(to)
+    except TypeError:
+        expected = None
+    status, printed, err = case.run(["stack" if stack else "concat", *inputs, *args], **ways)
+    if expected is None:
+        case.check_error(status, err, (1,))
+        case.check_names(set(names))
+        return
+    if status != 0 or err:
+        raise Failure(f"exit status {status} with {err!r}, expected 0 and no message")
+    if to_file:
+        with open(case.path("out.npy"), "rb") as file:
+            printed = file.read()
+    check_output(case, printed, "npy", expected, order)
+
+
 def parts_of(rng, array, axis):
     """The flags of a split, and the parts that NumPy makes."""
     n = array.shape[axis]
@@ -419,7 +469,7 @@ def swapped(array, dtype):
 def one(job):
     options, number = job
     rng = random.Random(f"joins {options.seed}/{number}")
-    kind = rng.choices([join_case, split_case, checkpoint_case], [55, 40, 5])
+    kind = rng.choices([join_case, cast_case, split_case, checkpoint_case], [45, 15, 35, 5])
     return harness.run_case(Case(rng), kind[0], number, options.keep)
 
 

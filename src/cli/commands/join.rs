@@ -6,7 +6,9 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use tslice::container::{Along, IndexRules, JoinOptions, Joined, Location, OpenOptions};
+use tslice::container::{
+    Along, Cause, ContainerError, IndexRules, JoinOptions, Joined, Location, OpenOptions,
+};
 use tslice::execute::Progress;
 use tslice::sink::Part;
 
@@ -51,10 +53,13 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         casts: cast::parse(&args.cast)?,
         threads: output.options().threads,
     };
-    let failed = |error| index.failure(error);
+    let failed = |error: ContainerError| match error.cause.as_ref() {
+        Cause::Cast(_) => cast::advised(error),
+        _ => index.failure(error),
+    };
     let mut joined = Joined::open(&locations, options).map_err(failed)?;
     cast::refuse_unused(joined.casts(), joined.dtypes())?;
-    let prepared = joined.prepare(&output).map_err(cast::advised)?;
+    let prepared = joined.prepare(&output).map_err(failed)?;
     if !args.to.dry_run {
         output::refuse_binary_terminal(&output)?;
     }

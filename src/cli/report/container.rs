@@ -123,6 +123,12 @@ fn remote(fault: &RemoteError, failed: impl Fn() -> Failure) -> Failure {
 fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
     match fault {
         JoinFault::NoAxes => failed().hint("`tslice stack` joins along a new axis"),
+        JoinFault::DType { common: Some(common), .. } => {
+            let name = common.to_string();
+            let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            let name = if is_plain { name } else { format!("'{name}'") };
+            failed().hint(format_args!("--cast {name} casts all of them first"))
+        }
         JoinFault::Nothing | JoinFault::StdinTwice => Failure::usage(fault),
         _ => failed(),
     }

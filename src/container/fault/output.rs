@@ -226,6 +226,8 @@ pub enum JoinFault {
         dtype: DType,
         /// The dtype of the first input.
         first: DType,
+        /// The dtype that both can be cast to (np.result_type), where there is one.
+        common: Option<DType>,
     },
     /// A tensor of the first input is missing.
     #[error("input {number} has no tensor {name:?}, which input 0 has")]

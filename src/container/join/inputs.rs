@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, Range};
 use std::path::PathBuf;
 
+use crate::cast::{Cast, CastError, Casting, result_type};
 use crate::container::axes::Axes;
 use crate::container::cast::Casts;
 use crate::container::edit::conversion;
@@ -70,6 +71,8 @@ pub struct Joined<'a> {
     pub(super) tensors: Vec<Target>,
     /// The shapes that the index is applied to, where its lists are in files.
     indexed_shapes: BTreeSet<Vec<u64>>,
+    /// The dtypes of tensors that are of another type than those of the first input.
+    other_dtypes: Vec<DType>,
 }
 
 /// A tensor of the output.
@@ -97,10 +100,19 @@ pub(super) struct Chosen {
     /// The number of the tensor in its input.
     pub(super) number: usize,
     pub(super) selection: Selection,
-    /// Bytes that are reversed together, to have the byte order of the first input.
-    pub(super) swap_width: usize,
+    pub(super) step: Step,
     /// Its length along the joined axis.
     len: u64,
+}
+
+/// What the elements of an input go through.
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    /// What those of the first do, after so many bytes were reversed together: of the same type, in
+    /// another byte order at most.
+    AsFirst(usize),
+    /// A cast of their own, to the dtype that those of the first have afterwards.
+    Own(Cast),
 }
 
 /// An input that is held, or was opened again.
@@ -139,7 +151,9 @@ impl<'a> Joined<'a> {
         let indexed_shapes = BTreeSet::new();
         let shards = shards(&first).map(|files| (0, files)).into_iter().collect();
         let held = BTreeMap::new();
-        let mut joined = Joined { options, locations, held, shards, tensors, indexed_shapes };
+        let other_dtypes = Vec::new();
+        let mut joined =
+            Joined { options, locations, held, shards, tensors, indexed_shapes, other_dtypes };
         let joins = joined.tensors.iter().filter(|target| target.join.is_some());
         let shapes = joins.map(|target| first.contents.tensors.at(target.number).shape);
         joined.indexed_shapes = shapes.collect();
@@ -163,15 +177,21 @@ impl<'a> Joined<'a> {
                 let input = self.open_one(number, io)?;
                 let chosen = self.choose(number, &input)?;
                 let lens: Vec<u64> = chosen.iter().map(|chosen| chosen.len).collect();
+                let dtypes: Vec<DType> = chosen.iter().filter_map(Chosen::other_dtype).collect();
                 let shapes: Vec<Vec<u64>> = match self.options.index.lists.is_empty() {
                     true => Vec::new(),
                     false => chosen.into_iter().map(|one| one.selection.source_shape).collect(),
                 };
                 let shards = shards(&input);
                 let kept = (keep || is_stream(&input)).then(|| Box::new(input));
-                Ok::<_, ContainerError>((lens, shapes, shards, kept))
+                Ok::<_, ContainerError>((lens, dtypes, shapes, shards, kept))
             })?;
-            for (at, (lens, shapes, shards, input)) in seen.into_iter().enumerate() {
+            for (at, (lens, dtypes, shapes, shards, input)) in seen.into_iter().enumerate() {
+                for dtype in dtypes {
+                    if !self.other_dtypes.contains(&dtype) {
+                        self.other_dtypes.push(dtype);
+                    }
+                }
                 let joins = self.tensors.iter_mut().filter_map(|target| target.join.as_mut());
                 for (join, len) in joins.zip(lens) {
                     let before = join.total;
@@ -225,10 +245,16 @@ impl<'a> Joined<'a> {
         &self.options.casts
     }
 
-    /// The dtypes of the tensors that are joined, in the first input.
+    /// The dtypes of the tensors that are joined.
     pub fn dtypes(&self) -> impl Iterator<Item = DType> + Clone {
         let joined = self.tensors.iter().filter(|target| target.join.is_some());
-        joined.map(|target| self.first().contents.tensors.at(target.number).dtype)
+        let first = joined.map(|target| self.first().contents.tensors.at(target.number).dtype);
+        first.chain(self.other_dtypes.iter().cloned())
+    }
+
+    /// Whether the elements of some inputs go through a cast of their own.
+    pub(super) fn is_mixed(&self) -> bool {
+        !self.other_dtypes.is_empty()
     }
 
     /// The input with that number, opened again where it is not held.
@@ -299,13 +325,10 @@ impl<'a> Joined<'a> {
         (found, tensor): (usize, &Tensor),
         (theirs, join): (&Tensor, &JoinedTensor),
     ) -> Result<Chosen, Cause> {
-        let swap_width = match conversion(&tensor.dtype, &theirs.dtype) {
-            Ok(Conversion::SwapBytes { width }) => width,
-            Ok(_) => 1,
-            Err(_) => {
-                let (dtype, first) = (tensor.dtype.clone(), theirs.dtype.clone());
-                return Err(JoinFault::DType { number, dtype, first }.into());
-            }
+        let step = match conversion(&tensor.dtype, &theirs.dtype) {
+            Ok(Conversion::SwapBytes { width }) => Step::AsFirst(width),
+            Ok(_) => Step::AsFirst(1),
+            Err(_) => Step::Own(self.own_cast(number, &tensor.dtype, &theirs.dtype)?),
         };
         let selection = self.options.index.resolve(&tensor.shape)?;
         let (shape, ours) = (selection.shape(), &join.shape);
@@ -329,7 +352,31 @@ impl<'a> Joined<'a> {
             Along::New => 1,
             Along::Existing => shape[join.axis],
         };
-        Ok(Chosen { number: found, selection, swap_width, len })
+        Ok(Chosen { number: found, selection, step, len })
+    }
+
+    /// The cast of elements of another type than those of the first input, to what those become.
+    fn own_cast(&self, number: usize, dtype: &DType, first: &DType) -> Result<Cast, Cause> {
+        let casts = &self.options.casts;
+        let after = |dtype: &DType| -> Result<DType, CastError> {
+            Ok(casts.of(dtype)?.map_or_else(|| dtype.clone(), Cast::to))
+        };
+        let (ours, theirs) = (after(dtype)?, after(first)?);
+        let is_whole = |dtype: &DType| dtype.item_bits().is_multiple_of(8);
+        if conversion(&ours, &theirs).is_ok() && is_whole(dtype) && is_whole(first) {
+            return Ok(match casts.of(dtype)? {
+                Some(cast) => cast.with_order_of(&theirs),
+                None => Cast::new(dtype, &theirs, Casting::Unsafe)?,
+            });
+        }
+        let can_be = |common: &DType| {
+            let can =
+                |dtype| Cast::new(dtype, common, Casting::SameKind).is_ok() && is_whole(dtype);
+            can(dtype) && can(first)
+        };
+        let common = result_type(&ours, &theirs).filter(can_be);
+        let (dtype, first) = (dtype.clone(), first.clone());
+        Err(JoinFault::DType { number, dtype, first, common }.into())
     }
 
     /// Give the tensors of the output their places.
@@ -382,6 +429,44 @@ impl<'a> Joined<'a> {
                 JoinFault::CutsByte { number, item_bits },
             )),
             None => Ok(()),
+        }
+    }
+}
+
+impl Chosen {
+    /// The dtype of elements that are of another type than those of the first input.
+    fn other_dtype(&self) -> Option<DType> {
+        match self.step {
+            Step::AsFirst(_) => None,
+            Step::Own(cast) => Some(cast.from()),
+        }
+    }
+
+    /// What its elements go through, where those of the first input go through `first`.
+    pub(super) fn conversion(&self, first: Conversion) -> Conversion {
+        let cast = match (self.step, first) {
+            (Step::AsFirst(1), _) => return first,
+            (Step::AsFirst(width), Conversion::None | Conversion::Whole { .. }) => {
+                return Conversion::swap_bytes(width);
+            }
+            (Step::AsFirst(_), Conversion::SwapBytes { .. }) => return Conversion::None,
+            (Step::AsFirst(_), Conversion::Cast(cast)) => cast.of_swapped(),
+            (Step::Own(cast), Conversion::Cast(theirs)) => cast.with_order_of(&theirs.to()),
+            (Step::Own(cast), Conversion::SwapBytes { .. }) => cast.to_swapped(),
+            (Step::Own(cast), Conversion::None | Conversion::Whole { .. }) => cast,
+        };
+        match cast.swap_width() {
+            Some(width) => Conversion::swap_bytes(width),
+            None => Conversion::Cast(cast),
+        }
+    }
+
+    /// How the bytes of a part of it are read, where those of the first input go through `first`:
+    /// how many are reversed together, and what all parts that are copied with it go through.
+    pub(super) fn part_conversion(&self, first: Conversion) -> (usize, Conversion) {
+        match self.step {
+            Step::AsFirst(width) => (width, first),
+            Step::Own(_) => (1, self.conversion(first)),
         }
     }
 }

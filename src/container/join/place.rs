@@ -122,7 +122,7 @@ impl Joined<'_> {
         let tensor = &input.contents.tensors.at(chosen.number);
         let region = self.options.index.region(tensor, &chosen.selection, order);
         let region = region.map_err(|cause| input.failed_tensor(tensor, false, cause))?;
-        let conversion = after_swap(chosen.swap_width, place.conversion);
+        let conversion = chosen.conversion(place.conversion);
         Ok(Take { part: tensor.part, region, conversion, at: place.start })
     }
 }
@@ -131,14 +131,4 @@ impl Joined<'_> {
 pub(super) fn bytes_of(elements: u64, item_bits: u64) -> u64 {
     // the whole output has fewer than 2^63 bytes
     (u128::from(elements) * u128::from(item_bits) / 8) as u64
-}
-
-/// What elements go through that must have `swap_width` bytes reversed before `conversion`.
-fn after_swap(swap_width: usize, conversion: Conversion) -> Conversion {
-    match conversion {
-        conversion if swap_width <= 1 => conversion,
-        Conversion::None | Conversion::Whole { .. } => Conversion::swap_bytes(swap_width),
-        Conversion::SwapBytes { .. } => Conversion::None,
-        Conversion::Cast(cast) => Conversion::Cast(cast.of_swapped()),
-    }
 }

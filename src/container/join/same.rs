@@ -100,7 +100,7 @@ impl Joined<'_> {
         let failed = |fault: JoinFault| ContainerError::file(&input.location, fault);
         if theirs.dtype != ours.dtype {
             let (dtype, first) = (theirs.dtype.clone(), ours.dtype.clone());
-            return Err(failed(JoinFault::DType { number, dtype, first }));
+            return Err(failed(JoinFault::DType { number, dtype, first, common: None }));
         }
         if theirs.shape != ours.shape {
             let (shape, first) = (theirs.shape.clone(), ours.shape.clone());

@@ -166,7 +166,8 @@ impl Joined<'_> {
         let selection = index.resolve(&tensor.shape);
         let region = selection.and_then(|selection| index.region(tensor, &selection, order));
         let region = region.map_err(|cause| first.failed_tensor(tensor, false, cause))?;
-        Ok(!matches!(region, Region::View(_)) || self.held.len() < self.locations.len())
+        let in_one_pass = matches!(region, Region::View(_)) && !self.is_mixed();
+        Ok(!in_one_pass || self.held.len() < self.locations.len())
     }
 
     /// Put a tensor together in a temporary file, and copy that to the output.
@@ -284,16 +285,20 @@ impl Joined<'_> {
             let chosen = &one.chosen[target.at];
             let take = self.take_joined((&one.input, chosen), place, copy.order)?;
             let (at, rows) = (place.start + cell.at, cell.rows);
-            let dense = place.conversion.input_bytes(cell.dense.start)
-                ..place.conversion.input_bytes(cell.dense.end);
+            let (swap_width, conversion) = chosen.part_conversion(place.conversion);
+            let dense =
+                conversion.input_bytes(cell.dense.start)..conversion.input_bytes(cell.dense.end);
+            if pending.conversion != conversion {
+                copy.flush(group, &mut pending, target)?;
+            }
             match &take.region {
                 Region::View(view)
                     if !(is_alone(view, &dense, rows) && (rows == 1 || any_order)) =>
                 {
                     let runs = view.runs().clone();
                     let runs = Runs { offset: runs.offset + one.base as i64, ..runs };
-                    let part = Part::of_runs(runs, chosen.swap_width).within(dense);
-                    pending.push(at, rows, part);
+                    let part = Part::of_runs(runs, swap_width).within(dense);
+                    pending.push(at, rows, conversion, part);
                     continue;
                 }
                 _ => copy.flush(group, &mut pending, target)?,
@@ -366,11 +371,10 @@ impl Copy<'_> {
         pending: &mut Pending,
         target: &JoinedPlace<'_>,
     ) -> Result<(), ContainerError> {
-        let Pending { parts, at, rows } = std::mem::take(pending);
+        let Pending { parts, at, rows, conversion } = std::mem::take(pending);
         if parts.is_empty() {
             return Ok(());
         }
-        let conversion = target.place.conversion;
         // of the elements as they are before the conversion
         let row_stride = conversion.input_bytes(target.row);
         let pieces = Join::new(parts, rows, row_stride, conversion.unit());
@@ -386,13 +390,15 @@ struct Pending {
     at: u64,
     /// How many rows they have.
     rows: u64,
+    /// What their elements go through.
+    conversion: Conversion,
 }
 
 impl Pending {
     /// Add a part, which goes to `at`: beside the one before it, if there is one.
-    fn push(&mut self, at: u64, rows: u64, part: Part<'static>) {
+    fn push(&mut self, at: u64, rows: u64, conversion: Conversion, part: Part<'static>) {
         if self.parts.is_empty() {
-            (self.at, self.rows) = (at, rows);
+            (self.at, self.rows, self.conversion) = (at, rows, conversion);
         }
         self.parts.push(part);
     }

@@ -1,0 +1,158 @@
+//! The dtype that holds the values of two others: np.result_type, and what `ml_dtypes` adds to it.
+//!
+//! Some of it is no rule but a table that grew: 16-bit floats of two kinds have no common type,
+//! float8_e5m2 is a float of NumPy's own kind, the others are not.
+
+use crate::dtype::{DType, Endian, Scalar};
+
+/// The dtype that NumPy makes of two, little-endian; `None` where it makes none.
+pub fn result_type(one: &DType, other: &DType) -> Option<DType> {
+    match (one, other) {
+        (DType::Scalar(one, _), DType::Scalar(other, _)) => {
+            let common = if is_numpys(*one) && is_numpys(*other) {
+                of_numpys(*one, *other)
+            } else {
+                of_others(*one, *other)?
+            };
+            Some(DType::Scalar(common, Endian::Little))
+        }
+        _ => None,
+    }
+}
+
+fn is_numpys(scalar: Scalar) -> bool {
+    scalar.type_string().is_some()
+}
+
+/// Of two numbers of NumPy.
+fn of_numpys(one: Scalar, other: Scalar) -> Scalar {
+    use Scalar::{Bool, C64, C128, F16, F32, F64, I16, I32, I64};
+    let (narrow, wide) = if rank(one) <= rank(other) { (one, other) } else { (other, one) };
+    match (narrow, wide) {
+        (Bool, wide) => wide,
+        (narrow, wide) if kind(narrow) == kind(wide) => wide,
+        // an unsigned integer, and a signed one that may not hold it
+        (narrow, wide) if kind(wide) == Kind::Signed => match narrow.bits() {
+            bits if bits < wide.bits() => wide,
+            8 => I16,
+            16 => I32,
+            32 => I64,
+            _ => F64,
+        },
+        (narrow, wide) if kind(wide) == Kind::Float => match narrow.bits() {
+            8 => wide,
+            16 if wide == F16 => F32,
+            16 => wide,
+            _ => F64,
+        },
+        // a complex number, whose parts hold the other one
+        (narrow, C64) if matches!(of_numpys(narrow, F32), F32) => C64,
+        _ => C128,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Bool,
+    Unsigned,
+    Signed,
+    Float,
+    Complex,
+}
+
+fn kind(scalar: Scalar) -> Kind {
+    match scalar {
+        Scalar::Bool => Kind::Bool,
+        Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => Kind::Unsigned,
+        Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => Kind::Signed,
+        Scalar::C64 | Scalar::C128 => Kind::Complex,
+        _ => Kind::Float,
+    }
+}
+
+/// An order in which the first of two never holds all values of the second.
+fn rank(scalar: Scalar) -> (Kind, u64) {
+    (kind(scalar), scalar.bits())
+}
+
+/// Of two numbers, of which NumPy lacks one at least.
+fn of_others(one: Scalar, other: Scalar) -> Option<Scalar> {
+    use Scalar::{Bool, C64, C128, F8E5M2, F16, F32, F64, I8, I16, U8, U16};
+    // of two that stand here, the first one
+    const ORDER: [Scalar; 6] = [
+        Scalar::F8E4M3,
+        Scalar::F8E4M3Fnuz,
+        Scalar::F8E5M2Fnuz,
+        Scalar::F6E2M3,
+        Scalar::F6E3M2,
+        Scalar::F4,
+    ];
+    if one == other {
+        return Some(one);
+    }
+    let (special, numpys) = match (is_numpys(one), is_numpys(other)) {
+        (false, true) => (one, other),
+        (true, false) => (other, one),
+        _ if [one, other].iter().all(|scalar| ORDER.contains(scalar)) => {
+            return ORDER.into_iter().find(|scalar| [one, other].contains(scalar));
+        }
+        _ => return None,
+    };
+    match numpys {
+        Bool | I8 | U8 => Some(special),
+        F32 | F64 | C64 | C128 => Some(numpys),
+        F16 | I16 | U16 if special == F8E5M2 => Some(F32),
+        _ if special == F8E5M2 => Some(F64),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_two_does_not_matter() {
+        for one in Scalar::ALL {
+            for other in Scalar::ALL {
+                let dtype = |scalar| DType::Scalar(scalar, Endian::Big);
+                let common = result_type(&dtype(one), &dtype(other));
+                assert_eq!(common, result_type(&dtype(other), &dtype(one)));
+                if one == other {
+                    assert_eq!(common, Some(DType::Scalar(one, Endian::Little)));
+                }
+            }
+        }
+    }
+
+    /// What np.result_type of NumPy 2.4 with ml_dtypes says; tests/python/joins_differential.py
+    /// asks it for all pairs.
+    #[test]
+    fn common_types_are_those_of_numpy() {
+        use Scalar::*;
+        for (one, other, common) in [
+            (I64, F32, Some(F64)),
+            (I16, F16, Some(F32)),
+            (U64, I8, Some(F64)),
+            (U8, I8, Some(I16)),
+            (U8, I32, Some(I32)),
+            (C64, I32, Some(C128)),
+            (C64, F16, Some(C64)),
+            (C64, F64, Some(C128)),
+            (Bool, F8E8M0, Some(F8E8M0)),
+            (BF16, F16, None),
+            (BF16, I16, None),
+            (BF16, F32, Some(F32)),
+            (F8E5M2, I16, Some(F32)),
+            (F8E5M2, BF16, None),
+            (F8E5M2Fnuz, F8E4M3, Some(F8E4M3)),
+        ] {
+            let dtype = |scalar| DType::Scalar(scalar, Endian::Little);
+            assert_eq!(
+                result_type(&dtype(one), &dtype(other)),
+                common.map(dtype),
+                "{one:?} {other:?}"
+            );
+        }
+    }
+}
