@@ -226,11 +226,19 @@ macro_rules! small_floats {
     )*};
 }
 
-/// The numbers of all codes of a float of 8 bits.
+/// The numbers of all codes of a float of 8 bits. NaN have the sign of their code, which constant
+/// arithmetic does not promise to keep.
 const fn table(format: SmallFloat) -> [f32; 256] {
+    const NAN: u32 = 0x7fc0_0000;
     let (mut table, mut code) = ([0.0; 256], 0);
     while code < 256 {
-        table[code] = format.decode(code as u32) as f32;
+        let value = format.decode(code as u32) as f32;
+        let is_negative = format.sign.is_some() && code >= 128;
+        table[code] = match (value.is_nan(), is_negative) {
+            (false, _) => value,
+            (true, false) => f32::from_bits(NAN),
+            (true, true) => f32::from_bits(NAN | 1 << 31),
+        };
         code += 1;
     }
     table

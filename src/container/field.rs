@@ -16,8 +16,9 @@ use crate::shape::{MAX_NDIM, Order, contiguous_strides};
 impl Input {
     /// Take fields of the tensors with these numbers in place of their items: the field of a name or
     /// title, `a.b` for a field of a field; or those of several names, `x,y`, put side by side to a
-    /// structure without padding, as NumPy's `repack_fields(a[['x', 'y']])`. A field whose own name
-    /// holds a dot or a comma comes first.
+    /// structure without padding, as NumPy's `repack_fields(a[['x', 'y']])`; with a comma behind it,
+    /// `x,`, one name makes such a structure too. A field whose own name holds a dot or a comma comes
+    /// first.
     ///
     /// # Errors
     /// [`FieldFault`]: no structured dtype, no such field, one that is named twice.
@@ -78,7 +79,8 @@ fn several(tensor: &Tensor, fields: &[Field], names: &str) -> Result<Tensor, Fie
     let mut parts = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     let mut packed = Structure { fields: Vec::new(), itemsize: 0 };
-    for name in names.split(',').map(str::trim) {
+    // as in a tuple of Python, a comma makes one name a list
+    for name in names.strip_suffix(',').unwrap_or(names).split(',').map(str::trim) {
         let field = find(fields, name, |field, name| field.name == name)?;
         if seen.contains(&name) {
             return Err(FieldFault::Twice(name.to_owned()));

@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Write};
 
 use half::{bf16, f16};
 
+use super::small_float::SmallFloat;
 use crate::dtype::{Endian, Scalar};
 
 /// How numbers are written.
@@ -17,7 +18,7 @@ pub(crate) enum Notation {
 
 /// Whether [`write_number`] takes numbers of a type.
 pub(crate) fn writes_number(scalar: Scalar) -> bool {
-    scalar.type_string().is_some() || scalar == Scalar::BF16
+    scalar.type_string().is_some() || SmallFloat::of(scalar).is_some()
 }
 
 /// Append a little-endian number of a type that [`writes_number`] tells.
@@ -61,7 +62,11 @@ pub(crate) fn write_number(
         Scalar::F32 => float(text, &Shortest(read!(f32)), notation),
         Scalar::F64 => float(text, &Shortest(read!(f64)), notation),
         Scalar::C64 | Scalar::C128 => complex(text, scalar, bytes, notation),
-        _ => Err(fmt::Error),
+        _ => {
+            // exactly: the fewest digits would be one or two, and far off for other readers
+            let format = SmallFloat::of(scalar).ok_or(fmt::Error)?;
+            float(text, &Shortest(format.decode(u32::from(bytes[0]))), notation)
+        }
     }
 }
 

@@ -151,3 +151,35 @@ fn dtypes_have_one_vocabulary_in_all_flags() {
         }
     }
 }
+
+/// Each number exactly.
+#[test]
+fn floats_of_8_bits_are_written_as_text() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.bin"), [0x00, 0x80, 0x01, 0x39, 0x7e, 0x7f, 0xb8]).unwrap();
+    for (dtype, csv) in [
+        ("float8_e4m3fn", "0.0\n-0.0\n0.001953125\n1.125\n448.0\nnan\n-1.0\n"),
+        ("float8_e5m2", "0.0\n-0.0\n1.52587890625e-5\n0.625\nnan\nnan\n-0.5\n"),
+    ] {
+        let args = ["a.bin", "--dtype", dtype, "--to", "csv"];
+        tslice(dir.path(), &args).assert().success().stdout(csv);
+    }
+    let json = "[0.0, -0.0, 0.001953125, 1.125, 448.0, \"NaN\", -1.0]\n";
+    let args = ["a.bin", "--dtype", "F8_E4M3", "--to", "json"];
+    tslice(dir.path(), &args).assert().success().stdout(json);
+}
+
+/// The sign of NaN is kept, as by ml_dtypes.
+#[test]
+fn nan_of_8_bits_keep_their_sign() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.bin"), [0x7f, 0xff]).unwrap();
+    for (to, expected) in [
+        (">f2", &[0x7e, 0x00, 0xfe, 0x00][..]),
+        (">f4", &[0x7f, 0xc0, 0, 0, 0xff, 0xc0, 0, 0]),
+        ("float8_e5m2", &[0x7e, 0xfe]),
+    ] {
+        let args = ["a.bin", "--dtype", "float8_e4m3fn", "--cast", to, "--to", "raw"];
+        tslice(dir.path(), &args).assert().success().stdout(expected.to_vec());
+    }
+}

@@ -36,6 +36,10 @@ fn fields_are_taken_by_name() {
         tslice(dir.path(), &args).assert().success().stderr("");
         assert_eq!(fs::read(dir.path().join("out.bin")).unwrap(), expected, "{args:?}");
     }
+    // a comma makes a structure of one field
+    let args = ["a.npy", "--field", "id,", "-n", "-o", "out.npy"];
+    let told = tslice(dir.path(), &args).assert().success().get_output().stdout.clone();
+    assert!(String::from_utf8(told).unwrap().contains("dtype [('id', '|u1')], 3 bytes"));
     let args = ["a.npy", "--field", "v, pos", "-n", "-o", "out.npy"];
     let told = tslice(dir.path(), &args).assert().success().get_output().stdout.clone();
     let told = String::from_utf8(told).unwrap();

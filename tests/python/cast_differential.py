@@ -11,6 +11,7 @@ an assignment or a scatter. Needs Python 3.10, NumPy 2, ml_dtypes.
 
 import io
 import itertools
+import json
 import os
 import random
 import sys
@@ -87,7 +88,7 @@ def check_pair(tally, rng, values, name, to):
     if found.shape != expected.shape:
         tally.check(title, False, f"{found.shape} for {expected.shape}")
         return
-    wrong = reference.same_bits(found, expected)
+    wrong = reference.same_bits(found, expected, signs=name in reference.ML)
     places = wrong[:3] // (2 if reference.dtype_of(to).kind == "c" else 1)
     shown = [f"{values[at]!r} gives {found[at]!r}, not {expected[at]!r}" for at in places]
     tally.check(title, not len(wrong), f"{len(wrong)} of {len(values)} differ: " + "; ".join(shown))
@@ -230,6 +231,29 @@ def check_promotions(tally, options):
         said = run.stderr.decode()
         good = run.returncode == 1 and "has dtype" in said and (hint in said if hint else "hint" not in said)
         tally.check(f"{one} and {other}", good, f"{common}: status {run.returncode}, {said!r}")
+
+
+def check_text(tally, options):
+    """All numbers of the 8-bit floats as csv and json, exactly."""
+    for name in reference.ML:
+        dtype = reference.dtype_of(name)
+        if dtype.itemsize > 1:
+            continue
+        codes = np.arange(256, dtype="u1")
+        with open("in.bin", "wb") as file:
+            file.write(codes.tobytes())
+        for form in ("csv", "json"):
+            run = harness.tslice("in.bin", "--dtype", name, "--to", form)
+            if run.returncode or run.stderr:
+                tally.check(f"{name} as {form}", False, run.stderr.decode())
+                continue
+            texts = run.stdout.decode().split() if form == "csv" else json.loads(run.stdout)
+            found = [float(str(text).replace("Infinity", "inf")) for text in texts]
+            values = codes.view(dtype).astype(np.float64)
+            wrong = [at for at in range(256) if found[at] != values[at] and not (np.isnan(found[at]) and np.isnan(values[at]))]
+            signs = np.signbit(found) == np.signbit(values)
+            tally.check(f"{name} as {form}", len(found) == 256 and not wrong, f"codes {wrong[:5]}")
+            tally.check(f"{name} as {form}, zeros", bool(np.all(signs[values == 0])), "the sign of a zero is lost")
 
 
 KINDS = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
@@ -386,7 +410,7 @@ def check_checkpoint(tally, options):
     tally.check("metadata", metadata == {"format": "pt"}, str(metadata))
 
 
-CHECKS = [check_names, check_promotions, check_checkpoint, check_nibbles, check_rules, check_ways, check_pairs]
+CHECKS = [check_names, check_promotions, check_text, check_checkpoint, check_nibbles, check_rules, check_ways, check_pairs]
 
 
 def main():

@@ -77,13 +77,17 @@ def saturated(values, to):
 
 
 @np.errstate(all="ignore")
-def same_bits(found, expected):
-    """Where two arrays of one dtype differ; NaN of any payload are the same."""
+def same_bits(found, expected, signs=False):
+    """Where two arrays of one dtype differ; NaN of any payload are the same, and with `signs` of one sign."""
     if expected.dtype.kind == "c":
         part = np.float32 if expected.dtype.itemsize == 8 else np.float64
         found, expected = found.view(part), expected.view(part)
     unsigned = f"u{expected.dtype.itemsize}"
     differs = found.view(unsigned) != expected.view(unsigned)
     if expected.dtype.kind in "fV" or not is_native(expected.dtype):
-        differs &= ~(np.isnan(found.astype(np.float64)) & np.isnan(expected.astype(np.float64)))
+        both = np.isnan(found.astype(np.float64)) & np.isnan(expected.astype(np.float64))
+        if signs:
+            top = np.array(1 << expected.dtype.itemsize * 8 - 1, unsigned)
+            both &= found.view(unsigned) & top == expected.view(unsigned) & top
+        differs &= ~both
     return np.flatnonzero(differs)

@@ -58,10 +58,11 @@ def random_field(rng, array):
     """A field of an array as --field names it, what NumPy takes, and what is wrong with the name."""
     dtype = array.dtype
     if rng.random() < 0.4 and len(dtype.names) > 1:
-        names = rng.sample(dtype.names, rng.randint(2, len(dtype.names)))
+        names = rng.sample(dtype.names, rng.randint(1, len(dtype.names)))
         if rng.random() < 0.1:
             return ",".join([*names, names[0]]), None, "named twice"
-        return ",".join(names), repack_fields(array[names]), None
+        last = "," if len(names) == 1 or rng.random() < 0.1 else ""
+        return ",".join(names) + last, repack_fields(array[names]), None
     result, names = array, []
     while result.dtype.names and (not names or rng.random() < 0.8):
         name = rng.choice(result.dtype.names)

@@ -69,7 +69,7 @@ Examples:
 
 pub(super) const CONCAT: &str = "\
 All shapes must agree but along the axis, and all dtypes but for the byte order, which is that of
-the first input. In files of several tensors -t chooses, and those of one name are joined.
+the first input; --cast makes several dtypes one. In files of several tensors -t chooses, and those of one name are joined.
 
 Examples:
   # files in the order of their names
@@ -83,8 +83,8 @@ Examples:
   find . -name 'part-*.npy' -print0 | sort -z | tslice concat --files-from - -0 -o found.npy";
 
 pub(super) const STACK: &str = "\
-All shapes must be equal, and all dtypes but for the byte order, which is that of the first input.
-In files of several tensors -t chooses, and those of one name are joined.
+All shapes must be equal, and all dtypes but for the byte order, which is that of the first input;
+--cast makes several dtypes one. In files of several tensors -t chooses, and those of one name are joined.
 
 Examples:
   # images become a batch

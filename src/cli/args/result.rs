@@ -23,7 +23,9 @@ pub(crate) struct TransposeArgs {
 pub(crate) struct CastArgs {
     /// Convert elements to this dtype, as NumPy's astype does: bfloat16, '>i2', ...
     ///
-    /// With FROM only those of that dtype; may be given again.
+    /// With FROM only those of that dtype; may be given again. Names are those of NumPy, ml_dtypes and
+    /// PyTorch (float32, '<f4', half, bfloat16), of safetensors (BF16, F8_E4M3), and short ones that
+    /// count bits (f32, bf16, i64); i8, u8 and f16 mean two dtypes without a byte order.
     #[arg(long, value_name = "[FROM:]DTYPE")]
     pub(crate) cast: Vec<String>,
     /// Which casts are allowed
@@ -60,7 +62,7 @@ impl From<CastingArg> for cast::Casting {
 pub(crate) struct FieldArgs {
     /// Take this field of a structured dtype before the index is applied
     ///
-    /// `x`; `pos.x` for a field of a field; `x,y` for several, packed into a structure.
+    /// `x`; `pos.x` for a field of a field; `x,y` for several, packed into a structure, `x,` for a structure of one.
     #[arg(long, value_name = "NAME")]
     pub(crate) field: Option<String>,
 }
