@@ -1,6 +1,7 @@
 //! `-h` and `--help` of every command, and the examples in it, which are run.
 
 use std::fs;
+use std::path::Path;
 
 use tempfile::TempDir;
 
@@ -92,5 +93,51 @@ fn the_short_help_is_shorter_and_fits_a_terminal() {
             assert!(!text.contains("tslice slice"), "{command}");
             assert!(!text.contains('\x1b'), "{command}: no colours into a pipe");
         }
+    }
+}
+
+/// The names of the environment's variables that files below a folder read.
+fn variables(folder: &Path, found: &mut Vec<String>) {
+    let markers =
+        ["env::var(\"", "env::var_os(\"", "task: \"", "COUNT: &str = \"", "VARIABLE: &str = \""];
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let only_for_tests = path.ends_with("tests.rs") || path.ends_with("man.rs");
+        if path.is_dir() {
+            variables(&path, found);
+        } else if !only_for_tests {
+            let text = fs::read_to_string(&path).unwrap();
+            let named = markers.iter().flat_map(|marker| text.split(marker).skip(1));
+            found.extend(named.map(|rest| rest.split('"').next().unwrap().to_owned()));
+        }
+    }
+}
+
+#[test]
+fn help_and_docs_tell_every_variable_that_is_read() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    variables(&root.join("src"), &mut found);
+    assert!(found.len() >= 15, "{found:?}");
+    let help = help(&tempfile::tempdir().unwrap(), "", "--help");
+    let page = fs::read_to_string(root.join("docs/guarantees.md")).unwrap();
+    for name in found {
+        let name = if name.starts_with("AWS_") { "AWS_*" } else { &name };
+        assert!(help.contains(name) && page.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn the_help_holds_the_grammar_and_the_exit_statuses() {
+    let help = help(&tempfile::tempdir().unwrap(), "", "--help");
+    let man = Path::new(env!("CARGO_MANIFEST_DIR")).join("man/tslice.1");
+    let man = fs::read_to_string(man).unwrap().replace('\\', "");
+    assert!(help.lines().next().unwrap().contains(".npz"));
+    let items = ["start:stop:step", "[True, False]", "@FILE#NAME", "SIGTERM", "TMPDIR", "--outer"];
+    for item in items {
+        assert!(help.contains(item) && man.contains(item), "{item}");
+    }
+    for section in [".SH ITEMS OF AN INDEX", ".SH EXIT STATUS", ".SH ENVIRONMENT"] {
+        assert!(man.contains(section), "{section}");
     }
 }

@@ -19,7 +19,7 @@ use super::split::SplitArgs;
 use super::unquoted::unquoted;
 use super::view::ViewArgs;
 
-/// Cut pieces out of tensor files (.npy, .safetensors) of any size.
+/// Cut pieces out of tensor files (.npy, .npz, .safetensors) of any size.
 ///
 /// Takes a file and an index written as in NumPy, and writes the selected elements to a new file:
 /// in parallel, without loading the tensor.

@@ -27,6 +27,8 @@ pub(crate) struct ExplainArgs {
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) input: Option<String>,
     /// The index, as in NumPy; everything when left out
+    ///
+    /// `tslice --help` says what may stand in it.
     #[arg(value_name = "INDEX", conflicts_with = "begin")]
     pub(crate) text: Option<String>,
     #[command(flatten)]

@@ -41,13 +41,16 @@ fn page(command: &Command, name: &str, others: &[&str]) -> String {
     man.render_name_section(&mut page).unwrap();
     man.render_synopsis_section(&mut page).unwrap();
     man.render_description_section(&mut page).unwrap();
-    for paragraph in notes.trim().split("\n\n").filter(|paragraph| !paragraph.is_empty()) {
-        page.extend(format!(".PP\n{}\n", escaped(paragraph)).bytes());
-    }
+    let paragraphs = notes.trim().split("\n\n").filter(|paragraph| !paragraph.is_empty());
+    // what is usual behind the options, and what belongs before them
+    let (behind, before): (Vec<&str>, Vec<&str>) = paragraphs
+        .partition(|text| ["Exit status", "Environment"].iter().any(|it| text.starts_with(it)));
+    page.extend(before.into_iter().map(noted).collect::<String>().bytes());
     if command.has_subcommands() {
         man.render_subcommands_section(&mut page).unwrap();
     }
     man.render_options_section(&mut page).unwrap();
+    page.extend(behind.into_iter().map(noted).collect::<String>().bytes());
     let mut page = String::from_utf8(page).unwrap();
     page += ".SH EXAMPLES\n";
     for line in examples.lines().map(|line| line.strip_prefix("  ").unwrap_or(line)) {
@@ -60,6 +63,20 @@ fn page(command: &Command, name: &str, others: &[&str]) -> String {
     let others: Vec<String> =
         others.iter().map(|other| format!("\\fB{}\\fR(1)", escaped(other))).collect();
     page + ".SH SEE ALSO\n" + &others.join(",\n") + "\n"
+}
+
+/// A paragraph of the notes, or a section: its title, and its entries.
+fn noted(paragraph: &str) -> String {
+    let Some((title, entries)) = paragraph.split_once(":\n  ") else {
+        return format!(".PP\n{}\n", escaped(paragraph));
+    };
+    let mut page = format!(".SH {}\n", escaped(&title.to_uppercase()));
+    for entry in entries.replace(&format!("\n{}", " ".repeat(20)), "  ").split("\n  ") {
+        let (term, meaning) = entry.split_once("  ").unwrap();
+        let meaning = meaning.split_whitespace().collect::<Vec<_>>().join(" ");
+        page += &format!(".TP\n\\fB{}\\fR\n{}\n", escaped(term), escaped(&meaning));
+    }
+    page
 }
 
 /// Text as roff takes it for what it is.
@@ -80,5 +97,17 @@ fn man_pages_are_up_to_date() {
         let there = fs::read_to_string(&path).unwrap_or_default();
         let shown = path.display();
         assert!(there == text, "{shown} is stale: TSLICE_WRITE_MAN=1 cargo test writes it");
+    }
+}
+
+#[test]
+fn what_stands_behind_the_flags_fits_80_columns() {
+    let definition = command();
+    for part in std::iter::once(&definition).chain(definition.get_subcommands()) {
+        let text = part.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+        assert!(text.lines().count() > 5, "{}", part.get_name());
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{}: {line}", part.get_name());
+        }
     }
 }

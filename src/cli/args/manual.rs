@@ -1,11 +1,86 @@
 //! What `--help` and the man pages say behind the flags: notes, and examples that a test runs.
 //!
-//! The examples of a command begin behind the line `Examples:`; a line with `#` says what the
+//! Lines have at most 80 columns, since they are shown as they stand. Notes are paragraphs, and
+//! sections: a title that ends with a colon, then indented entries, each a term and, from column 20
+//! on, what it means. The examples begin behind the line `Examples:`; a line with `#` says what the
 //! command below it does.
 
 pub(super) const SLICE: &str = "\
-INDEX holds integers, start:stop:step, ..., None, lists and masks, as in NumPy; @FILE is a list or a
-mask from a file. Put it in single quotes. The format of an input is read from its first bytes.
+INDEX is written as in NumPy: items separated by commas, with or without [...]
+or (...) around them. An empty one selects everything. Put it in single quotes,
+so that the shell leaves it alone. White space is ignored. The format of an
+input is read from its first bytes.
+
+Items of an index:
+  3, -1             one position, from the front or from the end; the axis is
+                    dropped, unless --keepdims is given
+  2:8, ::2, ::-1    a slice, start:stop:step, each part optional; bounds beyond
+                    the ends are clamped
+  ...               all remaining axes; at most once, implied at the end
+                    (Ellipsis)
+  None              a new axis of length 1 (newaxis, np.newaxis, tf.newaxis)
+  [0, 2, 2, -1]     a list: these positions, in this order; nested lists such as
+                    [[0, 1], [2, 3]] give several axes
+  [True, False]     a mask: the positions where it is true; a nested one takes
+                    several axes
+  @FILE             a list or a mask from a file: a tensor in any input format,
+                    or integers as text; @- is standard input
+  @FILE#NAME        the tensor NAME of a file that holds several; quoted where
+                    commas, brackets, spaces or # are in it: @\"a b.npz\"#\"x,y\"
+
+Integers are written as in Python: 1_000, 0x10, 0b1, 0o7. Several lists are
+broadcast against each other, as in NumPy, and integers beside lists count as
+lists; with --outer each list is taken along its own axis, as np.ix_ does. In
+place of INDEX, --begin, --end, --strides and masks take TensorFlow's arguments.
+
+Exit status:
+  0                 done
+  1                 failed: a problem with a file or its data, or an index that
+                    does not fit the shape; of diff: the files differ
+  2                 the command line is invalid: wrong flags, or an index that
+                    is invalid for every shape; of diff: any trouble
+  130, 143          stopped by SIGINT or SIGTERM, after cleaning up
+
+Environment:
+  TMPDIR            the folder for temporary files, which have no names there;
+                    /tmp when unset
+  NO_COLOR          when set and not empty: no colours; view --image draws in
+                    characters
+  COLUMNS           the width of view --image and of this help, off a terminal
+  TSLICE_PARTS      the number of parts for --part auto, where the variables of
+                    the scheduler do not tell it
+  TSLICE_COMPLETE   set by the completion scripts; nothing but completions is
+                    printed then
+
+Environment of schedulers:
+  SLURM_ARRAY_TASK_ID, SLURM_PROCID
+                    with SLURM_ARRAY_TASK_* and SLURM_NTASKS: the part of
+                    --part auto in arrays and steps of Slurm
+  JOB_COMPLETION_INDEX
+                    the part in indexed jobs of Kubernetes
+  PBS_ARRAY_INDEX, PBS_ARRAYID
+                    the part in arrays of PBS and Torque
+  LSB_JOBINDEX      with LSB_JOBINDEX_*: the part in arrays of LSF
+  SGE_TASK_ID       with SGE_TASK_*: the part in arrays of SGE
+  OMPI_COMM_WORLD_RANK, PMI_RANK
+                    with OMPI_COMM_WORLD_SIZE, PMI_SIZE: the part in ranks of
+                    Open MPI, MPICH and Intel MPI
+
+Environment of remote inputs, in builds that read them:
+  TSLICE_REMOTE_TIMEOUT
+                    the seconds for which a server may send nothing, from 1 to
+                    3600; 30 when unset
+  HF_TOKEN          sent to huggingface.co, and to no other host
+  AWS_*             credentials, region and endpoint of s3://; AWS_PROFILE, or
+                    the default one, of ~/.aws where they are not set
+  GOOGLE_*          credentials of gs://, such as
+                    GOOGLE_APPLICATION_CREDENTIALS
+  AZURE_*           account and credentials of az://, such as
+                    AZURE_STORAGE_ACCOUNT_NAME
+  HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY
+                    proxies, and hosts that are reached without
+  SSL_CERT_FILE, SSL_CERT_DIR
+                    certificates to trust, in place of the system's
 
 Examples:
   # a crop of every image in a batch
@@ -13,7 +88,8 @@ Examples:
   # all that NumPy's slices can say
   tslice photos.npy '[1, 2:4, None, ..., :-3:-1]' -o piece.npy
   # the first rows of one tensor, all others as they are
-  tslice model.safetensors -t embed.weight '[:500]' --keep-rest -o small.safetensors
+  tslice model.safetensors -t embed.weight '[:500]' --keep-rest \\
+      -o small.safetensors
   # the images whose numbers a file holds
   tslice photos.npy '[@train.txt]' -o train.npy
   # another format and another dtype
@@ -26,24 +102,29 @@ Examples:
   tslice photos.npy '[:8]' -o first.npy --dry-run";
 
 pub(super) const GATHER: &str = "\
-With indices of shape (..., N) the output has shape indices.shape[:-1] + params.shape[N:]; with
---axis A, params.shape[:A] + indices.shape + params.shape[A+1:].
+With indices of shape (..., N) the output has shape indices.shape[:-1] +
+params.shape[N:]; with --axis A, params.shape[:A] + indices.shape +
+params.shape[A+1:].
 
 Examples:
   # rows in any order, as np.take
   tslice gather photos.npy --axis 0 --indices rows.npy -o chosen.npy
   # the vectors of tokens
-  tslice gather model.safetensors -t embed.weight --axis 0 --indices tokens.txt -o vectors.npy
+  tslice gather model.safetensors -t embed.weight --axis 0 \\
+      --indices tokens.txt -o vectors.npy
   # two pixels, by tuples, as gather_nd
-  tslice gather photos.npy --indices '[[0, 5, 5], [47, 0, 63]]' -o two-pixels.npy
+  tslice gather photos.npy --indices '[[0, 5, 5], [47, 0, 63]]' \\
+      -o two-pixels.npy
   # from a pipe, with positions that count from the end
-  tslice photos.npy '[::2]' | tslice gather --axis 0 --indices '[0, -1]' --negative > ends.npy";
+  tslice photos.npy '[::2]' | tslice gather --axis 0 --indices '[0, -1]' \\
+      --negative > ends.npy";
 
 pub(super) const ASSIGN: &str = "\
-With -o the output is TARGET, all its bytes, but for the slice; it appears when it is complete.
-With --in-place the bytes of the slice are written where they stand, after all checks, and no
-others are touched: processes may write disjoint slices of one file at a time. A run that was
-killed is completed by running it again; so a value that lies in these bytes is refused.
+With -o the output is TARGET, all its bytes, but for the slice; it appears when
+it is complete. With --in-place the bytes of the slice are written where they
+stand, after all checks, and no others are touched: processes may write disjoint
+slices of one file at a time. A run that was killed is completed by running it
+again; so a value that lies in these bytes is refused.
 
 Examples:
   # a copy with opaque images
@@ -51,25 +132,31 @@ Examples:
   # one image in place
   tslice assign photos.npy '[-1]' --value image.npy --in-place
   # the same image at all positions that a mask chooses
-  tslice assign photos.npy '[@keep.npy]' --value image.npy --broadcast -o marked.npy
+  tslice assign photos.npy '[@keep.npy]' --value image.npy --broadcast \\
+      -o marked.npy
   # one tensor of a checkpoint
-  tslice assign model.safetensors -t head.weight '[:8]' --fill 0 -o patched.safetensors";
+  tslice assign model.safetensors -t head.weight '[:8]' --fill 0 \\
+      -o patched.safetensors";
 
 pub(super) const SCATTER: &str = "\
-With indices of shape (..., N) the values have shape indices.shape[:-1] + target.shape[N:]. With a
-position given twice the last one wins. All positions are checked before the first byte is written.
-In place, indices and values that lie in the bytes to be written are refused, so that a run that was
-killed can be completed by running it again.
+With indices of shape (..., N) the values have shape indices.shape[:-1] +
+target.shape[N:]. With a position given twice the last one wins. All positions
+are checked before the first byte is written. In place, indices and values that
+lie in the bytes to be written are refused, so that a run that was killed can be
+completed by running it again.
 
 Examples:
   # two images, in a copy
-  tslice scatter photos.npy --indices '[[7], [0]]' --values two.npy -o changed.npy
+  tslice scatter photos.npy --indices '[[7], [0]]' --values two.npy \\
+      -o changed.npy
   # in the file itself; positions beyond its end are left out
-  tslice scatter photos.npy --indices '[[3], [99]]' --values two.npy --out-of-range skip --in-place";
+  tslice scatter photos.npy --indices '[[3], [99]]' --values two.npy \\
+      --out-of-range skip --in-place";
 
 pub(super) const CONCAT: &str = "\
-All shapes must agree but along the axis, and all dtypes but for the byte order, which is that of
-the first input; --cast makes several dtypes one. In files of several tensors -t chooses, and those of one name are joined.
+All shapes must agree but along the axis, and all dtypes but for the byte order,
+which is that of the first input; --cast makes several dtypes one. In files of
+several tensors -t chooses, and those of one name are joined.
 
 Examples:
   # files in the order of their names
@@ -77,14 +164,16 @@ Examples:
   # side by side
   tslice concat early.npy late.npy --axis -1 -o wide.npy
   # tensor-parallel shards become one checkpoint
-  tslice concat rank-?.safetensors -t '*.weight' --axis 'head.weight=1' --keep-rest \\
-      -o whole.safetensors
+  tslice concat rank-?.safetensors -t '*.weight' --axis 'head.weight=1' \\
+      --keep-rest -o whole.safetensors
   # any number of files
-  find . -name 'part-*.npy' -print0 | sort -z | tslice concat --files-from - -0 -o found.npy";
+  find . -name 'part-*.npy' -print0 | sort -z | tslice concat \\
+      --files-from - -0 -o found.npy";
 
 pub(super) const STACK: &str = "\
-All shapes must be equal, and all dtypes but for the byte order, which is that of the first input;
---cast makes several dtypes one. In files of several tensors -t chooses, and those of one name are joined.
+All shapes must be equal, and all dtypes but for the byte order, which is that
+of the first input; --cast makes several dtypes one. In files of several tensors
+-t chooses, and those of one name are joined.
 
 Examples:
   # images become a batch
@@ -92,11 +181,12 @@ Examples:
   # channels become images
   tslice stack red.npy green.npy blue.npy --axis -1 -o images.npy
   # a crop of each
-  ls part-*.npy | tslice stack --files-from - --index '[..., :32, :32, :]' -o crops.npy";
+  ls part-*.npy | tslice stack --files-from - --index '[..., :32, :32, :]' \\
+      -o crops.npy";
 
 pub(super) const SPLIT: &str = "\
-All outputs are checked before the first is written, and appear together when all are complete. In
-files of several tensors -t chooses those that are cut.
+All outputs are checked before the first is written, and appear together when
+all are complete. In files of several tensors -t chooses those that are cut.
 
 Examples:
   # ten images a file
@@ -104,13 +194,15 @@ Examples:
   # a long and a short part of the last axis
   tslice split volume.npy --axis -1 --sizes 20,10 -o 'volume-{}.npy'
   # a checkpoint for tensor parallelism
-  tslice split model.safetensors -t '*.weight' --axis 'head.weight=1' --keep-rest --parts 4 \\
+  tslice split model.safetensors -t '*.weight' --axis 'head.weight=1' \\
+      --keep-rest --parts 4 \\
       -o 'rank-{}.safetensors'
   # from a pipe
   cat photos.npy | tslice split - --parts 8 -o 'shard-{}.npy'";
 
 pub(super) const VIEW: &str = "\
-Values are printed as NumPy's print(a) does; below them the name, the shape and the dtype.
+Values are printed as NumPy's print(a) does; below them the name, the shape and
+the dtype.
 
 Examples:
   # values, the middle of long axes left out
@@ -127,17 +219,22 @@ Examples:
   tslice view volume.npy 10 --image";
 
 pub(super) const DIFF: &str = "\
-Tensors of one name are compared with each other, and the only tensors of two files whatever their
-names, if one has none. Byte order, memory order and container make no difference. Elements are
-compared by value, NaN equal to NaN of the same bits; with --atol or --rtol as np.allclose does.
+Tensors of one name are compared with each other, and the only tensors of two
+files whatever their names, if one has none. Byte order, memory order and
+container make no difference. Elements are compared by value, NaN equal to NaN
+of the same bits; with --atol or --rtol as np.allclose does.
 
-Exit status: 0 the same, 1 different, 2 trouble.
+Exit status:
+  0                 the same
+  1                 different
+  2                 trouble
 
 Examples:
   # nothing is printed where all is the same
   tslice diff volume.npy volume.safetensors
   # nearly the same, in the first rows
-  tslice diff volume.npy volume.safetensors '[:10]' --rtol 1e-5 --atol 1e-8 --equal-nan
+  tslice diff volume.npy volume.safetensors '[:10]' --rtol 1e-5 --atol 1e-8 \\
+      --equal-nan
   # one tensor of two checkpoints
   tslice diff model.safetensors model.safetensors -t embed.weight -q";
 
@@ -164,8 +261,8 @@ Examples:
   tslice explain --begin 1,0 --end 2,5 --shrink-axis-mask 1 --shape 4,6";
 
 pub(super) const COMPLETIONS: &str = "\
-The script asks tslice itself what may stand at the cursor: subcommands, flags, their values, and the
-names of the tensors in the file that stands in the line.
+The script asks tslice itself what may stand at the cursor: subcommands, flags,
+their values, and the names of the tensors in the file that stands in the line.
 
 Examples:
   # for bash, in ~/.bashrc

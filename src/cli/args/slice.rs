@@ -15,7 +15,7 @@ pub(crate) struct SliceArgs {
     pub(crate) input: PathBuf,
     /// What to select, as in NumPy: '[1, 2:4, None, ..., ::-1]'
     ///
-    /// Everything when left out.
+    /// Everything when left out. Its items are listed below.
     #[arg(value_name = "INDEX", conflicts_with = "begin")]
     pub(crate) text: Option<String>,
     #[command(flatten)]

@@ -17,7 +17,7 @@ pub(crate) struct ViewArgs {
     pub(crate) input: PathBuf,
     /// What to look at, as in NumPy: '[0, ::-1]'
     ///
-    /// Everything when left out.
+    /// Everything when left out. `tslice --help` says what may stand in it.
     #[arg(value_name = "INDEX", conflicts_with = "begin")]
     pub(crate) text: Option<String>,
     #[command(flatten)]
