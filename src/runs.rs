@@ -33,7 +33,7 @@ use crate::shape::MAX_NDIM;
 /// One axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// Its length, in items.
+    /// The length of the axis, in items.
     pub len: u64,
     /// The distance between neighbours, in bytes; negative where the axis runs backwards.
     pub stride: i64,
@@ -85,7 +85,7 @@ impl Runs {
         self.offset + bounds.start..self.offset + bounds.end
     }
 
-    /// The same bytes in the fewest axes, with the longest run; of no bytes, one axis of length 0.
+    /// Runs of these bytes in the fewest axes, with the longest run; of no bytes, one axis of length 0.
     #[must_use]
     pub fn coalesced(&self) -> Runs {
         let (axes, run) = match self.bytes() {
@@ -120,7 +120,7 @@ impl Runs {
         gaps
     }
 
-    /// The same bytes in the order of the memory: [`in_memory_order`](Runs::in_memory_order), with
+    /// Runs of these bytes in the order of the memory: [`in_memory_order`](Runs::in_memory_order), with
     /// all axes forward.
     #[must_use]
     pub fn ascending(&self) -> Runs {
@@ -159,8 +159,8 @@ impl Runs {
         split(&self.axes, self.run, self.offset, range, visit)
     }
 
-    /// The same axes from the longest stride to the shortest: the dense bytes are others in number,
-    /// the same in sum, and lie in the order of the memory but for axes that run backwards.
+    /// These axes from the longest stride to the shortest: the same bytes in another order, which is
+    /// that of the memory but for axes that run backwards.
     #[must_use]
     pub fn in_memory_order(&self) -> Runs {
         let mut axes = self.axes.clone();

@@ -24,7 +24,7 @@ use crate::shape::{self, Order};
 /// How a tensor's elements lie in a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout<'a> {
-    /// Its shape, in elements.
+    /// The shape, in elements.
     pub shape: &'a [u64],
     /// Bits an element.
     pub item_bits: u64,
@@ -191,8 +191,8 @@ impl View {
         View::of_axes(layout, first, axes)
     }
 
-    /// The same with the axes of the result in another order: those of a transposed result, or of
-    /// an output in Fortran order.
+    /// A view of a selection, with the axes in another order: those of a transposed result, or of an
+    /// output in Fortran order.
     ///
     /// # Errors
     /// [`ViewError`].
@@ -261,7 +261,7 @@ impl View {
         self.runs.bytes()
     }
 
-    /// The same items stretched to axes of the lengths `lens`, as NumPy broadcasts the value of an
+    /// Stretch the items to axes of the lengths `lens`, as NumPy broadcasts the value of an
     /// assignment: axes are matched from the last one on, those of length 1 repeat, missing ones
     /// too; leading axes of length 1 beyond `lens` are dropped. `None` where they do not match.
     #[must_use]
@@ -294,7 +294,7 @@ impl View {
         joins.then_some(View { runs: Runs { offset, axes: Vec::new(), run } })
     }
 
-    /// The same bytes in the fewest axes: none where it is one range.
+    /// A view of these bytes in the fewest axes: none where it is one range.
     #[must_use]
     pub fn coalesced(&self) -> View {
         View { runs: self.runs.coalesced() }
@@ -337,7 +337,7 @@ impl View {
         View { runs: Runs { offset: offset as i64, axes, run: self.runs.run } }
     }
 
-    /// The same view of a file whose first `bytes` bytes are gone.
+    /// This view, of a file whose first `bytes` bytes are gone.
     #[must_use]
     pub fn after(mut self, bytes: u64) -> View {
         self.runs.offset = self.offset().saturating_sub(bytes) as i64;

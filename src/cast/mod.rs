@@ -106,25 +106,25 @@ impl Cast {
         self.from.0 == self.to.0
     }
 
-    /// The same cast to elements of a byte order.
+    /// The cast to elements of this byte order instead.
     #[must_use]
     pub fn with_endian(self, endian: Endian) -> Cast {
         Cast { to: (self.to.0, endian), ..self }
     }
 
-    /// The same cast of elements of the other byte order.
+    /// The cast from elements of the other byte order instead.
     #[must_use]
     pub fn of_swapped(self) -> Cast {
         Cast { from: (self.from.0, other(self.from.1)), ..self }
     }
 
-    /// The same cast to elements of the other byte order.
+    /// This cast, to elements of the other byte order.
     #[must_use]
     pub fn to_swapped(self) -> Cast {
         Cast { to: (self.to.0, other(self.to.1)), ..self }
     }
 
-    /// The same cast to elements of the byte order of a dtype.
+    /// This cast, to elements of the byte order of a dtype.
     #[must_use]
     pub fn with_order_of(self, dtype: &DType) -> Cast {
         match dtype {

@@ -267,7 +267,7 @@ fn failed_sink(name: FileName, error: SinkError) -> ContainerError {
     ContainerError::file(name, error)
 }
 
-/// The same for a value that is cast on the way, where one of `casts` is for its dtype.
+/// How elements of a value become those of a target, where one of `casts` may be for its dtype.
 ///
 /// # Errors
 /// [`EditFault::DType`] for a dtype that is not the target's afterwards;

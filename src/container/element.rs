@@ -9,7 +9,7 @@ use crate::sink::{Sink, SinkError, WriteOrder};
 
 /// A type of numbers that tensors hold, for [`Slice::read`](super::Slice::read).
 pub trait Element: Copy + Send + sealed::Sealed + 'static {
-    /// Its dtype, but for the byte order.
+    /// The dtype of the numbers, but for the byte order.
     const SCALAR: Scalar;
 
     /// Append the elements that whole `bytes` are, in that byte order.

@@ -114,7 +114,7 @@ impl Tensor {
         &self.info
     }
 
-    /// Its name, where the format has names.
+    /// The name of the tensor, where the format has names.
     pub fn name(&self) -> Option<&str> {
         self.info().name.as_deref()
     }
@@ -124,12 +124,12 @@ impl Tensor {
         &self.info().dtype
     }
 
-    /// Its shape, in elements.
+    /// The shape, in elements.
     pub fn shape(&self) -> &[u64] {
         &self.info().shape
     }
 
-    /// A field of its elements, where they are structures: `x`, `pos.x` for a field of a field; or
+    /// The tensor of a field, where the elements are structures: `x`, `pos.x` for a field of a field; or
     /// several, `x,y`, as a structure without padding.
     ///
     /// # Errors
@@ -141,7 +141,7 @@ impl Tensor {
         Ok(Tensor { file, info: Arc::new(info) })
     }
 
-    /// What NumPy's indexing takes of it: `"[1, 2:4, None, ..., ::-1]"`, `"[[0, 2], :]"`,
+    /// A slice by NumPy's indexing: `"[1, 2:4, None, ..., ::-1]"`, `"[[0, 2], :]"`,
     /// `"[@train.npy]"`. The files of lists are opened now, and read when the slice is.
     ///
     /// # Errors
@@ -152,7 +152,7 @@ impl Tensor {
         self.slice_by(&parsed.expr)
     }
 
-    /// The same for an index that is parsed already, or made of StridedSlice's numbers.
+    /// A slice by an index that is parsed already, or made of StridedSlice's numbers.
     ///
     /// # Errors
     /// [`Cause::Index`] for an index that does not fit the shape.
@@ -172,7 +172,7 @@ impl Tensor {
         })
     }
 
-    /// All of it.
+    /// The whole tensor, as a slice.
     ///
     /// # Errors
     /// Those of [`slice_by`](Tensor::slice_by); none, for the shapes of files.
@@ -202,8 +202,8 @@ impl Tensor {
         self.gather(indices, None, &gather::Options::default())
     }
 
-    /// The same with batch dimensions, or another treatment of positions out of range; along an
-    /// axis or, without one, by tuples.
+    /// Gather along an axis or, without one, by tuples: with batch dimensions, or another treatment
+    /// of positions out of range.
     ///
     /// # Errors
     /// As [`take`](Tensor::take) and [`gather_nd`](Tensor::gather_nd).
@@ -262,7 +262,7 @@ struct GatherBy {
 }
 
 impl Slice {
-    /// Its shape, in elements.
+    /// The shape, in elements.
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
@@ -293,7 +293,7 @@ impl Slice {
         Ok(Slice { shape, axes: self.axes.then(&axes), ..self.clone() })
     }
 
-    /// Its elements in memory, in C order; bytes of the other order are swapped.
+    /// Read the elements into memory, in C order; bytes of the other order are swapped.
     ///
     /// # Errors
     /// [`ReadFault`] for a `T` that is not the dtype or for more elements than memory can hold,
@@ -320,7 +320,7 @@ impl Slice {
         Ok(std::mem::take(&mut received.elements))
     }
 
-    /// Write it to a new file, whose name tells the format: `.npy`, `.npz`, `.safetensors`,
+    /// Write the slice to a new file, whose name tells the format: `.npy`, `.npz`, `.safetensors`,
     /// `.bin`, `.csv`, `.txt`, `.json`. The file appears when it is complete.
     ///
     /// # Errors
@@ -330,7 +330,7 @@ impl Slice {
         self.write_with(path, &WriteOptions::default())
     }
 
-    /// The same with options: another format, a file that is replaced, a name.
+    /// Write the slice with options: another format, a file that is replaced, a name.
     ///
     /// # Errors
     /// As [`write`](Slice::write), and options that do not apply to the format.

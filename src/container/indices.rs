@@ -14,7 +14,7 @@ use crate::view::Layout;
 /// Positions to gather from.
 #[derive(Clone)]
 pub struct IndexTensor {
-    /// Its dtype, shape, and place in the bytes.
+    /// The dtype, the shape, and the place in the bytes.
     pub info: Tensor,
     /// The bytes that it lies in.
     pub bytes: Arc<dyn Source>,

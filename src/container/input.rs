@@ -46,7 +46,7 @@ impl Location {
         }
     }
 
-    /// Its last part, where it has a name.
+    /// The last part of the path or address; none of standard input.
     pub fn file_name(&self) -> Option<&OsStr> {
         match self {
             Location::Stdin => None,
@@ -96,7 +96,7 @@ pub struct Input {
 }
 
 /// A member of an archive that holds no array that can be read, such as one of Python objects. The
-/// others can be read all the same, as np.load reads them.
+/// others can still be read, as by np.load.
 #[derive(Clone, Debug)]
 pub struct Unreadable {
     /// The name that the tensor would have.
@@ -107,9 +107,9 @@ pub struct Unreadable {
 
 /// The bytes of an input.
 pub(super) enum Bytes {
-    /// In any order.
+    /// Bytes that can be read in any order.
     Random(Arc<dyn Source>),
-    /// Once.
+    /// Bytes that can be read once, from front to back.
     Stream(Stream),
 }
 
@@ -232,7 +232,8 @@ impl Input {
         Ok(found)
     }
 
-    /// The same, where what cannot be read counts too: its numbers follow those of the tensors.
+    /// The numbers of the tensors with these names, where what cannot be read counts too: its numbers
+    /// follow those of the tensors.
     ///
     /// # Errors
     /// [`SelectFault`].
@@ -344,7 +345,8 @@ impl Input {
         Ok(Arc::new(OffsetSource::new(tensor.offset, copied)))
     }
 
-    /// As [`spool`](Input::spool), where another thread watches how far it is: [`Progress::keeping`].
+    /// Keep a tensor as [`spool`](Input::spool) does, where another thread watches how far it is:
+    /// [`Progress::keeping`].
     ///
     /// # Errors
     /// As [`spool`](Input::spool).

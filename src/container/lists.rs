@@ -63,7 +63,7 @@ pub struct OpenIndex<'a> {
     pub expr: &'a IndexExpr,
     /// How it is applied, besides its text.
     pub rules: IndexRules,
-    /// Its lists that lie in files.
+    /// The lists of the expression that lie in files.
     pub lists: &'a Lists,
 }
 
@@ -111,7 +111,7 @@ impl Lists {
         Lists::open_watched(expr, io, threads, &Progress::default())
     }
 
-    /// The same, where another thread watches how far counting is, or reading a pipe:
+    /// Open the lists where another thread watches how far counting is, or reading a pipe:
     /// [`Progress::keeping`].
     ///
     /// # Errors

@@ -40,7 +40,7 @@ pub fn open(location: &Location, options: &OpenOptions) -> Result<Input, Contain
     open_watched(location, options, &Progress::default())
 }
 
-/// The same, where another thread watches how far a pipe is read that must be kept:
+/// Open an input where another thread watches how far a pipe is read that must be kept:
 /// [`Progress::keeping`].
 ///
 /// # Errors

@@ -25,17 +25,17 @@ pub struct Output {
 
 /// A tensor that is to be written.
 pub struct Item<'a> {
-    /// Its name, where the format has names.
+    /// The name of the tensor, where the format has names.
     pub name: &'a str,
     /// The dtype that its bytes have now.
     pub dtype: &'a DType,
-    /// Its shape.
+    /// The shape of the tensor.
     pub shape: Vec<u64>,
     /// What its elements become, where that is another number type.
     pub cast: Option<Cast>,
     /// The part of the input that it comes from.
     pub part: usize,
-    /// Its number in the input.
+    /// The number of the tensor in the input.
     pub number: usize,
 }
 
@@ -94,7 +94,7 @@ impl Output {
         &self.destination
     }
 
-    /// Its format.
+    /// The format of the output.
     pub fn format(&self) -> &'static OutputFormat {
         self.format
     }
@@ -124,8 +124,8 @@ impl Output {
         preparation.finish(metadata)
     }
 
-    /// The same where tensors come one by one, and those of an input that do not change are not held
-    /// twice. The tensors of a sharded checkpoint stand in the order of its files.
+    /// Prepare an output whose tensors come one by one; those of an input that do not change are not
+    /// held twice. The tensors of a sharded checkpoint stand in the order of its files.
     ///
     /// # Errors
     /// [`LayoutFault::Directory`].

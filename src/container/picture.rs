@@ -22,13 +22,13 @@ const BAND_BYTES: usize = 1 << 20;
 
 /// A region that is drawn.
 pub struct Drawing<'a> {
-    /// Its elements, in C order.
+    /// The elements of the region, in C order.
     pub reader: RegionReader<'a>,
-    /// Their type.
+    /// The type of the elements.
     pub dtype: DType,
-    /// Where they lie in the picture.
+    /// Where the elements lie in the picture.
     pub sheet: Sheet,
-    /// Their colours.
+    /// The colours of the elements.
     pub colours: Colours,
     /// How many threads make rows at most; 0 for as many as there are cores.
     pub threads: usize,

@@ -29,7 +29,7 @@ pub struct Select {
 
 /// A tensor on its way to the output.
 pub struct Selected {
-    /// Its number in the input.
+    /// The number of the tensor in the input.
     pub number: usize,
     /// The tensor.
     pub tensor: Tensor,

@@ -72,7 +72,7 @@ pub struct Gathered {
 pub struct GatheredList {
     /// The bytes.
     pub source: Arc<dyn Source>,
-    /// Their file, for errors; `None` for indices that were typed.
+    /// The file that they lie in, for errors; `None` for indices that were typed.
     pub file: Option<FileName>,
 }
 

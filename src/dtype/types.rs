@@ -48,7 +48,7 @@ pub struct TimeUnit {
 /// What a structure consists of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Structure {
-    /// Its fields in their order, which is that of their places; bytes between them are padding.
+    /// The fields in their order, which is that of their places; bytes between them are padding.
     pub fields: Vec<Field>,
     /// Bytes of all of it.
     pub itemsize: u64,
@@ -57,11 +57,11 @@ pub struct Structure {
 /// A field of a structure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
-    /// Its name; `f0`, `f1`, ... where the header has none.
+    /// The name of the field; `f0`, `f1`, ... where the header has none.
     pub name: String,
     /// Whether the header has a name for it.
     pub is_named: bool,
-    /// Its title as a Python literal, where it has one.
+    /// The title of the field as a Python literal, where it has one.
     pub title: Option<String>,
     /// The type of an element of it.
     pub dtype: DType,
@@ -95,7 +95,7 @@ impl Field {
         self.dtype.item_bits() / 8
     }
 
-    /// Its bytes, those of all its elements.
+    /// How many bytes the field has: those of all its elements.
     pub fn bytes(&self) -> u64 {
         self.itemsize().saturating_mul(self.count())
     }
@@ -154,7 +154,7 @@ impl DType {
         }
     }
 
-    /// Its fields and its size, where it is a structure.
+    /// The fields and the size, where this is a structure.
     pub fn structure(&self) -> Option<&Structure> {
         match self {
             DType::Npy(NpyType::Structure(structure)) => Some(structure),

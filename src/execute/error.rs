@@ -25,7 +25,7 @@ pub enum ExecuteError {
     Threads {
         /// How many were asked for.
         threads: usize,
-        /// Its reason.
+        /// What the operating system said.
         message: String,
     },
     /// A worker panicked, which is a bug; its own message has been printed by then.
@@ -84,14 +84,14 @@ pub enum BadPosition {
     Tuple {
         /// The place of the tuple in the index tensor.
         at: Vec<u64>,
-        /// Its numbers, those of batch axes before them.
+        /// The numbers of the tuple, those of batch axes before them.
         tuple: Vec<i128>,
         /// The shape that it does not index.
         params: Vec<u64>,
     },
     /// By itself.
     Number {
-        /// Its place in the index tensor.
+        /// The place of the number in the index tensor.
         at: Vec<u64>,
         /// The number.
         number: i128,

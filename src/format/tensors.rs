@@ -20,11 +20,11 @@ use crate::shape::Order;
 /// One tensor of an input: its type, its shape, and the range of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    /// Its name, if the format names tensors.
+    /// The name of the tensor, if the format names tensors.
     pub name: Option<String>,
     /// The type of its elements.
     pub dtype: DType,
-    /// Its shape, in elements.
+    /// The shape, in elements.
     pub shape: Vec<u64>,
     /// The order of its elements in the file.
     pub order: Order,
@@ -169,7 +169,7 @@ impl Tensors {
         self.entry(self.starts[number]).tensor()
     }
 
-    /// The same; `None` if there are not that many.
+    /// The tensor of this number; `None` if there are not that many.
     pub fn get(&self, number: usize) -> Option<Tensor> {
         (number < self.len()).then(|| self.at(number))
     }

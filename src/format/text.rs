@@ -80,7 +80,7 @@ pub enum TextValue {
 /// A field of a structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextField {
-    /// Its name.
+    /// The name of the field.
     pub name: String,
     /// Where it begins in the structure, in bytes.
     pub offset: usize,

@@ -118,7 +118,7 @@ impl Mask {
         Ok(Mask { bytes, shape: shape.to_vec(), block, ranks: ranks.into() })
     }
 
-    /// Its shape.
+    /// The shape of the mask.
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }

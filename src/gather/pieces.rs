@@ -90,7 +90,7 @@ impl Gather {
 }
 
 impl GatherPieces<'_> {
-    /// The same in pieces that may divide rows, to begin where a block of a file does: the first of
+    /// Cut pieces that may divide rows, to begin where a block of a file does: the first of
     /// `first_bytes`, the others of `piece_bytes`. Rows longer than 16 KiB are not divided, since
     /// both pieces [need](Pieces::needs) all of one.
     #[must_use]

@@ -42,7 +42,7 @@ pub enum OutOfRange {
 pub struct Indices<'a> {
     /// The type of the numbers, which must be integers.
     pub dtype: &'a DType,
-    /// Its shape, in elements.
+    /// The shape of the indices, in elements.
     pub shape: &'a [u64],
     /// The order of its elements.
     pub order: Order,
@@ -201,7 +201,7 @@ impl Positions {
         })
     }
 
-    /// The same positions, where negative numbers count from the end of their axis, or do not.
+    /// These positions, where negative numbers count from the end of their axis, or do not.
     #[must_use]
     pub fn with_negative(self, negative: bool) -> Positions {
         let ravel = self.integers.ravel(self.indexed.len(), negative);

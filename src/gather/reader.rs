@@ -48,7 +48,7 @@ impl<'a> PositionReader<'a> {
         Ok(PositionReader { positions: positions.in_order(), source, spooled: Some(spooled) })
     }
 
-    /// As [`Positions::read`].
+    /// Read positions, as [`Positions::read`] does.
     ///
     /// # Errors
     /// Those of [`Positions::read`].

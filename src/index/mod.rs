@@ -64,7 +64,7 @@ pub struct IndexExpr {
 pub struct SpannedExpr {
     /// The expression.
     pub expr: IndexExpr,
-    /// Its text, in NumPy's notation.
+    /// The text of the expression, in NumPy's notation.
     pub text: String,
     /// The byte range of each item of `expr` in `text`.
     pub spans: Vec<std::ops::Range<usize>>,

@@ -46,7 +46,7 @@ pub enum FileList {
     Integers(Vec<u64>),
     /// A mask.
     Mask {
-        /// Its shape.
+        /// The shape of the mask.
         shape: Vec<u64>,
         /// How many of its elements are true.
         count: u64,
@@ -64,7 +64,7 @@ pub fn resolve(expr: &IndexExpr, shape: &[u64], keepdims: bool) -> Result<Select
     resolve_with(expr, shape, &Rules { keepdims, ..Rules::default() })
 }
 
-/// The same for an expression that may name files.
+/// Resolve an expression that may name files against a shape.
 ///
 /// # Errors
 /// As [`resolve`]. Of several errors the one that NumPy reports: of masks' shapes, then of integers,

@@ -57,7 +57,7 @@ pub enum AxisSelection {
 /// A list or a mask, applied to a shape: tuples of positions, one for each axis that it takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectedList {
-    /// Its item in the expression.
+    /// The number of the item in the expression.
     pub item: usize,
     /// The axes of the source that its tuples index: one for integers, as many as it has for a mask.
     pub axes: Range<usize>,
@@ -70,7 +70,7 @@ pub struct SelectedList {
 /// Where the tuples of a list are known from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListPositions {
-    /// They were typed: tuple after tuple in C order, each position less than its axis' length.
+    /// Typed positions: tuple after tuple in C order, each position less than its axis' length.
     Known(Arc<[u64]>),
     /// A tensor of integers in a file.
     Integers,
@@ -85,7 +85,7 @@ pub struct ListBlock {
     pub at: usize,
     /// The shape to which its lists are broadcast.
     pub shape: Vec<u64>,
-    /// Its lists, as numbers in [`Selection::lists`].
+    /// The lists, as numbers in [`Selection::lists`].
     pub lists: Range<usize>,
 }
 

@@ -74,7 +74,7 @@ pub enum StridedSliceError {
     ShrinkStride {
         /// Index of the item.
         item: usize,
-        /// Its stride.
+        /// The stride of the item.
         stride: i64,
     },
     /// A list or a mask, which StridedSlice does not have.

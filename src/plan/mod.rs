@@ -75,8 +75,8 @@ impl Plan {
         plans.find(Plan::reads_once)
     }
 
-    /// As [`new`](Plan::new), for outputs that take bytes in any order: where other axes are close
-    /// together in the input than in the output, pieces are boxes of both.
+    /// Plan for outputs that take bytes in any order, unlike those of [`new`](Plan::new): where other
+    /// axes are close together in the input than in the output, pieces are boxes of both.
     pub fn tiled(view: &View, unit: u64, tiling: Tiling) -> Plan {
         Plan::of_runs_tiled(view.runs(), unit, tiling)
     }

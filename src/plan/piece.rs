@@ -5,9 +5,9 @@ use crate::runs::Runs;
 /// One piece of a plan: where its bytes come from, and where they go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Its bytes in the input: several runs where it begins or ends within a row.
+    /// The bytes of the piece in the input: several runs where it begins or ends within a row.
     pub input: Vec<Runs>,
-    /// Where they go: as many bytes, in the same order.
+    /// Where the bytes go: as many, in the same order.
     pub output: Runs,
 }
 
@@ -54,7 +54,7 @@ impl Tiling {
         if window_limit.is_some() { Tiling::READ } else { Tiling::MAPPED }
     }
 
-    /// The same for pieces that become so many times as large when they are converted.
+    /// The tiling for pieces that become `by` times as large when they are converted.
     #[must_use]
     pub fn divided(self, by: u64) -> Tiling {
         let (piece_bytes, box_bytes) = (self.piece_bytes / by, self.box_bytes / by);

@@ -38,7 +38,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// Its name, in one word.
+    /// The name of the way, in one word.
     pub fn name(self) -> &'static str {
         match self {
             Way::Nothing => "nothing",

@@ -73,9 +73,9 @@ pub enum SinkError {
     /// An error in one of several outputs, or one file of a folder.
     #[error("{}: {error}", path.display())]
     File {
-        /// Its path.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// What went wrong.
         error: Box<SinkError>,
     },
     /// The set could not be made whole, nor all of it be taken back.
@@ -91,7 +91,7 @@ pub enum SinkError {
     Os {
         /// What could not be done: "cannot be created".
         what: &'static str,
-        /// Why not.
+        /// What went wrong.
         error: io::Error,
     },
     /// Writing failed.

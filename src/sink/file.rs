@@ -88,7 +88,7 @@ impl FileSink {
         Self::create_as(path, options, Naming::Unnamed)
     }
 
-    /// As [`FileSink::create`] on a file system without unnamed files.
+    /// Create an output as [`FileSink::create`] does on a file system without unnamed files.
     ///
     /// # Errors
     /// Those of [`FileSink::create`].

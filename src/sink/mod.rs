@@ -134,8 +134,8 @@ pub trait Sink: Send + Sync {
     /// still in place.
     fn commit(self: Box<Self>) -> Result<(), SinkError>;
 
-    /// As [`commit`](Sink::commit), for one of several outputs: what it replaces is kept, so that it can
-    /// be taken back until all are in place. An output that cannot be taken back, such as a stream,
+    /// Put one of several outputs in place, as [`commit`](Sink::commit) does: what it replaces is kept,
+    /// so that it can be taken back until all are in place. An output that cannot be taken back, such as a stream,
     /// is committed.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ use super::{Advice, FileRange, Forward, Reader, Source, SourceError, checked_len
 pub struct DeflatedRange {
     /// The source of the compressed bytes.
     pub archive: Arc<dyn Source>,
-    /// Their range in it, in bytes.
+    /// The range of the compressed bytes in the archive.
     pub range: Range<u64>,
     /// The number of inflated bytes.
     pub len: u64,

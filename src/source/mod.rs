@@ -196,7 +196,7 @@ impl Source for Arc<dyn Source> {
 pub struct FileRange {
     /// The file.
     pub file: FileId,
-    /// Their range in it, in bytes.
+    /// The range of the bytes in the file.
     pub range: Range<u64>,
 }
 
@@ -238,7 +238,7 @@ pub enum Advice {
     WillNeed,
     /// Now, by this thread: fault in its pages in one call, waiting for the disk. For maps only.
     Populate,
-    /// No more: unmap its pages, which come back if they are touched all the same. For maps only.
+    /// Not needed any more: unmap its pages; touching them brings them back. For maps only.
     DontNeed,
 }
 
@@ -270,17 +270,17 @@ pub enum SourceError {
     /// An error in one of several files.
     #[error("{name}: {error}")]
     File {
-        /// Its name.
+        /// The name of the file.
         name: String,
-        /// Why.
+        /// What went wrong.
         error: Box<SourceError>,
     },
     /// The temporary file for a pipe's bytes could not be written.
     #[error("the input cannot be kept in {}: {error}", dir.display())]
     Spool {
-        /// Its directory.
+        /// The directory of the temporary file.
         dir: PathBuf,
-        /// Why not.
+        /// What went wrong.
         error: io::Error,
     },
 }

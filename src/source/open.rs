@@ -50,10 +50,10 @@ pub enum OpenError {
     /// The operating system's error.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It is remote, and cannot be read.
+    /// A remote file that cannot be read.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// It is a directory.
+    /// A directory.
     #[error("is a directory")]
     IsADirectory,
     /// [`IoMode::Mmap`] for something other than a regular file.

@@ -52,7 +52,7 @@ pub struct Statistics {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extreme {
     key: u64,
-    /// Its bits, little-endian.
+    /// The bits of the element, little-endian.
     pub bits: u64,
     /// The number of the first element of this value.
     pub place: u64,

@@ -7,9 +7,9 @@ use super::Statistics;
 pub struct Quantile {
     /// Of which part of the elements: 0.5 is the median.
     pub part: f64,
-    /// Its value, as np.quantile has it.
+    /// The value, as np.quantile has it.
     pub value: f64,
-    /// It lies at most so far from the true one: the width of its bin; 0 where that holds one value.
+    /// How far the value may be from the true one: the width of its bin; 0 where that holds one value.
     pub error: f64,
 }
 

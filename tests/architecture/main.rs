@@ -14,6 +14,7 @@ use std::path::Path;
 use imports::Imports;
 use source::{Source, sources};
 
+mod docs;
 mod imports;
 mod source;
 
@@ -257,4 +258,15 @@ fn unsafe_code_stays_in_its_files() {
     let files: BTreeSet<String> =
         sources().into_iter().filter(found).map(|source| source.path).collect();
     assert_eq!(files, UNSAFE.iter().map(|path| (*path).to_owned()).collect());
+}
+
+#[test]
+fn the_documentation_of_public_items_stands_alone() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let found = sources().into_iter().flat_map(|source| {
+        let text = fs::read_to_string(src.join(&source.path)).unwrap();
+        let lines = docs::leaning(&text).into_iter();
+        lines.map(move |line| format!("src/{}:{line}", source.path)).collect::<Vec<_>>()
+    });
+    assert_none("documentation that leans on another", found);
 }

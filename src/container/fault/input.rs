@@ -175,7 +175,7 @@ pub enum SelectFault {
     /// A new name for a tensor that is not there.
     #[error("{rename}: no tensor of the output is named {old:?} in the input")]
     RenameNotFound {
-        /// As it was given.
+        /// The new name as it was given, `OLD=NEW`.
         rename: String,
         /// The old name.
         old: String,

@@ -210,7 +210,7 @@ pub enum JoinFault {
     Shape {
         /// The number of the input, from 0.
         number: usize,
-        /// Its shape, after an index.
+        /// The shape of the input, after an index.
         shape: Vec<u64>,
         /// The shape of the first input.
         first: Vec<u64>,
@@ -222,7 +222,7 @@ pub enum JoinFault {
     DType {
         /// The number of the input, from 0.
         number: usize,
-        /// Its dtype.
+        /// The dtype of the input.
         dtype: DType,
         /// The dtype of the first input.
         first: DType,
@@ -278,7 +278,7 @@ pub enum SplitFault {
     /// Lengths that do not add up to that of the axis.
     #[error("the sizes of the parts add up to {sum}, and the axis has size {len}")]
     Sizes {
-        /// Their sum.
+        /// The sum of the lengths.
         sum: u128,
         /// The length of the axis.
         len: u64,

@@ -10,11 +10,11 @@ use crate::shape::Order;
 /// A tensor of an output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Its name, where the format has names.
+    /// The name of the tensor, where the format has names.
     pub name: String,
-    /// Its dtype in the output.
+    /// The dtype in the output.
     pub dtype: DType,
-    /// Its shape.
+    /// The shape, in elements.
     pub shape: Vec<u64>,
     /// Bytes of its elements.
     pub bytes: u64,

@@ -76,7 +76,7 @@ struct Batch {
 
 /// One of the outputs.
 pub struct Part {
-    /// Its place and format.
+    /// The place and the format of the output.
     pub output: Output,
     /// What is in it.
     pub prepared: Prepared,

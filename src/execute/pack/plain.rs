@@ -2,7 +2,7 @@
 
 use crate::runs::{Axis, starts};
 
-/// As [`pack`](super::pack()), run by run: the reference for the tests of the kernels.
+/// Pack as [`pack`](super::pack()) does, run by run: the reference for the tests of the kernels.
 pub fn pack_plainly(axes: &[Axis], run: u64, input: &[u8], first: usize, out: &mut [u8]) {
     let run = run as usize;
     each_row(axes, run, first, out, |at, rest| {

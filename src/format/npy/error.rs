@@ -35,7 +35,7 @@ pub enum NpyError {
     AxisLength {
         /// Which axis.
         axis: usize,
-        /// Its length.
+        /// The length in the header.
         len: i128,
     },
     /// More than 64 axes.

@@ -17,9 +17,9 @@ pub enum NpzError {
     /// One member cannot be read.
     #[error("member \"{}\": {fault}", brief(.name))]
     Member {
-        /// Its name.
+        /// The name of the member.
         name: String,
-        /// Why.
+        /// What went wrong.
         fault: MemberFault,
     },
 }
@@ -27,13 +27,13 @@ pub enum NpzError {
 /// Why a member of an archive cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum MemberFault {
-    /// It is encrypted.
+    /// An encrypted member.
     #[error("encrypted members are not read")]
     Encrypted,
     /// Neither stored nor deflated.
     #[error("compression method {0} is not read, only stored (0) and deflated (8)")]
     Method(u16),
-    /// Its name is absolute or has `..` in it.
+    /// A name that is absolute or has `..` in it.
     #[error("the name leads out of the archive")]
     Path,
     /// Two members have one name.

@@ -24,11 +24,11 @@ pub use error::{MemberFault, NpzError};
 /// A member of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member<'a> {
-    /// Its name, with `.npy`.
+    /// The name of the member, with `.npy`.
     pub name: &'a str,
     /// The range of its (possibly compressed) bytes in the archive.
     pub data: Range<u64>,
-    /// Its uncompressed size in bytes.
+    /// The uncompressed size in bytes.
     pub len: u64,
     /// The CRC-32 of its uncompressed bytes.
     pub crc: u32,

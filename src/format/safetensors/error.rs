@@ -47,7 +47,7 @@ pub enum SafetensorsError {
         /// How many axes it has.
         ndim: usize,
     },
-    /// Its size does not fit 63 bits.
+    /// A tensor whose size does not fit 63 bits.
     #[error("tensor '{tensor}' of shape {shape} is larger than 2^63 - 1 bytes")]
     TooLarge {
         /// The tensor.

@@ -26,17 +26,17 @@ pub enum Difference {
     /// In the number of parts.
     #[error("it is cut into {theirs} parts there, and into {ours} here")]
     Parts {
-        /// That of the job that was begun.
+        /// The parts of the job that was begun.
         theirs: u64,
-        /// That of this job.
+        /// The parts of this job.
         ours: u64,
     },
     /// In the version of the program, or of the protocol.
     #[error("version {theirs} began them, and this is version {ours}")]
     Version {
-        /// That of the job that was begun.
+        /// The version that began the job.
         theirs: String,
-        /// That of this job.
+        /// The version of this job.
         ours: String,
     },
     /// In the number of inputs, or in their names.

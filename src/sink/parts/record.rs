@@ -13,7 +13,7 @@ pub(super) const PROTOCOL: u32 = 1;
 /// One part of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its number, from 0 on.
+    /// The number of the part, from 0 on.
     pub index: u64,
     /// How many parts there are.
     pub count: u64,
@@ -22,9 +22,9 @@ pub struct Part {
 /// A version of an input file, as all machines see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputId {
-    /// Its name, without the folders that may have another path elsewhere.
+    /// The name of the file, without the folders that may have another path elsewhere.
     pub name: String,
-    /// Its length in bytes.
+    /// The length of the file in bytes.
     pub size: u64,
     /// When it was last changed: seconds since 1970, and nanoseconds.
     pub mtime: (i64, i64),

@@ -40,7 +40,7 @@ pub struct PartSink {
 pub enum Begun {
     /// The part was complete already. The output is in place, if all were.
     Complete,
-    /// It is to be written.
+    /// The part is to be written.
     Part(Box<PartSink>),
 }
 
