@@ -61,8 +61,8 @@ const SHORT: [(&str, Scalar); 15] = [
 ];
 
 /// The type that people mean by a text, little-endian where it does not say. The names are those
-/// that [`format`](self) knows; capitals are those of the safetensors format, also where NumPy would
-/// read a string of so many characters (`U8`; that is `<U8`).
+/// of NumPy, ml_dtypes, PyTorch and safetensors; capitals are those of the safetensors format, also
+/// where NumPy would read a string of so many characters (`U8`; that is `<U8`).
 ///
 /// # Errors
 /// [`NameError`] where it is none of them, or two; or means Python objects.

@@ -6,9 +6,9 @@
 //! indentation.
 
 /// How a first line must not begin.
-const LEANING: [&str; 14] = [
+const LEANING: [&str; 12] = [
     "The same", "As above", "As for", "As [", "As it", "Its ", "Those of", "That of", "Likewise",
-    "Their ", "They ", "It ", "Why.", "Why not.",
+    "Their ", "Why.", "Why not.",
 ];
 
 /// The first lines of documentation that lean on another, with their numbers from 1 on.
