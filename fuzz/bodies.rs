@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::element;
-use tslice::execute::{self, Conversion, Progress, Transfer};
+use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
 use tslice::format::npz::{self, Member};
 use tslice::format::shards::{ShardIndex, ShardsError, index_json};
 use tslice::format::{Contents, Format, FormatError, Tensor, npy, read_contents, safetensors};
@@ -477,7 +477,8 @@ pub(crate) fn engine(data: &[u8]) {
     let plan = Plan::new(&view, 1, piece_bytes);
     let sink = Memory::new(view.bytes(), write);
     let copies = [Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 }];
-    execute::run(&copies, &sink, 2, &Progress::default()).expect("memory does not fail");
+    execute::run(&copies, &sink, &Workers::new(2), &Progress::default())
+        .expect("memory does not fail");
     assert_eq!(sink.into_bytes(), naive(&layout, &source.data, &selection, out_order));
 }
 

@@ -14,7 +14,7 @@
 //! ```
 
 use crate::execute::{
-    Assignment, Conversion, ExecuteError, FillError, in_order, unpack::unpack, write_runs,
+    Assignment, Conversion, ExecuteError, FillError, Workers, in_order, unpack::unpack, write_runs,
 };
 use crate::gather::{
     BoundRows, DROPPED, GatherError, Indexed, Indices, Options, OutOfRange, RowBlock, Rows,
@@ -160,16 +160,16 @@ impl Scatter {
         Ok(Scatter { rows, slab, values, unit, bytes, order })
     }
 
-    /// Look at all positions, with at most `threads` workers, as must be done before anything is
+    /// Look at all positions, with these workers, as must be done before anything is
     /// written; `sources` are those of the lists.
     ///
     /// # Errors
     /// The first bad position of the first list that has one; a failure to read them.
-    pub fn check(&self, sources: &[&dyn Source], threads: usize) -> Result<(), ExecuteError> {
-        self.rows.check(sources, threads)
+    pub fn check(&self, sources: &[&dyn Source], workers: &Workers) -> Result<(), ExecuteError> {
+        self.rows.check(sources, workers)
     }
 
-    /// Bind the sources of the lists; `threads` workers put their numbers in order, where they must
+    /// Bind the sources of the lists; `workers` put their numbers in order, where they must
     /// be.
     ///
     /// # Errors
@@ -177,10 +177,10 @@ impl Scatter {
     pub fn positions<'a>(
         &self,
         sources: &[&'a dyn Source],
-        threads: usize,
+        workers: &Workers,
     ) -> Result<BoundRows<'a>, FillError> {
         let hold = if self.bytes > 0 { Options::default().hold } else { 0 };
-        self.rows.clone().with(sources, hold, threads)
+        self.rows.clone().with(sources, hold, workers)
     }
 
     /// Bytes of all slabs in the target.
@@ -195,9 +195,9 @@ impl Scatter {
     pub fn pieces(
         &self,
         values: &dyn Source,
-        threads: usize,
+        workers: &Workers,
     ) -> Result<(Assignment, Option<Box<dyn Source>>), ExecuteError> {
-        let (plan, spooled) = in_order(values, &self.values, (self.unit, 1), threads)?;
+        let (plan, spooled) = in_order(values, &self.values, (self.unit, 1), workers)?;
         Ok((plan.into(), spooled))
     }
 
@@ -417,7 +417,7 @@ mod tests {
         let scatter =
             Scatter::new(&target, &indices, &values, OutOfRange::Error, Conversion::None).unwrap();
         let source = CutShort(MemorySource(vec![0; 2]));
-        let positions = scatter.positions(&[&source], 1).unwrap();
+        let positions = scatter.positions(&[&source], &Workers::new(1)).unwrap();
         let written = scatter.sink(&Untouched, &positions).write_at(0, &[1; 6]);
         let Err(SinkError::Positions(reason)) = written else { panic!("{written:?}") };
         assert_eq!(reason.to_string(), "the file was cut short while it was being read");

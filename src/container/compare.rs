@@ -13,7 +13,7 @@ use super::job::Job;
 use super::region_reader::RegionReader;
 use super::take::{Region, Take};
 use crate::compare::{Comparer, Findings};
-use crate::execute::{Conversion, Progress};
+use crate::execute::{Conversion, Progress, Workers};
 use crate::shape::{self, Order};
 use crate::sink::{Sink, SinkError, WriteOrder};
 
@@ -90,7 +90,7 @@ pub fn compare(
     inputs: (&mut Input, &mut Input),
     comparisons: &[Comparison],
     leader: Leader,
-    threads: usize,
+    workers: &Workers,
     progress: &Progress,
 ) -> Result<Vec<Findings>, ContainerError> {
     let (leading, following) = match leader {
@@ -124,7 +124,7 @@ pub fn compare(
         at += pair.bytes();
     }
     let shared = Shared { pairs, leader, spare: Mutex::default(), failed: Mutex::default() };
-    let outcome = Job::into_sink(Box::new(CompareSink(&shared)), &takes, threads, progress)
+    let outcome = Job::into_sink(Box::new(CompareSink(&shared)), &takes, workers, progress)
         .and_then(|job| job.copy(leading, &takes));
     if let Some(error) = shared.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);

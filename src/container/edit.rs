@@ -16,7 +16,7 @@ use super::fault::EditFault;
 use super::input::{Bytes, Input, Location, failed_source};
 use super::overwrite;
 use crate::dtype::DType;
-use crate::execute::{self, Conversion, ExecuteError, FillError, Progress, Transfer};
+use crate::execute::{self, Conversion, ExecuteError, FillError, Progress, Transfer, Workers};
 use crate::format::{self, Contents, FileKind, MAGIC_LEN, Tensor, npy};
 use crate::sink::{self, Destination, InPlaceFile, Sink, SinkError};
 use crate::source::{self, PreadSource, Reader, Source};
@@ -31,18 +31,18 @@ pub enum EditMode {
 }
 
 /// How a change is written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct EditOptions {
     /// Replace a copy that exists.
     pub force: bool,
     /// Wait until the disk has it all.
     pub fsync: bool,
-    /// How many threads work; 0 for as many as there are cores.
-    pub threads: usize,
+    /// The threads that work.
+    pub workers: Workers,
 }
 
 impl EditOptions {
-    fn sink(self) -> sink::SinkOptions {
+    fn sink(&self) -> sink::SinkOptions {
         sink::SinkOptions { force: self.force, fsync: self.fsync, ..Default::default() }
     }
 }
@@ -227,7 +227,7 @@ impl Edit {
         progress: &Progress,
     ) -> Result<(), ContainerError> {
         let source = transfer.source;
-        let outcome = execute::run(&[transfer], sink, self.options.threads, progress);
+        let outcome = execute::run(&[transfer], sink, &self.options.workers, progress);
         // an input that was cut short is the reason for whatever else went wrong
         source.verify().map_err(|error| failed_source(input, error))?;
         outcome.map_err(|error| match error {

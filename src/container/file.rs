@@ -17,7 +17,7 @@ use super::output::{Item, Output};
 use super::take::Take;
 use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
-use crate::execute::{Conversion, Progress};
+use crate::execute::{Conversion, Progress, Workers};
 use crate::format::{self, Format};
 use crate::gather;
 use crate::index::resolve::Selection;
@@ -157,7 +157,8 @@ impl Tensor {
     /// # Errors
     /// [`Cause::Index`] for an index that does not fit the shape.
     pub fn slice_by(&self, index: &IndexExpr) -> Result<Slice, ContainerError> {
-        let lists = Lists::open(index, IoMode::Auto, 0).map_err(|fault| fault.error)?;
+        let lists =
+            Lists::open(index, IoMode::Auto, &Workers::default()).map_err(|fault| fault.error)?;
         let selection = lists.resolve(index, self.shape(), IndexRules::default())?;
         let (tensor, shape) = (self.clone(), selection.shape());
         let axes = Permutation::identity(shape.len());
@@ -313,7 +314,7 @@ impl Slice {
         let conversion = self.cast.map_or(Conversion::None, Conversion::Cast);
         let takes = [self.take(Order::C, conversion, 0)?];
         let progress = Progress::default();
-        let job = Job::into_sink(Box::new(sink), &takes, 0, &progress)?;
+        let job = Job::into_sink(Box::new(sink), &takes, &Workers::default(), &progress)?;
         self.copy(&job, &takes)?;
         job.commit()?;
         let mut received = received.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,7 +11,7 @@ use super::error::{Cause, ContainerError, FileName};
 use super::fault::SelectFault;
 use super::pattern;
 use super::watched::Watched;
-use crate::execute::{self, ExecuteError, FillError, Progress};
+use crate::execute::{self, ExecuteError, FillError, Progress, Workers};
 use crate::format::npy::NpyError;
 use crate::format::{Contents, Format, Tensor, shards};
 use crate::runs::Runs;
@@ -329,6 +329,7 @@ impl Input {
     pub fn nearby(
         &mut self,
         tensor: &Tensor,
+        workers: &Workers,
         progress: &Progress,
     ) -> Result<Arc<dyn Source>, ContainerError> {
         let source = self.spool_watched(progress)?;
@@ -336,12 +337,13 @@ impl Input {
             return Ok(source);
         }
         let runs = Runs::contiguous(tensor.offset, tensor.bytes);
-        let copied = execute::spool(source.as_ref(), &runs, 1, 0).map_err(|error| match error {
-            ExecuteError::Fill { error: FillError::Source(error), .. } => {
-                failed_source(&self.location, error)
-            }
-            error => error.into(),
-        })?;
+        let copied =
+            execute::spool(source.as_ref(), &runs, 1, workers).map_err(|error| match error {
+                ExecuteError::Fill { error: FillError::Source(error), .. } => {
+                    failed_source(&self.location, error)
+                }
+                error => error.into(),
+            })?;
         Ok(Arc::new(OffsetSource::new(tensor.offset, copied)))
     }
 

@@ -12,6 +12,7 @@ use super::take::{Gathered, Region, Take};
 use super::unmap::unmap;
 use crate::execute::{
     self, Announced, BadPosition, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer,
+    Workers,
 };
 use crate::plan::{PIECE_BYTES, Plan, Tiling};
 use crate::sink::{Sink, SinkError, WriteOrder};
@@ -34,7 +35,7 @@ pub fn write(
     let job = Job::begin(output, prepared, (input, takes), progress)?;
     job.copy(input, takes)?;
     job.commit()?;
-    input.random().iter().for_each(|source| unmap(source, output.options.threads));
+    input.random().iter().for_each(|source| unmap(source, &output.options.workers));
     Ok(())
 }
 
@@ -49,7 +50,7 @@ pub(super) struct Job<'a> {
     /// The output, where it is a file or a stream.
     name: Option<FileName>,
     sink: Box<dyn Sink + 'a>,
-    threads: usize,
+    workers: Workers,
     progress: &'a Progress,
     /// What is not elements, where it is written at the end.
     frame: Option<&'a dyn Frame>,
@@ -79,7 +80,7 @@ impl<'a> Job<'a> {
         let sink = output.create(prepared, shares)?;
         let name = Some(FileName::from(&output.destination));
         let frame = Some(prepared.frame.as_ref());
-        let mut job = Job { name, sink, threads: output.options.threads, progress, frame };
+        let mut job = Job { name, sink, workers: output.options.workers.clone(), progress, frame };
         job.check(takes)?;
         if !shares || job.sink.order() == WriteOrder::Ascending {
             job.write_headers()?;
@@ -100,10 +101,10 @@ impl<'a> Job<'a> {
     pub(super) fn into_sink(
         sink: Box<dyn Sink + 'a>,
         takes: &[Take],
-        threads: usize,
+        workers: &Workers,
         progress: &'a Progress,
     ) -> Result<Job<'a>, ContainerError> {
-        Job::elements(None, sink, takes, threads, progress)
+        Job::elements(None, sink, takes, workers, progress)
     }
 
     /// The same, to a sink whose errors name a file.
@@ -111,10 +112,10 @@ impl<'a> Job<'a> {
         name: Option<FileName>,
         sink: Box<dyn Sink + 'a>,
         takes: &[Take],
-        threads: usize,
+        workers: &Workers,
         progress: &'a Progress,
     ) -> Result<Job<'a>, ContainerError> {
-        let job = Job { name, sink, threads, progress, frame: None };
+        let job = Job { name, sink, workers: workers.clone(), progress, frame: None };
         job.check(takes)?;
         Ok(job)
     }
@@ -122,7 +123,7 @@ impl<'a> Job<'a> {
     /// Look at all indices first where copying would not, or where nothing can be taken back.
     pub(super) fn check(&self, takes: &[Take]) -> Result<(), ContainerError> {
         let is_atomic = self.sink.is_atomic();
-        takes.iter().try_for_each(|take| check_indices(take, self.threads, is_atomic))
+        takes.iter().try_for_each(|take| check_indices(take, &self.workers, is_atomic))
     }
 
     /// Where the bytes go to.
@@ -232,7 +233,7 @@ impl<'a> Job<'a> {
             at: take.at,
         });
         let transfers: Vec<Transfer<'_>> = transfers.collect();
-        let outcome = execute::run(&transfers, sink, self.threads, self.progress);
+        let outcome = execute::run(&transfers, sink, &self.workers, self.progress);
         // an input that was cut short is the reason for whatever else went wrong
         source.verify().map_err(|error| failed_source(location, error))?;
         takes.iter().try_for_each(|take| take.region.verify_lists())?;
@@ -250,7 +251,7 @@ impl<'a> Job<'a> {
     /// Copy with all threads from a source whose errors name their files.
     pub(super) fn transfer(&self, transfer: &Transfer<'_>) -> Result<(), ContainerError> {
         let transfers = std::slice::from_ref(transfer);
-        let outcome = execute::run(transfers, self.sink(), self.threads, self.progress);
+        let outcome = execute::run(transfers, self.sink(), &self.workers, self.progress);
         transfer.source.verify()?;
         outcome.map_err(|error| match error {
             ExecuteError::Fill { error: FillError::Source(error), .. } => error.into(),
@@ -280,17 +281,17 @@ impl<'a> Job<'a> {
             }
             Region::View(view) => {
                 let sizes = (unit, expansion);
-                let planned = execute::in_order(source, view.runs(), sizes, self.threads);
+                let planned = execute::in_order(source, view.runs(), sizes, &self.workers);
                 let (plan, spooled) = planned.map_err(|error| self.failed(location, error))?;
                 (Box::new(plan), spooled)
             }
-            Region::Fields(fields) => (fields.pieces(unit, self.threads).map_err(failed)?, None),
+            Region::Fields(fields) => (fields.pieces(unit, &self.workers).map_err(failed)?, None),
             Region::Gather(gathered) => {
                 let first_bytes = match self.sink.order() {
                     WriteOrder::Any => take.conversion.first_bytes(take.at, PIECE_BYTES),
                     WriteOrder::Ascending => None,
                 };
-                (gathered.pieces(unit, first_bytes, self.threads).map_err(failed)?, None)
+                (gathered.pieces(unit, first_bytes, &self.workers).map_err(failed)?, None)
             }
         })
     }
@@ -299,7 +300,7 @@ impl<'a> Job<'a> {
     fn first_bad(&self, take: &Take, bad: BadPosition) -> ContainerError {
         if let Some(gathered) = take.region.gathered()
             && gathered.lists.len() > 1
-            && let Err(error) = check_lists(take, gathered, self.threads)
+            && let Err(error) = check_lists(take, gathered, &self.workers)
         {
             return error;
         }
@@ -353,7 +354,7 @@ pub fn check(
 ) -> Result<(), ContainerError> {
     output.check(prepared)?;
     overwrite::check_output(&output.destination, input, takes)?;
-    takes.iter().try_for_each(|take| check_indices(take, output.options.threads, false))
+    takes.iter().try_for_each(|take| check_indices(take, &output.options.workers, false))
 }
 
 /// The requests that [`write()`] would make for elements, where the input must be asked for them: a
@@ -367,15 +368,16 @@ pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, Con
     };
     let tiling =
         |take: &Take| Tiling::of(source.window_limit()).divided(take.conversion.expansion());
+    let one = Workers::new(1);
     let counted = takes.iter().filter(|take| input.deflated.is_empty() || take.part == 0);
     let prepared = counted.map(|take| -> Result<Box<dyn Pieces + '_>, ContainerError> {
         Ok(match &take.region {
             Region::View(view) => Box::new(Plan::tiled(view, take.unit(), tiling(take))),
             Region::Fields(fields) => {
-                fields.pieces(take.unit(), 1).map_err(|error| take.region.failed_fill(error))?
+                fields.pieces(take.unit(), &one).map_err(|error| take.region.failed_fill(error))?
             }
             Region::Gather(gathered) => gathered
-                .pieces(take.unit(), None, 1)
+                .pieces(take.unit(), None, &one)
                 .map_err(|error| take.region.failed_fill(error))?,
         })
     });
@@ -396,17 +398,17 @@ pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, Con
 
 /// Look at all indices of a take; where the output `is_atomic`, only those that copying would not
 /// look at, or in another order.
-fn check_indices(take: &Take, threads: usize, is_atomic: bool) -> Result<(), ContainerError> {
+fn check_indices(take: &Take, workers: &Workers, is_atomic: bool) -> Result<(), ContainerError> {
     let Some(gathered) = take.region.gathered() else { return Ok(()) };
     if is_atomic && gathered.gather.checks_itself() {
         return Ok(());
     }
-    check_lists(take, gathered, threads)
+    check_lists(take, gathered, workers)
 }
 
 /// Look at all indices of a take.
-fn check_lists(take: &Take, gathered: &Gathered, threads: usize) -> Result<(), ContainerError> {
-    gathered.gather.check(&gathered.sources(), threads).map_err(|error| match error {
+fn check_lists(take: &Take, gathered: &Gathered, workers: &Workers) -> Result<(), ContainerError> {
+    gathered.gather.check(&gathered.sources(), workers).map_err(|error| match error {
         ExecuteError::Fill { error, .. } => take.region.failed_fill(error),
         error => error.into(),
     })

@@ -16,7 +16,7 @@ use super::open::{OpenOptions, open_watched};
 use super::overwrite;
 use super::take::{Gathered, GatheredList, Region, layout};
 use crate::dtype::{DType, Endian, Scalar};
-use crate::execute::{ExecuteError, Progress};
+use crate::execute::{ExecuteError, Progress, Workers};
 use crate::format::Tensor;
 use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask};
 use crate::index::resolve::{
@@ -34,6 +34,7 @@ use crate::view::{Layout, View};
 pub struct Lists {
     files: Vec<ListFile>,
     shapes: Vec<FileList>,
+    workers: Workers,
 }
 
 /// A list in a file.
@@ -101,14 +102,14 @@ pub struct ListError {
 }
 
 impl Lists {
-    /// Open the files that an expression names, and count their masks with at most `threads`
-    /// workers. Files may hold integers as text.
+    /// Open the files that an expression names, and count their masks with these
+    /// workers, which also check positions later. Files may hold integers as text.
     ///
     /// # Errors
     /// A file that cannot be opened, a tensor that cannot be chosen, one of neither integers nor
     /// booleans, standard input named twice.
-    pub fn open(expr: &IndexExpr, io: IoMode, threads: usize) -> Result<Lists, ListError> {
-        Lists::open_watched(expr, io, threads, &Progress::default())
+    pub fn open(expr: &IndexExpr, io: IoMode, workers: &Workers) -> Result<Lists, ListError> {
+        Lists::open_watched(expr, io, workers, &Progress::default())
     }
 
     /// Open the lists where another thread watches how far counting is, or reading a pipe:
@@ -119,10 +120,10 @@ impl Lists {
     pub fn open_watched(
         expr: &IndexExpr,
         io: IoMode,
-        threads: usize,
+        workers: &Workers,
         progress: &Progress,
     ) -> Result<Lists, ListError> {
-        let mut lists = Lists::default();
+        let mut lists = Lists { workers: workers.clone(), ..Lists::default() };
         let files = expr.items.iter().enumerate().filter_map(|(item, wanted)| match wanted {
             Item::List(List::File(file)) => Some((item, file)),
             _ => None,
@@ -133,7 +134,7 @@ impl Lists {
         }
         for (item, file) in files {
             let (file, shape) =
-                open_list(item, file, (io, threads), progress).map_err(failed(item))?;
+                open_list(item, file, (io, workers), progress).map_err(failed(item))?;
             lists.files.push(file);
             lists.shapes.push(shape);
         }
@@ -159,11 +160,11 @@ impl Lists {
         resolve_with(expr, shape, &Rules { keepdims, outer, files: &self.shapes })
     }
 
-    /// Look at all positions that lists in files hold, with at most `threads` workers.
+    /// Look at all positions that lists in files hold.
     ///
     /// # Errors
     /// The first bad position of the first list that has one; a file that cannot be read.
-    pub fn check(&self, selection: &Selection, threads: usize) -> Result<(), ContainerError> {
+    pub fn check(&self, selection: &Selection) -> Result<(), ContainerError> {
         if self.files.is_empty() {
             return Ok(());
         }
@@ -176,7 +177,7 @@ impl Lists {
         let gather = Gather::select(&layout, selection, &tensors, &options).map_err(Cause::from)?;
         let lists: Vec<GatheredList> = bound.into_iter().map(|bound| bound.list).collect();
         let sources: Vec<&dyn Source> = lists.iter().map(|list| list.source.as_ref()).collect();
-        gather.check(&sources, threads).map_err(|error| match error {
+        gather.check(&sources, &self.workers).map_err(|error| match error {
             ExecuteError::Fill { error, .. } => GatheredList::failed(&lists, error),
             error => error.into(),
         })
@@ -190,7 +191,7 @@ impl Lists {
     pub fn check_before(&self, error: &ResolveError) -> Result<(), ContainerError> {
         match error.before.lists.is_empty() {
             true => Ok(()),
-            false => self.check(&error.before, 0),
+            false => self.check(&error.before),
         }
     }
 
@@ -345,7 +346,7 @@ impl BoundList {
 fn open_list(
     item: usize,
     file: &FileRef,
-    (io, threads): (IoMode, usize),
+    (io, workers): (IoMode, &Workers),
     progress: &Progress,
 ) -> Result<(ListFile, FileList), ContainerError> {
     let location = match file.is_stdin() {
@@ -358,11 +359,11 @@ fn open_list(
     let mut input = open_watched(&location, &options, progress)?;
     let tensor = input.tensor(&name)?;
     let name = FileName::from(&location);
-    let source = input.nearby(&tensor, progress)?;
+    let source = input.nearby(&tensor, workers, progress)?;
     let (shape, mask) = match &tensor.dtype {
         DType::Scalar(Scalar::Bool, _) => {
             let layout = (&tensor.shape[..], tensor.order, tensor.offset);
-            let mask = Mask::count(layout, source.as_ref(), threads, progress);
+            let mask = Mask::count(layout, source.as_ref(), workers, progress);
             source.verify().map_err(|error| ContainerError::file(name.clone(), error))?;
             let mask = mask.map_err(|error| ContainerError::file(name.clone(), error))?;
             let (shape, count) = (tensor.shape.clone(), mask.true_count());

@@ -3,6 +3,7 @@
 use crate::shape::Order;
 
 use super::layout::OutputFormat;
+use crate::execute::Workers;
 
 /// How an output is written.
 ///
@@ -25,8 +26,8 @@ pub struct WriteOptions {
     pub order: Order,
     /// The name of the tensor, where the format has names.
     pub name: Option<String>,
-    /// How many threads work; 0 for as many as there are cores.
-    pub threads: usize,
+    /// The threads that work. Clones of these options share them, one job after the other.
+    pub workers: Workers,
 }
 
 impl Default for WriteOptions {
@@ -39,7 +40,7 @@ impl Default for WriteOptions {
             deflate: false,
             order: Order::C,
             name: None,
-            threads: 0,
+            workers: Workers::default(),
         }
     }
 }
@@ -84,6 +85,12 @@ impl WriteOptions {
     /// How many threads work; 0 for as many as there are cores.
     #[must_use]
     pub fn threads(self, threads: usize) -> WriteOptions {
-        WriteOptions { threads, ..self }
+        WriteOptions { workers: Workers::new(threads), ..self }
+    }
+
+    /// Work with threads that other jobs of a run work with.
+    #[must_use]
+    pub fn workers(self, workers: &Workers) -> WriteOptions {
+        WriteOptions { workers: workers.clone(), ..self }
     }
 }

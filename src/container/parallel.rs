@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+
+use crate::execute::Workers;
 
 /// Call `work` with each number of `0..count`, from several threads, and return the results in the
 /// order of the numbers. After an error no further numbers are begun, but all before it are done,
@@ -13,7 +14,7 @@ use std::thread;
 /// The first one of `work`, in the order of the numbers.
 pub(super) fn each<T: Send, E: Send>(
     count: usize,
-    threads: usize,
+    workers: &Workers,
     work: impl Fn(usize) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>, E> {
     let next = AtomicUsize::new(0);
@@ -29,13 +30,11 @@ pub(super) fn each<T: Send, E: Send>(
         }
         results.lock().unwrap_or_else(PoisonError::into_inner).push((number, result));
     };
-    thread::scope(|scope| {
-        for _ in 1..threads.min(count) {
-            // without more threads this one does it all
-            let _ = thread::Builder::new().spawn_scoped(scope, worker);
-        }
+    let threads = workers.count().min(count);
+    // without more threads this one does it all
+    if threads <= 1 || workers.broadcast(threads, worker).is_err() {
         worker();
-    });
+    }
     let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     results.sort_unstable_by_key(|(number, _)| *number);
     results.into_iter().map(|(_, result)| result).collect()
@@ -48,11 +47,12 @@ mod tests {
     #[test]
     fn results_come_in_order_and_the_first_error_counts() {
         for threads in [1, 3, 200] {
-            let all: Result<Vec<usize>, usize> = each(100, threads, Ok);
+            let workers = &Workers::new(threads);
+            let all: Result<Vec<usize>, usize> = each(100, workers, Ok);
             assert_eq!(all, Ok((0..100).collect()));
             let failing = |number| if number % 7 == 6 { Err(number) } else { Ok(()) };
-            assert_eq!(each(100, threads, failing), Err(6));
+            assert_eq!(each(100, workers, failing), Err(6));
         }
-        assert_eq!(each(0, 4, Ok::<usize, ()>), Ok(vec![]));
+        assert_eq!(each(0, &Workers::new(4), Ok::<usize, ()>), Ok(vec![]));
     }
 }

@@ -183,7 +183,7 @@ impl<'a> Parts<'a> {
             return Ok(());
         };
         let name = Some(FileName::from(&self.output.destination));
-        let writing = Job::elements(name, sink, &[], self.output.options.threads, progress)?;
+        let writing = Job::elements(name, sink, &[], &self.output.options.workers, progress)?;
         self.work.copy(&range, &writing)?;
         for ((name, path), id) in files.iter().zip(job.inputs()) {
             if input_id(name, &metadata(path)?) != *id {

@@ -10,7 +10,7 @@ use super::region_reader::RegionReader;
 use super::{overwrite, parallel};
 use crate::cast::{Cast, Casting};
 use crate::dtype::{DType, Endian, Scalar};
-use crate::execute::{Progress, thread_count};
+use crate::execute::{Progress, Workers};
 use crate::picture::{Colours, Sheet};
 use crate::sink::{self, Destination, Sink, SinkError, SinkOptions};
 
@@ -31,7 +31,7 @@ pub struct Drawing<'a> {
     /// The colours of the elements.
     pub colours: Colours,
     /// How many threads make rows at most; 0 for as many as there are cores.
-    pub threads: usize,
+    pub workers: Workers,
 }
 
 impl Drawing<'_> {
@@ -48,14 +48,13 @@ impl Drawing<'_> {
         let cast = Cast::new(&self.dtype, &double, Casting::Safe)
             .or_else(|_| Cast::new(&self.dtype, &double, Casting::SameKind))
             .map_err(|_| PictureFault::DType(self.dtype.clone()))?;
-        let threads = thread_count(self.threads);
         let row_bytes = self.sheet.width() as usize * self.sheet.pixel_bytes();
-        let band = (BAND_BYTES / row_bytes.max(1)).max(threads);
+        let band = (BAND_BYTES / row_bytes.max(1)).max(self.workers.count());
         let height = self.sheet.height();
         for first in (0..height).step_by(band) {
             let rows = (height - first).min(band as u64) as usize;
             let paint = |number: usize| self.paint(first + number as u64, &cast, progress);
-            for painted in parallel::each(rows, threads, paint)? {
+            for painted in parallel::each(rows, &self.workers, paint)? {
                 row(&painted)?;
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::error::ContainerError;
 use super::input::{Input, Location, failed_source};
 use super::take::Region;
-use crate::execute::{ExecuteError, FillError, Pieces, read_pieces, read_range};
+use crate::execute::{ExecuteError, FillError, Pieces, Workers, read_pieces, read_range};
 use crate::runs::Runs;
 use crate::source::Source;
 
@@ -35,9 +35,11 @@ impl<'a> RegionReader<'a> {
         let bytes = match region {
             Region::View(view) => Reading::Runs(view.runs().coalesced()),
             Region::Gather(gathered) => {
-                Reading::Pieces(gathered.pieces(1, None, 1).map_err(failed)?)
+                Reading::Pieces(gathered.pieces(1, None, &Workers::new(1)).map_err(failed)?)
             }
-            Region::Fields(fields) => Reading::Pieces(fields.pieces(1, 1).map_err(failed)?),
+            Region::Fields(fields) => {
+                Reading::Pieces(fields.pieces(1, &Workers::new(1)).map_err(failed)?)
+            }
         };
         let location = input.location().clone();
         Ok(RegionReader { location, source, bytes })

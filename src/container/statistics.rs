@@ -6,7 +6,7 @@ use super::error::ContainerError;
 use super::input::Input;
 use super::job::Job;
 use super::take::{Region, Take};
-use crate::execute::{Conversion, Progress};
+use crate::execute::{Conversion, Progress, Workers};
 use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::statistics::Statistics;
 
@@ -19,13 +19,13 @@ pub fn statistics(
     input: &mut Input,
     (region, part): (&Region, usize),
     (empty, itemsize): (&Statistics, usize),
-    threads: usize,
+    workers: &Workers,
     progress: &Progress,
 ) -> Result<Statistics, ContainerError> {
     let conversion = Conversion::Whole { width: itemsize };
     let takes = [Take { part, region: region.clone(), conversion, at: 0 }];
     let shared = Shared { empty, itemsize: itemsize as u64, idle: Mutex::default() };
-    let job = Job::into_sink(Box::new(StatisticsSink(&shared)), &takes, threads, progress)?;
+    let job = Job::into_sink(Box::new(StatisticsSink(&shared)), &takes, workers, progress)?;
     job.copy(input, &takes)?;
     drop(job);
     let mut all = empty.clone();

@@ -7,6 +7,7 @@ use super::error::{Cause, ContainerError, FileName};
 use super::input::{Bytes, Input};
 use crate::execute::{
     BadPosition, Clipped, Conversion, ExecuteError, FillError, Pieces, SHARED_BYTES, WINDOW_BYTES,
+    Workers,
 };
 use crate::format::{Fields, Tensor};
 use crate::gather::{self, Gather};
@@ -172,7 +173,7 @@ impl GatheredList {
 }
 
 impl Gathered {
-    /// What it is to the executor: no piece divides `unit` bytes; `threads` workers put the numbers of
+    /// What it is to the executor: no piece divides `unit` bytes; `workers` put the numbers of
     /// lists in order, where they must be. With a length for the first piece, pieces may divide rows.
     ///
     /// # Errors
@@ -181,9 +182,9 @@ impl Gathered {
         &self,
         unit: u64,
         first_bytes: Option<u64>,
-        threads: usize,
+        workers: &Workers,
     ) -> Result<Box<dyn Pieces + '_>, FillError> {
-        let pieces = self.gather.clone().with(&self.sources(), unit, threads)?;
+        let pieces = self.gather.clone().with(&self.sources(), unit, workers)?;
         Ok(match (self.gather.window(), first_bytes) {
             (None, Some(first)) => Box::new(pieces.divided(first, PIECE_BYTES)),
             (None, None) => Box::new(pieces),
@@ -232,7 +233,7 @@ impl SideBySide {
     pub(super) fn pieces(
         &self,
         unit: u64,
-        threads: usize,
+        workers: &Workers,
     ) -> Result<Box<dyn Pieces + '_>, FillError> {
         let row = self.parts.iter().map(|(bytes, _)| bytes).sum();
         let rows = |(bytes, part): &(u64, Region)| part.bytes().checked_div(*bytes);
@@ -241,8 +242,8 @@ impl SideBySide {
         for (_, part) in &self.parts {
             parts.push(match part {
                 Region::View(view) => Part::of_runs(view.runs().clone(), 1),
-                Region::Gather(gathered) => Part::of_pieces(gathered.pieces(1, None, threads)?),
-                Region::Fields(fields) => Part::of_pieces(fields.pieces(1, threads)?),
+                Region::Gather(gathered) => Part::of_pieces(gathered.pieces(1, None, workers)?),
+                Region::Fields(fields) => Part::of_pieces(fields.pieces(1, workers)?),
             });
         }
         let join = Join::new(parts, rows, row, unit);

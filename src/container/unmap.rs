@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::ops::Range;
 
 use super::parallel;
-use crate::execute::thread_count;
+use crate::execute::Workers;
 use crate::source::{Advice, Source, mapped_pages};
 
 /// Fewer mapped pages are left to the end of the process.
@@ -17,15 +17,15 @@ const MANY_PAGES: u64 = 16 << 10;
 const RANGE_BYTES: u64 = 64 << 20;
 const MOST_RANGES: u64 = 256;
 
-/// Unmap the pages of a source, where they are many: with at most `threads` threads (0: one a core).
+/// Unmap the pages of a source, where they are many: with these workers.
 /// They come back if they are read again.
-pub(super) fn unmap(source: &dyn Source, threads: usize) {
+pub(super) fn unmap(source: &dyn Source, workers: &Workers) {
     let len = source.len();
     if len <= RANGE_BYTES || mapped_pages() < MANY_PAGES {
         return;
     }
     let count = len.div_ceil(range_bytes(len)) as usize;
-    let unmapped = parallel::each(count, thread_count(threads), |number| {
+    let unmapped = parallel::each(count, workers, |number| {
         source.advise(range(len, number as u64), Advice::DontNeed);
         Ok::<(), Infallible>(())
     });

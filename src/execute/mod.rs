@@ -32,6 +32,7 @@ mod relayout;
 mod share;
 mod tiling;
 pub mod unpack;
+mod workers;
 
 pub(crate) use assign::write_runs;
 pub use assign::{Assignment, StridedSink};
@@ -42,11 +43,12 @@ pub use error::{BadPosition, ExecuteError, FillError};
 pub use feed::{Announced, announced};
 pub(crate) use fill::{read_boxes, read_range, read_runs, visit_ranges};
 pub use forward::{WINDOW_BYTES, run_forward};
-pub use parallel::{run, thread_count};
+pub use parallel::run;
 pub use progress::Progress;
 pub use relayout::{in_order, spool};
 pub use share::SHARED_BYTES;
 pub use tiling::tiling;
+pub use workers::Workers;
 
 /// One part of a job: bytes of one source, on their way to one place in the output.
 pub struct Transfer<'a> {

@@ -1,8 +1,7 @@
-//! The pool: workers that take pieces by number from one counter until none is left.
+//! A job: workers that take pieces by number from one counter until none is left.
 //!
-//! The only file that knows rayon. The counter keeps the workers near each other, so that the
-//! input is read and the output grows roughly from the beginning to the end. Where the sink
-//! takes bytes in order only, each worker waits for its piece's turn with the packed buffer in
+//! The counter keeps the workers near each other, so that the input is read and the output grows
+//! roughly from the beginning to the end. Where the sink takes bytes in order only, each worker waits for its piece's turn with the packed buffer in
 //! hand: memory stays at one buffer a worker, and packing overlaps writing. Pieces of several rows, for
 //! which a worker would wait for another one's writes, wait themselves: two buffers a worker.
 
@@ -14,7 +13,7 @@ use super::buffer::{Buffer, Places};
 use super::convert::write_rows;
 use super::feed::Feed;
 use super::share::share;
-use super::{ExecuteError, Progress, Transfer};
+use super::{ExecuteError, Progress, Transfer, Workers};
 use crate::runs::Runs;
 use crate::sink::{Sink, WriteOrder};
 use crate::source::Advice;
@@ -28,16 +27,8 @@ const WAITING: usize = 2;
 /// The fewest workers where the input is not in memory: most wait for the disk while others write.
 const COLD: usize = 8;
 
-/// How many threads work where so many are asked for: 0 stands for as many as there are cores.
-pub fn thread_count(threads: usize) -> usize {
-    match threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        _ => threads,
-    }
-}
-
-/// Run every transfer of a job, with at most `threads` workers. 0 stands for [one a core](thread_count),
-/// but at least eight where a range that is copied is not in memory.
+/// Run every transfer of a job. Where [`Workers`] are one a core, they are at least eight where a range
+/// that is copied is not in memory.
 ///
 /// Where a sink takes bytes in order, transfers must stand in the order of their places in the
 /// output, without a gap.
@@ -47,7 +38,7 @@ pub fn thread_count(threads: usize) -> usize {
 pub fn run(
     transfers: &[Transfer<'_>],
     sink: &dyn Sink,
-    threads: usize,
+    workers: &Workers,
     progress: &Progress,
 ) -> Result<(), ExecuteError> {
     for transfer in transfers {
@@ -67,21 +58,18 @@ pub fn run(
     let pieces = usize::try_from(job.pieces).unwrap_or(usize::MAX);
     let small = pieces <= 1 || work < POOL_BYTES;
     // small jobs don't even ask how many cores there are, which takes longer than they do
-    let workers = match threads {
+    let count = match workers.asked() {
         _ if small => 1,
-        0 if wait_for_disk(copied) => COLD.max(thread_count(0)),
-        _ => thread_count(threads),
+        0 if wait_for_disk(copied) => COLD.max(workers.count()),
+        _ => workers.count(),
     };
-    let workers = workers.min(pieces);
-    if workers <= 1 {
+    let count = count.min(pieces);
+    if count <= 1 {
         job.work(feed.as_ref());
     } else {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
-        let pool = pool.map_err(|error| ExecuteError::Threads {
-            threads: workers,
-            message: error.to_string(),
+        workers.broadcast(count, || job.work(feed.as_ref())).map_err(|error| {
+            ExecuteError::Threads { threads: count, message: error.to_string() }
         })?;
-        pool.broadcast(|_| job.work(feed.as_ref()));
     }
     let outcome = job.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcome.error.map_or(Ok(()), |(_, error)| Err(error))
@@ -338,7 +326,12 @@ mod tests {
                     let (source, pieces) = (MemorySource(Vec::new()), PanickingPieces);
                     let conversion = Conversion::None;
                     let transfer = Transfer { source: &source, pieces: &pieces, conversion, at: 0 };
-                    let outcome = run(&[transfer], &NullSink(order), threads, &Progress::default());
+                    let outcome = run(
+                        &[transfer],
+                        &NullSink(order),
+                        &Workers::new(threads),
+                        &Progress::default(),
+                    );
                     done.send(outcome)
                 });
                 // far longer than it takes, so that a job that never ends fails the test

@@ -5,7 +5,7 @@
 //! use up what they read, and where memory does not hold those, a copy of the selected bytes in
 //! the order of the output, in an unnamed file in `TMPDIR`. The input is read about once in any case.
 
-use super::{Conversion, ExecuteError, FillError, Progress, Transfer, run, thread_count, tiling};
+use super::{Conversion, ExecuteError, FillError, Progress, Transfer, Workers, run, tiling};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::Runs;
 use crate::sink::{ScratchSink, SinkError};
@@ -27,18 +27,18 @@ pub fn in_order(
     source: &dyn Source,
     runs: &Runs,
     (unit, expansion): (u64, u64),
-    threads: usize,
+    workers: &Workers,
 ) -> Result<(Plan, Option<Box<dyn Source>>), ExecuteError> {
     let piece = (PIECE_BYTES / expansion.max(1)).max(unit);
     if source.window_limit().is_none() {
         return Ok((Plan::of_runs(runs, unit, piece), None));
     }
     let (least, most) = LONG_PIECES;
-    let longest = (BUFFERS_BYTES / thread_count(threads) as u64).clamp(least, most);
+    let longest = (BUFFERS_BYTES / workers.count() as u64).clamp(least, most);
     if let Some(plan) = Plan::reading_once(runs, unit, piece..longest / expansion.max(1)) {
         return Ok((plan, None));
     }
-    let spooled = spool(source, runs, unit, threads)?;
+    let spooled = spool(source, runs, unit, workers)?;
     Ok((Plan::of_runs(&Runs::contiguous(0, runs.bytes()), unit, piece), Some(spooled)))
 }
 
@@ -50,7 +50,7 @@ pub fn spool(
     source: &dyn Source,
     runs: &Runs,
     unit: u64,
-    threads: usize,
+    workers: &Workers,
 ) -> Result<Box<dyn Source>, ExecuteError> {
     let failed = |error| ExecuteError::Fill { transfer: 0, error: FillError::Source(error) };
     let unwritten = |error: SinkError| {
@@ -62,7 +62,7 @@ pub fn spool(
     let (sink, file) = ScratchSink::new(runs.bytes()).map_err(unwritten)?;
     let plan = Plan::of_runs_tiled(runs, unit, tiling(source, runs.bytes()));
     let copy = Transfer { source, pieces: &plan, conversion: Conversion::None, at: 0 };
-    run(&[copy], &sink, threads, &Progress::default()).map_err(|error| match error {
+    run(&[copy], &sink, workers, &Progress::default()).map_err(|error| match error {
         ExecuteError::Sink(error) => unwritten(error),
         error => error,
     })?;

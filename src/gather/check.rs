@@ -9,7 +9,9 @@ use super::null_sink::NullSink;
 use super::reader::PositionReader;
 use super::rows::Rows;
 use super::tuples::TupleReader;
-use crate::execute::{self, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer};
+use crate::execute::{
+    self, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer, Workers,
+};
 use crate::runs::Runs;
 use crate::source::Source;
 use std::ops::Range;
@@ -24,13 +26,13 @@ impl Gather {
         self.bytes > 0 && self.rows.lists.iter().all(|list| list.tuples.is_in_their_order())
     }
 
-    /// Read all lists, with at most `threads` workers; `sources` are theirs.
+    /// Read all lists, with these workers; `sources` are theirs.
     ///
     /// # Errors
     /// The first bad position of the first list that has one, in the order of the indices; a failure
     /// to read them.
-    pub fn check(&self, sources: &[&dyn Source], threads: usize) -> Result<(), ExecuteError> {
-        self.rows.check(sources, threads)
+    pub fn check(&self, sources: &[&dyn Source], workers: &Workers) -> Result<(), ExecuteError> {
+        self.rows.check(sources, workers)
     }
 }
 
@@ -39,14 +41,14 @@ impl Rows {
     pub(crate) fn check(
         &self,
         sources: &[&dyn Source],
-        threads: usize,
+        workers: &Workers,
     ) -> Result<(), ExecuteError> {
         for (number, (list, source)) in self.lists.iter().zip(sources).enumerate() {
             let tuples = list.tuples.clone().in_their_order();
-            let reader = TupleReader::new(tuples, *source, threads);
+            let reader = TupleReader::new(tuples, *source, workers);
             let reader = reader.map_err(|error| ExecuteError::Fill { transfer: 0, error });
             let checked = reader.and_then(|reader| match reader {
-                TupleReader::Numbers(reader) => reader.check(threads),
+                TupleReader::Numbers(reader) => reader.check(workers),
                 TupleReader::Mask(..) => Ok(()),
             });
             checked.map_err(|error| error.of_list(number))?;
@@ -56,14 +58,14 @@ impl Rows {
 }
 
 impl PositionReader<'_> {
-    /// Read all tuples, with at most `threads` workers.
+    /// Read all tuples, with these workers.
     ///
     /// # Errors
     /// As [`Positions::read`](super::Positions::read): the first bad position.
-    pub fn check(&self, threads: usize) -> Result<(), ExecuteError> {
+    pub fn check(&self, workers: &Workers) -> Result<(), ExecuteError> {
         let source = self.given();
         let transfers = [Transfer { source, pieces: self, conversion: Conversion::None, at: 0 }];
-        execute::run(&transfers, &NullSink, threads, &Progress::default())
+        execute::run(&transfers, &NullSink, workers, &Progress::default())
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::null_sink::NullSink;
 use crate::execute::{
-    self, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer, read_range,
+    self, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer, Workers, read_range,
 };
 use crate::runs::{Axis, Runs};
 use crate::shape::{self, Order, contiguous_strides};
@@ -74,7 +74,7 @@ impl MaskBytes {
 }
 
 impl Mask {
-    /// Count the true elements of a mask, of one byte each, with at most `threads` workers. Another
+    /// Count the true elements of a mask, of one byte each, with these workers. Another
     /// thread may watch how far it is: [`Progress::keeping`].
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Mask {
     pub fn count(
         (shape, order, offset): (&[u64], Order, u64),
         source: &dyn Source,
-        threads: usize,
+        workers: &Workers,
         progress: &Progress,
     ) -> Result<Mask, ExecuteError> {
         let too_large = || ExecuteError::Fill {
@@ -106,7 +106,7 @@ impl Mask {
         let count = Count { bytes: &bytes, block, counts, progress };
         let transfers = [Transfer { source, pieces: &count, conversion: Conversion::None, at: 0 }];
         progress.keep(len);
-        let counted = execute::run(&transfers, &NullSink, threads, progress);
+        let counted = execute::run(&transfers, &NullSink, workers, progress);
         progress.keep(0);
         counted?;
         let mut ranks = vec![0];

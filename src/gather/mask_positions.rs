@@ -297,7 +297,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::execute::Progress;
+    use crate::execute::{Progress, Workers};
     use crate::runs::Runs;
     use crate::shape::{Order, contiguous_strides};
     use crate::source::MemorySource;
@@ -343,7 +343,7 @@ mod tests {
                 }
             }
             let source = MemorySource(file);
-            let mask = Mask::count((&shape, order, 5), &source, 2, &Progress::default()).unwrap();
+            let mask = Mask::count((&shape, order, 5), &source, &Workers::new(2), &Progress::default()).unwrap();
             prop_assert_eq!(mask.true_count(), expected.len() as u64);
             let axes = shape.iter().zip(params).map(|(&len, stride)| Axis { len, stride });
             let positions = MaskPositions::new(mask, &axes.collect::<Vec<_>>()).unwrap();
@@ -385,7 +385,7 @@ mod tests {
             let count: u64 = shape.iter().product();
             let source =
                 MemorySource((0..count).map(|at| u8::from(random(at / run) % 100 < percent)).collect());
-            let mask = Mask::count((&shape, Order::C, 0), &source, 2, &Progress::default()).unwrap();
+            let mask = Mask::count((&shape, Order::C, 0), &source, &Workers::new(2), &Progress::default()).unwrap();
             // of a tensor with more elements along each axis, behind 3 other bytes
             let params: Vec<u64> = shape.iter().map(|len| len + more).collect();
             let strides = contiguous_strides(&params, size, Order::C).unwrap();

@@ -13,7 +13,7 @@ use super::reader::BLOCK;
 use super::row_block::RowBlock;
 use super::rows::{BoundRows, MaskRows};
 use super::{DROPPED, Gather};
-use crate::execute::{FillError, Pieces, read_boxes, read_range, read_runs, visit_ranges};
+use crate::execute::{FillError, Pieces, Workers, read_boxes, read_range, read_runs, visit_ranges};
 use crate::plan::{Cuts, Plan, stretches};
 use crate::runs::Runs;
 use crate::source::Source;
@@ -69,7 +69,7 @@ impl RowPartition {
 }
 
 impl Gather {
-    /// Bind the sources of its lists, in their order; `threads` workers put the numbers of those in
+    /// Bind the sources of its lists, in their order; `workers` put the numbers of those in
     /// order, where they must be. No piece divides `unit` bytes, as in [`Plan::new`].
     ///
     /// # Errors
@@ -79,10 +79,10 @@ impl Gather {
         self,
         sources: &[&'a dyn Source],
         unit: u64,
-        threads: usize,
+        workers: &Workers,
     ) -> Result<GatherPieces<'a>, FillError> {
         let hold = if self.bytes > 0 { self.hold } else { 0 };
-        let rows = self.rows.clone().with(sources, hold, threads)?;
+        let rows = self.rows.clone().with(sources, hold, workers)?;
         let partition = RowPartition::new(&self.slab, unit, self.piece_bytes);
         let (page_cache, params) = (PageCache::default(), HeldParams::default());
         Ok(GatherPieces { gather: self, rows, partition, page_cache, params })

@@ -5,7 +5,7 @@
 //! put in order in a temporary file first.
 
 use super::positions::Positions;
-use crate::execute::{ExecuteError, FillError, spool};
+use crate::execute::{ExecuteError, FillError, Workers, spool};
 use crate::plan::Plan;
 use crate::source::Source;
 
@@ -21,21 +21,21 @@ pub struct PositionReader<'a> {
 }
 
 impl<'a> PositionReader<'a> {
-    /// Read from that source; `threads` workers put the numbers in order, if that is necessary.
+    /// Read from that source; `workers` put the numbers in order, if that is necessary.
     ///
     /// # Errors
     /// [`FillError::Indices`]: the source failed, or the temporary file.
     pub fn new(
         positions: Positions,
         source: &'a dyn Source,
-        threads: usize,
+        workers: &Workers,
     ) -> Result<PositionReader<'a>, FillError> {
         let (numbers, tuple) = (positions.runs(), positions.tuple_bytes() as u64);
         let once = || Plan::of_runs(numbers, tuple, BLOCK as u64 * tuple).reads_once();
         if source.window_limit().is_none() || positions.bytes() == 0 || once() {
             return Ok(PositionReader { positions, source, spooled: None });
         }
-        let spooled = spool(source, numbers, tuple, threads).map_err(|error| match error {
+        let spooled = spool(source, numbers, tuple, workers).map_err(|error| match error {
             ExecuteError::Fill { error: FillError::Source(error), .. } => {
                 FillError::Indices { list: 0, error }
             }

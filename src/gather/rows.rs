@@ -17,7 +17,7 @@ use super::positions::DROPPED;
 use super::reader::BLOCK;
 use super::row_block::RowBlock;
 use super::tuples::{TupleReader, Tuples};
-use crate::execute::FillError;
+use crate::execute::{FillError, Workers};
 use crate::permutation::Permutation;
 use crate::runs::{Axis, Runs, coalesce, distance, unravel_index};
 use crate::source::Source;
@@ -145,7 +145,7 @@ impl Rows {
         self.axes.iter().map(|axis| axis.len).product()
     }
 
-    /// Bind the sources of the lists, in their order; `threads` workers put numbers in order, where
+    /// Bind the sources of the lists, in their order; `workers` put numbers in order, where
     /// they must be.
     ///
     /// At most `hold` positions in all are held in memory, and 16 times as many where they are used
@@ -158,7 +158,7 @@ impl Rows {
         self,
         sources: &[&'a dyn Source],
         hold: u64,
-        threads: usize,
+        workers: &Workers,
     ) -> Result<BoundRows<'a>, FillError> {
         let share = hold / self.lists.len().max(1) as u64;
         let count = self.count();
@@ -167,7 +167,7 @@ impl Rows {
             let tuples = &list.tuples;
             let most = if count > tuples.count() { share.saturating_mul(REUSE) } else { share };
             let holds = hold > 0 && tuples.count() <= most;
-            let bound = BoundList::new(tuples, source, holds, threads);
+            let bound = BoundList::new(tuples, source, holds, workers);
             lists.push(bound.map_err(|error| error.of_list(number))?);
         }
         Ok(BoundRows { rows: self, lists })
@@ -212,15 +212,15 @@ impl<'a> BoundList<'a> {
         tuples: &Tuples,
         source: &'a dyn Source,
         holds: bool,
-        threads: usize,
+        workers: &Workers,
     ) -> Result<BoundList<'a>, FillError> {
-        let reader = TupleReader::new(tuples.clone(), source, threads)?;
+        let reader = TupleReader::new(tuples.clone(), source, workers)?;
         let mut held = None;
         if holds {
             if !tuples.is_in_their_order() {
                 // in the order of the indices first, in which bad positions are reported
                 let ordered = tuples.clone().in_their_order();
-                all(&TupleReader::new(ordered, source, threads)?, tuples.count())?;
+                all(&TupleReader::new(ordered, source, workers)?, tuples.count())?;
             }
             held = Some(all(&reader, tuples.count())?);
         }

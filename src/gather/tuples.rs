@@ -4,7 +4,7 @@
 use super::mask_positions::MaskPositions;
 use super::positions::Positions;
 use super::reader::PositionReader;
-use crate::execute::FillError;
+use crate::execute::{FillError, Workers};
 use crate::permutation::Permutation;
 use crate::source::Source;
 
@@ -84,18 +84,18 @@ impl<'a> TupleReader<'a> {
         }
     }
 
-    /// Read from that source; `threads` workers put numbers in order, if that is necessary.
+    /// Read from that source; `workers` put numbers in order, if that is necessary.
     ///
     /// # Errors
     /// As [`PositionReader::new`].
     pub(super) fn new(
         tuples: Tuples,
         source: &'a dyn Source,
-        threads: usize,
+        workers: &Workers,
     ) -> Result<TupleReader<'a>, FillError> {
         Ok(match tuples {
             Tuples::Numbers(positions) => {
-                TupleReader::Numbers(Box::new(PositionReader::new(positions, source, threads)?))
+                TupleReader::Numbers(Box::new(PositionReader::new(positions, source, workers)?))
             }
             Tuples::Mask(positions) => TupleReader::Mask(positions, source),
         })

@@ -98,7 +98,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("memmap2", &["source/mmap.rs", "sink/writable_map.rs"]),
     ("object_store", &["source/remote/"]),
     ("png", &["container/picture.rs"]),
-    ("rayon", &["execute/parallel.rs"]),
+    ("rayon", &["execute/workers.rs"]),
     ("reqwest", &["source/remote/"]),
     ("rustls", &["source/remote/"]),
     ("rustls_native_certs", &["source/remote/"]),

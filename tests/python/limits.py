@@ -11,6 +11,7 @@ import ctypes
 import json
 import mmap
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -19,8 +20,9 @@ import time
 import numpy as np
 
 import harness
+import supervise
 from formats import cube, write_safetensors
-from harness import MIB, done_well, failed_well, names, peak_rss_anon, same, start, text, tslice, wait_until
+from harness import MIB, Skip, done_well, failed_well, names, peak_rss_anon, same, start, text, tslice, wait_until
 
 
 def npy(path, descr, shape, bytes_of_data, version=1, padding=0):
@@ -311,6 +313,50 @@ def check_1_to_64_threads():
             with open("p.npy", "wb") as out:
                 assert tslice("a.npy", index, "-j", threads, stdout=out).returncode == 0
             assert open("o.npy", "rb").read() == open("p.npy", "rb").read(), f"{threads} threads"
+
+
+def check_one_pool_a_run():
+    """A run that is many jobs starts no more threads than one job: counted by the calls that make them."""
+    why = supervise.unavailable()
+    if why:
+        raise Skip(why)
+    part = np.zeros((640, 1024), "f4")  # 2.5 MiB, so that each is a job of its own, with a pool
+    files = [f"part-{number}.npy" for number in range(40)]
+    for name in files:
+        np.save(name, part)
+    np.savez("kept.npz", **{f"t{number}": part for number in range(20)})
+    shutil.copy("kept.npz", "again.npz")
+    np.save("picture.npy", np.zeros((6000, 2000), "u1"))
+    np.save("mask.npy", np.ones(10 << 20, bool))
+    np.save("long.npy", np.zeros(10 << 20, "u1"))
+    threads = 4
+    runs = {
+        "concat": ["concat", *files, "-o", "o.npy", "-j", threads],
+        "kept": ["concat", "kept.npz", "again.npz", "-t", "t0", "--keep-rest", "-o", "o.npz", "-j", threads],
+        "diff": ["diff", "kept.npz", "again.npz", "-j", threads],
+        "stats": ["view", "kept.npz", "-t", "*", "--stats", "-j", threads],
+        "picture": ["view", "picture.npy", "-o", "o.png", "--range", "p1,p99", "-j", threads],
+        "masked": ["long.npy", "[@mask.npy]", "-o", "m.npy", "-j", threads],
+    }
+    counts = {}
+    for name, args in runs.items():
+        started = []
+        note = lambda call: started.append(call.name) if call.name in ("clone", "clone3") else None
+        with open(os.devnull, "r+b", buffering=0) as null:
+            run = supervise.Run([harness.BIN, *map(str, args)], note, null.fileno(), null.fileno(), env=harness.env())
+            assert run.go().status == 0, f"{name}: {run.status}"
+        counts[name] = len(started)
+    # a pool of the first job may be smaller than the one that replaces it; one thread waits for signals
+    assert all(count <= 2 * threads for count in counts.values()), counts
+    assert counts["concat"] >= threads, counts
+    small = []
+    note = lambda call: small.append(call.name) if call.name in ("clone", "clone3") else None
+    with open(os.devnull, "r+b", buffering=0) as null:
+        args = ["concat", "a.npy", "a.npy", "-o", "small.npy", "-j", "4"]
+        np.save("a.npy", np.arange(5))
+        assert supervise.Run([harness.BIN, *args], note, null.fileno(), null.fileno(), env=harness.env()).go().status == 0
+    assert len(small) <= 1, small
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
 # ---------------------------------------------------------------- folders and links

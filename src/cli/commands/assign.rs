@@ -15,9 +15,9 @@ use tslice::shape::{AsTuple, Order};
 use tslice::source::{MemorySource, Source};
 use tslice::view::{Layout, View};
 
-use super::cast;
 use super::index::Index;
 use super::target::{Target, Value, failed_value, not_broadcast, written};
+use super::{cast, output};
 use crate::cli::args::AssignArgs;
 use crate::cli::report::{Exit, Failure, print};
 
@@ -27,9 +27,10 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     if let Some(value) = args.what.value.as_deref() {
         index.refuse_stdin(("--value", value))?;
     }
-    let index = index.open(args.from.io, args.to.quiet, ("TARGET", &args.target))?;
+    let workers = output::workers(args.to.threads);
+    let index = index.open(args.from.io, &workers, args.to.quiet, ("TARGET", &args.target))?;
     let casts = cast::parse(&args.cast)?;
-    let target = Target::open(&args.target, &args.to)?;
+    let target = Target::open(&args.target, &args.to, workers)?;
     let tensor = target.tensor(&args.from.tensor)?;
     let selection = index.resolve(&tensor.shape)?;
     let shape = selection.shape();
@@ -82,15 +83,15 @@ fn at_positions(
 
     let sources: Vec<&dyn Source> = lists.iter().map(|list| list.source.as_ref()).collect();
     let failed = |error: FillError| index.failure(GatheredList::failed(&lists, error));
-    scatter.check(&sources, target.threads()).map_err(|error| match error {
+    scatter.check(&sources, target.workers()).map_err(|error| match error {
         ExecuteError::Fill { error, .. } => failed(error),
         error => Failure::new(error),
     })?;
-    let positions = scatter.positions(&sources, target.threads()).map_err(failed)?;
+    let positions = scatter.positions(&sources, target.workers()).map_err(failed)?;
     if target.is_dry_run() {
         return print(&target.describe(tensor, &selection.shape(), scatter.bytes())?);
     }
-    let pieces = scatter.pieces(source.as_ref(), target.threads());
+    let pieces = scatter.pieces(source.as_ref(), target.workers());
     let (pieces, spooled) = pieces.map_err(|error| failed_value(path, error))?;
     let target = target.begin()?;
     let source = spooled.as_deref().unwrap_or(source.as_ref());

@@ -52,7 +52,8 @@ struct Compared {
 fn differences(args: &DiffArgs) -> Result<Differences, Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     index.refuse_stdin(("A", &args.first))?;
-    let index = index.open(args.from.io, args.quiet, ("B", &args.second))?;
+    let workers = output::workers(args.threads);
+    let index = index.open(args.from.io, &workers, args.quiet, ("B", &args.second))?;
     let options = OpenOptions { io: args.from.io.into(), ..OpenOptions::default() };
     let locations = [&args.first, &args.second].map(|path| input::location(path));
     if locations == [container::Location::Stdin, container::Location::Stdin] {
@@ -91,9 +92,8 @@ fn differences(args: &DiffArgs) -> Result<Differences, Failure> {
     }
     let leader = leader([&a, &b]);
     let (progress, total) = (Progress::default(), comparisons.iter().map(Comparison::bytes).sum());
-    let threads = output::threads(args.threads);
     let found = watch(&progress, total, args.quiet, || {
-        compare((&mut a, &mut b), &comparisons, leader, threads, &progress)
+        compare((&mut a, &mut b), &comparisons, leader, &workers, &progress)
     });
     let found = found.map_err(|error| index.failure(error))?;
     let compared = tensors.iter_mut().filter_map(|tensor| tensor.findings.as_mut());

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tslice::container::{self, Input, OpenOptions, Region, Take};
 use tslice::dtype::{DType, Endian, Scalar};
+use tslice::execute::Workers;
 use tslice::execute::{Conversion, WINDOW_BYTES};
 use tslice::format::Tensor;
 use tslice::index::resolve::Selection;
@@ -46,14 +47,19 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
             }
             let index = Index::parse(args.input.as_deref(), &args.index)?;
             let shape = parse_shape(shape)?;
-            (index.open(args.from.io, false, ("INPUT", Path::new("")))?, shape, None)
+            (
+                index.open(args.from.io, &Workers::default(), false, ("INPUT", Path::new("")))?,
+                shape,
+                None,
+            )
         }
         None => {
             let Some(path) = &args.input else {
                 return Err(Failure::usage("an input is needed, or --shape"));
             };
             let index = Index::parse(args.text.as_deref(), &args.index)?;
-            let index = index.open(args.from.io, false, ("INPUT", path.as_ref()))?;
+            let index =
+                index.open(args.from.io, &Workers::default(), false, ("INPUT", path.as_ref()))?;
             let options = OpenOptions {
                 io: args.from.io.into(),
                 tensors: args.from.tensor.clone(),

@@ -32,7 +32,8 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let transpose = Transpose::parse(&args.transpose)?;
     let casts = cast::parse(&args.cast)?;
     let typed = Indices::typed(named)?;
-    let output = output::open(&args.to)?;
+    let workers = output::workers(args.to.threads);
+    let output = output::open(&args.to, &workers)?;
     let options = OpenOptions {
         io: args.io.into(),
         tensors: args.tensor.iter().cloned().collect(),
@@ -55,7 +56,7 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     };
     let prepared = output.prepare(&[item], &params.contents().metadata)?;
 
-    let region = indices.into_tensor()?.region(&tensor, args.axis, &options);
+    let region = indices.into_tensor(&workers)?.region(&tensor, args.axis, &options);
     let region = region.map_err(Failure::new)?;
     let takes = prepared.places().map(|(to, at)| Take {
         part: tensor.part,

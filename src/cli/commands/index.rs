@@ -5,7 +5,7 @@ use std::path::Path;
 use tslice::container::{
     Cause, ContainerError, IndexRules, ListError, ListFault, Lists, OpenIndex,
 };
-use tslice::execute::{BadPosition, ExecuteError, FillError, Progress};
+use tslice::execute::{BadPosition, ExecuteError, FillError, Progress, Workers};
 use tslice::index::resolve::{ResolveError, Selection};
 use tslice::index::strided_slice::{self, StridedSlice};
 use tslice::index::{IndexExpr, Item, List, SpannedExpr, numpy};
@@ -61,17 +61,23 @@ impl Index {
     pub(crate) fn open(
         self,
         io: Io,
+        workers: &Workers,
         quiet: bool,
         (what, input): (&str, &Path),
     ) -> Result<Index, Failure> {
         self.refuse_stdin((what, input))?;
-        self.open_lists(io, quiet)
+        self.open_lists(io, workers, quiet)
     }
 
     /// Open the files of its lists. Unless `quiet`, progress is shown where masks are long.
-    pub(crate) fn open_lists(self, io: Io, quiet: bool) -> Result<Index, Failure> {
+    pub(crate) fn open_lists(
+        self,
+        io: Io,
+        workers: &Workers,
+        quiet: bool,
+    ) -> Result<Index, Failure> {
         let progress = Progress::default();
-        let open = || Lists::open_watched(&self.spanned.expr, io.into(), 0, &progress);
+        let open = || Lists::open_watched(&self.spanned.expr, io.into(), workers, &progress);
         let lists = watch(&progress, 0, quiet || !self.has_lists(), open);
         let lists = lists.map_err(|fault| self.failed_list(fault))?;
         Ok(Index { lists, ..self })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tslice::container::edit::Original;
 use tslice::container::{FileName, IndexTensor, Input, OpenOptions};
-use tslice::execute::Progress;
+use tslice::execute::{Progress, Workers};
 use tslice::format::Tensor;
 use tslice::gather;
 use tslice::index::array;
@@ -74,11 +74,11 @@ impl Indices {
     }
 
     /// The indices with their bytes; a pipe is read to its end.
-    pub(super) fn into_tensor(self) -> Result<IndexTensor, Failure> {
+    pub(super) fn into_tensor(self, workers: &Workers) -> Result<IndexTensor, Failure> {
         let bytes = match self.bytes {
             Bytes::File(mut input) => {
                 output::spool(&mut input, self.quiet)?;
-                input.nearby(&self.tensor, &Progress::default())?
+                input.nearby(&self.tensor, workers, &Progress::default())?
             }
             Bytes::Read(source) => source,
         };

@@ -36,12 +36,13 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     if let Some(list) = &args.names.files_from {
         index.refuse_stdin(("--files-from", list))?;
     }
-    let output = output::open(&args.to)?;
+    let workers = output::workers(args.to.threads);
+    let output = output::open(&args.to, &workers)?;
     let locations = locations(args)?;
     if locations.contains(&Location::Stdin) {
         index.refuse_stdin(("INPUT", Path::new("-")))?;
     }
-    let index = index.open_lists(args.from.io, args.to.quiet)?;
+    let index = index.open_lists(args.from.io, &workers, args.to.quiet)?;
     let options = JoinOptions {
         along,
         axes: input::axes(&args.axis)?,
@@ -51,7 +52,7 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         },
         index: index.of_job(),
         casts: cast::parse(&args.cast)?,
-        threads: output.options().threads,
+        workers,
     };
     let failed = |error: ContainerError| match error.cause.as_ref() {
         Cause::Cast(_) => cast::advised(error),

@@ -7,7 +7,7 @@ use std::path::Path;
 use tslice::container::{
     self, ContainerError, FileName, Input, Output, Parts, Prepared, Take, WriteOptions,
 };
-use tslice::execute::{Announced, Progress};
+use tslice::execute::{Announced, Progress, Workers};
 use tslice::shape::AsTuple;
 use tslice::sink::{Destination, Part};
 use tslice::source::remote;
@@ -25,26 +25,26 @@ pub(super) fn target(path: &Path) -> Destination {
 }
 
 /// Understand the flags, and refuse contradictions among them.
-pub(super) fn open(args: &OutputArgs) -> Result<Output, Failure> {
+pub(super) fn open(args: &OutputArgs, workers: &Workers) -> Result<Output, Failure> {
     let target = args.output.as_deref().map_or(Destination::Stdout, target);
-    Ok(Output::new(target, options(args))?)
+    Ok(Output::new(target, options(args, workers))?)
 }
 
 /// Understand the flags that say how an output is written.
-pub(super) fn options(args: &OutputArgs) -> WriteOptions {
+pub(super) fn options(args: &OutputArgs, workers: &Workers) -> WriteOptions {
     let mut options = WriteOptions::default()
         .force(args.force)
         .fsync(args.fsync)
         .deflate(args.deflate)
         .order(args.order.map(OrderArg::order).unwrap_or_default())
-        .threads(threads(args.threads));
+        .workers(workers);
     (options.format, options.name) = (args.to, args.name.clone());
     options
 }
 
-/// How many threads are to work; 0 for as many as there are cores.
-pub(super) fn threads(asked: Option<u16>) -> usize {
-    asked.map_or(0, usize::from)
+/// The threads of the run: as many as there are cores, unless a number was asked for.
+pub(super) fn workers(asked: Option<u16>) -> Workers {
+    Workers::new(asked.map_or(0, usize::from))
 }
 
 /// Make all the checks that writing would fail at, and say what would be written. `advised` words

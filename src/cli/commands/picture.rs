@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tslice::container::{self, Cause, Drawing, Input, RegionReader};
 use tslice::dtype::{DType, Scalar};
-use tslice::execute::Progress;
+use tslice::execute::{Progress, Workers};
 use tslice::picture::{Colours, Sheet};
 use tslice::shape;
 use tslice::sink::{self, Destination, SinkOptions};
@@ -17,7 +17,12 @@ use crate::cli::args::{Bound, PictureArgs, ViewArgs};
 use crate::cli::report::{Failure, print, terminal_columns, watch};
 
 /// Draw the one selection into a file, or into the terminal.
-pub(super) fn run(input: &mut Input, all: &[Chosen], args: &ViewArgs) -> Result<(), Failure> {
+pub(super) fn run(
+    input: &mut Input,
+    all: &[Chosen],
+    args: &ViewArgs,
+    workers: Workers,
+) -> Result<(), Failure> {
     let [chosen] = all else {
         return Err(Failure::usage(format_args!(
             "-t chooses {} tensors, and a picture shows one",
@@ -58,13 +63,13 @@ pub(super) fn run(input: &mut Input, all: &[Chosen], args: &ViewArgs) -> Result<
             ));
         }
         true => (0.0, 255.0),
-        false => range(input, chosen, args)?,
+        false => range(input, chosen, (args, &workers))?,
     };
     let map = picture.colormap.as_deref().unwrap_or("viridis");
     let colours = Colours::new(map, colours)
         .ok_or_else(|| Failure::usage(format_args!("there is no colour map {map}")))?;
     let dtype = chosen.dtype.clone();
-    let drawing = Drawing { reader, dtype, sheet, colours, threads: output::threads(args.threads) };
+    let drawing = Drawing { reader, dtype, sheet, colours, workers };
     let (progress, total) = (Progress::default(), bytes(chosen));
     match &target {
         Some(target) => Ok(watch(&progress, total, args.quiet, || {
@@ -102,7 +107,11 @@ fn bytes(chosen: &Chosen) -> u64 {
 }
 
 /// The numbers at both ends of the colour map; one pass over the elements where they decide.
-fn range(input: &mut Input, chosen: &Chosen, args: &ViewArgs) -> Result<(f64, f64), Failure> {
+fn range(
+    input: &mut Input,
+    chosen: &Chosen,
+    (args, workers): (&ViewArgs, &Workers),
+) -> Result<(f64, f64), Failure> {
     let asked = args.picture.range;
     if let Some([Bound::Value(low), Bound::Value(high)]) = asked {
         return Ok((low, high));
@@ -116,10 +125,10 @@ fn range(input: &mut Input, chosen: &Chosen, args: &ViewArgs) -> Result<(f64, f6
         return Err(Failure::new(message));
     };
     let itemsize = (chosen.dtype.item_bits() / 8) as usize;
-    let (progress, threads) = (Progress::default(), output::threads(args.threads));
+    let progress = Progress::default();
     let statistics = watch(&progress, bytes(chosen), args.quiet, || {
         let region = (&chosen.region, chosen.part);
-        container::statistics(input, region, (&empty, itemsize), threads, &progress)
+        container::statistics(input, region, (&empty, itemsize), workers, &progress)
     })?;
     let (least, greatest) = statistics.finite_range().unwrap_or((0.0, 1.0));
     let bound = |bound| match bound {

@@ -12,9 +12,9 @@ use tslice::sink::SinkError;
 use tslice::source::{Source, SourceError};
 use tslice::view::View;
 
-use super::cast;
 use super::indices::Indices;
 use super::target::{Target, Value, failed_value, not_broadcast, written};
+use super::{cast, output};
 use crate::cli::args::{Beyond, ScatterArgs};
 use crate::cli::report::{Failure, print};
 
@@ -26,7 +26,7 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let named = (args.indices.as_path(), args.indices_tensor.as_ref());
     let typed = Indices::typed(named)?;
     let casts = cast::parse(&args.cast)?;
-    let target = Target::open(&args.target, &args.to)?;
+    let target = Target::open(&args.target, &args.to, output::workers(args.to.threads))?;
     let tensor = target.tensor(&args.from.tensor)?;
     let indices = typed.map_or_else(|| Indices::open(named, args.from.io, args.to.quiet), Ok)?;
     let name = ("--values-tensor", args.values_tensor.as_ref());
@@ -57,17 +57,17 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let indices = indices.into_kept(&target.original, &written)?;
     let indices = indices.as_ref();
     let source = value.into_kept(&target, &written)?;
-    scatter.check(&[indices], target.threads()).map_err(|error| match error {
+    scatter.check(&[indices], target.workers()).map_err(|error| match error {
         ExecuteError::Fill { error, .. } => failed_indices(args, indices, error),
         error => Failure::new(error),
     })?;
-    let positions = scatter.positions(&[indices], target.threads());
+    let positions = scatter.positions(&[indices], target.workers());
     let positions = positions.map_err(|error| failed_indices(args, indices, error))?;
     indices.verify().map_err(|error| unread_indices(args, error))?;
     if args.to.dry_run {
         return print(&target.describe(&tensor, &shape, scatter.bytes())?);
     }
-    let pieces = scatter.pieces(source.as_ref(), target.threads());
+    let pieces = scatter.pieces(source.as_ref(), target.workers());
     let (pieces, spooled) = pieces.map_err(|error| failed_value(&args.values, error))?;
     let target = target.begin()?;
     let source = spooled.as_deref().unwrap_or(source.as_ref());

@@ -20,10 +20,11 @@ use crate::cli::report::{Failure, print};
 pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let Some(share) = part::share(&args.to)? else { return Ok(()) };
     let index = Index::parse(args.text.as_deref(), &args.index)?;
-    let index = index.open(args.from.io, args.to.quiet, ("INPUT", &args.input))?;
+    let workers = output::workers(args.to.threads);
+    let index = index.open(args.from.io, &workers, args.to.quiet, ("INPUT", &args.input))?;
     let transpose = Transpose::parse(&args.transpose)?;
     let casts = cast::parse(&args.cast)?;
-    let output = output::open(&args.to)?;
+    let output = output::open(&args.to, &workers)?;
     // what is left out must be there, in whatever shard
     let rest = args.keep_rest || !args.exclude.is_empty();
     let options = input::options(&args.from, &args.raw, rest)?;

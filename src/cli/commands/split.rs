@@ -19,10 +19,11 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
             .hint("each of them can be written by itself, as a slice of the input"));
     }
     let index = Index::parse(args.text.as_deref(), &args.index)?;
-    let index = index.open(args.from.io, args.to.quiet, ("INPUT", &args.input))?;
+    let workers = output::workers(args.to.threads);
+    let index = index.open(args.from.io, &workers, args.to.quiet, ("INPUT", &args.input))?;
     let cuts = cuts(args)?;
     let names = names(args.to.output.as_deref())?;
-    let write = output::options(&args.to);
+    let write = output::options(&args.to, &workers);
     let options = OpenOptions {
         fields: args.field.field.clone(),
         ..input::options(&args.from, &args.raw, args.keep_rest)?

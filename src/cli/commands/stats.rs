@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tslice::container::{self, Input};
 use tslice::dtype::{DType, Endian};
-use tslice::execute::Progress;
+use tslice::execute::{Progress, Workers};
 use tslice::print;
 use tslice::shape::{self, AsList};
 use tslice::statistics::{Bar, Extreme, Statistics};
@@ -23,17 +23,23 @@ const BARS: usize = 10;
 const BAR_WIDTH: u64 = 30;
 
 /// Show the statistics of each tensor.
-pub(super) fn run(input: &mut Input, all: &[Chosen], args: &ViewArgs) -> Result<(), Failure> {
+pub(super) fn run(
+    input: &mut Input,
+    all: &[Chosen],
+    args: &ViewArgs,
+    workers: &Workers,
+) -> Result<(), Failure> {
     if all.len() > 1 {
         // a pipe is kept in a file, as it is read once for each tensor
         output::spool(input, args.quiet)?;
     }
     let mut described = Vec::new();
     for (number, chosen) in all.iter().enumerate() {
-        let statistics = collect(input, chosen, args).map_err(|failure| match &chosen.name {
-            Some(name) if all.len() > 1 => failure.of_tensor(name),
-            _ => failure,
-        })?;
+        let statistics =
+            collect(input, chosen, (args, workers)).map_err(|failure| match &chosen.name {
+                Some(name) if all.len() > 1 => failure.of_tensor(name),
+                _ => failure,
+            })?;
         if args.stats.json {
             described.push(as_json(chosen, &statistics));
         } else {
@@ -48,7 +54,11 @@ pub(super) fn run(input: &mut Input, all: &[Chosen], args: &ViewArgs) -> Result<
     }
 }
 
-fn collect(input: &mut Input, chosen: &Chosen, args: &ViewArgs) -> Result<Statistics, Failure> {
+fn collect(
+    input: &mut Input,
+    chosen: &Chosen,
+    (args, workers): (&ViewArgs, &Workers),
+) -> Result<Statistics, Failure> {
     let empty = match chosen.dtype {
         DType::Scalar(scalar, endian) => Statistics::new(scalar, endian),
         DType::Npy(_) => None,
@@ -59,10 +69,10 @@ fn collect(input: &mut Input, chosen: &Chosen, args: &ViewArgs) -> Result<Statis
     };
     let itemsize = (chosen.dtype.item_bits() / 8) as usize;
     let count = shape::element_count(&chosen.shape).unwrap_or(u64::MAX);
-    let (progress, threads) = (Progress::default(), output::threads(args.threads));
+    let progress = Progress::default();
     Ok(watch(&progress, count.saturating_mul(itemsize as u64), args.quiet, || {
         let region = (&chosen.region, chosen.part);
-        container::statistics(input, region, (&empty, itemsize), threads, &progress)
+        container::statistics(input, region, (&empty, itemsize), workers, &progress)
     })?)
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tslice::container::edit::{Edit, EditMode, EditOptions, Original, cast_conversion};
 use tslice::container::{Casts, Cause, ContainerError, FileName, Input};
-use tslice::execute::{Conversion, ExecuteError, FillError, Progress, Transfer};
+use tslice::execute::{Conversion, ExecuteError, FillError, Progress, Transfer, Workers};
 use tslice::format::{Format, Tensor};
 use tslice::shape::AsTuple;
 use tslice::sink::{InPlaceFile, Sink};
@@ -23,11 +23,16 @@ pub(super) struct Target<'a> {
     pub(super) original: Original,
     mode: EditMode,
     args: &'a EditArgs,
+    workers: Workers,
 }
 
 impl<'a> Target<'a> {
     /// Open the file, as is needed for what is to be done with it.
-    pub(super) fn open(path: &Path, args: &'a EditArgs) -> Result<Target<'a>, Failure> {
+    pub(super) fn open(
+        path: &Path,
+        args: &'a EditArgs,
+        workers: Workers,
+    ) -> Result<Target<'a>, Failure> {
         if path == Path::new("-") {
             return Err(Failure::usage("TARGET must be a file, not standard input"));
         }
@@ -39,7 +44,7 @@ impl<'a> Target<'a> {
             refuse_terminal(target)?;
         }
         let original = Original::open(path, mode.clone())?;
-        let target = Target { original, mode, args };
+        let target = Target { original, mode, args, workers };
         target.check_name(path)?;
         Ok(target)
     }
@@ -70,14 +75,14 @@ impl<'a> Target<'a> {
         Ok(self.original.input().tensor(patterns)?)
     }
 
-    /// How many threads work.
-    pub(super) fn threads(&self) -> usize {
-        output::threads(self.args.threads)
+    /// The threads that work.
+    pub(super) fn workers(&self) -> &Workers {
+        &self.workers
     }
 
     fn options(&self) -> EditOptions {
         let EditArgs { force, fsync, .. } = *self.args;
-        EditOptions { force, fsync, threads: self.threads() }
+        EditOptions { force, fsync, workers: self.workers.clone() }
     }
 
     /// Make the checks that only writing would make, and say what would be written.

@@ -13,7 +13,8 @@ use crate::cli::report::{Failure, print};
 /// Show the selected elements of each tensor.
 pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
-    let index = index.open(args.from.io, args.quiet, ("INPUT", &args.input))?;
+    let workers = output::workers(args.threads);
+    let index = index.open(args.from.io, &workers, args.quiet, ("INPUT", &args.input))?;
     let transpose = Transpose::parse(&args.transpose)?;
     let options = OpenOptions {
         io: args.from.io.into(),
@@ -25,10 +26,10 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let mut input = input::open_watched(&input::location(&args.input), &options, args.quiet)?;
     let chosen = Chosen::all(&input, &args.from.tensor, (&index, &transpose))?;
     if args.stats.stats {
-        return stats::run(&mut input, &chosen, args);
+        return stats::run(&mut input, &chosen, args, &workers);
     }
     if args.picture.output.is_some() || args.picture.image {
-        return picture::run(&mut input, &chosen, args);
+        return picture::run(&mut input, &chosen, args, workers);
     }
     output::spool(&mut input, args.quiet)?;
     for (number, chosen) in chosen.iter().enumerate() {

@@ -18,7 +18,7 @@ use crate::container::output::{Item, Output, Prepared};
 use crate::container::parallel;
 use crate::container::select::{Select, Selected, select};
 use crate::dtype::DType;
-use crate::execute::{Conversion, thread_count};
+use crate::execute::{Conversion, Workers};
 use crate::format::Tensor;
 use crate::index::resolve::Selection;
 use crate::shape::{Order, normalize_axis};
@@ -56,7 +56,7 @@ pub struct JoinOptions<'a> {
     /// What the elements of joined tensors are cast to.
     pub casts: Casts,
     /// How many inputs are opened at a time.
-    pub threads: usize,
+    pub workers: Workers,
 }
 
 /// Inputs that fit together.
@@ -171,7 +171,7 @@ impl<'a> Joined<'a> {
         let count = self.locations.len();
         for start in (1..count).step_by(CHUNK) {
             let chunk = CHUNK.min(count - start);
-            let seen = parallel::each(chunk, thread_count(self.options.threads), |at| {
+            let seen = parallel::each(chunk, &self.options.workers, |at| {
                 let number = start + at;
                 let io = if keep { self.options.open.io } else { IoMode::Read };
                 let input = self.open_one(number, io)?;
@@ -231,7 +231,7 @@ impl<'a> Joined<'a> {
         }
         self.indexed_shapes.iter().try_for_each(|shape| {
             let selection = index.resolve(shape)?;
-            index.lists.check(&selection, self.options.threads)
+            index.lists.check(&selection)
         })
     }
 

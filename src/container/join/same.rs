@@ -129,7 +129,7 @@ impl Joined<'_> {
             at: *at,
         });
         let transfers: Vec<Transfer<'_>> = transfers.collect();
-        let outcome = execute::run(&transfers, &sink, self.options.threads, progress);
+        let outcome = execute::run(&transfers, &sink, &self.options.workers, progress);
         bytes.verify().map_err(|error| failed_source(&input.location, error))?;
         source.verify().map_err(|error| failed_source(&first.location, error))?;
         outcome.map_err(|error| match error {

@@ -178,7 +178,7 @@ impl Joined<'_> {
     ) -> Result<(), ContainerError> {
         let (sink, file) = ScratchSink::new(place.bytes)?;
         let progress = Progress::default();
-        let job = Job::into_sink(Box::new(sink), &[], self.options.threads, &progress)?;
+        let job = Job::into_sink(Box::new(sink), &[], &self.options.workers, &progress)?;
         let there = Copy { job: &job, ..*copy };
         self.copy(&there, &[Place { start: 0, ..place.clone() }])?;
         job.commit()?;

@@ -149,8 +149,8 @@ impl<'a> Split<'a> {
         }
         let (sink, file) = ScratchSink::new(end)?;
         let progress = Progress::default();
-        let threads = self.options.write.threads;
-        let job = Job::into_sink(Box::new(sink), &takes, threads, &progress)?;
+        let workers = &self.options.write.workers;
+        let job = Job::into_sink(Box::new(sink), &takes, workers, &progress)?;
         job.copy(&mut self.input, &takes)?;
         job.commit()?;
         let bytes = source::Opened::Random(Box::new(PreadSource::new(file, 0, end)));
@@ -298,8 +298,8 @@ impl<'a> Split<'a> {
         while first < self.count {
             let end = self.count.min(first.saturating_add(batch));
             let Batch { groups, frames } = self.create(first..end, &mut sinks)?;
-            let threads = self.options.write.threads;
-            let job = Job::into_sink(Box::new(sinks.open()), &[], threads, progress)?;
+            let workers = &self.options.write.workers;
+            let job = Job::into_sink(Box::new(sinks.open()), &[], workers, progress)?;
             for (from_lists, takes) in &groups {
                 let input = match (&mut self.chosen, from_lists) {
                     (Some(chosen), true) => chosen,

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use tslice::dtype::{DType, Endian, Scalar};
-use tslice::execute::{self, Conversion, ExecuteError, Progress, Transfer};
+use tslice::execute::{self, Conversion, ExecuteError, Progress, Transfer, Workers};
 use tslice::gather::{Gather, Indices, Options, OutOfRange};
 use tslice::shape::{Order, element_count};
 use tslice::sink::WriteOrder;
@@ -87,12 +87,13 @@ impl Case {
         let shape = gather.shape().to_vec();
         let sink = Memory::new(gather.bytes(), WriteOrder::Ascending);
         let indices = Bytes::new(self.indices.clone(), None);
-        gather.check(&[&indices], 1).map_err(|error| text(&error))?;
-        let gathering = gather.with(&[&indices], 1, 1).map_err(|error| text(&error))?;
+        gather.check(&[&indices], &Workers::new(1)).map_err(|error| text(&error))?;
+        let gathering =
+            gather.with(&[&indices], 1, &Workers::new(1)).map_err(|error| text(&error))?;
         let source = Bytes::new(self.data(), None);
         let copies =
             [Transfer { source: &source, pieces: &gathering, conversion: Conversion::None, at: 0 }];
-        let run = execute::run(&copies, &sink, 1, &Progress::default());
+        let run = execute::run(&copies, &sink, &Workers::new(1), &Progress::default());
         run.map_err(|error: ExecuteError| text(&error))?;
         Ok((shape, sink.into_bytes()))
     }

@@ -5,7 +5,7 @@ use std::fs;
 
 use proptest::prelude::*;
 use tslice::dtype::{DType, Endian, Scalar};
-use tslice::execute::{self, Assignment, Conversion, Progress, StridedSink, Transfer};
+use tslice::execute::{self, Assignment, Conversion, Progress, StridedSink, Transfer, Workers};
 use tslice::gather::{Indices, OutOfRange};
 use tslice::index::resolve::{Selection, resolve};
 use tslice::index::{IndexExpr, Item, Slice};
@@ -103,7 +103,13 @@ fn assign(target: &View, file: &[u8], value: &View, bytes: Vec<u8>, threads: usi
     let (to, from) = Runs::pair_in_memory_order(target.runs(), value.runs());
     let pieces = Assignment::new(&to, &from, Conversion::None, &source);
     let copy = Transfer { source: &source, pieces: &pieces, conversion: Conversion::None, at: 0 };
-    execute::run(&[copy], &StridedSink::new(&patch, &to), threads, &Progress::default()).unwrap();
+    execute::run(
+        &[copy],
+        &StridedSink::new(&patch, &to),
+        &Workers::new(threads),
+        &Progress::default(),
+    )
+    .unwrap();
     patch.finish(false).unwrap();
     fs::read(kept.path()).unwrap()
 }
@@ -113,7 +119,7 @@ fn slice(view: &View, bytes: Vec<u8>) -> Vec<u8> {
     let plan = Plan::new(view, 1, 1 << 18);
     let source = Bytes::new(bytes, None);
     let copy = Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 };
-    execute::run(&[copy], &sink, 1, &Progress::default()).unwrap();
+    execute::run(&[copy], &sink, &Workers::new(1), &Progress::default()).unwrap();
     sink.into_bytes()
 }
 
@@ -162,7 +168,7 @@ proptest! {
             let conversion = Conversion::None;
             let transfer = Transfer { source: &source, pieces: &pieces, conversion, at: 0 };
             let target = StridedSink::new(&sink, &to);
-            execute::run(&[transfer], &target, threads, &Progress::default()).unwrap();
+            execute::run(&[transfer], &target, &Workers::new(threads), &Progress::default()).unwrap();
         }
         let (before, end) = (place.before as usize, (place.before + place.bytes()) as usize);
         sink.write_at(0, &file[..before]).unwrap();
@@ -249,12 +255,12 @@ proptest! {
         let (kept, patch) = patched(&file);
         let (source, indices) =
             (Bytes::new(value_file, None), Bytes::new(indices, None));
-        scatter.check(&[&indices], threads).unwrap();
-        let positions = scatter.positions(&[&indices], threads).unwrap();
-        let (pieces, _) = scatter.pieces(&source, threads).unwrap();
+        scatter.check(&[&indices], &Workers::new(threads)).unwrap();
+        let positions = scatter.positions(&[&indices], &Workers::new(threads)).unwrap();
+        let (pieces, _) = scatter.pieces(&source, &Workers::new(threads)).unwrap();
         let copy = Transfer { source: &source, pieces: &pieces, conversion: Conversion::None, at: 0 };
         let sink = scatter.sink(&patch, &positions);
-        execute::run(&[copy], &sink, threads, &Progress::default()).unwrap();
+        execute::run(&[copy], &sink, &Workers::new(threads), &Progress::default()).unwrap();
         patch.finish(false).unwrap();
         prop_assert!(fs::read(kept.path()).unwrap() == expected);
     }

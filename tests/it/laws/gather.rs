@@ -6,7 +6,9 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 use tslice::dtype::{DType, Endian, Scalar};
-use tslice::execute::{self, BadPosition, Conversion, ExecuteError, FillError, Progress, Transfer};
+use tslice::execute::{
+    self, BadPosition, Conversion, ExecuteError, FillError, Progress, Transfer, Workers,
+};
 use tslice::gather::{Gather, Indices, Options, OutOfRange};
 use tslice::permutation::Permutation;
 use tslice::shape::{Order, contiguous_strides};
@@ -192,14 +194,15 @@ impl Case {
         let gather = self.gather();
         assert_eq!(gather.shape(), self.permutation().permute(&self.shape()));
         let sink = Memory::new(gather.bytes(), way.write);
-        let gathering = gather.with(&[&indices], 1, 1)?;
+        let gathering = gather.with(&[&indices], 1, &Workers::new(1))?;
         let gathering = match way.divided {
             Some((first_bytes, piece_bytes)) => gathering.divided(first_bytes, piece_bytes),
             None => gathering,
         };
         let copies =
             [Transfer { source: &source, pieces: &gathering, conversion: Conversion::None, at: 0 }];
-        let outcome = execute::run(&copies, &sink, way.threads, &Progress::default());
+        let outcome =
+            execute::run(&copies, &sink, &Workers::new(way.threads), &Progress::default());
         outcome.map(|()| sink.into_bytes()).map_err(fill)
     }
 }
@@ -370,7 +373,7 @@ proptest! {
         let gather = case.gather();
         // slabs of no elements: only the check looks at the positions
         let checks_itself = gather.checks_itself();
-        let checked = gather.check(&[&indices], way.threads).map_err(fill);
+        let checked = gather.check(&[&indices], &Workers::new(way.threads)).map_err(fill);
         let Some(first) = first else {
             prop_assert!(checked.is_ok());
             prop_assert_eq!(case.run(&way).unwrap(), case.naive());

@@ -6,7 +6,7 @@
 
 use proptest::prelude::*;
 use tslice::dtype::{DType, Endian, Scalar};
-use tslice::execute::{self, Conversion, Progress, Transfer};
+use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
 use tslice::gather::{Gather, Indices, ListTensor, Mask, Options};
 use tslice::index::resolve::{AxisSelection, FileList, Rules, Selection, resolve_with};
 use tslice::index::{FileRef, IndexExpr, Item, List, Slice};
@@ -260,7 +260,7 @@ proptest! {
         let dtypes: Vec<DType> = case.lists.iter().map(Listed::dtype).collect();
         let tensors = case.lists.iter().zip(&dtypes).zip(&sources).map(|((list, dtype), source)| {
             match list.is_mask {
-                true => ListTensor::Mask(Mask::count((&list.shape, list.order, 3), source, 2, &Progress::default()).unwrap()),
+                true => ListTensor::Mask(Mask::count((&list.shape, list.order, 3), source, &Workers::new(2), &Progress::default()).unwrap()),
                 false => {
                     let (shape, order) = (&list.shape[..], list.order);
                     ListTensor::Integers(Indices { dtype, shape, order, offset: 3 })
@@ -273,12 +273,12 @@ proptest! {
         prop_assert_eq!(gather.shape(), selection.shape());
         let sink = Memory::new(gather.bytes(), write);
         let sources: Vec<&dyn Source> = sources.iter().map(|source| source as &dyn Source).collect();
-        gather.check(&sources, threads).unwrap();
-        let gathering = gather.with(&sources, 1, threads).unwrap();
+        gather.check(&sources, &Workers::new(threads)).unwrap();
+        let gathering = gather.with(&sources, 1, &Workers::new(threads)).unwrap();
         let source = Bytes::new(case.file(), window);
         let copies =
             [Transfer { source: &source, pieces: &gathering, conversion: Conversion::None, at: 0 }];
-        execute::run(&copies, &sink, threads, &Progress::default()).unwrap();
+        execute::run(&copies, &sink, &Workers::new(threads), &Progress::default()).unwrap();
         prop_assert_eq!(sink.into_bytes(), case.naive(&selection));
     }
 }

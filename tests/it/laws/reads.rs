@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRng, TestRunner};
-use tslice::execute::{self, Conversion, Progress, Transfer};
+use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
 use tslice::index::resolve::resolve;
 use tslice::index::{IndexExpr, Item, Slice};
 use tslice::permutation::Permutation;
@@ -135,14 +135,14 @@ fn bytes_read_for_each_needed(case: &Case) -> f64 {
     let runs = view.runs().clone();
     let sink = ComparingSink { order, runs, written: AtomicU64::new(0) };
     let (plan, spooled) = if case.ascending {
-        execute::in_order(&source, view.runs(), (1, 1), 2).unwrap()
+        execute::in_order(&source, view.runs(), (1, 1), &Workers::new(2)).unwrap()
     } else {
         (Plan::tiled(&view, 1, Tiling::of(source.window_limit())), None)
     };
     let source_of_plan = spooled.as_deref().unwrap_or(&source);
     let conversion = Conversion::None;
     let copy = Transfer { source: source_of_plan, pieces: &plan, conversion, at: 0 };
-    execute::run(&[copy], &sink, 2, &Progress::default()).unwrap();
+    execute::run(&[copy], &sink, &Workers::new(2), &Progress::default()).unwrap();
     assert_eq!(sink.written.into_inner(), view.bytes());
     let asked = source.asked.into_inner().unwrap();
     let lens = asked.iter().map(|range| range.end - range.start);
@@ -194,7 +194,7 @@ fn is_asked(slices: [Slice; 2], reads_ahead: bool) -> bool {
     let sink = ComparingSink { order: WriteOrder::Any, runs, written: AtomicU64::new(0) };
     let plan = Plan::tiled(&view, 1, Tiling::MAPPED);
     let copy = Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 };
-    execute::run(&[copy], &sink, 2, &Progress::default()).unwrap();
+    execute::run(&[copy], &sink, &Workers::new(2), &Progress::default()).unwrap();
     assert_eq!(sink.written.into_inner(), view.bytes());
     let advised = source.advised.into_inner().unwrap();
     advised.iter().any(|(_, advice)| *advice == Advice::WillNeed)

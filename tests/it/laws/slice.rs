@@ -4,7 +4,7 @@
 //! output's positions and computes each one's place in the input from the selection alone.
 
 use proptest::prelude::*;
-use tslice::execute::{self, Conversion, Progress, Transfer};
+use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
 use tslice::index::resolve::{AxisSelection, Selection, resolve};
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{IndexExpr, Item, Slice, numpy};
@@ -101,7 +101,7 @@ fn engine(tensor: &Tensor, selection: &Selection, order: Order, way: &Way) -> Ve
         WriteOrder::Ascending => Plan::new(&view, 1, way.piece_bytes),
     };
     let copies = [Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 }];
-    execute::run(&copies, &sink, way.threads, &Progress::default()).unwrap();
+    execute::run(&copies, &sink, &Workers::new(way.threads), &Progress::default()).unwrap();
     sink.into_bytes()
 }
 
