@@ -332,8 +332,7 @@ impl BoundList {
 
     /// What gather needs to know of it.
     pub(super) fn tensor(&self) -> ListTensor<'_> {
-        let Tensor { dtype, shape, order, offset, .. } = &self.tensor;
-        let indices = Indices { dtype, shape, order: *order, offset: *offset };
+        let indices = indices_of(&self.tensor);
         match &self.mask {
             Some(mask) => ListTensor::Mask(mask.clone()),
             None if self.has_tuples => ListTensor::Tuples(indices),
@@ -369,11 +368,26 @@ fn open_list(
             let (shape, count) = (tensor.shape.clone(), mask.true_count());
             (FileList::Mask { shape, count }, Some(mask))
         }
-        dtype if is_integer(dtype) => (FileList::Integers(tensor.shape.clone()), None),
+        dtype if is_integer(dtype) => {
+            let indices = indices_of(&tensor).only(source.as_ref());
+            let only = indices.map_err(|error| ContainerError::file(name.clone(), error))?;
+            let integer = only.map(|only| {
+                i64::try_from(only)
+                    .map_err(|_| ContainerError::file(name.clone(), ListFault::Integer(only)))
+            });
+            let integer = integer.transpose()?.map(FileList::Integer);
+            (integer.unwrap_or_else(|| FileList::Integers(tensor.shape.clone())), None)
+        }
         dtype => return Err(ContainerError::file(name, ListFault::DType(dtype.clone()))),
     };
     let list = GatheredList { source, file: Some(name) };
     Ok((ListFile { item, tensor, mask, list, input: Arc::new(input) }, shape))
+}
+
+/// A tensor as positions.
+fn indices_of(tensor: &Tensor) -> Indices<'_> {
+    let Tensor { dtype, shape, order, offset, .. } = tensor;
+    Indices { dtype, shape, order: *order, offset: *offset }
 }
 
 fn is_integer(dtype: &DType) -> bool {

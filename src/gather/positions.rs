@@ -50,6 +50,23 @@ pub struct Indices<'a> {
     pub offset: u64,
 }
 
+impl Indices<'_> {
+    /// The number of an index tensor without axes; `None` where it has some, or holds no integers.
+    ///
+    /// # Errors
+    /// The source's.
+    pub fn only(&self, source: &dyn Source) -> Result<Option<i128>, SourceError> {
+        let Some(integers) = Integers::new(self.dtype).filter(|_| self.shape.is_empty()) else {
+            return Ok(None);
+        };
+        let range = self.offset..self.offset.saturating_add(integers.width as u64);
+        let mut scratch = Vec::new();
+        let value = integers.value(source.window(range, &mut scratch)?);
+        source.verify()?;
+        Ok(Some(value))
+    }
+}
+
 /// The tuples of an index tensor, and what they mean.
 #[derive(Clone)]
 pub struct Positions {

@@ -39,9 +39,11 @@ pub struct Rules<'a> {
     pub files: &'a [FileList],
 }
 
-/// What is known of a list in a file: all but its values.
+/// What is known of a list in a file: all but its values, unless it is a single one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileList {
+    /// An integer: an array without axes is one to NumPy.
+    Integer(i64),
     /// Integers of this shape.
     Integers(Vec<u64>),
     /// A mask.
@@ -95,16 +97,17 @@ pub fn resolve_with(
                 resolver.slice(*slice);
                 placement.keep(1);
             }
-            Item::Integer(index) => {
-                resolver.integer(item, *index)?;
-                if rules.keepdims { placement.keep(1) } else { placement.integer() }
-            }
-            Item::List(_) => {
-                if let Some(array) = &arrays[item] {
-                    resolver.list(item, array);
+            Item::Integer(index) => resolver.integer((item, *index), &mut placement)?,
+            Item::List(_) => match &arrays[item] {
+                Some(Array::Integer(index)) => {
+                    resolver.integer((item, *index), &mut placement)?;
                 }
-                placement.list();
-            }
+                Some(Array::List(list)) => {
+                    resolver.list(item, list);
+                    placement.list();
+                }
+                None => {}
+            },
         }
     }
     if !has_ellipsis {
@@ -135,7 +138,23 @@ fn fault(item: usize, kind: impl Into<ResolveErrorKind>) -> ResolveError {
     ResolveError { item, value: None, kind: kind.into(), before: Box::default() }
 }
 
-/// The list of an item, as far as it is known.
+/// The array of an item, as far as it is known.
+enum Array<'a> {
+    Integer(i64),
+    List(ArrayShape<'a>),
+}
+
+impl Array<'_> {
+    /// How many axes it takes.
+    fn axes(&self) -> usize {
+        match self {
+            Array::Integer(_) => 1,
+            Array::List(list) => list.axes(),
+        }
+    }
+}
+
+/// A list, without its positions.
 enum ArrayShape<'a> {
     Integers(&'a [u64]),
     Mask { shape: &'a [u64], count: u64 },
@@ -151,11 +170,11 @@ impl ArrayShape<'_> {
     }
 }
 
-/// The list of each item; `None` for other items.
+/// The array of each item; `None` for other items.
 fn arrays<'a>(
     expr: &'a IndexExpr,
     rules: &Rules<'a>,
-) -> Result<Vec<Option<ArrayShape<'a>>>, ResolveError> {
+) -> Result<Vec<Option<Array<'a>>>, ResolveError> {
     let mut files = rules.files.iter();
     let array = |(item, wanted): (usize, &'a Item)| {
         let Item::List(list) = wanted else { return Ok(None) };
@@ -166,6 +185,7 @@ fn arrays<'a>(
                 count: array.values.iter().filter(|&&value| value).count() as u64,
             },
             List::File(_) => match files.next() {
+                Some(FileList::Integer(index)) => return Ok(Some(Array::Integer(*index))),
                 Some(FileList::Integers(shape)) => ArrayShape::Integers(shape),
                 Some(FileList::Mask { shape, count }) => ArrayShape::Mask { shape, count: *count },
                 None => return Err(fault(item, ResolveErrorKind::NotOpened)),
@@ -175,7 +195,7 @@ fn arrays<'a>(
             ArrayShape::Mask { shape, .. } if rules.outer && shape.len() != 1 => {
                 Err(fault(item, ResolveErrorKind::OuterMask(shape.len())))
             }
-            array => Ok(Some(array)),
+            array => Ok(Some(Array::List(array))),
         }
     };
     expr.items.iter().enumerate().map(array).collect()
@@ -184,7 +204,7 @@ fn arrays<'a>(
 /// How many axes the ellipsis stands for. Also checks the rules of [`IndexExpr`].
 fn ellipsis_len(
     expr: &IndexExpr,
-    arrays: &[Option<ArrayShape<'_>>],
+    arrays: &[Option<Array<'_>>],
     ndim: usize,
 ) -> Result<usize, ResolveError> {
     let (mut indexed, mut first_too_many) = (0, None);
@@ -199,7 +219,7 @@ fn ellipsis_len(
             Item::Slice(Slice { step: Some(0), .. }) => {
                 return Err(fault(item, Malformed::ZeroStep));
             }
-            _ => arrays[item].as_ref().map_or(1, ArrayShape::axes),
+            _ => arrays[item].as_ref().map_or(1, Array::axes),
         };
         if indexed > ndim {
             first_too_many.get_or_insert(item);
@@ -214,14 +234,14 @@ fn ellipsis_len(
 /// Check that masks have the lengths of the axes that they take.
 fn check_masks(
     expr: &IndexExpr,
-    arrays: &[Option<ArrayShape<'_>>],
+    arrays: &[Option<Array<'_>>],
     shape: &[u64],
     ellipsis_len: usize,
 ) -> Result<(), ResolveError> {
     let mut axis = 0;
     for (item, (wanted, array)) in expr.items.iter().zip(arrays).enumerate() {
         match (wanted, array) {
-            (_, Some(ArrayShape::Mask { shape: mask, .. })) => {
+            (_, Some(Array::List(ArrayShape::Mask { shape: mask, .. }))) => {
                 for &mask in *mask {
                     let size = shape[axis];
                     if size != mask {
@@ -264,13 +284,22 @@ impl Resolver<'_> {
         (0..count).for_each(|_| self.slice(Slice::default()));
     }
 
-    fn integer(&mut self, item: usize, index: i64) -> Result<(), ResolveError> {
+    fn integer(
+        &mut self,
+        (item, index): (usize, i64),
+        placement: &mut Placement,
+    ) -> Result<(), ResolveError> {
         let (axis, size) = self.next();
         let at = position(index, axis, size).map_err(|kind| fault(item, kind))?;
         self.selection.axes.push(match self.rules.keepdims {
             true => AxisSelection::Range { axis, start: at, step: 1, len: 1 },
             false => AxisSelection::Index { axis, at },
         });
+        if self.rules.keepdims {
+            placement.keep(1)
+        } else {
+            placement.integer()
+        }
         Ok(())
     }
 
@@ -512,6 +541,33 @@ mod tests {
         assert_eq!(selection.shape(), [3, 1, 8]);
         assert_eq!(selection.lists[0].positions, ListPositions::Integers);
         assert_eq!(selection.lists[1].positions, ListPositions::Mask);
+    }
+
+    #[test]
+    fn an_array_without_axes_is_an_integer() {
+        // From NumPy 2.4.6: np.zeros((3, 4, 5))[text], with np.array(9) or np.array(-1) for the file
+        let with = |text: &str, index: i64| {
+            let files = [FileList::Integer(index)];
+            let rules = Rules { files: &files, ..Rules::default() };
+            resolve_with(&numpy::parse(text).unwrap().expr, &[3, 4, 5], &rules)
+        };
+        for text in
+            ["[], @i", "[9, 9, 9], @i", "[False, False, False], @i", "[7, 8], @i, [1, 2, 3]"]
+        {
+            let error = with(text, 9).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "index 9 is out of bounds for axis 1 with size 4",
+                "{text}"
+            );
+            assert_eq!((error.item, error.value), (1, None));
+        }
+        for (text, shape) in
+            [("@i", vec![4, 5]), ("[], @i", vec![0, 5]), ("[1, 2], None, @i", vec![2, 1, 5])]
+        {
+            assert_eq!(with(text, -1).unwrap().shape(), shape, "{text}");
+        }
+        assert_eq!(with("..., @i", -1).unwrap().axes[2], AxisSelection::Index { axis: 2, at: 4 });
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fs;
 use tempfile::TempDir;
 use tslice::dtype::{DType, Endian, Scalar};
 
-use crate::inputs::{I64, U8, npy_header, write_npy};
+use crate::inputs::{F32, I64, U8, floats, integers, npy_header, write_npy};
 use crate::program::{bash, tslice};
 
 /// A folder with `a.npy` (3 x 4, bytes that count up), `rows.npy` ([2, 0]), and `wrong.npy` ([1, 3]).
@@ -69,8 +69,8 @@ fn unsigned_numbers_are_cast_as_in_numpy() {
                    with size 3\n  [@low.npy]\n   ^^^^^^^^\n";
     fails(&dir, &["a.npy", "[@low.npy]"], message);
     write("number.npy", &[], u64::MAX);
-    let message = "tslice: number.npy: index 18446744073709551615 is out of bounds for axis 0 with \
-                   size 3\n  [@number.npy]\n   ^^^^^^^^^^^\n";
+    let message = "tslice: number.npy: integer index 18446744073709551615 does not fit into 64 bits\n  \
+                   [@number.npy]\n   ^^^^^^^^^^^\n";
     fails(&dir, &["a.npy", "[@number.npy]"], message);
 }
 
@@ -125,4 +125,29 @@ fn a_comparison_takes_lists_in_files() {
     let message = "tslice: wrong.npy: at [1]: index 3 is out of bounds for axis 0 with size 3\n  \
                    [@wrong.npy]\n   ^^^^^^^^^^\n";
     diff("[@wrong.npy]").code(2).stderr(message);
+}
+
+/// NumPy 2.4.6: np.zeros((3, 4))[np.array([], int), np.array(9)] is an IndexError, though a list [9]
+/// there is not looked at.
+#[test]
+fn an_array_without_axes_in_a_file_is_an_integer() {
+    let dir = tempfile::tempdir().unwrap();
+    write_npy(&dir.path().join("m.npy"), &F32, &[3, 4], &floats(0..12));
+    for (name, value) in [("one", 1), ("nine", 9), ("last", -1)] {
+        write_npy(&dir.path().join(format!("{name}.npy")), &I64, &[], &integers(&[value]));
+    }
+    for (index, position) in
+        [("[[], @nine.npy]", "axis 1 with size 4"), ("@nine.npy, []", "axis 0 with size 3")]
+    {
+        let output = bash(&dir, &format!("tslice m.npy '{index}' -o o.npy")).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        let expected = format!("tslice: nine.npy: index 9 is out of bounds for {position}\n");
+        assert!(told.starts_with(&expected), "{told}");
+        assert_eq!(output.status.code(), Some(1));
+    }
+    let same = "cmp <(tslice m.npy '[@one.npy, :, None]') <(tslice m.npy '[1, :, None]') \
+                && cmp <(tslice m.npy '[@last.npy]' --keepdims) <(tslice m.npy '[-1]' --keepdims) \
+                && cmp <(tslice assign m.npy '[@one.npy, 1:]' --fill 7 -o -) <(tslice assign m.npy '[1, 1:]' --fill 7 -o -)";
+    let output = bash(&dir, same).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
 }

@@ -53,6 +53,7 @@ fn write_files(folder: &Path) {
         ("spaced.safetensors", safetensors("\n {}", 0)),
         ("indices.npy", npy("'|i1'", "(2, 2)", &[0, 4, 255, 250])),
         ("mask.npy", npy("'|b1'", "(5,)", &[1, 0, 1, 1, 0])),
+        ("nine.npy", npy("'|i1'", "()", &[9])),
         ("torch.pt", zip(&[("model/data.pkl", b""), ("model/data/0", b"")])),
         ("book.docx", zip(&[("word/document.xml", b"<w/>")])),
     ] {

@@ -75,12 +75,16 @@ def random_mask(rng, shape, wanted):
 
 def random_index(rng, shape, outer, long):
     """The items of an index; arrays are lists and masks, of a `long` one many elements."""
+    # lists that are broadcast to nothing, whose positions NumPy does not look at, beside bad positions
+    nothing = not outer and rng.random() < 0.08
     common = [rng.choice([1, 1, 2, 2, 3, 3, 4, 0]) for _ in range(1 if outer else rng.choice([1, 1, 1, 2, 2, 3]))]
-    if rng.random() < 0.9:
+    if nothing:
+        common[-1] = 0
+    elif rng.random() < 0.9:
         common = [max(n, 1) for n in common]
     if long:
         common[-1:] = [rng.randint(20, 600)]
-    wrong = rng.random()
+    wrong = 0.1 + 0.14 * rng.random() if nothing else rng.random()
     items, axis, arrays = [], 0, 0
     wanted = rng.randint(1, 4)
     while axis < len(shape) and rng.random() < 0.93:
@@ -108,7 +112,9 @@ def random_index(rng, shape, outer, long):
         elif rng.random() < 0.35:
             length = shape[axis]
             good = length > 0 and not 0.2 < wrong < 0.24
-            items.append(rng.randint(-length, length - 1) if good else length + rng.randint(0, 3))
+            integer = rng.randint(-length, length - 1) if good else length + rng.randint(0, 3)
+            # an array without axes, from a file, is an integer too
+            items.append(np.array(integer) if rng.random() < 0.3 else integer)
             axis += 1
         elif rng.random() < 0.15 and Ellipsis not in [i for i in items if not isinstance(i, np.ndarray)]:
             items.append(Ellipsis)
@@ -180,7 +186,7 @@ class Spelling:
             path, name = path + ".npz", "mine"
             rng.choice([np.savez, np.savez_compressed])(contents, mine=array, other=np.zeros(3))
         else:
-            np.save(contents, np.asfortranarray(array) if way == "fortran" else array)
+            np.save(contents, np.asfortranarray(array) if way == "fortran" and array.ndim else array)
             path += ".npy"
         if way == "stdin" and self.stdin is None:
             self.stdin = contents.getvalue()
@@ -212,6 +218,7 @@ class Spelling:
 
 def orthogonal(array, items):
     """Each list along its own axis: np.ix_ on the axes of lists, after the other items."""
+    items = [int(i) if isinstance(i, np.ndarray) and i.ndim == 0 else i for i in items]
     ndim = array.ndim
     taken = sum(1 for i in items if i is not None and i is not Ellipsis)
     if taken > ndim:

@@ -34,9 +34,9 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     let tensor = target.tensor(&args.from.tensor)?;
     let selection = index.resolve(&tensor.shape)?;
     let shape = selection.shape();
-    let slice = match index.has_lists() {
-        true => None,
-        false => Some(View::new(&layout_of(&tensor), &selection).map_err(Failure::new)?),
+    let slice = match selection.lists.is_empty() {
+        false => None,
+        true => Some(View::new(&layout_of(&tensor), &selection).map_err(Failure::new)?),
     };
     let written_value = WrittenValue::open(args, (&tensor, &casts), slice.as_ref(), &shape)?;
     match slice {

@@ -6,7 +6,7 @@ use tslice::container::{
     Cause, ContainerError, IndexRules, ListError, ListFault, Lists, OpenIndex,
 };
 use tslice::execute::{BadPosition, ExecuteError, FillError, Progress, Workers};
-use tslice::index::resolve::{ResolveError, Selection};
+use tslice::index::resolve::{ResolveError, ResolveErrorKind, Selection};
 use tslice::index::strided_slice::{self, StridedSlice};
 use tslice::index::{IndexExpr, Item, List, SpannedExpr, numpy};
 
@@ -122,7 +122,14 @@ impl Index {
             if let Err(bad) = self.lists.check_before(&error) {
                 return self.failure(bad);
             }
-            let failure = self.point(Failure::new(&error), error.item, error.value);
+            let failure = match (&error.kind, self.spanned.expr.items.get(error.item)) {
+                // a single integer, in a file
+                (ResolveErrorKind::OutOfBounds { .. }, Some(Item::List(List::File(file)))) => {
+                    Failure::file(Path::new(&file.path), &error)
+                }
+                _ => Failure::new(&error),
+            };
+            let failure = self.point(failure, error.item, error.value);
             match self.with_ellipsis(shape) {
                 Some(text) => failure.hint(format_args!("did you mean '{text}'?")),
                 None => failure,

@@ -274,6 +274,9 @@ pub enum ListFault {
     /// Neither integers nor booleans.
     #[error("arrays used as indices must be of integer (or boolean) type, not {0}")]
     DType(DType),
+    /// An integer past NumPy's.
+    #[error("integer index {0} does not fit into 64 bits")]
+    Integer(i128),
     /// Two lists are to be read from standard input.
     #[error("standard input can be one list only")]
     SecondStdin,
