@@ -3,8 +3,8 @@
 //! Everything is checked while the file is only read. [`Original::begin`] is the moment from
 //! which on bytes are written.
 
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read};
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,13 @@ use super::cast::Casts;
 use super::error::{Cause, ContainerError, FileName};
 use super::fault::EditFault;
 use super::input::{Bytes, Input, Location, failed_source};
-use super::overwrite;
+use super::open::OpenOptions;
+use super::{overwrite, raw, single};
 use crate::dtype::DType;
 use crate::execute::{self, Conversion, ExecuteError, FillError, Progress, Transfer, Workers};
-use crate::format::{self, Contents, FileKind, MAGIC_LEN, Tensor, npy};
+use crate::format::{self, FileKind, Tensor, npy};
 use crate::sink::{self, Destination, InPlaceFile, Sink, SinkError};
-use crate::source::{self, PreadSource, Reader, Source};
+use crate::source::{self, PreadSource, Source};
 
 /// Where the change is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,11 +61,16 @@ pub struct Original {
 }
 
 impl Original {
-    /// Open the file, as is needed for what is to be done with it.
+    /// Open the file, as is needed for what is to be done with it. Of the options those count that say
+    /// what raw bytes mean.
     ///
     /// # Errors
     /// [`EditFault`], a header that breaks its format's rules, a file that cannot be opened.
-    pub fn open(path: &Path, mode: EditMode) -> Result<Original, ContainerError> {
+    pub fn open(
+        path: &Path,
+        mode: EditMode,
+        options: &OpenOptions,
+    ) -> Result<Original, ContainerError> {
         if let Location::Remote(address) = Location::of(path) {
             return Err(ContainerError::file(FileName::Remote(address), EditFault::Remote));
         }
@@ -78,7 +84,7 @@ impl Original {
         let file = match &patch {
             Some(patch) => patch.file().try_clone(),
             // not to wait for the other end of a FIFO
-            None => OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path),
+            None => fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path),
         };
         let file = file.map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
@@ -90,9 +96,7 @@ impl Original {
         }
         let len = metadata.len();
         let source = PreadSource::new(file.try_clone().map_err(failed)?, 0, len);
-        let contents = read_contents(path, &source)?;
-        let bytes = Bytes::Random(Arc::new(source));
-        let input = Input::of_file(&Location::Path(path.to_owned()), bytes, contents);
+        let input = open_input(&Location::Path(path.to_owned()), source, options)?;
         if let EditMode::Copy(target) = &mode {
             overwrite::check_input(target, &input)?;
         }
@@ -186,19 +190,29 @@ impl Original {
     }
 }
 
-/// The header of a file that can be changed.
-fn read_contents(path: &Path, source: &PreadSource) -> Result<Contents, ContainerError> {
-    let mut first = Vec::new();
-    Reader::new(source)
-        .take(MAGIC_LEN as u64)
-        .read_to_end(&mut first)
-        .map_err(|error| ContainerError::file(path, error))?;
-    match format::detect(&first) {
-        Some(FileKind::Zip) => Err(ContainerError::file(path, EditFault::Archive)),
-        Some(FileKind::Json) => Err(ContainerError::file(path, EditFault::Sharded)),
-        _ => format::read_contents(&mut Reader::new(source), Some(source.len()))
-            .map_err(|error| ContainerError::file(path, error)),
-    }
+/// A file that can be changed, as an input.
+fn open_input(
+    location: &Location,
+    source: PreadSource,
+    options: &OpenOptions,
+) -> Result<Input, ContainerError> {
+    let kind = format::detect(&single::first_bytes(location, &source)?);
+    let mut bytes = source::Opened::Random(Box::new(source));
+    let mut input = match (options.raw.of_raw_bytes(kind), kind) {
+        (Some(dtype), _) => {
+            let contents = raw::read(location, &mut bytes, dtype, &options.raw)?;
+            Input::of_file(location, bytes, contents)
+        }
+        (None, Some(FileKind::Zip)) => {
+            return Err(ContainerError::file(location, EditFault::Archive));
+        }
+        (None, Some(FileKind::Json)) => {
+            return Err(ContainerError::file(location, EditFault::Sharded));
+        }
+        (None, _) => single::open(location, bytes)?,
+    };
+    options.raw.apply(&mut input, &options.tensors)?;
+    Ok(input)
 }
 
 /// A file that is being changed. Dropping it leaves what stood there before, but in place.

@@ -15,10 +15,11 @@ use std::sync::Arc;
 use super::error::ContainerError;
 use super::fault::IntegersFault;
 use super::input::{Input, Location, failed_source};
+use super::single::{foreign, named};
 use super::watched::Watched;
 use crate::dtype::{DType, Endian, Scalar};
 use crate::execute::Progress;
-use crate::format::{self, Contents, Format, FormatError, Tensor, Tensors};
+use crate::format::{Contents, Format, FormatError, LOOK_LEN, Tensor, Tensors};
 use crate::shape::Order;
 use crate::source::{self, MemorySource, Opened, Reader, Source};
 
@@ -257,8 +258,9 @@ impl Parser {
 }
 
 /// The error of bytes that are no text, and of no known format either.
-pub(super) fn refused(location: &Location, first: &[u8]) -> ContainerError {
-    ContainerError::file(location, format::unrecognised(first))
+pub(super) fn refused(location: &Location, bytes: &mut Opened) -> ContainerError {
+    let looks = foreign(location, bytes, LOOK_LEN);
+    ContainerError::file(location, named(FormatError::Unrecognised, looks))
 }
 
 #[cfg(test)]

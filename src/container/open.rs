@@ -1,7 +1,5 @@
 //! Opening an input, whatever it is: one opener for each kind that is recognised.
 
-use std::sync::Arc;
-
 use super::error::ContainerError;
 use super::input::{Input, Location};
 use super::raw::RawLayout;
@@ -80,7 +78,7 @@ fn recognise(
     if kind.is_none() && options.integers {
         return match integers::is_text(&first) {
             true => integers::open(location, bytes, progress),
-            false => Err(integers::refused(location, &first)),
+            false => Err(integers::refused(location, &mut bytes)),
         };
     }
     let mut input = match kind {
@@ -94,14 +92,6 @@ fn recognise(
         Some(FileKind::Zip) => npz::open(location, bytes, progress)?,
         Some(FileKind::Npy | FileKind::Safetensors) | None => single::open(location, bytes)?,
     };
-    let failed = |fault| ContainerError::file(location, fault);
-    options.raw.check_header(input.contents.format).map_err(failed)?;
-    if options.raw.dtype.is_some() {
-        for number in input.find(&options.tensors)? {
-            let mut tensor = input.contents.tensors.at(number);
-            options.raw.name_dtype(&mut tensor).map_err(failed)?;
-            Arc::make_mut(&mut input.contents.tensors).replace(number, &tensor);
-        }
-    }
+    options.raw.apply(&mut input, &options.tensors)?;
     Ok(input)
 }

@@ -1,17 +1,20 @@
 //! Bytes without a header, and what the caller says of them.
 //!
 //! For raw bytes that is all there is to know. Of a file with a header only the dtype can be
-//! named, and only where the header leaves open what the bytes of an element mean (`V2`).
+//! named, and only where the header leaves open what the bytes of an element mean (`V2`). A file that
+//! is known to be something else ([`Foreign`](crate::format::Foreign)) is taken as raw bytes only where
+//! the caller says where they begin: numbers made of compressed or encoded bytes mean nothing.
 
 use std::sync::Arc;
 
 use super::error::ContainerError;
 use super::fault::{Given, RawFault};
 use super::input::{Input, Location, failed_source};
+use super::single::foreign;
 use super::watched::spool_all;
 use crate::dtype::DType;
 use crate::execute::Progress;
-use crate::format::{Contents, FileKind, Format, Tensor, Tensors};
+use crate::format::{Contents, FileKind, Format, LOOK_LEN, Tensor, Tensors};
 use crate::shape::{self, Order};
 use crate::source;
 
@@ -28,23 +31,88 @@ pub struct RawLayout {
     pub offset: Option<u64>,
     /// The memory order.
     pub order: Option<Order>,
+    /// Whether this is said of several inputs: those that tell their own layout are left as they are,
+    /// also where there is an offset. See [`check_used`](RawLayout::check_used).
+    pub several: bool,
 }
 
 impl RawLayout {
     /// The dtype, where the input is taken as raw bytes.
     pub(super) fn of_raw_bytes(&self, kind: Option<FileKind>) -> Option<&DType> {
-        self.dtype.as_ref().filter(|_| kind.is_none() || self.offset.is_some())
+        let forced = self.offset.is_some() && !self.several;
+        self.dtype.as_ref().filter(|_| kind.is_none() || forced)
     }
 
-    /// Refuse what applies to raw bytes only, for a file with a header.
-    pub(super) fn check_header(&self, format: Format) -> Result<(), RawFault> {
-        let given = match (&self.shape, self.order, self.offset) {
-            (Some(_), _, _) => Given::Shape,
-            (_, Some(_), _) => Given::Order,
-            (_, _, Some(_)) => Given::Offset,
-            (None, None, None) => return Ok(()),
+    /// What is said that only raw bytes leave open.
+    fn only_for_raw(&self) -> Option<Given> {
+        match self {
+            RawLayout { shape: Some(_), .. } => Some(Given::Shape),
+            RawLayout { order: Some(_), .. } => Some(Given::Order),
+            RawLayout { offset: Some(_), .. } => Some(Given::Offset),
+            _ => None,
+        }
+    }
+
+    /// Apply it to an input that tells its own layout: name the dtype of the tensors that the patterns
+    /// mean, where the header leaves it open, and refuse what applies to raw bytes only.
+    pub(super) fn apply(
+        &self,
+        input: &mut Input,
+        patterns: &[String],
+    ) -> Result<(), ContainerError> {
+        let location = input.location.clone();
+        let failed = |fault| ContainerError::file(&location, fault);
+        let format = input.contents.format;
+        if format == Format::Raw {
+            return Ok(());
+        }
+        if let (Some(given), false) = (self.only_for_raw(), self.several) {
+            return Err(failed(RawFault::NotRaw { given, format }));
+        }
+        let numbers = match (&self.dtype, self.several) {
+            (None, _) => Vec::new(),
+            (Some(_), false) => input.find(patterns)?,
+            (Some(_), true) => (0..input.contents.tensors.len()).collect(),
         };
-        Err(RawFault::NotRaw { given, format })
+        for number in numbers {
+            let mut tensor = input.contents.tensors.at(number);
+            match self.name_dtype(&mut tensor) {
+                Err(_) if self.several => {}
+                named => {
+                    named.map_err(failed)?;
+                    Arc::make_mut(&mut input.contents.tensors).replace(number, &tensor);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it says something of this input.
+    pub(super) fn speaks_of(&self, input: &Input) -> bool {
+        let tensors = &input.contents.tensors;
+        let named = |dtype: &DType| tensors.iter().any(|tensor| tensor.dtype == *dtype);
+        let is_named = self.only_for_raw().is_none() && self.dtype.as_ref().is_some_and(named);
+        input.contents.format == Format::Raw || is_named
+    }
+
+    /// Refuse a layout that speaks of none of several inputs.
+    ///
+    /// # Errors
+    /// [`RawFault::NoneRaw`].
+    pub fn check_used<'a>(
+        &self,
+        inputs: impl IntoIterator<Item = &'a Input>,
+    ) -> Result<(), ContainerError> {
+        self.check_any(inputs.into_iter().any(|input| self.speaks_of(input)))
+    }
+
+    /// The same, where it is known whether it speaks of any.
+    pub(super) fn check_any(&self, speaks: bool) -> Result<(), ContainerError> {
+        let dtype = self.dtype.as_ref().map(|_| Given::DType);
+        match self.only_for_raw().or(dtype) {
+            Some(given) if !speaks => Err(RawFault::NoneRaw { given }.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Whether the number of bytes must be known to know the shape.
@@ -86,7 +154,7 @@ impl RawLayout {
     }
 
     /// Name the dtype of a tensor from a file with a header.
-    pub(super) fn name_dtype(&self, tensor: &mut Tensor) -> Result<(), RawFault> {
+    fn name_dtype(&self, tensor: &mut Tensor) -> Result<(), RawFault> {
         let Some(given) = self.dtype.as_ref().filter(|given| **given != tensor.dtype) else {
             return Ok(());
         };
@@ -102,6 +170,48 @@ impl RawLayout {
     }
 }
 
+/// The one tensor of raw bytes.
+pub(super) fn read(
+    location: &Location,
+    bytes: &mut source::Opened,
+    dtype: &DType,
+    layout: &RawLayout,
+) -> Result<Contents, ContainerError> {
+    let failed = |fault| ContainerError::file(location, fault);
+    refuse_foreign(location, bytes, dtype, layout)?;
+    let len = match bytes {
+        source::Opened::Random(source) => Some(source.len()),
+        source::Opened::Forward(_) => None,
+    };
+    let contents = layout.contents(dtype, len).map_err(failed)?;
+    let asked = contents.expected_len();
+    match len.filter(|&len| len < asked) {
+        Some(found) => Err(failed(RawFault::Short { asked, found })),
+        None => Ok(contents),
+    }
+}
+
+/// Refuse what is known to be something else, unless it is said where its elements begin.
+fn refuse_foreign(
+    location: &Location,
+    bytes: &mut source::Opened,
+    dtype: &DType,
+    layout: &RawLayout,
+) -> Result<(), ContainerError> {
+    if layout.offset.is_some() {
+        return Ok(());
+    }
+    // no more of a pipe than what is asked for: nobody waits for the rest
+    let asked = if layout.needs_len() { None } else { layout.contents(dtype, None).ok() };
+    let asked = asked.map_or(LOOK_LEN as u64, |contents| contents.expected_len());
+    match foreign(location, bytes, asked.min(LOOK_LEN as u64) as usize) {
+        Some(kind) if kind.is_sure() => {
+            Err(ContainerError::file(location, RawFault::Foreign(kind)))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Open bytes of which the caller tells all.
 pub(super) fn open(
     (location, mut bytes): (&Location, source::Opened),
@@ -109,7 +219,6 @@ pub(super) fn open(
     layout: &RawLayout,
     progress: &Progress,
 ) -> Result<Input, ContainerError> {
-    let failed = |fault| ContainerError::file(location, fault);
     if let source::Opened::Forward(stream) = bytes {
         bytes = match layout.needs_len() {
             true => source::Opened::Random(
@@ -118,16 +227,8 @@ pub(super) fn open(
             false => source::Opened::Forward(stream),
         };
     }
-    let len = match &bytes {
-        source::Opened::Random(source) => Some(source.len()),
-        source::Opened::Forward(_) => None,
-    };
-    let contents = layout.contents(dtype, len).map_err(failed)?;
-    let asked = contents.expected_len();
-    match len.filter(|&len| len < asked) {
-        Some(found) => Err(failed(RawFault::Short { asked, found })),
-        None => Ok(Input::of_file(location, bytes, contents)),
-    }
+    let contents = read(location, &mut bytes, dtype, layout)?;
+    Ok(Input::of_file(location, bytes, contents))
 }
 
 /// The length of an axis that is left open, by the number of bytes from `offset` on.

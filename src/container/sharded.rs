@@ -12,7 +12,7 @@ use super::input::{Bytes, Checkpoint, Input, Location, failed_source};
 use super::pattern;
 use super::single;
 use crate::format::shards::{MAX_INDEX, ShardIndex, ShardsError};
-use crate::format::{Contents, Format, FormatError, Tensors};
+use crate::format::{Contents, Foreign, Format, FormatError, Tensors};
 use crate::source::remote::RemoteError;
 use crate::source::{self, Advice, ConcatSource, IoMode, OpenError, Reader, Source};
 
@@ -37,8 +37,27 @@ pub(super) fn in_folder(location: &Location) -> Result<Location, ContainerError>
     let usual = names.iter().find(|name| *name == "model.safetensors.index.json");
     match (usual, names.as_slice()) {
         (Some(name), _) | (None, [name]) => Ok(Location::Path(folder.join(name))),
-        (None, []) => Err(ContainerError::file(folder, ShardsFault::NoIndex)),
+        (None, []) => Err(match zarr(folder) {
+            Some(kind) => ContainerError::file(folder, FormatError::Foreign(kind)),
+            None => ContainerError::file(folder, ShardsFault::NoIndex),
+        }),
         (None, _) => Err(ContainerError::file(folder, ShardsFault::SeveralIndexes(names))),
+    }
+}
+
+/// What a folder is by the files of Zarr in it.
+fn zarr(folder: &Path) -> Option<Foreign> {
+    let holds = |name: &str| folder.join(name).is_file();
+    if holds("zarr.json") {
+        let source = source::open_file(&folder.join("zarr.json"), IoMode::Read).ok()?;
+        let mut json = String::new();
+        Reader::new(source.as_ref()).take(1 << 20).read_to_string(&mut json).ok()?;
+        return Some(Foreign::of_zarr(&json));
+    }
+    match (holds(".zarray"), holds(".zgroup")) {
+        (true, _) => Some(Foreign::ZarrArray),
+        (false, true) => Some(Foreign::ZarrGroup),
+        (false, false) => None,
     }
 }
 

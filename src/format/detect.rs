@@ -4,7 +4,6 @@ use std::io::Read;
 
 use super::contents::Contents;
 use super::error::FormatError;
-use super::header::unrecognised;
 use super::{npy, safetensors};
 
 /// How many bytes [`detect`] looks at.
@@ -57,8 +56,10 @@ pub fn read_contents(input: &mut dyn Read, file_len: Option<u64>) -> Result<Cont
         npy::read(&mut whole)?
     } else if first.len() == 8 {
         safetensors::read(&mut whole)?
+    } else if first.is_empty() {
+        return Err(FormatError::Empty);
     } else {
-        return Err(unrecognised(&first));
+        return Err(FormatError::Unrecognised);
     };
     match file_len {
         Some(len) => contents.check_len(len).map(|()| contents),
@@ -73,21 +74,15 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn other_files_are_named() {
+    fn other_files_are_refused() {
         let message = |bytes: &[u8]| read_contents(&mut &*bytes, None).unwrap_err().to_string();
         assert_eq!(message(b""), "the file is empty");
-        assert_eq!(
-            message(b"PK\x03\x04xxxxxxxx"),
-            "a zip archive, not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint"
-        );
-        assert_eq!(
-            message(b"hello"),
-            "not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint"
-        );
-        assert_eq!(
-            message(&[0; 100]),
-            "not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint"
-        );
+        for other in [&b"PK\x03\x04xxxxxxxx"[..], b"hello", &[0; 100]] {
+            assert_eq!(
+                message(other),
+                "not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint"
+            );
+        }
         assert_eq!(
             message(b"\x93NUM"),
             "the file is cut short inside its header: 10 bytes are needed, 4 are there"

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::foreign::Foreign;
 use super::npy::NpyError;
 use super::npz::NpzError;
 use super::safetensors::SafetensorsError;
@@ -18,8 +19,11 @@ pub enum FormatError {
     #[error("the file is empty")]
     Empty,
     /// The file is of no known format.
-    #[error("{0}not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint")]
-    Unrecognised(&'static str),
+    #[error("not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint")]
+    Unrecognised,
+    /// The file is of a kind that is known, and not read.
+    #[error("{0}, not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint")]
+    Foreign(Foreign),
     /// The file ends before its header does. Lengths in bytes.
     #[error(
         "the file is cut short inside its header: {expected} bytes are needed, {found} are there"

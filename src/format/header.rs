@@ -5,30 +5,6 @@ use std::io::Read;
 use super::error::FormatError;
 use crate::shape::byte_count;
 
-/// The error for an unknown format, which names some well-known ones.
-pub(crate) fn unrecognised(first: &[u8]) -> FormatError {
-    const OTHERS: [(&[u8], &str); 13] = [
-        (b"PK", "a zip archive, "),
-        (b"\x80\x02", "a pickle (an old PyTorch file?), "),
-        (b"\x80\x03", "a pickle, "),
-        (b"\x80\x04", "a pickle, "),
-        (b"\x80\x05", "a pickle, "),
-        (b"\x89HDF\r\n\x1a\n", "an HDF5 file, "),
-        (b"\x1f\x8b", "a gzip file, "),
-        (b"\x28\xb5\x2f\xfd", "a zstd file, "),
-        (b"GGUF", "a GGUF file, "),
-        (b"PAR1", "a Parquet file, "),
-        (b"ARROW1", "an Arrow file, "),
-        (b"\x89PNG\r\n\x1a\n", "a PNG picture, "),
-        (b"{", "a JSON text, "),
-    ];
-    if first.is_empty() {
-        return FormatError::Empty;
-    }
-    let known = OTHERS.iter().find(|(magic, _)| first.starts_with(magic));
-    FormatError::Unrecognised(known.map_or("", |(_, name)| name))
-}
-
 /// Append the next `len` bytes to `header`, which grows only with bytes that are really there.
 pub(super) fn read_more(
     input: &mut dyn Read,

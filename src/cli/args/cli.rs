@@ -116,7 +116,13 @@ pub(crate) enum Command {
     /// Show what an index means, in NumPy's words and as StridedSlice's numbers
     #[command(
         override_usage = "tslice explain INPUT [INDEX]\n       tslice explain INDEX --shape 5,6,7",
-        after_long_help = manual::EXPLAIN
+        after_long_help = manual::EXPLAIN,
+        mut_arg("shape", |shape| {
+            shape
+                .help("Explain against this shape, without a file; with --dtype, the shape of raw bytes")
+                .long_help(None)
+                .hide_short_help(false)
+        })
     )]
     Explain(ExplainArgs),
     /// Print a completion script for a shell

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::input::Io;
+use super::input::InputArgs;
 use super::output::OutputArgs;
 use super::result::{CastArgs, FieldArgs, TransposeArgs};
 
@@ -46,22 +46,11 @@ pub(crate) struct GatherArgs {
     pub(crate) transpose: TransposeArgs,
     #[command(flatten)]
     pub(crate) cast: CastArgs,
-    /// The tensor to gather from, in a file of several
-    #[arg(short, long, value_name = "NAME", help_heading = "Input")]
-    pub(crate) tensor: Option<String>,
+    #[command(flatten)]
+    pub(crate) from: InputArgs,
     /// The tensor of the indices, in a file of several
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub(crate) indices_tensor: Option<String>,
-    /// How to read
-    #[arg(
-        long,
-        value_enum,
-        default_value_t,
-        value_name = "HOW",
-        help_heading = "Input",
-        hide_short_help = true
-    )]
-    pub(crate) io: Io,
     #[command(flatten)]
     pub(crate) to: OutputArgs,
 }

@@ -16,6 +16,8 @@ pub(crate) struct InputArgs {
     /// How to read
     #[arg(long, value_enum, default_value_t, value_name = "HOW", hide_short_help = true)]
     pub(crate) io: Io,
+    #[command(flatten)]
+    pub(crate) raw: RawArgs,
 }
 
 /// What there is to say of an input that does not say it itself.
@@ -24,7 +26,8 @@ pub(crate) struct InputArgs {
 pub(crate) struct RawArgs {
     /// The dtype of raw bytes: float32 or f32, '>i2', bfloat16 or bf16, ...
     ///
-    /// Of a file of a void type, the dtype that its items are.
+    /// Of several inputs, that of each that is raw bytes, as are the other three. Of a file of a void
+    /// type, the dtype that its items are.
     #[arg(long, value_name = "DTYPE", hide_short_help = true)]
     pub(crate) dtype: Option<String>,
     /// The shape of raw bytes
@@ -33,6 +36,8 @@ pub(crate) struct RawArgs {
     #[arg(long, value_name = "LIST", hide_short_help = true)]
     pub(crate) shape: Option<String>,
     /// Where the elements of raw bytes begin, in bytes
+    ///
+    /// With it a single input is taken as raw bytes whatever it looks like.
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub(crate) offset: Option<u64>,
     /// The order of the elements of raw bytes

@@ -13,10 +13,12 @@ pub(crate) struct InfoArgs {
     /// The files to look at; `-` is standard input
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Show the tensors of this name or glob only; may be given again
-    #[arg(short, long, value_name = "NAME")]
-    pub(crate) tensor: Vec<String>,
+    #[command(flatten)]
+    pub(crate) from: InputArgs,
     /// Print JSON
+    ///
+    /// A file whose name is not UTF-8 has also `file_percent`, its name with %XX for each byte that is
+    /// no letter or digit.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -37,9 +39,6 @@ pub(crate) struct ExplainArgs {
     pub(crate) field: FieldArgs,
     #[command(flatten)]
     pub(crate) transpose: TransposeArgs,
-    /// Explain against this shape, without a file
-    #[arg(long, value_name = "LIST", conflicts_with = "io")]
-    pub(crate) shape: Option<String>,
     #[command(flatten)]
     pub(crate) from: InputArgs,
     /// Print JSON

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::axis::{AxisArg, axis};
-use super::input::{InputArgs, RawArgs};
+use super::input::InputArgs;
 use super::output::OutputArgs;
 use super::result::{CastArgs, FieldArgs};
 
@@ -47,8 +47,6 @@ pub(crate) struct JoinArgs {
     pub(crate) outer: bool,
     #[command(flatten)]
     pub(crate) from: InputArgs,
-    #[command(flatten)]
-    pub(crate) raw: RawArgs,
     #[command(flatten)]
     pub(crate) field: FieldArgs,
     #[command(flatten)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::index::IndexArgs;
-use super::input::{InputArgs, RawArgs};
+use super::input::InputArgs;
 use super::output::OutputArgs;
 use super::result::{CastArgs, FieldArgs, TransposeArgs};
 
@@ -28,8 +28,6 @@ pub(crate) struct SliceArgs {
     pub(crate) cast: CastArgs,
     #[command(flatten)]
     pub(crate) from: InputArgs,
-    #[command(flatten)]
-    pub(crate) raw: RawArgs,
     #[command(flatten)]
     pub(crate) to: OutputArgs,
     /// Leave out the tensors of this name or glob

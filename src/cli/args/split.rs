@@ -7,7 +7,7 @@ use tslice::container::MAX_PARTS;
 
 use super::axis::{AxisArg, axis};
 use super::index::IndexArgs;
-use super::input::{InputArgs, RawArgs};
+use super::input::InputArgs;
 use super::output::OutputArgs;
 use super::result::{CastArgs, FieldArgs};
 
@@ -32,8 +32,6 @@ pub(crate) struct SplitArgs {
     pub(crate) index: IndexArgs,
     #[command(flatten)]
     pub(crate) from: InputArgs,
-    #[command(flatten)]
-    pub(crate) raw: RawArgs,
     #[command(flatten)]
     pub(crate) field: FieldArgs,
     #[command(flatten)]

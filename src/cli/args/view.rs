@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use tslice::picture::COLOUR_MAPS;
 
 use super::index::IndexArgs;
-use super::input::{InputArgs, RawArgs};
+use super::input::InputArgs;
 use super::output::threads;
 use super::result::{FieldArgs, TransposeArgs};
 
@@ -28,8 +28,6 @@ pub(crate) struct ViewArgs {
     pub(crate) transpose: TransposeArgs,
     #[command(flatten)]
     pub(crate) from: InputArgs,
-    #[command(flatten)]
-    pub(crate) raw: RawArgs,
     #[command(flatten)]
     pub(crate) values: ValuesArgs,
     #[command(flatten)]

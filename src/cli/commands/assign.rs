@@ -30,7 +30,7 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     let workers = output::workers(args.to.threads);
     let index = index.open(args.from.io, &workers, args.to.quiet, ("TARGET", &args.target))?;
     let casts = cast::parse(&args.cast)?;
-    let target = Target::open(&args.target, &args.to, workers)?;
+    let target = Target::open(&args.target, &args.from, &args.to, workers)?;
     let tensor = target.tensor(&args.from.tensor)?;
     let selection = index.resolve(&tensor.shape)?;
     let shape = selection.shape();

@@ -54,7 +54,8 @@ fn differences(args: &DiffArgs) -> Result<Differences, Failure> {
     index.refuse_stdin(("A", &args.first))?;
     let workers = output::workers(args.threads);
     let index = index.open(args.from.io, &workers, args.quiet, ("B", &args.second))?;
-    let options = OpenOptions { io: args.from.io.into(), ..OpenOptions::default() };
+    // a tensor may be missing from one of the files
+    let options = OpenOptions { tensors: vec![], ..input::options_of_several(&args.from)? };
     let locations = [&args.first, &args.second].map(|path| input::location(path));
     if locations == [container::Location::Stdin, container::Location::Stdin] {
         return Err(Failure::usage("standard input can be read once, and is both A and B"));
@@ -62,6 +63,7 @@ fn differences(args: &DiffArgs) -> Result<Differences, Failure> {
     let [first, second] = &locations;
     let mut a = input::open_watched(first, &options, args.quiet)?;
     let mut b = input::open_watched(second, &options, args.quiet)?;
+    options.raw.check_used([&a, &b])?;
     let Paired { pairs, only } = pair(&a, &b, &args.from.tensor)?;
     if let Some(names) = &args.field.field {
         let numbers = |side: usize| pairs.iter().map(|pair| pair[side]).collect::<Vec<_>>();

@@ -21,12 +21,12 @@ use super::index::Index;
 use super::input;
 use super::output::network;
 use super::transpose::Transpose;
-use crate::cli::args::{ExplainArgs, unquoted};
+use crate::cli::args::{ExplainArgs, Io, unquoted};
 use crate::cli::report::{Align, Failure, print, quote, table};
 
 /// Explain an index against the shape of a file's tensor or a bare one.
 pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
-    let (index, shape, tensor) = match &args.shape {
+    let (index, shape, tensor) = match shape_alone(args) {
         Some(shape) => {
             if args.text.is_some() {
                 let failure = Failure::usage("with --shape there is no file: give INDEX alone");
@@ -36,11 +36,9 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
                     None => failure,
                 });
             }
-            if !args.from.tensor.is_empty() {
-                return Err(Failure::usage("-t has no effect: with --shape there is no file"));
-            }
-            if args.field.field.is_some() {
-                return Err(Failure::usage("--field has no effect: with --shape there is no file"));
+            if let Some(flag) = of_file(args) {
+                let message = format!("{flag} has no effect: with --shape there is no file");
+                return Err(Failure::usage(message));
             }
             if args.input.is_some() && args.index.strided.begin.is_some() {
                 return Err(Failure::usage("the argument INDEX cannot be used with --begin"));
@@ -60,12 +58,8 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
             let index = Index::parse(args.text.as_deref(), &args.index)?;
             let index =
                 index.open(args.from.io, &Workers::default(), false, ("INPUT", path.as_ref()))?;
-            let options = OpenOptions {
-                io: args.from.io.into(),
-                tensors: args.from.tensor.clone(),
-                fields: args.field.field.clone(),
-                ..OpenOptions::default()
-            };
+            let fields = args.field.field.clone();
+            let options = OpenOptions { fields, ..input::options(&args.from)? };
             let input = container::open(&input::location(path.as_ref()), &options)?;
             let tensor = input.tensor(&args.from.tensor)?;
             (index, tensor.shape.clone(), Some((input, tensor)))
@@ -80,6 +74,24 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     explained.network = explained.requests()?;
     let text = if args.json { format!("{}\n", explained.json()) } else { explained.text() };
     print(&mask_secrets(&text))
+}
+
+/// The shape that stands in place of a file: with --dtype it is that of a file of raw bytes.
+fn shape_alone(args: &ExplainArgs) -> Option<&String> {
+    args.from.raw.shape.as_ref().filter(|_| args.from.raw.dtype.is_none())
+}
+
+/// A flag that asks for something of a file.
+fn of_file(args: &ExplainArgs) -> Option<&'static str> {
+    let (from, raw) = (&args.from, &args.from.raw);
+    let flags = [
+        (!from.tensor.is_empty(), "-t"),
+        (!matches!(from.io, Io::Auto), "--io"),
+        (raw.offset.is_some(), "--offset"),
+        (raw.input_order.is_some(), "--input-order"),
+        (args.field.field.is_some(), "--field"),
+    ];
+    flags.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
 }
 
 fn parse_shape(text: &str) -> Result<Vec<u64>, Failure> {

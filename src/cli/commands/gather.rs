@@ -34,16 +34,12 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let typed = Indices::typed(named)?;
     let workers = output::workers(args.to.threads);
     let output = output::open(&args.to, &workers)?;
-    let options = OpenOptions {
-        io: args.io.into(),
-        tensors: args.tensor.iter().cloned().collect(),
-        fields: args.field.field.clone(),
-        ..OpenOptions::default()
-    };
+    let fields = args.field.field.clone();
+    let options = OpenOptions { fields, ..input::options(&args.from)? };
     let mut params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
     let tensor = params.tensor(&options.tensors)?;
     cast::refuse_unused(&casts, std::iter::once(tensor.dtype.clone()))?;
-    let indices = typed.map_or_else(|| Indices::open(named, args.io, args.to.quiet), Ok)?;
+    let indices = typed.map_or_else(|| Indices::open(named, args.from.io, args.to.quiet), Ok)?;
     let order = output.options().order;
     let (shape, options) = gathered(args, &tensor, &indices, &transpose, order)?;
     let item = Item {

@@ -10,7 +10,6 @@ use tslice::index::resolve::{ResolveError, ResolveErrorKind, Selection};
 use tslice::index::strided_slice::{self, StridedSlice};
 use tslice::index::{IndexExpr, Item, List, SpannedExpr, numpy};
 
-use super::input;
 use crate::cli::args::{IndexArgs, Io, StridedArgs};
 use crate::cli::report::{Failure, misplaced, of_flag, watch};
 
@@ -165,7 +164,7 @@ impl Index {
             }) => Some((*item, None)),
             _ => None,
         };
-        let failure = input::advised(error);
+        let failure = Failure::from(error);
         match place {
             Some((item, value)) => self.point(failure, item, value),
             None => failure,

@@ -39,7 +39,8 @@ impl Indices {
         quiet: bool,
     ) -> Result<Indices, Failure> {
         let options = OpenOptions { io: io.into(), integers: true, ..OpenOptions::default() };
-        let input = input::open_watched(&input::location(path), &options, quiet)?;
+        let input = input::open_watched(&input::location(path), &options, quiet)
+            .map_err(of_flag("--indices-tensor"))?;
         let name = name.map_or(&[][..], std::slice::from_ref);
         let tensor = input.tensor(name).map_err(of_flag("--indices-tensor"))?;
         let file = Some(input.location().into());

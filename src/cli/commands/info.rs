@@ -17,8 +17,10 @@ use crate::cli::report::{Align, Exit, Failure, Table, human_bytes, print, print_
 pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let mut failed = None;
     let mut described = 0;
+    let options = input::options_of_several(&args.from)?;
+    let mut speaks = false;
     for path in &args.inputs {
-        let (input, shown) = match open(path, &args.tensor) {
+        let (input, shown) = match open(path, &options) {
             Ok(opened) => opened,
             Err(failure) => {
                 if let Some(earlier) = failed.replace(failure) {
@@ -34,7 +36,11 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
             }
             false => write_text(out, &input, &shown),
         })?;
+        speaks |= options.raw.check_used([&input]).is_ok();
         described += 1;
+    }
+    if !speaks && described > 0 {
+        failed = failed.or_else(|| options.raw.check_used([]).err().map(Failure::from));
     }
     if args.json {
         print(if described == 0 { "[]\n" } else { "]\n" })?;
@@ -60,14 +66,10 @@ impl Shown {
 }
 
 /// Open a file, and find the tensors that are shown: those that the patterns mean, or all.
-fn open(path: &Path, patterns: &[String]) -> Result<(Input, Shown), Failure> {
-    let tensors = patterns.to_vec();
-    let input = container::open(
-        &input::location(path),
-        &OpenOptions { tensors, ..OpenOptions::default() },
-    )?;
+fn open(path: &Path, options: &OpenOptions) -> Result<(Input, Shown), Failure> {
+    let input = container::open(&input::location(path), options)?;
     let count = input.contents().tensors.len();
-    let mut tensors = match patterns {
+    let mut tensors = match options.tensors.as_slice() {
         [] => (0..count + input.unreadable().len()).collect(),
         patterns => input.find_named(patterns)?,
     };

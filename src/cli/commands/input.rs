@@ -6,12 +6,11 @@ use tslice::container::{
     self, Axes, Cause, ContainerError, Input, Location, OpenOptions, RawLayout,
 };
 use tslice::execute::Progress;
-use tslice::format::FormatError;
 use tslice::index::strided_slice::parse_list;
 use tslice::shape;
 
 use super::dtype;
-use crate::cli::args::{AxisArg, InputArgs, Io, OrderArg, RawArgs};
+use crate::cli::args::{AxisArg, InputArgs, OrderArg, RawArgs};
 use crate::cli::report::{Failure, watch};
 
 /// Where a path of the command line leads: `-` is standard input.
@@ -33,26 +32,17 @@ pub(super) fn open_watched(
     watch(&progress, 0, quiet, || container::open_watched(location, options, &progress))
 }
 
-/// Open an input that tells all about itself.
-pub(super) fn open(path: &Path, io: Io) -> Result<Input, Failure> {
-    let options = OpenOptions { io: io.into(), ..OpenOptions::default() };
-    Ok(container::open(&location(path), &options)?)
+/// How an input is opened, by the flags that all commands with one have.
+pub(super) fn options(from: &InputArgs) -> Result<OpenOptions, Failure> {
+    let (io, raw, tensors) = (from.io.into(), raw(&from.raw)?, from.tensor.clone());
+    Ok(OpenOptions { io, raw, tensors, ..OpenOptions::default() })
 }
 
-/// How an input is opened: what is read of it, and whether the tensors that are not named are
-/// needed too.
-pub(super) fn options(
-    from: &InputArgs,
-    raw_args: &RawArgs,
-    keep_rest: bool,
-) -> Result<OpenOptions, Failure> {
-    Ok(OpenOptions {
-        io: from.io.into(),
-        raw: raw(raw_args)?,
-        tensors: from.tensor.clone(),
-        rest: keep_rest,
-        ..OpenOptions::default()
-    })
+/// The same for one of several inputs: what is said of raw bytes is said of those that are.
+pub(super) fn options_of_several(from: &InputArgs) -> Result<OpenOptions, Failure> {
+    let mut options = options(from)?;
+    options.raw.several = true;
+    Ok(options)
 }
 
 /// The axes along which tensors are joined or cut.
@@ -67,12 +57,13 @@ pub(super) fn axes(args: &[AxisArg]) -> Result<Axes, Failure> {
     Ok(Axes { default, named: named.collect() })
 }
 
-pub(super) fn raw(args: &RawArgs) -> Result<RawLayout, Failure> {
+fn raw(args: &RawArgs) -> Result<RawLayout, Failure> {
     Ok(RawLayout {
         dtype: args.dtype.as_deref().map(|text| dtype::parse("--dtype", text)).transpose()?,
         shape: args.shape.as_deref().map(parse_shape).transpose()?,
         offset: args.offset,
         order: args.input_order.map(OrderArg::order),
+        several: false,
     })
 }
 
@@ -97,16 +88,6 @@ fn parse_shape(text: &str) -> Result<Vec<Option<u64>>, Failure> {
             .map_err(|_| Failure::usage(format_args!("--shape: {len} is no length of an axis"))),
     };
     list.into_iter().map(length).collect()
-}
-
-/// The error of an input, with the flags that read any.
-pub(super) fn advised(error: ContainerError) -> Failure {
-    match error.cause.as_ref() {
-        Cause::Format(FormatError::Unrecognised(_)) => {
-            Failure::from(error).hint("--dtype, with --shape and --offset, reads raw bytes")
-        }
-        _ => error.into(),
-    }
 }
 
 /// The error of a tensor that cannot be read; where it was not named itself and there are others,

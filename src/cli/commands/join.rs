@@ -47,8 +47,9 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         along,
         axes: input::axes(&args.axis)?,
         open: OpenOptions {
+            rest: args.keep_rest,
             fields: args.field.field.clone(),
-            ..input::options(&args.from, &args.raw, args.keep_rest)?
+            ..input::options_of_several(&args.from)?
         },
         index: index.of_job(),
         casts: cast::parse(&args.cast)?,

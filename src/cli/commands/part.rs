@@ -12,7 +12,7 @@ use tslice::source::remote::mask_secrets;
 
 use super::scheduler;
 use crate::cli::args::{OutputArgs, PartArg};
-use crate::cli::report::{Failure, print, watch};
+use crate::cli::report::{Failure, print, quoted, watch};
 
 /// What a run writes of an output.
 pub(super) enum Share {
@@ -170,15 +170,6 @@ fn with_part(args: &[String], part: &str) -> Vec<String> {
     replaced.collect()
 }
 
-/// A word for a POSIX shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,9 +188,5 @@ mod tests {
             args("tslice a --part 3/4 -o b")
         );
         assert_eq!(with_part(&args("tslice --part=plan/4"), "3/4"), args("tslice --part=3/4"));
-        assert_eq!(quoted("a.npy"), "a.npy");
-        assert_eq!(quoted("[1, 2]"), "'[1, 2]'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
     }
 }

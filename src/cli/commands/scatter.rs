@@ -26,7 +26,8 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let named = (args.indices.as_path(), args.indices_tensor.as_ref());
     let typed = Indices::typed(named)?;
     let casts = cast::parse(&args.cast)?;
-    let target = Target::open(&args.target, &args.to, output::workers(args.to.threads))?;
+    let workers = output::workers(args.to.threads);
+    let target = Target::open(&args.target, &args.from, &args.to, workers)?;
     let tensor = target.tensor(&args.from.tensor)?;
     let indices = typed.map_or_else(|| Indices::open(named, args.from.io, args.to.quiet), Ok)?;
     let name = ("--values-tensor", args.values_tensor.as_ref());

@@ -2,7 +2,8 @@
 
 use tslice::cast::Cast;
 use tslice::container::{
-    self, Casts, Input, Item, Output, Prepared, Region, Select, Selected, SelectedTensors, Take,
+    self, Casts, Input, Item, OpenOptions, Output, Prepared, Region, Select, Selected,
+    SelectedTensors, Take,
 };
 use tslice::dtype::DType;
 use tslice::index::resolve::Selection;
@@ -27,9 +28,8 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let output = output::open(&args.to, &workers)?;
     // what is left out must be there, in whatever shard
     let rest = args.keep_rest || !args.exclude.is_empty();
-    let options = input::options(&args.from, &args.raw, rest)?;
-    let mut input = input::open_watched(&input::location(&args.input), &options, args.to.quiet)
-        .map_err(input::advised)?;
+    let options = OpenOptions { rest, ..input::options(&args.from)? };
+    let mut input = input::open_watched(&input::location(&args.input), &options, args.to.quiet)?;
     let select = Select {
         patterns: args.from.tensor.clone(),
         whole: args.takes_whole_tensors(),

@@ -24,10 +24,8 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     let cuts = cuts(args)?;
     let names = names(args.to.output.as_deref())?;
     let write = output::options(&args.to, &workers);
-    let options = OpenOptions {
-        fields: args.field.field.clone(),
-        ..input::options(&args.from, &args.raw, args.keep_rest)?
-    };
+    let (rest, fields) = (args.keep_rest, args.field.field.clone());
+    let options = OpenOptions { rest, fields, ..input::options(&args.from)? };
     let failed = |error| index.failure(error);
     let input = container::open(&input::location(&args.input), &options).map_err(failed)?;
     let options = SplitOptions {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tslice::container::edit::{Edit, EditMode, EditOptions, Original, cast_conversion};
-use tslice::container::{Casts, Cause, ContainerError, FileName, Input};
+use tslice::container::{self, Casts, Cause, ContainerError, FileName, Input, OpenOptions, layout};
 use tslice::execute::{Conversion, ExecuteError, FillError, Progress, Transfer, Workers};
 use tslice::format::{Format, Tensor};
 use tslice::shape::AsTuple;
@@ -15,7 +15,7 @@ use tslice::source::Source;
 use super::cast::{self, refuse_unused};
 use super::input;
 use super::output::{self, refuse_terminal};
-use crate::cli::args::{EditArgs, Io};
+use crate::cli::args::{EditArgs, InputArgs, Io};
 use crate::cli::report::{Failure, human_bytes, of_flag, watch};
 
 /// The file that is to be changed, its header read.
@@ -30,6 +30,7 @@ impl<'a> Target<'a> {
     /// Open the file, as is needed for what is to be done with it.
     pub(super) fn open(
         path: &Path,
+        from: &InputArgs,
         args: &'a EditArgs,
         workers: Workers,
     ) -> Result<Target<'a>, Failure> {
@@ -43,7 +44,7 @@ impl<'a> Target<'a> {
         if let (EditMode::Copy(target), false) = (&mode, args.dry_run) {
             refuse_terminal(target)?;
         }
-        let original = Original::open(path, mode.clone())?;
+        let original = Original::open(path, mode.clone(), &input::options(from)?)?;
         let target = Target { original, mode, args, workers };
         target.check_name(path)?;
         Ok(target)
@@ -59,7 +60,13 @@ impl<'a> Target<'a> {
             Format::Safetensors => "safetensors",
             _ => "bin",
         };
-        if extension == expected || output::target(output).is_stream() {
+        // raw bytes have any name that tells no other format
+        let named = layout::by_extension(&extension);
+        let fits = match format {
+            Format::Raw => named.is_none_or(|named| named.name == "raw"),
+            _ => extension == expected,
+        };
+        if fits || output::target(output).is_stream() {
             return Ok(());
         }
         Err(Failure::new(format_args!(
@@ -195,7 +202,8 @@ impl Value {
         io: Io,
         (target, casts): (&Tensor, &Casts),
     ) -> Result<Value, Failure> {
-        let input = input::open(path, io)?;
+        let options = OpenOptions { io: io.into(), ..OpenOptions::default() };
+        let input = container::open(&input::location(path), &options).map_err(of_flag(flag))?;
         let name = name.map_or(&[][..], std::slice::from_ref);
         let tensor = input.tensor(name).map_err(of_flag(flag))?;
         refuse_unused(casts, std::iter::once(tensor.dtype.clone()))?;

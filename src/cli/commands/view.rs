@@ -16,13 +16,8 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let workers = output::workers(args.threads);
     let index = index.open(args.from.io, &workers, args.quiet, ("INPUT", &args.input))?;
     let transpose = Transpose::parse(&args.transpose)?;
-    let options = OpenOptions {
-        io: args.from.io.into(),
-        raw: input::raw(&args.raw)?,
-        tensors: args.from.tensor.clone(),
-        fields: args.field.field.clone(),
-        ..OpenOptions::default()
-    };
+    let fields = args.field.field.clone();
+    let options = OpenOptions { fields, ..input::options(&args.from)? };
     let mut input = input::open_watched(&input::location(&args.input), &options, args.quiet)?;
     let chosen = Chosen::all(&input, &args.from.tensor, (&index, &transpose))?;
     if args.stats.stats {

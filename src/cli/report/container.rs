@@ -6,17 +6,19 @@ use std::io;
 use tslice::cast::{Cast, Casting, can_cast};
 use tslice::container::layout::FORMATS;
 use tslice::container::{
-    Cause, ContainerError, EditFault, FormatOption, Given, JoinFault, LayoutFault, RawFault,
-    SelectFault,
+    Cause, ContainerError, EditFault, FileName, FormatOption, Given, JoinFault, LayoutFault,
+    RawFault, SelectFault,
 };
 use tslice::dtype::{DType, Endian};
-use tslice::format::shortened;
+use tslice::format::{FormatError, shortened};
 use tslice::sink::{PartsError, SinkError};
 use tslice::source::remote::RemoteError;
 use tslice::source::{OpenError, SourceError, is_too_many_open_files};
 
 use super::failure::{Failure, plain};
+use super::foreign::remedy;
 use super::nearest::{did_you_mean, nearest};
+use super::shell::quoted;
 
 impl From<ContainerError> for Failure {
     fn from(error: ContainerError) -> Failure {
@@ -40,15 +42,28 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
         Cause::Select(fault) => select(error, fault, flag, &failed),
         Cause::Layout(fault) => layout(fault, failed),
         Cause::Raw(RawFault::NotRaw { given, format }) => {
-            let flag = match given {
-                Given::Shape => "--shape",
-                Given::Order => "--input-order",
-                Given::Offset => "--offset",
-            };
+            let flag = flag_of(*given);
             let words = format!("{flag} is for raw bytes, and the input is of format {format}");
             Failure::new(said(&words))
                 .hint("with --dtype, --offset 0 takes it as raw bytes from the first one on")
         }
+        Cause::Raw(RawFault::Foreign(kind)) => {
+            let words = format!("--dtype is for raw bytes, and the input is {kind}");
+            let raw = "--offset 0 takes its bytes for numbers as they are";
+            Failure::new(said(&words)).hint(match remedy(*kind, error.file.as_ref()) {
+                Some(remedy) => format!("{remedy}; {raw}"),
+                None => raw.to_owned(),
+            })
+        }
+        Cause::Raw(RawFault::NoneRaw { given }) => {
+            let flag = flag_of(*given);
+            Failure::new(format_args!("{flag} is for raw bytes, and no input is raw bytes"))
+        }
+        Cause::Format(FormatError::Foreign(kind)) => match remedy(*kind, error.file.as_ref()) {
+            Some(remedy) => failed().hint(remedy),
+            None => failed(),
+        },
+        Cause::Format(FormatError::Unrecognised) => failed().hint(raw_bytes(error, flag)),
         Cause::Raw(RawFault::Short { asked, found }) => Failure::new(said(&format!(
             "{asked} bytes are asked for by --shape and --offset, {found} are there"
         ))),
@@ -94,6 +109,30 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
             failed().hint("the limit of open files is too low: `ulimit -n` shows and raises it")
         }
         _ => failed(),
+    }
+}
+
+/// The flag that says it of raw bytes.
+fn flag_of(given: Given) -> &'static str {
+    match given {
+        Given::DType => "--dtype",
+        Given::Shape => "--shape",
+        Given::Order => "--input-order",
+        Given::Offset => "--offset",
+    }
+}
+
+/// How bytes of no known format are read; the flags of a command speak of its input alone, and not of
+/// its values, indices and lists.
+fn raw_bytes(error: &ContainerError, flag: &str) -> String {
+    match &error.file {
+        Some(FileName::Path(path)) if flag != "-t" => {
+            let name = quoted(&path.to_string_lossy());
+            format!(
+                "`tslice {name} --dtype DTYPE --shape LIST -o OTHER.npy` makes a .npy of raw bytes"
+            )
+        }
+        _ => "--dtype, with --shape and --offset, reads raw bytes".to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::dtype::DType;
-use crate::format::{Format, shortened};
+use crate::format::{Foreign, Format, shortened};
 use crate::shape::AsTuple;
 
 /// Why the files of a sharded checkpoint cannot be opened.
@@ -36,6 +36,15 @@ pub enum RawFault {
         given: Given,
         /// The format of the file.
         format: Format,
+    },
+    /// A dtype was given for a file that is known to be something else.
+    #[error("a dtype is for raw bytes, and the input is {0}")]
+    Foreign(Foreign),
+    /// Something was given of which no input leaves it open.
+    #[error("{given} is for raw bytes, and no input is raw bytes")]
+    NoneRaw {
+        /// What was given.
+        given: Given,
     },
     /// The size of the data does not fit into 63 bits.
     #[error("shape: shape {} has 2^63 bytes or more", AsTuple(.0))]
@@ -87,9 +96,11 @@ pub enum RawFault {
     },
 }
 
-/// What a caller can say about raw bytes besides their dtype.
+/// What a caller can say about raw bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
+    /// The dtype.
+    DType,
     /// The shape.
     Shape,
     /// The memory order.
@@ -101,6 +112,7 @@ pub enum Given {
 impl fmt::Display for Given {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Given::DType => "a dtype",
             Given::Shape => "a shape",
             Given::Order => "an order",
             Given::Offset => "an offset",

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, Range};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cast::{Cast, CastError, Casting, result_type};
 use crate::container::axes::Axes;
@@ -157,24 +158,31 @@ impl<'a> Joined<'a> {
         let joins = joined.tensors.iter().filter(|target| target.join.is_some());
         let shapes = joins.map(|target| first.contents.tensors.at(target.number).shape);
         joined.indexed_shapes = shapes.collect();
+        let speaks = joined.options.open.raw.speaks_of(&first);
         joined.held.insert(0, first);
         let keep = locations.len().saturating_mul(cost) <= HELD;
-        joined.look_at_all(keep)?;
+        let speaks = joined.look_at_all(keep)? || speaks;
+        joined.options.open.raw.check_any(speaks)?;
         if keep && joined.held.values().map(descriptors).sum::<usize>() > HELD {
             joined.held.retain(|&number, input| number == 0 || is_stream(input));
         }
         Ok(joined)
     }
 
-    /// Look at all inputs but the first, and keep those that cannot be opened again, or all.
-    fn look_at_all(&mut self, keep: bool) -> Result<(), ContainerError> {
+    /// Look at all inputs but the first, and keep those that cannot be opened again, or all. Whether
+    /// one of them is such that what is said of raw bytes speaks of it.
+    fn look_at_all(&mut self, keep: bool) -> Result<bool, ContainerError> {
         let count = self.locations.len();
+        let speaks = AtomicBool::new(false);
         for start in (1..count).step_by(CHUNK) {
             let chunk = CHUNK.min(count - start);
             let seen = parallel::each(chunk, &self.options.workers, |at| {
                 let number = start + at;
                 let io = if keep { self.options.open.io } else { IoMode::Read };
                 let input = self.open_one(number, io)?;
+                if self.options.open.raw.speaks_of(&input) {
+                    speaks.store(true, Ordering::Relaxed);
+                }
                 let chosen = self.choose(number, &input)?;
                 let lens: Vec<u64> = chosen.iter().map(|chosen| chosen.len).collect();
                 let dtypes: Vec<DType> = chosen.iter().filter_map(Chosen::other_dtype).collect();
@@ -211,7 +219,7 @@ impl<'a> Joined<'a> {
                 }
             }
         }
-        Ok(())
+        Ok(speaks.into_inner())
     }
 
     fn open_one(&self, number: usize, io: IoMode) -> Result<Input, ContainerError> {

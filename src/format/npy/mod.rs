@@ -24,7 +24,7 @@ use self::error::MAX_HEADER;
 use self::literal::PyLiteral;
 use super::contents::{Contents, Format};
 use super::error::FormatError;
-use super::header::{data_bytes, read_more, unrecognised};
+use super::header::{data_bytes, read_more};
 use super::tensors::{Tensor, Tensors};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
@@ -55,7 +55,7 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
     let mut header = Vec::new();
     read_more(input, &mut header, 10)?;
     if !header.starts_with(MAGIC) {
-        return Err(unrecognised(&header));
+        return Err(FormatError::Unrecognised);
     }
     let (major, minor) = (header[6], header[7]);
     match (major, minor) {

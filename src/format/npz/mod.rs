@@ -13,6 +13,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 
 use super::error::FormatError;
+use super::foreign::Foreign;
 use super::header::read_more;
 use super::repeated::first_repeated;
 use crate::source::{Reader, Source};
@@ -125,9 +126,8 @@ impl Members {
         let mut all = places.iter().map(|place| place.name(names));
         if !all.clone().any(is_array) && !places.is_empty() {
             let torch = all.any(|name| name == "data.pkl" || name.ends_with("/data.pkl"));
-            let found =
-                if torch { "a PyTorch file (.pt), " } else { "a zip archive without arrays, " };
-            return Err(FormatError::Unrecognised(found));
+            let found = if torch { Foreign::Torch } else { Foreign::Zip };
+            return Err(FormatError::Foreign(found));
         }
         let fault =
             |name: &str, fault| Err(NpzError::Member { name: name.to_owned(), fault }.into());

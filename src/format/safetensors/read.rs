@@ -16,7 +16,7 @@ use crate::dtype::{DType, Endian};
 use crate::format::brief::brief;
 use crate::format::contents::{Contents, Format};
 use crate::format::error::FormatError;
-use crate::format::header::{read_more, unrecognised};
+use crate::format::header::read_more;
 use crate::format::repeated::first_repeated;
 use crate::format::tensors::Tensors;
 use crate::shape::{AsList, Order};
@@ -55,10 +55,10 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
             input.take((json_len - 1).min(MAX_SPACE)).read_to_end(&mut json)?;
             return Err(match json.iter().find(|byte| !is_space(**byte)) {
                 Some(b'{') => SafetensorsError::LeadingSpace.into(),
-                _ => unrecognised(&length),
+                _ => FormatError::Unrecognised,
             });
         }
-        _ => return Err(unrecognised(&length)),
+        _ => return Err(FormatError::Unrecognised),
     }
     let whole = &mut json.as_slice().chain(input);
     let mut header = Header { header_len: 8 + json_len, ..Header::default() };

@@ -1,0 +1,384 @@
+//! Kinds of files that are known by their looks, and not read: so that an error can name them, and
+//! nobody takes their bytes for raw numbers by mistake.
+//!
+//! Most are told by their first bytes, some by these and the extension of the name (a `.onnx` has no
+//! magic). Text is told by what stands in it: a `.csv` full of numbers, a JSON list, a web page that
+//! was saved in place of a file. A kind that becomes readable gets an opener, and leaves this table.
+
+use std::fmt;
+
+/// How many bytes of a file [`Foreign::recognise`] looks at.
+pub const LOOK_LEN: usize = 1024;
+
+/// A kind of file that is known, and not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// Arrow's and Feather's files.
+    Arrow,
+    /// Compressed bytes.
+    Bzip2,
+    /// What git-LFS has in place of a file that was not fetched.
+    GitLfs,
+    /// llama.cpp's models.
+    Gguf,
+    /// Compressed bytes.
+    Gzip,
+    /// HDF5, with netCDF 4.
+    Hdf5,
+    /// A picture.
+    Jpeg,
+    /// Nested lists in JSON.
+    JsonList,
+    /// Compressed bytes.
+    Lz4,
+    /// MATLAB's files up to version 7.
+    Matlab,
+    /// MATLAB's files of version 7.3, which are HDF5.
+    Matlab73,
+    /// netCDF before 4.
+    NetCdf3,
+    /// NIfTI-1 and NIfTI-2.
+    Nifti,
+    /// A text of numbers, as np.loadtxt reads it.
+    Numbers(Table),
+    /// A model in ONNX.
+    Onnx,
+    /// A table.
+    Parquet,
+    /// Python objects.
+    Pickle,
+    /// A picture.
+    Png,
+    /// A text without numbers.
+    Text {
+        /// Whether its name says that it is one.
+        named: bool,
+    },
+    /// TIFF and BigTIFF.
+    Tiff,
+    /// A file of torch.save, as it is since PyTorch 1.6.
+    Torch,
+    /// A file of torch.save, as it was before.
+    TorchPickle,
+    /// HTML or XML, such as an error of a server.
+    WebPage,
+    /// Compressed bytes.
+    Xz,
+    /// A folder that is one array.
+    ZarrArray,
+    /// A folder with several arrays.
+    ZarrGroup,
+    /// An archive without arrays.
+    Zip,
+    /// Compressed bytes.
+    Zstd,
+}
+
+/// How numbers stand in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// What parts the columns, where it is not white space.
+    pub delimiter: Option<char>,
+    /// How many lines stand before the first row: names of columns.
+    pub heading: usize,
+}
+
+/// First bytes that tell a kind.
+const MAGICS: [(&[u8], Foreign); 26] = [
+    (b"\x1f\x8b\x08", Foreign::Gzip),
+    (b"\x28\xb5\x2f\xfd", Foreign::Zstd),
+    (b"\xfd7zXZ\0", Foreign::Xz),
+    (b"\x04\x22\x4d\x18", Foreign::Lz4),
+    (b"\x89HDF\r\n\x1a\n", Foreign::Hdf5),
+    (b"GGUF", Foreign::Gguf),
+    (b"\x89PNG\r\n\x1a\n", Foreign::Png),
+    (b"\xff\xd8\xff", Foreign::Jpeg),
+    (b"II*\0", Foreign::Tiff),
+    (b"MM\0*", Foreign::Tiff),
+    (b"II+\0\x08\0\0\0", Foreign::Tiff),
+    (b"MM\0+\0\x08\0\0", Foreign::Tiff),
+    (b"PAR1", Foreign::Parquet),
+    (b"ARROW1\0\0", Foreign::Arrow),
+    (b"FEA1", Foreign::Arrow),
+    (b"CDF\x01", Foreign::NetCdf3),
+    (b"CDF\x02", Foreign::NetCdf3),
+    (b"CDF\x05", Foreign::NetCdf3),
+    (b"MATLAB 7.3 MAT-file", Foreign::Matlab73),
+    (b"MATLAB 5.0 MAT-file", Foreign::Matlab),
+    (b"version https://git-lfs.github.com/", Foreign::GitLfs),
+    // the number that torch.save wrote first, 0x1950a86a20f9469cfc6c
+    (b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", Foreign::TorchPickle),
+    // the length of NIfTI-2's header, and its magic
+    (b"\x1c\x02\0\0n+2\0\r\n\x1a\n", Foreign::Nifti),
+    (b"\0\0\x02\x1cn+2\0\r\n\x1a\n", Foreign::Nifti),
+    (b"\x80\x04\x95", Foreign::Pickle),
+    (b"\x80\x05\x95", Foreign::Pickle),
+];
+
+impl Foreign {
+    /// What a file is, by its first [`LOOK_LEN`] bytes, or all if it has fewer, and the extension of
+    /// its name in small letters (`""` without one).
+    pub fn recognise(first: &[u8], extension: &str) -> Option<Foreign> {
+        let magic =
+            MAGICS.iter().find(|(magic, _)| first.starts_with(magic)).map(|(_, kind)| *kind);
+        let structured = || {
+            let looks: [(bool, Foreign); 5] = [
+                (is_bzip2(first), Foreign::Bzip2),
+                (is_nifti1(first), Foreign::Nifti),
+                (is_old_pickle(first), Foreign::Pickle),
+                (extension == "mat" && is_matlab4(first), Foreign::Matlab),
+                (extension == "onnx" && first.starts_with(b"\x08"), Foreign::Onnx),
+            ];
+            looks.into_iter().find(|(is_it, _)| *is_it).map(|(_, kind)| kind)
+        };
+        // raw bytes may be those of letters
+        let is_raw = matches!(extension, "raw" | "bin" | "dat");
+        magic.or_else(structured).or_else(|| text(first, extension).filter(|_| !is_raw))
+    }
+
+    /// What a folder with this text in its `zarr.json` is.
+    pub fn of_zarr(json: &str) -> Foreign {
+        let json: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
+        if json["node_type"] == "group" { Foreign::ZarrGroup } else { Foreign::ZarrArray }
+    }
+
+    /// Whether it is so sure that raw bytes of these looks must be asked for.
+    pub fn is_sure(self) -> bool {
+        self != Foreign::Text { named: false }
+    }
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Foreign::Arrow => "an Arrow file",
+            Foreign::Bzip2 => "a bzip2 file",
+            Foreign::GitLfs => "a pointer of git-LFS in place of the file",
+            Foreign::Gguf => "a GGUF file",
+            Foreign::Gzip => "a gzip file",
+            Foreign::Hdf5 => "an HDF5 file",
+            Foreign::Jpeg => "a JPEG picture",
+            Foreign::JsonList => "a list in JSON",
+            Foreign::Lz4 => "an lz4 file",
+            Foreign::Matlab => "a MATLAB file",
+            Foreign::Matlab73 => "a MATLAB 7.3 file (HDF5)",
+            Foreign::NetCdf3 => "a netCDF 3 file",
+            Foreign::Nifti => "a NIfTI file",
+            Foreign::Numbers(_) => "a text of numbers",
+            Foreign::Onnx => "an ONNX model",
+            Foreign::Parquet => "a Parquet file",
+            Foreign::Pickle => "a pickle",
+            Foreign::Png => "a PNG picture",
+            Foreign::Text { .. } => "a text",
+            Foreign::Tiff => "a TIFF picture",
+            Foreign::Torch => "a PyTorch file (.pt)",
+            Foreign::TorchPickle => "an old PyTorch file (.pt, before 1.6)",
+            Foreign::WebPage => "a web page in place of the file",
+            Foreign::Xz => "an xz file",
+            Foreign::ZarrArray => "a Zarr array",
+            Foreign::ZarrGroup => "a Zarr group",
+            Foreign::Zip => "a zip archive without arrays",
+            Foreign::Zstd => "a zstd file",
+        })
+    }
+}
+
+fn is_bzip2(first: &[u8]) -> bool {
+    matches!(first, [b'B', b'Z', b'h', b'1'..=b'9', block @ ..]
+        if block.starts_with(b"1AY&SY") || block.starts_with(b"\x17\x72\x45\x38\x50\x90"))
+}
+
+/// The length of the header first, and its magic at its end.
+fn is_nifti1(first: &[u8]) -> bool {
+    let begins = first.starts_with(b"\x5c\x01\0\0") || first.starts_with(b"\0\0\x01\x5c");
+    begins && matches!(first.get(344..348), Some(b"n+1\0" | b"ni1\0"))
+}
+
+/// A pickle of protocol 2 or 3, which begins with one of the opcodes of an object.
+fn is_old_pickle(first: &[u8]) -> bool {
+    matches!(first, [0x80, 2 | 3, b'c' | b'}' | b']' | b'(' | b')', ..])
+}
+
+/// MATLAB 4: a number of four digits that tells byte order and type, rows, columns, 0 or 1, and the
+/// length of a name.
+fn is_matlab4(first: &[u8]) -> bool {
+    let Some(header) = first.first_chunk::<20>() else { return false };
+    let fields = |number: fn([u8; 4]) -> u32| -> Vec<u32> {
+        header.as_chunks().0.iter().map(|&bytes| number(bytes)).collect()
+    };
+    [fields(u32::from_le_bytes), fields(u32::from_be_bytes)].iter().any(|fields| {
+        matches!(fields[..], [kind, _, _, imaginary, name_len]
+            if kind <= 4052 && kind % 10 <= 2 && imaginary <= 1 && (1..=64).contains(&name_len))
+    })
+}
+
+/// The kind of a text.
+fn text(first: &[u8], extension: &str) -> Option<Foreign> {
+    // a character may be cut at the end
+    let (text, whole) = match std::str::from_utf8(first) {
+        Ok(text) => (text, first.len() < LOOK_LEN),
+        Err(error) if error.error_len().is_none() => {
+            (std::str::from_utf8(&first[..error.valid_up_to()]).ok()?, false)
+        }
+        Err(_) => return None,
+    };
+    let is_text = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r' | '\x0c');
+    let text = text.trim_start_matches('\u{feff}');
+    if text.is_empty() || !text.chars().all(is_text) {
+        return None;
+    }
+    let begun = text.trim_start();
+    let begins = |tag: &str| begun.get(..tag.len()).is_some_and(|it| it.eq_ignore_ascii_case(tag));
+    if ["<!doctype html", "<html", "<?xml"].into_iter().any(begins) {
+        return Some(Foreign::WebPage);
+    }
+    let numbers: &[char] = &['[', '-', '.', '"', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'];
+    if begun.strip_prefix('[').is_some_and(|rest| rest.trim_start().starts_with(numbers))
+        && (begun.contains(',') || extension == "json")
+    {
+        return Some(Foreign::JsonList);
+    }
+    let named = matches!(extension, "txt" | "csv" | "tsv" | "json" | "md" | "log" | "html" | "xml");
+    match table(begun, whole) {
+        Some((table, cells)) if cells > 1 || named => Some(Foreign::Numbers(table)),
+        _ => Some(Foreign::Text { named }),
+    }
+}
+
+/// How the numbers stand in a text, of which the last line may be cut, and how many there are.
+fn table(text: &str, whole: bool) -> Option<(Table, usize)> {
+    let uncut = match text.rfind('\n') {
+        Some(end) if !whole => &text[..end],
+        _ => text,
+    };
+    let content = |line: &'_ str| line.find('#').map_or(line.len(), |at| at);
+    let lines = uncut.lines().map(|line| line[..content(line)].trim());
+    let mut lines = lines.enumerate().filter(|(_, line)| !line.is_empty()).peekable();
+    let (_, first) = *lines.peek()?;
+    let delimiter = [',', ';'].into_iter().find(|delimiter| first.contains(*delimiter));
+    let numbers = |line: &str| -> Option<usize> {
+        let is_number = |cell: &str| cell.trim().parse::<f64>().is_ok();
+        let cells: Vec<&str> = match delimiter {
+            Some(delimiter) => line.split(delimiter).collect(),
+            None => line.split_whitespace().collect(),
+        };
+        cells.iter().all(|cell| is_number(cell)).then_some(cells.len())
+    };
+    let heading = match numbers(first) {
+        Some(_) => 0,
+        None => lines.next()?.0 + 1,
+    };
+    let mut count = 0;
+    for (_, line) in lines {
+        count += numbers(line)?;
+    }
+    (count > 0).then_some((Table { delimiter, heading }, count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn recognised(first: &[u8], extension: &str) -> Option<Foreign> {
+        Foreign::recognise(first, extension)
+    }
+
+    /// First bytes as the programs of these formats write them.
+    #[test]
+    fn files_of_other_programs_are_named() {
+        let mut nifti = vec![0; 352];
+        nifti[..4].copy_from_slice(&348u32.to_le_bytes());
+        nifti[344..348].copy_from_slice(b"n+1\0");
+        let matlab4 = [[0u32, 2, 3, 0, 2].map(u32::to_le_bytes).concat(), b"a\0".to_vec()].concat();
+        for (first, extension, name) in [
+            (&b"\x1f\x8b\x08\x08abcd"[..], "", "a gzip file"),
+            (b"BZh91AY&SYxxxx", "bz2", "a bzip2 file"),
+            (b"\x28\xb5\x2f\xfd\x24", "", "a zstd file"),
+            (b"\xfd7zXZ\0\0", "", "an xz file"),
+            (b"\x89HDF\r\n\x1a\n\0", "bin", "an HDF5 file"),
+            (b"GGUF\x03\0\0\0", "gguf", "a GGUF file"),
+            (b"II*\0\x08\0\0\0", "tif", "a TIFF picture"),
+            (b"II+\0\x08\0\0\0\x10", "tif", "a TIFF picture"),
+            (b"CDF\x01\0\0\0\0", "nc", "a netCDF 3 file"),
+            (&nifti, "nii", "a NIfTI file"),
+            (b"MATLAB 5.0 MAT-file, Platform", "mat", "a MATLAB file"),
+            (b"MATLAB 7.3 MAT-file, Platform", "mat", "a MATLAB 7.3 file (HDF5)"),
+            (&matlab4, "mat", "a MATLAB file"),
+            (b"\x08\x08\x12\x07pytorch", "onnx", "an ONNX model"),
+            (b"\x80\x04\x95\x10\0\0\0\0\0\0\0", "pkl", "a pickle"),
+            (b"\x80\x02}q\0.", "", "a pickle"),
+            (
+                b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.",
+                "pth",
+                "an old PyTorch file (.pt, before 1.6)",
+            ),
+            (
+                b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n",
+                "safetensors",
+                "a pointer of git-LFS in place of the file",
+            ),
+            (b"\n<!DOCTYPE html>\n<html>", "safetensors", "a web page in place of the file"),
+            (b"<?xml version=\"1.0\"?><Error>", "", "a web page in place of the file"),
+            (b"[[1, 2], [3, 4]]", "", "a list in JSON"),
+            (b"Dear reader,\n", "", "a text"),
+        ] {
+            let found = recognised(first, extension).map(|kind| kind.to_string());
+            assert_eq!(found.as_deref(), Some(name), "{extension}");
+        }
+    }
+
+    #[test]
+    fn texts_of_numbers_are_told_from_words() {
+        let table = |delimiter, heading| Some(Foreign::Numbers(Table { delimiter, heading }));
+        for (text, expected) in [
+            ("1,2\n3,4\n", table(Some(','), 0)),
+            ("# made by me\n\n1.5e-3 nan\n-inf 2\n", table(None, 0)),
+            ("a,b\n1,2\n", table(Some(','), 1)),
+            ("\u{feff}x;y\r\n1;2\r\n", table(Some(';'), 1)),
+            ("3\n1\n4\n", table(None, 0)),
+            ("a b\nc d\n", Some(Foreign::Text { named: false })),
+            ("a b\n", Some(Foreign::Text { named: false })),
+            // one number may be raw bytes
+            ("12345678", Some(Foreign::Text { named: false })),
+        ] {
+            assert_eq!(recognised(text.as_bytes(), ""), expected, "{text:?}");
+        }
+        assert_eq!(recognised(b"12345678", "txt"), table(None, 0));
+        // the last line may be cut anywhere
+        let long = "0.125,0.25\n".repeat(200);
+        for len in LOOK_LEN - 11..=LOOK_LEN {
+            assert_eq!(recognised(&long.as_bytes()[..len], "csv"), table(Some(','), 0), "{len}");
+        }
+        assert_eq!(recognised(b"1,2\n3,4\n", "raw"), None);
+    }
+
+    #[test]
+    fn numbers_are_no_files_of_other_programs() {
+        let floats = |values: &[f32]| -> Vec<u8> {
+            values.iter().flat_map(|value| value.to_le_bytes()).collect()
+        };
+        for first in [
+            &[][..],
+            &[0; 1024],
+            &[0xff; 1024],
+            &floats(&[0.0, 1.0, 2.0, 3.0]),
+            &floats(&[-1.5, 0.1, 1e-30, f32::NAN]),
+            &(0..255).collect::<Vec<u8>>(),
+        ] {
+            for extension in ["", "raw", "f32"] {
+                assert_eq!(recognised(first, extension), None, "{first:?} {extension}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(first in prop::collection::vec(any::<u8>(), 0..64), which in 0..5) {
+            let extension = ["", "csv", "mat", "onnx", "json"][which as usize];
+            let _ = Foreign::recognise(&first, extension);
+            let text: String = first.iter().map(|&byte| char::from(byte % 128)).collect();
+            let _ = Foreign::recognise(text.as_bytes(), extension);
+        }
+    }
+}
