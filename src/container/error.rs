@@ -110,6 +110,17 @@ impl ContainerError {
         ContainerError { file, tensor: None, cause: Box::new(cause) }
     }
 
+    /// Say whether several tensors may be chosen, where one has to be named.
+    #[must_use]
+    pub fn of_several(mut self, holds_several: bool) -> ContainerError {
+        if let Cause::Select(SelectFault::NotNamed { holds_several: known, .. }) =
+            self.cause.as_mut()
+        {
+            *known = holds_several;
+        }
+        self
+    }
+
     /// Name the tensor that it is about.
     #[must_use]
     pub fn of_tensor(self, name: &str) -> ContainerError {

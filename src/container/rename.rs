@@ -70,7 +70,7 @@ fn apply(
         true => Err(SelectFault::UnevenRename(rename.to_owned())),
         false => {
             let (rename, old) = (rename.to_owned(), first.to_owned());
-            Err(SelectFault::RenameNotFound { rename, old })
+            Err(SelectFault::RenameNotFound { rename, old, nameless: *names == [None] })
         }
     }
 }

@@ -165,14 +165,7 @@ fn chosen(input: &Input, select: &Select, output: &Output) -> Result<Vec<usize>,
     if select.patterns.is_empty() && count > 1 && all && !select.keep_rest {
         return Ok((0..count).collect());
     }
-    input.find_named(&select.patterns).map_err(|mut error| {
-        if let Cause::Select(SelectFault::NotNamed { holds_several: known, .. }) =
-            error.cause.as_mut()
-        {
-            *known = holds_several;
-        }
-        error
-    })
+    input.find_named(&select.patterns).map_err(|error| error.of_several(holds_several))
 }
 
 /// The numbers of the tensors that are left out, ascending.

@@ -28,8 +28,9 @@ pub(super) fn in_folder(location: &Location) -> Result<Location, ContainerError>
     let failed = |error: std::io::Error| ContainerError::file(folder, error);
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
-        let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
-        if name.contains(".safetensors.index.") && name.ends_with(".json") {
+        let name = entry.map_err(failed)?.file_name();
+        let shown = name.to_string_lossy();
+        if shown.contains(".safetensors.index.") && shown.ends_with(".json") {
             names.push(name);
         }
     }
@@ -41,7 +42,10 @@ pub(super) fn in_folder(location: &Location) -> Result<Location, ContainerError>
             Some(kind) => ContainerError::file(folder, FormatError::Foreign(kind)),
             None => ContainerError::file(folder, ShardsFault::NoIndex),
         }),
-        (None, _) => Err(ContainerError::file(folder, ShardsFault::SeveralIndexes(names))),
+        (None, _) => {
+            let shown = names.iter().map(|name| name.to_string_lossy().into_owned());
+            Err(ContainerError::file(folder, ShardsFault::SeveralIndexes(shown.collect())))
+        }
     }
 }
 

@@ -138,8 +138,10 @@ impl Foreign {
 
     /// What a folder with this text in its `zarr.json` is.
     pub fn of_zarr(json: &str) -> Foreign {
-        let json: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
-        if json["node_type"] == "group" { Foreign::ZarrGroup } else { Foreign::ZarrArray }
+        let value = json.split_once("\"node_type\"").map_or("", |(_, rest)| rest);
+        let value = value.trim_start_matches(|c: char| c == ':' || c.is_whitespace());
+        let is_group = value.starts_with("\"group\"");
+        if is_group { Foreign::ZarrGroup } else { Foreign::ZarrArray }
     }
 
     /// Whether it is so sure that raw bytes of these looks must be asked for.
@@ -346,11 +348,21 @@ mod tests {
         }
         assert_eq!(recognised(b"12345678", "txt"), table(None, 0));
         // the last line may be cut anywhere
-        let long = "0.125,0.25\n".repeat(200);
-        for len in LOOK_LEN - 11..=LOOK_LEN {
-            assert_eq!(recognised(&long.as_bytes()[..len], "csv"), table(Some(','), 0), "{len}");
+        let rows = "0.125,0.25\n".repeat(200);
+        for digits in 1..=11 {
+            let long = format!("{:0digits$},1\n{rows}", 1);
+            let first = &long.as_bytes()[..LOOK_LEN];
+            assert_eq!(recognised(first, "csv"), table(Some(','), 0), "{digits}");
         }
         assert_eq!(recognised(b"1,2\n3,4\n", "raw"), None);
+    }
+
+    #[test]
+    fn a_folder_of_zarr_tells_what_it_is() {
+        let json = r#"{"zarr_format": 3, "attributes": {}, "node_type" : "group"}"#;
+        assert_eq!(Foreign::of_zarr(json), Foreign::ZarrGroup);
+        let json = r#"{"shape":[2],"node_type":"array","codecs":[]}"#;
+        assert_eq!(Foreign::of_zarr(json), Foreign::ZarrArray);
     }
 
     #[test]

@@ -34,6 +34,9 @@ fn write_files(folder: &Path) {
     let bias = r#""bias":{"dtype":"F32","shape":[3],"data_offsets":[24,36]}}"#;
     let model = safetensors(&format!("{weight}{bias}"), 36);
     let nibbles = r#"{"nibbles":{"dtype":"F4","shape":[4,6],"data_offsets":[0,12]}}"#;
+    let empty =
+        |number| format!(r#""layer.{number}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}"#);
+    let many: Vec<String> = (0..1001).map(empty).collect();
     for (name, bytes) in [
         ("matrix.npy", matrix.clone()),
         ("scalar.npy", npy("'<f8'", "()", &[0; 8])),
@@ -55,11 +58,25 @@ fn write_files(folder: &Path) {
         ("mask.npy", npy("'|b1'", "(5,)", &[1, 0, 1, 1, 0])),
         ("nine.npy", npy("'|i1'", "()", &[9])),
         ("torch.pt", zip(&[("model/data.pkl", b""), ("model/data/0", b"")])),
+        ("mri.raw", vec![0, 0, 128, 63, 0, 0, 0, 64]),
+        ("table.csv", b"a,b\n1,2\n3,4\n".to_vec()),
+        ("list.json", b"[[1, 2], [3, 4]]".to_vec()),
+        ("matrix.npy.gz", b"\x1f\x8b\x08\x00and so on".to_vec()),
+        ("brain.nii.gz", b"\x1f\x8b\x08\x00and so on".to_vec()),
+        ("photo.png", b"\x89PNG\r\n\x1a\n\0\0\0\x0d".to_vec()),
+        ("two words.tif", b"II*\0\x08\0\0\0".to_vec()),
+        ("data.h5", b"\x89HDF\r\n\x1a\n\0\0\0\0".to_vec()),
+        ("lfs.safetensors", b"version https://git-lfs.github.com/spec/v1\noid sha".to_vec()),
+        ("page.safetensors", b"<!DOCTYPE html>\n<html><body>Log in".to_vec()),
+        ("-lead.npy", matrix.clone()),
+        ("many.safetensors", safetensors(&format!("{{{}}}", many.join(",")), 0)),
         ("book.docx", zip(&[("word/document.xml", b"<w/>")])),
     ] {
         fs::write(folder.join(name), bytes).unwrap();
     }
     fs::create_dir(folder.join("folder")).unwrap();
+    fs::create_dir(folder.join("image.zarr")).unwrap();
+    fs::write(folder.join("image.zarr/.zarray"), b"{}").unwrap();
 }
 
 /// What a folder holds: names and bytes (none, for a folder in it).

@@ -128,10 +128,11 @@ fn a_false_index_is_refused() {
     fs::rename(dir.path().join("in/1.safetensors"), dir.path().join("1.safetensors")).unwrap();
     symlink("../1.safetensors", dir.path().join("in/1.safetensors")).unwrap();
     index(dir.path(), r#"{"a": "1.safetensors", "b": "1.safetensors"}"#);
-    slice(dir.path(), &["-t", "a"])
-        .assert()
-        .code(1)
-        .stderr("tslice: 1.safetensors: the shard lies outside of the folder of its index\n");
+    slice(dir.path(), &["-t", "a"]).assert().code(1).stderr(
+        "tslice: 1.safetensors: the shard lies outside of the folder of its index\n\
+             hint: links out of the folder are not followed: `cp -rL FOLDER COPY` copies what they \
+             lead to\n",
+    );
 }
 
 #[test]

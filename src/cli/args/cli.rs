@@ -151,14 +151,29 @@ pub(super) fn parse_by_all(args: Vec<OsString>) -> Result<Command, clap::Error> 
     })
 }
 
-/// The error of an argument too many, with the index that it is a part of, where the shell took one
-/// apart.
+/// The error, with what was meant: the index that the shell took apart, where there is an argument
+/// too many; or the file whose name begins with a dash.
 fn with_unquoted(mut error: clap::Error, args: &[OsString]) -> clap::Error {
     let words = args.iter().skip(1).filter_map(|word| word.to_str());
     if let (ErrorKind::UnknownArgument, Some(index)) = (error.kind(), unquoted(words)) {
         error.insert(ContextKind::TrailingArg, ContextValue::String(index));
+        return error;
     }
-    error
+    match dashed_file(args) {
+        Some(file) => {
+            let mut error = clap::Error::new(ErrorKind::UnknownArgument);
+            error.insert(ContextKind::InvalidArg, ContextValue::String(file.to_owned()));
+            error
+        }
+        None => error,
+    }
+}
+
+/// A file whose name begins with a dash, so that it was taken for flags.
+fn dashed_file(args: &[OsString]) -> Option<&str> {
+    let words = args.iter().skip(1).filter_map(|word| word.to_str());
+    let mut words = words.take_while(|word| *word != "--").filter(|word| word.starts_with('-'));
+    words.find(|word| word.len() > 2 && Path::new(word).symlink_metadata().is_ok())
 }
 
 /// Refuse a first argument that looks like a command, and is none, and no file either.

@@ -121,7 +121,8 @@ impl<'a> WrittenValue<'a> {
         let path = args.what.value.as_deref().unwrap_or(Path::new(""));
         let Some(text) = &args.what.fill else {
             let name = ("--value-tensor", args.value_tensor.as_ref());
-            let value = Value::open(path, name, args.from.io, (tensor, casts))?;
+            let value = Value::open(path, name, args.from.io, (tensor, casts))
+                .map_err(|failure| or_fill(failure, path, tensor))?;
             let view = fit(path, &value.tensor, slice, shape, args.broadcast)?;
             let conversion = value.conversion;
             return Ok(WrittenValue {
@@ -137,6 +138,17 @@ impl<'a> WrittenValue<'a> {
             None => everywhere(tensor.dtype.item_bits(), shape)?,
         };
         Ok(WrittenValue { view, origin, conversion: Conversion::None, path })
+    }
+}
+
+/// The error of a value that cannot be opened; a number is not read from a file of that name.
+fn or_fill(failure: Failure, path: &Path, target: &Tensor) -> Failure {
+    let number = path.to_str().filter(|text| element::parse(text, &target.dtype).is_ok());
+    match number {
+        Some(number) if !path.exists() => {
+            failure.hint(format_args!("--value names a file; --fill {number} writes the number"))
+        }
+        _ => failure,
     }
 }
 

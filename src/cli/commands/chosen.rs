@@ -22,13 +22,12 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
-    /// The tensors that the patterns mean, the index applied to each, in C order.
+    /// The tensors of these numbers, the index applied to each, in C order.
     pub(super) fn all(
         input: &Input,
-        patterns: &[String],
+        numbers: Vec<usize>,
         (index, transpose): (&Index, &Transpose),
     ) -> Result<Vec<Chosen>, Failure> {
-        let numbers = input.find(patterns)?;
         let several = numbers.len() > 1;
         let tensors = numbers.into_iter().map(|number| input.contents().tensors.at(number));
         let choose = |tensor: Tensor| {

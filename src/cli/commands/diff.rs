@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tslice::compare::{Comparer, Findings, Largest, Rule, same_dtype};
 use tslice::container::compare::{Comparison, Leader, compare, is_pipe};
-use tslice::container::{self, Cause, ContainerError, Input, OpenOptions, Region, SelectFault};
+use tslice::container::{Cause, ContainerError, Input, Location, OpenOptions, Region, SelectFault};
 use tslice::dtype::DType;
 use tslice::execute::Progress;
 use tslice::format::Tensor;
@@ -15,7 +15,7 @@ use super::index::Index;
 use super::transpose::Transpose;
 use super::{input, output};
 use crate::cli::args::DiffArgs;
-use crate::cli::report::{Exit, Failure, print, printable, watch};
+use crate::cli::report::{Exit, Failure, percent_encoded, print, printable, watch};
 
 /// Compare two files; what keeps them from being compared is trouble, whatever it is.
 pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
@@ -32,8 +32,8 @@ pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
 
 /// What differs between two files.
 struct Differences {
-    /// The names of the files.
-    files: [String; 2],
+    /// The files.
+    files: [Location; 2],
     /// The names of the tensors that only one of them has.
     only: [Vec<String>; 2],
     /// The tensors that both have.
@@ -57,7 +57,7 @@ fn differences(args: &DiffArgs) -> Result<Differences, Failure> {
     // a tensor may be missing from one of the files
     let options = OpenOptions { tensors: vec![], ..input::options_of_several(&args.from)? };
     let locations = [&args.first, &args.second].map(|path| input::location(path));
-    if locations == [container::Location::Stdin, container::Location::Stdin] {
+    if locations == [Location::Stdin, Location::Stdin] {
         return Err(Failure::usage("standard input can be read once, and is both A and B"));
     }
     let [first, second] = &locations;
@@ -100,8 +100,7 @@ fn differences(args: &DiffArgs) -> Result<Differences, Failure> {
     let found = found.map_err(|error| index.failure(error))?;
     let compared = tensors.iter_mut().filter_map(|tensor| tensor.findings.as_mut());
     compared.zip(found).for_each(|(place, found)| *place = found);
-    let files = locations.map(|location| location.to_string());
-    Ok(Differences { files, only, tensors })
+    Ok(Differences { files: locations, only, tensors })
 }
 
 /// The numbers of the tensors that belong together, and the names of the others.
@@ -227,13 +226,19 @@ impl Differences {
 
     fn json(&self) -> Value {
         let tensors: Vec<Value> = self.tensors.iter().map(Compared::json).collect();
-        json!({
+        let mut value = json!({
             "same": !self.any(),
-            "files": self.files,
+            "files": self.files.each_ref().map(ToString::to_string),
             "only_in_a": self.only[0],
             "only_in_b": self.only[1],
             "tensors": tensors,
-        })
+        });
+        let encoded = |file: &Location| file.path().and_then(percent_encoded);
+        let encoded = self.files.each_ref().map(encoded);
+        if encoded.iter().any(Option::is_some) {
+            value["files_percent"] = json!(encoded);
+        }
+        value
     }
 }
 

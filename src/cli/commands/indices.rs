@@ -31,6 +31,17 @@ enum Bytes {
     Read(Arc<dyn Source>),
 }
 
+/// The error of indices that cannot be opened; a list that is typed has brackets.
+fn or_list(failure: Failure, path: &Path) -> Failure {
+    let list = path.to_str().map(|text| format!("[{text}]"));
+    match list.filter(|list| array::parse(list).is_ok()) {
+        Some(list) if !path.exists() => {
+            failure.hint(format_args!("--indices names a file; a list has brackets: '{list}'"))
+        }
+        _ => failure,
+    }
+}
+
 impl Indices {
     /// Open the file, and choose the tensor of that name.
     pub(super) fn open(
@@ -40,7 +51,7 @@ impl Indices {
     ) -> Result<Indices, Failure> {
         let options = OpenOptions { io: io.into(), integers: true, ..OpenOptions::default() };
         let input = input::open_watched(&input::location(path), &options, quiet)
-            .map_err(of_flag("--indices-tensor"))?;
+            .map_err(|error| or_list(of_flag("--indices-tensor")(error), path))?;
         let name = name.map_or(&[][..], std::slice::from_ref);
         let tensor = input.tensor(name).map_err(of_flag("--indices-tensor"))?;
         let file = Some(input.location().into());

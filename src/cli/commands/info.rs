@@ -11,7 +11,9 @@ use tslice::shape::AsTuple;
 
 use super::input;
 use crate::cli::args::InfoArgs;
-use crate::cli::report::{Align, Exit, Failure, Table, human_bytes, print, print_by, printable};
+use crate::cli::report::{
+    Align, Exit, Failure, Table, human_bytes, percent_encoded, print, print_by, printable,
+};
 
 /// Describe every file; one that cannot be read does not keep the others from being shown.
 pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
@@ -141,7 +143,11 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &Shown) -> io::Result<(
     };
     let (file, format) = (Value::from(file), Value::from(contents.format.to_string()));
     let metadata = json!(contents.metadata);
-    write!(out, r#"{{"file":{file},"format":{format},"metadata":{metadata},"tensors":["#)?;
+    write!(out, r#"{{"file":{file},"#)?;
+    if let Some(encoded) = input.location().path().and_then(percent_encoded) {
+        write!(out, r#""file_percent":{},"#, Value::from(encoded))?;
+    }
+    write!(out, r#""format":{format},"metadata":{metadata},"tensors":["#)?;
     for (number, tensor) in shown.tensors(input).enumerate() {
         let (file, offset) = input.whereabouts(&tensor);
         let mut entry = json!({

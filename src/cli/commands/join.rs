@@ -59,7 +59,9 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         Cause::Cast(_) => cast::advised(error),
         _ => index.failure(error),
     };
-    let mut joined = Joined::open(&locations, options).map_err(failed)?;
+    let holds_several = output.format().holds_several;
+    let joined = Joined::open(&locations, options);
+    let mut joined = joined.map_err(|error| failed(error.of_several(holds_several)))?;
     cast::refuse_unused(joined.casts(), joined.dtypes())?;
     let prepared = joined.prepare(&output).map_err(failed)?;
     if !args.to.dry_run {

@@ -2,13 +2,14 @@
 
 use tslice::cast::Cast;
 use tslice::container::{
-    self, Casts, Input, Item, OpenOptions, Output, Prepared, Region, Select, Selected,
-    SelectedTensors, Take,
+    self, Casts, Cause, ContainerError, Input, Item, OpenOptions, Output, Prepared, Region, Select,
+    SelectFault, Selected, SelectedTensors, Take,
 };
 use tslice::dtype::DType;
 use tslice::index::resolve::Selection;
 use tslice::permutation::Permutation;
 use tslice::shape::Order;
+use tslice::sink::Destination;
 
 use super::index::Index;
 use super::input::unreadable;
@@ -63,7 +64,44 @@ fn selected<'a>(
     output: &'a Output,
 ) -> Result<SelectedTensors<'a>, Failure> {
     let selected = container::select(input, select, output);
-    selected.map_err(|error| unreadable(error, input, &select.patterns))
+    selected.map_err(|error| {
+        let meant = meant(&error, select, output);
+        let failure = unreadable(error, input, &select.patterns);
+        match (meant, failure.hint.clone()) {
+            (Some(Meant::Instead(hint)), _) | (Some(Meant::Also(hint)), None) => failure.hint(hint),
+            (Some(Meant::Also(hint)), Some(names)) => failure.hint(format_args!("{names}; {hint}")),
+            (None, _) => failure,
+        }
+    })
+}
+
+/// A hint for a choice of tensors that cannot be made.
+enum Meant {
+    /// In place of that of the error.
+    Instead(&'static str),
+    /// Behind the names that there are.
+    Also(&'static str),
+}
+
+/// What else was meant, where tensors of a file of several cannot be chosen.
+fn meant(error: &ContainerError, select: &Select, output: &Output) -> Option<Meant> {
+    let Cause::Select(fault) = error.cause.as_ref() else { return None };
+    let to_npy = *output.destination() == Destination::Stdout && !output.format().holds_several;
+    match fault {
+        SelectFault::NotNamed { .. } if select.keep_rest && !select.exclude.is_empty() => {
+            Some(Meant::Instead("--exclude without --keep-rest takes all other tensors"))
+        }
+        SelectFault::NotNamed { .. } if to_npy && select.whole => {
+            Some(Meant::Also("--to safetensors writes all"))
+        }
+        SelectFault::NotNamed { .. } if to_npy => {
+            Some(Meant::Also("-t '*' --to safetensors writes all"))
+        }
+        SelectFault::HoldsOne { .. } if to_npy => {
+            Some(Meant::Instead("--to safetensors holds several"))
+        }
+        _ => None,
+    }
 }
 
 /// What is done to every tensor that is chosen.

@@ -19,11 +19,13 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let fields = args.field.field.clone();
     let options = OpenOptions { fields, ..input::options(&args.from)? };
     let mut input = input::open_watched(&input::location(&args.input), &options, args.quiet)?;
-    let chosen = Chosen::all(&input, &args.from.tensor, (&index, &transpose))?;
+    let draws = args.picture.output.is_some() || args.picture.image;
+    let numbers = input.find(&args.from.tensor).map_err(|error| error.of_several(!draws))?;
+    let chosen = Chosen::all(&input, numbers, (&index, &transpose))?;
     if args.stats.stats {
         return stats::run(&mut input, &chosen, args, &workers);
     }
-    if args.picture.output.is_some() || args.picture.image {
+    if draws {
         return picture::run(&mut input, &chosen, args, workers);
     }
     output::spool(&mut input, args.quiet)?;

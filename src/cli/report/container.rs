@@ -2,12 +2,13 @@
 //! the status of the program.
 
 use std::io;
+use std::path::Path;
 
 use tslice::cast::{Cast, Casting, can_cast};
 use tslice::container::layout::FORMATS;
 use tslice::container::{
     Cause, ContainerError, EditFault, FileName, FormatOption, Given, JoinFault, LayoutFault,
-    RawFault, SelectFault,
+    RawFault, SelectFault, ShardsFault,
 };
 use tslice::dtype::{DType, Endian};
 use tslice::format::{FormatError, shortened};
@@ -40,7 +41,7 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
     let failed = || Failure::new(said(&error.cause));
     match error.cause.as_ref() {
         Cause::Select(fault) => select(error, fault, flag, &failed),
-        Cause::Layout(fault) => layout(fault, failed),
+        Cause::Layout(fault) => layout(fault, error.file.as_ref(), failed),
         Cause::Raw(RawFault::NotRaw { given, format }) => {
             let flag = flag_of(*given);
             let words = format!("{flag} is for raw bytes, and the input is of format {format}");
@@ -68,7 +69,17 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
             "{asked} bytes are asked for by --shape and --offset, {found} are there"
         ))),
         Cause::Raw(fault @ RawFault::NotWhole { .. }) => Failure::new(said(fault)),
+        Cause::Raw(fault @ RawFault::OtherDType { given, .. }) => {
+            let name = error.file.as_ref().map(|file| quoted(&file.to_string()));
+            Failure::new(said(&format!("--{fault}"))).hint(format_args!(
+                "--dtype is for raw bytes; `tslice {} --cast {given} -o OTHER` converts elements",
+                name.unwrap_or_default()
+            ))
+        }
         Cause::Raw(fault) => Failure::new(said(&format!("--{fault}"))),
+        Cause::Shards(ShardsFault::Outside) => failed().hint(
+            "links out of the folder are not followed: `cp -rL FOLDER COPY` copies what they lead to",
+        ),
         Cause::Edit(EditFault::Archive) => failed()
             .hint("take the array out with `tslice FILE -t NAME -o NAME.npy`, and change that"),
         Cause::Edit(EditFault::Overlap) => {
@@ -105,11 +116,26 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
         Cause::Open(OpenError::Remote(fault)) | Cause::Source(SourceError::Remote(fault)) => {
             remote(fault, failed)
         }
+        Cause::Open(OpenError::Io(reason)) if reason.kind() == io::ErrorKind::NotFound => {
+            match error.file.as_ref().and_then(with_index) {
+                Some(hint) => failed().hint(hint),
+                None => failed(),
+            }
+        }
         cause if io_error(cause).is_some_and(is_too_many_open_files) => {
             failed().hint("the limit of open files is too low: `ulimit -n` shows and raises it")
         }
         _ => failed(),
     }
+}
+
+/// What was meant by a file that is not there, where another one and an index are run together.
+fn with_index(file: &FileName) -> Option<String> {
+    let FileName::Path(path) = file else { return None };
+    let typed = path.to_str().filter(|typed| typed.ends_with(']'))?;
+    let cuts = typed.match_indices('[').map(|(at, _)| typed.split_at(at));
+    let (name, index) = cuts.into_iter().find(|(name, _)| Path::new(name).exists())?;
+    Some(format!("an index is a word of its own: {} {}", quoted(name), quoted(index)))
 }
 
 /// The flag that says it of raw bytes.
@@ -221,9 +247,17 @@ fn select(
         | SelectFault::RenamedTwice { by_glob: false, .. } => {
             Failure::usage(format_args!("--rename {fault}"))
         }
-        SelectFault::RenameNotFound { .. } | SelectFault::RenamedTwice { .. } => {
-            Failure::new(format_args!("--rename {fault}"))
+        SelectFault::RenameNotFound { rename, nameless, .. } => {
+            let failure = Failure::new(format_args!("--rename {fault}"));
+            match rename.split_once('=').filter(|_| *nameless) {
+                Some((_, name)) => failure.hint(format_args!(
+                    "the tensor has no name in the input: --name {} gives it one",
+                    quoted(name)
+                )),
+                None => failure,
+            }
         }
+        SelectFault::RenamedTwice { .. } => Failure::new(format_args!("--rename {fault}")),
         SelectFault::NoTensors | SelectFault::SameName(_) => failed(),
     }
 }
@@ -234,9 +268,13 @@ fn named(flag: &str, name: &str) -> String {
 }
 
 /// Outputs that cannot hold what is written.
-fn layout(fault: &LayoutFault, failed: impl Fn() -> Failure) -> Failure {
+fn layout(fault: &LayoutFault, file: Option<&FileName>, failed: impl Fn() -> Failure) -> Failure {
     let usage = || Failure { exit: super::exit::Exit::Usage, ..failed() };
     match fault {
+        LayoutFault::Extension(extension) if extension.eq_ignore_ascii_case("png") => {
+            let place = file.map(|file| quoted(&file.to_string())).unwrap_or_default();
+            usage().hint(format_args!("`tslice view INPUT [INDEX] -o {place}` draws a picture"))
+        }
         LayoutFault::Extension(_) | LayoutFault::NoExtension => usage().hint(extensions()),
         LayoutFault::NoEffect { option, format } => {
             let flag = match option {

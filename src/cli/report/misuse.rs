@@ -11,6 +11,7 @@ use tslice::container::layout::FORMATS;
 
 use super::failure::Failure;
 use super::nearest::{did_you_mean, is_near, nearest};
+use super::shell::quoted;
 
 /// The error in one line.
 pub(crate) fn failure(error: &clap::Error) -> Failure {
@@ -27,6 +28,12 @@ pub(crate) fn failure(error: &clap::Error) -> Failure {
             let failure = Failure::usage(format_args!("unexpected argument '{typed}'"));
             match texts(ContextKind::TrailingArg).first() {
                 Some(index) => return failure.hint(quote(index)),
+                None if typed.starts_with('-') && Path::new(&typed).symlink_metadata().is_ok() => {
+                    return failure.hint(format_args!(
+                        "a file whose name begins with a dash is reached as {}",
+                        quoted(&format!("./{typed}"))
+                    ));
+                }
                 None => misplaced(failure, &typed),
             }
         }

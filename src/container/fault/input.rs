@@ -191,6 +191,8 @@ pub enum SelectFault {
         rename: String,
         /// The old name.
         old: String,
+        /// Whether the only tensor has no name at all.
+        nameless: bool,
     },
     /// A second new name for a tensor.
     #[error("{rename}: that tensor is renamed twice")]

@@ -90,7 +90,11 @@ impl<'a> Split<'a> {
     /// # Errors
     /// [`SplitFault`], [`SelectFault`](crate::container::SelectFault), an index that does not fit.
     pub fn new(input: Input, options: SplitOptions<'a>) -> Result<Split<'a>, ContainerError> {
-        let cut = input.find(&options.select.patterns)?;
+        let cut = input.find(&options.select.patterns).map_err(|error| {
+            let output =
+                Output::new(Destination::Path(options.names.path(0)), options.write.clone());
+            error.of_several(output.is_ok_and(|output| output.format().holds_several))
+        })?;
         let axes = options.axes.of_tensors(&input, &cut)?;
         let several = cut.len() > 1;
         let mut tensors = Vec::new();
