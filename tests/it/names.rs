@@ -1,10 +1,12 @@
 //! Tensors by their names, in files of many: globs, exclusions, new names, whole files, folders.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::inputs::{U8, npy_header, write_npy, write_safetensors, zip};
-use crate::program::tslice;
+use crate::program::{bash, tslice};
 
 /// `m.safetensors` with `blocks` blocks of two tensors of one byte each, and `head`; the same as a
 /// checkpoint of two files in `ckpt`.
@@ -190,6 +192,26 @@ fn a_name_or_an_index_may_be_long() {
     let output = tslice(&dir, &["explain", &index, "--shape", &shape]).output().unwrap();
     assert!(String::from_utf8(output.stdout).unwrap().contains("strides "));
     assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+}
+
+/// JSON holds text only: such a name is there a second time, in a way that leads back to the file.
+#[test]
+fn programs_can_open_files_whose_names_are_not_utf_8() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = OsStr::from_bytes(b"caf\xe9 1.npy");
+    write_npy(&dir.path().join(name), &U8, &[1], &[0]);
+    write_npy(&dir.path().join("plain.npy"), &U8, &[1], &[0]);
+    let json = |args: &str| -> serde_json::Value {
+        let line = format!("tslice {args} --json");
+        serde_json::from_slice(&bash(&dir, &line).output().unwrap().stdout).unwrap()
+    };
+    let info = json("info caf*.npy plain.npy");
+    assert_eq!(info[0]["file_percent"], "caf%E9%201.npy");
+    assert!(info[1].get("file_percent").is_none());
+    let diff = json("diff caf*.npy plain.npy");
+    assert_eq!(diff["files_percent"][0], "caf%E9%201.npy");
+    assert!(diff["files_percent"][1].is_null());
+    assert!(json("diff plain.npy plain.npy").get("files_percent").is_none());
 }
 
 /// np.load reads the other members, and refuses this one when it is asked for.
