@@ -19,6 +19,10 @@ use tempfile::TempDir;
 
 use crate::program::bash;
 
+#[allow(dead_code)]
+#[path = "../../examples/files.rs"]
+mod files;
+
 /// One example: its command, and the lines that it must print (none: they are not looked at).
 struct Example {
     command: String,
@@ -65,61 +69,9 @@ fn lacks_a_program(folder: &TempDir, command: &str) -> bool {
     })
 }
 
-/// A ball in a volume of shape (32, 64, 64): float32, from 0 at its surface to almost 1 in the middle.
-fn write_ball(path: &Path) {
-    write_npy(path, "'<f4'", 4, false, &[32, 64, 64]);
-    let from_middle = |at: i32, len: i32| (2 * at - (len - 1)).pow(2);
-    let elements = (0..32 * 64 * 64).flat_map(|number| {
-        let (z, y, x) = (number / 4096, number / 64 % 64, number % 64);
-        let distance = 4 * from_middle(z, 32) + from_middle(y, 64) + from_middle(x, 64);
-        ((4096 - distance).max(0) as f32 / 4096.0).to_le_bytes()
-    });
-    let mut file = fs::read(path).unwrap();
-    file.truncate(128);
-    file.extend(elements);
-    fs::write(path, file).unwrap();
-}
-
-/// The `descr` is written as Python has it, with its quotes.
-fn write_npy(path: &Path, descr: &str, itemsize: usize, fortran: bool, shape: &[usize]) {
-    let fortran = if fortran { "True" } else { "False" };
-    let axes = shape.iter().map(|n| format!("{n}, ")).collect::<String>();
-    let mut header =
-        format!("{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': ({axes}), }}");
-    header += &" ".repeat(128 - 10 - 1 - header.len());
-    header.push('\n');
-    let mut file = b"\x93NUMPY\x01\x00".to_vec();
-    file.extend((header.len() as u16).to_le_bytes());
-    file.extend(header.as_bytes());
-    file.extend((0..shape.iter().product::<usize>() * itemsize).map(|i| (i % 251) as u8));
-    fs::write(path, file).unwrap();
-}
-
-fn write_safetensors(path: &Path) {
-    let embed = vec![1u8; 1000 * 64 * 2];
-    let head = vec![2u8; 64 * 100 * 4];
-    let steps = 7i64.to_le_bytes();
-    let tensors = [
-        ("steps", safetensors::Dtype::I64, vec![], &steps[..]),
-        ("head.weight", safetensors::Dtype::F32, vec![64, 100], &head[..]),
-        ("embed.weight", safetensors::Dtype::BF16, vec![1000, 64], &embed[..]),
-    ]
-    .map(|(name, dtype, shape, data)| {
-        (name, safetensors::tensor::TensorView::new(dtype, shape, data).unwrap())
-    });
-    let metadata = [("format".to_owned(), "pt".to_owned())].into_iter().collect();
-    safetensors::serialize_to_file(tensors, Some(metadata), path).unwrap();
-}
-
 /// The files that examples use.
 pub(crate) fn write_inputs(folder: &TempDir) {
-    write_npy(&folder.path().join("photos.npy"), "'|u1'", 1, false, &[48, 48, 64, 4]);
-    write_npy(&folder.path().join("keep.npy"), "'|b1'", 1, false, &[48]);
-    write_npy(&folder.path().join("volume.npy"), "'<f8'", 8, true, &[20, 28, 30]);
-    let point = "[('id', '<i4'), ('pos', [('x', '<f8'), ('y', '<f8')])]";
-    write_npy(&folder.path().join("points.npy"), point, 20, false, &[100]);
-    write_ball(&folder.path().join("ball.npy"));
-    write_safetensors(&folder.path().join("model.safetensors"));
+    files::write_files(folder.path()).unwrap();
 }
 
 /// Runs the examples of a page, which are at least `least`.
