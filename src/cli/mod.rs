@@ -18,7 +18,7 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
     let outcome = match std::env::var_os(complete::VARIABLE) {
         Some(shell) => {
             let answer = complete::answer(&shell, args);
-            answer.and_then(|answer| report::print(&answer)).map(|()| Exit::Done)
+            answer.and_then(|answer| report::print_raw(&answer)).map(|()| Exit::Done)
         }
         None => run_command(args),
     };
@@ -39,7 +39,7 @@ fn run_command(args: impl Iterator<Item = OsString>) -> Result<Exit, Failure> {
         Ok(command) => commands::run(&command),
         // help and version go to standard output
         Err(text) if !text.use_stderr() => {
-            report::print(&text.render().to_string()).map(|()| Exit::Done)
+            report::print_raw(&text.render().to_string()).map(|()| Exit::Done)
         }
         Err(error) => Err(report::misuse(&error)),
     }

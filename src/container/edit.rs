@@ -87,6 +87,7 @@ impl Original {
             None => fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path),
         };
         let file = file.map_err(failed)?;
+        source::note_read(&file, || path.display().to_string());
         let metadata = file.metadata().map_err(failed)?;
         if metadata.is_dir() {
             return Err(ContainerError::file(path, source::OpenError::IsADirectory));

@@ -98,6 +98,7 @@ impl ContainerError {
             Cause::Sink(SinkError::File { path, error }) => {
                 return ContainerError::file(path.as_path(), *error);
             }
+            Cause::Sink(SinkError::InputIsOutput) => Cause::InputIsOutput,
             cause => cause,
         };
         let file = match cause {

@@ -18,6 +18,7 @@ mod types;
 mod walk;
 
 pub(crate) use literal::literal;
+pub use repr::is_printable;
 pub(crate) use repr::{CodePoints, write_str};
 pub use scalar::{Endian, Scalar};
 pub use types::{DType, Field, NpyType, Structure, TimeUnit};

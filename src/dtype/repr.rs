@@ -49,15 +49,20 @@ pub(crate) fn write_str(out: &mut String, text: &str) {
     out.push(points.quote());
 }
 
-/// Whether Python's `str.isprintable` holds.
+/// Whether Python's `str.isprintable` holds: all but the Unicode categories of control, format and
+/// private characters, surrogates, what is not assigned, and separators other than the space.
 ///
-/// Rust and Python name the same Unicode categories unprintable. `char::escape_debug` also escapes
-/// combining characters, but `str::escape_debug` does so at the beginning of a string only.
-fn is_printable(char: char) -> bool {
+/// ```
+/// use tslice::format::is_printable;
+/// assert!(is_printable('é') && is_printable(' ') && !is_printable('\u{9b}') && !is_printable('\u{202e}'));
+/// ```
+pub fn is_printable(char: char) -> bool {
     match char {
         ' '..='~' => true,
         '\0'..='\x7f' => false,
         _ => {
+            // The standard library escapes these categories in the debug form of a text. At its
+            // beginning it escapes combining characters too, so there a letter stands.
             let mut behind_a_letter = [b'a'; 5];
             let len = char.encode_utf8(&mut behind_a_letter[1..]).len() + 1;
             std::str::from_utf8(&behind_a_letter[..len])

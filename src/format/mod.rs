@@ -33,7 +33,7 @@ pub mod shards;
 mod tensors;
 pub mod text;
 
-pub use brief::shortened;
+pub use brief::{is_printable, printable, shortened, write_printable_json};
 pub use contents::{Contents, Format};
 pub use detect::{FileKind, MAGIC_LEN, detect, header_len, read_contents};
 pub use error::FormatError;

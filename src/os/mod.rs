@@ -12,10 +12,13 @@ pub use file_id::FileId;
 pub(crate) use memory::memory_bytes;
 pub(crate) use open_files::open_file_limit;
 pub use open_files::{is_too_many_open_files, raise_open_files};
+pub(crate) use read_files::read_from_stdout;
+pub use read_files::{note_read, note_will_read};
 
 mod file_id;
 mod memory;
 mod open_files;
+mod read_files;
 pub(crate) mod sigbus;
 pub(crate) mod stdio;
 

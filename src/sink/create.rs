@@ -142,7 +142,7 @@ pub fn check_among(
     };
     match place {
         Resolved::Stdout if closed_at_start(StdStream::Output) => Err(SinkError::StdoutClosed),
-        Resolved::Stdout => Ok(()),
+        Resolved::Stdout => SinkError::refuse_input(),
         Resolved::Special(stream) => writable(&stream.dir, &*stream.name, Access::WRITE_OK),
         Resolved::File(entry) => {
             entry.check_overwrite(options)?;

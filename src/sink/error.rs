@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::parts::PartsError;
+use crate::os::read_from_stdout;
 
 /// Why an output could not be written. Messages don't name the output: the caller adds the path.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +39,9 @@ pub enum SinkError {
     /// Standard output was closed when the program began.
     #[error("standard output is closed")]
     StdoutClosed,
+    /// Standard output is a file that is read.
+    #[error("input file is output file")]
+    InputIsOutput,
     /// The reader of the pipe closed it; programs usually end silently then.
     #[error("the pipe was closed by its reader")]
     BrokenPipe,
@@ -103,6 +107,17 @@ pub enum SinkError {
 }
 
 impl SinkError {
+    /// Refuse a standard output that is a file which is read, as cat does.
+    pub(super) fn refuse_input() -> Result<(), SinkError> {
+        match read_from_stdout() {
+            None => Ok(()),
+            Some(name) => {
+                let error = Box::new(SinkError::InputIsOutput);
+                Err(SinkError::File { path: name.into(), error })
+            }
+        }
+    }
+
     /// For `map_err` on the result of a system call.
     pub(in crate::sink) fn os<E: Into<io::Error>>(what: &'static str) -> impl Fn(E) -> Self {
         move |error| SinkError::Os { what, error: error.into() }

@@ -41,6 +41,7 @@ impl StreamSink {
         if closed_at_start(StdStream::Output) {
             return Err(SinkError::StdoutClosed);
         }
+        SinkError::refuse_input()?;
         let fd = io::stdout().as_fd().try_clone_to_owned().map_err(SinkError::Io)?;
         Ok(Self::new(fd, options))
     }

@@ -44,7 +44,7 @@ pub use reader::Reader;
 pub use spool::{open_spooled, spool};
 pub use stream::Stream;
 
-pub use crate::os::{FileId, is_too_many_open_files, raise_open_files};
+pub use crate::os::{FileId, is_too_many_open_files, note_read, note_will_read, raise_open_files};
 pub(crate) use crate::os::{mapped_pages, memory_bytes};
 
 /// Bytes with random access, for several threads at once.

@@ -13,6 +13,7 @@ use std::path::Path;
 use super::remote::RemoteError;
 use super::{MmapSource, PreadSource, Source, Stream};
 use crate::os;
+use crate::os::note_read;
 use crate::os::stdio::{StdStream, closed_at_start};
 
 /// How to read a regular file (`--io`).
@@ -78,6 +79,7 @@ pub fn open(path: &Path, io: IoMode) -> Result<Opened, OpenError> {
     }
     // O_NOCTTY: a terminal that is read must not become the controlling terminal.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NOCTTY).open(path)?;
+    note_read(&file, || path.display().to_string());
     classify(file, io)
 }
 
@@ -89,6 +91,7 @@ pub fn open(path: &Path, io: IoMode) -> Result<Opened, OpenError> {
 pub fn open_file(path: &Path, io: IoMode) -> Result<Box<dyn Source>, OpenError> {
     let flags = libc::O_NOCTTY | libc::O_NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    note_read(&file, || path.display().to_string());
     let metadata = file.metadata()?;
     match metadata.file_type() {
         kind if kind.is_file() => Ok(open_regular(file, 0, metadata.len(), io)?),
@@ -106,6 +109,7 @@ pub fn open_stdin(io: IoMode) -> Result<Opened, OpenError> {
     if closed_at_start(StdStream::Input) {
         return Err(OpenError::StdinClosed);
     }
+    note_read(io::stdin(), || "standard input".to_owned());
     classify(File::from(io::stdin().as_fd().try_clone_to_owned()?), io)
 }
 

@@ -4,8 +4,8 @@ use std::fmt::{self, Write};
 
 use crate::dtype::{DType, Endian, Scalar};
 use crate::element::{NAT, Notation, ucs4_string, utf8_string, write_datetime, write_number};
-use crate::format::TextFormat;
 use crate::format::text::{TextField, TextValue};
+use crate::format::{TextFormat, write_printable_json};
 
 /// Append an element of json: a value, or an object of fields.
 ///
@@ -149,5 +149,7 @@ fn write_string(text: &mut String, format: TextFormat, alone: bool, value: &str)
 }
 
 fn quoted(value: &str) -> Result<String, fmt::Error> {
-    serde_json::to_string(value).map_err(|_| fmt::Error)
+    let mut text = String::new();
+    write_printable_json(&mut text, &serde_json::to_string(value).map_err(|_| fmt::Error)?)?;
+    Ok(text)
 }

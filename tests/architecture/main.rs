@@ -108,7 +108,14 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("serde", &["format/safetensors/", "format/shards/mod.rs", "sink/parts/"]),
     (
         "serde_json",
-        &["format/safetensors/", "format/shards/", "sink/parts/", "text/", "cli/commands/"],
+        &[
+            "format/safetensors/",
+            "format/shards/",
+            "sink/parts/",
+            "text/",
+            "cli/commands/",
+            "cli/report/json.rs",
+        ],
     ),
     ("signal_hook", &["sink/", "cli/mod.rs"]),
     ("strsim", &["cli/report/nearest.rs"]),

@@ -98,6 +98,68 @@ fn no_other_command_overwrites_an_input() {
     }
 }
 
+/// What is printed would be written into what is read, too.
+#[test]
+fn nothing_is_printed_into_an_input() {
+    let files = "printf '2 0 1' > l.txt; printf 'a.npy\\nv.npy\\n' > names; ln -s a.npy link.npy;";
+    let line = |line: &str, name: &str| {
+        let dir = directory();
+        assert!(bash(&dir, files).status().unwrap().success());
+        let before = state(dir.path());
+        let output = bash(&dir, line).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        let first = format!("tslice: {name}: input file is output file\n");
+        assert!(told.starts_with(&first), "{line}: {told}");
+        let status = if line.contains("diff") { 2 } else { 1 };
+        assert_eq!(output.status.code(), Some(status), "{line}");
+        assert!(state(dir.path()) == before, "{line}");
+    };
+    for output in ["1<>", ">>"] {
+        for command in [
+            "view a.npy",
+            "view a.npy --stats",
+            "view a.npy --stats --json",
+            "view a.npy --image",
+            "info a.npy",
+            "info a.npy --json",
+            "explain a.npy '[0]'",
+            "diff a.npy v.npy",
+            "diff v.npy a.npy --json",
+            "info v.npy hard.npy",
+            "a.npy '[0]' -n -o o.npy",
+            "split a.npy --parts 2 -o 'o-{}.npy' -n",
+            "assign a.npy --fill 0 --in-place -n",
+            "concat v.npy a.npy -n -o o.npy",
+        ] {
+            let name = if command.contains("hard") { "hard.npy" } else { "a.npy" };
+            line(&format!("tslice {command} {output} a.npy"), name);
+        }
+        line(&format!("tslice view link.npy {output} a.npy"), "link.npy");
+        line(&format!("tslice view - < a.npy {output} a.npy"), "standard input");
+        line(
+            &format!("tslice view m.safetensors.index.json {output} s.safetensors"),
+            "s.safetensors",
+        );
+        line(
+            &format!("tslice info m.safetensors.index.json {output} m.safetensors.index.json"),
+            "m.safetensors.index.json",
+        );
+        line(&format!("tslice view a.npy '[@f.npy]' {output} f.npy"), "f.npy");
+        for text in [
+            "gather a.npy --axis 0 --indices l.txt --to csv",
+            "a.npy '[@l.txt]'",
+            "a.npy '[@l.txt]' -o /dev/stdout",
+            "a.npy '[@l.txt]' -o /dev/fd/1",
+            "a.npy '[@l.txt]' -o /proc/self/fd/1",
+            "view a.npy '[@l.txt]'",
+        ] {
+            line(&format!("tslice {text} {output} l.txt"), "l.txt");
+        }
+        line(&format!("tslice concat --files-from names {output} names"), "names");
+        line(&format!("tslice concat --files-from - < names {output} names"), "standard input");
+    }
+}
+
 /// Files that only look alike are no reason, and neither is a plain redirection, which has emptied
 /// the file before the program begins.
 #[test]
@@ -112,6 +174,9 @@ fn other_files_may_be_written() {
         "tslice a.npy -o /dev/stdout > o.npy && cmp <(tslice a.npy) o.npy",
         "tslice assign a.npy --fill 0 -o /dev/stdout > f.npy && tslice info f.npy",
         "tslice a.npy -o /dev/fd/7 7> o.npy && cmp <(tslice a.npy) o.npy",
+        "cp a.npy b.npy; tslice view a.npy 1<> b.npy && tslice info a.npy >> b.npy",
+        "tslice assign v.npy --fill 0 --in-place >> v.npy",
+        "tslice concat a.npy v.npy -o j.npy >> a.npy",
     ] {
         let output = run(line);
         assert!(output.status.success(), "{line}: {output:?}");

@@ -11,11 +11,13 @@ import ctypes
 import json
 import mmap
 import os
+import re
 import shutil
 import struct
 import subprocess
 import sys
 import time
+import unicodedata
 
 import numpy as np
 
@@ -246,6 +248,60 @@ def check_names_that_are_no_line():
 
 
 # ---------------------------------------------------------------- many at one time
+
+
+def check_characters_are_printable_as_in_python():
+    """`view` prints strings as NumPy does, so the rule is `str.isprintable`; one that this Python's
+    Unicode does not know yet may be known to the other."""
+    codes = [code for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000]
+    np.save("all.npy", np.array([chr(code) for code in codes], "U1"))
+    printed = tslice("view", "all.npy", "--full", timeout=600).stdout.decode()
+    inside = re.findall(r"""('(?:[^'\\\n]|\\.)+'|"(?:[^"\\\n]|\\.)+")""", printed)[:len(codes)]
+    assert len(inside) == len(codes), f"{len(inside)} of {len(codes)}"
+    newer = 0
+    for code, shown in zip(codes, inside):
+        if shown != repr(chr(code)):
+            assert unicodedata.category(chr(code)) == "Cn", f"U+{code:04X}: {shown} for {chr(code)!r}"
+            newer += 1
+    return f"Unicode {unicodedata.unidata_version}, {newer} newer characters"
+
+
+def check_nothing_that_is_not_printable_reaches_a_terminal():
+    """Names of tensors, files, fields and metadata with what controls terminals, turns lines, or is not
+    seen: in no text, and as escapes in JSON, which mean the same."""
+    bad = "\x9b31m|\x85|\x7f|\u202e|\u2066|\u2028|\u2029|\u200b|\u200d|\ufeff|\u00ad|\ue000|\U000e0041|\x1b[31m|\n|\r|\t|\x00"
+    file = f"x{bad}.safetensors".replace("/", "").replace("\0", "")
+    tensors = {f"a{bad}": ("F32", [2], bytes(8)), f"b{bad}": ("U8", [3], bytes(3))}
+    write_safetensors(file, tensors)
+    write_safetensors("same.safetensors", tensors)
+    write_safetensors("other.safetensors", {f"c{bad}": ("F32", [2], bytes(8))})
+    fields = np.zeros(2, [(f"f{bad}".replace("\0", ""), "i4")])
+    np.save("fields.npy", fields)
+    np.save("strings.npy", np.array([bad, "plain"]))
+    name = f"a{bad}"
+    arguments = [
+        ["info", file], ["info", file, "--json"], ["view", file, "-t", "*"], ["view", file, "-t", "*", "--stats"],
+        ["view", file, "-t", "*", "--stats", "--json"], ["diff", file, "other.safetensors"],
+        ["diff", file, "other.safetensors", "--json"], ["diff", file, "same.safetensors"], ["info", "fields.npy"],
+        ["info", "fields.npy", "--json"], ["view", "fields.npy"], ["view", "strings.npy"], ["view", file, "-t", "nothing"],
+        [file, "-t", "b*", "-n", "-o", f"o{bad}.npy".replace("\0", "")], [file, "-t", "b*", "[9]", "-o", "o.npy"],
+        ["strings.npy", "--to", "json"], ["explain", file, "-t", "b*", "[0]"], ["info", f"gone{bad}".replace("\0", "")],
+        ["split", file, "-t", "b*", "--parts", "2", "-n", "-o", f"p{bad}{{}}.npy".replace("\0", "")],
+        [file, "-t", "b*", "-o", f"q{bad}.npy".replace("\0", ""), "--part", "status"],
+        ["assign", file, "-t", "b*", "--fill", "1", "--in-place", "-n"], [file, f"[@gone{bad}]".replace("\0", "")],
+        [file, "-t", "b*", "-o", f"r{bad}.npy".replace("\0", ""), "--part", "plan/2"],
+    ]
+    for args in arguments:
+        run = tslice(*args)
+        for told in (run.stdout, run.stderr):
+            shown = told.decode()
+            wrong = {c for c in shown if not c.isprintable() and c != "\n"}
+            assert not wrong, f"{args}: {wrong} in {shown!r}"
+            assert "|\n|" not in shown, f"{args}: {shown!r}"
+        if "--json" in args and args[0] == "info" and args[1] == file:
+            assert [t["name"] for t in json.loads(run.stdout)[0]["tensors"]] == list(tensors)
+    assert json.loads(tslice("strings.npy", "--to", "json").stdout) == [bad.rstrip("\0"), "plain"]
+    assert name in tensors
 
 
 def check_many_runs_on_one_input():

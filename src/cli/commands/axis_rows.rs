@@ -1,6 +1,7 @@
 //! What an index does to each axis: a row each, as asked and as resolved.
 
 use serde_json::{Value, json};
+use tslice::format::is_printable;
 use tslice::index::resolve::{AxisSelection, ListPositions, Selection};
 use tslice::index::{Item, List, SpannedExpr};
 use tslice::shape::AsTuple;
@@ -107,12 +108,12 @@ impl AxisRow<'_> {
         let asked = self.asked.unwrap_or("-");
         let count = asked.chars().count();
         if count <= MOST_CHARACTERS {
-            return asked.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+            return asked.chars().map(|c| if is_printable(c) { c } else { ' ' }).collect();
         }
         let (first, last) = (MOST_CHARACTERS / 2, MOST_CHARACTERS / 2 - 3);
         let ends = asked.chars().take(first).chain("...".chars());
         let ends = ends.chain(asked.chars().skip(count - last));
-        ends.map(|c| if c.is_control() { ' ' } else { c }).collect()
+        ends.map(|c| if is_printable(c) { c } else { ' ' }).collect()
     }
 
     /// The positions that are taken.

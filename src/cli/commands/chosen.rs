@@ -2,12 +2,12 @@
 
 use tslice::container::{Input, Region};
 use tslice::dtype::DType;
-use tslice::format::Tensor;
+use tslice::format::{Tensor, printable};
 use tslice::shape::{AsTuple, Order};
 
 use super::index::Index;
 use super::transpose::Transpose;
-use crate::cli::report::{Failure, printable};
+use crate::cli::report::Failure;
 
 /// What is looked at of one tensor.
 pub(super) struct Chosen {

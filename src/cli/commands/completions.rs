@@ -2,9 +2,9 @@
 
 use crate::cli::args::Shell;
 use crate::cli::complete::script;
-use crate::cli::report::{Failure, print};
+use crate::cli::report::{Failure, print_raw};
 
 /// Print the script.
 pub(super) fn run(shell: Shell) -> Result<(), Failure> {
-    print(script(shell))
+    print_raw(script(shell))
 }

@@ -6,7 +6,7 @@ use tslice::container::compare::{Comparison, Leader, compare, is_pipe};
 use tslice::container::{Cause, ContainerError, Input, Location, OpenOptions, Region, SelectFault};
 use tslice::dtype::DType;
 use tslice::execute::Progress;
-use tslice::format::Tensor;
+use tslice::format::{Tensor, printable};
 use tslice::print;
 use tslice::shape::{AsList, AsTuple, Order};
 
@@ -15,7 +15,7 @@ use super::index::Index;
 use super::transpose::Transpose;
 use super::{input, output};
 use crate::cli::args::DiffArgs;
-use crate::cli::report::{Exit, Failure, percent_encoded, print, printable, watch};
+use crate::cli::report::{Exit, Failure, Json, percent_encoded, print, watch};
 
 /// Compare two files; what keeps them from being compared is trouble, whatever it is.
 pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
@@ -23,7 +23,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
         differences(args).map_err(|failure| Failure { exit: Exit::Trouble, ..failure })?;
     let trouble = |failure| Failure { exit: Exit::Trouble, ..failure };
     if args.json {
-        print(&format!("{}\n", differences.json())).map_err(trouble)?;
+        print(&format!("{}\n", Json(&differences.json()))).map_err(trouble)?;
     } else {
         print(&differences.text()).map_err(trouble)?;
     }

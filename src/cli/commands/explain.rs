@@ -22,7 +22,7 @@ use super::input;
 use super::output::network;
 use super::transpose::Transpose;
 use crate::cli::args::{ExplainArgs, Io, unquoted};
-use crate::cli::report::{Align, Failure, print, quote, table};
+use crate::cli::report::{Align, Failure, Json, print, quote, table};
 
 /// Explain an index against the shape of a file's tensor or a bare one.
 pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
@@ -72,7 +72,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let mut explained =
         Explained { index, shape, input, tensor, field, selection, transpose, network: None };
     explained.network = explained.requests()?;
-    let text = if args.json { format!("{}\n", explained.json()) } else { explained.text() };
+    let text = if args.json { format!("{}\n", Json(&explained.json())) } else { explained.text() };
     print(&mask_secrets(&text))
 }
 

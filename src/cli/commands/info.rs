@@ -6,13 +6,14 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tslice::container::{self, Input, Location, OpenOptions, Unreadable};
-use tslice::format::Tensor;
+use tslice::format::{Tensor, printable};
 use tslice::shape::AsTuple;
+use tslice::source::note_will_read;
 
 use super::input;
 use crate::cli::args::InfoArgs;
 use crate::cli::report::{
-    Align, Exit, Failure, Table, human_bytes, percent_encoded, print, print_by, printable,
+    Align, Exit, Failure, Json, Table, human_bytes, percent_encoded, print, print_by,
 };
 
 /// Describe every file; one that cannot be read does not keep the others from being shown.
@@ -21,6 +22,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let mut described = 0;
     let options = input::options_of_several(&args.from)?;
     let mut speaks = false;
+    args.inputs.iter().for_each(|path| note_will_read(path));
     for path in &args.inputs {
         let (input, shown) = match open(path, &options) {
             Ok(opened) => opened,
@@ -110,7 +112,7 @@ fn write_text(out: &mut dyn Write, input: &Input, shown: &Shown) -> io::Result<(
         out.write_all(table.line(&row).as_bytes())?;
     }
     for Unreadable { name, error } in shown.unreadable(input) {
-        writeln!(out, "  {} cannot be read: {error}", printable(name))?;
+        writeln!(out, "  {} cannot be read: {}", printable(name), printable(&error.to_string()))?;
     }
     for (key, value) in &contents.metadata {
         writeln!(out, "  metadata {key:?}: {value:?}")?;
@@ -143,9 +145,10 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &Shown) -> io::Result<(
     };
     let (file, format) = (Value::from(file), Value::from(contents.format.to_string()));
     let metadata = json!(contents.metadata);
+    let (file, format, metadata) = (Json(&file), Json(&format), Json(&metadata));
     write!(out, r#"{{"file":{file},"#)?;
     if let Some(encoded) = input.location().path().and_then(percent_encoded) {
-        write!(out, r#""file_percent":{},"#, Value::from(encoded))?;
+        write!(out, r#""file_percent":{},"#, Json(&Value::from(encoded)))?;
     }
     write!(out, r#""format":{format},"metadata":{metadata},"tensors":["#)?;
     for (number, tensor) in shown.tensors(input).enumerate() {
@@ -163,13 +166,13 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &Shown) -> io::Result<(
         }
         // moved, since it may be as long as a header
         entry["name"] = tensor.name.into();
-        write!(out, "{}{entry}", if number > 0 { "," } else { "" })?;
+        write!(out, "{}{}", if number > 0 { "," } else { "" }, Json(&entry))?;
     }
     out.write_all(b"]")?;
     let reason = |it: &Unreadable| json!({ "name": it.name, "reason": it.error.to_string() });
     let unreadable: Vec<Value> = shown.unreadable(input).map(reason).collect();
     if !unreadable.is_empty() {
-        write!(out, r#","unreadable":{}"#, Value::from(unreadable))?;
+        write!(out, r#","unreadable":{}"#, Json(&Value::from(unreadable)))?;
     }
     out.write_all(b"}")
 }

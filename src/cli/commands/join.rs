@@ -11,6 +11,7 @@ use tslice::container::{
 };
 use tslice::execute::Progress;
 use tslice::sink::Part;
+use tslice::source::note_read;
 
 use super::cast;
 use super::index::Index;
@@ -101,8 +102,14 @@ fn locations(args: &JoinArgs) -> Result<Vec<Location>, Failure> {
     let failed = |error: io::Error| Failure::file(list, error);
     let mut text = Vec::new();
     match list == Path::new("-") {
-        true => io::stdin().lock().read_to_end(&mut text),
-        false => File::open(list).and_then(|mut file| file.read_to_end(&mut text)),
+        true => {
+            note_read(io::stdin(), || "standard input".to_owned());
+            io::stdin().lock().read_to_end(&mut text)
+        }
+        false => File::open(list).and_then(|mut file| {
+            note_read(&file, || list.display().to_string());
+            file.read_to_end(&mut text)
+        }),
     }
     .map_err(failed)?;
     let (end, ends) = if args.null { (0, "NUL") } else { (b'\n', "line") };

@@ -8,6 +8,7 @@ use tslice::container::{
     self, ContainerError, FileName, Input, Output, Parts, Prepared, Take, WriteOptions,
 };
 use tslice::execute::{Announced, Progress, Workers};
+use tslice::format::printable;
 use tslice::shape::AsTuple;
 use tslice::sink::{Destination, Part};
 use tslice::source::remote;
@@ -111,7 +112,7 @@ pub(super) fn planned(output: &Output, prepared: &Prepared, bytes: Option<u64>) 
     };
     format!(
         "would write {}: {what}, {} bytes of elements ({whole}), format {}\n{}",
-        FileName::from(output.destination()),
+        printable(&FileName::from(output.destination()).to_string()),
         prepared.bytes,
         format.name,
         shared(bytes),

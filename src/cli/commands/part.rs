@@ -7,12 +7,13 @@ use std::path::Path;
 use serde_json::json;
 use tslice::container::{ContainerError, FileName, Parts};
 use tslice::execute::Progress;
+use tslice::format::printable;
 use tslice::sink::{self, Part, SinkError};
 use tslice::source::remote::mask_secrets;
 
 use super::scheduler;
 use crate::cli::args::{OutputArgs, PartArg};
-use crate::cli::report::{Failure, print, quoted, watch};
+use crate::cli::report::{Failure, Json, print, quoted, watch};
 
 /// What a run writes of an output.
 pub(super) enum Share {
@@ -53,7 +54,7 @@ fn status(path: &Path) -> Result<(), Failure> {
     print(&match found {
         None => {
             let there = if path.exists() { "the file is in place, and " } else { "" };
-            format!("{}: {there}no parts are begun\n", FileName::from(path))
+            format!("{}: {there}no parts are begun\n", name(path))
         }
         Some(status) => {
             let complete = status.count - status.missing.len() as u64;
@@ -61,7 +62,7 @@ fn status(path: &Path) -> Result<(), Failure> {
                 [] => "it is put in place when they are run again".to_owned(),
                 missing => format!("missing {}", ranges(missing)),
             };
-            let file = FileName::from(path);
+            let file = name(path);
             format!("{file}: {complete} of {} parts are complete, {rest}\n", status.count)
         }
     })
@@ -70,7 +71,12 @@ fn status(path: &Path) -> Result<(), Failure> {
 fn discard(path: &Path) -> Result<(), Failure> {
     let found = sink::discard(path).map_err(|error| failed(path, error))?;
     let done = if found { "its parts are discarded" } else { "no parts are begun" };
-    print(&format!("{}: {done}\n", FileName::from(path)))
+    print(&format!("{}: {done}\n", name(path)))
+}
+
+/// The output, in a line.
+fn name(path: &Path) -> String {
+    printable(&FileName::from(path).to_string()).into_owned()
 }
 
 fn failed(path: &Path, error: SinkError) -> Failure {
@@ -150,7 +156,7 @@ fn plan(
             "command": command,
             "argv": argv,
         });
-        print(&format!("{line}\n"))?;
+        print(&format!("{}\n", Json(&line)))?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use tslice::container::{self, Cause, Drawing, Input, RegionReader};
 use tslice::dtype::{DType, Scalar};
 use tslice::execute::{Progress, Workers};
+use tslice::format::printable;
 use tslice::picture::{Colours, Sheet};
 use tslice::shape;
 use tslice::sink::{self, Destination, SinkOptions};
@@ -14,7 +15,7 @@ use tslice::statistics::Statistics;
 use super::chosen::Chosen;
 use super::output;
 use crate::cli::args::{Bound, PictureArgs, ViewArgs};
-use crate::cli::report::{Failure, print, terminal_columns, watch};
+use crate::cli::report::{Failure, print, print_raw, terminal_columns, watch};
 
 /// Draw the one selection into a file, or into the terminal.
 pub(super) fn run(
@@ -46,7 +47,7 @@ pub(super) fn run(
         if picture.dry_run {
             return print(&format!(
                 "would write {}: {} x {} pixels, {}\n",
-                container::FileName::from(target),
+                printable(&container::FileName::from(target).to_string()),
                 sheet.width(),
                 sheet.height(),
                 if sheet.pixel_bytes() == 4 { "RGBA" } else { "RGB" },
@@ -77,7 +78,7 @@ pub(super) fn run(
         })?),
         None => {
             let text = watch(&progress, total, args.quiet, || in_terminal(&drawing, &progress));
-            print(&text?)
+            print_raw(&text?)
         }
     }
 }

@@ -11,7 +11,7 @@ use tslice::statistics::{Bar, Extreme, Statistics};
 use super::chosen::Chosen;
 use super::output;
 use crate::cli::args::ViewArgs;
-use crate::cli::report::{Align, Failure, print, table, watch};
+use crate::cli::report::{Align, Failure, Json, print, table, watch};
 
 /// The quantiles that are shown.
 const PARTS: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
@@ -49,8 +49,8 @@ pub(super) fn run(
     }
     match described.as_slice() {
         [] => Ok(()),
-        [only] => print(&format!("{only}\n")),
-        several => print(&format!("{}\n", Value::Array(several.to_vec()))),
+        [only] => print(&format!("{}\n", Json(only))),
+        several => print(&format!("{}\n", Json(&Value::Array(several.to_vec())))),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tslice::container::edit::{Edit, EditMode, EditOptions, Original, cast_conversion};
 use tslice::container::{self, Casts, Cause, ContainerError, FileName, Input, OpenOptions, layout};
 use tslice::execute::{Conversion, ExecuteError, FillError, Progress, Transfer, Workers};
-use tslice::format::{Format, Tensor};
+use tslice::format::{Format, Tensor, printable};
 use tslice::shape::AsTuple;
 use tslice::sink::{InPlaceFile, Sink};
 use tslice::source::Source;
@@ -107,6 +107,7 @@ impl<'a> Target<'a> {
                 format!("{}, a copy of {}", FileName::from(copy), input.location())
             }
         };
+        let place = printable(&place);
         Ok(format!(
             "would write into {place}: shape {}, dtype {}, {bytes} bytes of elements ({}), \
              format {}\n",

@@ -7,7 +7,7 @@ use clap::builder::StyledStr;
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use tslice::dtype::Scalar;
-use tslice::format::dtype_names;
+use tslice::format::{dtype_names, is_printable};
 
 use super::names::{self, Named};
 
@@ -94,8 +94,8 @@ fn named(typed: &OsStr, names: Vec<Named>, more: &str) -> Vec<CompletionCandidat
     let Some(typed) = typed.to_str() else { return Vec::new() };
     let candidate = |(name, about): Named| {
         // the answer is made of lines and columns
-        let shown = name.starts_with(typed) && !name.contains(char::is_control);
-        let about = StyledStr::from(about.replace(char::is_control, " "));
+        let shown = name.starts_with(typed) && name.chars().all(is_printable);
+        let about = StyledStr::from(about.replace(|char| !is_printable(char), " "));
         let candidate = CompletionCandidate::new(format!("{name}{more}")).help(Some(about));
         let mark = (!more.is_empty()).then(|| format!("{PART} {name}"));
         shown.then(|| candidate.id(mark))

@@ -2,13 +2,12 @@
 //!
 //! Paths and flags are added to the core's errors here, once.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 
-use tslice::format::shortened;
+use tslice::format::{is_printable, printable, shortened};
 use tslice::source::remote::mask_secrets;
 
 use super::exit::Exit;
@@ -97,7 +96,7 @@ const CONTEXT: usize = 60;
 /// The expression, shortened around the fault, and a caret under each character of the fault.
 fn caret(f: &mut fmt::Formatter<'_>, text: &str, span: &Range<usize>) -> fmt::Result {
     let printable = |text: &str| -> String {
-        text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+        text.chars().map(|c| if is_printable(c) { c } else { ' ' }).collect()
     };
     let (start, end) = (floor_char(text, span.start), floor_char(text, span.end.max(span.start)));
     let before: Vec<char> = printable(&text[..start]).chars().collect();
@@ -135,19 +134,6 @@ pub(crate) fn plain(error: impl fmt::Display) -> String {
     let number = text.rfind(" (os error ").filter(|_| text.ends_with(')'));
     text.truncate(number.unwrap_or(text.len()));
     text
-}
-
-/// A text with names in it, on one line: a control character is shown as its escape, so that no
-/// name of a file or a tensor breaks a message up or speaks to the terminal.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
-    }
-    Cow::Owned(shown)
 }
 
 /// A path as messages show it.

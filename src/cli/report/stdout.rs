@@ -2,12 +2,24 @@
 
 use std::io::{self, BufWriter, Write};
 
+use tslice::format::printable;
 use tslice::sink::{self, Destination};
 
 use super::failure::{Failure, plain};
 
-/// Print on standard output.
+/// Print lines on standard output, with escapes for what is not printable.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_by(|out| {
+        text.split_inclusive('\n').try_for_each(|line| {
+            let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+            out.write_all(printable(line).as_bytes())?;
+            out.write_all(end.as_bytes())
+        })
+    })
+}
+
+/// Print on standard output what speaks to a terminal or a shell.
+pub(crate) fn print_raw(text: &str) -> Result<(), Failure> {
     print_by(|out| out.write_all(text.as_bytes()))
 }
 
