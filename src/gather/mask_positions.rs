@@ -154,7 +154,7 @@ impl MaskPositions {
     fn complete(&self, read: Result<(), SourceError>, found_all: bool) -> Result<(), FillError> {
         let read = match read {
             // a mask that was changed since it was counted
-            Ok(()) if !found_all => Err(SourceError::Truncated),
+            Ok(()) if !found_all => Err(SourceError::Changed),
             read => read,
         };
         read.map_err(|error| FillError::Indices { list: 0, error })

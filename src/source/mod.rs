@@ -254,6 +254,9 @@ pub enum SourceError {
     /// The input became shorter while it was being read.
     #[error("the file was cut short while it was being read")]
     Truncated,
+    /// Other bytes were read than before: a mask has not as many true elements as were counted.
+    #[error("the file was changed while it was being read")]
+    Changed,
     /// A pipe ended inside bytes that were to be skipped, after this many bytes.
     #[error("the input ends after {0} bytes")]
     UnexpectedEnd(u64),

@@ -304,6 +304,44 @@ def check_nothing_that_is_not_printable_reaches_a_terminal():
     assert name in tensors
 
 
+def check_a_list_that_changes_while_it_is_written_by():
+    """In place the elements are written while the list is read a last time: the error is true, and names it."""
+    why = supervise.unavailable()
+    if why:
+        raise Skip(why)
+    count = 4 << 20
+    args = [harness.BIN, "assign", "t.npy", "[@mask.npy]", "--fill", "7", "--in-place", "--io", "read", "-j", "1"]
+    said = []
+    for change, word in (("cut", "cut short"), ("other", "was changed")):
+        reads, at = [], None
+        for last in (False, True):
+            np.save("t.npy", np.zeros(count, "u1"))
+            np.save("mask.npy", np.ones(count, bool))
+
+            def decide(call):
+                if call.name in ("pread64", "read") and os.readlink(f"/proc/{run.pid}/fd/{call.args[0]}").endswith("mask.npy"):
+                    seen[0] += 1
+                    if last and seen[0] == at:
+                        if change == "cut":
+                            os.truncate("mask.npy", 1000)
+                        else:
+                            with open("mask.npy", "r+b") as file:
+                                file.seek(128)
+                                file.write(bytes(count))
+
+            seen = [0]
+            with open("told", "wb") as told, open(os.devnull, "r+b", buffering=0) as null:
+                run = supervise.Run(args, decide, null.fileno(), null.fileno(), told.fileno(), env=harness.env())
+                run.go()
+            at = seen[0] - 2
+        told = open("told").read()
+        assert run.status == 1, f"{change}: {run.status}, {told!r}"
+        assert told.startswith("tslice: mask.npy: the file ") and word in told, f"{change}: {told!r}"
+        assert np.load("t.npy").any(), "it was the check that found it"
+        said.append(told.split("\n")[0])
+    return "; ".join(said)
+
+
 def check_many_runs_on_one_input():
     array = cube("a.npy", shape=(200, 90, 50))
     jobs = [(f"{i}.npy", f"::-{i % 3 + 1}, {i}::7") for i in range(24)]

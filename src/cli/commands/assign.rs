@@ -16,7 +16,7 @@ use tslice::source::{MemorySource, Source};
 use tslice::view::{Layout, View};
 
 use super::index::Index;
-use super::target::{Target, Value, failed_value, not_broadcast, written};
+use super::target::{Target, Value, failed_value, not_broadcast, of_positions, written};
 use super::{cast, output};
 use crate::cli::args::AssignArgs;
 use crate::cli::report::{Exit, Failure, print};
@@ -96,7 +96,11 @@ fn at_positions(
     let target = target.begin()?;
     let source = spooled.as_deref().unwrap_or(source.as_ref());
     let transfer = Transfer { source, pieces: &pieces, conversion, at: 0 };
-    target.run(transfer, &scatter.sink(target.patch(), &positions), path)?;
+    let outcome = target.run(transfer, &scatter.sink(target.patch(), &positions), path);
+    outcome.map_err(|error| match of_positions(error) {
+        Ok(error) => failed(error),
+        Err(error) => error.into(),
+    })?;
     target.finish()
 }
 

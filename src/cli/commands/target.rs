@@ -9,7 +9,7 @@ use tslice::container::{self, Casts, Cause, ContainerError, FileName, Input, Ope
 use tslice::execute::{Conversion, ExecuteError, FillError, Progress, Transfer, Workers};
 use tslice::format::{Format, Tensor, printable};
 use tslice::shape::AsTuple;
-use tslice::sink::{InPlaceFile, Sink};
+use tslice::sink::{InPlaceFile, Sink, SinkError};
 use tslice::source::Source;
 
 use super::cast::{self, refuse_unused};
@@ -145,6 +145,18 @@ pub(super) fn not_broadcast(path: &Path, value: &[u64], written: &[u64]) -> Fail
         path,
         format_args!("could not broadcast input array from shape {value:#} into shape {written:#}"),
     )
+}
+
+/// The error of positions that could not be read any more while the target was written, if it is one.
+pub(super) fn of_positions(error: ContainerError) -> Result<FillError, ContainerError> {
+    let ContainerError { file, tensor, cause } = error;
+    match *cause {
+        Cause::Sink(SinkError::Positions(reason)) => match reason.downcast() {
+            Ok(error) => Ok(*error),
+            Err(reason) => Err(SinkError::Positions(reason).into()),
+        },
+        cause => Err(ContainerError { file, tensor, cause: Box::new(cause) }),
+    }
 }
 
 /// The error of preparing the value in the file at `path` to be written.
