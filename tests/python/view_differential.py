@@ -146,7 +146,11 @@ def expected_text(array, options):
     with np.printoptions(**options):
         text = str(array)
     # a string without quotes may hold surrogates, which no stream of UTF-8 takes
-    return re.sub("[\ud800-\udfff]", "\ufffd", text) if array.ndim == 0 else text
+    if array.ndim == 0:
+        text = re.sub("[\ud800-\udfff]", "\ufffd", text)
+        # nor may what is not printable reach a terminal
+        text = "".join(c if c.isprintable() or c in "\n\t" else f"\\u{{{ord(c):x}}}" for c in text)
+    return text
 
 
 def view_case(case):

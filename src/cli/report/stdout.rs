@@ -2,20 +2,27 @@
 
 use std::io::{self, BufWriter, Write};
 
-use tslice::format::printable;
+use tslice::format::{is_printable, printable};
 use tslice::sink::{self, Destination};
 
 use super::failure::{Failure, plain};
 
+/// What ends lines and cells, and does no harm. A string without axes has them as they are: NumPy prints
+/// it without quotes.
+const ENDS: [char; 2] = ['\n', '\t'];
+
 /// Print lines on standard output, with escapes for what is not printable.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    print_by(|out| {
-        text.split_inclusive('\n').try_for_each(|line| {
-            let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
-            out.write_all(printable(line).as_bytes())?;
-            out.write_all(end.as_bytes())
-        })
-    })
+    if text.chars().all(|char| is_printable(char) || ENDS.contains(&char)) {
+        return print_raw(text);
+    }
+    let shown = text.split_inclusive(ENDS).fold(String::new(), |mut shown, cell| {
+        let (cell, end) = cell.split_at(cell.trim_end_matches(ENDS).len());
+        shown.push_str(&printable(cell));
+        shown.push_str(end);
+        shown
+    });
+    print_raw(&shown)
 }
 
 /// Print on standard output what speaks to a terminal or a shell.
