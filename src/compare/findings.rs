@@ -33,6 +33,11 @@ pub struct Pair<'a> {
 }
 
 impl Findings {
+    /// Add a large element that differs, of which the bytes are not kept.
+    pub fn add_large(&mut self, place: u64) {
+        self.add(place, Pair { a: &[], b: &[], distance: None });
+    }
+
     /// Add two elements that differ.
     pub(super) fn add(&mut self, place: u64, pair: Pair<'_>) {
         self.differing += 1;

@@ -1,6 +1,8 @@
 //! The parts of an element that are compared: the element itself, or the fields of a structure at
 //! any depth.
 
+use std::ops::Range;
+
 use crate::dtype::{DType, Endian, NpyType, Scalar, Step, Walk};
 use crate::element::{BinaryFloat, FloatFormat, Magnitude, SmallFloat};
 
@@ -62,6 +64,52 @@ pub(super) fn leaves(dtype: &DType) -> Option<Vec<Leaf>> {
     for step in Walk::new(dtype) {
         if let Step::Leaf { dtype, offset, count } = step {
             add(dtype, offset as usize, count as usize, &mut found)?;
+        }
+    }
+    Some(found)
+}
+
+/// The types of the parts, each once where it stands in a subarray; `None` as for [`leaves`].
+pub(super) fn types(dtype: &DType) -> Option<Vec<Leaf>> {
+    let mut found = Vec::new();
+    match dtype.structure() {
+        None => add(dtype, 0, 1, &mut found)?,
+        Some(structure) => {
+            for field in &structure.fields {
+                found.extend(types(&field.dtype)?);
+            }
+        }
+    }
+    Some(found)
+}
+
+/// The parts that begin in a range of the bytes of an element, with their places in that range, the
+/// units of a string each for themselves.
+pub(super) fn leaves_within(dtype: &DType, range: &Range<u64>) -> Option<Vec<Leaf>> {
+    let mut found = Vec::new();
+    for step in Walk::within(dtype, range.clone()) {
+        let Step::Leaf { dtype, offset, count } = step else { continue };
+        let size = dtype.item_bits() / 8;
+        let unit = match dtype {
+            DType::Npy(NpyType::Bytes(_) | NpyType::Void(..)) => 1,
+            DType::Npy(NpyType::Unicode(..)) => 4,
+            _ => size,
+        };
+        let until = |place: u64| place.saturating_sub(offset).div_ceil(unit.max(1));
+        let first = until(range.start);
+        let units = until(range.end).min(size * count / unit.max(1)).saturating_sub(first);
+        if units == 0 {
+            continue;
+        }
+        let place = (offset + first * unit - range.start) as usize;
+        match unit == size {
+            true => add(dtype, place, units as usize, &mut found)?,
+            false => {
+                add(dtype, place, 1, &mut found)?;
+                if let Some(leaf) = found.last_mut() {
+                    leaf.size = (units * unit) as usize;
+                }
+            }
         }
     }
     Some(found)

@@ -14,6 +14,8 @@
 //! assert_eq!((findings.differing, findings.absolute.unwrap().place), (1, 1));
 //! ```
 
+use std::ops::Range;
+
 mod dtypes;
 mod findings;
 mod leaf;
@@ -22,16 +24,24 @@ mod rule;
 use crate::dtype::DType;
 pub use dtypes::same_dtype;
 pub use findings::{Findings, Largest, Pair};
-use leaf::{Leaf, leaves};
+use leaf::{Leaf, leaves, leaves_within, types};
 pub use rule::Rule;
 
 /// Elements that are compared a block at a time: blocks of the same bytes are skipped.
 const BLOCK_BYTES: usize = 4096;
 
+/// Elements of more bytes than this are [large](Comparer::is_large).
+const LARGE: usize = 64 << 10;
+
+/// The most bytes of a number.
+const LONGEST: u64 = 32;
+
 /// Compares elements of two dtypes that are the same but for their byte order.
 pub struct Comparer {
     rule: Rule,
-    /// The parts of an element of each.
+    /// What the bytes of each mean.
+    dtypes: (DType, DType),
+    /// The parts of an element of each, unless it is large.
     leaves: Vec<(Leaf, Leaf)>,
     itemsize: usize,
     /// Whether elements of the same bytes are the same.
@@ -44,14 +54,39 @@ impl Comparer {
         if !same_dtype(a, b) || !a.item_bits().is_multiple_of(8) {
             return None;
         }
-        let a_leaves = leaves(dtypes::with_meaning(a, b))?;
-        let b_leaves = leaves(dtypes::with_meaning(b, a))?;
-        let leaves: Vec<(Leaf, Leaf)> = a_leaves.into_iter().zip(b_leaves).collect();
-        let same_order = leaves.iter().all(|(a, b)| a.endian() == b.endian());
-        let has_nan = leaves.iter().any(|(a, _)| a.has_nan());
+        let dtypes = (dtypes::with_meaning(a, b).clone(), dtypes::with_meaning(b, a).clone());
+        let (of_a, of_b) = (types(&dtypes.0)?, types(&dtypes.1)?);
+        let same_order = of_a.iter().zip(&of_b).all(|(a, b)| a.endian() == b.endian());
+        let has_nan = of_a.iter().any(Leaf::has_nan);
         let bits_suffice = same_order && (rule.same_nan_is_equal() || !has_nan);
         let itemsize = (a.item_bits() / 8) as usize;
-        Some(Comparer { rule, leaves, itemsize, bits_suffice })
+        let mut parts = Vec::new();
+        if itemsize <= LARGE {
+            parts.extend(leaves(&dtypes.0)?.into_iter().zip(leaves(&dtypes.1)?));
+        }
+        Some(Comparer { rule, dtypes, leaves: parts, itemsize, bits_suffice })
+    }
+
+    /// Whether elements are too large to be [compared](Comparer::compare) as a whole: ranges of them
+    /// [are](Comparer::same_within).
+    pub fn is_large(&self) -> bool {
+        self.itemsize > LARGE
+    }
+
+    /// The bytes of an element that are needed to compare what begins in a range of it.
+    pub fn needs(&self, range: &Range<u64>) -> Range<u64> {
+        range.start..(range.end + LONGEST - 1).min(self.itemsize as u64)
+    }
+
+    /// Whether all that begins in a range of an element is the same in both, of which the bytes that
+    /// this [needs](Comparer::needs) are given.
+    pub fn same_within(&self, range: &Range<u64>, a: &[u8], b: &[u8]) -> bool {
+        if self.bits_suffice && a == b {
+            return true;
+        }
+        let leaves = |dtype| leaves_within(dtype, range).unwrap_or_default();
+        let (of_a, of_b) = (leaves(&self.dtypes.0), leaves(&self.dtypes.1));
+        of_a.iter().zip(&of_b).all(|(of_a, of_b)| self.same(of_a, a, of_b, b))
     }
 
     /// Bytes an element; 0 for `|S0` and the like.
@@ -91,5 +126,45 @@ impl Comparer {
             _ => None,
         };
         Pair { a, b, distance }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::npy::parse_dtype;
+
+    #[test]
+    fn what_begins_in_ranges_is_all_of_an_element() {
+        let a = parse_dtype("i1, (2,3)f4, 4S3, U2, (2,)c16, V5, M8[s]").unwrap();
+        let b = parse_dtype("i1, (2,3)>f4, 4S3, >U2, (2,)>c16, V5, >M8[s]").unwrap();
+        let size = a.item_bits() / 8;
+        let bytes: Vec<u8> = (0..size as u8).collect();
+        for (other, is_other) in [(&a, false), (&b, true)] {
+            let comparer = Comparer::new(&a, other, Rule::default()).unwrap();
+            let mut theirs = bytes.clone();
+            let widths = [(1, 4, 6), (37, 4, 2), (45, 8, 4), (82, 8, 1)];
+            for (start, width, count) in widths.into_iter().filter(|_| is_other) {
+                theirs[start..start + width * count].chunks_mut(width).for_each(<[u8]>::reverse);
+            }
+            for changed in 0..=bytes.len() {
+                let mut theirs = theirs.clone();
+                if let Some(byte) = theirs.get_mut(changed) {
+                    *byte ^= 1;
+                }
+                let mut findings = Findings::default();
+                comparer.compare(&bytes, &theirs, |number| number, &mut findings);
+                assert_eq!(findings.differing, u64::from(changed < bytes.len()), "{changed}");
+                for width in [1, 2, 3, 7, 16, 50, 100] {
+                    let same = (0..size).step_by(width).all(|start| {
+                        let range = start..(start + width as u64).min(size);
+                        let needed = comparer.needs(&range);
+                        let needed = needed.start as usize..needed.end as usize;
+                        comparer.same_within(&range, &bytes[needed.clone()], &theirs[needed])
+                    });
+                    assert_eq!(same, findings.differing == 0, "{changed}, {width}");
+                }
+            }
+        }
     }
 }

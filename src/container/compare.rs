@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use super::error::ContainerError;
 use super::input::{Bytes, Input};
 use super::job::Job;
+use super::parallel;
 use super::region_reader::RegionReader;
 use super::take::{Region, Take};
 use crate::compare::{Comparer, Findings};
@@ -67,6 +68,32 @@ impl Comparison {
         self.count * self.comparer.itemsize() as u64
     }
 
+    /// Readers of both, and the number of an element of which the findings name the place, in the
+    /// order of their bytes.
+    ///
+    /// # Errors
+    /// Inputs that cannot be read.
+    pub fn readers(
+        &self,
+        inputs: (&mut Input, &mut Input),
+        place: u64,
+    ) -> Result<([RegionReader<'_>; 2], u64), ContainerError> {
+        let first = RegionReader::new(inputs.0, &self.regions.0)?;
+        let second = RegionReader::new(inputs.1, &self.regions.1)?;
+        let (mut number, mut along) = (0, 1);
+        for &(len, step) in self.places.iter().rev() {
+            number += place / step % len * along;
+            along *= len;
+        }
+        let number = if self.places.is_empty() { place } else { number };
+        Ok(([first, second], number))
+    }
+
+    /// Whether the bytes of its elements are not kept by its findings.
+    pub fn is_large(&self) -> bool {
+        self.comparer.is_large()
+    }
+
     /// The number of an element by that in the order of the bytes.
     fn place(&self, number: u64) -> u64 {
         if self.places.is_empty() {
@@ -82,7 +109,7 @@ impl Comparison {
     }
 }
 
-/// Compare each pair, with at most `threads` workers.
+/// Compare each pair, with these workers.
 ///
 /// # Errors
 /// An input that fails or is cut short, positions that are out of range.
@@ -93,6 +120,82 @@ pub fn compare(
     workers: &Workers,
     progress: &Progress,
 ) -> Result<Vec<Findings>, ContainerError> {
+    let (large, small): (Vec<_>, Vec<_>) = (0..comparisons.len())
+        .partition(|&number| comparisons.get(number).is_some_and(Comparison::is_large));
+    let mut found = vec![Findings::default(); comparisons.len()];
+    if !large.is_empty() {
+        inputs.0.spool_watched(progress)?;
+        inputs.1.spool_watched(progress)?;
+    }
+    for number in large {
+        if comparisons[number].count == 0 {
+            continue;
+        }
+        let readers = comparisons[number].readers((&mut *inputs.0, &mut *inputs.1), 0)?.0;
+        found[number] = windows(&comparisons[number], &readers, workers, progress)?;
+    }
+    let rest: Vec<&Comparison> = small.iter().map(|&number| &comparisons[number]).collect();
+    for (number, findings) in
+        small.into_iter().zip(whole(inputs, &rest, leader, workers, progress)?)
+    {
+        found[number] = findings;
+    }
+    Ok(found)
+}
+
+/// The bytes of a large element that are compared at a time.
+const WINDOW: u64 = 256 << 10;
+
+/// How many windows are handed to the workers at a time.
+const WINDOWS: u64 = 4096;
+
+/// Compare large elements, of which only windows are held.
+fn windows(
+    pair: &Comparison,
+    readers: &[RegionReader<'_>; 2],
+    workers: &Workers,
+    progress: &Progress,
+) -> Result<Findings, ContainerError> {
+    let size = pair.comparer.itemsize() as u64;
+    let each = size.div_ceil(WINDOW);
+    let count = each * pair.count;
+    let same = |number: u64| {
+        let (element, start) = (number / each, number % each * WINDOW);
+        let range = start..(start + WINDOW).min(size);
+        let needed = pair.comparer.needs(&range);
+        let mut scratch = Vec::new();
+        let [mut a, mut b] = [(); 2].map(|()| vec![0; (needed.end - needed.start) as usize]);
+        for (reader, bytes) in readers.iter().zip([&mut a, &mut b]) {
+            reader.read(element * size + needed.start, &mut scratch, bytes)?;
+        }
+        progress.add(range.end - range.start);
+        Ok::<_, ContainerError>(pair.comparer.same_within(&range, &a, &b))
+    };
+    let mut findings = Findings::default();
+    let mut differing = None;
+    for first in (0..count).step_by(WINDOWS as usize) {
+        let some = WINDOWS.min(count - first) as usize;
+        let found = parallel::each(some, workers, |number| same(first + number as u64))?;
+        for (number, same) in (first..).zip(found) {
+            if !same && differing.replace(number / each) != Some(number / each) {
+                findings.add_large(pair.place(number / each));
+            }
+        }
+    }
+    Ok(findings)
+}
+
+/// Compare pairs of elements that are no large ones.
+fn whole(
+    inputs: (&mut Input, &mut Input),
+    comparisons: &[&Comparison],
+    leader: Leader,
+    workers: &Workers,
+    progress: &Progress,
+) -> Result<Vec<Findings>, ContainerError> {
+    if comparisons.is_empty() {
+        return Ok(Vec::new());
+    }
     let (leading, following) = match leader {
         Leader::First => inputs,
         Leader::Second => (inputs.1, inputs.0),
@@ -108,7 +211,7 @@ pub fn compare(
     following.spool_watched(progress)?;
     let mut at = 0;
     let (mut takes, mut pairs) = (Vec::new(), Vec::new());
-    for pair in comparisons {
+    for &pair in comparisons {
         let (region, part) = order(pair);
         let conversion = match pair.comparer.itemsize() {
             0 => Conversion::None,

@@ -22,4 +22,4 @@ pub use repr::is_printable;
 pub(crate) use repr::{CodePoints, write_str};
 pub use scalar::{Endian, Scalar};
 pub use types::{DType, Field, NpyType, Structure, TimeUnit};
-pub use walk::{Step, Walk};
+pub use walk::{Paused, Step, Walk};

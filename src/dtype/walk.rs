@@ -56,6 +56,20 @@ pub struct Walk<'a> {
     range: Range<u64>,
 }
 
+/// Where a walk is, for going on with it later: see [`Walk::pause`].
+#[derive(Clone, Debug)]
+pub struct Paused {
+    open: Vec<PausedIn>,
+    range: Range<u64>,
+}
+
+/// What has begun: how many of its fields or axes are left, and as in [`Open`].
+#[derive(Clone, Copy, Debug)]
+enum PausedIn {
+    Structure { left: usize, offset: u64 },
+    List { left: usize, at: u64, offset: u64 },
+}
+
 #[derive(Clone, Debug)]
 enum Open<'a> {
     /// A structure, of whose fields these are left; where it begins.
@@ -76,6 +90,41 @@ impl<'a> Walk<'a> {
         let mut walk = Walk { open: Vec::new(), next: None, range };
         walk.next = walk.enter(dtype, 0);
         walk
+    }
+
+    /// Where it is, apart from the dtype that it goes through. A step that is known to come next is
+    /// lost: there is none at the beginnings of leaves and at the end.
+    pub fn pause(self) -> Paused {
+        let paused = |open: &Open<'_>| match *open {
+            Open::Structure(fields, offset) => PausedIn::Structure { left: fields.len(), offset },
+            Open::List { shape, at, offset, .. } => {
+                PausedIn::List { left: shape.len(), at, offset }
+            }
+        };
+        Paused { open: self.open.iter().map(paused).collect(), range: self.range }
+    }
+
+    /// Go on from there through an element of the same dtype.
+    pub fn resume(dtype: &'a DType, paused: Paused) -> Walk<'a> {
+        let mut open = Vec::with_capacity(paused.open.len());
+        let (mut inside, mut begun) = (dtype, None);
+        for paused in paused.open {
+            match paused {
+                PausedIn::Structure { left, offset } => {
+                    let fields = inside.structure().map_or(&[][..], |inside| &inside.fields);
+                    let (before, rest) = fields.split_at(fields.len().saturating_sub(left));
+                    open.push(Open::Structure(rest, offset));
+                    begun = before.last();
+                    inside = begun.map_or(inside, |field| &field.dtype);
+                }
+                PausedIn::List { left, at, offset } => {
+                    let Some(field) = begun else { continue };
+                    let shape = &field.shape[field.shape.len().saturating_sub(left)..];
+                    open.push(Open::List { field, shape, at, offset });
+                }
+            }
+        }
+        Walk { open, next: None, range: paused.range }
     }
 
     /// Begin an item.

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Write};
 use half::{bf16, f16};
 
 use super::small_float::SmallFloat;
-use crate::dtype::{Endian, Scalar};
+use crate::dtype::Scalar;
 
 /// How numbers are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,21 +116,4 @@ fn shortest(value: f64, same: impl Fn(f64) -> bool) -> Shortest<f64> {
         same(short).then_some(short)
     });
     Shortest(short.unwrap_or(value))
-}
-
-/// The string of an `S` element; `None` if it is not UTF-8.
-pub(crate) fn utf8_string(bytes: &[u8]) -> Option<&str> {
-    let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-    std::str::from_utf8(&bytes[..end]).ok()
-}
-
-/// The string of a `U` element; `None` if one of its code points is invalid.
-pub(crate) fn ucs4_string(bytes: &[u8], endian: Endian) -> Option<String> {
-    let points = bytes.as_chunks::<4>().0.iter().map(|&point| match endian {
-        Endian::Little => u32::from_le_bytes(point),
-        Endian::Big => u32::from_be_bytes(point),
-    });
-    let mut string: String = points.map(char::from_u32).collect::<Option<_>>()?;
-    string.truncate(string.trim_end_matches('\0').len());
-    Some(string)
 }

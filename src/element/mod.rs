@@ -23,7 +23,7 @@ mod time;
 pub(crate) use big::Big;
 pub(crate) use binary_float::{BinaryFloat, FloatFormat, Magnitude};
 pub(crate) use dragon4::{Decimal, Trim};
-pub(crate) use format::{Notation, ucs4_string, utf8_string, write_number, writes_number};
+pub(crate) use format::{Notation, write_number, writes_number};
 pub use parse::{ElementError, parse};
 pub(crate) use small_float::SmallFloat;
 pub(crate) use time::{NAT, write_datetime, write_timedelta};

@@ -1,6 +1,6 @@
 //! The text formats: `.csv`, `.txt` and `.json`, which are written only.
 
-use crate::dtype::{DType, Endian, Field, NpyType, Scalar, TimeUnit};
+use crate::dtype::{DType, Endian, Field, NpyType};
 use crate::element::writes_number;
 use crate::shape::MAX_NDIM;
 
@@ -56,79 +56,26 @@ pub fn stored_dtype(dtype: &DType) -> Option<DType> {
         DType::Scalar(scalar, _) => DType::Scalar(*scalar, Endian::Little),
         DType::Npy(_) => dtype.clone(),
     };
-    let has_columns = |value: TextValue| value.columns() > 0 && stored.item_bits() > 0;
-    TextValue::of(&stored).is_some_and(has_columns).then_some(stored)
+    (has_text(dtype) && columns(dtype) > 0 && stored.item_bits() > 0).then_some(stored)
 }
 
-/// What is written of an element: a value or, of a structure, several.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TextValue {
-    /// A number.
-    Number(Scalar, Endian),
-    /// `S`: a UTF-8 string, padded with zeros.
-    Bytes,
-    /// `U`: a string of 4-byte code points, padded with zeros.
-    Unicode(Endian),
-    /// A point in time, in ISO 8601.
-    Datetime(Endian, TimeUnit),
-    /// A length of time, as the number of its units.
-    Timedelta(Endian),
-    /// Fields of a structure.
-    Fields(Vec<TextField>),
-}
-
-/// A field of a structure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextField {
-    /// The name of the field.
-    pub name: String,
-    /// Where it begins in the structure, in bytes.
-    pub offset: usize,
-    /// Bytes of a value.
-    pub size: usize,
-    /// The shape of a subarray; empty for one value.
-    pub shape: Vec<u64>,
-    /// What is written of each.
-    pub value: TextValue,
-}
-
-impl TextValue {
-    /// `None` for a dtype that has no text form.
-    pub fn of(dtype: &DType) -> Option<TextValue> {
-        let npy = match dtype {
-            &DType::Scalar(scalar, endian) => {
-                return writes_number(scalar).then_some(TextValue::Number(scalar, endian));
-            }
-            DType::Npy(npy) => npy,
-        };
-        match npy {
-            NpyType::Bytes(_) => Some(TextValue::Bytes),
-            NpyType::Unicode(_, endian) => Some(TextValue::Unicode(*endian)),
-            NpyType::Datetime(endian, unit) => Some(TextValue::Datetime(*endian, *unit)),
-            NpyType::Timedelta(endian, _) => Some(TextValue::Timedelta(*endian)),
-            NpyType::Structure(structure) => {
-                let field = |field: &Field| {
-                    Some(TextField {
-                        offset: usize::try_from(field.offset).ok()?,
-                        size: usize::try_from(field.itemsize()).ok()?,
-                        value: TextValue::of(&field.dtype)?,
-                        name: field.name.clone(),
-                        shape: field.shape.clone(),
-                    })
-                };
-                Some(TextValue::Fields(structure.fields.iter().map(field).collect::<Option<_>>()?))
-            }
-            NpyType::Void(..) | NpyType::LongDouble(_) | NpyType::ComplexLongDouble(_) => None,
+/// Whether elements of a dtype have a text form.
+fn has_text(dtype: &DType) -> bool {
+    match dtype {
+        DType::Scalar(scalar, _) => writes_number(*scalar),
+        DType::Npy(NpyType::Structure(structure)) => {
+            structure.fields.iter().all(|field| has_text(&field.dtype))
         }
+        DType::Npy(npy) => !matches!(
+            npy,
+            NpyType::Void(..) | NpyType::LongDouble(_) | NpyType::ComplexLongDouble(_)
+        ),
     }
+}
 
-    /// How many columns of csv or txt it takes: one for each value of each field.
-    pub fn columns(&self) -> u64 {
-        let TextValue::Fields(fields) = self else { return 1 };
-        let columns = |field: &TextField| {
-            let values = field.shape.iter().fold(1u64, |count, &len| count.saturating_mul(len));
-            values.saturating_mul(field.value.columns())
-        };
-        fields.iter().map(columns).fold(0, u64::saturating_add)
-    }
+/// How many columns of csv or txt an element takes: one for each value of each field.
+pub fn columns(dtype: &DType) -> u64 {
+    let Some(structure) = dtype.structure() else { return 1 };
+    let columns = |field: &Field| field.count().saturating_mul(columns(&field.dtype));
+    structure.fields.iter().map(columns).fold(0, u64::saturating_add)
 }

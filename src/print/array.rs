@@ -2,7 +2,9 @@
 
 use super::element::Formatter;
 use super::elements::Elements;
-use super::kept::Cursor;
+use super::item::{Held, Windowed};
+use super::kept::{Cursor, Shown};
+use super::words::Words;
 
 /// What stands between elements of a line.
 const SEPARATOR: char = ' ';
@@ -13,6 +15,8 @@ pub(super) struct Writer<'a, 'w, E: Elements> {
     /// How many items of a long axis are shown at each end.
     pub(super) edge: Option<u64>,
     pub(super) formatter: &'a Formatter,
+    /// Bytes an element.
+    pub(super) size: u64,
     pub(super) cursor: Cursor,
     pub(super) elements: &'a mut E,
     pub(super) write: &'w mut dyn FnMut(&str) -> Result<(), E::Error>,
@@ -52,21 +56,44 @@ impl<E: Elements> Writer<'_, '_, E> {
     /// Write the elements of the last axis, with dots before number `dots`.
     fn row(&mut self, shown: u64, dots: u64, indent: usize, width: i64) -> Result<(), E::Error> {
         let mut line = Line { text: String::new(), len: indent, indent, width };
-        let mut word = String::new();
         for item in 0..shown {
             if item == dots {
                 line.add("...", self.write)?;
                 line.separate();
             }
-            let Some(element) = self.cursor.next(self.elements)? else { break };
-            word.clear();
-            self.formatter.write(&mut word, element);
-            line.add(&word, self.write)?;
+            match self.cursor.next(self.elements)? {
+                None => break,
+                Some(Shown::Held(bytes)) => {
+                    let mut words = Words::held();
+                    let Ok(()) = self.formatter.write(&mut words, &mut Held(bytes), 0, self.size);
+                    let Ok((_, word)) = words.end();
+                    line.add(&word, self.write)?;
+                }
+                Some(Shown::Large(number)) => self.large(number, &mut line)?,
+            }
             if item + 1 < shown {
                 line.separate();
             }
         }
         (self.write)(&line.text)
+    }
+}
+
+impl<E: Elements> Writer<'_, '_, E> {
+    /// Write an element whose text is not held: first it is counted.
+    fn large(&mut self, number: u64, line: &mut Line) -> Result<(), E::Error> {
+        let mut item = Windowed::new(self.elements, number, self.size);
+        let mut words = Words::counted();
+        self.formatter.write(&mut words, &mut item, 0, self.size)?;
+        let (len, _) = words.end()?;
+        line.make_room(len, self.write)?;
+        (self.write)(&line.text)?;
+        line.text.clear();
+        let mut words = Words::written(self.write);
+        self.formatter.write(&mut words, &mut item, 0, self.size)?;
+        words.end()?;
+        line.len += len;
+        Ok(())
     }
 }
 
@@ -87,14 +114,24 @@ impl Line {
         write: &mut dyn FnMut(&str) -> Result<(), E>,
     ) -> Result<(), E> {
         let len = word.chars().count();
+        self.make_room(len, write)?;
+        self.text.push_str(word);
+        self.len += len;
+        Ok(())
+    }
+
+    /// Begin a new line where a word of so many characters does not fit.
+    fn make_room<E>(
+        &mut self,
+        len: usize,
+        write: &mut dyn FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
         if (self.len + len) as i64 > self.width && self.len > self.indent {
             write(self.text.trim_end())?;
             write("\n")?;
             self.text = " ".repeat(self.indent);
             self.len = self.indent;
         }
-        self.text.push_str(word);
-        self.len += len;
         Ok(())
     }
 

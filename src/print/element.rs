@@ -3,9 +3,11 @@
 use std::fmt::Write;
 
 use super::float::FloatColumn;
+use super::item::Item;
 use super::number::{integer, write_float, write_small_float};
 use super::options::PrintOptions;
 use super::strings::{write_bytes, write_unicode, write_void};
+use super::words::Words;
 use crate::dtype::{DType, Endian, Field, NpyType, Scalar, TimeUnit};
 use crate::element::{FloatFormat, NAT, SmallFloat, write_datetime};
 
@@ -50,7 +52,6 @@ pub(super) enum Formatter {
 #[derive(Clone, Debug)]
 pub(super) struct FieldFormatter {
     field: Field,
-    itemsize: usize,
     threshold: u64,
     edge: u64,
     formatter: Formatter,
@@ -108,7 +109,6 @@ impl Formatter {
                         let padded = padded || !field.shape.is_empty();
                         Some(FieldFormatter {
                             formatter: Formatter::padded(&field.dtype, options, alone, padded)?,
-                            itemsize: (field.dtype.item_bits() / 8) as usize,
                             threshold: options.threshold,
                             edge: options.edge,
                             field: field.clone(),
@@ -120,8 +120,43 @@ impl Formatter {
         })
     }
 
-    /// Take an element into account.
-    pub(super) fn observe(&mut self, bytes: &[u8]) {
+    /// Take an element into account, which begins at a place of what is given.
+    pub(super) fn observe<I: Item>(
+        &mut self,
+        item: &mut I,
+        at: u64,
+        size: u64,
+    ) -> Result<(), I::Error> {
+        match self {
+            Formatter::Structure(fields) => {
+                for FieldFormatter { formatter, field, .. } in fields {
+                    if !formatter.observes() {
+                        continue;
+                    }
+                    let size = field.itemsize();
+                    for number in 0..field.count() {
+                        formatter.observe(item, at + field.offset + number * size, size)?;
+                    }
+                }
+            }
+            _ if self.observes() => self.observe_value(item.bytes(at, size)?),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether elements have to be seen before they are written.
+    pub(super) fn observes(&self) -> bool {
+        match self {
+            Formatter::Structure(fields) => fields.iter().any(|field| field.formatter.observes()),
+            Formatter::Integer { .. } | Formatter::Float(..) => true,
+            Formatter::Complex(..) | Formatter::Time { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Take a number or a time into account.
+    fn observe_value(&mut self, bytes: &[u8]) {
         match self {
             Formatter::Integer { scalar, endian, range, .. } => {
                 let value = integer(*scalar, endian.bits(bytes));
@@ -141,20 +176,7 @@ impl Formatter {
                     *range = Some((least.min(value), greatest.max(value)));
                 }
             },
-            Formatter::Structure(fields) => fields.iter_mut().for_each(|field| {
-                let items = field.field.shape.iter().product::<u64>() as usize;
-                let start = field.field.offset as usize;
-                for item in 0..items {
-                    let start = start + item * field.itemsize;
-                    field.formatter.observe(&bytes[start..start + field.itemsize]);
-                }
-            }),
-            Formatter::Bool { .. }
-            | Formatter::LoneFloat(..)
-            | Formatter::Small(..)
-            | Formatter::Bytes
-            | Formatter::Unicode(_)
-            | Formatter::Void => {}
+            _ => {}
         }
     }
 
@@ -181,8 +203,36 @@ impl Formatter {
         }
     }
 
-    /// Append an element.
-    pub(super) fn write(&self, out: &mut String, bytes: &[u8]) {
+    /// Append an element, which begins at a place of what is given.
+    pub(super) fn write<I: Item>(
+        &self,
+        words: &mut Words<'_, I::Error>,
+        item: &mut I,
+        at: u64,
+        size: u64,
+    ) -> Result<(), I::Error> {
+        match self {
+            Formatter::Bytes => write_bytes(words, item, at..at + size),
+            Formatter::Unicode(endian) => write_unicode(words, item, at..at + size, *endian),
+            Formatter::Void => write_void(words, item, at..at + size),
+            Formatter::Structure(fields) => {
+                words.text.push('(');
+                for (number, field) in fields.iter().enumerate() {
+                    words.text.push_str(if number > 0 { ", " } else { "" });
+                    field.write(words, item, at)?;
+                }
+                words.text.push_str(if fields.len() == 1 { ",)" } else { ")" });
+                Ok(())
+            }
+            _ => {
+                self.write_value(&mut words.text, item.bytes(at, size)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// Append a number or a time.
+    fn write_value(&self, out: &mut String, bytes: &[u8]) {
         // writing to a string cannot fail
         let _ = match self {
             Formatter::Bool { padded } => out.write_str(match (bytes != [0], padded) {
@@ -198,13 +248,13 @@ impl Formatter {
                 value => write!(out, "{:>width$}", time(value, unit.as_ref())),
             },
             _ => {
-                self.write_other(out, bytes);
+                self.write_float(out, bytes);
                 Ok(())
             }
         };
     }
 
-    fn write_other(&self, out: &mut String, bytes: &[u8]) {
+    fn write_float(&self, out: &mut String, bytes: &[u8]) {
         match self {
             Formatter::Float(endian, column) => column.write(out, endian.bits(bytes)),
             Formatter::Complex(endian, columns) => {
@@ -221,50 +271,51 @@ impl Formatter {
             Formatter::Small(scalar, endian) => {
                 write_small_float(out, *scalar, endian.bits(bytes) as u32);
             }
-            Formatter::Bytes => write_bytes(out, bytes),
-            Formatter::Unicode(endian) => write_unicode(out, bytes, *endian),
-            Formatter::Structure(fields) => {
-                out.push('(');
-                for (number, field) in fields.iter().enumerate() {
-                    out.push_str(if number > 0 { ", " } else { "" });
-                    field.write(out, bytes);
-                }
-                out.push_str(if fields.len() == 1 { ",)" } else { ")" });
-            }
-            _ => write_void(out, bytes),
+            _ => {}
         }
     }
 }
 
 impl FieldFormatter {
-    /// Append the field of a structure.
-    fn write(&self, out: &mut String, structure: &[u8]) {
-        let items: u64 = self.field.shape.iter().product();
-        let start = self.field.offset as usize;
-        let bytes = &structure[start..start + items as usize * self.itemsize];
-        self.write_items(out, bytes, &self.field.shape, items > self.threshold);
+    /// Append the field of a structure that begins at a place.
+    fn write<I: Item>(
+        &self,
+        words: &mut Words<'_, I::Error>,
+        item: &mut I,
+        at: u64,
+    ) -> Result<(), I::Error> {
+        let is_long = self.field.count() > self.threshold;
+        self.write_items(words, item, at + self.field.offset, &self.field.shape, is_long)
     }
 
     /// Append the items of a subarray; a shortened one has dots where its axes are long.
-    fn write_items(&self, out: &mut String, bytes: &[u8], shape: &[u64], shortened: bool) {
+    fn write_items<I: Item>(
+        &self,
+        words: &mut Words<'_, I::Error>,
+        item: &mut I,
+        at: u64,
+        shape: &[u64],
+        shortened: bool,
+    ) -> Result<(), I::Error> {
+        let size = self.field.itemsize();
         let Some((&len, inner)) = shape.split_first() else {
-            return self.formatter.write(out, bytes);
+            return self.formatter.write(words, item, at, size);
         };
-        let item_bytes = inner.iter().product::<u64>() as usize * self.itemsize;
+        let size = inner.iter().product::<u64>() * size;
         let is_long = self.edge.checked_mul(2).is_some_and(|shown| shown < len);
-        out.push('[');
-        let mut item = 0;
-        while item < len {
-            out.push_str(if item > 0 { ", " } else { "" });
-            if shortened && is_long && item == self.edge {
-                out.push_str("..., ");
-                item = len - self.edge;
+        words.text.push('[');
+        let mut number = 0;
+        while number < len && words.go_on()? {
+            words.text.push_str(if number > 0 { ", " } else { "" });
+            if shortened && is_long && number == self.edge {
+                words.text.push_str("..., ");
+                number = len - self.edge;
             }
-            let start = item as usize * item_bytes;
-            self.write_items(out, &bytes[start..start + item_bytes], inner, shortened);
-            item += 1;
+            self.write_items(words, item, at + number * size, inner, shortened)?;
+            number += 1;
         }
-        out.push(']');
+        words.text.push(']');
+        Ok(())
     }
 }
 

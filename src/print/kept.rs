@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::elements::Elements;
+use super::item::LARGE;
 
 /// The shown elements as ranges of element numbers, ascending.
 #[derive(Clone)]
@@ -62,23 +63,28 @@ impl Iterator for Kept {
     }
 }
 
-/// The most bytes that are read at a time.
-const BLOCK_BYTES: u64 = 64 << 10;
-
 /// The shown elements, one after the other.
 pub(super) struct Cursor {
     kept: Kept,
-    itemsize: usize,
-    /// What is still to be read of the present range.
+    itemsize: u64,
+    /// What of the present range is not in the block.
     range: Range<u64>,
     block: Vec<u8>,
     /// How many elements the block holds, and how many have been taken of them.
-    held: usize,
-    taken: usize,
+    held: u64,
+    taken: u64,
+}
+
+/// An element that is shown.
+pub(super) enum Shown<'a> {
+    /// Its bytes.
+    Held(&'a [u8]),
+    /// The number of one that is too large to be held.
+    Large(u64),
 }
 
 impl Cursor {
-    pub(super) fn new(kept: Kept, itemsize: usize) -> Cursor {
+    pub(super) fn new(kept: Kept, itemsize: u64) -> Cursor {
         Cursor { kept, itemsize, range: 0..0, block: Vec::new(), held: 0, taken: 0 }
     }
 
@@ -86,7 +92,7 @@ impl Cursor {
     pub(super) fn next<E: Elements>(
         &mut self,
         elements: &mut E,
-    ) -> Result<Option<&[u8]>, E::Error> {
+    ) -> Result<Option<Shown<'_>>, E::Error> {
         if self.taken == self.held {
             if self.range.is_empty() {
                 match self.kept.next() {
@@ -94,15 +100,19 @@ impl Cursor {
                     None => return Ok(None),
                 }
             }
-            let most = (BLOCK_BYTES / self.itemsize.max(1) as u64).max(1);
+            if self.itemsize > LARGE {
+                return Ok(self.range.next().map(Shown::Large));
+            }
+            let most = LARGE.checked_div(self.itemsize).unwrap_or(LARGE);
             let count = most.min(self.range.end - self.range.start);
-            elements.read(self.range.start, count, &mut self.block)?;
+            let bytes = (count * self.itemsize) as usize;
+            elements.read(self.range.start * self.itemsize, bytes, &mut self.block)?;
             self.range.start += count;
-            (self.held, self.taken) = (count as usize, 0);
+            (self.held, self.taken) = (count, 0);
         }
-        let start = self.taken * self.itemsize;
+        let start = (self.taken * self.itemsize) as usize;
         self.taken += 1;
-        Ok(self.block.get(start..start + self.itemsize))
+        Ok(self.block.get(start..start + self.itemsize as usize).map(Shown::Held))
     }
 }
 

@@ -3,14 +3,15 @@
 //! The reference is `numpy/_core/arrayprint.py` of NumPy 2.4 with its default options. An array is
 //! gone through twice: once to find out how wide its numbers are (`element`), and once to write them
 //! (`array`). Of one that is shortened, only the elements that are shown are read (`kept`), and
-//! nothing is held but one line of text, whatever is printed.
+//! nothing is held but one line of text, whatever is printed. Elements of more than 64 KiB are read in
+//! windows (`item`), and their text is counted before it is written as it comes (`words`).
 //!
 //! ```
 //! use tslice::dtype::{DType, Endian, Scalar};
 //! use tslice::print::{InMemory, PrintOptions, print};
 //! let bytes: Vec<u8> = [0.5f32, 100.0, f32::NAN].iter().flat_map(|it| it.to_le_bytes()).collect();
 //! let dtype = DType::Scalar(Scalar::F32, Endian::Little);
-//! let mut elements = InMemory { bytes: &bytes, itemsize: 4 };
+//! let mut elements = InMemory { bytes: &bytes };
 //! let mut text = String::new();
 //! let write = &mut |part: &str| Ok(text.push_str(part));
 //! print(&dtype, &[3], &PrintOptions::default(), &mut elements, write).unwrap();
@@ -21,17 +22,21 @@ mod array;
 mod element;
 mod elements;
 mod float;
+mod item;
 mod kept;
 mod number;
 mod options;
 mod scalar;
 mod strings;
+mod words;
 
 use crate::dtype::DType;
 use element::Formatter;
 pub use elements::{Elements, InMemory};
-use kept::{Cursor, Kept};
+use item::{Held, Windowed};
+use kept::{Cursor, Kept, Shown};
 pub use options::PrintOptions;
+use words::Words;
 
 /// Whether elements of a dtype can be printed: all but floats of 4 and 6 bits, and descriptions
 /// that no reader makes.
@@ -42,9 +47,27 @@ pub fn can_print(dtype: &DType) -> bool {
 /// An element as NumPy prints one that stands alone; nothing for a dtype that
 /// [cannot be printed](can_print).
 pub fn element(dtype: &DType, bytes: &[u8]) -> String {
-    let mut text = String::new();
-    scalar::write(&mut text, dtype, bytes, &PrintOptions::default());
+    let mut words = Words::held();
+    let Ok(()) = scalar::write(&mut words, dtype, &mut Held(bytes), &PrintOptions::default());
+    let Ok((_, text)) = words.end();
     text
+}
+
+/// The beginning of the text of element `number`, as [`element`](fn@element) has it: at most so many
+/// characters, and three dots where there are more.
+///
+/// # Errors
+/// Those of `elements`.
+pub fn beginning<E: Elements>(
+    dtype: &DType,
+    number: u64,
+    most: usize,
+    elements: &mut E,
+) -> Result<String, E::Error> {
+    let mut words = Words::cut(most);
+    let mut item = Windowed::new(elements, number, dtype.item_bits() / 8);
+    scalar::write(&mut words, dtype, &mut item, &PrintOptions::default())?;
+    Ok(words.end()?.1)
 }
 
 /// Write an array in parts, without a newline at the end; nothing for a dtype that
@@ -59,13 +82,11 @@ pub fn print<E: Elements>(
     elements: &mut E,
     write: &mut dyn FnMut(&str) -> Result<(), E::Error>,
 ) -> Result<(), E::Error> {
-    let itemsize = (dtype.item_bits() / 8) as usize;
+    let size = dtype.item_bits() / 8;
     if shape.is_empty() {
-        let mut bytes = Vec::new();
-        elements.read(0, 1, &mut bytes)?;
-        let mut text = String::new();
-        scalar::write(&mut text, dtype, &bytes, options);
-        return write(&text);
+        let mut words = Words::written(write);
+        scalar::write(&mut words, dtype, &mut Windowed::new(elements, 0, size), options)?;
+        return words.end().map(drop);
     }
     if shape.contains(&0) {
         return write("[]");
@@ -73,12 +94,21 @@ pub fn print<E: Elements>(
     let Some(mut formatter) = Formatter::new(dtype, options, false) else { return Ok(()) };
     let count = shape.iter().fold(1u64, |count, &len| count.saturating_mul(len));
     let edge = (count > options.threshold).then_some(options.edge);
-    let mut cursor = Cursor::new(Kept::new(shape, edge), itemsize);
-    while let Some(element) = cursor.next(elements)? {
-        formatter.observe(element);
+    let mut cursor = Cursor::new(Kept::new(shape, edge), size);
+    while formatter.observes()
+        && let Some(shown) = cursor.next(elements)?
+    {
+        match shown {
+            Shown::Held(bytes) => {
+                let Ok(()) = formatter.observe(&mut Held(bytes), 0, size);
+            }
+            Shown::Large(number) => {
+                formatter.observe(&mut Windowed::new(elements, number, size), 0, size)?;
+            }
+        }
     }
     formatter.decide();
-    let cursor = Cursor::new(Kept::new(shape, edge), itemsize);
-    array::Writer { shape, edge, formatter: &formatter, cursor, elements, write }
+    let cursor = Cursor::new(Kept::new(shape, edge), size);
+    array::Writer { shape, edge, formatter: &formatter, size, cursor, elements, write }
         .write(options.line_width)
 }

@@ -1,62 +1,141 @@
 //! Strings and plain bytes as Python's `repr` spells them.
 
 use std::fmt::Write;
+use std::ops::Range;
 
+use super::item::{CHUNK, Item};
+use super::words::Words;
 use crate::dtype::{CodePoints, Endian};
 
-/// The bytes of an `S` element, without its padding.
-pub(super) fn without_padding(bytes: &[u8]) -> &[u8] {
-    let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-    &bytes[..end]
+/// Go through a range of an element, a multiple of 4 bytes at a time; `visit` says whether to go on.
+fn each_chunk<I: Item>(
+    item: &mut I,
+    range: Range<u64>,
+    mut visit: impl FnMut(&[u8]) -> Result<bool, I::Error>,
+) -> Result<(), I::Error> {
+    let mut at = range.start;
+    while at < range.end {
+        let len = CHUNK.min(range.end - at);
+        if !visit(item.bytes(at, len)?)? {
+            break;
+        }
+        at += len;
+    }
+    Ok(())
 }
 
-/// The code points of a `U` element, without its padding.
-pub(super) fn code_points(
-    bytes: &[u8],
-    endian: Endian,
-) -> impl Iterator<Item = u32> + Clone + use<'_> {
-    let points = bytes.chunks_exact(4).map(move |point| endian.bits(point) as u32);
-    let len = points.clone().collect::<Vec<_>>().iter().rposition(|&point| point != 0);
-    points.take(len.map_or(0, |last| last + 1))
+/// The bytes of a string without its padding: units of so many bytes that are zero.
+fn without_padding<I: Item>(
+    item: &mut I,
+    range: Range<u64>,
+    unit: u64,
+) -> Result<Range<u64>, I::Error> {
+    let mut end = range.end;
+    while end > range.start {
+        let len = CHUNK.min(end - range.start);
+        let bytes = item.bytes(end - len, len)?;
+        if let Some(last) = bytes.iter().rposition(|&byte| byte != 0) {
+            let used = end - len + last as u64 + 1 - range.start;
+            return Ok(range.start..range.start + used.next_multiple_of(unit));
+        }
+        end -= len;
+    }
+    Ok(range.start..range.start)
+}
+
+/// The code points of bytes.
+fn code_points(bytes: &[u8], endian: Endian) -> impl Iterator<Item = u32> + use<'_> {
+    bytes.chunks_exact(4).map(move |point| endian.bits(point) as u32)
 }
 
 /// Append an `S` element as `b'text'`.
-pub(super) fn write_bytes(out: &mut String, bytes: &[u8]) {
-    let bytes = without_padding(bytes);
-    let quote = if bytes.contains(&b'\'') && !bytes.contains(&b'"') { b'"' } else { b'\'' };
-    out.push('b');
-    out.push(char::from(quote));
-    for &byte in bytes {
-        match byte {
-            b'\t' => out.push_str("\\t"),
-            b'\n' => out.push_str("\\n"),
-            b'\r' => out.push_str("\\r"),
-            b'\\' => out.push_str("\\\\"),
-            _ if byte == quote => out.extend(['\\', char::from(quote)]),
-            b' '..=b'~' => out.push(char::from(byte)),
-            // writing to a string cannot fail
-            _ => drop(write!(out, "\\x{byte:02x}")),
+pub(super) fn write_bytes<I: Item>(
+    words: &mut Words<'_, I::Error>,
+    item: &mut I,
+    range: Range<u64>,
+) -> Result<(), I::Error> {
+    let range = without_padding(item, range, 1)?;
+    let (mut single, mut double) = (false, false);
+    each_chunk(item, range.clone(), |bytes| {
+        single |= bytes.contains(&b'\'');
+        double |= bytes.contains(&b'"');
+        Ok(!double)
+    })?;
+    let quote = if single && !double { b'"' } else { b'\'' };
+    words.text.extend(['b', char::from(quote)]);
+    each_chunk(item, range, |bytes| {
+        let out = &mut words.text;
+        for &byte in bytes {
+            match byte {
+                b'\t' => out.push_str("\\t"),
+                b'\n' => out.push_str("\\n"),
+                b'\r' => out.push_str("\\r"),
+                b'\\' => out.push_str("\\\\"),
+                _ if byte == quote => out.extend(['\\', char::from(quote)]),
+                b' '..=b'~' => out.push(char::from(byte)),
+                // writing to a string cannot fail
+                _ => drop(write!(out, "\\x{byte:02x}")),
+            }
         }
-    }
-    out.push(char::from(quote));
+        words.go_on()
+    })?;
+    words.text.push(char::from(quote));
+    Ok(())
 }
 
 /// Append a `U` element as `'text'`.
-pub(super) fn write_unicode(out: &mut String, bytes: &[u8], endian: Endian) {
-    let codes = code_points(bytes, endian);
-    let holds = |quote: char| codes.clone().any(|code| code == u32::from(quote));
-    let points = CodePoints::new(holds('\''), holds('"'));
-    out.push(points.quote());
-    codes.for_each(|code| points.write(out, code));
-    out.push(points.quote());
+pub(super) fn write_unicode<I: Item>(
+    words: &mut Words<'_, I::Error>,
+    item: &mut I,
+    range: Range<u64>,
+    endian: Endian,
+) -> Result<(), I::Error> {
+    let range = without_padding(item, range, 4)?;
+    let (mut single, mut double) = (false, false);
+    each_chunk(item, range.clone(), |bytes| {
+        single |= code_points(bytes, endian).any(|code| code == u32::from('\''));
+        double |= code_points(bytes, endian).any(|code| code == u32::from('"'));
+        Ok(!double)
+    })?;
+    let points = CodePoints::new(single, double);
+    words.text.push(points.quote());
+    each_chunk(item, range, |bytes| {
+        code_points(bytes, endian).for_each(|code| points.write(&mut words.text, code));
+        words.go_on()
+    })?;
+    words.text.push(points.quote());
+    Ok(())
+}
+
+/// Append a `U` element as it is.
+pub(super) fn write_plain<I: Item>(
+    words: &mut Words<'_, I::Error>,
+    item: &mut I,
+    range: Range<u64>,
+    endian: Endian,
+) -> Result<(), I::Error> {
+    let range = without_padding(item, range, 4)?;
+    let replaced = |code| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+    each_chunk(item, range, |bytes| {
+        words.text.extend(code_points(bytes, endian).map(replaced));
+        words.go_on()
+    })
 }
 
 /// Append a `V` element, all its bytes as escapes.
-pub(super) fn write_void(out: &mut String, bytes: &[u8]) {
-    out.push_str("b'");
-    for byte in bytes {
-        // writing to a string cannot fail
-        let _ = write!(out, "\\x{byte:02X}");
-    }
-    out.push('\'');
+pub(super) fn write_void<I: Item>(
+    words: &mut Words<'_, I::Error>,
+    item: &mut I,
+    range: Range<u64>,
+) -> Result<(), I::Error> {
+    words.text.push_str("b'");
+    each_chunk(item, range, |bytes| {
+        for byte in bytes {
+            // writing to a string cannot fail
+            let _ = write!(words.text, "\\x{byte:02X}");
+        }
+        words.go_on()
+    })?;
+    words.text.push('\'');
+    Ok(())
 }

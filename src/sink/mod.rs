@@ -23,6 +23,7 @@ mod create;
 mod error;
 mod file;
 mod folder;
+mod held;
 mod in_place;
 mod options;
 mod parts;
@@ -43,6 +44,7 @@ pub use create::{can_share, check, check_among, create, create_copy, overwritten
 pub use error::SinkError;
 pub use file::FileSink;
 pub use folder::FolderSink;
+pub use held::HeldBytes;
 pub use in_place::InPlaceFile;
 pub use options::{Destination, SinkOptions};
 pub use parts::{

@@ -1,7 +1,8 @@
 //! A sink that writes elements as text: `.csv`, `.txt` and `.json`.
 //!
-//! Numbers have the fewest digits that keep their value in their own type. Memory holds one piece
-//! of elements and its text. In csv and txt a line is a row of the last axis; a tensor of one axis
+//! Numbers have the fewest digits that keep their value in their own type. Elements are written while
+//! their bytes arrive, however large they are; of a string of csv or txt that has not asked for quotes
+//! yet, what is more than a mebibyte waits in a temporary file. In csv and txt a line is a row of the last axis; a tensor of one axis
 //! has one element a line, as np.savetxt writes it.
 //!
 //! A structure is an object in json. In csv and txt each of its values has a column, those of nested
@@ -14,29 +15,26 @@
 //!       nan,-1.0           nan -1.0            ["NaN", -1.0]]
 //! ```
 
-use std::fmt::{self, Write};
 use std::io::{Error, ErrorKind};
 use std::sync::{Mutex, PoisonError};
 
 use crate::dtype::DType;
 use crate::format::TextFormat;
-use crate::format::text::TextValue;
+use crate::format::text::{columns, stored_dtype};
 use crate::sink::{Placed, Sink, SinkError, WriteOrder};
 
-mod value;
+mod element;
+mod out;
+mod string;
 
-use value::{write_columns, write_json};
-
-/// How much text is written at a time where there are no elements, in bytes.
-const COLLECTED: usize = 64 << 10;
+use element::Begun;
+use out::{Out, TextError};
 
 /// A sink that takes the bytes of elements in order and writes their text to another sink.
 pub struct TextSink {
     inner: Box<dyn Sink>,
     format: TextFormat,
-    value: TextValue,
-    /// Bytes of an element.
-    itemsize: usize,
+    dtype: DType,
     shape: Vec<u64>,
     state: Mutex<State>,
     sealed: bool,
@@ -47,8 +45,8 @@ pub struct TextSink {
 struct State {
     /// Bytes of elements received.
     taken: u64,
-    /// The first bytes of an element whose last bytes have not arrived yet.
-    partial: Vec<u8>,
+    /// The element whose last bytes have not arrived yet.
+    begun: Option<Begun>,
     /// Elements written.
     count: u64,
     /// Bytes of text written.
@@ -64,39 +62,45 @@ impl TextSink {
         dtype: &DType,
         shape: &[u64],
     ) -> Option<TextSink> {
-        let (value, shape) = (TextValue::of(dtype)?, shape.to_vec());
-        let itemsize = usize::try_from(dtype.item_bits() / 8).ok().filter(|&size| size > 0)?;
-        let state = Mutex::default();
-        Some(TextSink { inner, format, value, itemsize, shape, state, sealed: false })
+        stored_dtype(dtype)?;
+        let (dtype, shape, state) = (dtype.clone(), shape.to_vec(), Mutex::default());
+        Some(TextSink { inner, format, dtype, shape, state, sealed: false })
     }
 
-    /// Write text to the inner sink.
-    fn pass(&self, state: &mut State, text: &str) -> Result<(), SinkError> {
-        self.inner.write_at(state.written, text.as_bytes())?;
-        state.written += text.len() as u64;
-        Ok(())
-    }
-
-    /// Append element number `at` with the brackets and separators around it.
-    fn append(&self, text: &mut String, bytes: &[u8], at: u64) -> fmt::Result {
-        match self.format {
-            TextFormat::Json => {
-                self.json_edge(text, at)?;
-                write_json(text, &self.value, bytes)?;
-                let opened = self.edges(at + 1);
-                (0..opened).try_for_each(|_| text.write_char(']'))
+    /// Write the elements that bytes are, with the brackets and separators around each.
+    fn elements(
+        &self,
+        (count, begun): (&mut u64, &mut Option<Begun>),
+        mut bytes: &[u8],
+        out: &mut Out<'_>,
+    ) -> Result<(), TextError> {
+        let alone = self.columns() == 1 && columns(&self.dtype) == 1;
+        while !bytes.is_empty() {
+            let mut element = match begun.take() {
+                Some(element) => element,
+                None => {
+                    if self.format == TextFormat::Json {
+                        self.json_edge(&mut out.text, *count);
+                    }
+                    Begun::default()
+                }
+            };
+            if !element.feed(&self.dtype, (self.format, alone), &mut bytes, out)? {
+                *begun = Some(element);
+                break;
             }
-            TextFormat::Csv | TextFormat::Txt => {
-                let form = (self.format, self.columns() == 1 && self.value.columns() == 1);
-                write_columns(text, form, &self.value, bytes)?;
-                let row_ends = (at + 1).is_multiple_of(self.columns().max(1));
-                text.write_char(match self.format {
-                    _ if row_ends => '\n',
-                    TextFormat::Csv => ',',
-                    _ => ' ',
-                })
+            *count += 1;
+            let row_ends = count.is_multiple_of(self.columns().max(1));
+            match self.format {
+                TextFormat::Json => {
+                    (0..self.edges(*count)).for_each(|_| out.text.push(']'));
+                }
+                _ if row_ends => out.text.push('\n'),
+                TextFormat::Csv => out.text.push(','),
+                TextFormat::Txt => out.text.push(' '),
             }
         }
+        Ok(())
     }
 
     /// Elements in a row of csv or txt.
@@ -118,58 +122,43 @@ impl TextSink {
     }
 
     /// The separator and the opening brackets before element `at`.
-    fn json_edge(&self, text: &mut String, at: u64) -> fmt::Result {
+    fn json_edge(&self, text: &mut String, at: u64) {
         let begin = self.edges(at);
-        match (at, begin) {
-            (0, _) => {}
-            (_, 0) => text.write_str(", ")?,
-            _ => text.write_str(",\n")?,
-        }
-        (0..begin).try_for_each(|_| text.write_char('['))
+        text.push_str(match (at, begin) {
+            (0, _) => "",
+            (_, 0) => ", ",
+            _ => ",\n",
+        });
+        (0..begin).for_each(|_| text.push('['));
     }
 
     /// Write the whole text of a tensor without elements.
-    fn nothing(&self, state: &mut State) -> Result<(), SinkError> {
-        let mut text = String::new();
+    fn nothing(&self, out: &mut Out<'_>) -> Result<(), SinkError> {
         match self.format {
             TextFormat::Json => {
-                self.empty_lists(state, &mut text, &self.shape)?;
-                text.push('\n');
+                self.empty_lists(out, &self.shape)?;
+                out.text.push('\n');
             }
             format => {
                 for _ in 0..format.empty_rows(&self.shape) {
-                    text.push('\n');
-                    self.pass_collected(state, &mut text)?;
+                    out.text.push('\n');
+                    out.pass_long()?;
                 }
             }
         }
-        self.pass(state, &text)
+        Ok(())
     }
 
-    fn empty_lists(
-        &self,
-        state: &mut State,
-        text: &mut String,
-        shape: &[u64],
-    ) -> Result<(), SinkError> {
-        text.push('[');
+    fn empty_lists(&self, out: &mut Out<'_>, shape: &[u64]) -> Result<(), SinkError> {
+        out.text.push('[');
         if let Some((&len, inner)) = shape.split_first() {
             for at in 0..len {
-                text.push_str(if at > 0 { ", " } else { "" });
-                self.empty_lists(state, text, inner)?;
+                out.text.push_str(if at > 0 { ", " } else { "" });
+                self.empty_lists(out, inner)?;
             }
         }
-        text.push(']');
-        self.pass_collected(state, text)
-    }
-
-    /// Write what has been collected, once it is worth a write.
-    fn pass_collected(&self, state: &mut State, text: &mut String) -> Result<(), SinkError> {
-        if text.len() >= COLLECTED {
-            self.pass(state, text)?;
-            text.clear();
-        }
-        Ok(())
+        out.text.push(']');
+        out.pass_long()
     }
 }
 
@@ -187,27 +176,18 @@ impl Sink for TextSink {
         if offset != state.taken {
             return Err(SinkError::OutOfOrder { expected: state.taken, offset });
         }
-        state.taken += bytes.len() as u64;
-        let size = self.itemsize;
-        let mut all = std::mem::take(&mut state.partial);
-        let bytes = if all.is_empty() {
-            bytes
-        } else {
-            all.extend(bytes);
-            &all
-        };
-        let (elements, partial) = bytes.split_at(bytes.len() / size * size);
-        let mut text = String::new();
-        for element in elements.chunks_exact(size) {
-            let at = state.count;
-            self.append(&mut text, element, at).map_err(|_| {
-                let message = format!("element {at} is no text (S in UTF-8, U in code points)");
+        let State { taken, begun, count, written } = &mut *state;
+        *taken += bytes.len() as u64;
+        let mut out = Out::new(self.inner.as_ref(), written);
+        let outcome = self.elements((count, begun), bytes, &mut out);
+        outcome.map_err(|error| match error {
+            TextError::Sink(error) => error,
+            TextError::NotText => {
+                let message = format!("element {count} is no text (S in UTF-8, U in code points)");
                 SinkError::Io(Error::new(ErrorKind::InvalidData, message))
-            })?;
-            state.count += 1;
-        }
-        state.partial = partial.to_vec();
-        self.pass(&mut state, &text)
+            }
+        })?;
+        out.pass()
     }
 
     fn seal(&mut self) -> Result<(), SinkError> {
@@ -217,15 +197,17 @@ impl Sink for TextSink {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let count = crate::shape::element_count(&self.shape).unwrap_or(u64::MAX);
         if state.count != count {
-            let size = self.itemsize as u64;
+            let size = self.dtype.item_bits() / 8;
             let (written, len) = (state.taken, count.saturating_mul(size));
             return Err(SinkError::Incomplete { written, len });
         }
+        let mut out = Out::new(self.inner.as_ref(), &mut state.written);
         match (count, self.format) {
-            (0, _) => self.nothing(&mut state)?,
-            (_, TextFormat::Json) => self.pass(&mut state, "\n")?,
+            (0, _) => self.nothing(&mut out)?,
+            (_, TextFormat::Json) => out.text.push('\n'),
             _ => {}
         }
+        out.pass()?;
         drop(state);
         self.inner.seal()
     }
@@ -304,5 +286,48 @@ mod tests {
         let rows: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(rows, serde_json::json!(vec![vec![[0; 0]; 1000]; 1000]));
         assert!(writes < 100, "{writes}");
+    }
+
+    /// The text of elements that arrive in portions of so many bytes.
+    fn by(portion: usize, format: TextFormat, dtype: &DType, bytes: &[u8]) -> String {
+        let written = Written::default();
+        let count = bytes.len() as u64 / (dtype.item_bits() / 8);
+        let sink = TextSink::new(Box::new(written.clone()), format, dtype, &[count]).unwrap();
+        let mut at = 0;
+        for portion in bytes.chunks(portion) {
+            sink.write_at(at, portion).unwrap();
+            at += portion.len() as u64;
+        }
+        Box::new(sink).commit().unwrap();
+        String::from_utf8(written.0.lock().unwrap().0.clone()).unwrap()
+    }
+
+    #[test]
+    fn elements_may_arrive_in_any_portions() {
+        let dtype = crate::format::npy::parse_dtype("2S5, >U3, (2,1)f4, M8[D], S0, S4").unwrap();
+        assert_eq!(stored_dtype(&dtype).as_ref(), Some(&dtype));
+        let mut bytes = Vec::new();
+        for text in ["a\0,é", "", "\u{1f600}", "\"b\" "] {
+            let mut strings = [0; 10];
+            strings[..text.len()].copy_from_slice(text.as_bytes());
+            bytes.extend(strings);
+            let mut points: Vec<u8> =
+                text.chars().flat_map(|c| u32::from(c).to_be_bytes()).collect();
+            points.resize(12, 0);
+            bytes.extend(points);
+            bytes.extend([1.5f32, f32::NAN].iter().flat_map(|it| it.to_le_bytes()));
+            bytes.extend(i64::MIN.to_le_bytes());
+            bytes.extend(b"wxyz");
+        }
+        for format in [TextFormat::Json, TextFormat::Csv, TextFormat::Txt] {
+            let whole = by(usize::MAX, format, &dtype, &bytes);
+            for portion in 1..=bytes.len() {
+                assert_eq!(by(portion, format, &dtype, &bytes), whole, "{portion}");
+            }
+            if format == TextFormat::Csv {
+                let line = "\"a\0,é\",,\"a\0,\",1.5,nan,NaT,,wxyz\n";
+                assert!(whole.starts_with(line), "{whole}");
+            }
+        }
     }
 }

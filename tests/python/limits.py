@@ -719,6 +719,51 @@ def check_names_of_a_megabyte():
         assert len(message) < 2000, f"{args}: {len(message)} bytes of message"
 
 
+def check_items_of_megabytes():
+    """Whatever prints, writes or compares elements holds pieces of them, however large they are."""
+    limit = 12 * MIB
+    words = b"it's 6 megabytes, " * (6 * MIB // 18)
+    plain = b"0123456789abcdef" * (6 * MIB // 16)
+    strings = np.array([words, plain])
+    points = np.array(["\u00e9'x" * (MIB // 3), ""])
+    nested = np.zeros(2, [("a", [("x", "<f4"), ("y", "S4")], (MIB // 4,)), ("b", "<i2", (3, MIB // 4))])
+    nested["a"]["y"][:, 7], nested["b"][1, 2, 5] = b"y", -3
+    arrays = {"strings": strings, "points": points, "swapped": points.astype(points.dtype.newbyteorder(">")),
+              "voids": strings[1:].view("V%d" % strings.itemsize)[:, None], "nested": nested}
+    for name, array in arrays.items():
+        np.save(name + ".npy", array)
+        shown, _ = within_text(limit, "view", name + ".npy")
+        assert shown.startswith(f"{array}\nshape "), f"view {name}: not what NumPy prints"
+        changed = array.copy()
+        changed.view("u1").reshape(-1)[-strings.itemsize // 3 * 2 if name == "strings" else -6] ^= 1
+        np.save("changed.npy", changed)
+        run, _ = within(limit, "diff", name + ".npy", name + ".npy")
+        assert run.returncode == 0, run.err
+        run, _ = within(limit, "diff", name + ".npy", "changed.npy")
+        assert run.returncode == 1, run.err
+    run, _ = within(limit, "diff", "points.npy", "swapped.npy")
+    assert run.returncode == 0, run.err
+
+    for name, array in ("strings", strings.astype("U")), ("points", points), ("swapped", points):
+        csv, _ = within_text(limit, name + ".npy", "--to", "csv")
+        quoted = ['"%s"' % text if "," in text or not text else text for text in array.tolist()]
+        assert csv == "".join(line + "\n" for line in quoted), f"csv of {name}"
+        written, _ = within_text(limit, name + ".npy", "--to", "json")
+        assert json.loads(written) == array.tolist(), f"json of {name}"
+    written, _ = within_text(limit, "nested.npy", "[1]", "--to", "json")
+    written = json.loads(written)
+    assert written["a"][7] == {"x": 0, "y": "y"} and written["b"] == nested[1]["b"].tolist(), "json of nested"
+
+
+def within_text(limit, *args):
+    """As `within`, and what was written to standard output."""
+    with open("written", "wb") as file:
+        run, peak = within(limit, *args, stdout=file)
+    assert run.returncode == 0, run.err
+    with open("written", encoding="utf-8") as file:
+        return file.read(), peak
+
+
 def main():
     options = harness.check_parser("black-box checks of tslice at the edges").parse_args()
     harness.begin(options)

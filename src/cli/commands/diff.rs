@@ -13,6 +13,7 @@ use tslice::shape::{AsList, AsTuple, Order};
 use super::chosen::Chosen;
 use super::index::Index;
 use super::transpose::Transpose;
+use super::view::Values;
 use super::{input, output};
 use crate::cli::args::DiffArgs;
 use crate::cli::report::{Exit, Failure, Json, percent_encoded, print, watch};
@@ -47,7 +48,12 @@ struct Compared {
     dtypes: [DType; 2],
     /// What was found of the elements, where they could be compared.
     findings: Option<Findings>,
+    /// The beginnings of the first two that differ, where elements are too large to be kept.
+    large: Option<[String; 2]>,
 }
+
+/// How many characters of a large element are shown.
+const SHOWN: usize = 1000;
 
 fn differences(args: &DiffArgs) -> Result<Differences, Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
@@ -90,7 +96,7 @@ fn differences(args: &DiffArgs) -> Result<Differences, Failure> {
         let dtypes = both.each_ref().map(|tensor| tensor.dtype.clone());
         let findings = comparison.is_some().then(Findings::default);
         comparisons.extend(comparison);
-        tensors.push(Compared { name, shapes, dtypes, findings });
+        tensors.push(Compared { name, shapes, dtypes, findings, large: None });
     }
     let leader = leader([&a, &b]);
     let (progress, total) = (Progress::default(), comparisons.iter().map(Comparison::bytes).sum());
@@ -100,6 +106,10 @@ fn differences(args: &DiffArgs) -> Result<Differences, Failure> {
     let found = found.map_err(|error| index.failure(error))?;
     let compared = tensors.iter_mut().filter_map(|tensor| tensor.findings.as_mut());
     compared.zip(found).for_each(|(place, found)| *place = found);
+    let compared = tensors.iter_mut().filter(|tensor| tensor.findings.is_some());
+    for (tensor, pair) in compared.zip(&comparisons).filter(|(_, pair)| pair.is_large()) {
+        tensor.read_first(pair, (&mut a, &mut b))?;
+    }
     Ok(Differences { files: locations, only, tensors })
 }
 
@@ -267,8 +277,28 @@ impl Compared {
         place
     }
 
+    /// Read the beginnings of the first large elements that differ.
+    fn read_first(
+        &mut self,
+        pair: &Comparison,
+        inputs: (&mut Input, &mut Input),
+    ) -> Result<(), Failure> {
+        let first = self.findings.as_ref().and_then(|findings| findings.first.as_ref());
+        let Some(first) = first else { return Ok(()) };
+        let (readers, number) = pair.readers(inputs, first.place)?;
+        let mut texts = [String::new(), String::new()];
+        for ((text, reader), dtype) in texts.iter_mut().zip(readers).zip(&self.dtypes) {
+            *text = print::beginning(dtype, number, SHOWN, &mut Values::new(reader))?;
+        }
+        self.large = Some(texts);
+        Ok(())
+    }
+
     /// Both elements of a difference, as NumPy prints them.
     fn values(&self, found: &Largest) -> [String; 2] {
+        if let Some(texts) = &self.large {
+            return texts.clone();
+        }
         // a void stands for what the other file says it is
         let known = |own: &DType, other: &DType| match (own, other) {
             (DType::Npy(_), DType::Scalar(..)) => other.clone(),

@@ -49,9 +49,8 @@ fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<
     options.threshold = if args.full { u64::MAX } else { options.threshold };
     options.edge = args.edge.map_or(options.edge, u64::from);
     options.precision = args.precision.unwrap_or(options.precision);
-    let itemsize = dtype.item_bits() / 8;
     let reader = RegionReader::new(input, region)?;
-    let mut elements = Values { reader, itemsize, scratch: Vec::new() };
+    let mut elements = Values::new(reader);
     let mut pending = String::new();
     print::print(dtype, shape, &options, &mut elements, &mut |part| {
         pending.push_str(part);
@@ -68,17 +67,22 @@ fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// The elements of a region.
-struct Values<'a> {
+pub(super) struct Values<'a> {
     reader: RegionReader<'a>,
-    itemsize: u64,
     scratch: Vec<u8>,
+}
+
+impl<'a> Values<'a> {
+    pub(super) fn new(reader: RegionReader<'a>) -> Values<'a> {
+        Values { reader, scratch: Vec::new() }
+    }
 }
 
 impl Elements for Values<'_> {
     type Error = Failure;
 
-    fn read(&mut self, first: u64, count: u64, out: &mut Vec<u8>) -> Result<(), Failure> {
-        out.resize((count * self.itemsize) as usize, 0);
-        Ok(self.reader.read(first * self.itemsize, &mut self.scratch, out)?)
+    fn read(&mut self, start: u64, len: usize, out: &mut Vec<u8>) -> Result<(), Failure> {
+        out.resize(len, 0);
+        Ok(self.reader.read(start, &mut self.scratch, out)?)
     }
 }

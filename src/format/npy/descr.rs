@@ -519,6 +519,14 @@ mod tests {
         assert_eq!(whole.len(), 1 + 6 + 4 + 1 + 2 * 4);
         let end =
             |place: &(u64, String)| place.0 + parse_type_string(&place.1).unwrap().item_bits() / 8;
+        let (mut walk, mut steps) = (Walk::new(&dtype), Vec::new());
+        while let Some(step) = walk.next() {
+            steps.push(step);
+            if matches!(step, Step::Leaf { .. }) {
+                walk = Walk::resume(&dtype, walk.pause());
+            }
+        }
+        assert_eq!(steps, Walk::new(&dtype).collect::<Vec<_>>());
         for from in 0..120 {
             for to in from + 1..120 {
                 let met = whole.iter().filter(|&it| end(it) > from && it.0 < to).cloned();

@@ -1,0 +1,237 @@
+//! An element as text while its bytes arrive, in any portions: its parts one after the other, with
+//! brackets and separators.
+
+use std::fmt::{self, Write};
+
+use super::out::{Out, TextError};
+use super::string::StringText;
+use crate::dtype::{DType, Endian, NpyType, Paused, Scalar, Step, Walk};
+use crate::element::{NAT, Notation, write_datetime, write_number};
+use crate::format::{TextFormat, write_printable_json};
+
+/// An element whose text has begun.
+#[derive(Default)]
+pub(super) struct Begun {
+    /// Where it is; `None` at its beginning.
+    paused: Option<Paused>,
+    /// Bytes that have been taken of it.
+    taken: u64,
+    leaf: Option<Leaf>,
+    /// Whether a separator comes before the next value.
+    parted: bool,
+}
+
+/// Neighbouring items of one type.
+struct Leaf {
+    dtype: DType,
+    /// Where the next one begins in the element, in bytes.
+    offset: u64,
+    /// How many are left.
+    left: u64,
+    /// The one that has begun.
+    item: Item,
+}
+
+/// An item, as far as its bytes have arrived.
+enum Item {
+    None,
+    /// The first bytes of a number or a time.
+    Partial(Vec<u8>),
+    Text(StringText),
+}
+
+/// How elements are written, and whether a line holds but one value.
+pub(super) type Form = (TextFormat, bool);
+
+impl Begun {
+    /// Write what the next bytes are, and take them; what is left of them follows the element.
+    /// Whether it is whole.
+    ///
+    /// # Errors
+    /// A string that is no text; the sink's.
+    pub(super) fn feed(
+        &mut self,
+        dtype: &DType,
+        form: Form,
+        bytes: &mut &[u8],
+        out: &mut Out<'_>,
+    ) -> Result<bool, TextError> {
+        let mut walk = match self.paused.take() {
+            Some(paused) => Walk::resume(dtype, paused),
+            None => Walk::new(dtype),
+        };
+        loop {
+            if let Some(mut leaf) = self.leaf.take()
+                && !self.feed_leaf(&mut leaf, form, bytes, out)?
+            {
+                self.leaf = Some(leaf);
+                break;
+            }
+            out.pass_long()?;
+            let Some(step) = walk.next() else {
+                self.skip_to(dtype.item_bits() / 8, bytes);
+                break;
+            };
+            if let Step::Leaf { dtype, offset, count } = step {
+                let dtype = dtype.clone();
+                self.leaf = Some(Leaf { dtype, offset, left: count, item: Item::None });
+            } else if form.0 == TextFormat::Json {
+                self.punctuate(step, &mut out.text)?;
+            }
+        }
+        self.paused = Some(walk.pause());
+        Ok(self.leaf.is_none() && self.taken == dtype.item_bits() / 8)
+    }
+
+    /// The brackets, names and separators of json.
+    fn punctuate(&mut self, step: Step<'_>, text: &mut String) -> Result<(), TextError> {
+        let separator = if self.parted { ", " } else { "" };
+        match step {
+            Step::Structure => text.extend([separator, "{"]),
+            Step::List => text.extend([separator, "["]),
+            Step::Field(field) => {
+                let name = serde_json::to_string(&field.name).map_err(|_| TextError::NotText)?;
+                text.push_str(separator);
+                write_printable_json(text, &name).map_err(|_| TextError::NotText)?;
+                text.push_str(": ");
+            }
+            Step::EndStructure => text.push('}'),
+            Step::EndList => text.push(']'),
+            Step::Leaf { .. } => {}
+        }
+        self.parted = matches!(step, Step::EndStructure | Step::EndList | Step::Leaf { .. });
+        Ok(())
+    }
+
+    /// Pass over bytes, up to a place in the element.
+    fn skip_to(&mut self, place: u64, bytes: &mut &[u8]) {
+        let count = (place - self.taken).min(bytes.len() as u64);
+        self.taken += count;
+        *bytes = &bytes[count as usize..];
+    }
+
+    /// Write items; whether all of them are written.
+    fn feed_leaf(
+        &mut self,
+        leaf: &mut Leaf,
+        form: Form,
+        bytes: &mut &[u8],
+        out: &mut Out<'_>,
+    ) -> Result<bool, TextError> {
+        let size = leaf.dtype.item_bits() / 8;
+        while leaf.left > 0 {
+            if self.taken < leaf.offset {
+                self.skip_to(leaf.offset, bytes);
+            }
+            let end = leaf.offset + size;
+            let now = end.saturating_sub(self.taken).min(bytes.len() as u64) as usize;
+            if self.taken < leaf.offset || now == 0 && size > 0 {
+                return Ok(false);
+            }
+            let (own, rest) = bytes.split_at(now);
+            *bytes = rest;
+            self.taken += now as u64;
+            self.feed_item(leaf, form, own, self.taken == end, out)?;
+            if self.taken < end {
+                return Ok(false);
+            }
+            leaf.offset = end;
+            leaf.left -= 1;
+            out.pass_long()?;
+        }
+        Ok(true)
+    }
+
+    /// Write an item, or a part of it, which may be its last.
+    fn feed_item(
+        &mut self,
+        leaf: &mut Leaf,
+        form: Form,
+        bytes: &[u8],
+        is_last: bool,
+        out: &mut Out<'_>,
+    ) -> Result<(), TextError> {
+        let points = match leaf.dtype {
+            DType::Npy(NpyType::Bytes(_)) => Some(None),
+            DType::Npy(NpyType::Unicode(_, endian)) => Some(Some(endian)),
+            _ => None,
+        };
+        match std::mem::replace(&mut leaf.item, Item::None) {
+            Item::Partial(mut partial) => {
+                partial.extend_from_slice(bytes);
+                match is_last {
+                    true => write_value(&mut out.text, &leaf.dtype, form.0, &partial)?,
+                    false => leaf.item = Item::Partial(partial),
+                }
+            }
+            Item::Text(mut string) => {
+                string.push(bytes, out)?;
+                match is_last {
+                    true => string.end(out)?,
+                    false => leaf.item = Item::Text(string),
+                }
+            }
+            Item::None => {
+                if std::mem::replace(&mut self.parted, true) {
+                    out.text.push_str(match form.0 {
+                        TextFormat::Json => ", ",
+                        TextFormat::Csv => ",",
+                        TextFormat::Txt => " ",
+                    });
+                }
+                match points {
+                    None if is_last => write_value(&mut out.text, &leaf.dtype, form.0, bytes)?,
+                    None => leaf.item = Item::Partial(bytes.to_vec()),
+                    Some(points) => {
+                        let mut string = StringText::begin(points, form, out);
+                        string.push(bytes, out)?;
+                        match is_last {
+                            true => string.end(out)?,
+                            false => leaf.item = Item::Text(string),
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Append a number or a time.
+fn write_value(text: &mut String, dtype: &DType, format: TextFormat, bytes: &[u8]) -> fmt::Result {
+    let notation = if format == TextFormat::Json { Notation::Json } else { Notation::Plain };
+    match dtype {
+        DType::Scalar(scalar, endian) => number(text, (*scalar, *endian), bytes, notation),
+        DType::Npy(NpyType::Datetime(endian, unit)) => {
+            let quote = if format == TextFormat::Json { "\"" } else { "" };
+            text.push_str(quote);
+            match endian.bits(bytes) as i64 {
+                NAT => text.push_str("NaT"),
+                time => write_datetime(text, time, unit),
+            }
+            text.write_str(quote)
+        }
+        DType::Npy(NpyType::Timedelta(endian, _)) => match endian.bits(bytes) as i64 {
+            NAT if format == TextFormat::Json => text.write_str("\"NaT\""),
+            NAT => text.write_str("NaT"),
+            time => write!(text, "{time}"),
+        },
+        DType::Npy(_) => Err(fmt::Error),
+    }
+}
+
+/// Append a number.
+fn number(
+    text: &mut String,
+    (scalar, endian): (Scalar, Endian),
+    bytes: &[u8],
+    notation: Notation,
+) -> fmt::Result {
+    if endian == Endian::Little {
+        return write_number(text, scalar, bytes, notation);
+    }
+    let mut swapped = bytes.to_vec();
+    let width = DType::Scalar(scalar, endian).swap_width();
+    swapped.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+    write_number(text, scalar, &swapped, notation)
+}
