@@ -216,4 +216,58 @@ mod tests {
     fn the_definition_holds_together() {
         Cli::command().debug_assert();
     }
+
+    /// clap takes a flag that requires another one without it where that conflicts with a third one
+    /// that is given: `-0` beside INPUT, which excludes the --files-from that it requires. It would be
+    /// accepted, and do nothing. A group is required whatever conflicts.
+    #[test]
+    fn what_a_flag_requires_is_required_beside_all_that_it_may_stand_with() {
+        let mut definition = Cli::command();
+        definition.build();
+        let (mut seen, mut ignored) = (0, Vec::new());
+        for command in definition.get_subcommands() {
+            let find = |id: &String| command.get_arguments().find(|arg| *arg.get_id() == **id);
+            for flag in command.get_arguments() {
+                seen += requirements(flag).len();
+                for required in requirements(flag).iter().filter_map(find) {
+                    let others = command.get_arguments().filter(|it| it.get_id() != flag.get_id());
+                    let waives = |third: &&clap::Arg| {
+                        conflict(command, required, third) && !conflict(command, flag, third)
+                    };
+                    ignored.extend(others.filter(waives).map(|third| {
+                        let ids = (flag.get_id(), required.get_id(), third.get_id());
+                        format!(
+                            "{}: {} without {}, beside {}",
+                            command.get_name(),
+                            ids.0,
+                            ids.1,
+                            ids.2
+                        )
+                    }));
+                }
+            }
+        }
+        assert!(seen > 40, "{seen}");
+        assert_eq!(ignored, [""; 0]);
+    }
+
+    /// The arguments and groups that an argument requires, which clap tells nobody but a debugger.
+    fn requirements(arg: &clap::Arg) -> Vec<String> {
+        let text = format!("{arg:?}");
+        let (_, list) = text.split_once(", requires: [").unwrap();
+        let (list, _) = list.split_once(']').unwrap();
+        list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    /// Whether two arguments cannot be given together.
+    fn conflict(command: &clap::Command, one: &clap::Arg, other: &clap::Arg) -> bool {
+        let excludes = |one: &clap::Arg, other: &clap::Arg| {
+            command.get_arg_conflicts_with(one).iter().any(|arg| arg.get_id() == other.get_id())
+        };
+        let together = command.get_groups().any(|group| {
+            let holds = |arg: &clap::Arg| group.get_args().any(|id| id == arg.get_id());
+            !group.clone().is_multiple() && holds(one) && holds(other)
+        });
+        one.get_id() != other.get_id() && (excludes(one, other) || excludes(other, one) || together)
+    }
 }

@@ -96,7 +96,7 @@ pub(crate) struct WhatArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) value: Option<PathBuf>,
     /// A number that is written everywhere: -1, 0x10, 1.5e-3, nan, -inf, 1+2j, true
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, conflicts_with = "cast")]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, conflicts_with_all = ["cast", "casting"])]
     pub(crate) fill: Option<String>,
 }
 

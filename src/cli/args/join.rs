@@ -19,7 +19,7 @@ pub(crate) struct NamesArgs {
     /// Read the names of the inputs from a file, one a line
     ///
     /// `-` is standard input.
-    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    #[arg(long, value_name = "FILE", help_heading = "Input", group = "list")]
     pub(crate) files_from: Option<PathBuf>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct JoinArgs {
     #[command(flatten)]
     pub(crate) names: NamesArgs,
     /// The names of --files-from end with NUL bytes, as find -print0 writes them
-    #[arg(short = '0', long, requires = "files_from", help_heading = "Input")]
+    #[arg(short = '0', long, requires = "list", help_heading = "Input")]
     pub(crate) null: bool,
     /// The axis to join along; 0 when left out
     ///

@@ -26,10 +26,10 @@ pub(crate) struct CastArgs {
     /// With FROM only those of that dtype; may be given again. Names are those of NumPy, ml_dtypes and
     /// PyTorch (float32, '<f4', half, bfloat16), of safetensors (BF16, F8_E4M3), and short ones that
     /// count bits (f32, bf16, i64); i8, u8 and f16 mean two dtypes without a byte order.
-    #[arg(long, value_name = "[FROM:]DTYPE")]
+    #[arg(long, value_name = "[FROM:]DTYPE", group = "casts")]
     pub(crate) cast: Vec<String>,
     /// Which casts are allowed
-    #[arg(long, value_enum, value_name = "RULE", requires = "cast")]
+    #[arg(long, value_enum, value_name = "RULE", requires = "casts")]
     pub(crate) casting: Option<CastingArg>,
 }
 

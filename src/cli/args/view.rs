@@ -50,10 +50,10 @@ pub(crate) struct StatsArgs {
     ///
     /// How many elements are NaN, infinite and zero, the extremes and their places, mean and
     /// standard deviation, quantiles.
-    #[arg(long, group = "work", conflicts_with_all = ["full", "edge", "precision"])]
+    #[arg(long, groups = ["work", "measured"], conflicts_with_all = ["full", "edge", "precision"])]
     pub(crate) stats: bool,
     /// Print the statistics as JSON
-    #[arg(long, requires = "stats")]
+    #[arg(long, requires = "measured")]
     pub(crate) json: bool,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct PictureArgs {
     ///
     /// Two axes are drawn in colours, (H, W, 3 or 4) of uint8 as it is, more axes as a contact
     /// sheet; one pixel an element.
-    #[arg(short, long, value_name = "PICTURE.png", groups = ["work", "drawn"], conflicts_with_all = ["full", "edge", "precision", "stats"])]
+    #[arg(short, long, value_name = "PICTURE.png", groups = ["work", "drawn", "written"], conflicts_with_all = ["full", "edge", "precision", "stats"])]
     pub(crate) output: Option<PathBuf>,
     /// Draw the picture in the terminal, with half blocks
     #[arg(long, groups = ["work", "drawn"], conflicts_with_all = ["full", "edge", "precision", "stats", "output"])]
@@ -99,13 +99,13 @@ pub(crate) struct PictureArgs {
     #[arg(long, value_name = "PIXELS", requires = "drawn", value_parser = clap::value_parser!(u32).range(1..=65_535))]
     pub(crate) width: Option<u32>,
     /// Replace the picture if it exists
-    #[arg(short, long, requires = "output")]
+    #[arg(short, long, requires = "written")]
     pub(crate) force: bool,
     /// Wait until the disk has the picture
-    #[arg(long, requires = "output")]
+    #[arg(long, requires = "written")]
     pub(crate) fsync: bool,
     /// Check everything, print what would be written, write nothing
-    #[arg(short = 'n', long, requires = "output")]
+    #[arg(short = 'n', long, requires = "written")]
     pub(crate) dry_run: bool,
 }
 
