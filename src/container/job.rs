@@ -3,6 +3,8 @@
 //! A pipe is read in one pass where its regions lie one after the other in it, and kept in a
 //! temporary file otherwise. So is a deflated member of an archive.
 
+use std::sync::{Mutex, PoisonError};
+
 use super::error::{ContainerError, FileName};
 use super::input::{Bytes, DeflatedMember, Input, Location, failed_source, failed_stream, finish};
 use super::layout::Frame;
@@ -11,9 +13,9 @@ use super::overwrite;
 use super::take::{Gathered, Region, Take};
 use super::unmap::unmap;
 use crate::execute::{
-    self, Announced, BadPosition, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer,
-    Workers,
+    self, Announced, BadPosition, ExecuteError, FillError, Pieces, Progress, Transfer, Workers,
 };
+use crate::gather::NullSink;
 use crate::plan::{PIECE_BYTES, Plan, Tiling};
 use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::source::{Forward, Source};
@@ -54,6 +56,9 @@ pub(super) struct Job<'a> {
     progress: &'a Progress,
     /// What is not elements, where it is written at the end.
     frame: Option<&'a dyn Frame>,
+    /// The requests that it would make, where it only counts them; `None` in it where no source must be
+    /// asked.
+    counted: Option<Mutex<Option<Announced>>>,
 }
 
 impl<'a> Job<'a> {
@@ -80,7 +85,8 @@ impl<'a> Job<'a> {
         let sink = output.create(prepared, shares)?;
         let name = Some(FileName::from(&output.destination));
         let frame = Some(prepared.frame.as_ref());
-        let mut job = Job { name, sink, workers: output.options.workers.clone(), progress, frame };
+        let workers = output.options.workers.clone();
+        let mut job = Job { name, sink, workers, progress, frame, counted: None };
         job.check(takes)?;
         if !shares || job.sink.order() == WriteOrder::Ascending {
             job.write_headers()?;
@@ -115,9 +121,42 @@ impl<'a> Job<'a> {
         workers: &Workers,
         progress: &'a Progress,
     ) -> Result<Job<'a>, ContainerError> {
-        let job = Job { name, sink, workers: workers.clone(), progress, frame: None };
+        let workers = workers.clone();
+        let job = Job { name, sink, workers, progress, frame: None, counted: None };
         job.check(takes)?;
         Ok(job)
+    }
+
+    /// A job that copies nothing, and counts the requests that copying would make.
+    pub(super) fn counting(workers: &Workers, progress: &'a Progress) -> Job<'a> {
+        let (sink, counted) = (Box::new(NullSink), Some(Mutex::default()));
+        let workers = workers.clone();
+        Job { name: None, sink, workers, progress, frame: None, counted }
+    }
+
+    /// Whether it only counts.
+    pub(super) fn is_counting(&self) -> bool {
+        self.counted.is_some()
+    }
+
+    /// What a job that counts has counted; `None` where no source must be asked.
+    pub(super) fn counted(&self) -> Option<Announced> {
+        *self.counted.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Run transfers, or count their requests.
+    fn execute(&self, transfers: &[Transfer<'_>], sink: &dyn Sink) -> Result<(), ExecuteError> {
+        let Some(counted) = &self.counted else {
+            return execute::run(transfers, sink, &self.workers, self.progress);
+        };
+        if transfers.iter().any(|transfer| transfer.source.request_gap().is_some()) {
+            let more = execute::announced(transfers)?;
+            let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
+            let all = counted.get_or_insert_default();
+            all.requests = all.requests.saturating_add(more.requests);
+            all.bytes = all.bytes.saturating_add(more.bytes);
+        }
+        Ok(())
     }
 
     /// Look at all indices first where copying would not, or where nothing can be taken back.
@@ -133,6 +172,9 @@ impl<'a> Job<'a> {
 
     /// Copy, and make sure that all of the input was there.
     pub(super) fn copy(&self, input: &mut Input, takes: &[Take]) -> Result<(), ContainerError> {
+        if self.is_counting() && matches!(input.bytes, Bytes::Stream(_)) {
+            return Ok(()); // what comes in one answer was asked for
+        }
         self.copy_some(input, takes)?;
         match &mut input.bytes {
             Bytes::Stream(stream) => finish(&input.location, stream, &input.contents),
@@ -200,6 +242,9 @@ impl<'a> Job<'a> {
         take: &Take,
         plan: &Plan,
     ) -> Result<(), ContainerError> {
+        if self.is_counting() {
+            return Ok(());
+        }
         let mut stream = member.bytes.stream();
         self.forward(&mut stream, take, plan).map_err(|error| self.failed(location, error))?;
         stream.finish().map_err(|error| failed_source(location, error))
@@ -233,7 +278,7 @@ impl<'a> Job<'a> {
             at: take.at,
         });
         let transfers: Vec<Transfer<'_>> = transfers.collect();
-        let outcome = execute::run(&transfers, sink, &self.workers, self.progress);
+        let outcome = self.execute(&transfers, sink);
         // an input that was cut short is the reason for whatever else went wrong
         source.verify().map_err(|error| failed_source(location, error))?;
         takes.iter().try_for_each(|take| take.region.verify_lists())?;
@@ -251,7 +296,7 @@ impl<'a> Job<'a> {
     /// Copy with all threads from a source whose errors name their files.
     pub(super) fn transfer(&self, transfer: &Transfer<'_>) -> Result<(), ContainerError> {
         let transfers = std::slice::from_ref(transfer);
-        let outcome = execute::run(transfers, self.sink(), &self.workers, self.progress);
+        let outcome = self.execute(transfers, self.sink());
         transfer.source.verify()?;
         outcome.map_err(|error| match error {
             ExecuteError::Fill { error: FillError::Source(error), .. } => error.into(),
@@ -363,37 +408,12 @@ pub fn check(
 /// # Errors
 /// The first bad position, what kept the indices from being read.
 pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, ContainerError> {
-    let Some(source) = input.random().filter(|source| source.request_gap().is_some()) else {
-        return Ok(None);
-    };
-    let tiling =
-        |take: &Take| Tiling::of(source.window_limit()).divided(take.conversion.expansion());
-    let one = Workers::new(1);
-    let counted = takes.iter().filter(|take| input.deflated.is_empty() || take.part == 0);
-    let prepared = counted.map(|take| -> Result<Box<dyn Pieces + '_>, ContainerError> {
-        Ok(match &take.region {
-            Region::View(view) => Box::new(Plan::tiled(view, take.unit(), tiling(take))),
-            Region::Fields(fields) => {
-                fields.pieces(take.unit(), &one).map_err(|error| take.region.failed_fill(error))?
-            }
-            Region::Gather(gathered) => gathered
-                .pieces(take.unit(), None, &one)
-                .map_err(|error| take.region.failed_fill(error))?,
-        })
-    });
-    let prepared: Vec<Box<dyn Pieces + '_>> = prepared.collect::<Result<_, _>>()?;
-    let transfers = prepared.iter().map(|pieces| Transfer {
-        source: source.as_ref(),
-        pieces: pieces.as_ref(),
-        conversion: Conversion::None,
-        at: 0,
-    });
-    let transfers: Vec<Transfer<'_>> = transfers.collect();
-    let announced = execute::announced(&transfers).map_err(|error| match error {
-        ExecuteError::Fill { transfer, error } => takes[transfer].region.failed_fill(error),
-        error => error.into(),
-    });
-    announced.map(Some)
+    let progress = Progress::default();
+    let count = Job::counting(&Workers::new(1), &progress);
+    if let Some(source) = input.random().filter(|source| source.request_gap().is_some()) {
+        count.copy_random(input, source.as_ref(), takes)?;
+    }
+    Ok(count.counted())
 }
 
 /// Look at all indices of a take; where the output `is_atomic`, only those that copying would not

@@ -46,6 +46,7 @@ pub use error::GatherError;
 pub use indexed::Indexed;
 pub(crate) use indexed::slab_runs;
 pub use mask::Mask;
+pub(crate) use null_sink::NullSink;
 pub use options::Options;
 pub use pieces::GatherPieces;
 pub use positions::{DROPPED, Indices, OutOfRange, Positions, count_batch_dims};

@@ -3,7 +3,7 @@
 use crate::sink::{Sink, SinkError, WriteOrder};
 
 /// A sink that takes nothing, as `/dev/null`: for jobs that only look.
-pub(super) struct NullSink;
+pub(crate) struct NullSink;
 
 impl Sink for NullSink {
     fn order(&self) -> WriteOrder {

@@ -14,6 +14,7 @@ import argparse
 import http.client
 import json
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -334,6 +335,23 @@ def check_counts():
         expect("dry run: header only", len(proxy.requests) == 1)
         done = run("explain", f"{proxy.url}/volume.npy", "[10:60, 50:150]")
         expect("explain", f"in {planned[0]} requests" in text(done), text(done))
+    # of several inputs, and of several outputs: headers that are read again are counted, too
+    for name in ("one", "two", "three"):
+        np.save(root / f"planned-{name}.npy", volume)
+    for words in (
+        ["concat", "one", "two", "three"], ["concat", "one", "two", "--axis", "1", "--index", "[::3, 50:150]"],
+        ["stack", "one", "two", "--index", "[10:20]"], ["concat", *["one", "two"] * 40, "--index", "[:2]"],
+        ["split", "one", "--parts", "3"], ["split", "one", "[::2, 50:150]", "--every", "20"],
+    ):
+        with Proxy(port) as proxy:
+            words = [f"{proxy.url}/planned-{word}.npy" if word in ("one", "two", "three") else word for word in words]
+            to = ["-o", output("planned{}.npy" if words[0] == "split" else "planned.npy"), "--force"]
+            told = text(run(*words, *to, "--dry-run"))
+            found = re.search(r"would read .* in (\d+) requests?, after .* in (\d+) requests? so far", told)
+            before = len(proxy.requests)
+            run(*words, *to)
+            made = len(proxy.requests) - before
+            expect(f"dry run of {words[0]}", found and made <= int(found[1]) + int(found[2]) <= 1.1 * made + 1, (told, made))
 
 
 def check_latency():

@@ -130,7 +130,7 @@ impl Explained {
         let region = index.lists.region(tensor, selection, transpose, Order::C);
         let region = region.map_err(Failure::new)?;
         let take = Take { part: tensor.part, region, conversion: Conversion::None, at: 0 };
-        Ok(network(input, &[take])?)
+        Ok(network(|| container::announced(input, &[take]))?)
     }
 
     fn text(&self) -> String {

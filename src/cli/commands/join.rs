@@ -84,8 +84,10 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
                 output::planned_part(&parts, one).map_err(failed)?
             }
             Share::Whole | Share::Plan(_) => {
+                let requests = output::requests(|| joined.announced(&output, &prepared));
+                let requests = requests.map_err(failed)?;
                 let shared = joined.shared(&output, &prepared).map_err(failed)?;
-                output::planned(&output, &prepared, shared)
+                output::planned(&output, &prepared, shared) + &requests
             }
         });
     }

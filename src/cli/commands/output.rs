@@ -65,9 +65,7 @@ pub(super) fn describe(
     }
     let shared = container::shared_bytes(output, prepared, input, takes);
     let mut text = planned(output, prepared, shared);
-    if let Some(network) = network(input, takes).map_err(&advised)? {
-        let _ = writeln!(text, "would read {network}");
-    }
+    text.push_str(&requests(|| container::announced(input, takes)).map_err(&advised)?);
     Ok(text)
 }
 
@@ -84,14 +82,30 @@ fn shared(bytes: Option<u64>) -> String {
     })
 }
 
-/// How many requests of a remote input it takes, in words.
-pub(super) fn network(input: &Input, takes: &[Take]) -> Result<Option<String>, ContainerError> {
-    let Some(Announced { requests, bytes }) = container::announced(input, takes)? else {
+/// What a dry run says of the requests for remote inputs, which `count` counts.
+pub(super) fn requests(
+    count: impl FnOnce() -> Result<Option<Announced>, ContainerError>,
+) -> Result<String, ContainerError> {
+    let network = network(count)?;
+    Ok(network.map_or_else(String::new, |network| format!("would read {network}\n")))
+}
+
+/// How many requests for remote inputs `count` counts, in words. What it asks for itself would be asked
+/// for again.
+pub(super) fn network(
+    count: impl FnOnce() -> Result<Option<Announced>, ContainerError>,
+) -> Result<Option<String>, ContainerError> {
+    let before = remote::traffic();
+    let Some(Announced { mut requests, mut bytes }) = count()? else {
         return Ok(None);
     };
+    if let (Some(before), Some(after)) = (before, remote::traffic()) {
+        requests += after.0.saturating_sub(before.0);
+        bytes += after.1.saturating_sub(before.1);
+    }
     let plural = if requests == 1 { "" } else { "s" };
     let mut text = format!("{} in {requests} request{plural}", human_bytes(bytes));
-    if let Some((requests, bytes)) = remote::traffic() {
+    if let Some((requests, bytes)) = before {
         let plural = if requests == 1 { "" } else { "s" };
         let _ = write!(text, ", after {} in {requests} request{plural} so far", human_bytes(bytes));
     }

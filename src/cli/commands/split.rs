@@ -55,6 +55,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
         })
         .map_err(cast::advised)?;
     if args.to.dry_run {
+        planned.push_str(&output::requests(|| split.announced()).map_err(failed)?);
         return print(&planned);
     }
     let progress = Progress::default();

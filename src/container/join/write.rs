@@ -16,12 +16,12 @@ use super::place::{JoinedPlace, Place, bytes_of, places};
 use super::same::source_of;
 use crate::container::align::shared_bytes;
 use crate::container::error::ContainerError;
-use crate::container::input::{Bytes, Input, failed_source};
+use crate::container::input::{Bytes, Input, Location, failed_source};
 use crate::container::job::Job;
 use crate::container::output::{Output, Prepared};
 use crate::container::overwrite;
 use crate::container::take::{Region, Take};
-use crate::execute::{Conversion, Progress, StridedSink, Transfer};
+use crate::execute::{Announced, Conversion, Progress, StridedSink, Transfer};
 use crate::join::{Join, Part};
 use crate::plan::{Pattern, Plan, Tiling};
 use crate::runs::{Axis, Runs};
@@ -99,6 +99,27 @@ impl Joined<'_> {
             }
         }
         job.commit()
+    }
+
+    /// The requests that [`write`](Joined::write) would make for elements of remote inputs: by the same
+    /// steps, so that inputs that are opened again for it are opened here, too. `None` without remote
+    /// inputs.
+    ///
+    /// # Errors
+    /// An input that cannot be opened again, positions out of range.
+    pub fn announced(
+        &mut self,
+        output: &Output,
+        prepared: &Prepared,
+    ) -> Result<Option<Announced>, ContainerError> {
+        if !self.locations.iter().any(|location| matches!(location, Location::Remote(_))) {
+            return Ok(None);
+        }
+        let progress = Progress::default();
+        let job = Job::counting(&self.options.workers, &progress);
+        let copy = Copy { job: &job, order: output.options().order };
+        self.copy(&copy, &places(prepared, &(0..u64::MAX)))?;
+        Ok(job.counted())
     }
 
     /// How many bytes of the output would be shared with the inputs: `None` where none are.
@@ -192,7 +213,9 @@ impl Joined<'_> {
     /// Copy these tensors, or what is wanted of them.
     pub(super) fn copy(&mut self, copy: &Copy<'_>, places: &[Place]) -> Result<(), ContainerError> {
         let (first, takes) = (self.first(), self.takes_kept(places, copy.order)?);
-        if !takes.is_empty() {
+        // a pipe is not asked for anything
+        let is_asked = !copy.job.is_counting() || !is_unread(first);
+        if is_asked && !takes.is_empty() {
             copy.job.copy_random(first, source_of(first)?.as_ref(), &takes)?;
         }
         let mut number = 0;

@@ -19,7 +19,7 @@ use crate::container::output::{Item, Output, Prepared};
 use crate::container::select::{Select, Selected, select};
 use crate::container::take::{Region, Take};
 use crate::dtype::DType;
-use crate::execute::Progress;
+use crate::execute::{Announced, Progress};
 use crate::format::{Contents, Format, Tensor, Tensors};
 use crate::index::resolve::Selection;
 use crate::shape::{self, Order};
@@ -238,6 +238,33 @@ impl<'a> Split<'a> {
         let takes = takes.filter(|(from_lists, _)| !from_lists).map(|(_, take)| take);
         let takes: Vec<Take> = takes.collect();
         Ok(shared_bytes(&part.output, &part.prepared, &self.input, &takes))
+    }
+
+    /// The requests that [`write`](Split::write) would make for elements of a remote input; `None` for
+    /// one that is not.
+    ///
+    /// # Errors
+    /// A selection that would cut a byte.
+    pub fn announced(&self) -> Result<Option<Announced>, ContainerError> {
+        let progress = Progress::default();
+        let job = Job::counting(&self.options.write.workers, &progress);
+        let source = self.input.random().filter(|source| source.request_gap().is_some());
+        let Some(source) = source else { return Ok(None) };
+        let batch = SeveralSinks::batch(self.count);
+        let mut first = 0;
+        while first < self.count {
+            let end = self.count.min(first.saturating_add(batch));
+            let mut takes = Vec::new();
+            for number in first..end {
+                let (_, of_one) = self.part_and_takes(number)?;
+                // what lists choose is there already
+                let remote = of_one.into_iter().filter(|(from_lists, _)| !from_lists);
+                takes.extend(remote.map(|(_, take)| take));
+            }
+            job.copy_random(&self.input, source.as_ref(), &takes)?;
+            first = end;
+        }
+        Ok(job.counted())
     }
 
     /// One output, and what is taken for it.
