@@ -9,10 +9,10 @@ use crate::os::read_from_stdout;
 /// Why an output could not be written. Messages don't name the output: the caller adds the path.
 #[derive(Debug, thiserror::Error)]
 pub enum SinkError {
-    /// The output exists, and [`SinkOptions::force`] is not set.
+    /// The output exists, and [`SinkOptions::force`](super::SinkOptions::force) is not set.
     #[error("the file exists")]
     AlreadyExists,
-    /// The output is a folder that is not empty, and [`SinkOptions::force`] is not set.
+    /// The output is a folder that is not empty, and [`SinkOptions::force`](super::SinkOptions::force) is not set.
     #[error("the folder exists and is not empty")]
     FolderNotEmpty,
     /// Of several outputs, two are one file.

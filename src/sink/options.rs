@@ -21,7 +21,7 @@ pub struct SinkOptions {
     /// The length of the output in bytes, if it is known: the space is allocated at once, and
     /// `commit` refuses any other length.
     pub len: Option<u64>,
-    /// Whether some of the bytes may be [shared](Sink::share): the space is allocated by the first
+    /// Whether some of the bytes may be [shared](super::Sink::share): the space is allocated by the first
     /// write, and only if nothing was shared before it.
     pub shares: bool,
 }
