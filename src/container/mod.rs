@@ -42,6 +42,7 @@ mod split;
 mod statistics;
 mod take;
 mod unmap;
+mod version;
 mod watched;
 mod window;
 

@@ -15,7 +15,7 @@
 //! (`join/part.rs`).
 
 use std::fmt::Write;
-use std::fs::Metadata;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -24,12 +24,13 @@ use super::align::shared_bytes;
 use super::error::{ContainerError, FileName};
 use super::fault::PartFault;
 use super::input::{Input, Location};
-use super::job::Job;
+use super::job::{Job, failed_sink};
 use super::output::{Output, Prepared};
 use super::take::{GatheredList, Region, Take};
+use super::version::{InputFile, unchanged};
 use crate::execute::Progress;
 use crate::sink::{
-    Begun, Destination, Fingerprint, FixedFrame, InputId, JobRecord, Part, PartSink, PartsError,
+    Begun, Destination, Fingerprint, FixedFrame, JobRecord, Part, PartSink, PartSize, PartsError,
 };
 
 /// Parts begin at multiples of so many bytes of the file.
@@ -163,53 +164,49 @@ impl<'a> Parts<'a> {
     /// [`PartFault`]; those of [`write()`](super::write()) and [`Joined::write`](super::Joined::write).
     pub fn write(&mut self, index: u64, progress: &Progress) -> Result<(), ContainerError> {
         let files = self.work.files()?;
-        let inputs = self.inputs(&files)?;
+        let inputs = self.inputs(files)?;
         let range = self.range(index);
-        let bytes = self.work.bytes(&range);
+        let size = PartSize { bytes: self.work.bytes(&range), total: self.total, range };
+        let range = size.range.clone();
         let mut work = Fingerprint::default();
         // never fails
         let _ = write!(work, "{:?}", self.frame);
         self.work.identify(&mut work)?;
-        let job = JobRecord::new(self.count, self.len, inputs, work.to_string());
+        let ids = inputs.iter().map(|input| input.id().clone()).collect();
+        let job = JobRecord::new(self.count, self.len, ids, work.to_string());
+        let name = Some(FileName::from(&self.output.destination));
         let begun = PartSink::begin(
             self.path,
             Part { index, count: self.count },
-            &job,
+            (&job, unchanged(inputs)),
             self.frame.clone(),
-            (range.clone(), bytes, self.total),
+            size,
             self.output.sink_options(),
         );
-        let Begun::Part(sink) = begun.map_err(|error| self.output.failed(error))? else {
-            return Ok(());
-        };
-        let name = Some(FileName::from(&self.output.destination));
+        let begun = begun.map_err(|error| failed_sink(name.clone(), error))?;
+        let Begun::Part(sink) = begun else { return Ok(()) };
         let writing = Job::elements(name, sink, &[], &self.output.options.workers, progress)?;
         self.work.copy(&range, &writing)?;
-        for ((name, path), id) in files.iter().zip(job.inputs()) {
-            if input_id(name, &metadata(path)?) != *id {
-                return Err(ContainerError::file(path.as_path(), PartFault::Changed));
-            }
-        }
         writing.commit()
     }
 
     /// All files that are read, as they are now.
-    fn inputs(&self, files: &[(String, PathBuf)]) -> Result<Vec<InputId>, ContainerError> {
-        let output = self.path.metadata().ok();
-        let id = |(name, path): &(String, PathBuf)| {
-            let failed = |fault| Err(ContainerError::file(path.as_path(), fault));
-            let found = metadata(path)?;
-            if !found.is_file() {
-                return failed(PartFault::NotAFile);
-            }
-            match &output {
-                Some(it) if (it.dev(), it.ino()) == (found.dev(), found.ino()) => {
-                    failed(PartFault::InputIsOutput)
-                }
-                _ => Ok(input_id(name, &found)),
+    fn inputs(&self, files: Vec<(String, PathBuf)>) -> Result<Vec<InputFile>, ContainerError> {
+        let output = self.path.metadata().ok().map(|it| (it.dev(), it.ino()));
+        let count = files.len();
+        let input = |(name, path): (String, PathBuf)| {
+            let failed = |fault| ContainerError::file(path.as_path(), fault);
+            let file = InputFile::look(name, path.clone(), count);
+            let file = file.map_err(|error| match error.kind() {
+                ErrorKind::InvalidInput => failed(PartFault::NotAFile),
+                _ => ContainerError::file(path.as_path(), error),
+            })?;
+            match output.is_some_and(|output| file.is(output)) {
+                true => Err(failed(PartFault::InputIsOutput)),
+                false => Ok(file),
             }
         };
-        files.iter().map(id).collect()
+        files.into_iter().map(input).collect()
     }
 }
 
@@ -330,13 +327,4 @@ pub(super) fn identify_list(
 /// The name of a file without its folder, which may have another path elsewhere.
 pub(super) fn last_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-fn metadata(path: &Path) -> Result<Metadata, ContainerError> {
-    path.metadata().map_err(|error| ContainerError::file(path, error))
-}
-
-fn input_id(name: &str, found: &Metadata) -> InputId {
-    let name = name.to_owned();
-    InputId { name, size: found.size(), mtime: (found.mtime(), found.mtime_nsec()) }
 }

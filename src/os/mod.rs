@@ -1,7 +1,8 @@
 //! Linux calls that `source` and `sink` share.
 //!
-//! Questions about file descriptors (network file system, closed at the start, size of a pipe) and
-//! about memory, and the handler for lost pages of maps. Nothing here knows files of the user by path.
+//! Questions about file descriptors (network file system, closed at the start, size of a pipe),
+//! about memory and about who writes a file, and the handler for lost pages of maps. Nothing here
+//! knows files of the user by path.
 
 use std::os::fd::AsFd;
 
@@ -14,6 +15,7 @@ pub(crate) use open_files::open_file_limit;
 pub use open_files::{is_too_many_open_files, raise_open_files};
 pub(crate) use read_files::read_from_stdout;
 pub use read_files::{note_read, note_will_read};
+pub(crate) use writers::{boot_id, nobody_writes};
 
 mod file_id;
 mod memory;
@@ -21,6 +23,7 @@ mod open_files;
 mod read_files;
 pub(crate) mod sigbus;
 pub(crate) mod stdio;
+mod writers;
 
 /// The size of pipes in bytes: the most that users without privileges are allowed. The default of
 /// 64 KiB halves the throughput.

@@ -126,7 +126,9 @@ impl SinkError {
     /// The error of the operating system, if there is one.
     pub fn io(&self) -> Option<&io::Error> {
         match self {
-            SinkError::Os { error, .. } | SinkError::Io(error) => Some(error),
+            SinkError::Os { error, .. } | SinkError::Io(error) | SinkError::Copy(error) => {
+                Some(error)
+            }
             SinkError::File { error, .. } | SinkError::NotUndone { error, .. } => error.io(),
             _ => None,
         }

@@ -48,8 +48,8 @@ pub use held::HeldBytes;
 pub use in_place::InPlaceFile;
 pub use options::{Destination, SinkOptions};
 pub use parts::{
-    Begun, Difference, Fingerprint, FixedFrame, InputId, JobRecord, Part, PartSink, PartsError,
-    PartsStatus, discard, status,
+    Begun, Difference, Fingerprint, FixedFrame, InputId, JobRecord, Look, MAX_PARTS, Part,
+    PartSink, PartSize, PartsError, PartsStatus, Unchanged, discard, status,
 };
 pub use placed::Placed;
 pub use scratch::ScratchSink;

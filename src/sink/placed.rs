@@ -30,7 +30,7 @@ use rustix::io::{Errno, Result as OsResult, retry_on_intr};
 
 use super::SinkError;
 use super::resolve::FileAt;
-use super::temp_name::TempName;
+use super::temp_name::{PREFIX, TempName};
 use crate::os::FileId;
 
 /// Outputs in their places, each of which can be taken back. Those that nothing is known of, such as
@@ -259,7 +259,7 @@ fn dir_path(dir: &OwnedFd) -> PathBuf {
 
 /// Move what stands under a name to a temporary one.
 fn move_aside(at: &FileAt, files: Option<Vec<OsString>>) -> io::Result<TempName> {
-    TempName::create_as(&at.dir, files, |temp| {
+    TempName::create_as(&at.dir, PREFIX, files, |temp| {
         let to = FileAt { dir: Arc::clone(&at.dir), name: temp.into(), old_mode: None };
         match renameat_with(&at.dir, &at.name, &to.dir, &to.name, RenameFlags::NOREPLACE) {
             Err(error) if lacks_flags(error) => rename_if_free(&at.dir, at.name.as_ref(), &to),

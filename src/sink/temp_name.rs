@@ -21,6 +21,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
+/// How temporary names begin.
+pub(super) const PREFIX: &str = ".tslice-";
+
+/// How many random digits they end with.
+pub(super) const RANDOM: usize = 12;
+
 /// What a temporary name stands for.
 #[derive(Clone, Debug)]
 struct Named {
@@ -65,28 +71,31 @@ impl TempName {
         dir: &Arc<OwnedFd>,
         make: impl Fn(&str) -> rustix::io::Result<T>,
     ) -> io::Result<(Self, T)> {
-        Self::create_as(dir, None, make)
+        Self::create_as(dir, PREFIX, None, make)
     }
 
-    /// As [`TempName::create`], for a folder that will hold files of these names.
+    /// As [`TempName::create`], for a folder that will hold files of these names; its own begins with
+    /// `prefix`.
     pub(super) fn create_folder(
         dir: &Arc<OwnedFd>,
+        prefix: &str,
         files: Vec<OsString>,
         make: impl Fn(&str) -> rustix::io::Result<()>,
     ) -> io::Result<Self> {
-        Self::create_as(dir, Some(files), make).map(|(temp_name, ())| temp_name)
+        Self::create_as(dir, prefix, Some(files), make).map(|(temp_name, ())| temp_name)
     }
 
     /// As [`TempName::create`]; `files` are those that will be in it, if it is a folder.
     pub(super) fn create_as<T>(
         dir: &Arc<OwnedFd>,
+        prefix: &str,
         files: Option<Vec<OsString>>,
         make: impl Fn(&str) -> rustix::io::Result<T>,
     ) -> io::Result<(Self, T)> {
         watch()?;
         let mut names = lock(&NAMES);
         for _ in 0..1000 {
-            let name = random_name();
+            let name = random_name(prefix);
             let named = Named { dir: Arc::clone(dir), files: files.clone() };
             if names.contains_key(&name) {
                 continue;
@@ -174,10 +183,10 @@ pub(super) fn without_signals<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// `.tslice-` and twelve hexadecimal digits, from the random keys that std draws for hash maps.
-fn random_name() -> String {
+/// A prefix and [`RANDOM`] hexadecimal digits, from the random keys that std draws for hash maps.
+pub(super) fn random_name(prefix: &str) -> String {
     let random = RandomState::new().hash_one(std::process::id());
-    format!(".tslice-{:012x}", random >> 16)
+    format!("{prefix}{:0RANDOM$x}", random >> 16)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -30,6 +30,7 @@ mod open;
 mod pread;
 mod reader;
 pub mod remote;
+mod sample;
 mod spool;
 mod stream;
 
@@ -41,6 +42,7 @@ pub use offset::OffsetSource;
 pub use open::{IoMode, OpenError, Opened, open, open_file, open_stdin};
 pub use pread::PreadSource;
 pub use reader::Reader;
+pub use sample::sample;
 pub use spool::{open_spooled, spool};
 pub use stream::Stream;
 

@@ -152,6 +152,7 @@ const UNSAFE: &[&str] = &[
     "execute/pack/transpose.rs",
     "os/sigbus.rs",
     "os/stdio.rs",
+    "os/writers.rs",
     "sink/clone_range.rs",
     "sink/writable_map.rs",
     "source/mmap.rs",

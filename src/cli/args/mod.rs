@@ -35,7 +35,7 @@ pub(crate) use inspect::{ExplainArgs, InfoArgs};
 pub(crate) use join::JoinArgs;
 pub(crate) use normalize::{SLICE, insert_slice, normalize};
 pub(crate) use output::OutputArgs;
-pub(crate) use part::{MAX_PARTS, PartArg};
+pub(crate) use part::PartArg;
 pub(crate) use result::{CastArgs, TransposeArgs};
 pub(crate) use slice::SliceArgs;
 pub(crate) use split::SplitArgs;

@@ -1,6 +1,6 @@
 //! The value of --part.
 
-use tslice::sink::Part;
+use tslice::sink::{MAX_PARTS, Part};
 
 /// What to do with the parts of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,9 +16,6 @@ pub(crate) enum PartArg {
     /// Remove what was begun.
     Discard,
 }
-
-/// The most parts of an output.
-pub(crate) const MAX_PARTS: u64 = 1_000_000;
 
 /// Understand the value.
 pub(super) fn part(text: &str) -> Result<PartArg, String> {

@@ -16,9 +16,8 @@
 
 use std::fmt;
 
-use tslice::sink::Part;
+use tslice::sink::{MAX_PARTS, Part};
 
-use crate::cli::args::MAX_PARTS;
 use crate::cli::report::Failure;
 
 /// The variable that users set to the number of parts.

@@ -104,9 +104,9 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
         Cause::Edit(EditFault::Sharded) => failed().hint("name the shard that holds the tensor"),
         Cause::Sink(SinkError::BrokenPipe) => Failure { quiet: true, ..failed() },
         Cause::Sink(SinkError::AlreadyExists) => failed().hint("--force replaces it"),
-        Cause::Sink(SinkError::Parts(PartsError::OtherJob(_))) => {
-            failed().hint("--part discard removes them")
-        }
+        Cause::Sink(SinkError::Parts(
+            PartsError::OtherJob(_) | PartsError::Spoiled | PartsError::Damaged(_),
+        )) => failed().hint("--part discard removes them"),
         Cause::Sink(SinkError::FolderNotEmpty) => {
             failed().hint("--force replaces the files of the same names")
         }

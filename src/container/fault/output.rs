@@ -161,9 +161,6 @@ pub enum PartFault {
     /// The output would replace what the other parts read.
     #[error("is the output too, which the other parts would read when it is in place")]
     InputIsOutput,
-    /// The file changed between the beginning and the end of the part.
-    #[error("changed while a part of the output was made from it")]
-    Changed,
 }
 
 /// Why a picture cannot be drawn.

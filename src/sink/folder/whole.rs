@@ -16,7 +16,7 @@ use super::place::ExistingFolder;
 use crate::os::FileId;
 use crate::sink::placed::{Placed, move_to_free, open_dir};
 use crate::sink::resolve::FileAt;
-use crate::sink::temp_name::{TempName, without_signals};
+use crate::sink::temp_name::{PREFIX, TempName, without_signals};
 use crate::sink::{SinkError, SinkOptions};
 
 /// A folder with a temporary name beside the one that it is to replace, which has its owner and
@@ -202,7 +202,8 @@ fn make(
     names: Vec<OsString>,
     mode: Mode,
 ) -> std::io::Result<(TempName, Arc<OwnedFd>)> {
-    let temp_name = TempName::create_folder(dir, names, |name: &str| mkdirat(dir, name, mode))?;
+    let temp_name =
+        TempName::create_folder(dir, PREFIX, names, |name: &str| mkdirat(dir, name, mode))?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = retry_on_intr(|| openat(dir, temp_name.name(), flags, Mode::empty()))?;
     Ok((temp_name, Arc::new(folder)))

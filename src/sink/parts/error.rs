@@ -9,6 +9,12 @@ pub enum PartsError {
     /// Somebody discarded the job while this part ran.
     #[error("its parts were discarded while this one was being written")]
     Discarded,
+    /// An input changed while this part was made from it.
+    #[error("changed while a part of the output was made from it")]
+    InputChanged,
+    /// An input changed while parts were written, as one of them found.
+    #[error("an input changed while its parts were written, which may hold bytes of both versions")]
+    Spoiled,
     /// The output is no regular file.
     #[error("parts can only be written to a file")]
     NotAFile,
@@ -45,6 +51,9 @@ pub enum Difference {
     /// In the size of an input, or in the time of its last change.
     #[error("the input {0} had another size or another time of last change")]
     Input(String),
+    /// In bytes of an input, whose size and time are those of the other.
+    #[error("the input {0} had the same size and time of last change, but other content")]
+    Content(String),
     /// In something else.
     #[error("the index, or another flag that changes the output, is another one")]
     Work,

@@ -1,32 +1,33 @@
-//! The folder of a job: made, opened, and removed; records in it.
+//! The folder of a job: opened, listed, and removed; records in it.
 
-use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::{
-    AtFlags, Dir, Mode, OFlags, RenameFlags, fstat, fsync, ftruncate, linkat, mkdirat, openat,
-    renameat, renameat_with, statat, unlinkat,
-};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, fsync, linkat, openat, statat, unlinkat};
 use rustix::io::{Errno, retry_on_intr};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::PartsError;
+use super::own::{create_own, damaged, is_gone, read_record, write_record};
 use super::record::{DoneRecord, JobRecord};
+use crate::os::FileId;
 use crate::sink::SinkError;
-use crate::sink::placed::sync_dir;
+use crate::sink::placed::{open_dir as open_parent, sync_dir};
 use crate::sink::resolve::FileAt;
 use crate::sink::temp_name::TempName;
 
 /// What the job is.
-const JOB: &str = "job";
-/// The output.
+pub(super) const JOB: &str = "job";
+/// The output, while it is written.
 pub(super) const DATA: &str = "data";
+/// The output, when nobody may open it to write any more.
+pub(super) const CLOSED: &str = "closed";
+/// Says that an input changed while parts were written.
+const CHANGED: &str = "changed";
 
 /// How long a record may stay invisible after its name was refused, in seconds: NFS clients keep
 /// names that did not exist for up to 60 (`acdirmax`).
@@ -35,101 +36,62 @@ const INVISIBLE: u32 = 90;
 /// The open folder of a job.
 #[derive(Debug)]
 pub(super) struct Folder {
-    dir: Arc<OwnedFd>,
+    pub(super) dir: Arc<OwnedFd>,
 }
 
 /// A record under a temporary name.
 pub(super) struct Stored(TempName);
 
 /// The name of the folder for an output.
-fn folder_name(entry: &FileAt) -> OsString {
+pub(super) fn folder_name(entry: &FileAt) -> OsString {
     let mut name = OsString::from(".tslice-parts-");
     name.push(&entry.name);
     name
 }
 
-/// Whether the error says that a file, or the folder that it was in, is gone.
-pub(super) fn is_gone(error: Errno) -> bool {
-    matches!(error, Errno::NOENT | Errno::STALE)
-}
-
 impl Folder {
     /// Open the folder of an output's parts, where there is one.
     pub(super) fn open(entry: &FileAt) -> Result<Option<Folder>, SinkError> {
-        match open_dir(&entry.dir, &folder_name(entry)) {
+        match open_dir(&entry.dir, folder_name(entry)) {
             Ok(dir) => Ok(Some(Folder { dir: Arc::new(dir) })),
             Err(error) if is_gone(error) => Ok(None),
             Err(error) => Err(failed("the folder of its parts cannot be opened")(error)),
         }
     }
 
-    /// Step 1. Another process that was faster is success too.
-    pub(super) fn create(entry: &FileAt, job: &JobRecord) -> Result<(), SinkError> {
-        let failed = failed("the folder of its parts cannot be created");
-        let files = vec![JOB.into(), DATA.into()];
-        let make = |name: &str| mkdirat(&entry.dir, name, Mode::from_raw_mode(0o777));
-        let temp_name = TempName::create_folder(&entry.dir, files, make)
-            .map_err(SinkError::os("the folder of its parts cannot be created"))?;
-        let dir = open_dir(&entry.dir, &temp_name.name().into()).map_err(failed)?;
-        write_file(&dir, JOB, &json(job)?).map_err(SinkError::Io)?;
-        let data = create_file(&dir, DATA).map_err(failed)?;
-        retry_on_intr(|| ftruncate(&data, job.len)).map_err(failed)?;
-        data.sync_all().map_err(SinkError::Io)?;
-        sync_dir(dir).map_err(failed)?;
-        let placed = temp_name.persist(|old| {
-            let (dir, name) = (&entry.dir, &folder_name(entry));
-            match renameat_with(dir, old, dir, name, RenameFlags::NOREPLACE) {
-                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                    // never replaces a folder that is not empty
-                    renameat(dir, old, dir, name)
-                }
-                result => result,
-            }
-        });
-        match placed {
-            Ok(()) => sync_parent(entry).map_err(failed),
-            Err(error) => match Errno::from_io_error(&error) {
-                Some(Errno::EXIST | Errno::NOTEMPTY) => Ok(()),
-                _ => Err(SinkError::os("the folder of its parts cannot be created")(error)),
-            },
-        }
-    }
-
     /// What the job is; `None` in a folder that is being removed.
     pub(super) fn job(&self) -> Result<Option<JobRecord>, SinkError> {
-        self.read(JOB)
+        let job: Option<JobRecord> = self.read(JOB)?;
+        match job {
+            Some(job) if !job.is_possible() => Err(damaged(JOB)),
+            job => Ok(job),
+        }
     }
 
-    /// Open the shared file to write; `None` where it is in place, or being removed.
-    pub(super) fn open_data(&self) -> Result<Option<File>, SinkError> {
-        // not to read: an NFS client would read pages that others are writing, and keep them
-        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match retry_on_intr(|| openat(&self.dir, DATA, flags, Mode::empty())) {
-            Ok(file) => Ok(Some(File::from(file))),
-            Err(error) if is_gone(error) => Ok(None),
-            Err(error) => Err(failed("its parts cannot be opened")(error)),
-        }
+    /// What a record says, where it exists.
+    pub(super) fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, SinkError> {
+        read_record(&self.dir, name)
     }
 
     /// Write a record under a temporary name, and bring it to the disk.
-    pub(super) fn store(&self, record: &DoneRecord) -> Result<Stored, SinkError> {
-        let make = |name: &str| create_file(&self.dir, name);
+    pub(super) fn store(&self, record: &impl Serialize) -> Result<Stored, SinkError> {
+        let make = |name: &str| create_own(&self.dir, name);
         let stored =
             TempName::create(&self.dir, make).map_err(|error| match Errno::from_io_error(&error) {
                 Some(errno) if is_gone(errno) => PartsError::Discarded.into(),
                 _ => SinkError::os("a part cannot be recorded")(error),
             });
-        let (name, mut file) = stored?;
-        file.write_all(&json(record)?).and_then(|()| file.sync_all()).map_err(SinkError::Io)?;
+        let (name, file) = stored?;
+        write_record(file, record)?;
         Ok(Stored(name))
     }
 
     /// Give a record its name. `None` if that succeeds, or else the record that has the name.
-    pub(super) fn publish(
+    pub(super) fn publish<T: DeserializeOwned>(
         &self,
         stored: &Stored,
         name: &str,
-    ) -> Result<Option<DoneRecord>, SinkError> {
+    ) -> Result<Option<T>, SinkError> {
         let (dir, from) = (&self.dir, stored.0.name());
         match retry_on_intr(|| linkat(dir, from, dir, name, AtFlags::empty())) {
             Ok(()) => Ok(None),
@@ -153,7 +115,7 @@ impl Folder {
     }
 
     /// A record that is known to exist.
-    fn wait_for(&self, name: &str) -> Result<DoneRecord, SinkError> {
+    fn wait_for<T: DeserializeOwned>(&self, name: &str) -> Result<T, SinkError> {
         for _ in 0..INVISIBLE {
             if let Some(record) = self.read(name)? {
                 return Ok(record);
@@ -166,54 +128,41 @@ impl Folder {
         Err(PartsError::Invisible(name.to_owned()).into())
     }
 
-    /// What a file says, where it exists.
-    fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, SinkError> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = match retry_on_intr(|| openat(&self.dir, name, flags, Mode::empty())) {
-            Ok(file) => file,
-            Err(error) if is_gone(error) => return Ok(None),
-            Err(error) => return Err(failed("its parts cannot be read")(error)),
-        };
-        let mut bytes = Vec::new();
-        match File::from(file).read_to_end(&mut bytes) {
-            Ok(_) => {}
-            Err(error) if error.raw_os_error() == Some(libc::ESTALE) => return Ok(None),
-            Err(error) => return Err(SinkError::Io(error)),
+    /// Say that an input changed: the job is never completed.
+    pub(super) fn spoil(&self) -> Result<(), SinkError> {
+        match create_own(&self.dir, CHANGED) {
+            Ok(_) | Err(Errno::EXIST) => Ok(()),
+            Err(error) if is_gone(error) => Ok(()),
+            Err(error) => Err(failed("a part cannot be recorded")(error)),
         }
-        let damaged = |_| PartsError::Damaged(name.to_owned());
-        Ok(Some(serde_json::from_slice(&bytes).map_err(damaged)?))
     }
 
-    /// Whether the shared file is the one that has the output's name.
-    pub(super) fn is_placed(data: &File, entry: &FileAt) -> bool {
-        let data = fstat(data);
-        let there = statat(&entry.dir, &entry.name, AtFlags::SYMLINK_NOFOLLOW);
-        data.is_ok_and(|data| {
-            there.is_ok_and(|it| (it.st_dev, it.st_ino) == (data.st_dev, data.st_ino))
-        })
+    /// Refuse a job of which an input changed.
+    pub(super) fn check_unspoiled(&self) -> Result<(), SinkError> {
+        match statat(&self.dir, CHANGED, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Err(PartsError::Spoiled.into()),
+            Err(error) if is_gone(error) => Ok(()),
+            Err(error) => Err(failed("its parts cannot be read")(error)),
+        }
     }
 
-    /// Step 7.
-    pub(super) fn place(&self, data: &File, entry: &FileAt, force: bool) -> Result<(), SinkError> {
-        let placed = if force {
-            retry_on_intr(|| renameat(&self.dir, DATA, &entry.dir, &entry.name))
-        } else {
-            retry_on_intr(|| linkat(&self.dir, DATA, &entry.dir, &entry.name, AtFlags::empty()))
-        };
-        match placed {
-            Ok(()) => sync_parent(entry)
-                .map_err(failed("is in place, but its name cannot be brought to the disk")),
-            Err(_) if Folder::is_placed(data, entry) => Ok(()),
-            Err(Errno::EXIST) => Err(SinkError::AlreadyExists),
-            Err(error) if is_gone(error) => Err(PartsError::Discarded.into()),
-            Err(error) => Err(failed("cannot be put in place")(error)),
-        }
+    /// Which file it is that has a name in the folder.
+    pub(super) fn file_id(&self, name: &str) -> Option<FileId> {
+        statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW).ok().as_ref().and_then(FileId::from_stat)
     }
 
     /// Step 8.
     pub(super) fn remove(self, entry: &FileAt) -> Result<(), SinkError> {
+        self.remove_named(entry, &folder_name(entry))
+    }
+
+    /// Remove a folder of a name beside the output.
+    pub(super) fn remove_named(self, entry: &FileAt, own: &OsStr) -> Result<(), SinkError> {
         let failed = failed("the folder of its parts cannot be removed");
         let unlink = |name: &std::ffi::CStr| match unlinkat(&self.dir, name, AtFlags::empty()) {
+            Err(Errno::ISDIR) => Err(damaged(&name.to_string_lossy())),
+            // what this machine holds open of a file that is gone, on NFS
+            Err(Errno::BUSY) => Ok(()),
             Err(error) if !is_gone(error) => Err(failed(error)),
             _ => Ok(()),
         };
@@ -221,23 +170,24 @@ impl Folder {
         // repeated, since a part that still runs may have put a record there
         for _ in 0..100 {
             self.names()?.iter().try_for_each(|name| unlink(name))?;
-            match unlinkat(&entry.dir, folder_name(entry), AtFlags::REMOVEDIR) {
+            match unlinkat(&entry.dir, own, AtFlags::REMOVEDIR) {
                 Err(Errno::NOTEMPTY | Errno::EXIST) => {}
                 Err(error) if !is_gone(error) => return Err(failed(error)),
                 _ => return Ok(()),
             }
             // the name may by now be that of a new job
-            if self.is_unlinked(entry) {
+            if self.is_unlinked(entry, own) {
                 return Ok(());
             }
         }
-        // what an NFS client holds open keeps a name; the next part of any job removes it
+        // what an NFS client holds open keeps a name; the part that holds it, or the next part of any
+        // job, removes it
         Ok(())
     }
 
     /// Whether the folder has lost its name.
-    fn is_unlinked(&self, entry: &FileAt) -> bool {
-        let there = statat(&entry.dir, folder_name(entry), AtFlags::SYMLINK_NOFOLLOW);
+    fn is_unlinked(&self, entry: &FileAt, name: &OsStr) -> bool {
+        let there = statat(&entry.dir, name, AtFlags::SYMLINK_NOFOLLOW);
         let own = fstat(&*self.dir);
         own.is_ok_and(|own| {
             there.is_ok_and(|it| (it.st_dev, it.st_ino) != (own.st_dev, own.st_ino))
@@ -245,23 +195,27 @@ impl Folder {
     }
 
     /// The names of all files in it.
-    pub(super) fn names(&self) -> Result<Vec<std::ffi::CString>, SinkError> {
-        let failed = failed("the folder of its parts cannot be listed");
-        let mut names = Vec::new();
-        let entries = match Dir::read_from(&self.dir) {
-            Err(error) if is_gone(error) => return Ok(names),
-            entries => entries.map_err(failed)?,
-        };
-        for found in entries {
-            match found {
-                Ok(found) if matches!(found.file_name().to_bytes(), b"." | b"..") => {}
-                Ok(found) => names.push(found.file_name().to_owned()),
-                Err(error) if is_gone(error) => break,
-                Err(error) => return Err(failed(error)),
-            }
-        }
-        Ok(names)
+    pub(super) fn names(&self) -> Result<Vec<CString>, SinkError> {
+        names_in(&self.dir).map_err(failed("the folder of its parts cannot be listed"))
     }
+}
+
+/// All names in a folder, of which nothing is left where it is gone.
+pub(super) fn names_in(dir: &OwnedFd) -> rustix::io::Result<Vec<CString>> {
+    let mut names = Vec::new();
+    let entries = match Dir::read_from(dir) {
+        Err(error) if is_gone(error) => return Ok(names),
+        entries => entries?,
+    };
+    for found in entries {
+        match found {
+            Ok(found) if matches!(found.file_name().to_bytes(), b"." | b"..") => {}
+            Ok(found) => names.push(found.file_name().to_owned()),
+            Err(error) if is_gone(error) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(names)
 }
 
 /// The name of a part's record.
@@ -274,37 +228,17 @@ pub(super) fn part_of_name(name: &[u8]) -> Option<u64> {
     std::str::from_utf8(name).ok()?.strip_prefix("part.")?.parse().ok()
 }
 
-fn failed(what: &'static str) -> impl Fn(Errno) -> SinkError + Copy {
+pub(super) fn failed(what: &'static str) -> impl Fn(Errno) -> SinkError + Copy {
     move |error| SinkError::os(what)(error)
 }
 
-fn json(value: &impl Serialize) -> Result<Vec<u8>, SinkError> {
-    serde_json::to_vec(value).map_err(|error| SinkError::Io(error.into()))
-}
-
-fn open_dir(dir: &OwnedFd, name: &OsString) -> rustix::io::Result<OwnedFd> {
+pub(super) fn open_dir(dir: &OwnedFd, name: impl rustix::path::Arg) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    retry_on_intr(|| openat(dir, name, flags, Mode::empty()))
-}
-
-/// A new file.
-fn create_file(dir: &OwnedFd, name: &str) -> rustix::io::Result<File> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(0o666);
-    retry_on_intr(|| openat(dir, name, flags, mode)).map(File::from)
-}
-
-fn write_file(dir: &OwnedFd, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let mut file = create_file(dir, name)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    // not repeated: a folder is opened without waiting
+    openat(dir, name, flags, Mode::empty())
 }
 
 /// Bring the names beside the output to the disk; a folder that cannot be listed is let be.
-fn sync_parent(entry: &FileAt) -> rustix::io::Result<()> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    match retry_on_intr(|| openat(&entry.dir, ".", flags, Mode::empty())) {
-        Ok(dir) => sync_dir(dir),
-        Err(_) => Ok(()),
-    }
+pub(super) fn sync_parent(entry: &FileAt) -> rustix::io::Result<()> {
+    open_parent(&entry.dir).map_or(Ok(()), sync_dir)
 }

@@ -7,40 +7,61 @@
 //!   .tslice-parts-out.npy/       there as long as the job is
 //!       job                      what the parts are parts of
 //!       data                     the output, of its final length
+//!       writer.PLACE.RANDOM      somebody has data open to write, or was killed while it had
 //!       part.3                   part 3 is complete
 //!       join.1.1                 one of parts 2 and 3 was the first to come here
+//!       closed                   data, when nobody can open it to write any more
+//!       copy.RANDOM              its bytes, in a file that nobody else ever had open
+//!       chosen                   which of the two is the output
+//!       changed                  an input changed: there will be no output
 //! ```
 //!
-//! The protocol, version 1:
+//! The protocol, version 2:
 //!
 //! 1. **Begin.** Whoever finds no folder makes one under a temporary name, with `job` and `data` in
 //!    it, and renames it to its place. Of several only the first rename succeeds, since a folder that
 //!    is not empty is never replaced; the others go on with the first one's folder. So a folder
 //!    that has its name is complete. From here on it is reached by an open descriptor, never by its
-//!    name, so that the folder of a later job is not mistaken for it.
+//!    name, so that the folder of a later job is not mistaken for it. Temporary names tell the output:
+//!    whoever made the folder, completes or discards the job removes what killed runs left
+//!    (`create`). Each is renamed before, so that its owner, if it lives, cannot put it in place half
+//!    removed: the owner's own rename fails, and it begins again.
 //! 2. **Compare.** Whoever finds a folder reads `job`. One of another job is refused. A folder
 //!    without `job` is what was left when a run ended during step 8: it is removed, and 1 begins
-//!    again. A folder without `data` is the same after step 7. A part whose `part.I` is there goes
-//!    to 5.
-//! 3. **Write.** The part shares with the input what blocks of its range of `data` it can, allocates
-//!    the range if it can share none, and writes the rest by position. It writes no other byte, and
-//!    the same bytes each time: so it does not matter whether it runs twice, also at the same time, or
-//!    over a range that was half written.
-//! 4. **Record.** `data` is brought to the disk. Then the part's record (how many bytes, and the sums
-//!    that a zip archive needs) is written to a temporary name, brought to the disk, and linked to
-//!    `part.I`; the folder is brought to the disk. The part is complete.
+//!    again. If the output is in place, 8 follows. A part whose `part.I` is there goes to 5.
+//! 3. **Write.** The part makes its marker, `writer.…`, and then opens `data`, never the other way
+//!    round. It shares with the input what blocks of its range it can, allocates the range if it can
+//!    share none, and writes the rest by position. It writes no other byte, and the same bytes each
+//!    time, as long as the inputs are the same: so it does not matter whether it runs twice, also at
+//!    the same time, or over a range that was half written.
+//! 4. **Record.** If an input is not what it was when the part began, `changed` is made, and the part
+//!    fails. `data` is brought to the disk and closed; then the marker is removed. Then the part's
+//!    record (how many bytes, and the sums that a zip archive needs) is written to a temporary name,
+//!    brought to the disk, and linked to `part.I`; the folder is brought to the disk. The part is
+//!    complete.
 //! 5. **Climb.** The parts are the leaves of a binary tree. At each `join.LEVEL.NUMBER` the record of
 //!    all parts below, on the side that this process comes from, is linked to that name. If that
 //!    succeeds, the other side is not complete: whoever completes it comes by, and this process is
 //!    done. If the name exists and holds the other side's record, both sides are complete: their
 //!    records are added, and the sum is taken to the next join. If it holds the own side's, the
 //!    process is done too.
-//! 6. **Finish.** Who passes the last join has the sum of all records. It opens `data` anew, writes
-//!    what stands around the elements (headers; the directory of an archive), and brings it to the
-//!    disk. These bytes too are the same whoever writes them. Where the file system has extended
-//!    attributes, `data` gets one that names the job, by which a part that is run once more, when
-//!    all is over, knows that it is complete.
-//! 7. **Place.** `data` is linked to the output's name, which fails if the name is taken; with
+//! 6. **Finish.** Who passes the last join has the sum of all records:
+//!    1. It opens `data` as in 3, with a marker, and writes what stands around the elements (headers;
+//!       the directory of an archive). These bytes too are the same whoever writes them. Where the
+//!       file system has extended attributes, the file gets one that names the job, by which a part that
+//!       is run once more, when all is over, knows that it is complete. It is brought to the disk and
+//!       closed, the marker is removed.
+//!    2. `data` is renamed to `closed`. Without `data`, both were done by another process.
+//!    3. It lists the markers. Where none is left, `closed` is its candidate. So it is where all that are
+//!       left were made on this very machine since it started, on this mount of this file system, no
+//!       network is in between, and the kernel grants a lease to read, which it does only if no process
+//!       has the file open to write: they are those of killed processes. Else the candidate is a new
+//!       file, `copy.…`: blocks are shared, or copied by the file system's server, or read and written.
+//!    4. It looks at all inputs again, anew. If one is not what it was, `changed` is made. If `changed`
+//!       is there, the job fails for good: `--part discard` alone helps.
+//!    5. A record that names the candidate is linked to `chosen`. Whoever finds that name taken goes on
+//!       with the file that it names.
+//! 7. **Place.** The chosen file is linked to the output's name, which fails if the name is taken; with
 //!    `force` it is renamed instead. A name taken by this very file is success.
 //! 8. **Remove.** `job` is unlinked first, then all else, then the folder. Discarding a job is this
 //!    step alone.
@@ -49,35 +70,71 @@
 //! complete and reads the other side's record, so the last join is passed only when all parts are
 //! complete. When every part has run to its end, at each join the second to come has gone on: so
 //! some process passes the last one. A process that is killed between 4 and 8 leaves a part that is
-//! complete, but may not have climbed on; running it again does that, from 5. Two that pass the
-//! last join do the same, and the file that both place is one.
+//! complete, but may not have climbed on; running it again does that, from 5. Each step of 6 is found
+//! done or is done again: the bytes of 6.1 are the same, the rename of 6.2 happens once since `data` is
+//! made once, candidates of 6.3 are many, and one is chosen. A file is chosen once, by the first link to
+//! that name, and everybody places that one. Its name, too, is made once. So the rename of 7 succeeds
+//! once; a second process, however late, finds no such name.
+//!
+//! **Why nothing changes the output once it is in place:** the chosen file has no descriptor that can
+//! write, and never gets one from a process of this job.
+//! - *A copy:* its maker alone had it open, under a name that nobody else knew, and closed it before it
+//!   was chosen.
+//! - *`closed`:* it is opened to write by the name `data` alone. Whoever opened it had a marker before,
+//!   and removes that after its descriptor is closed and its bytes have reached the file. Since 6.2 the
+//!   name `data` leads nowhere: a marker made later protects nothing. One made earlier, whose process
+//!   still has the descriptor, is there during the whole listing of 6.3, and is listed. Signals do not
+//!   remove markers, since other threads write until the process ends; nor does a part whose bytes could
+//!   not be brought to the disk, since the kernel may still be sending them. So where no marker is listed,
+//!   nobody writes. Where some are, and all of this kernel and mount, descriptors that they stand for
+//!   are of the one inode that this kernel has of the file, and the lease counts them.
+//!
+//! Attributes are set in 6.1 and 6.3 on files that are protected so, permissions in 7 by a name that the
+//! file loses when it is in place. What a late process may still do is in the folder, by its descriptor: if
+//! that is gone, all calls fail, and it ends well if the output is this job's, by its attribute or number.
+//!
+//! **Why no bytes of another version of an input are in it:** who wrote them had read them by then. At
+//! 4 it sees that the input is another one, and makes `changed` before it removes its marker. If it was
+//! killed before, or still writes, whoever finishes sees the input itself, after the candidate's bytes can
+//! change no more. What is not seen: an input that was changed and changed back, to the same size, time
+//! and sampled bytes (`source::sample`), between two looks, while a part that was killed or is not yet
+//! through wrote; and a change that leaves size, time and all sampled bytes as they were.
 //!
 //! **What it costs:** a part makes a fixed number of calls, and three links on average, at most one
 //! more than the tree has levels (15 for 10,000 parts). Nobody lists the folder or looks at all parts,
-//! but for step 8, which is done once, and for `status`.
+//! but for steps 6.3 and 8, which are done once, and for `status`. The copy of 6.3 is needed where a
+//! duplicate of a part still runs, and on network file systems also where one was killed. It shares blocks
+//! where the file system can; else it takes the space of the output once more, until 8.
 //!
 //! **What it relies on:** that of several links or renames to one name the first succeeds and the
 //! others fail; that rename is atomic; that what was brought to the disk and then opened anew is seen
-//! by all (close-to-open). NFS gives that. There are no locks, and no clock is compared with another.
-//! After a refused link, the record behind the name is waited for as long as an NFS client may
+//! by all (close-to-open). NFS gives that. A client may remember a name that is gone: but it forgets
+//! when it makes a name in the folder, as the marker of 3 before `data` is opened, and it notices then
+//! that others made names there. There are no locks between machines, and no clock is compared with
+//! another. After a refused link, the record behind the name is waited for as long as an NFS client may
 //! believe that the name does not exist.
 //!
-//! **What it does not do:** a process that was taken for dead, and its part run again elsewhere, may
-//! still write when the output is in place: the same bytes as stand there. Schedulers end a task
-//! before they repeat it; where one does not, don't change an output in place while old tasks live.
+//! **What it does not do:** two runs with `--force` are two jobs where the first is over and its output
+//! was changed since: a duplicate that has not looked at the folder by then begins anew, and all its
+//! parts together would replace the output.
 
+mod create;
 mod error;
 mod fingerprint;
+mod finish;
 mod folder;
 mod frame;
+mod own;
 mod record;
 mod sink;
 mod status;
 mod tree;
+mod writer;
 
 pub use error::{Difference, PartsError};
 pub use fingerprint::Fingerprint;
+pub use finish::{Look, Unchanged};
 pub use frame::FixedFrame;
-pub use record::{InputId, JobRecord, Part};
-pub use sink::{Begun, PartSink};
+pub use record::{InputId, JobRecord, MAX_PARTS, Part};
+pub use sink::{Begun, PartSink, PartSize};
 pub use status::{PartsStatus, discard, status};

@@ -8,7 +8,10 @@ use super::error::Difference;
 use super::fingerprint::Fingerprint;
 
 /// The version of the protocol.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
+
+/// The most parts of an output.
+pub const MAX_PARTS: u64 = 1_000_000;
 
 /// One part of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,9 @@ pub struct InputId {
     pub size: u64,
     /// When it was last changed: seconds since 1970, and nanoseconds.
     pub mtime: (i64, i64),
+    /// A number for some of its bytes; empty in jobs of protocol 1.
+    #[serde(default)]
+    pub sample: String,
 }
 
 /// What the parts are parts of.
@@ -58,6 +64,11 @@ impl JobRecord {
         &self.inputs
     }
 
+    /// Whether a run of this program can have written it.
+    pub(super) fn is_possible(&self) -> bool {
+        (1..=MAX_PARTS).contains(&self.parts)
+    }
+
     /// A number for the whole job.
     pub(super) fn id(&self) -> Fingerprint {
         let mut id = Fingerprint::default();
@@ -82,8 +93,12 @@ impl JobRecord {
             Some(Difference::Version { theirs: version(theirs), ours: version(self) })
         } else if names(self) != names(theirs) {
             Some(Difference::Inputs)
-        } else if let Some((input, _)) = changed {
-            Some(Difference::Input(input.name.clone()))
+        } else if let Some((ours, theirs)) = changed {
+            let name = ours.name.clone();
+            match (ours.size, ours.mtime) == (theirs.size, theirs.mtime) {
+                true => Some(Difference::Content(name)),
+                false => Some(Difference::Input(name)),
+            }
         } else if self.parts != theirs.parts {
             Some(Difference::Parts { theirs: theirs.parts, ours: self.parts })
         } else {
@@ -119,13 +134,21 @@ impl DoneRecord {
     }
 }
 
+/// Which file of the folder is the output.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ChosenRecord {
+    /// Its name.
+    pub(super) file: String,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_job_says_in_what_another_differs() {
-        let input = |size| InputId { name: "a.npy".into(), size, mtime: (7, 8) };
+        let input =
+            |size| InputId { name: "a.npy".into(), size, mtime: (7, 8), sample: "s".into() };
         let job =
             |parts, size, work: &str| JobRecord::new(parts, 9, vec![input(size)], work.into());
         let ours = job(4, 5, "w");
@@ -135,13 +158,30 @@ mod tests {
             "it is cut into 8 parts there, and into 4 here"
         );
         assert_eq!(ours.difference(&job(4, 6, "w")), Some(Difference::Input("a.npy".into())));
+        let other = InputId { sample: "t".into(), ..input(5) };
+        assert_eq!(
+            ours.difference(&JobRecord::new(4, 9, vec![other], "w".into())),
+            Some(Difference::Content("a.npy".into()))
+        );
         assert_eq!(ours.difference(&job(4, 5, "v")), Some(Difference::Work));
         assert_eq!(
             ours.difference(&JobRecord::new(4, 9, vec![], "w".into())),
             Some(Difference::Inputs)
         );
-        let later = JobRecord { protocol: 2, ..ours.clone() };
+        let later = JobRecord { protocol: 3, ..ours.clone() };
         assert!(matches!(ours.difference(&later), Some(Difference::Version { .. })));
+    }
+
+    #[test]
+    fn jobs_of_the_first_protocol_are_read_and_refused() {
+        let ours = JobRecord::new(2, 9, vec![], "w".into());
+        let first = r#"{"protocol": 1, "version": "0.1.0", "parts": 2, "len": 9,
+            "inputs": [{"name": "a.npy", "size": 5, "mtime": [7, 8]}], "work": "w"}"#;
+        let first = serde_json::from_str(first).unwrap();
+        assert_eq!(
+            ours.difference(&first).unwrap().to_string(),
+            format!("version 0.1.0 (protocol 1) began them, and this is version {}", ours.version)
+        );
     }
 
     #[test]

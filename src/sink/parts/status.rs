@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::create::remove_leftovers;
 use super::error::PartsError;
 use super::folder::{Folder, part_of_name};
 use crate::sink::SinkError;
@@ -19,10 +20,12 @@ pub struct PartsStatus {
 /// How far the parts of the output at `path` are; `None` where none are begun. Lists the folder.
 ///
 /// # Errors
-/// [`PartsError::NotAFile`], [`PartsError::Damaged`]; the operating system's errors.
+/// [`PartsError::NotAFile`], [`PartsError::Damaged`], [`PartsError::Spoiled`]; the operating
+/// system's errors.
 pub fn status(path: &Path) -> Result<Option<PartsStatus>, SinkError> {
     let Some(folder) = Folder::open(&entry(path)?)? else { return Ok(None) };
     let Some(job) = folder.job()? else { return Ok(None) };
+    folder.check_unspoiled()?;
     let names = folder.names()?;
     let mut complete: Vec<u64> =
         names.iter().filter_map(|name| part_of_name(name.to_bytes())).collect();
@@ -37,6 +40,7 @@ pub fn status(path: &Path) -> Result<Option<PartsStatus>, SinkError> {
 /// [`PartsError::NotAFile`]; the operating system's errors.
 pub fn discard(path: &Path) -> Result<bool, SinkError> {
     let entry = entry(path)?;
+    remove_leftovers(&entry);
     match Folder::open(&entry)? {
         Some(folder) => folder.remove(&entry).map(|()| true),
         None => Ok(false),

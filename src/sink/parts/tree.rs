@@ -29,7 +29,8 @@ pub(super) fn climb(
                 Some(file) => file,
                 None => folder.store(&record)?,
             };
-            let Some(theirs) = folder.publish(&file, &name)? else { return Ok(None) };
+            let theirs: Option<DoneRecord> = folder.publish(&file, &name)?;
+            let Some(theirs) = theirs else { return Ok(None) };
             if theirs.first / span == at {
                 return Ok(None);
             }

@@ -1,0 +1,96 @@
+//! Which version of an input the parts of an output are made from.
+//!
+//! All machines must see the same: the name, the size, the time of the last change and a sample of the
+//! bytes (`source::sample`). One machine sees more, the time of any change at all, by which it need not
+//! read the sample again.
+
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::sink::{Fingerprint, InputId, Look, PartsError, SinkError, Unchanged};
+use crate::source::sample;
+
+/// A file that is read.
+pub(super) struct InputFile {
+    name: String,
+    path: PathBuf,
+    /// Of how many it is one.
+    count: usize,
+    id: InputId,
+    version: FileVersion,
+}
+
+/// What a file is to this machine; other machines may see the same one in another way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FileVersion {
+    /// Device and inode.
+    file: (u64, u64),
+    size: u64,
+    /// Of the last change of its bytes, and of anything.
+    mtime: (i64, i64),
+    ctime: (i64, i64),
+}
+
+impl FileVersion {
+    fn of(found: &Metadata) -> FileVersion {
+        FileVersion {
+            file: (found.dev(), found.ino()),
+            size: found.size(),
+            mtime: (found.mtime(), found.mtime_nsec()),
+            ctime: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+}
+
+impl InputFile {
+    /// Look at one of so many files.
+    pub(super) fn look(name: String, path: PathBuf, count: usize) -> io::Result<InputFile> {
+        let (id, version) = input_id(&name, &path, count)?;
+        Ok(InputFile { name, path, count, id, version })
+    }
+
+    /// What all machines see of it.
+    pub(super) fn id(&self) -> &InputId {
+        &self.id
+    }
+
+    /// Whether it is the file of that device and inode.
+    pub(super) fn is(&self, file: (u64, u64)) -> bool {
+        self.version.file == file
+    }
+
+    /// Whether it is still what it was.
+    fn is_unchanged(&self, look: Look) -> io::Result<bool> {
+        let is_same = |found| FileVersion::of(&found) == self.version;
+        if look == Look::Quick && self.path.metadata().is_ok_and(is_same) {
+            return Ok(true);
+        }
+        Ok(input_id(&self.name, &self.path, self.count)?.0 == self.id)
+    }
+}
+
+/// Asks whether files are still what they were.
+pub(super) fn unchanged(inputs: Vec<InputFile>) -> Unchanged {
+    Arc::new(move |look| {
+        inputs.iter().try_for_each(|input| {
+            let error = match input.is_unchanged(look) {
+                Ok(true) => return Ok(()),
+                Ok(false) => PartsError::InputChanged.into(),
+                Err(error) => SinkError::Io(error),
+            };
+            Err(SinkError::File { path: input.path.clone(), error: Box::new(error) })
+        })
+    })
+}
+
+/// What is known of one of so many files, on all machines and on this one.
+fn input_id(name: &str, path: &Path, files: usize) -> io::Result<(InputId, FileVersion)> {
+    let mut content = Fingerprint::default();
+    let found = sample(path, files, &mut |bytes| content.add(bytes))?;
+    let (name, sample) = (name.to_owned(), content.to_string());
+    let version = FileVersion::of(&found);
+    Ok((InputId { name, size: version.size, mtime: version.mtime, sample }, version))
+}

@@ -1,0 +1,106 @@
+//! Step 1: making the folder of a job, and removing what killed runs of that step left.
+//!
+//! ```text
+//!   .tslice-begin-OUTPUT.RANDOM/     until it is renamed; OUTPUT is the fingerprint of the output's name
+//! ```
+
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::Arc;
+
+use rustix::fs::{Mode, RenameFlags, ftruncate, mkdirat, renameat, renameat_with};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::fingerprint::Fingerprint;
+use super::folder::{DATA, Folder, JOB, failed, folder_name, names_in, open_dir, sync_parent};
+use super::own::{create_own, is_gone, write_record};
+use super::record::JobRecord;
+use crate::sink::SinkError;
+use crate::sink::placed::{open_dir as open_parent, sync_dir};
+use crate::sink::resolve::FileAt;
+use crate::sink::temp_name::{RANDOM, TempName, random_name};
+
+/// What could not be done.
+const CREATING: &str = "the folder of its parts cannot be created";
+
+/// Make the folder of a job. False where another process was faster, or took this one away: whoever
+/// finds that begins again.
+pub(super) fn create(entry: &FileAt, job: &JobRecord) -> Result<bool, SinkError> {
+    let files = vec![JOB.into(), DATA.into()];
+    let make = |name: &str| mkdirat(&entry.dir, name, Mode::from_raw_mode(0o777));
+    let temp_name = TempName::create_folder(&entry.dir, &prefix(entry), files, make)
+        .map_err(SinkError::os(CREATING))?;
+    let placed = fill(entry, &temp_name, job).and_then(|()| {
+        let place = |old: &str| {
+            let (dir, name) = (&entry.dir, &folder_name(entry));
+            match renameat_with(dir, old, dir, name, RenameFlags::NOREPLACE) {
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                    // never replaces a folder that is not empty
+                    renameat(dir, old, dir, name)
+                }
+                result => result,
+            }
+        };
+        temp_name.persist(place).map_err(SinkError::os(CREATING))
+    });
+    match placed {
+        Ok(()) => {
+            sync_parent(entry).map_err(failed(CREATING))?;
+            remove_leftovers(entry);
+            Ok(true)
+        }
+        Err(error) => match error.io().and_then(Errno::from_io_error) {
+            Some(Errno::EXIST | Errno::NOTEMPTY) => Ok(false),
+            Some(errno) if is_gone(errno) => Ok(false),
+            _ => Err(error),
+        },
+    }
+}
+
+/// Write the files of a new job.
+fn fill(entry: &FileAt, temp_name: &TempName, job: &JobRecord) -> Result<(), SinkError> {
+    let failed = failed(CREATING);
+    let dir = open_dir(&entry.dir, temp_name.name()).map_err(failed)?;
+    write_record(create_own(&dir, JOB).map_err(failed)?, job)?;
+    let data = create_own(&dir, DATA).map_err(failed)?;
+    retry_on_intr(|| ftruncate(&data, job.len)).map_err(failed)?;
+    data.sync_all().map_err(SinkError::Io)?;
+    sync_dir(dir).map_err(failed)
+}
+
+/// Remove what processes that were killed in `create` left for this output. Each is renamed first: from
+/// then on its owner, should one live, cannot put it in place, and begins again. What cannot be removed,
+/// or not be listed, is let be.
+pub(super) fn remove_leftovers(entry: &FileAt) {
+    let prefix = prefix(entry);
+    let Ok(names) = open_parent(&entry.dir).and_then(|dir| names_in(&dir)) else { return };
+    let names = names.into_iter().map(|name| OsString::from_vec(name.into_bytes()));
+    for name in names.filter(|name| is_random(name.as_bytes(), prefix.as_bytes())) {
+        let is_folder = open_dir(&entry.dir, &name).is_ok();
+        let taken = random_name(&prefix);
+        if !is_folder || renameat(&entry.dir, &name, &entry.dir, &taken).is_err() {
+            continue;
+        }
+        if let Ok(dir) = open_dir(&entry.dir, taken.as_str()) {
+            let _ = Folder { dir: Arc::new(dir) }.remove_named(entry, taken.as_ref());
+        }
+    }
+}
+
+/// How the temporary names of folders for an output begin. All are of one length, so that a name that
+/// is nearly as long as a name can be has them too.
+fn prefix(entry: &FileAt) -> String {
+    let mut output = Fingerprint::default();
+    output.add(entry.name.as_bytes());
+    let mut prefix = String::new();
+    // never fails
+    let _ = write!(prefix, ".tslice-begin-{output}.");
+    prefix
+}
+
+/// Whether it is a random name with that prefix.
+fn is_random(name: &[u8], prefix: &[u8]) -> bool {
+    let digits = name.strip_prefix(prefix);
+    digits.is_some_and(|it| it.len() == RANDOM && it.iter().all(u8::is_ascii_hexdigit))
+}
