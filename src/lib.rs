@@ -56,11 +56,11 @@
 //! ```text
 //! command line ─► IndexExpr ─► Selection ─► View ─► Plan ─► execute ─► Sink
 //!   (cli)         (index)      (resolve)    (view)  (plan)  (pack)     (file, stdout)
-//!                 container gives the tensor: its bytes (source), dtype, shape (format) ▲
+//!                     input gives the tensor: its bytes (source), dtype, shape (format) ▲
 //! ```
 //!
 //! The modules below stand in that order. The core opens no files and knows no paths: that is for
-//! `source`, `sink` and [`container`]. The library prints nothing and knows no flags.
+//! `source`, `sink`, [`input`] and [`job`]. The library prints nothing and knows no flags.
 
 pub mod index;
 
@@ -91,12 +91,17 @@ pub mod print;
 pub mod statistics;
 pub mod text;
 
-pub mod container;
+pub mod error;
+pub mod handle;
+pub mod input;
+pub mod job;
+pub mod output;
+pub mod region;
 
-pub use container::{
-    ContainerError, Element, IndexTensor, Slice, Tensor, TensorFile, WriteOptions,
-    open_file as open,
-};
+pub use error::ContainerError;
+pub use handle::{Element, Slice, Tensor, TensorFile, open_file as open};
+pub use output::WriteOptions;
+pub use region::IndexTensor;
 
 /// The program in docs/library.md, which is compiled.
 #[cfg(doctest)]

@@ -55,7 +55,7 @@ struct State {
 
 impl TextSink {
     /// Write a tensor as text to `inner`; `None` for a dtype other than those that
-    /// [`stored_dtype`](crate::format::text::stored_dtype) gives for text.
+    /// [`stored_dtype`] gives for text.
     pub fn new(
         inner: Box<dyn Sink>,
         format: TextFormat,

@@ -84,7 +84,19 @@ fn code(text: &str) -> String {
     code
 }
 
+/// A source file as it is.
+pub(crate) struct Text {
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+/// The code of all files but those of tests.
 pub(crate) fn sources() -> Vec<Source> {
+    texts().into_iter().map(|Text { path, text }| Source { path, code: code(&text) }).collect()
+}
+
+/// All files but those of tests.
+pub(crate) fn texts() -> Vec<Text> {
     fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -98,11 +110,11 @@ pub(crate) fn sources() -> Vec<Source> {
     let mut files = Vec::new();
     collect(&src, &mut files);
     files.retain(|path| path.file_name().unwrap() != "tests.rs");
-    let source = |path: PathBuf| Source {
+    let text = |path: PathBuf| Text {
         path: path.strip_prefix(&src).unwrap().to_str().unwrap().to_owned(),
-        code: code(&fs::read_to_string(&path).unwrap()),
+        text: fs::read_to_string(&path).unwrap(),
     };
-    files.into_iter().map(source).collect()
+    files.into_iter().map(text).collect()
 }
 
 /// The reader must see what it looks for, or none of these tests could fail.

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use tslice::container::layout::{self, FORMATS, OutputFormat};
+use tslice::output::layout;
+use tslice::output::layout::{FORMATS, OutputFormat};
 
 use super::input::OrderArg;
 use super::part::{self, PartArg};

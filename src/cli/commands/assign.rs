@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use tslice::container::{Casts, GatheredList, layout_of};
 use tslice::element::{self, ElementError};
 use tslice::execute::{Assignment, Conversion, ExecuteError, FillError, StridedSink, Transfer};
 use tslice::format::Tensor;
 use tslice::index::resolve::Selection;
+use tslice::job::Casts;
+use tslice::region::{GatheredList, layout_of};
 use tslice::runs::Runs;
 use tslice::scatter::Scatter;
 use tslice::shape::{AsTuple, Order};
@@ -77,7 +78,7 @@ fn at_positions(
     let scatter = Scatter::of(&layout_of(tensor), indexed, view.runs(), conversion);
     let scatter = scatter.map_err(Failure::new)?;
     let written = written(tensor, scatter.bytes());
-    let kept = index.lists.check_kept(&target.original, &written);
+    let kept = target.original.check_lists(&index.lists, &written);
     kept.map_err(|fault| index.failed_list(fault))?;
     let source = origin.into_kept(&target, &written)?;
 

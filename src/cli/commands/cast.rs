@@ -1,8 +1,9 @@
 //! From the arguments of a cast to what becomes of which dtype.
 
 use tslice::cast::{CastError, Casting};
-use tslice::container::{Casts, Cause, ContainerError};
 use tslice::dtype::{DType, Scalar};
+use tslice::error::ContainerError;
+use tslice::job::Casts;
 
 use super::dtype;
 use crate::cli::args::CastArgs;
@@ -55,8 +56,8 @@ pub(super) fn refuse_unused(
 
 /// The error of a job, with the flag that would allow the cast that it refuses.
 pub(super) fn advised(error: ContainerError) -> Failure {
-    match error.cause.as_ref() {
-        Cause::Cast(error) => failed(error),
+    match error.cause.downcast_ref() {
+        Some(error) => failed(error),
         _ => error.into(),
     }
 }

@@ -1,8 +1,11 @@
 //! The tensors that a command looks at: chosen by name, the index applied to each.
 
-use tslice::container::{Input, Region};
+use std::sync::Arc;
+
 use tslice::dtype::DType;
 use tslice::format::{Tensor, printable};
+use tslice::input::Input;
+use tslice::region::Region;
 use tslice::shape::{AsTuple, Order};
 
 use super::index::Index;
@@ -16,7 +19,7 @@ pub(super) struct Chosen {
     /// The shape of the selection.
     pub(super) shape: Vec<u64>,
     /// Its bytes, in the order asked for.
-    pub(super) region: Region,
+    pub(super) region: Arc<dyn Region>,
     /// The part of the input that it lies in.
     pub(super) part: usize,
 }

@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value, json};
 use tslice::compare::{Comparer, Findings, Largest, Rule, same_dtype};
-use tslice::container::compare::{Comparison, Leader, compare, is_pipe};
-use tslice::container::{Cause, ContainerError, Input, Location, OpenOptions, Region, SelectFault};
 use tslice::dtype::DType;
+use tslice::error::ContainerError;
 use tslice::execute::Progress;
 use tslice::format::{Tensor, printable};
+use tslice::input::{Input, Location, OpenOptions, SelectFault};
+use tslice::job::{Comparison, Leader, compare, is_pipe};
 use tslice::print;
 use tslice::shape::{AsList, AsTuple, Order};
 
@@ -169,8 +170,8 @@ fn find(input: &Input, patterns: &[String]) -> Result<Vec<usize>, ContainerError
     for pattern in patterns {
         match input.find(std::slice::from_ref(pattern)) {
             Ok(numbers) => found.extend(numbers),
-            Err(error) => match error.cause.as_ref() {
-                Cause::Select(SelectFault::NotFound { .. } | SelectFault::NoTensors) => {}
+            Err(error) => match error.cause.downcast_ref() {
+                Some(SelectFault::NotFound { .. } | SelectFault::NoTensors) => {}
                 _ => return Err(error),
             },
         }
@@ -197,7 +198,7 @@ fn prepare(
         Failure::new(format_args!("elements of dtype {} cannot be compared", a.dtype))
     })?;
     let mut order = Order::C;
-    if fortran && matches!((&a.region, &b.region), (Region::View(_), Region::View(_))) {
+    if fortran && a.region.strided().is_some() && b.region.strided().is_some() {
         // both in the order of their files: contiguous where the selection is
         order = Order::F;
         (a, b) = (choose(&tensors[0], order)?, choose(&tensors[1], order)?);

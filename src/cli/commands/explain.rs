@@ -1,17 +1,18 @@
 //! `tslice explain`: what an index means, in the words of NumPy and of StridedSlice.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tslice::container::{self, Input, OpenOptions, Region, Take};
 use tslice::dtype::{DType, Endian, Scalar};
-use tslice::execute::Workers;
-use tslice::execute::{Conversion, WINDOW_BYTES};
+use tslice::execute::{Conversion, Workers};
 use tslice::format::Tensor;
 use tslice::index::resolve::Selection;
 use tslice::index::strided_slice::{StridedSlice, parse_list};
+use tslice::input::{Input, OpenOptions};
 use tslice::permutation::Permutation;
 use tslice::plan::{Reading, Way};
+use tslice::region::{Region, Take};
 use tslice::shape::{self, AsTuple, Order};
 use tslice::source::remote::mask_secrets;
 
@@ -60,7 +61,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
                 index.open(args.from.io, &Workers::default(), false, ("INPUT", path.as_ref()))?;
             let fields = args.field.field.clone();
             let options = OpenOptions { fields, ..input::options(&args.from)? };
-            let input = container::open(&input::location(path.as_ref()), &options)?;
+            let input = tslice::input::open(&input::location(path.as_ref()), &options)?;
             let tensor = input.tensor(&args.from.tensor)?;
             (index, tensor.shape.clone(), Some((input, tensor)))
         }
@@ -130,7 +131,7 @@ impl Explained {
         let region = index.lists.region(tensor, selection, transpose, Order::C);
         let region = region.map_err(Failure::new)?;
         let take = Take { part: tensor.part, region, conversion: Conversion::None, at: 0 };
-        Ok(network(|| container::announced(input, &[take]))?)
+        Ok(network(|| tslice::job::announced(input, &[take]))?)
     }
 
     fn text(&self) -> String {
@@ -196,7 +197,7 @@ impl Explained {
 
     /// The bytes that are taken: of the file's tensor or, without a file, of one in C order whose
     /// elements are bytes.
-    fn region(&self) -> Option<Region> {
+    fn region(&self) -> Option<Arc<dyn Region>> {
         let bytes = Tensor {
             name: None,
             dtype: DType::Scalar(Scalar::U8, Endian::Little),
@@ -215,17 +216,14 @@ impl Explained {
     /// How many bytes an output of the same format can share with the file, if any.
     fn shareable(&self) -> Option<u64> {
         let (input, tensor) = (self.input.as_ref()?, self.tensor.as_ref()?);
-        let bytes = container::shareable_bytes(input, tensor, &self.region()?, &self.result());
+        let bytes =
+            tslice::job::shareable_bytes(input, tensor, self.region()?.as_ref(), &self.result());
         (bytes > 0).then_some(bytes)
     }
 
     /// How it is read; `None` where that cannot be.
     fn reading(&self) -> Option<Reading> {
-        match self.region()? {
-            Region::View(view) => Some(Reading::of_view(&view, WINDOW_BYTES)),
-            Region::Gather(gathered) => Some(gathered.gather.reading()),
-            Region::Fields(_) => None,
-        }
+        self.region()?.reading()
     }
 
     /// So many bytes or, without a file, elements.

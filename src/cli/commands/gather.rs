@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
-use tslice::container::{self, Cause, ContainerError, Item, OpenOptions, Take};
+use tslice::error::ContainerError;
 use tslice::execute::{ExecuteError, FillError};
 use tslice::format::Tensor;
 use tslice::gather::{GatherError, Options, OutOfRange, count_batch_dims};
+use tslice::input::OpenOptions;
+use tslice::output::Item;
+use tslice::region::Take;
 use tslice::shape::Order;
 
 use super::indices::Indices;
@@ -95,7 +98,7 @@ fn gathered(
         ..Options::default()
     };
     let shape = |options: &Options| {
-        let shape = container::gathered_shape(tensor, &indices.tensor, args.axis, options);
+        let shape = tslice::region::gathered_shape(tensor, &indices.tensor, args.axis, options);
         shape.map_err(|error| match (&error, &indices.file) {
             (GatherError::NotIntegers(_), Some(file)) => {
                 Failure::new(format_args!("{file}: {error}"))
@@ -116,8 +119,8 @@ const ALONG: &str = "--axis 0 takes each number as a position on the first axis"
 
 /// The error of indices, with the flag that would make them right.
 fn advised(error: ContainerError) -> Failure {
-    let hint = match error.cause.as_ref() {
-        Cause::Execute(ExecuteError::Fill { error: FillError::Position(bad), .. }) => match bad {
+    let hint = match error.cause.downcast_ref() {
+        Some(ExecuteError::Fill { error: FillError::Position(bad), .. }) => match bad {
             bad if bad.fits_first_axis() => Some(ALONG),
             bad if bad.counts_from_the_end() => {
                 Some("--negative counts negative indices from the end, as np.take does")

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use tslice::container::{
-    Cause, ContainerError, IndexRules, ListError, ListFault, Lists, OpenIndex,
-};
+use tslice::error::ContainerError;
 use tslice::execute::{BadPosition, ExecuteError, FillError, Progress, Workers};
 use tslice::index::resolve::{ResolveError, ResolveErrorKind, Selection};
 use tslice::index::strided_slice::{self, StridedSlice};
 use tslice::index::{IndexExpr, Item, List, SpannedExpr, numpy};
+use tslice::region::{IndexRules, ListError, ListFault, Lists, OpenIndex};
 
 use crate::cli::args::{IndexArgs, Io, StridedArgs};
 use crate::cli::report::{Failure, misplaced, of_flag, watch};
@@ -97,8 +96,8 @@ impl Index {
 
     /// A list that cannot be used.
     pub(crate) fn failed_list(&self, fault: ListError) -> Failure {
-        let failure = match fault.error.cause.as_ref() {
-            Cause::List(ListFault::SecondStdin) => Failure::usage(&fault.error),
+        let failure = match fault.error.cause.downcast_ref() {
+            Some(ListFault::SecondStdin) => Failure::usage(&fault.error),
             _ => of_flag("@FILE#")(fault.error),
         };
         self.point(failure, fault.item, None)
@@ -151,17 +150,21 @@ impl Index {
     /// An error of a job, with a caret where this index does not fit an input, or a list of it holds a
     /// bad position.
     pub(crate) fn failure(&self, error: ContainerError) -> Failure {
-        if let Cause::Index(misfit) = error.cause.as_ref()
+        let misfit = error.cause.downcast_ref::<ResolveError>();
+        if let Some(misfit) = misfit
             && let Err(bad) = self.lists.check_before(misfit)
         {
             return self.failure(bad);
         }
-        let place = match error.cause.as_ref() {
-            Cause::Index(misfit) => Some((misfit.item, misfit.value)),
-            Cause::Execute(ExecuteError::Fill {
-                error: FillError::Position(BadPosition::Listed { item, .. }),
-                ..
-            }) => Some((*item, None)),
+        let place = match (misfit, error.cause.downcast_ref()) {
+            (Some(misfit), _) => Some((misfit.item, misfit.value)),
+            (
+                None,
+                Some(ExecuteError::Fill {
+                    error: FillError::Position(BadPosition::Listed { item, .. }),
+                    ..
+                }),
+            ) => Some((*item, None)),
             _ => None,
         };
         let failure = Failure::from(error);

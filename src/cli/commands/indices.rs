@@ -4,12 +4,14 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use tslice::container::edit::Original;
-use tslice::container::{FileName, IndexTensor, Input, OpenOptions};
+use tslice::error::FileName;
 use tslice::execute::{Progress, Workers};
 use tslice::format::Tensor;
 use tslice::gather;
 use tslice::index::array;
+use tslice::input::{Input, OpenOptions};
+use tslice::job::Original;
+use tslice::region::IndexTensor;
 use tslice::source::Source;
 
 use super::{input, output};

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tslice::container::{self, Input, Location, OpenOptions, Unreadable};
 use tslice::format::{Tensor, printable};
+use tslice::input::{Input, Location, OpenOptions, Unreadable};
 use tslice::shape::AsTuple;
 use tslice::source::note_will_read;
 
@@ -71,7 +71,7 @@ impl Shown {
 
 /// Open a file, and find the tensors that are shown: those that the patterns mean, or all.
 fn open(path: &Path, options: &OpenOptions) -> Result<(Input, Shown), Failure> {
-    let input = container::open(&input::location(path), options)?;
+    let input = tslice::input::open(&input::location(path), options)?;
     let count = input.contents().tensors.len();
     let mut tensors = match options.tensors.as_slice() {
         [] => (0..count + input.unreadable().len()).collect(),

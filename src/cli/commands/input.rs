@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use tslice::container::{
-    self, Axes, Cause, ContainerError, Input, Location, OpenOptions, RawLayout,
-};
+use tslice::error::ContainerError;
 use tslice::execute::Progress;
 use tslice::index::strided_slice::parse_list;
+use tslice::input::{BadMember, Input, Location, OpenOptions, RawLayout};
+use tslice::job::Axes;
 use tslice::shape;
 
 use super::dtype;
@@ -29,7 +29,7 @@ pub(super) fn open_watched(
     quiet: bool,
 ) -> Result<Input, ContainerError> {
     let progress = Progress::default();
-    watch(&progress, 0, quiet, || container::open_watched(location, options, &progress))
+    watch(&progress, 0, quiet, || tslice::input::open_watched(location, options, &progress))
 }
 
 /// How an input is opened, by the flags that all commands with one have.
@@ -94,8 +94,8 @@ fn parse_shape(text: &str) -> Result<Vec<Option<u64>>, Failure> {
 /// they can be written without it.
 pub(super) fn unreadable(error: ContainerError, input: &Input, named: &[String]) -> Failure {
     let others = !input.contents().tensors.is_empty();
-    let hint = match error.cause.as_ref() {
-        Cause::Member { name, .. } if others && !named.contains(name) => {
+    let hint = match error.cause.downcast_ref() {
+        Some(BadMember { name, .. }) if others && !named.contains(name) => {
             Some(format!("--exclude {name} leaves it out"))
         }
         _ => None,

@@ -6,10 +6,12 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use tslice::container::{
-    Along, Cause, ContainerError, IndexRules, JoinOptions, Joined, Location, OpenOptions,
-};
+use tslice::cast::CastError;
+use tslice::error::ContainerError;
 use tslice::execute::Progress;
+use tslice::input::{Location, OpenOptions};
+use tslice::job::{Along, JoinOptions, Joined};
+use tslice::region::IndexRules;
 use tslice::sink::Part;
 use tslice::source::note_read;
 
@@ -56,9 +58,9 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         casts: cast::parse(&args.cast)?,
         workers,
     };
-    let failed = |error: ContainerError| match error.cause.as_ref() {
-        Cause::Cast(_) => cast::advised(error),
-        _ => index.failure(error),
+    let failed = |error: ContainerError| match error.cause.downcast_ref::<CastError>() {
+        Some(_) => cast::advised(error),
+        None => index.failure(error),
     };
     let holds_several = output.format().holds_several;
     let joined = Joined::open(&locations, options);

@@ -4,11 +4,13 @@ use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
-use tslice::container::{
-    self, ContainerError, FileName, Input, Output, Parts, Prepared, Take, WriteOptions,
-};
+use tslice::error::{ContainerError, FileName};
 use tslice::execute::{Announced, Progress, Workers};
 use tslice::format::printable;
+use tslice::input::Input;
+use tslice::job::Parts;
+use tslice::output::{Output, Prepared, WriteOptions};
+use tslice::region::Take;
 use tslice::shape::AsTuple;
 use tslice::sink::{Destination, Part};
 use tslice::source::remote;
@@ -57,15 +59,15 @@ pub(super) fn describe(
     share: &Share,
     advised: impl Fn(ContainerError) -> Failure,
 ) -> Result<String, Failure> {
-    container::check(output, prepared, input, takes).map_err(&advised)?;
+    tslice::job::check(output, prepared, input, takes).map_err(&advised)?;
     if let Share::Part(one) = *share {
         let parts = Parts::of_takes(output, prepared, (input, takes), one.count);
         let parts = parts.map_err(&advised)?;
         return planned_part(&parts, one).map_err(advised);
     }
-    let shared = container::shared_bytes(output, prepared, input, takes);
+    let shared = tslice::job::shared_bytes(output, prepared, input, takes);
     let mut text = planned(output, prepared, shared);
-    text.push_str(&requests(|| container::announced(input, takes)).map_err(&advised)?);
+    text.push_str(&requests(|| tslice::job::announced(input, takes)).map_err(&advised)?);
     Ok(text)
 }
 
@@ -152,7 +154,7 @@ pub(super) fn write(
     let count = match *share {
         Share::Whole => {
             let progress = Progress::default();
-            let write = || container::write(output, prepared, input, takes, &progress);
+            let write = || tslice::job::write(output, prepared, input, takes, &progress);
             return watch(&progress, prepared.bytes, quiet, write).map_err(&advised);
         }
         Share::Part(Part { count, .. }) | Share::Plan(count) => count,

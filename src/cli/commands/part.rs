@@ -5,9 +5,10 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde_json::json;
-use tslice::container::{ContainerError, FileName, Parts};
+use tslice::error::{ContainerError, FileName};
 use tslice::execute::Progress;
 use tslice::format::printable;
+use tslice::job::Parts;
 use tslice::sink::{self, Part, SinkError};
 use tslice::source::remote::mask_secrets;
 

@@ -3,11 +3,14 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use tslice::container::{self, Cause, Drawing, Input, RegionReader};
 use tslice::dtype::{DType, Scalar};
+use tslice::error::Cause;
 use tslice::execute::{Progress, Workers};
 use tslice::format::printable;
+use tslice::input::Input;
+use tslice::job::Drawing;
 use tslice::picture::{Colours, Sheet};
+use tslice::region::RegionReader;
 use tslice::shape;
 use tslice::sink::{self, Destination, SinkOptions};
 use tslice::statistics::Statistics;
@@ -47,7 +50,7 @@ pub(super) fn run(
         if picture.dry_run {
             return print(&format!(
                 "would write {}: {} x {} pixels, {}\n",
-                printable(&container::FileName::from(target).to_string()),
+                printable(&tslice::error::FileName::from(target).to_string()),
                 sheet.width(),
                 sheet.height(),
                 if sheet.pixel_bytes() == 4 { "RGBA" } else { "RGB" },
@@ -56,7 +59,7 @@ pub(super) fn run(
     }
     // a pipe is kept in a file, as it may be read twice
     output::spool(input, args.quiet)?;
-    let reader = RegionReader::new(input, &chosen.region)?;
+    let reader = RegionReader::new(input, chosen.region.as_ref())?;
     let colours = match sheet.has_colours() {
         true if picture.colormap.is_some() || picture.range.is_some() => {
             return Err(Failure::usage(
@@ -129,7 +132,7 @@ fn range(
     let progress = Progress::default();
     let statistics = watch(&progress, bytes(chosen), args.quiet, || {
         let region = (&chosen.region, chosen.part);
-        container::statistics(input, region, (&empty, itemsize), workers, &progress)
+        tslice::job::statistics(input, region, (&empty, itemsize), workers, &progress)
     })?;
     let (least, greatest) = statistics.finite_range().unwrap_or((0.0, 1.0));
     let bound = |bound| match bound {

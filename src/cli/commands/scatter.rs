@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use tslice::container::{Cause, layout_of};
 use tslice::execute::{ExecuteError, FillError, Transfer};
 use tslice::format::Tensor;
 use tslice::gather::{GatherError, Indexed, Options, OutOfRange};
 use tslice::index::resolve::Selection;
+use tslice::region::layout_of;
 use tslice::scatter::{Scatter, ScatterError};
 use tslice::sink::SinkError;
 use tslice::source::{Source, SourceError};
@@ -77,8 +77,8 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let written = target.run(transfer, &sink, &args.values);
     // they were read again: indices that were cut short are the reason for whatever else went wrong
     indices.verify().map_err(|error| unread_indices(args, error))?;
-    written.map_err(|error| match error.cause.as_ref() {
-        Cause::Sink(SinkError::Positions(reason)) => Failure::file(&args.indices, reason),
+    written.map_err(|error| match error.cause.downcast_ref() {
+        Some(SinkError::Positions(reason)) => Failure::file(&args.indices, reason),
         _ => Failure::from(error),
     })?;
     target.finish()

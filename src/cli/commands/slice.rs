@@ -1,13 +1,16 @@
 //! `tslice INPUT [INDEX]`: the main job.
 
+use std::sync::Arc;
+
 use tslice::cast::Cast;
-use tslice::container::{
-    self, Casts, Cause, ContainerError, Input, Item, OpenOptions, Output, Prepared, Region, Select,
-    SelectFault, Selected, SelectedTensors, Take,
-};
 use tslice::dtype::DType;
+use tslice::error::ContainerError;
 use tslice::index::resolve::Selection;
+use tslice::input::{Input, OpenOptions, SelectFault};
+use tslice::job::{Casts, Select, Selected, SelectedTensors};
+use tslice::output::{Item, Output, Prepared};
 use tslice::permutation::Permutation;
+use tslice::region::{Region, Take};
 use tslice::shape::Order;
 use tslice::sink::Destination;
 
@@ -63,7 +66,7 @@ fn selected<'a>(
     select: &Select,
     output: &'a Output,
 ) -> Result<SelectedTensors<'a>, Failure> {
-    let selected = container::select(input, select, output);
+    let selected = tslice::job::select(input, select, output);
     selected.map_err(|error| {
         let meant = meant(&error, select, output);
         let failure = unreadable(error, input, &select.patterns);
@@ -85,7 +88,7 @@ enum Meant {
 
 /// What else was meant, where tensors of a file of several cannot be chosen.
 fn meant(error: &ContainerError, select: &Select, output: &Output) -> Option<Meant> {
-    let Cause::Select(fault) = error.cause.as_ref() else { return None };
+    let fault = error.cause.downcast_ref()?;
     let to_npy = *output.destination() == Destination::Stdout && !output.format().holds_several;
     match fault {
         SelectFault::NotNamed { .. } if select.keep_rest && !select.exclude.is_empty() => {
@@ -116,7 +119,7 @@ struct Change {
 /// What becomes of a tensor.
 struct Sliced {
     shape: Vec<u64>,
-    region: Region,
+    region: Arc<dyn Region>,
     cast: Option<Cast>,
 }
 
@@ -182,7 +185,8 @@ fn slice(Selected { tensor, sliced, .. }: &Selected, change: &Change) -> Result<
         let selection = Selection::whole(&tensor.shape);
         let shape = selection.shape();
         let axes = Permutation::identity(shape.len());
-        let region = Region::of(tensor, &selection, &axes, change.order).map_err(Failure::new)?;
+        let region =
+            <dyn Region>::of(tensor, &selection, &axes, change.order).map_err(Failure::new)?;
         return Ok(Sliced { shape, region, cast: None });
     }
     let selection = change.index.resolve(&tensor.shape)?;

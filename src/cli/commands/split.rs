@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use tslice::container::{self, Cuts, OpenOptions, PartNames, Select, Split, SplitOptions};
 use tslice::execute::Progress;
 use tslice::index::strided_slice::parse_list;
+use tslice::input::OpenOptions;
+use tslice::job::{Cuts, PartNames, Select, Split, SplitOptions};
 
 use super::cast;
 use super::index::Index;
@@ -27,7 +28,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     let (rest, fields) = (args.keep_rest, args.field.field.clone());
     let options = OpenOptions { rest, fields, ..input::options(&args.from)? };
     let failed = |error| index.failure(error);
-    let input = container::open(&input::location(&args.input), &options).map_err(failed)?;
+    let input = tslice::input::open(&input::location(&args.input), &options).map_err(failed)?;
     let options = SplitOptions {
         cuts,
         axes: input::axes(&args.axis)?,

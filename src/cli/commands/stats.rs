@@ -1,9 +1,9 @@
 //! `tslice view --stats`: numbers about numbers.
 
 use serde_json::{Value, json};
-use tslice::container::{self, Input};
 use tslice::dtype::{DType, Endian};
 use tslice::execute::{Progress, Workers};
+use tslice::input::Input;
 use tslice::print;
 use tslice::shape::{self, AsList};
 use tslice::statistics::{Bar, Extreme, Statistics};
@@ -72,7 +72,7 @@ fn collect(
     let progress = Progress::default();
     Ok(watch(&progress, count.saturating_mul(itemsize as u64), args.quiet, || {
         let region = (&chosen.region, chosen.part);
-        container::statistics(input, region, (&empty, itemsize), workers, &progress)
+        tslice::job::statistics(input, region, (&empty, itemsize), workers, &progress)
     })?)
 }
 

@@ -4,10 +4,13 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use tslice::container::edit::{Edit, EditMode, EditOptions, Original, cast_conversion};
-use tslice::container::{self, Casts, Cause, ContainerError, FileName, Input, OpenOptions, layout};
+use tslice::error::{ContainerError, FileName};
 use tslice::execute::{Conversion, ExecuteError, FillError, Progress, Transfer, Workers};
 use tslice::format::{Format, Tensor, printable};
+use tslice::input::{Input, OpenOptions};
+use tslice::job::Casts;
+use tslice::job::{Edit, EditMode, EditOptions, Original, cast_conversion};
+use tslice::output::layout;
 use tslice::shape::AsTuple;
 use tslice::sink::{InPlaceFile, Sink, SinkError};
 use tslice::source::Source;
@@ -150,12 +153,13 @@ pub(super) fn not_broadcast(path: &Path, value: &[u64], written: &[u64]) -> Fail
 /// The error of positions that could not be read any more while the target was written, if it is one.
 pub(super) fn of_positions(error: ContainerError) -> Result<FillError, ContainerError> {
     let ContainerError { file, tensor, cause } = error;
-    match *cause {
-        Cause::Sink(SinkError::Positions(reason)) => match reason.downcast() {
+    match cause.downcast() {
+        Ok(SinkError::Positions(reason)) => match reason.downcast() {
             Ok(error) => Ok(*error),
             Err(reason) => Err(SinkError::Positions(reason).into()),
         },
-        cause => Err(ContainerError { file, tensor, cause: Box::new(cause) }),
+        Ok(error) => Err(ContainerError { file, tensor, cause: error.into() }),
+        Err(cause) => Err(ContainerError { file, tensor, cause }),
     }
 }
 
@@ -216,14 +220,14 @@ impl Value {
         (target, casts): (&Tensor, &Casts),
     ) -> Result<Value, Failure> {
         let options = OpenOptions { io: io.into(), ..OpenOptions::default() };
-        let input = container::open(&input::location(path), &options).map_err(of_flag(flag))?;
+        let input = tslice::input::open(&input::location(path), &options).map_err(of_flag(flag))?;
         let name = name.map_or(&[][..], std::slice::from_ref);
         let tensor = input.tensor(name).map_err(of_flag(flag))?;
         refuse_unused(casts, std::iter::once(tensor.dtype.clone()))?;
         let conversion = cast_conversion(&tensor.dtype, &target.dtype, casts);
-        let conversion = conversion.map_err(|error| match error {
-            Cause::Cast(error) => cast::failed(&error),
-            error => {
+        let conversion = conversion.map_err(|error| match error.downcast_ref() {
+            Some(error) => cast::failed(error),
+            None => {
                 let file = Some(FileName::from(input.location()));
                 ContainerError { file, ..ContainerError::from(error) }.into()
             }

@@ -1,7 +1,8 @@
 //! `tslice view INPUT [INDEX]`: look at values.
 
-use tslice::container::{Input, OpenOptions, RegionReader};
+use tslice::input::{Input, OpenOptions};
 use tslice::print::{self, Elements, PrintOptions};
+use tslice::region::RegionReader;
 
 use super::chosen::Chosen;
 use super::index::Index;
@@ -49,7 +50,7 @@ fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<
     options.threshold = if args.full { u64::MAX } else { options.threshold };
     options.edge = args.edge.map_or(options.edge, u64::from);
     options.precision = args.precision.unwrap_or(options.precision);
-    let reader = RegionReader::new(input, region)?;
+    let reader = RegionReader::new(input, region.as_ref())?;
     let mut elements = Values::new(reader);
     let mut pending = String::new();
     print::print(dtype, shape, &options, &mut elements, &mut |part| {

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use tslice::container::{self, Input, Location, OpenOptions};
 use tslice::dtype::Field;
+use tslice::input::{Input, Location, OpenOptions};
 use tslice::shape::AsTuple;
 
 /// A name, and what it stands for.
@@ -48,7 +48,7 @@ fn open(path: &Path) -> Option<Input> {
     if !metadata.is_file() && !metadata.is_dir() {
         return None;
     }
-    container::open(&Location::Path(path), &OpenOptions::default()).ok()
+    tslice::input::open(&Location::Path(path), &OpenOptions::default()).ok()
 }
 
 /// `~/a` is expanded when the line is run, and so not yet.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tslice::container::FileName;
+use tslice::error::FileName;
 use tslice::format::{Foreign, Table};
 
 use super::shell::quoted;

@@ -1,6 +1,6 @@
 //! All that is said: messages with carets and hints, tables, progress, the exit status.
 
-mod container;
+mod errors;
 mod exit;
 mod failure;
 mod foreign;
@@ -14,7 +14,7 @@ mod stdout;
 mod table;
 mod terminal;
 
-pub(crate) use container::of_flag;
+pub(crate) use errors::of_flag;
 pub(crate) use exit::Exit;
 pub(crate) use failure::{Failure, human_bytes};
 pub(crate) use json::Json;

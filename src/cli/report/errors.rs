@@ -1,0 +1,389 @@
+//! The library's errors in the words of the command line: with flags, hints, and
+//! the status of the program.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+
+use tslice::cast::{Cast, Casting, can_cast};
+use tslice::dtype::{DType, Endian};
+use tslice::error::{Cause, ContainerError, FileName, InputIsOutput};
+use tslice::format::{FormatError, shortened};
+use tslice::input::{FieldFault, Given, RawFault, SelectFault, ShardsFault};
+use tslice::job::{EditFault, JoinFault};
+use tslice::output::layout::FORMATS;
+use tslice::output::{FormatOption, LayoutFault};
+use tslice::sink::{PartsError, SinkError};
+use tslice::source::remote::RemoteError;
+use tslice::source::{OpenError, SourceError, is_too_many_open_files};
+
+use super::failure::{Failure, plain};
+use super::foreign::remedy;
+use super::nearest::{did_you_mean, nearest};
+use super::shell::quoted;
+
+impl From<ContainerError> for Failure {
+    fn from(error: ContainerError) -> Failure {
+        failure(&error, "-t")
+    }
+}
+
+/// The error of an input whose tensor is chosen by another flag than `-t`.
+pub(crate) fn of_flag(flag: &str) -> impl Fn(ContainerError) -> Failure {
+    move |error| failure(&error, flag)
+}
+
+fn failure(error: &ContainerError, flag: &str) -> Failure {
+    let said = |words: &dyn Display| {
+        let file = error.file.iter().map(|file| format!("{file}: "));
+        let tensor = error.tensor.iter().map(|name| format!("tensor {:?}: ", shortened(name)));
+        file.chain(tensor).collect::<String>() + &plain(words)
+    };
+    let failed = || Failure::new(said(&error.cause));
+    let cause = &error.cause;
+    if let Some(fault) = cause.downcast_ref() {
+        return select(error, fault, flag, &failed);
+    }
+    if let Some(fault) = cause.downcast_ref() {
+        return layout(fault, error.file.as_ref(), failed);
+    }
+    if let Some(fault) = cause.downcast_ref() {
+        return raw(fault, error.file.as_ref(), |words| Failure::new(said(words)));
+    }
+    if let Some(fault) = cause.downcast_ref() {
+        return format(fault, error, flag, failed);
+    }
+    if let Some(fault) = cause.downcast_ref() {
+        return edit(fault, failed);
+    }
+    if let Some(fault) = cause.downcast_ref() {
+        return join(fault, failed);
+    }
+    if let Some(fault) = cause.downcast_ref::<FieldFault>() {
+        return Failure::new(said(&format_args!("--field: {fault}")));
+    }
+    if let Some(ShardsFault::Outside) = cause.downcast_ref() {
+        return failed().hint(
+            "links out of the folder are not followed: `cp -rL FOLDER COPY` copies what they lead to",
+        );
+    }
+    if let Some(InputIsOutput) = cause.downcast_ref() {
+        return failed().hint("-o FILE --force replaces a file in one step");
+    }
+    if let Some(OpenError::Remote(fault)) = cause.downcast_ref() {
+        return remote(fault, failed);
+    }
+    if let Some(SourceError::Remote(fault)) = cause.downcast_ref() {
+        return remote(fault, failed);
+    }
+    if let Some(OpenError::Io(reason)) = cause.downcast_ref()
+        && reason.kind() == io::ErrorKind::NotFound
+        && let Some(hint) = error.file.as_ref().and_then(with_index)
+    {
+        return failed().hint(hint);
+    }
+    if io_error(cause).is_some_and(is_too_many_open_files) {
+        return failed()
+            .hint("the limit of open files is too low: `ulimit -n` shows and raises it");
+    }
+    match cause.downcast_ref() {
+        Some(fault) => sink(fault, failed),
+        None => failed(),
+    }
+}
+
+/// Files of no known format.
+fn format(
+    fault: &FormatError,
+    error: &ContainerError,
+    flag: &str,
+    failed: impl Fn() -> Failure,
+) -> Failure {
+    match fault {
+        FormatError::Foreign(kind) => match remedy(*kind, error.file.as_ref()) {
+            Some(remedy) => failed().hint(remedy),
+            None => failed(),
+        },
+        FormatError::Unrecognised => failed().hint(raw_bytes(error, flag)),
+        _ => failed(),
+    }
+}
+
+/// Raw bytes that are not what the flags say.
+fn raw(
+    fault: &RawFault,
+    file: Option<&FileName>,
+    failed: impl Fn(&dyn Display) -> Failure,
+) -> Failure {
+    match fault {
+        RawFault::NotRaw { given, format } => {
+            let flag = flag_of(*given);
+            failed(&format_args!("{flag} is for raw bytes, and the input is of format {format}"))
+                .hint("with --dtype, --offset 0 takes it as raw bytes from the first one on")
+        }
+        RawFault::Foreign(kind) => {
+            let raw = "--offset 0 takes its bytes for numbers as they are";
+            failed(&format_args!("--dtype is for raw bytes, and the input is {kind}")).hint(
+                match remedy(*kind, file) {
+                    Some(remedy) => format!("{remedy}; {raw}"),
+                    None => raw.to_owned(),
+                },
+            )
+        }
+        RawFault::NoneRaw { given } => {
+            let flag = flag_of(*given);
+            Failure::new(format_args!("{flag} is for raw bytes, and no input is raw bytes"))
+        }
+        RawFault::Short { asked, found } => failed(&format_args!(
+            "{asked} bytes are asked for by --shape and --offset, {found} are there"
+        )),
+        RawFault::NotWhole { .. } => failed(fault),
+        RawFault::OtherDType { given, .. } => {
+            let name = file.map(|file| quoted(&file.to_string())).unwrap_or_default();
+            failed(&format_args!("--{fault}")).hint(format_args!(
+                "--dtype is for raw bytes; `tslice {name} --cast {given} -o OTHER` converts elements"
+            ))
+        }
+        fault => failed(&format_args!("--{fault}")),
+    }
+}
+
+/// Files that cannot be changed.
+fn edit(fault: &EditFault, failed: impl Fn() -> Failure) -> Failure {
+    match fault {
+        EditFault::Archive => failed()
+            .hint("take the array out with `tslice FILE -t NAME -o NAME.npy`, and change that"),
+        EditFault::Overlap => {
+            failed().hint("copy it first, or use -o FILE, with --force to replace the target")
+        }
+        EditFault::DType {
+            value: DType::Scalar(value, _),
+            target: target @ DType::Scalar(to, _),
+        } if Cast::new(&DType::Scalar(*value, Endian::Little), target, Casting::Unsafe).is_ok() => {
+            let casting = match can_cast(*value, *to, Casting::SameKind) {
+                true => "",
+                false => " --casting unsafe",
+            };
+            failed().hint(format_args!("--cast {}{casting} converts it", to.name()))
+        }
+        EditFault::PartsOfBytes(_) => {
+            failed().hint("`tslice FILE --cast DTYPE -o OTHER` casts them to a file of their own")
+        }
+        EditFault::Sharded => failed().hint("name the shard that holds the tensor"),
+        EditFault::Remote => failed().hint("download it first"),
+        _ => failed(),
+    }
+}
+
+/// Outputs that cannot be written.
+fn sink(fault: &SinkError, failed: impl Fn() -> Failure) -> Failure {
+    match fault {
+        SinkError::BrokenPipe => Failure { quiet: true, ..failed() },
+        SinkError::AlreadyExists => failed().hint("--force replaces it"),
+        SinkError::Parts(
+            PartsError::OtherJob(_) | PartsError::Spoiled | PartsError::Damaged(_),
+        ) => failed().hint("--part discard removes them"),
+        SinkError::FolderNotEmpty => failed().hint("--force replaces the files of the same names"),
+        _ => failed(),
+    }
+}
+
+/// What was meant by a file that is not there, where another one and an index are run together.
+fn with_index(file: &FileName) -> Option<String> {
+    let FileName::Path(path) = file else { return None };
+    let typed = path.to_str().filter(|typed| typed.ends_with(']'))?;
+    let cuts = typed.match_indices('[').map(|(at, _)| typed.split_at(at));
+    let (name, index) = cuts.into_iter().find(|(name, _)| Path::new(name).exists())?;
+    Some(format!("an index is a word of its own: {} {}", quoted(name), quoted(index)))
+}
+
+/// The flag that says it of raw bytes.
+fn flag_of(given: Given) -> &'static str {
+    match given {
+        Given::DType => "--dtype",
+        Given::Shape => "--shape",
+        Given::Order => "--input-order",
+        Given::Offset => "--offset",
+    }
+}
+
+/// How bytes of no known format are read; the flags of a command speak of its input alone, and not of
+/// its values, indices and lists.
+fn raw_bytes(error: &ContainerError, flag: &str) -> String {
+    match &error.file {
+        Some(FileName::Path(path)) if flag != "-t" => {
+            let name = quoted(&path.to_string_lossy());
+            format!(
+                "`tslice {name} --dtype DTYPE --shape LIST -o OTHER.npy` makes a .npy of raw bytes"
+            )
+        }
+        _ => "--dtype, with --shape and --offset, reads raw bytes".to_owned(),
+    }
+}
+
+/// The error of the operating system behind it, where one of an open file is.
+fn io_error(cause: &Cause) -> Option<&io::Error> {
+    match cause.downcast_ref() {
+        Some(OpenError::Io(error)) => Some(error),
+        _ => cause.downcast_ref().or_else(|| cause.downcast_ref::<SinkError>()?.io()),
+    }
+}
+
+/// Remote files that cannot be read.
+fn remote(fault: &RemoteError, failed: impl Fn() -> Failure) -> Failure {
+    match fault {
+        RemoteError::Denied(_) => failed().hint(
+            "credentials come from the environment: AWS_*, GOOGLE_*, AZURE_*, HF_TOKEN, or the \
+             profiles of the stores' tools",
+        ),
+        RemoteError::NoRanges => failed().hint("download it first"),
+        RemoteError::Changed => failed().hint("run it again to read the new version"),
+        _ => failed(),
+    }
+}
+
+/// Inputs that do not fit together.
+fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
+    match fault {
+        JoinFault::NoAxes => failed().hint("`tslice stack` joins along a new axis"),
+        JoinFault::DType { common: Some(common), .. } => {
+            let name = common.to_string();
+            let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            let name = if is_plain { name } else { format!("'{name}'") };
+            failed().hint(format_args!("--cast {name} casts all of them first"))
+        }
+        JoinFault::Nothing | JoinFault::StdinTwice => Failure::usage(fault),
+        _ => failed(),
+    }
+}
+
+/// Tensors that cannot be chosen.
+fn select(
+    error: &ContainerError,
+    fault: &SelectFault,
+    flag: &str,
+    failed: &dyn Fn() -> Failure,
+) -> Failure {
+    let file = error.file.as_ref().map(ToString::to_string).unwrap_or_default();
+    match fault {
+        SelectFault::NotNamed { names, holds_several } => {
+            let count = names.len();
+            let choice = named(flag, "NAME");
+            let words = format!("the file holds {count} tensors, choose one with {choice}");
+            let failure = Failure::new(format_args!("{file}: {words}"));
+            match holds_several {
+                true => failure.hint(format_args!("{}; {flag} '*' chooses all", list(names))),
+                false => failure.hint(list(names)),
+            }
+        }
+        SelectFault::Excluded(fault) => select(error, fault, "--exclude", &|| {
+            Failure::new(format_args!("{file}: --exclude: {fault}"))
+        }),
+        SelectFault::NothingLeft => {
+            Failure::new(format_args!("{file}: --exclude leaves no tensor that is chosen"))
+        }
+        SelectFault::NotFound { pattern, names } => failed().hint(near_or_all(pattern, names)),
+        SelectFault::Several(count) => Failure::new(format_args!(
+            "{flag} chooses {count} tensors of {file}, and one is needed"
+        )),
+        SelectFault::Nameless { pattern } => {
+            let choice = named(flag, pattern);
+            Failure::new(format_args!("{choice}: the tensor of {file} has no name"))
+        }
+        SelectFault::Glob { .. } => Failure::usage(named(flag, &fault.to_string())),
+        SelectFault::OneName => Failure::new("--name names one tensor, and several are chosen")
+            .hint("--rename OLD=NEW names each"),
+        SelectFault::HoldsOne { keep_rest, format, .. } => match keep_rest {
+            true => Failure::usage(format_args!(
+                "--keep-rest: an output of format {format} holds one tensor"
+            )),
+            false => Failure::new(fault),
+        }
+        .hint("use a .safetensors or .npz output"),
+        SelectFault::NoRename(_)
+        | SelectFault::UnevenRename(_)
+        | SelectFault::RenamedTwice { by_glob: false, .. } => {
+            Failure::usage(format_args!("--rename {fault}"))
+        }
+        SelectFault::RenameNotFound { rename, nameless, .. } => {
+            let failure = Failure::new(format_args!("--rename {fault}"));
+            match rename.split_once('=').filter(|_| *nameless) {
+                Some((_, name)) => failure.hint(format_args!(
+                    "the tensor has no name in the input: --name {} gives it one",
+                    quoted(name)
+                )),
+                None => failure,
+            }
+        }
+        SelectFault::RenamedTwice { .. } => Failure::new(format_args!("--rename {fault}")),
+        SelectFault::NoTensors | SelectFault::SameName(_) => failed(),
+    }
+}
+
+/// A name as it is given: after the flag, or after the `#` of a list in an index.
+fn named(flag: &str, name: &str) -> String {
+    if flag.ends_with('#') { format!("{flag}{name}") } else { format!("{flag} {name}") }
+}
+
+/// Outputs that cannot hold what is written.
+fn layout(fault: &LayoutFault, file: Option<&FileName>, failed: impl Fn() -> Failure) -> Failure {
+    let usage = || Failure { exit: super::exit::Exit::Usage, ..failed() };
+    match fault {
+        LayoutFault::Extension(extension) if extension.eq_ignore_ascii_case("png") => {
+            let place = file.map(|file| quoted(&file.to_string())).unwrap_or_default();
+            usage().hint(format_args!("`tslice view INPUT [INDEX] -o {place}` draws a picture"))
+        }
+        LayoutFault::Extension(_) | LayoutFault::NoExtension => usage().hint(extensions()),
+        LayoutFault::NoEffect { option, format } => {
+            let flag = match option {
+                FormatOption::Name => "--name",
+                FormatOption::Rename => "--rename",
+                FormatOption::Deflate => "--deflate",
+                FormatOption::OrderF => "--order F",
+            };
+            let why_not = option.why_not();
+            let refused = Failure::usage(format_args!(
+                "{flag} has no effect: an output of format {format} {why_not}"
+            ));
+            match option {
+                FormatOption::Deflate => refused.hint("use it with .npz, or --to npz"),
+                _ => refused,
+            }
+        }
+        LayoutFault::Directory => failed().hint("only a sharded checkpoint is written to a folder"),
+        _ => failed(),
+    }
+}
+
+/// The extensions that an output can have, one a format.
+fn extensions() -> String {
+    let first = FORMATS.iter().filter_map(|format| format.extensions.first());
+    let all: Vec<String> = first.map(|extension| format!(".{extension}")).collect();
+    match all.split_last() {
+        Some((last, others)) => format!("use {} or {last}, or --to FORMAT", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// The most names that people read.
+const MOST: usize = 20;
+
+/// The names that are near to one that is not there; all others too, where they are few.
+fn near_or_all(pattern: &str, names: &[String]) -> String {
+    let near = did_you_mean(&nearest(pattern, names.iter().map(String::as_str)));
+    match near {
+        Some(near) if names.len() > MOST => near,
+        Some(near) => format!("{near} {}", list(names)),
+        None => list(names),
+    }
+}
+
+/// The names of a file's tensors, as far as people read.
+fn list(names: &[String]) -> String {
+    let shown: Vec<_> = names.iter().take(MOST).map(|name| shortened(name)).collect();
+    match (shown.join(", "), names.len()) {
+        (_, 0) => "it holds no tensors".to_owned(),
+        (shown, count) if count > MOST => format!("it holds {shown}, and {} more", count - MOST),
+        (shown, _) => format!("it holds {shown}"),
+    }
+}

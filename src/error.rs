@@ -1,0 +1,187 @@
+//! Errors that say which file, which tensor, and why.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::cast::CastError;
+use crate::execute::ExecuteError;
+use crate::format::{FormatError, shortened};
+use crate::gather::GatherError;
+use crate::index::numpy::ParseError;
+use crate::index::resolve::ResolveError;
+use crate::permutation::PermutationError;
+use crate::sink::{Destination, SinkError};
+use crate::source::remote::Address;
+use crate::source::{OpenError, SourceError};
+use crate::view::ViewError;
+
+/// A file, or a standard stream, as errors name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileName {
+    /// Standard input.
+    Stdin,
+    /// Standard output.
+    Stdout,
+    /// A path.
+    Path(PathBuf),
+    /// A remote file, which is shown without secrets.
+    Remote(Address),
+}
+
+impl fmt::Display for FileName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FileName::Stdin => f.write_str("standard input"),
+            FileName::Stdout => f.write_str("standard output"),
+            FileName::Path(path) => write!(f, "{}", path.display()),
+            FileName::Remote(address) => address.fmt(f),
+        }
+    }
+}
+
+impl From<&Path> for FileName {
+    fn from(path: &Path) -> FileName {
+        FileName::Path(path.to_owned())
+    }
+}
+
+impl From<&Destination> for FileName {
+    fn from(target: &Destination) -> FileName {
+        match target {
+            Destination::Stdout => FileName::Stdout,
+            Destination::Path(path) => FileName::Path(path.clone()),
+        }
+    }
+}
+
+/// What went wrong, in which file, and with which tensor.
+#[derive(Debug)]
+pub struct ContainerError {
+    /// The file, where one is at fault.
+    pub file: Option<FileName>,
+    /// The tensor, where it is one of several.
+    pub tensor: Option<String>,
+    /// What went wrong.
+    pub cause: Cause,
+}
+
+impl fmt::Display for ContainerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{file}: ")?;
+        }
+        if let Some(tensor) = &self.tensor {
+            write!(f, "tensor {:?}: ", shortened(tensor))?;
+        }
+        write!(f, "{}", self.cause)
+    }
+}
+
+impl Error for ContainerError {}
+
+impl<C: Into<Cause>> From<C> for ContainerError {
+    fn from(cause: C) -> ContainerError {
+        ContainerError { file: None, tensor: None, cause: cause.into() }
+    }
+}
+
+impl ContainerError {
+    /// An error about a file.
+    pub(crate) fn file(file: impl Into<FileName>, cause: impl Into<Cause>) -> ContainerError {
+        let cause = match cause.into().downcast::<SinkError>() {
+            // one of several files, which it names itself
+            Ok(SinkError::File { path, error }) => {
+                return ContainerError::file(path.as_path(), *error);
+            }
+            Ok(SinkError::InputIsOutput) => InputIsOutput.into(),
+            Ok(error) => Cause::from(error),
+            Err(cause) => cause,
+        };
+        // these name the stream themselves, or another file is at fault, which only the caller knows
+        let unnamed = matches!(cause.downcast_ref(), Some(OpenError::StdinClosed))
+            || matches!(
+                cause.downcast_ref(),
+                Some(SinkError::StdoutClosed | SinkError::Positions(_))
+            );
+        let file = (!unnamed).then(|| file.into());
+        ContainerError { file, tensor: None, cause }
+    }
+
+    /// Name the tensor that it is about.
+    #[must_use]
+    pub fn of_tensor(self, name: &str) -> ContainerError {
+        ContainerError { tensor: Some(name.to_owned()), ..self }
+    }
+}
+
+/// What went wrong: an error of one of the library's modules, each of which has types of its own.
+#[derive(Debug)]
+pub struct Cause(Box<dyn Fault>);
+
+/// An error that can be the [`Cause`] of another one, which names the file and the tensor. Whoever
+/// has words or a hint of its own for it asks for its type ([`Cause::downcast_ref`]).
+pub trait Fault: Any + Error + Send + Sync {}
+
+impl Fault for io::Error {}
+impl Fault for CastError {}
+impl Fault for ExecuteError {}
+impl Fault for FormatError {}
+impl Fault for GatherError {}
+impl Fault for OpenError {}
+impl Fault for ParseError {}
+impl Fault for PermutationError {}
+impl Fault for ResolveError {}
+impl Fault for SinkError {}
+impl Fault for SourceError {}
+impl Fault for ViewError {}
+
+/// The output is an open descriptor of a file that is read.
+#[derive(Debug, thiserror::Error)]
+#[error("input file is output file")]
+pub struct InputIsOutput;
+
+impl Fault for InputIsOutput {}
+
+impl<F: Fault> From<F> for Cause {
+    fn from(fault: F) -> Cause {
+        Cause(Box::new(fault))
+    }
+}
+
+impl Cause {
+    /// The error, where it is of that type.
+    pub fn downcast_ref<F: Fault>(&self) -> Option<&F> {
+        let fault: &dyn Any = self.0.as_ref();
+        fault.downcast_ref()
+    }
+
+    /// The error, to be changed, where it is of that type.
+    pub fn downcast_mut<F: Fault>(&mut self) -> Option<&mut F> {
+        let fault: &mut dyn Any = self.0.as_mut();
+        fault.downcast_mut()
+    }
+
+    /// The error, where it is of that type.
+    ///
+    /// # Errors
+    /// This cause, which is of another type.
+    pub fn downcast<F: Fault>(self) -> Result<F, Cause> {
+        match self.downcast_ref::<F>() {
+            None => Err(self),
+            Some(_) => {
+                let fault: Box<dyn Any> = self.0;
+                let fault = fault.downcast().map(|fault| *fault);
+                fault.map_err(|_| io::Error::other("an error of another type").into())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

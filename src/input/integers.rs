@@ -1,0 +1,356 @@
+//! An index tensor as text: integers separated by white space or commas, a row a line.
+//!
+//! ```text
+//! # row, column          the shape is (2, 2): a number a line, or one line, has one axis
+//! 0, 5
+//! 47, -1
+//! ```
+//!
+//! The text is read once, from beginning to end, and kept as 64-bit integers: in memory where
+//! there are few, in an unnamed temporary file where there are many.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use crate::dtype::{DType, Endian, Scalar};
+use crate::error::{ContainerError, Fault};
+use crate::execute::Progress;
+use crate::format::{Contents, Format, FormatError, LOOK_LEN, Tensor, Tensors};
+use crate::input::opened::{Input, Location, failed_source};
+use crate::input::single::{foreign, named};
+use crate::input::watched::Watched;
+use crate::shape::Order;
+use crate::source::{self, MemorySource, Opened, Reader, Source};
+
+/// Bytes of integers that are kept in memory.
+const FEW: u64 = 256 << 10;
+
+/// Bytes of text that are read at a time.
+const CHUNK: usize = 64 << 10;
+
+/// The longest number, in characters.
+const LONGEST: usize = 64;
+
+/// Whether the first bytes of a file can be those of text.
+pub(crate) fn is_text(first: &[u8]) -> bool {
+    let first = first.strip_prefix(MARK).unwrap_or(first);
+    first.iter().all(|byte| matches!(byte, b'\t' | b'\n' | b'\x0c' | b'\r' | b' '..=b'~'))
+}
+
+/// The byte order mark that some programs write before UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Read all of a text.
+pub(crate) fn open(
+    location: &Location,
+    mut bytes: Opened,
+    progress: &Progress,
+) -> Result<Input, ContainerError> {
+    let (shape, integers) = match &mut bytes {
+        Opened::Random(source) if source.is_empty() => {
+            return Err(ContainerError::file(location, FormatError::Empty));
+        }
+        Opened::Random(source) => {
+            progress.keep(source.len());
+            let read = read(location, Watched::new(Reader::new(source.as_ref()), progress));
+            progress.keep(0);
+            // a file cut short in the meantime is the reason for whatever is wrong with the text
+            source.verify().map_err(|error| failed_source(location, error))?;
+            read?
+        }
+        Opened::Forward(stream) => {
+            progress.keep_all();
+            let read = read(location, Watched::new(stream, progress));
+            progress.keep(0);
+            read?
+        }
+    };
+    let tensor = Tensor {
+        name: None,
+        dtype: DType::Scalar(Scalar::I64, Endian::Little),
+        shape,
+        order: Order::C,
+        part: 0,
+        offset: 0,
+        bytes: integers.len(),
+        fields: None,
+    };
+    let contents = Contents {
+        format: Format::Text,
+        tensors: Arc::new(Tensors::from_iter([tensor])),
+        metadata: Default::default(),
+        header_len: 0,
+    };
+    Ok(Input::of_file(location, Opened::Random(integers), contents))
+}
+
+/// The shape, and the integers, 8 bytes each, little-endian.
+fn read(
+    location: &Location,
+    text: impl Read,
+) -> Result<(Vec<u64>, Box<dyn Source>), ContainerError> {
+    let mut text = IntegerReader::new(text);
+    let mut first = Vec::new();
+    let integers = match Read::take(&mut text, FEW).read_to_end(&mut first) {
+        Ok(len) if (len as u64) < FEW => Ok(Box::new(MemorySource(first)) as Box<dyn Source>),
+        Ok(_) => source::spool(first.as_slice().chain(&mut text)),
+        Err(error) => Err(error.into()),
+    };
+    match (text.parser.fault.take(), integers) {
+        (Some(fault), _) => Err(ContainerError::file(location, fault)),
+        (None, Ok(integers)) => Ok((text.parser.shape(), integers)),
+        (None, Err(error)) => Err(failed_source(location, error)),
+    }
+}
+
+/// A reader of text as a reader of its integers.
+struct IntegerReader<R> {
+    text: R,
+    parser: Parser,
+    chunk: Vec<u8>,
+    /// How much of the parser's output has been handed on.
+    given: usize,
+    ended: bool,
+}
+
+impl<R: Read> IntegerReader<R> {
+    fn new(text: R) -> IntegerReader<R> {
+        let parser = Parser::default();
+        IntegerReader { text, parser, chunk: vec![0; CHUNK], given: 0, ended: false }
+    }
+}
+
+impl<R: Read> Read for IntegerReader<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        while self.given == self.parser.out.len() && !self.ended {
+            self.parser.out.clear();
+            self.given = 0;
+            let count = match self.text.read(&mut self.chunk) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                count => count?,
+            };
+            self.ended = count == 0;
+            let parsed = match self.ended {
+                false => self.parser.parse(&self.chunk[..count]),
+                true => self.parser.end_line(),
+            };
+            parsed.map_err(|fault| {
+                self.parser.fault = Some(fault);
+                io::Error::from(io::ErrorKind::InvalidData)
+            })?;
+        }
+        let count = (self.parser.out.len() - self.given).min(buf.len());
+        buf[..count].copy_from_slice(&self.parser.out[self.given..self.given + count]);
+        self.given += count;
+        Ok(count)
+    }
+}
+
+/// Where a text stands between two of its bytes.
+#[derive(Debug, Default)]
+struct Parser {
+    /// Integers that are complete, 8 bytes each.
+    out: Vec<u8>,
+    fault: Option<IntegersFault>,
+    /// The number that has begun.
+    word: Vec<u8>,
+    before: Before,
+    /// Lines that have ended.
+    lines: u64,
+    in_comment: bool,
+    /// Numbers in this line.
+    found: u64,
+    /// Numbers in the first line that holds any.
+    columns: u64,
+    rows: u64,
+}
+
+/// What stands before the next word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Before {
+    #[default]
+    Nothing,
+    Number,
+    Comma,
+}
+
+impl Parser {
+    fn parse(&mut self, text: &[u8]) -> Result<(), IntegersFault> {
+        let begins = self.lines == 0 && self.found == 0 && self.word.is_empty();
+        let text = if begins { text.strip_prefix(MARK).unwrap_or(text) } else { text };
+        for &byte in text {
+            match byte {
+                b'\n' => {
+                    self.end_line()?;
+                    self.lines += 1;
+                    self.in_comment = false;
+                }
+                _ if self.in_comment => {}
+                b'#' => {
+                    self.end_word()?;
+                    self.in_comment = true;
+                }
+                b' ' | b'\t' | b'\r' | b'\x0b' | b'\x0c' => self.end_word()?,
+                b',' => {
+                    self.end_word()?;
+                    if self.before != Before::Number {
+                        return Err(IntegersFault::Missing { line: self.lines + 1 });
+                    }
+                    self.before = Before::Comma;
+                }
+                _ if self.word.len() == LONGEST => return Err(self.not_an_integer()),
+                _ => self.word.push(byte),
+            }
+        }
+        Ok(())
+    }
+
+    fn end_word(&mut self) -> Result<(), IntegersFault> {
+        if self.word.is_empty() {
+            return Ok(());
+        }
+        let text = std::str::from_utf8(&self.word).map_err(|_| self.not_an_integer())?;
+        let number: i64 = text.parse().map_err(|_| self.not_an_integer())?;
+        self.out.extend(number.to_le_bytes());
+        self.word.clear();
+        self.before = Before::Number;
+        self.found += 1;
+        Ok(())
+    }
+
+    fn end_line(&mut self) -> Result<(), IntegersFault> {
+        self.end_word()?;
+        let (line, found) = (self.lines + 1, self.found);
+        if self.before == Before::Comma {
+            return Err(IntegersFault::Missing { line });
+        }
+        if found > 0 {
+            if self.rows == 0 {
+                self.columns = found;
+            } else if found != self.columns {
+                return Err(IntegersFault::Ragged { line, found, expected: self.columns });
+            }
+            self.rows += 1;
+        }
+        (self.before, self.found) = (Before::Nothing, 0);
+        Ok(())
+    }
+
+    /// What is wrong with the word.
+    fn not_an_integer(&self) -> IntegersFault {
+        let (line, text) = (self.lines + 1, String::from_utf8_lossy(&self.word).into_owned());
+        let digits = text.strip_prefix(['-', '+']).unwrap_or(&text);
+        let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        match is_integer {
+            true => IntegersFault::TooLarge { line, text },
+            false => IntegersFault::NotAnInteger { line, text },
+        }
+    }
+
+    fn shape(&self) -> Vec<u64> {
+        match (self.rows, self.columns) {
+            (0 | 1, columns) => vec![columns],
+            (rows, 1) => vec![rows],
+            (rows, columns) => vec![rows, columns],
+        }
+    }
+}
+
+/// The error of bytes that are no text, and of no known format either.
+pub(crate) fn refused(location: &Location, bytes: &mut Opened) -> ContainerError {
+    let looks = foreign(location, bytes, LOOK_LEN);
+    ContainerError::file(location, named(FormatError::Unrecognised, looks))
+}
+
+/// Why a text is no index tensor.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IntegersFault {
+    /// Something else than an integer.
+    #[error("line {line}: '{text}' is not an integer")]
+    NotAnInteger {
+        /// The line, from 1 on.
+        line: u64,
+        /// What stands there, its first characters.
+        text: String,
+    },
+    /// An integer past 64 bits.
+    #[error("line {line}: {text} does not fit into 64 bits")]
+    TooLarge {
+        /// The line, from 1 on.
+        line: u64,
+        /// The integer.
+        text: String,
+    },
+    /// A comma without a number on each side.
+    #[error("line {line}: a number is missing beside a comma")]
+    Missing {
+        /// The line, from 1 on.
+        line: u64,
+    },
+    /// Rows of different lengths.
+    #[error("line {line} holds {found} numbers, the lines before it {expected}")]
+    Ragged {
+        /// The line, from 1 on.
+        line: u64,
+        /// How many numbers it holds.
+        found: u64,
+        /// How many the first line holds.
+        expected: u64,
+    },
+}
+
+impl Fault for IntegersFault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Read a text in chunks of some bytes.
+    fn read_by(text: &[u8], chunk: usize) -> Result<(Vec<u64>, Vec<i64>), IntegersFault> {
+        let mut parser = Parser::default();
+        text.chunks(chunk).try_for_each(|chunk| parser.parse(chunk))?;
+        parser.end_line()?;
+        let numbers = parser.out.as_chunks().0.iter().map(|&bytes| i64::from_le_bytes(bytes));
+        Ok((parser.shape(), numbers.collect()))
+    }
+
+    fn read(text: &str) -> Result<(Vec<u64>, Vec<i64>), IntegersFault> {
+        let whole = read_by(text.as_bytes(), usize::MAX);
+        assert_eq!(read_by(text.as_bytes(), 1), whole, "{text:?}");
+        whole
+    }
+
+    #[test]
+    fn rows_make_two_axes() {
+        for (text, shape, numbers) in [
+            ("1\n2\n3\n", vec![3], vec![1, 2, 3]),
+            ("1 2 3", vec![3], vec![1, 2, 3]),
+            ("1,2\n3,4\n", vec![2, 2], vec![1, 2, 3, 4]),
+            ("1 , 2\r\n+3\t-4\r\n\r\n", vec![2, 2], vec![1, 2, 3, -4]),
+            ("# perm\n 7 # the last\n\n0#\n", vec![2], vec![7, 0]),
+            ("  \n# nothing\n", vec![0], vec![]),
+            ("-9223372036854775808 9223372036854775807", vec![2], vec![i64::MIN, i64::MAX]),
+        ] {
+            assert_eq!(read(text), Ok((shape, numbers)), "{text:?}");
+        }
+        let marked = [MARK, b"5\n"].concat();
+        assert_eq!(read_by(&marked, usize::MAX), Ok((vec![1], vec![5])));
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let says = |text: &str| read(text).unwrap_err().to_string();
+        assert_eq!(says("1\n2.5\n"), "line 2: '2.5' is not an integer");
+        assert_eq!(says("1 2\n3\n"), "line 2 holds 1 numbers, the lines before it 2");
+        assert_eq!(says("1,,2\n"), "line 1: a number is missing beside a comma");
+        assert_eq!(says("# a\n1,2,\n"), "line 2: a number is missing beside a comma");
+        assert_eq!(says(",1"), "line 1: a number is missing beside a comma");
+        assert_eq!(
+            says("9223372036854775808"),
+            "line 1: 9223372036854775808 does not fit into 64 bits"
+        );
+        assert_eq!(says("-"), "line 1: '-' is not an integer");
+        assert_eq!(says("é"), "line 1: 'é' is not an integer");
+        assert!(says(&"9".repeat(1_000_000)).len() < 120);
+    }
+}

@@ -1,0 +1,26 @@
+//! Files that hold tensors, whatever their format: recognised, opened, and chosen from.
+//!
+//! An [`Input`] is opened by [`open`]: `.npy`, `.npz`, `.safetensors`, a sharded checkpoint, raw bytes, a
+//! file or a pipe. It knows nothing of outputs.
+
+mod field;
+mod integers;
+mod npz;
+mod open;
+mod opened;
+mod pattern;
+pub(crate) mod raw;
+mod sharded;
+pub(crate) mod single;
+mod watched;
+
+pub use field::FieldFault;
+pub(crate) use field::take_fields;
+pub use integers::IntegersFault;
+pub use open::{OpenOptions, open, open_watched};
+pub use opened::{BadMember, Checkpoint, Input, Location, Unreadable};
+pub(crate) use opened::{Bytes, DeflatedMember, failed_source, failed_stream, finish};
+pub use pattern::SelectFault;
+pub(crate) use pattern::find;
+pub use raw::{Given, RawFault, RawLayout};
+pub use sharded::ShardsFault;

@@ -1,0 +1,113 @@
+//! A `.npz` as one input: its stored members where they lie, its deflated ones behind them, as if
+//! the archive went on with the inflated bytes.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use crate::error::{Cause, ContainerError};
+use crate::execute::Progress;
+use crate::format::npy::NpyError;
+use crate::format::npz::{self, Member};
+use crate::format::{Contents, Format, FormatError, Tensor, Tensors, npy};
+use crate::input::opened::{
+    BadMember, Bytes, DeflatedMember, Input, Location, Unreadable, failed_source,
+};
+use crate::input::watched::spool_all;
+use crate::source::{
+    self, ConcatSource, DeflatedRange, InflateReader, InflatedSource, Reader, Source,
+};
+
+/// Read what an archive holds. One that comes through a pipe is kept in a temporary file.
+pub(crate) fn open(
+    location: &Location,
+    bytes: source::Opened,
+    progress: &Progress,
+) -> Result<Input, ContainerError> {
+    let unread = |error| failed_source(location, error);
+    let unfit = |error: FormatError| ContainerError::file(location, error);
+    let archive: Arc<dyn Source> = match bytes {
+        source::Opened::Random(source) => Arc::from(source),
+        source::Opened::Forward(stream) => Arc::from(spool_all(stream, progress).map_err(unread)?),
+    };
+    let members = npz::members(archive.as_ref()).map_err(unfit)?;
+    let mut joined = ConcatSource::default();
+    joined.push("archive".to_owned(), Box::new(Arc::clone(&archive))).map_err(unread)?;
+    let compressed = members.iter().filter(|member| member.deflated);
+    let compressed: Vec<DeflatedRange> =
+        compressed.map(|member| compressed_bytes(&archive, &member)).collect();
+    let (mut ranges, mut inflater) = (compressed.iter(), None);
+    let (mut deflated, mut unreadable) = (Vec::new(), Vec::new());
+    let mut tensors = Tensors::default();
+    for member in members.iter() {
+        let range = if member.deflated { ranges.next() } else { None };
+        let header = read_header(archive.as_ref(), &member, range, &mut inflater);
+        let header = header.map_err(|cause| ContainerError::file(location, cause))?;
+        let name = member.name.strip_suffix(".npy").unwrap_or(member.name).to_owned();
+        let mut tensor = match header {
+            Ok(tensor) => tensor,
+            // np.load looks at a member when it is asked for
+            Err(error) => {
+                unreadable.push(Unreadable { name, error });
+                continue;
+            }
+        };
+        let (mut part, mut start) = (0, member.data.start);
+        if let Some(range) = range {
+            let bytes = Arc::new(InflatedSource::from(range.clone()));
+            let pushed = joined.push(member.name.to_owned(), Box::new(Arc::clone(&bytes)));
+            start = pushed.map_err(unread)?;
+            deflated.push(DeflatedMember { start, bytes });
+            part = deflated.len();
+        }
+        tensor.name = Some(name);
+        tensor.part = part;
+        tensor.offset += start;
+        tensors.push(&tensor);
+    }
+    let tensors = Arc::new(tensors);
+    let contents =
+        Contents { format: Format::Npz, tensors, metadata: Default::default(), header_len: 0 };
+    let bytes = Bytes::Random(match deflated.is_empty() {
+        true => archive,
+        false => Arc::new(joined),
+    });
+    Ok(Input { deflated, unreadable, ..Input::of_file(location, bytes, contents) })
+}
+
+/// The bytes of a member that has to be inflated.
+fn compressed_bytes(archive: &Arc<dyn Source>, member: &Member<'_>) -> DeflatedRange {
+    DeflatedRange {
+        archive: Arc::clone(archive),
+        range: member.data.clone(),
+        len: member.len,
+        crc: member.crc,
+    }
+}
+
+/// The array in a member, by its header; of a deflated one, whose bytes are `range`, by an inflater
+/// that is kept for the next.
+fn read_header<'a>(
+    archive: &dyn Source,
+    member: &Member<'_>,
+    range: Option<&'a DeflatedRange>,
+    inflater: &mut Option<InflateReader<'a>>,
+) -> Result<Result<Tensor, NpyError>, Cause> {
+    let contents = match (range, &mut *inflater) {
+        (None, _) => npy::read(&mut Reader::at(archive, member.data.start).take(member.len)),
+        (Some(range), Some(inflater)) => {
+            inflater.restart(range);
+            npy::read(inflater)
+        }
+        (Some(range), none) => npy::read(none.insert(range.stream())),
+    };
+    let contents = match contents {
+        Ok(contents) => contents,
+        Err(FormatError::Npy(error)) => return Ok(Err(error)),
+        Err(error) => {
+            return Err(BadMember { name: member.name.to_owned(), error }.into());
+        }
+    };
+    member.check_array(contents.expected_len())?;
+    // a .npy holds one array
+    Ok(Ok(contents.tensors.at(0)))
+}

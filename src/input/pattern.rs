@@ -1,0 +1,220 @@
+//! Names and globs of tensors.
+//!
+//! A pattern that is the very name of a tensor means that tensor, whatever else it would match as
+//! a glob.
+
+use crate::error::{ContainerError, Fault};
+use crate::format::shortened;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+/// The deepest nesting of braces. globset turns them into groups of a regular expression, whose
+/// own limit it meets with a panic, and recurses over them without one.
+const MAX_BRACES: usize = 30;
+
+/// The positions of the names that the patterns mean, ascending.
+///
+/// # Errors
+/// [`SelectFault::NotFound`] for a pattern that matches nothing, [`SelectFault::Glob`] for a text
+/// that is no name and no glob.
+pub(crate) fn find<'n>(
+    names: impl Iterator<Item = &'n str> + Clone,
+    patterns: &[String],
+) -> Result<Vec<usize>, SelectFault> {
+    let mut found = Vec::new();
+    for pattern in patterns {
+        let positions = find_one(names.clone(), pattern)?;
+        if positions.is_empty() {
+            let names = names.map(str::to_owned).collect();
+            return Err(SelectFault::NotFound { pattern: pattern.clone(), names });
+        }
+        found.extend(positions);
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+fn find_one<'n>(
+    names: impl Iterator<Item = &'n str> + Clone,
+    pattern: &str,
+) -> Result<Vec<usize>, SelectFault> {
+    if let Some(exact) = names.clone().position(|name| name == pattern) {
+        return Ok(vec![exact]);
+    }
+    let glob = compile(pattern)
+        .map_err(|reason| SelectFault::Glob { pattern: pattern.to_owned(), reason })?;
+    Ok(names.enumerate().filter(|(_, name)| glob.is_match(name)).map(|(at, _)| at).collect())
+}
+
+/// Make a matcher of a glob, or say why it is none.
+fn compile(pattern: &str) -> Result<GlobSet, String> {
+    if brace_depth(pattern) > MAX_BRACES {
+        return Err(format!("braces nested deeper than {MAX_BRACES} levels"));
+    }
+    let failed = |error: globset::Error| error.kind().to_string();
+    let glob = GlobBuilder::new(pattern).build().map_err(failed)?;
+    // a set of one: its errors are returned, where those of a matcher are panics
+    GlobSetBuilder::new().add(glob).build().map_err(failed)
+}
+
+/// How deep the braces of a glob are nested at most, escaped ones and those in classes included.
+fn brace_depth(pattern: &str) -> usize {
+    let (mut depth, mut deepest) = (0usize, 0);
+    for byte in pattern.bytes() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+/// Why tensors cannot be chosen.
+#[derive(Debug, thiserror::Error)]
+pub enum SelectFault {
+    /// The file holds no tensors.
+    #[error("the file holds no tensors")]
+    NoTensors,
+    /// One tensor is needed, and none was named.
+    #[error("the file holds {} tensors, and one has to be named", names.len())]
+    NotNamed {
+        /// The names that there are.
+        names: Vec<String>,
+        /// Whether the output could hold all of them.
+        holds_several: bool,
+    },
+    /// One tensor is needed, and several match.
+    #[error("{0} tensors match, and one is needed")]
+    Several(usize),
+    /// A name was asked for in a file that has none.
+    #[error("the tensor has no name")]
+    Nameless {
+        /// The name or glob.
+        pattern: String,
+    },
+    /// No tensor has that name or matches that glob.
+    #[error("no tensor is named {pattern:?}")]
+    NotFound {
+        /// The name or glob.
+        pattern: String,
+        /// The names that there are.
+        names: Vec<String>,
+    },
+    /// A text that is no name and no glob either.
+    #[error("{pattern}: {reason}")]
+    Glob {
+        /// The text.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Several tensors are to be written under one name.
+    #[error("one name is given, and several tensors are chosen")]
+    OneName,
+    /// More tensors than the output can hold.
+    #[error("{count} tensors are chosen, and an output of format {format} holds one")]
+    HoldsOne {
+        /// How many.
+        count: usize,
+        /// Whether the others were to be kept.
+        keep_rest: bool,
+        /// The format of the output.
+        format: &'static str,
+    },
+    /// What is to be left out cannot be chosen.
+    #[error("to be left out: {0}")]
+    Excluded(Box<SelectFault>),
+    /// All that is chosen is left out.
+    #[error("every tensor that is chosen is left out")]
+    NothingLeft,
+    /// A new name that is not written `OLD=NEW`.
+    #[error("{0}: OLD=NEW is needed")]
+    NoRename(String),
+    /// An old and a new name with different numbers of stars.
+    #[error("{0}: OLD and NEW must have the same number of '*'")]
+    UnevenRename(String),
+    /// A new name for a tensor that is not there.
+    #[error("{rename}: no tensor of the output is named {old:?} in the input")]
+    RenameNotFound {
+        /// The new name as it was given, `OLD=NEW`.
+        rename: String,
+        /// The old name.
+        old: String,
+        /// Whether the only tensor has no name at all.
+        nameless: bool,
+    },
+    /// A second new name for a tensor.
+    #[error("{rename}: that tensor is renamed twice")]
+    RenamedTwice {
+        /// The second one.
+        rename: String,
+        /// Whether one of the two is a glob, so that it depends on the names of the file.
+        by_glob: bool,
+    },
+    /// Two tensors would have one name.
+    #[error("two tensors of the output would be named {:?}", shortened(.0))]
+    SameName(String),
+}
+
+impl Fault for SelectFault {}
+
+impl ContainerError {
+    /// Say whether several tensors may be chosen, where one has to be named.
+    #[must_use]
+    pub fn of_several(mut self, holds_several: bool) -> ContainerError {
+        if let Some(SelectFault::NotNamed { holds_several: known, .. }) = self.cause.downcast_mut()
+        {
+            *known = holds_several;
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn found(names: &[&str], pattern: &str) -> Result<Vec<usize>, SelectFault> {
+        find(names.iter().copied(), &[pattern.to_owned()])
+    }
+
+    #[test]
+    fn names_come_before_globs() {
+        let names = ["a[0]", "a0", "b.w", "b.v"];
+        assert_eq!(found(&names, "a[0]").unwrap(), [0]);
+        assert_eq!(found(&names, "a[0-9]").unwrap(), [1]);
+        assert_eq!(found(&names, "b.{w,v}").unwrap(), [2, 3]);
+        assert!(matches!(found(&names, "c*"), Err(SelectFault::NotFound { .. })));
+        assert!(matches!(found(&names, "["), Err(SelectFault::Glob { .. })));
+    }
+
+    /// A command line may hold an argument of 128 KiB.
+    #[test]
+    fn no_glob_panics() {
+        let mut texts = vec!["{".repeat(65_000), "[".repeat(131_000), "\\{".repeat(250)];
+        for depth in [MAX_BRACES, MAX_BRACES + 1, 250, 60_000] {
+            texts.push("{".repeat(depth) + "a" + &"}".repeat(depth));
+            texts.push("{a,".repeat(depth) + "a" + &"}".repeat(depth));
+        }
+        for part in ["?", "*", "**/", "[!a]", "[a-z]", "é", "{a,b}", "{*,?}", "*a?"] {
+            texts.push(part.repeat(131_000 / part.len()));
+        }
+        for text in &texts {
+            let _ = found(&["name"], text);
+        }
+        let nested = |depth| "{".repeat(depth) + "n*" + &"}".repeat(depth);
+        assert_eq!(found(&["name"], &nested(MAX_BRACES)).unwrap(), [0]);
+        let error = found(&["name"], &nested(250)).unwrap_err();
+        assert!(error.to_string().ends_with("braces nested deeper than 30 levels"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in r#"[*?\[\]{}!^,\\a-c/.é-]{0,60}"#) {
+            let _ = found(&["abc", "a.b", ""], &text);
+        }
+    }
+}

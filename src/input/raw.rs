@@ -1,0 +1,344 @@
+//! Bytes without a header, and what the caller says of them.
+//!
+//! For raw bytes that is all there is to know. Of a file with a header only the dtype can be
+//! named, and only where the header leaves open what the bytes of an element mean (`V2`). A file that
+//! is known to be something else ([`Foreign`](crate::format::Foreign)) is taken as raw bytes only where
+//! the caller says where they begin: numbers made of compressed or encoded bytes mean nothing.
+
+use crate::shape::AsTuple;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::dtype::DType;
+use crate::error::{ContainerError, Fault};
+use crate::execute::Progress;
+use crate::format::{Contents, FileKind, Foreign, Format, LOOK_LEN, Tensor, Tensors};
+use crate::input::opened::{Input, Location, failed_source};
+use crate::input::single::foreign;
+use crate::input::watched::spool_all;
+use crate::shape::{self, Order};
+use crate::source;
+
+/// What is said of an input that does not say it itself.
+#[derive(Clone, Debug, Default)]
+pub struct RawLayout {
+    /// The type of the elements; without it the input tells its own.
+    pub dtype: Option<DType>,
+    /// The shape; one length may be `None`, whatever the number of bytes makes of it. Without a
+    /// shape there is one axis.
+    pub shape: Option<Vec<Option<u64>>>,
+    /// Where the elements begin, in bytes. With an offset the input is taken as raw bytes
+    /// whatever it is.
+    pub offset: Option<u64>,
+    /// The memory order.
+    pub order: Option<Order>,
+    /// Whether this is said of several inputs: those that tell their own layout are left as they are,
+    /// also where there is an offset. See [`check_used`](RawLayout::check_used).
+    pub several: bool,
+}
+
+impl RawLayout {
+    /// The dtype, where the input is taken as raw bytes.
+    pub(crate) fn of_raw_bytes(&self, kind: Option<FileKind>) -> Option<&DType> {
+        let forced = self.offset.is_some() && !self.several;
+        self.dtype.as_ref().filter(|_| kind.is_none() || forced)
+    }
+
+    /// What is said that only raw bytes leave open.
+    fn only_for_raw(&self) -> Option<Given> {
+        match self {
+            RawLayout { shape: Some(_), .. } => Some(Given::Shape),
+            RawLayout { order: Some(_), .. } => Some(Given::Order),
+            RawLayout { offset: Some(_), .. } => Some(Given::Offset),
+            _ => None,
+        }
+    }
+
+    /// Apply it to an input that tells its own layout: name the dtype of the tensors that the patterns
+    /// mean, where the header leaves it open, and refuse what applies to raw bytes only.
+    pub(crate) fn apply(
+        &self,
+        input: &mut Input,
+        patterns: &[String],
+    ) -> Result<(), ContainerError> {
+        let location = input.location.clone();
+        let failed = |fault| ContainerError::file(&location, fault);
+        let format = input.contents.format;
+        if format == Format::Raw {
+            return Ok(());
+        }
+        if let (Some(given), false) = (self.only_for_raw(), self.several) {
+            return Err(failed(RawFault::NotRaw { given, format }));
+        }
+        let numbers = match (&self.dtype, self.several) {
+            (None, _) => Vec::new(),
+            (Some(_), false) => input.find(patterns)?,
+            (Some(_), true) => (0..input.contents.tensors.len()).collect(),
+        };
+        for number in numbers {
+            let mut tensor = input.contents.tensors.at(number);
+            match self.name_dtype(&mut tensor) {
+                Err(_) if self.several => {}
+                named => {
+                    named.map_err(failed)?;
+                    Arc::make_mut(&mut input.contents.tensors).replace(number, &tensor);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it says something of this input.
+    pub(crate) fn speaks_of(&self, input: &Input) -> bool {
+        let tensors = &input.contents.tensors;
+        let named = |dtype: &DType| tensors.iter().any(|tensor| tensor.dtype == *dtype);
+        let is_named = self.only_for_raw().is_none() && self.dtype.as_ref().is_some_and(named);
+        input.contents.format == Format::Raw || is_named
+    }
+
+    /// Refuse a layout that speaks of none of several inputs.
+    ///
+    /// # Errors
+    /// [`RawFault::NoneRaw`].
+    pub fn check_used<'a>(
+        &self,
+        inputs: impl IntoIterator<Item = &'a Input>,
+    ) -> Result<(), ContainerError> {
+        self.check_any(inputs.into_iter().any(|input| self.speaks_of(input)))
+    }
+
+    /// The same, where it is known whether it speaks of any.
+    pub(crate) fn check_any(&self, speaks: bool) -> Result<(), ContainerError> {
+        let dtype = self.dtype.as_ref().map(|_| Given::DType);
+        match self.only_for_raw().or(dtype) {
+            Some(given) if !speaks => Err(RawFault::NoneRaw { given }.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the number of bytes must be known to know the shape.
+    fn needs_len(&self) -> bool {
+        self.shape.as_ref().is_none_or(|shape| shape.contains(&None))
+    }
+
+    /// The one tensor of a file of raw bytes, `file_len` bytes long.
+    fn contents(&self, dtype: &DType, file_len: Option<u64>) -> Result<Contents, RawFault> {
+        let offset = self.offset.unwrap_or(0);
+        let found = file_len.map(|len| len.saturating_sub(offset));
+        let lengths = self.shape.clone().unwrap_or_else(|| vec![None]);
+        let known: Vec<u64> = lengths.iter().copied().flatten().collect();
+        let shape = if known.len() == lengths.len() {
+            known
+        } else {
+            let missing = missing(&known, dtype, found.unwrap_or(0), offset)?;
+            lengths.into_iter().map(|len| len.unwrap_or(missing)).collect()
+        };
+        let bytes = shape::byte_count(&shape, dtype.item_bits());
+        let bytes = bytes.filter(|bytes| bytes.checked_add(offset).is_some());
+        let Some(bytes) = bytes else { return Err(RawFault::TooLarge(shape)) };
+        let tensor = Tensor {
+            name: None,
+            dtype: dtype.clone(),
+            shape,
+            order: self.order.unwrap_or_default(),
+            part: 0,
+            offset,
+            bytes,
+            fields: None,
+        };
+        Ok(Contents {
+            format: Format::Raw,
+            tensors: Arc::new(Tensors::from_iter([tensor])),
+            metadata: Default::default(),
+            header_len: offset,
+        })
+    }
+
+    /// Name the dtype of a tensor from a file with a header.
+    fn name_dtype(&self, tensor: &mut Tensor) -> Result<(), RawFault> {
+        let Some(given) = self.dtype.as_ref().filter(|given| **given != tensor.dtype) else {
+            return Ok(());
+        };
+        let theirs = tensor.dtype.clone();
+        if !theirs.is_void() {
+            return Err(RawFault::OtherDType { given: given.clone(), theirs });
+        }
+        if theirs.item_bits() != given.item_bits() {
+            return Err(RawFault::OtherSize { given: given.clone(), theirs });
+        }
+        tensor.dtype = given.clone();
+        Ok(())
+    }
+}
+
+/// The one tensor of raw bytes.
+pub(crate) fn read(
+    location: &Location,
+    bytes: &mut source::Opened,
+    dtype: &DType,
+    layout: &RawLayout,
+) -> Result<Contents, ContainerError> {
+    let failed = |fault| ContainerError::file(location, fault);
+    refuse_foreign(location, bytes, dtype, layout)?;
+    let len = match bytes {
+        source::Opened::Random(source) => Some(source.len()),
+        source::Opened::Forward(_) => None,
+    };
+    let contents = layout.contents(dtype, len).map_err(failed)?;
+    let asked = contents.expected_len();
+    match len.filter(|&len| len < asked) {
+        Some(found) => Err(failed(RawFault::Short { asked, found })),
+        None => Ok(contents),
+    }
+}
+
+/// Refuse what is known to be something else, unless it is said where its elements begin.
+fn refuse_foreign(
+    location: &Location,
+    bytes: &mut source::Opened,
+    dtype: &DType,
+    layout: &RawLayout,
+) -> Result<(), ContainerError> {
+    if layout.offset.is_some() {
+        return Ok(());
+    }
+    // no more of a pipe than what is asked for: nobody waits for the rest
+    let asked = if layout.needs_len() { None } else { layout.contents(dtype, None).ok() };
+    let asked = asked.map_or(LOOK_LEN as u64, |contents| contents.expected_len());
+    match foreign(location, bytes, asked.min(LOOK_LEN as u64) as usize) {
+        Some(kind) if kind.is_sure() => {
+            Err(ContainerError::file(location, RawFault::Foreign(kind)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Open bytes of which the caller tells all.
+pub(crate) fn open(
+    (location, mut bytes): (&Location, source::Opened),
+    dtype: &DType,
+    layout: &RawLayout,
+    progress: &Progress,
+) -> Result<Input, ContainerError> {
+    if let source::Opened::Forward(stream) = bytes {
+        bytes = match layout.needs_len() {
+            true => source::Opened::Random(
+                spool_all(stream, progress).map_err(|error| failed_source(location, error))?,
+            ),
+            false => source::Opened::Forward(stream),
+        };
+    }
+    let contents = read(location, &mut bytes, dtype, layout)?;
+    Ok(Input::of_file(location, bytes, contents))
+}
+
+/// The length of an axis that is left open, by the number of bytes from `offset` on.
+fn missing(known: &[u64], dtype: &DType, bytes: u64, offset: u64) -> Result<u64, RawFault> {
+    let bits = u128::from(shape::element_count(known).unwrap_or(0)) * u128::from(dtype.item_bits());
+    match (u128::from(bytes) * 8).checked_div(bits) {
+        Some(len) if len * bits == u128::from(bytes) * 8 => u64::try_from(len).ok(),
+        _ => None,
+    }
+    .ok_or_else(|| RawFault::NotWhole {
+        bytes,
+        offset,
+        known: known.to_vec(),
+        dtype: dtype.clone(),
+    })
+}
+
+/// Why bytes cannot be what was said of them.
+#[derive(Debug, thiserror::Error)]
+pub enum RawFault {
+    /// A shape or an order was given for a file that tells its own.
+    #[error("{given} is for raw bytes, and the input is of format {format}")]
+    NotRaw {
+        /// What was given.
+        given: Given,
+        /// The format of the file.
+        format: Format,
+    },
+    /// A dtype was given for a file that is known to be something else.
+    #[error("a dtype is for raw bytes, and the input is {0}")]
+    Foreign(Foreign),
+    /// Something was given of which no input leaves it open.
+    #[error("{given} is for raw bytes, and no input is raw bytes")]
+    NoneRaw {
+        /// What was given.
+        given: Given,
+    },
+    /// The size of the data does not fit into 63 bits.
+    #[error("shape: shape {} has 2^63 bytes or more", AsTuple(.0))]
+    TooLarge(Vec<u64>),
+    /// The file is shorter than what was said; lengths in bytes.
+    #[error("{asked} bytes are asked for by shape and offset, {found} are there")]
+    Short {
+        /// The length that the file should have.
+        asked: u64,
+        /// The length that it has.
+        found: u64,
+    },
+    /// The length of the open axis is not a whole number.
+    #[error(
+        "the {bytes} bytes{} are no whole number of {}",
+        if *offset > 0 { format!(" from byte {offset} on") } else { String::new() },
+        if known.is_empty() { format!("{dtype} elements") }
+        else { format!("slabs of shape {} and dtype {dtype}", AsTuple(known)) }
+    )]
+    NotWhole {
+        /// How many bytes there are.
+        bytes: u64,
+        /// Where they begin in the file.
+        offset: u64,
+        /// The lengths of the other axes.
+        known: Vec<u64>,
+        /// The type of the elements.
+        dtype: DType,
+    },
+    /// The file names another dtype.
+    #[error("dtype {given}: the file says {theirs}")]
+    OtherDType {
+        /// The dtype that was given.
+        given: DType,
+        /// The dtype of the file.
+        theirs: DType,
+    },
+    /// The elements of the file have another size.
+    #[error(
+        "dtype {given}: its elements have {} bits, those of the file's {theirs} {}",
+        given.item_bits(),
+        theirs.item_bits()
+    )]
+    OtherSize {
+        /// The dtype that was given.
+        given: DType,
+        /// The dtype of the file.
+        theirs: DType,
+    },
+}
+
+impl Fault for RawFault {}
+
+/// What a caller can say about raw bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// The dtype.
+    DType,
+    /// The shape.
+    Shape,
+    /// The memory order.
+    Order,
+    /// Where the elements begin.
+    Offset,
+}
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Given::DType => "a dtype",
+            Given::Shape => "a shape",
+            Given::Order => "an order",
+            Given::Offset => "an offset",
+        })
+    }
+}

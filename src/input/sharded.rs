@@ -1,0 +1,257 @@
+//! A sharded checkpoint as one input: its index, and those of its files that are needed.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::{ContainerError, Fault};
+use crate::format::shards::{MAX_INDEX, ShardIndex, ShardsError};
+use crate::format::{Contents, Foreign, Format, FormatError, Tensors};
+use crate::input::opened::{Bytes, Checkpoint, Input, Location, failed_source};
+use crate::input::pattern;
+use crate::input::single;
+use crate::source::remote::RemoteError;
+use crate::source::{self, Advice, ConcatSource, IoMode, OpenError, Reader, Source};
+
+/// The index in a folder, where the location is a folder with one in it; the location itself
+/// otherwise. Of several indexes that named `model.safetensors.index.json` counts.
+///
+/// # Errors
+/// [`ShardsFault`]: no index in the folder, or several.
+pub(crate) fn in_folder(location: &Location) -> Result<Location, ContainerError> {
+    let Some(folder) = location.path().filter(|path| path.is_dir()) else {
+        return Ok(location.clone());
+    };
+    let failed = |error: std::io::Error| ContainerError::file(folder, error);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        let shown = name.to_string_lossy();
+        if shown.contains(".safetensors.index.") && shown.ends_with(".json") {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    let usual = names.iter().find(|name| *name == "model.safetensors.index.json");
+    match (usual, names.as_slice()) {
+        (Some(name), _) | (None, [name]) => Ok(Location::Path(folder.join(name))),
+        (None, []) => Err(match zarr(folder) {
+            Some(kind) => ContainerError::file(folder, FormatError::Foreign(kind)),
+            None => ContainerError::file(folder, ShardsFault::NoIndex),
+        }),
+        (None, _) => {
+            let shown = names.iter().map(|name| name.to_string_lossy().into_owned());
+            Err(ContainerError::file(folder, ShardsFault::SeveralIndexes(shown.collect())))
+        }
+    }
+}
+
+/// What a folder is by the files of Zarr in it.
+fn zarr(folder: &Path) -> Option<Foreign> {
+    let holds = |name: &str| folder.join(name).is_file();
+    if holds("zarr.json") {
+        let source = source::open_file(&folder.join("zarr.json"), IoMode::Read).ok()?;
+        let mut json = String::new();
+        Reader::new(source.as_ref()).take(1 << 20).read_to_string(&mut json).ok()?;
+        return Some(Foreign::of_zarr(&json));
+    }
+    match (holds(".zarray"), holds(".zgroup")) {
+        (true, _) => Some(Foreign::ZarrArray),
+        (false, true) => Some(Foreign::ZarrGroup),
+        (false, false) => None,
+    }
+}
+
+/// Which files of a checkpoint are opened.
+pub(crate) enum Shards<'a> {
+    /// All of them.
+    All,
+    /// Those that hold a tensor that one of these patterns means.
+    Holding(&'a [String]),
+}
+
+/// Open the shards that an index names.
+pub(crate) fn open(
+    location: &Location,
+    mut bytes: source::Opened,
+    io: IoMode,
+    wanted: Shards<'_>,
+) -> Result<Input, ContainerError> {
+    let index = read_index(location, &mut bytes)?;
+    let files = wanted_files(location, &index, wanted)?;
+    let mut folder = Folder::of(location, &index, &files, io)?;
+    let mut joined = ConcatSource::default();
+    let mut tensors = Tensors::default();
+    let mut metadata = Vec::new();
+    let mut starts = Vec::new();
+    for (number, file) in index.files.iter().enumerate() {
+        metadata.push(Default::default());
+        starts.push(0);
+        if !files.contains(&number) {
+            continue;
+        }
+        let (shard_location, source) = folder.open(file)?;
+        // never an index again, which could name itself
+        let shard = single::read_header(&shard_location, source.as_ref())?;
+        if shard.format != Format::Safetensors {
+            return Err(ContainerError::file(&shard_location, ShardsFault::NotSafetensors));
+        }
+        index.check_shard(number, &shard).map_err(|error| unfit(location, error))?;
+        let pushed = joined.push(file.clone(), source);
+        let base = pushed.map_err(|error| failed_source(location, error))?;
+        tensors.extend(shard.tensors.iter().map(|mut tensor| {
+            tensor.part = number;
+            tensor.offset += base;
+            tensor
+        }));
+        (metadata[number], starts[number]) = (shard.metadata, base);
+    }
+    let all = metadata.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
+    let tensors = Arc::new(tensors);
+    let contents = Contents { format: Format::Sharded, tensors, metadata: all, header_len: 0 };
+    let name = location.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let checkpoint = Some(Box::new(Checkpoint { name, index, metadata, starts }));
+    let bytes = Bytes::Random(Arc::new(joined));
+    Ok(Input { checkpoint, ..Input::of_file(location, bytes, contents) })
+}
+
+/// Where the shards of an index are opened.
+enum Folder<'a> {
+    /// Beside a path.
+    Local { index: &'a Path, folders: [PathBuf; 2], io: IoMode },
+    /// Beside an address: all that are wanted are open already, in their order.
+    Remote { index: &'a Location, opened: std::vec::IntoIter<Result<source::Opened, OpenError>> },
+}
+
+impl<'a> Folder<'a> {
+    fn of(
+        location: &'a Location,
+        index: &ShardIndex,
+        wanted: &HashSet<usize>,
+        io: IoMode,
+    ) -> Result<Folder<'a>, ContainerError> {
+        match location {
+            Location::Stdin => Err(ContainerError::file(location, ShardsFault::NoFolder)),
+            Location::Path(path) => {
+                let folders = folders(path);
+                let folders = folders.map_err(|error| ContainerError::file(location, error))?;
+                Ok(Folder::Local { index: path, folders, io })
+            }
+            Location::Remote(address) => {
+                let files = (0..).zip(&index.files).filter(|(number, _)| wanted.contains(number));
+                let addresses = files.map(|(_, file)| address.with_file_name(file));
+                let opened = source::remote::open_all(&addresses.collect::<Vec<_>>(), io);
+                Ok(Folder::Remote { index: location, opened: opened.into_iter() })
+            }
+        }
+    }
+
+    /// Open the next one that is wanted, which has that name.
+    fn open(&mut self, file: &str) -> Result<(Location, Box<dyn Source>), ContainerError> {
+        match self {
+            Folder::Local { index, folders, io } => {
+                let path = locate(index, file, folders)?;
+                let source = source::open_file(&path, *io)
+                    .map_err(|error| ContainerError::file(path.as_path(), error))?;
+                Ok((Location::Path(path), source))
+            }
+            Folder::Remote { index, opened } => {
+                let location = index.with_file_name(file).unwrap_or_else(|| index.clone());
+                let failed = |error: OpenError| ContainerError::file(&location, error);
+                match opened.next().transpose().map_err(failed)? {
+                    Some(source::Opened::Random(source)) => Ok((location, source)),
+                    _ => Err(failed(RemoteError::NoRanges.into())),
+                }
+            }
+        }
+    }
+}
+
+fn read_index(
+    location: &Location,
+    bytes: &mut source::Opened,
+) -> Result<ShardIndex, ContainerError> {
+    if let source::Opened::Random(source) = bytes
+        && source.request_gap().is_some()
+    {
+        source.advise(0..source.len().min(MAX_INDEX), Advice::Sequential);
+    }
+    // as long as it is, since growing would hold it twice
+    let mut json = match bytes {
+        source::Opened::Random(source) => Vec::with_capacity(source.len().min(MAX_INDEX) as usize),
+        source::Opened::Forward(_) => Vec::new(),
+    };
+    let mut most = |reader: &mut dyn Read| reader.take(MAX_INDEX + 1).read_to_end(&mut json);
+    match bytes {
+        source::Opened::Random(source) => most(&mut Reader::new(source.as_ref())),
+        source::Opened::Forward(stream) => most(stream),
+    }
+    .map_err(|error| ContainerError::file(location, error))?;
+    ShardIndex::parse(&json).map_err(|error| unfit(location, error))
+}
+
+fn unfit(location: &Location, error: ShardsError) -> ContainerError {
+    ContainerError::file(location, FormatError::from(error))
+}
+
+/// The numbers of the files that are opened.
+fn wanted_files(
+    location: &Location,
+    index: &ShardIndex,
+    wanted: Shards<'_>,
+) -> Result<HashSet<usize>, ContainerError> {
+    match wanted {
+        Shards::All => Ok((0..index.files.len()).collect()),
+        Shards::Holding(patterns) => {
+            let names = index.tensors().map(|(name, _)| name);
+            let found = pattern::find(names, patterns);
+            let found = found.map_err(|fault| ContainerError::file(location, fault))?;
+            Ok(found.into_iter().map(|number| index.tensor(number).1).collect())
+        }
+    }
+}
+
+/// The folder of the index: the one that it was found in, and the one that it really lies in.
+fn folders(path: &Path) -> std::io::Result<[PathBuf; 2]> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let real = fs::canonicalize(path)?;
+    Ok([fs::canonicalize(parent)?, real.parent().unwrap_or(parent).to_owned()])
+}
+
+/// The path of a shard, unless it is a link out of the folder.
+fn locate(index: &Path, file: &str, folders: &[PathBuf]) -> Result<PathBuf, ContainerError> {
+    let path = index.with_file_name(file);
+    let real =
+        fs::canonicalize(&path).map_err(|error| ContainerError::file(path.as_path(), error))?;
+    if folders.iter().any(|folder| real.parent() == Some(folder)) {
+        return Ok(path);
+    }
+    Err(ContainerError::file(path.as_path(), ShardsFault::Outside))
+}
+
+/// Why the files of a sharded checkpoint cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ShardsFault {
+    /// A folder is no checkpoint.
+    #[error("is a directory without the index of a sharded checkpoint (*.safetensors.index.json)")]
+    NoIndex,
+    /// A folder holds several indexes, and none of the usual name.
+    #[error("the folder holds several indexes: {}", .0.join(", "))]
+    SeveralIndexes(Vec<String>),
+    /// The index comes through a pipe, which lies in no folder.
+    #[error("the index of a sharded checkpoint has to be opened by its name")]
+    NoFolder,
+    /// A shard is in another format.
+    #[error("a shard has to be a .safetensors file")]
+    NotSafetensors,
+    /// A shard is a link to somewhere else.
+    #[error("the shard lies outside of the folder of its index")]
+    Outside,
+}
+
+impl Fault for ShardsFault {}

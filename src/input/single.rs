@@ -1,0 +1,115 @@
+//! Files whose first bytes tell all: `.npy` and `.safetensors`, no archive and no index.
+
+use std::io::Read;
+use std::path::Path;
+
+use crate::error::ContainerError;
+use crate::format::{self, Contents, Foreign, FormatError, LOOK_LEN, MAGIC_LEN};
+use crate::input::opened::{Input, Location, failed_source};
+use crate::source::{self, Advice, IoMode, Reader, Source};
+
+/// Open the bytes of an input.
+pub(crate) fn open_bytes(
+    location: &Location,
+    io: IoMode,
+) -> Result<source::Opened, ContainerError> {
+    match location {
+        Location::Stdin => source::open_stdin(io),
+        Location::Path(path) => source::open(path, io),
+        Location::Remote(address) => source::remote::open(address, io),
+    }
+    .map_err(|error| ContainerError::file(location, error))
+}
+
+/// Read the header.
+pub(crate) fn open(
+    location: &Location,
+    mut bytes: source::Opened,
+) -> Result<Input, ContainerError> {
+    // what is read of a pipe is gone: how it looks is found out before
+    let looks = match &mut bytes {
+        source::Opened::Forward(stream) => {
+            let first = stream.peek(MAGIC_LEN);
+            let first = first.map_err(|error| ContainerError::file(location, error))?;
+            let is_known = format::detect(&first).is_some();
+            if is_known { None } else { foreign(location, &mut bytes, LOOK_LEN) }
+        }
+        source::Opened::Random(_) => None,
+    };
+    let contents = match &mut bytes {
+        source::Opened::Random(source) => read_header(location, source.as_ref())?,
+        source::Opened::Forward(stream) => format::read_contents(stream, None)
+            .map_err(|error| ContainerError::file(location, named(error, looks)))?,
+    };
+    Ok(Input::of_file(location, bytes, contents))
+}
+
+/// Read the header of a whole file.
+pub(crate) fn read_header(
+    location: &Location,
+    source: &dyn Source,
+) -> Result<Contents, ContainerError> {
+    if source.request_gap().is_some()
+        && let Some(len) = format::header_len(&first_bytes(location, source)?)
+    {
+        // one request for all of a long one
+        source.advise(0..len.next_multiple_of(Reader::PAGE), Advice::Sequential);
+    }
+    let contents = format::read_contents(&mut Reader::new(source), Some(source.len()));
+    // a file cut short in the meantime is the reason for whatever its header seems to say
+    source.verify().map_err(|error| failed_source(location, error))?;
+    contents.map_err(|error| {
+        let looks = match error {
+            FormatError::Unrecognised => foreign_in(location, source),
+            _ => None,
+        };
+        ContainerError::file(location, named(error, looks))
+    })
+}
+
+/// The error of a header, where the file is of a kind that is known, and not read.
+pub(crate) fn named(error: FormatError, looks: Option<Foreign>) -> FormatError {
+    match (error, looks) {
+        (FormatError::Unrecognised, Some(kind)) => FormatError::Foreign(kind),
+        (error, _) => error,
+    }
+}
+
+/// What a file is that is none of those that are read, by its first bytes, at most `most` of a pipe.
+pub(crate) fn foreign(
+    location: &Location,
+    bytes: &mut source::Opened,
+    most: usize,
+) -> Option<Foreign> {
+    match bytes {
+        source::Opened::Random(source) => foreign_in(location, source.as_ref()),
+        source::Opened::Forward(stream) => {
+            Foreign::recognise(&stream.peek(most).ok()?, &extension(location))
+        }
+    }
+}
+
+/// The same for bytes that can be read in any order.
+fn foreign_in(location: &Location, source: &dyn Source) -> Option<Foreign> {
+    let mut first = Vec::new();
+    Reader::new(source).take(LOOK_LEN as u64).read_to_end(&mut first).ok()?;
+    Foreign::recognise(&first, &extension(location))
+}
+
+/// The extension of a file's name, in small letters.
+fn extension(location: &Location) -> String {
+    let name = location.file_name().map(Path::new);
+    let extension = name.and_then(Path::extension).unwrap_or_default();
+    extension.to_string_lossy().to_lowercase()
+}
+
+/// The bytes by which a format is recognised.
+pub(crate) fn first_bytes(
+    location: &Location,
+    source: &dyn Source,
+) -> Result<Vec<u8>, ContainerError> {
+    let mut first = Vec::new();
+    let read = Reader::new(source).take(MAGIC_LEN as u64).read_to_end(&mut first);
+    read.map_err(|error| ContainerError::file(location, error))?;
+    Ok(first)
+}

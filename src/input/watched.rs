@@ -1,0 +1,40 @@
+//! Pipes that are read to their end while somebody watches.
+
+use std::io::{self, Read};
+
+use crate::execute::Progress;
+use crate::source::{self, Source, SourceError};
+
+/// Keep all that is left of a pipe, of which nobody knows how much that is.
+///
+/// # Errors
+/// As [`source::spool`].
+pub(crate) fn spool_all(
+    stream: impl Read,
+    progress: &Progress,
+) -> Result<Box<dyn Source>, SourceError> {
+    progress.keep_all();
+    let spooled = source::spool(Watched::new(stream, progress));
+    progress.keep(0);
+    spooled
+}
+
+/// A stream that counts what is read of it.
+pub(crate) struct Watched<'a, R> {
+    stream: R,
+    progress: &'a Progress,
+}
+
+impl<'a, R: Read> Watched<'a, R> {
+    pub(crate) fn new(stream: R, progress: &'a Progress) -> Watched<'a, R> {
+        Watched { stream, progress }
+    }
+}
+
+impl<R: Read> Read for Watched<'_, R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let count = self.stream.read(buf)?;
+        self.progress.add_kept(count as u64);
+        Ok(count)
+    }
+}

@@ -1,0 +1,103 @@
+//! Headers made longer, so that tensors have the same place in a block as in the input, where the
+//! file system can share them.
+//!
+//! ```text
+//!   input   │ header │ a         │ b          │     blocks begin at multiples of 4096 bytes
+//!   output  │ header,  spaces │ b          │       b begins at the same place of a block in both
+//! ```
+//!
+//! How long depends on nothing but the header of the input and what is taken of it, so that the bytes
+//! of the output are the same on any file system.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use crate::execute::SHARED_BYTES;
+use crate::format::{Format, Tensor, npy};
+use crate::input::{Bytes, Input};
+use crate::output::{Output, Prepared};
+use crate::region::{Region, Take};
+use crate::shape::Order;
+use crate::sink::{self, BLOCK_BYTES};
+use crate::source::FileId;
+
+/// Headers stay multiples of this many bytes, as `.safetensors` has them.
+const HEADER_BYTES: u64 = 8;
+
+/// What is gained must be so many bytes at least: a small file stays as short as it is.
+const MIN_BYTES: u64 = 1 << 20;
+
+impl Prepared {
+    /// Make headers longer where the format has spaces behind them, so that as many bytes as can be
+    /// have the same place in a block as in the input; move the takes, which are all of the output.
+    pub fn align(&mut self, input: &Input, takes: &mut [Take]) {
+        let grown = self.frame.grow(&|file| missing(input, takes, file));
+        let moved = |at: u64| {
+            let before = grown.iter().filter(|(from, _)| *from <= at);
+            at + before.map(|(_, bytes)| bytes).sum::<u64>()
+        };
+        takes.iter_mut().for_each(|take| take.at = moved(take.at));
+    }
+}
+
+/// How many bytes of an output would be shared with the input: `None` where the file systems of the
+/// two share none, or not with each other.
+pub fn shared_bytes(
+    output: &Output,
+    prepared: &Prepared,
+    input: &Input,
+    takes: &[Take],
+) -> Option<u64> {
+    let Bytes::Random(source) = &input.bytes else { return None };
+    let starts = prepared.frame.shared_files();
+    let mut possible: HashMap<FileId, bool> = HashMap::new();
+    let mut bytes = 0;
+    for take in takes {
+        let start = starts[..starts.partition_point(|start| *start <= take.at)].last();
+        let (Some(start), Some(range)) = (start, take.range()) else { continue };
+        let Some((file, from)) = source.file(range.clone()) else { continue };
+        let Ok(Some(id)) = FileId::of(file) else { continue };
+        let probe = || sink::can_share(&output.destination, file);
+        if *possible.entry(id).or_insert_with(probe) {
+            let range = from..from + (range.end - range.start);
+            bytes += sink::shared_len(&range, take.at - start);
+        }
+    }
+    (bytes > 0).then_some(bytes)
+}
+
+/// How many bytes of a region of a tensor an output of the input's own format has at the same place
+/// in a block, so that they can be shared where the file system does that.
+pub fn shareable_bytes(input: &Input, tensor: &Tensor, region: &dyn Region, shape: &[u64]) -> u64 {
+    let Some(view) = region.strided() else { return 0 };
+    let range = view.range().filter(|range| range.end - range.start >= SHARED_BYTES);
+    let Some(range) = range else { return 0 };
+    let Some(place) = input.place_in_file(tensor.part, range.start) else { return 0 };
+    let len = range.end - range.start;
+    let at = match input.contents.format {
+        Format::Npy => npy::header(&tensor.dtype, shape, Order::C).map_or(1, |it| it.len() as u64),
+        Format::Safetensors | Format::Sharded if len >= MIN_BYTES && place % HEADER_BYTES == 0 => {
+            place
+        }
+        _ => return 0,
+    };
+    sink::shared_len(&(place..place + len), at)
+}
+
+/// By how much the elements of a file of the output (its range in the positions of the output) are
+/// to be moved.
+fn missing(input: &Input, takes: &[Take], file: &Range<u64>) -> u64 {
+    let mut gains: BTreeMap<u64, u64> = BTreeMap::new();
+    let first = takes.partition_point(|take| take.at < file.start);
+    for take in takes[first..].iter().take_while(|take| take.at < file.end) {
+        let Some(range) = take.range() else { continue };
+        let Some(place) = input.place_in_file(take.part, range.start) else { continue };
+        // both less than 2^63
+        let missing = (place as i64 - (take.at - file.start) as i64).rem_euclid(BLOCK_BYTES as i64);
+        *gains.entry(missing as u64).or_default() += range.end - range.start;
+    }
+    gains.retain(|missing, gain| missing % HEADER_BYTES == 0 && *gain >= MIN_BYTES);
+    // of two that gain as much, the shorter
+    let best = gains.into_iter().rev().max_by_key(|(_, gain)| *gain);
+    best.map_or(0, |(missing, _)| missing)
+}

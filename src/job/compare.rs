@@ -1,0 +1,305 @@
+//! Comparing tensors of two inputs, in one pass over both.
+//!
+//! The bytes of the one are copied, by the job that copies slices, to a sink that reads the same
+//! elements of the other and compares them. The one that leads is that whose bytes lie in the less
+//! convenient order: the engine cuts its pieces to suit it, and rows of the other are contiguous.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::compare::{Comparer, Findings};
+use crate::error::ContainerError;
+use crate::execute::{Conversion, Progress, Workers};
+use crate::input::{Bytes, Input};
+use crate::job::copy::Job;
+use crate::job::parallel;
+use crate::region::RegionReader;
+use crate::region::{Region, Take};
+use crate::shape::{self, Order};
+use crate::sink::{Sink, SinkError, WriteOrder};
+
+/// Two tensors of one shape, to be compared.
+pub struct Comparison {
+    regions: (Arc<dyn Region>, Arc<dyn Region>),
+    parts: (usize, usize),
+    comparer: Comparer,
+    count: u64,
+    /// For bytes in Fortran order, each axis from the last to the first: its length, and how many
+    /// elements a step along it is in C order.
+    places: Vec<(u64, u64)>,
+}
+
+/// Which of two inputs leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leader {
+    /// The first one.
+    First,
+    /// The second one.
+    Second,
+}
+
+impl Comparison {
+    /// Compare regions of `shape`, both with their bytes in the same memory order; each lies in a
+    /// part of its input.
+    pub fn new(
+        regions: [(Arc<dyn Region>, usize); 2],
+        comparer: Comparer,
+        shape: &[u64],
+        order: Order,
+    ) -> Comparison {
+        let [(first, part), (second, other)] = regions;
+        let mut step = 1;
+        let mut places: Vec<(u64, u64)> = Vec::new();
+        for &len in shape.iter().rev() {
+            places.push((len, step));
+            // of no use where an axis has length 0
+            step = step.wrapping_mul(len);
+        }
+        if order == Order::C {
+            places.clear();
+        }
+        let (regions, parts) = ((first, second), (part, other));
+        let count = shape::element_count(shape).unwrap_or(0);
+        Comparison { regions, parts, comparer, count, places }
+    }
+
+    /// Bytes of the elements of each.
+    pub fn bytes(&self) -> u64 {
+        self.count * self.comparer.itemsize() as u64
+    }
+
+    /// Readers of both, and the number of an element of which the findings name the place, in the
+    /// order of their bytes.
+    ///
+    /// # Errors
+    /// Inputs that cannot be read.
+    pub fn readers(
+        &self,
+        inputs: (&mut Input, &mut Input),
+        place: u64,
+    ) -> Result<([RegionReader<'_>; 2], u64), ContainerError> {
+        let first = RegionReader::new(inputs.0, self.regions.0.as_ref())?;
+        let second = RegionReader::new(inputs.1, self.regions.1.as_ref())?;
+        let (mut number, mut along) = (0, 1);
+        for &(len, step) in self.places.iter().rev() {
+            number += place / step % len * along;
+            along *= len;
+        }
+        let number = if self.places.is_empty() { place } else { number };
+        Ok(([first, second], number))
+    }
+
+    /// Whether the bytes of its elements are not kept by its findings.
+    pub fn is_large(&self) -> bool {
+        self.comparer.is_large()
+    }
+
+    /// The number of an element by that in the order of the bytes.
+    fn place(&self, number: u64) -> u64 {
+        if self.places.is_empty() {
+            return number;
+        }
+        let mut rest = number;
+        let along = self.places.iter().rev().map(|&(len, step)| {
+            let index = rest % len;
+            rest /= len;
+            index * step
+        });
+        along.sum()
+    }
+}
+
+/// Compare each pair, with these workers.
+///
+/// # Errors
+/// An input that fails or is cut short, positions that are out of range.
+pub fn compare(
+    inputs: (&mut Input, &mut Input),
+    comparisons: &[Comparison],
+    leader: Leader,
+    workers: &Workers,
+    progress: &Progress,
+) -> Result<Vec<Findings>, ContainerError> {
+    let (large, small): (Vec<_>, Vec<_>) = (0..comparisons.len())
+        .partition(|&number| comparisons.get(number).is_some_and(Comparison::is_large));
+    let mut found = vec![Findings::default(); comparisons.len()];
+    if !large.is_empty() {
+        inputs.0.spool_watched(progress)?;
+        inputs.1.spool_watched(progress)?;
+    }
+    for number in large {
+        if comparisons[number].count == 0 {
+            continue;
+        }
+        let readers = comparisons[number].readers((&mut *inputs.0, &mut *inputs.1), 0)?.0;
+        found[number] = windows(&comparisons[number], &readers, workers, progress)?;
+    }
+    let rest: Vec<&Comparison> = small.iter().map(|&number| &comparisons[number]).collect();
+    for (number, findings) in
+        small.into_iter().zip(whole(inputs, &rest, leader, workers, progress)?)
+    {
+        found[number] = findings;
+    }
+    Ok(found)
+}
+
+/// The bytes of a large element that are compared at a time.
+const WINDOW: u64 = 256 << 10;
+
+/// How many windows are handed to the workers at a time.
+const WINDOWS: u64 = 4096;
+
+/// Compare large elements, of which only windows are held.
+fn windows(
+    pair: &Comparison,
+    readers: &[RegionReader<'_>; 2],
+    workers: &Workers,
+    progress: &Progress,
+) -> Result<Findings, ContainerError> {
+    let size = pair.comparer.itemsize() as u64;
+    let each = size.div_ceil(WINDOW);
+    let count = each * pair.count;
+    let same = |number: u64| {
+        let (element, start) = (number / each, number % each * WINDOW);
+        let range = start..(start + WINDOW).min(size);
+        let needed = pair.comparer.needs(&range);
+        let mut scratch = Vec::new();
+        let [mut a, mut b] = [(); 2].map(|()| vec![0; (needed.end - needed.start) as usize]);
+        for (reader, bytes) in readers.iter().zip([&mut a, &mut b]) {
+            reader.read(element * size + needed.start, &mut scratch, bytes)?;
+        }
+        progress.add(range.end - range.start);
+        Ok::<_, ContainerError>(pair.comparer.same_within(&range, &a, &b))
+    };
+    let mut findings = Findings::default();
+    let mut differing = None;
+    for first in (0..count).step_by(WINDOWS as usize) {
+        let some = WINDOWS.min(count - first) as usize;
+        let found = parallel::each(some, workers, |number| same(first + number as u64))?;
+        for (number, same) in (first..).zip(found) {
+            if !same && differing.replace(number / each) != Some(number / each) {
+                findings.add_large(pair.place(number / each));
+            }
+        }
+    }
+    Ok(findings)
+}
+
+/// Compare pairs of elements that are no large ones.
+fn whole(
+    inputs: (&mut Input, &mut Input),
+    comparisons: &[&Comparison],
+    leader: Leader,
+    workers: &Workers,
+    progress: &Progress,
+) -> Result<Vec<Findings>, ContainerError> {
+    if comparisons.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (leading, following) = match leader {
+        Leader::First => inputs,
+        Leader::Second => (inputs.1, inputs.0),
+    };
+    let order = |pair: &Comparison| match leader {
+        Leader::First => (pair.regions.0.clone(), pair.parts.0),
+        Leader::Second => (pair.regions.1.clone(), pair.parts.1),
+    };
+    if comparisons.len() > 1 {
+        // the pairs may stand in another order than the tensors of a pipe
+        leading.spool_watched(progress)?;
+    }
+    following.spool_watched(progress)?;
+    let mut at = 0;
+    let (mut takes, mut pairs) = (Vec::new(), Vec::new());
+    for &pair in comparisons {
+        let (region, part) = order(pair);
+        let conversion = match pair.comparer.itemsize() {
+            0 => Conversion::None,
+            width => Conversion::Whole { width },
+        };
+        takes.push(Take { part, region, conversion, at });
+        let other = match leader {
+            Leader::First => &pair.regions.1,
+            Leader::Second => &pair.regions.0,
+        };
+        let other = RegionReader::new(following, other.as_ref())?;
+        pairs.push(Other { pair, other, at, findings: Mutex::default() });
+        at += pair.bytes();
+    }
+    let shared = Shared { pairs, leader, spare: Mutex::default(), failed: Mutex::default() };
+    let outcome = Job::into_sink(Box::new(CompareSink(&shared)), &takes, workers, progress)
+        .and_then(|job| job.copy(leading, &takes));
+    if let Some(error) = shared.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    outcome?;
+    let findings =
+        |pair: Other<'_>| pair.findings.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(shared.pairs.into_iter().map(findings).collect())
+}
+
+/// Whether the bytes of an input come once.
+pub fn is_pipe(input: &Input) -> bool {
+    matches!(input.bytes, Bytes::Stream(_))
+}
+
+/// The tensor that follows.
+struct Other<'a> {
+    pair: &'a Comparison,
+    other: RegionReader<'a>,
+    /// Where its bytes begin among those of all pairs.
+    at: u64,
+    findings: Mutex<Findings>,
+}
+
+/// What the workers share.
+struct Shared<'a> {
+    pairs: Vec<Other<'a>>,
+    leader: Leader,
+    /// Buffers for the bytes of the other, and for reading them.
+    spare: Mutex<Vec<(Vec<u8>, Vec<u8>)>>,
+    /// Why the other could not be read.
+    failed: Mutex<Option<ContainerError>>,
+}
+
+/// A sink that compares what it is given.
+struct CompareSink<'a>(&'a Shared<'a>);
+
+impl Sink for CompareSink<'_> {
+    fn order(&self) -> WriteOrder {
+        WriteOrder::Any
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        let shared = self.0;
+        let number = shared.pairs.partition_point(|pair| pair.at <= offset).saturating_sub(1);
+        let Some(Other { pair, other, at, findings }) = shared.pairs.get(number) else {
+            return Ok(());
+        };
+        let start = offset - at;
+        let buffers = shared.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let (mut theirs, mut scratch) = buffers.unwrap_or_default();
+        theirs.resize(bytes.len(), 0);
+        other.read(start, &mut scratch, &mut theirs).map_err(|error| {
+            let mut failed = shared.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            failed.get_or_insert(error);
+            SinkError::Io(io::ErrorKind::Other.into())
+        })?;
+        let (a, b) = match shared.leader {
+            Leader::First => (bytes, &theirs[..]),
+            Leader::Second => (&theirs[..], bytes),
+        };
+        let first = start / (pair.comparer.itemsize() as u64).max(1);
+        let mut found = Findings::default();
+        pair.comparer.compare(a, b, |number| pair.place(first + number), &mut found);
+        if found.differing > 0 {
+            findings.lock().unwrap_or_else(PoisonError::into_inner).merge(found);
+        }
+        shared.spare.lock().unwrap_or_else(PoisonError::into_inner).push((theirs, scratch));
+        Ok(())
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+        Ok(())
+    }
+}

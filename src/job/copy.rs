@@ -1,0 +1,425 @@
+//! The copy job: regions of an input on their way to an output.
+//!
+//! A pipe is read in one pass where its regions lie one after the other in it, and kept in a
+//! temporary file otherwise. So is a deflated member of an archive.
+
+use crate::error::{ContainerError, FileName};
+use crate::execute::{
+    self, Announced, BadPosition, ExecuteError, FillError, Progress, Transfer, Workers,
+};
+use crate::gather::NullSink;
+use crate::input::{Bytes, DeflatedMember, Input, Location, failed_source, failed_stream, finish};
+use crate::job::overwrite;
+use crate::job::unmap::unmap;
+use crate::output::layout::Frame;
+use crate::output::{Output, Prepared};
+use crate::plan::Plan;
+use crate::region::{Gathered, ReadBy, ReadFor, RegionPieces, Take};
+use crate::sink::{Sink, SinkError, WriteOrder};
+use crate::source::{Forward, Source};
+use std::sync::{Mutex, PoisonError};
+
+/// Write an output: headers, and what is taken of the input. The output is put in place when all
+/// of it is written; on any error, what stood there before stays. The takes stand in the order of
+/// the output.
+///
+/// # Errors
+/// An input that fails or is cut short, positions that are out of range, an output that cannot be
+/// written.
+pub fn write(
+    output: &Output,
+    prepared: &Prepared,
+    input: &mut Input,
+    takes: &[Take],
+    progress: &Progress,
+) -> Result<(), ContainerError> {
+    let job = Job::begin(output, prepared, (input, takes), progress)?;
+    job.copy(input, takes)?;
+    job.commit()?;
+    input.random().iter().for_each(|source| unmap(source, &output.options.workers));
+    Ok(())
+}
+
+/// How many takes go to the executor at once: each has some 300 bytes there.
+const RUN_TAKES: usize = 1 << 13;
+
+/// An output that is being written. Dropping it leaves what stood there before.
+pub(crate) struct Job<'a> {
+    /// The output, where it is a file or a stream.
+    name: Option<FileName>,
+    sink: Box<dyn Sink + 'a>,
+    workers: Workers,
+    progress: &'a Progress,
+    /// What is not elements, where it is written at the end.
+    frame: Option<&'a dyn Frame>,
+    /// The requests that it would make, where it only counts them; `None` in it where no source must be
+    /// asked.
+    counted: Option<Mutex<Option<Announced>>>,
+}
+
+impl<'a> Job<'a> {
+    /// Create the output, and write all of it that is not elements: at the end, where blocks of the
+    /// input may be shared, which must come before the first write.
+    pub(crate) fn begin(
+        output: &Output,
+        prepared: &'a Prepared,
+        (input, takes): (&Input, &[Take]),
+        progress: &'a Progress,
+    ) -> Result<Job<'a>, ContainerError> {
+        overwrite::check_output(&output.destination, input, takes)?;
+        let shares = takes.iter().any(|take| take.may_share(input));
+        Job::of_output(output, prepared, (shares, takes), progress)
+    }
+
+    /// The same for an output that is known to overwrite no input.
+    pub(crate) fn of_output(
+        output: &Output,
+        prepared: &'a Prepared,
+        (shares, takes): (bool, &[Take]),
+        progress: &'a Progress,
+    ) -> Result<Job<'a>, ContainerError> {
+        let sink = output.create(prepared, shares)?;
+        let name = Some(FileName::from(&output.destination));
+        let frame = Some(prepared.frame.as_ref());
+        let workers = output.options.workers.clone();
+        let mut job = Job { name, sink, workers, progress, frame, counted: None };
+        job.check(takes)?;
+        if !shares || job.sink.order() == WriteOrder::Ascending {
+            job.write_headers()?;
+        }
+        Ok(job)
+    }
+
+    /// Write what is not elements, unless it was written.
+    fn write_headers(&mut self) -> Result<(), ContainerError> {
+        let frame = self.frame.take();
+        let written = frame.map_or(Ok(()), |frame| {
+            frame.write_headers(&|at, bytes| self.sink.write_at(at, bytes))
+        });
+        written.map_err(|error| self.failed_sink(error))
+    }
+
+    /// Write elements alone, to a sink that is no file.
+    pub(crate) fn into_sink(
+        sink: Box<dyn Sink + 'a>,
+        takes: &[Take],
+        workers: &Workers,
+        progress: &'a Progress,
+    ) -> Result<Job<'a>, ContainerError> {
+        Job::elements(None, sink, takes, workers, progress)
+    }
+
+    /// The same, to a sink whose errors name a file.
+    pub(crate) fn elements(
+        name: Option<FileName>,
+        sink: Box<dyn Sink + 'a>,
+        takes: &[Take],
+        workers: &Workers,
+        progress: &'a Progress,
+    ) -> Result<Job<'a>, ContainerError> {
+        let workers = workers.clone();
+        let job = Job { name, sink, workers, progress, frame: None, counted: None };
+        job.check(takes)?;
+        Ok(job)
+    }
+
+    /// A job that copies nothing, and counts the requests that copying would make.
+    pub(super) fn counting(workers: &Workers, progress: &'a Progress) -> Job<'a> {
+        let (sink, counted) = (Box::new(NullSink), Some(Mutex::default()));
+        let workers = workers.clone();
+        Job { name: None, sink, workers, progress, frame: None, counted }
+    }
+
+    /// Whether it only counts.
+    pub(super) fn is_counting(&self) -> bool {
+        self.counted.is_some()
+    }
+
+    /// What a job that counts has counted; `None` where no source must be asked.
+    pub(super) fn counted(&self) -> Option<Announced> {
+        *self.counted.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Run transfers, or count their requests.
+    fn execute(&self, transfers: &[Transfer<'_>], sink: &dyn Sink) -> Result<(), ExecuteError> {
+        let Some(counted) = &self.counted else {
+            return execute::run(transfers, sink, &self.workers, self.progress);
+        };
+        if transfers.iter().any(|transfer| transfer.source.request_gap().is_some()) {
+            let more = execute::announced(transfers)?;
+            let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
+            let all = counted.get_or_insert_default();
+            all.requests = all.requests.saturating_add(more.requests);
+            all.bytes = all.bytes.saturating_add(more.bytes);
+        }
+        Ok(())
+    }
+
+    /// Look at all indices first where copying would not, or where nothing can be taken back.
+    pub(crate) fn check(&self, takes: &[Take]) -> Result<(), ContainerError> {
+        let is_atomic = self.sink.is_atomic();
+        takes.iter().try_for_each(|take| check_indices(take, &self.workers, is_atomic))
+    }
+
+    /// Where the bytes go to.
+    pub(crate) fn sink(&self) -> &dyn Sink {
+        self.sink.as_ref()
+    }
+
+    /// Copy, and make sure that all of the input was there.
+    pub(crate) fn copy(&self, input: &mut Input, takes: &[Take]) -> Result<(), ContainerError> {
+        if self.is_counting() && matches!(input.bytes, Bytes::Stream(_)) {
+            return Ok(()); // what comes in one answer was asked for
+        }
+        self.copy_some(input, takes)?;
+        match &mut input.bytes {
+            Bytes::Stream(stream) => finish(&input.location, stream, &input.contents),
+            Bytes::Random(_) => Ok(()),
+        }
+    }
+
+    /// The same where more is to come: a pipe is read no further than it is needed.
+    pub(crate) fn copy_some(
+        &self,
+        input: &mut Input,
+        takes: &[Take],
+    ) -> Result<(), ContainerError> {
+        if let Bytes::Stream(stream) = &mut input.bytes
+            && let Some(plans) = forward(takes)
+        {
+            let (location, contents) = (&input.location, &input.contents);
+            for (take, plan) in takes.iter().zip(&plans) {
+                self.forward(stream, take, plan).map_err(|error| match error {
+                    ExecuteError::Fill { error: FillError::Source(error), .. } => {
+                        failed_stream(location, stream, contents, error)
+                    }
+                    error => self.failed(location, error),
+                })?;
+            }
+            return Ok(());
+        }
+        let source = input.spool_watched(self.progress)?;
+        self.copy_random(input, source.as_ref(), takes)
+    }
+
+    /// The same for an input whose bytes come in any order.
+    pub(crate) fn copy_random(
+        &self,
+        input: &Input,
+        source: &dyn Source,
+        takes: &[Take],
+    ) -> Result<(), ContainerError> {
+        // what can be inflated in one pass needs no temporary file
+        let streamed = |take: &Take| {
+            let member = input.deflated.get(take.part.checked_sub(1)?)?;
+            Some((member, take.forward(member.start)?))
+        };
+        let mut rest = takes;
+        while let Some((first, others)) = rest.split_first() {
+            if let Some((member, plan)) = streamed(first) {
+                self.inflate(&input.location, member, first, &plan)?;
+                rest = others;
+                continue;
+            }
+            // the others in one run of the executor, or in some, so that not all are planned at once
+            let together = rest.iter().take(RUN_TAKES);
+            let count = together.take_while(|take| streamed(take).is_none()).count();
+            self.run(self.sink(), &input.location, source, &rest[..count])?;
+            rest = &rest[count..];
+        }
+        Ok(())
+    }
+
+    /// Copy from a deflated member while it is inflated.
+    fn inflate(
+        &self,
+        location: &Location,
+        member: &DeflatedMember,
+        take: &Take,
+        plan: &Plan,
+    ) -> Result<(), ContainerError> {
+        if self.is_counting() {
+            return Ok(());
+        }
+        let mut stream = member.bytes.stream();
+        self.forward(&mut stream, take, plan).map_err(|error| self.failed(location, error))?;
+        stream.finish().map_err(|error| failed_source(location, error))
+    }
+
+    /// Copy from a stream.
+    fn forward(
+        &self,
+        stream: &mut dyn Forward,
+        take: &Take,
+        plan: &Plan,
+    ) -> Result<(), ExecuteError> {
+        let (sink, conversion, at) = (self.sink.as_ref(), take.conversion, take.at);
+        execute::run_forward(stream, plan, conversion, sink, at, self.progress)
+    }
+
+    /// Copy with all threads, to the output or to a sink that writes to it.
+    pub(crate) fn run(
+        &self,
+        sink: &dyn Sink,
+        location: &Location,
+        source: &dyn Source,
+        takes: &[Take],
+    ) -> Result<(), ContainerError> {
+        let prepared = takes.iter().map(|take| self.pieces(location, take, source));
+        let prepared: Vec<_> = prepared.collect::<Result<_, _>>()?;
+        let transfers = takes.iter().zip(&prepared).map(|(take, prepared)| Transfer {
+            source: prepared.copied.as_deref().unwrap_or(source),
+            pieces: prepared.pieces.as_ref(),
+            conversion: take.conversion,
+            at: take.at,
+        });
+        let transfers: Vec<Transfer<'_>> = transfers.collect();
+        let outcome = self.execute(&transfers, sink);
+        // an input that was cut short is the reason for whatever else went wrong
+        source.verify().map_err(|error| failed_source(location, error))?;
+        takes.iter().try_for_each(|take| take.region.verify_lists())?;
+        outcome.map_err(|error| match error {
+            ExecuteError::Fill { transfer, error: error @ FillError::Indices { .. } } => {
+                takes[transfer].region.failed_fill(error)
+            }
+            ExecuteError::Fill { transfer, error: FillError::Position(bad) } => {
+                self.first_bad(&takes[transfer], bad)
+            }
+            error => self.failed(location, error),
+        })
+    }
+
+    /// Copy with all threads from a source whose errors name their files.
+    pub(crate) fn transfer(&self, transfer: &Transfer<'_>) -> Result<(), ContainerError> {
+        let transfers = std::slice::from_ref(transfer);
+        let outcome = self.execute(transfers, self.sink());
+        transfer.source.verify()?;
+        outcome.map_err(|error| match error {
+            ExecuteError::Fill { error: FillError::Source(error), .. } => error.into(),
+            ExecuteError::Sink(error) => self.failed_sink(error),
+            error => error.into(),
+        })
+    }
+
+    fn pieces<'t>(
+        &self,
+        location: &Location,
+        take: &'t Take,
+        source: &dyn Source,
+    ) -> Result<RegionPieces<'t>, ContainerError> {
+        let to = match self.sink.order() {
+            WriteOrder::Any => ReadFor::Position(take.at),
+            WriteOrder::Ascending => ReadFor::Stream,
+        };
+        let by = ReadBy { source, conversion: take.conversion, to, workers: &self.workers };
+        take.region.pieces(&by).map_err(|error| match error {
+            ExecuteError::Fill { error: FillError::Position(bad), .. } => self.first_bad(take, bad),
+            ExecuteError::Fill { error: error @ FillError::Indices { .. }, .. } => {
+                take.region.failed_fill(error)
+            }
+            error => self.failed(location, error),
+        })
+    }
+
+    /// The error of a bad position: of several lists the first one that has one is told.
+    fn first_bad(&self, take: &Take, bad: BadPosition) -> ContainerError {
+        if let Some(gathered) = take.region.gathered()
+            && gathered.lists.len() > 1
+            && let Err(error) = check_lists(take, gathered, &self.workers)
+        {
+            return error;
+        }
+        take.region.failed_fill(FillError::Position(bad))
+    }
+
+    fn failed(&self, input: &Location, error: ExecuteError) -> ContainerError {
+        match error {
+            ExecuteError::Fill { error: FillError::Source(error), .. } => {
+                failed_source(input, error)
+            }
+            ExecuteError::Sink(error) => self.failed_sink(error),
+            error => error.into(),
+        }
+    }
+
+    pub(crate) fn failed_sink(&self, error: SinkError) -> ContainerError {
+        failed_sink(self.name.clone(), error)
+    }
+
+    /// Put the output in place.
+    pub(crate) fn commit(mut self) -> Result<(), ContainerError> {
+        self.write_headers()?;
+        let name = self.name;
+        self.sink.commit().map_err(|error| failed_sink(name, error))
+    }
+}
+
+/// How all takes are read in one pass of a stream, where they can be.
+pub(crate) fn forward(takes: &[Take]) -> Option<Vec<Plan>> {
+    let plans: Option<Vec<Plan>> = takes.iter().map(|take| take.forward(0)).collect();
+    plans.filter(|plans| ascend(plans))
+}
+
+/// Whether the bytes of each plan lie behind those of the plans before it.
+fn ascend(plans: &[Plan]) -> bool {
+    let plans = plans.iter().filter(|plan| plan.bytes() > 0);
+    plans.map(|plan| plan.input().byte_bounds()).is_sorted_by(|a, b| a.end <= b.start)
+}
+
+/// Make all the checks that [`write()`] would fail at, and write nothing.
+///
+/// # Errors
+/// An output that exists or cannot be created, one that is an input, the first bad position, what
+/// kept the indices from being read.
+pub fn check(
+    output: &Output,
+    prepared: &Prepared,
+    input: &Input,
+    takes: &[Take],
+) -> Result<(), ContainerError> {
+    output.check(prepared)?;
+    overwrite::check_output(&output.destination, input, takes)?;
+    takes.iter().try_for_each(|take| check_indices(take, &output.options.workers, false))
+}
+
+/// The requests that [`write()`] would make for elements, where the input must be asked for them: a
+/// remote file that can be read in any order. What is inflated on the way is not counted.
+///
+/// # Errors
+/// The first bad position, what kept the indices from being read.
+pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, ContainerError> {
+    let progress = Progress::default();
+    let count = Job::counting(&Workers::new(1), &progress);
+    if let Some(source) = input.random().filter(|source| source.request_gap().is_some()) {
+        count.copy_random(input, source.as_ref(), takes)?;
+    }
+    Ok(count.counted())
+}
+
+/// Look at all indices of a take; where the output `is_atomic`, only those that copying would not
+/// look at, or in another order.
+fn check_indices(take: &Take, workers: &Workers, is_atomic: bool) -> Result<(), ContainerError> {
+    let Some(gathered) = take.region.gathered() else { return Ok(()) };
+    if is_atomic && gathered.gather.checks_itself() {
+        return Ok(());
+    }
+    check_lists(take, gathered, workers)
+}
+
+/// Look at all indices of a take.
+fn check_lists(take: &Take, gathered: &Gathered, workers: &Workers) -> Result<(), ContainerError> {
+    gathered.gather.check(&gathered.sources(), workers).map_err(|error| match error {
+        ExecuteError::Fill { error, .. } => take.region.failed_fill(error),
+        error => error.into(),
+    })
+}
+
+/// The error of writing an output.
+pub(crate) fn failed_sink(name: Option<FileName>, error: SinkError) -> ContainerError {
+    match (name, error) {
+        // one of several outputs, which is named better
+        (_, SinkError::File { path, error }) => ContainerError::file(path.as_path(), *error),
+        (Some(name), error) => ContainerError::file(name, error),
+        (None, error) => error.into(),
+    }
+}

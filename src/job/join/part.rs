@@ -1,0 +1,193 @@
+//! A join in parts, each written by a process of its own.
+//!
+//! Each process reads all headers, which decide where everything goes, and elements of those inputs
+//! only that give something to its part. Of the tensors that are taken once, each part compares its
+//! own range in all inputs, so that all parts together compare all of them.
+
+use std::fmt::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::inputs::Joined;
+use super::place::places;
+use super::write::Copy;
+use crate::error::ContainerError;
+use crate::execute::Progress;
+use crate::index::{Item, List};
+use crate::job::copy::Job;
+use crate::job::parts::PartFault;
+use crate::job::parts::{Divisible, Parts, last_name};
+use crate::output::{Output, Prepared};
+use crate::region::OpenIndex;
+use crate::region::Take;
+use crate::shape::Order;
+use crate::sink::Fingerprint;
+
+impl<'a> Joined<'a> {
+    /// Cut the output, which was [prepared](Joined::prepare), into `count` parts, at least one.
+    ///
+    /// # Errors
+    /// As [`Parts::of_takes`].
+    pub fn parts<'b>(
+        &'b mut self,
+        output: &'b Output,
+        prepared: &'b Prepared,
+        count: u64,
+    ) -> Result<Parts<'b>, ContainerError>
+    where
+        'a: 'b,
+    {
+        let order = output.options().order;
+        Parts::new(output, prepared, Box::new(JoinedParts { joined: self, prepared, order }), count)
+    }
+}
+
+struct JoinedParts<'b, 'a> {
+    joined: &'b mut Joined<'a>,
+    prepared: &'b Prepared,
+    order: Order,
+}
+
+impl Divisible for JoinedParts<'_, '_> {
+    fn bytes(&self, range: &Range<u64>) -> u64 {
+        places(self.prepared, range).iter().map(|place| place.bytes()).sum()
+    }
+
+    fn reads(&self, range: &Range<u64>) -> Result<u64, ContainerError> {
+        let (joined, order) = (&*self.joined, self.order);
+        let places = places(self.prepared, range);
+        let mut reads = 0;
+        let kept = places.iter().filter(|place| joined.tensors[place.target].join.is_none());
+        for place in kept {
+            let window = joined.take_kept(place, order)?.window(place.window.clone(), 0);
+            let of_one: u64 = window.iter().map(Take::reads).sum();
+            reads += of_one * joined.locations.len() as u64;
+        }
+        let targets = joined.joined(&places, order);
+        for number in 0..joined.locations.len() {
+            if !targets.iter().any(|target| target.needs(number)) {
+                continue;
+            }
+            let (input, chosen) = joined.lend_checked(number)?;
+            for target in &targets {
+                let take = joined.take_joined((&input, &chosen[target.at]), target.place, order)?;
+                let cells = target.bands.iter().filter_map(|band| target.cell(number, band));
+                let windows = cells.flat_map(|cell| take.window(cell.dense, 0));
+                reads += windows.map(|take| take.reads()).sum::<u64>();
+            }
+        }
+        Ok(reads)
+    }
+
+    fn shared(
+        &self,
+        range: &Range<u64>,
+        output: &Output,
+        prepared: &Prepared,
+    ) -> Result<Option<u64>, ContainerError> {
+        self.joined.shared_of(&places(prepared, range), output, prepared)
+    }
+
+    fn files(&self) -> Result<Vec<(String, PathBuf)>, ContainerError> {
+        let mut files = Vec::with_capacity(self.joined.locations.len());
+        for (number, location) in self.joined.locations.iter().enumerate() {
+            match (self.joined.shards.get(&number), location.path()) {
+                (Some(shards), _) => files.extend(shards.iter().cloned()),
+                (None, Some(path)) => files.push(path.to_owned()),
+                (None, None) => return Err(ContainerError::file(location, PartFault::NotAFile)),
+            }
+        }
+        // inputs of one name in several folders are told apart by what differs in their paths
+        let common = common_folder(&files);
+        let name = |path: &Path| match path.strip_prefix(&common) {
+            Ok(name) => name.to_string_lossy().into_owned(),
+            Err(_) => last_name(path),
+        };
+        let mut named: Vec<(String, PathBuf)> =
+            files.into_iter().map(|path| (name(&path), path)).collect();
+        let lists = self
+            .joined
+            .options
+            .index
+            .lists
+            .lists()
+            .filter_map(|list| Some(list.path()?.to_owned()));
+        named.extend(lists.map(|path| (last_name(&path), path)));
+        Ok(named)
+    }
+
+    fn identify(&self, work: &mut Fingerprint) -> Result<(), ContainerError> {
+        let (joined, order) = (&*self.joined, self.order);
+        // writing never fails
+        let _ = write!(work, "{:?}", (joined.options.along, order));
+        identify_index(&joined.options.index, work)?;
+        let (input, chosen) = joined.lend_checked(0)?;
+        let places = places(self.prepared, &(0..u64::MAX));
+        for place in &places {
+            let is_joined = joined.tensors[place.target].join.is_some();
+            let _ = write!(work, "{:?}", (place.start, place.conversion, is_joined));
+            if !is_joined {
+                let kept = joined.take_kept(place, order)?;
+                kept.region.identify(&mut |bytes| work.add(bytes))?;
+            }
+        }
+        for target in joined.joined(&places, order) {
+            let take = joined.take_joined((&input, &chosen[target.at]), target.place, order)?;
+            let _ = write!(work, "{:?}", (target.row, take.part));
+            take.region.identify(&mut |bytes| work.add(bytes))?;
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, range: &Range<u64>, job: &Job<'_>) -> Result<(), ContainerError> {
+        let places = places(self.prepared, range);
+        self.joined.check_rest(&places, &Progress::default())?;
+        self.joined.copy(&Copy { job, order: self.order }, &places)
+    }
+}
+
+/// Add all that decides what an index selects, but for the bytes of files.
+fn identify_index(index: &OpenIndex<'_>, work: &mut Fingerprint) -> Result<(), ContainerError> {
+    // writing never fails
+    let _ = write!(work, "{:?}", index.rules);
+    for item in &index.expr.items {
+        let _ = match item {
+            // the file may have another path elsewhere
+            Item::List(List::File(file)) => write!(work, "{:?}", file.name),
+            item => write!(work, "{item:?}"),
+        };
+    }
+    index.lists.lists().try_for_each(|list| list.identify(&mut |bytes| work.add(bytes)))
+}
+
+/// The folder that all of these files are in, at whatever depth.
+fn common_folder(files: &[PathBuf]) -> PathBuf {
+    let mut folders = files.iter().filter_map(|file| file.parent());
+    let mut common = folders.next().unwrap_or(Path::new("")).to_owned();
+    for folder in folders {
+        while !folder.starts_with(&common) {
+            if !common.pop() {
+                // absolute and relative paths have nothing in common
+                return PathBuf::new();
+            }
+        }
+    }
+    common
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_common_folder_holds_all_files() {
+        let common = |files: &[&str]| {
+            let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
+            common_folder(&files).to_string_lossy().into_owned()
+        };
+        assert_eq!(common(&["/a/b/x.npy", "/a/b/y.npy"]), "/a/b");
+        assert_eq!(common(&["/a/b/x.npy", "/a/c/x.npy", "/a/b/y.npy"]), "/a");
+        assert_eq!(common(&["x.npy", "y.npy"]), "");
+        assert_eq!(common(&["/a/x.npy", "b/x.npy"]), "");
+    }
+}

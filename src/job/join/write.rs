@@ -1,0 +1,438 @@
+//! Copying the inputs of a join to the output, group by group.
+//!
+//! A group is as many neighbouring inputs as may be open at a time, read as one source. Small
+//! parts are joined piece by piece ([`Join`]); a large part of a single row, one whose layout is
+//! another than the output's, and one that is gathered go by themselves. Where the output takes
+//! bytes in any order, a group's share of all tensors is written before the next group is opened.
+//! Where it does not, the tensors come one after the other; one that is made of several groups
+//! that alternate in it is put together in a temporary file first.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::bands::Band;
+use super::inputs::{Chosen, Joined, Lent, descriptors};
+use super::place::{JoinedPlace, Place, bytes_of, places};
+use super::same::source_of;
+use crate::error::ContainerError;
+use crate::execute::{Announced, Conversion, Progress, StridedSink, Transfer};
+use crate::input::Location;
+use crate::input::{Bytes, Input, failed_source};
+use crate::job::align::shared_bytes;
+use crate::job::copy::Job;
+use crate::job::overwrite;
+use crate::join::{Join, Part};
+use crate::output::{Output, Prepared};
+use crate::plan::{Pattern, Plan, Tiling};
+use crate::region::Take;
+use crate::runs::{Axis, Runs};
+use crate::shape::Order;
+use crate::sink::{ScratchSink, WriteOrder};
+use crate::source::{ConcatSource, PreadSource, Source};
+use crate::view::View;
+
+/// As many descriptors as the inputs of a group may take.
+const GROUP: usize = 64;
+
+/// Parts of a single row of at least this many bytes are copied by themselves.
+const LARGE: u64 = 1 << 20;
+
+impl Joined<'_> {
+    /// Make all the checks that writing would fail at, and write nothing: also that the tensors
+    /// that are taken once are the same in all inputs, byte for byte.
+    ///
+    /// # Errors
+    /// [`JoinFault`](crate::job::join::inputs::JoinFault) for the first input that differs; inputs that
+    /// cannot be read; an output that exists or cannot be created, or is an input; positions out of
+    /// range.
+    pub fn check(
+        &mut self,
+        output: &Output,
+        prepared: &Prepared,
+        progress: &Progress,
+    ) -> Result<(), ContainerError> {
+        output.check(prepared)?;
+        self.check_overwrite(output)?;
+        self.check_lists()?;
+        self.check_rest(&places(prepared, &(0..u64::MAX)), progress)
+    }
+
+    /// Refuse an output that is a descriptor of an input.
+    fn check_overwrite(&self, output: &Output) -> Result<(), ContainerError> {
+        overwrite::check_lists(output.destination(), self.options.index.lists.lists())?;
+        if overwrite::overwrites(output.destination())? {
+            for number in 0..self.locations.len() {
+                overwrite::check_input(output.destination(), &*self.lend(number)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Write the output, which was [prepared](Joined::prepare). It is put in place when all of it is
+    /// written; on any error, what stood there before stays.
+    ///
+    /// # Errors
+    /// Inputs that fail, are cut short or were changed, positions out of range, an output that
+    /// cannot be written.
+    pub fn write(
+        &mut self,
+        output: &Output,
+        prepared: &Prepared,
+        progress: &Progress,
+    ) -> Result<(), ContainerError> {
+        let order = output.options().order;
+        if !self.is_one_pass(order) {
+            self.spool_all(progress)?;
+        }
+        self.check_overwrite(output)?;
+        let job = Job::of_output(output, prepared, (true, &[]), progress)?;
+        let copy = Copy { job: &job, order };
+        let places = places(prepared, &(0..u64::MAX));
+        match job.sink().order() {
+            WriteOrder::Any => self.copy(&copy, &places)?,
+            WriteOrder::Ascending => {
+                for place in &places {
+                    match self.alternates(place, order)? {
+                        true => self.copy_through_scratch(&copy, place)?,
+                        false => self.copy(&copy, std::slice::from_ref(place))?,
+                    }
+                }
+            }
+        }
+        job.commit()
+    }
+
+    /// The requests that [`write`](Joined::write) would make for elements of remote inputs: by the same
+    /// steps, so that inputs that are opened again for it are opened here, too. `None` without remote
+    /// inputs.
+    ///
+    /// # Errors
+    /// An input that cannot be opened again, positions out of range.
+    pub fn announced(
+        &mut self,
+        output: &Output,
+        prepared: &Prepared,
+    ) -> Result<Option<Announced>, ContainerError> {
+        if !self.locations.iter().any(|location| matches!(location, Location::Remote(_))) {
+            return Ok(None);
+        }
+        let progress = Progress::default();
+        let job = Job::counting(&self.options.workers, &progress);
+        let copy = Copy { job: &job, order: output.options().order };
+        self.copy(&copy, &places(prepared, &(0..u64::MAX)))?;
+        Ok(job.counted())
+    }
+
+    /// How many bytes of the output would be shared with the inputs: `None` where none are.
+    ///
+    /// # Errors
+    /// An input that cannot be opened again.
+    pub fn shared(
+        &self,
+        output: &Output,
+        prepared: &Prepared,
+    ) -> Result<Option<u64>, ContainerError> {
+        self.shared_of(&places(prepared, &(0..u64::MAX)), output, prepared)
+    }
+
+    /// The same of these tensors, or of what is wanted of them: by the same steps in which they are
+    /// copied.
+    pub(super) fn shared_of(
+        &self,
+        places: &[Place],
+        output: &Output,
+        prepared: &Prepared,
+    ) -> Result<Option<u64>, ContainerError> {
+        let order = output.options().order;
+        let of_input = |input: &Input, takes: &[Take]| shared_bytes(output, prepared, input, takes);
+        let mut bytes = of_input(self.first(), &self.takes_kept(places, order)?).unwrap_or(0);
+        let targets = self.joined(places, order);
+        for number in 0..self.locations.len() {
+            if !targets.iter().any(|target| target.needs(number)) {
+                continue;
+            }
+            let (input, chosen) = self.lend_checked(number)?;
+            let mut takes = Vec::new();
+            for target in &targets {
+                let place = target.place;
+                let take = self.take_joined((&input, &chosen[target.at]), place, order)?;
+                let cells = target.bands.iter().filter_map(|band| target.cell(number, band));
+                for cell in cells.filter(|cell| cell.rows == 1 && is_large(&cell.dense)) {
+                    takes.extend(take.window(cell.dense, place.start + cell.at));
+                }
+            }
+            bytes += of_input(&input, &takes).unwrap_or(0);
+        }
+        Ok((bytes > 0).then_some(bytes))
+    }
+
+    /// Whether pipes are read while they are copied: there is one tensor, of one row.
+    fn is_one_pass(&self, order: Order) -> bool {
+        match self.tensors.as_slice() {
+            [target] => target.join.as_ref().is_some_and(|join| join.rows_and_inner(order).0 == 1),
+            _ => false,
+        }
+    }
+
+    /// Whether the bytes of a tensor do not come in the order of the output, but in that of groups
+    /// or of inputs.
+    fn alternates(&self, place: &Place, order: Order) -> Result<bool, ContainerError> {
+        let target = &self.tensors[place.target];
+        let Some(join) = target.join.as_ref() else { return Ok(false) };
+        if join.rows_and_inner(order).0 <= 1 {
+            return Ok(false);
+        }
+        let first = self.first();
+        let tensor = &first.contents.tensors.at(target.number);
+        let index = self.options.index;
+        let selection = index.resolve(&tensor.shape);
+        let region = selection.and_then(|selection| index.region(tensor, &selection, order));
+        let region = region.map_err(|cause| first.failed_tensor(tensor, false, cause))?;
+        let in_one_pass = region.strided().is_some() && !self.is_mixed();
+        Ok(!in_one_pass || self.held.len() < self.locations.len())
+    }
+
+    /// Put a tensor together in a temporary file, and copy that to the output.
+    fn copy_through_scratch(
+        &mut self,
+        copy: &Copy<'_>,
+        place: &Place,
+    ) -> Result<(), ContainerError> {
+        let (sink, file) = ScratchSink::new(place.bytes)?;
+        let progress = Progress::default();
+        let job = Job::into_sink(Box::new(sink), &[], &self.options.workers, &progress)?;
+        let there = Copy { job: &job, ..*copy };
+        self.copy(&there, &[Place { start: 0, ..place.clone() }])?;
+        job.commit()?;
+        let source = PreadSource::new(file, 0, place.bytes);
+        let runs = Runs { offset: 0, axes: vec![], run: place.bytes };
+        let join = Join::new(vec![Part::of_runs(runs, 1)], 1, place.bytes, 1);
+        let (conversion, at) = (Conversion::None, place.start);
+        copy.job.transfer(&Transfer { source: &source, pieces: &join, conversion, at })
+    }
+
+    /// Copy these tensors, or what is wanted of them.
+    pub(super) fn copy(&mut self, copy: &Copy<'_>, places: &[Place]) -> Result<(), ContainerError> {
+        let (first, takes) = (self.first(), self.takes_kept(places, copy.order)?);
+        // a pipe is not asked for anything
+        let is_asked = !copy.job.is_counting() || !is_unread(first);
+        if is_asked && !takes.is_empty() {
+            copy.job.copy_random(first, source_of(first)?.as_ref(), &takes)?;
+        }
+        let mut number = 0;
+        while number < self.locations.len() {
+            number = match self.held.get(&number).is_some_and(is_unread) {
+                true => self.copy_stream(copy, number, &places[0])?,
+                false => self.copy_group(copy, number, places)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// What is wanted of the tensors that are taken once.
+    fn takes_kept(&self, places: &[Place], order: Order) -> Result<Vec<Take>, ContainerError> {
+        let mut takes = Vec::new();
+        for place in places.iter().filter(|place| self.tensors[place.target].join.is_none()) {
+            let take = self.take_kept(place, order)?;
+            let window = take.window(place.window.clone(), place.start + place.window.start);
+            window.into_iter().for_each(|take| take.push(&mut takes));
+        }
+        Ok(takes)
+    }
+
+    /// Copy an input that is read once, in one pass where it can be, to the end of what its header
+    /// promises. Returns the number of the next input.
+    fn copy_stream(
+        &mut self,
+        copy: &Copy<'_>,
+        number: usize,
+        place: &Place,
+    ) -> Result<usize, ContainerError> {
+        let (input, chosen) = self.lend_checked(number)?;
+        if let (Some(join), Some(chosen)) = (&self.tensors[place.target].join, chosen.first()) {
+            let (_, inner) = join.rows_and_inner(copy.order);
+            let before = join.range(number).start.saturating_mul(inner);
+            let at = place.start + bytes_of(before, place.item_bits);
+            let take = Take { at, ..self.take_joined((&input, chosen), place, copy.order)? };
+            drop(input);
+            if let Some(input) = self.held.get_mut(&number) {
+                copy.job.copy(input, &[take])?;
+            }
+        }
+        Ok(number + 1)
+    }
+
+    /// Copy as many inputs as may be open at a time, from number `start` on, but for those that nothing
+    /// is wanted of. Returns the number of the next input.
+    fn copy_group(
+        &self,
+        copy: &Copy<'_>,
+        start: usize,
+        places: &[Place],
+    ) -> Result<usize, ContainerError> {
+        let targets = self.joined(places, copy.order);
+        let mut group = Group::default();
+        let mut number = start;
+        let mut open = 0;
+        while number < self.locations.len()
+            && open < GROUP
+            && !self.held.get(&number).is_some_and(is_unread)
+        {
+            if targets.iter().any(|target| target.needs(number)) {
+                let (input, chosen) = self.lend_checked(number)?;
+                if let Lent::Again(input) = &input {
+                    open += descriptors(input);
+                }
+                group.push(number, input, chosen)?;
+            }
+            number += 1;
+        }
+        for target in &targets {
+            target.bands.iter().try_for_each(|band| self.copy_band(copy, &group, target, band))?;
+        }
+        Ok(number)
+    }
+
+    /// Copy what a group gives to a band of a tensor.
+    fn copy_band(
+        &self,
+        copy: &Copy<'_>,
+        group: &Group<'_>,
+        target: &JoinedPlace<'_>,
+        band: &Band,
+    ) -> Result<(), ContainerError> {
+        let place = target.place;
+        let any_order = copy.job.sink().order() == WriteOrder::Any;
+        let mut pending = Pending::default();
+        for one in &group.inputs {
+            let Some(cell) = target.cell(one.number, band) else { continue };
+            let chosen = &one.chosen[target.at];
+            let take = self.take_joined((&one.input, chosen), place, copy.order)?;
+            let (at, rows) = (place.start + cell.at, cell.rows);
+            let (swap_width, conversion) = chosen.part_conversion(place.conversion);
+            let dense =
+                conversion.input_bytes(cell.dense.start)..conversion.input_bytes(cell.dense.end);
+            if pending.conversion != conversion {
+                copy.flush(group, &mut pending, target)?;
+            }
+            match take.region.strided() {
+                Some(view) if !(is_alone(view, &dense, rows) && (rows == 1 || any_order)) => {
+                    let runs = view.runs().clone();
+                    let runs = Runs { offset: runs.offset + one.base as i64, ..runs };
+                    let part = Part::of_runs(runs, swap_width).within(dense);
+                    pending.push(at, rows, conversion, part);
+                    continue;
+                }
+                _ => copy.flush(group, &mut pending, target)?,
+            }
+            if rows == 1 {
+                let takes = take.window(cell.dense, at);
+                copy.job.copy_random(&one.input, one.bytes.as_ref(), &takes)?;
+                continue;
+            }
+            let axes = vec![Axis { len: rows, stride: target.row as i64 }];
+            let rows = Runs { offset: at as i64, axes, run: cell.run };
+            let sink = StridedSink::new(copy.job.sink(), &rows);
+            let takes = take.window(cell.dense, 0);
+            copy.job.run(&sink, &one.input.location, one.bytes.as_ref(), &takes)?;
+        }
+        copy.flush(group, &mut pending, target)
+    }
+}
+
+/// Whether an input is a pipe whose elements have not been read.
+fn is_unread(input: &Input) -> bool {
+    matches!(input.bytes, Bytes::Stream(_))
+}
+
+/// Inputs that are open at the same time.
+#[derive(Default)]
+struct Group<'a> {
+    inputs: Vec<GroupInput<'a>>,
+    /// The bytes of all of them.
+    source: ConcatSource,
+}
+
+struct GroupInput<'a> {
+    number: usize,
+    input: Lent<'a>,
+    bytes: Arc<dyn Source>,
+    chosen: Vec<Chosen>,
+    /// Where its bytes begin in those of the group.
+    base: u64,
+}
+
+impl<'a> Group<'a> {
+    fn push(
+        &mut self,
+        number: usize,
+        input: Lent<'a>,
+        chosen: Vec<Chosen>,
+    ) -> Result<(), ContainerError> {
+        let bytes = source_of(&input)?;
+        let name = input.location.to_string();
+        let base = self.source.push(name, Box::new(Arc::clone(&bytes)));
+        let base = base.map_err(|error| failed_source(&input.location, error))?;
+        self.inputs.push(GroupInput { number, input, bytes, chosen, base });
+        Ok(())
+    }
+}
+
+/// The output that a join is copied to.
+#[derive(Clone, Copy)]
+pub(super) struct Copy<'a> {
+    pub(super) job: &'a Job<'a>,
+    pub(super) order: Order,
+}
+
+impl Copy<'_> {
+    /// Copy the parts that wait.
+    fn flush(
+        &self,
+        group: &Group<'_>,
+        pending: &mut Pending,
+        target: &JoinedPlace<'_>,
+    ) -> Result<(), ContainerError> {
+        let Pending { parts, at, rows, conversion } = std::mem::take(pending);
+        if parts.is_empty() {
+            return Ok(());
+        }
+        // of the elements as they are before the conversion
+        let row_stride = conversion.input_bytes(target.row);
+        let pieces = Join::new(parts, rows, row_stride, conversion.unit());
+        self.job.transfer(&Transfer { source: &group.source, pieces: &pieces, conversion, at })
+    }
+}
+
+/// Neighbouring parts that wait to be copied together.
+#[derive(Default)]
+struct Pending {
+    parts: Vec<Part<'static>>,
+    /// Where the first of them goes, in bytes.
+    at: u64,
+    /// How many rows they have.
+    rows: u64,
+    /// What their elements go through.
+    conversion: Conversion,
+}
+
+impl Pending {
+    /// Add a part, which goes to `at`: beside the one before it, if there is one.
+    fn push(&mut self, at: u64, rows: u64, conversion: Conversion, part: Part<'static>) {
+        if self.parts.is_empty() {
+            (self.at, self.rows, self.conversion) = (at, rows, conversion);
+        }
+        self.parts.push(part);
+    }
+}
+
+/// Whether a range of a part is better copied by itself than together with its neighbours.
+fn is_alone(view: &View, dense: &Range<u64>, rows: u64) -> bool {
+    let transposed = || Plan::tiled(view, 1, Tiling::MAPPED).pattern() == Pattern::Transposed;
+    is_large(dense) && (rows == 1 || transposed())
+}
+
+/// Whether a range of a part is copied by itself where it is one row.
+fn is_large(dense: &Range<u64>) -> bool {
+    dense.end - dense.start >= LARGE
+}

@@ -1,0 +1,110 @@
+//! Files that would be read while they are overwritten.
+//!
+//! An output that is a name appears when it is complete, and may replace its own input. Two kinds of
+//! outputs overwrite bytes as they go: a descriptor of a file (`>> a.npy`, `1<> a.npy`, `/dev/fd/3`),
+//! and a file that is changed in place. What is read must lie elsewhere then. Files are compared by
+//! device and inode, so that other names, hard links and standard input count.
+
+use std::ops::Range;
+
+use crate::error::{ContainerError, FileName, InputIsOutput};
+use crate::format::Tensor;
+use crate::input::{Bytes, Input, failed_source};
+use crate::job::edit_fault::EditFault;
+use crate::region::{GatheredList, Take};
+use crate::sink::{self, Destination, InPlaceFile, SinkError};
+use crate::source::{FileId, Source, SourceError};
+
+/// Refuse an output that is a descriptor of a file that is read.
+///
+/// # Errors
+/// [`InputIsOutput`](crate::error::InputIsOutput).
+pub(crate) fn check_output(
+    destination: &Destination,
+    input: &Input,
+    takes: &[Take],
+) -> Result<(), ContainerError> {
+    let Some(output) = overwritten(destination)? else { return Ok(()) };
+    if let Bytes::Random(source) = &input.bytes {
+        check_source(output, source.as_ref(), || file_of(input, output))?;
+    }
+    let mut lists = takes.iter().flat_map(|take| take.region.lists());
+    lists.try_for_each(|list| check_list(output, list))
+}
+
+/// The same for lists of an index.
+pub(crate) fn check_lists<'a>(
+    destination: &Destination,
+    mut lists: impl Iterator<Item = &'a GatheredList>,
+) -> Result<(), ContainerError> {
+    let Some(output) = overwritten(destination)? else { return Ok(()) };
+    lists.try_for_each(|list| check_list(output, list))
+}
+
+fn check_list(output: FileId, list: &GatheredList) -> Result<(), ContainerError> {
+    match &list.file {
+        Some(file) => check_source(output, list.source.as_ref(), || file.clone()),
+        None => Ok(()),
+    }
+}
+
+/// The same for a single input.
+pub(crate) fn check_input(destination: &Destination, input: &Input) -> Result<(), ContainerError> {
+    check_output(destination, input, &[])
+}
+
+/// Whether an output overwrites the bytes of a file as it is written.
+pub(crate) fn overwrites(destination: &Destination) -> Result<bool, ContainerError> {
+    overwritten(destination).map(|file| file.is_some())
+}
+
+/// The file whose bytes an output overwrites as it is written, if it does.
+fn overwritten(destination: &Destination) -> Result<Option<FileId>, ContainerError> {
+    let found = sink::overwritten_file(destination);
+    found.map_err(|error: SinkError| ContainerError::file(destination, error))
+}
+
+fn check_source(
+    output: FileId,
+    source: &dyn Source,
+    name: impl Fn() -> FileName,
+) -> Result<(), ContainerError> {
+    let places = source.places(0..source.len());
+    let places = places.map_err(|error| ContainerError::file(name(), error))?;
+    match places.iter().any(|place| place.file == output) {
+        true => Err(ContainerError::file(name(), InputIsOutput)),
+        false => Ok(()),
+    }
+}
+
+/// The name of the file of an input that is `file`: of a sharded checkpoint, one of several.
+fn file_of(input: &Input, file: FileId) -> FileName {
+    let is_in = |tensor: &Tensor| {
+        let Bytes::Random(source) = &input.bytes else { return false };
+        let places = source.places(tensor.offset..tensor.offset + tensor.bytes);
+        places.is_ok_and(|places| places.iter().any(|place| place.file == file))
+    };
+    let tensor = input.contents.tensors.iter().find(is_in);
+    tensor.map_or((&input.location).into(), |tensor| input.file_name(&tensor))
+}
+
+/// Refuse to change bytes of `file` in place that are to be read as elements of `tensor`. Were such
+/// a run killed, what it leaves could not be completed by running it again. `written` is the range of
+/// the file that is changed.
+///
+/// # Errors
+/// [`EditFault::Overlap`].
+pub(crate) fn check_in_place(
+    file: &InPlaceFile,
+    written: &Range<u64>,
+    (input, tensor): (&Input, &Tensor),
+    source: &dyn Source,
+) -> Result<(), ContainerError> {
+    let failed = |error: SourceError| failed_source(&input.location, error);
+    let places = source.places(tensor.offset..tensor.offset + tensor.bytes).map_err(failed)?;
+    let id = file.id().map_err(|error| ContainerError::file(input.file_name(tensor), error))?;
+    match id.is_some_and(|id| places.iter().any(|place| place.overlaps(id, written))) {
+        true => Err(ContainerError::file(input.file_name(tensor), EditFault::Overlap)),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,303 @@
+//! One output in parts, each written by a process of its own.
+//!
+//! The bytes of the elements of all tensors are one space: the file from the first element to the
+//! end of the last. It is cut evenly, at multiples of 4096 bytes of the file, so that no two
+//! machines write to one block. An element that is converted on the way is not divided: it belongs
+//! to the part after the cut.
+//!
+//! ```text
+//!   file    header│ tensor a      │ tensor b  │     4096 bytes a block
+//!           ──────┼───┬───┬───┬───┼───┬───┬───┤
+//!   parts         │ 0     │ 1     │ 2     │ 3 │
+//! ```
+//!
+//! What fills the output is [`Divisible`]: what is taken of one input, here, or a join
+//! (`join/part.rs`).
+
+use std::fmt::Write;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{ContainerError, Fault, FileName};
+use crate::execute::Progress;
+use crate::input::{Input, Location};
+use crate::job::align::shared_bytes;
+use crate::job::copy::{Job, failed_sink};
+use crate::job::version::{InputFile, unchanged};
+use crate::output::{Output, Prepared};
+use crate::region::Take;
+use crate::sink::{
+    Begun, Destination, Fingerprint, FixedFrame, JobRecord, Part, PartSink, PartSize, PartsError,
+};
+
+/// Parts begin at multiples of so many bytes of the file.
+const BLOCK_BYTES: u64 = 4096;
+
+/// What fills the elements of an output, any range of it by itself.
+pub(crate) trait Divisible {
+    /// Bytes of elements that go to a range of the output.
+    fn bytes(&self, range: &Range<u64>) -> u64;
+
+    /// About how many bytes of elements are read for that, in whole cache lines.
+    fn reads(&self, range: &Range<u64>) -> Result<u64, ContainerError>;
+
+    /// All files that any part reads, in order, and the names by which they are known to parts on
+    /// other machines.
+    fn files(&self) -> Result<Vec<(String, PathBuf)>, ContainerError>;
+
+    /// Add all that decides the elements of the output, but for the bytes of the files.
+    fn identify(&self, work: &mut Fingerprint) -> Result<(), ContainerError>;
+
+    /// Bytes of these that would be shared with an input: `None` where the file systems share none.
+    fn shared(
+        &self,
+        range: &Range<u64>,
+        output: &Output,
+        prepared: &Prepared,
+    ) -> Result<Option<u64>, ContainerError>;
+
+    /// Copy the elements that go to a range of the output.
+    fn copy(&mut self, range: &Range<u64>, job: &Job<'_>) -> Result<(), ContainerError>;
+}
+
+/// An output that is cut into parts.
+pub struct Parts<'a> {
+    output: &'a Output,
+    prepared: &'a Prepared,
+    work: Box<dyn Divisible + 'a>,
+    count: u64,
+    path: &'a Path,
+    frame: FixedFrame<'a>,
+    /// Bytes of the whole output, and of its elements.
+    len: u64,
+    total: u64,
+    /// From the first element to the end of the last.
+    span: Range<u64>,
+}
+
+impl<'a> Parts<'a> {
+    /// Cut what is taken of an input into `count` parts, at least one.
+    ///
+    /// # Errors
+    /// [`PartFault::NotFixed`], [`PartFault::Compressed`]; an output that is no file.
+    pub fn of_takes(
+        output: &'a Output,
+        prepared: &'a Prepared,
+        (input, takes): (&'a mut Input, &'a [Take]),
+        count: u64,
+    ) -> Result<Parts<'a>, ContainerError> {
+        Parts::new(output, prepared, Box::new(Taken { input, takes }), count)
+    }
+
+    /// Cut an output into `count` parts, at least one.
+    pub(crate) fn new(
+        output: &'a Output,
+        prepared: &'a Prepared,
+        work: Box<dyn Divisible + 'a>,
+        count: u64,
+    ) -> Result<Parts<'a>, ContainerError> {
+        let failed = |cause| ContainerError::file(&output.destination, cause);
+        let Destination::Path(path) = &output.destination else {
+            return Err(output.failed(PartsError::NotAFile.into()));
+        };
+        let (Some(frame), Some(len)) = (prepared.frame.fixed(), prepared.frame.size()) else {
+            return Err(failed(match output.options.deflate {
+                true => PartFault::Compressed,
+                false => PartFault::NotFixed(output.format.name),
+            }));
+        };
+        let start = prepared.places().next().map_or(0, |(_, start)| start);
+        let end = prepared.places().last().map_or(0, |(last, start)| start + last.bytes);
+        let span = start..end;
+        let total = prepared.bytes;
+        Ok(Parts { output, prepared, work, count: count.max(1), path, frame, len, total, span })
+    }
+
+    /// Where part `index` begins in the file; where the last one ends, for `index` = `count`.
+    fn cut(&self, index: u64) -> u64 {
+        let Range { start, end } = self.span;
+        match index {
+            0 => start,
+            index if index >= self.count => end,
+            index => {
+                let share = u128::from(end - start) * u128::from(index) / u128::from(self.count);
+                let at = start + share as u64;
+                (at - at % BLOCK_BYTES).max(start)
+            }
+        }
+    }
+
+    /// The bytes of the file from the beginning of part `index` to its end. In an archive, headers
+    /// of members may lie among them.
+    pub fn range(&self, index: u64) -> Range<u64> {
+        self.cut(index)..self.cut(index + 1)
+    }
+
+    /// Bytes of elements that part `index` writes.
+    pub fn bytes(&self, index: u64) -> u64 {
+        self.work.bytes(&self.range(index))
+    }
+
+    /// About how many bytes of elements part `index` reads, in whole cache lines.
+    ///
+    /// # Errors
+    /// An input of a join that cannot be opened again.
+    pub fn reads(&self, index: u64) -> Result<u64, ContainerError> {
+        self.work.reads(&self.range(index))
+    }
+
+    /// How many bytes of part `index` would be shared with an input: `None` where none are.
+    ///
+    /// # Errors
+    /// An input of a join that cannot be opened again.
+    pub fn shared(&self, index: u64) -> Result<Option<u64>, ContainerError> {
+        self.work.shared(&self.range(index), self.output, self.prepared)
+    }
+
+    /// Write part `index`, unless it is complete. Whoever completes the last part puts the output
+    /// in place.
+    ///
+    /// # Errors
+    /// [`PartFault`]; those of [`write()`](crate::job::copy::write()) and [`Joined::write`](crate::job::join::Joined::write).
+    pub fn write(&mut self, index: u64, progress: &Progress) -> Result<(), ContainerError> {
+        let files = self.work.files()?;
+        let inputs = self.inputs(files)?;
+        let range = self.range(index);
+        let size = PartSize { bytes: self.work.bytes(&range), total: self.total, range };
+        let range = size.range.clone();
+        let mut work = Fingerprint::default();
+        // never fails
+        let _ = write!(work, "{:?}", self.frame);
+        self.work.identify(&mut work)?;
+        let ids = inputs.iter().map(|input| input.id().clone()).collect();
+        let job = JobRecord::new(self.count, self.len, ids, work.to_string());
+        let name = Some(FileName::from(&self.output.destination));
+        let begun = PartSink::begin(
+            self.path,
+            Part { index, count: self.count },
+            (&job, unchanged(inputs)),
+            self.frame.clone(),
+            size,
+            self.output.sink_options(),
+        );
+        let begun = begun.map_err(|error| failed_sink(name.clone(), error))?;
+        let Begun::Part(sink) = begun else { return Ok(()) };
+        let writing = Job::elements(name, sink, &[], &self.output.options.workers, progress)?;
+        self.work.copy(&range, &writing)?;
+        writing.commit()
+    }
+
+    /// All files that are read, as they are now.
+    fn inputs(&self, files: Vec<(String, PathBuf)>) -> Result<Vec<InputFile>, ContainerError> {
+        let output = self.path.metadata().ok().map(|it| (it.dev(), it.ino()));
+        let count = files.len();
+        let input = |(name, path): (String, PathBuf)| {
+            let failed = |fault| ContainerError::file(path.as_path(), fault);
+            let file = InputFile::look(name, path.clone(), count);
+            let file = file.map_err(|error| match error.kind() {
+                ErrorKind::InvalidInput => failed(PartFault::NotAFile),
+                _ => ContainerError::file(path.as_path(), error),
+            })?;
+            match output.is_some_and(|output| file.is(output)) {
+                true => Err(failed(PartFault::InputIsOutput)),
+                false => Ok(file),
+            }
+        };
+        files.into_iter().map(input).collect()
+    }
+}
+
+/// What is taken of one input.
+struct Taken<'a> {
+    input: &'a mut Input,
+    takes: &'a [Take],
+}
+
+impl Taken<'_> {
+    /// What goes to a range of the output.
+    fn within(&self, range: &Range<u64>) -> Vec<Take> {
+        let first = self.takes.partition_point(|take| take.at + take.bytes() <= range.start);
+        let near = self.takes[first..].iter().take_while(|take| take.at < range.end);
+        near.flat_map(|take| take.within(range)).collect()
+    }
+}
+
+impl Divisible for Taken<'_> {
+    fn bytes(&self, range: &Range<u64>) -> u64 {
+        self.within(range).iter().map(Take::bytes).sum()
+    }
+
+    fn reads(&self, range: &Range<u64>) -> Result<u64, ContainerError> {
+        Ok(self.within(range).iter().map(Take::reads).sum())
+    }
+
+    fn files(&self) -> Result<Vec<(String, PathBuf)>, ContainerError> {
+        let mut files = match self.input.files() {
+            Some(files) => files,
+            None => {
+                let fault = match self.input.location {
+                    Location::Remote(_) => PartFault::Remote,
+                    _ => PartFault::NotAFile,
+                };
+                return Err(ContainerError::file(&self.input.location, fault));
+            }
+        };
+        let lists = self.takes.iter().flat_map(|take| take.region.lists());
+        files.extend(lists.filter_map(|list| Some(list.path()?.to_owned())));
+        files.dedup();
+        Ok(files.into_iter().map(|path| (last_name(&path), path)).collect())
+    }
+
+    fn identify(&self, work: &mut Fingerprint) -> Result<(), ContainerError> {
+        for take in self.takes {
+            // never fails
+            let _ = write!(work, "{:?}", (take.part, take.conversion, take.at));
+            take.region.identify(&mut |bytes| work.add(bytes))?;
+        }
+        Ok(())
+    }
+
+    fn shared(
+        &self,
+        range: &Range<u64>,
+        output: &Output,
+        prepared: &Prepared,
+    ) -> Result<Option<u64>, ContainerError> {
+        Ok(shared_bytes(output, prepared, self.input, &self.within(range)))
+    }
+
+    fn copy(&mut self, range: &Range<u64>, job: &Job<'_>) -> Result<(), ContainerError> {
+        let takes = self.within(range);
+        job.check(&takes)?;
+        job.copy(self.input, &takes)
+    }
+}
+
+/// The name of a file without its folder, which may have another path elsewhere.
+pub(crate) fn last_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Why an output cannot be written in parts.
+#[derive(Debug, thiserror::Error)]
+pub enum PartFault {
+    /// The places of elements in the output depend on other elements.
+    #[error("cannot be written in parts: elements have no fixed place in an output of format {0}")]
+    NotFixed(&'static str),
+    /// The places of compressed elements depend on those before them.
+    #[error("cannot be written in parts: compressed elements have no fixed place")]
+    Compressed,
+    /// A pipe or a device, which other processes cannot read again.
+    #[error("is no regular file, and parts are read by several processes")]
+    NotAFile,
+    /// A remote file: what other machines find there is not compared.
+    #[error("is remote, and an output of remote inputs is not written in parts")]
+    Remote,
+    /// The output would replace what the other parts read.
+    #[error("is the output too, which the other parts would read when it is in place")]
+    InputIsOutput,
+}
+
+impl Fault for PartFault {}

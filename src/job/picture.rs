@@ -1,0 +1,163 @@
+//! Regions as pictures: read row by row, by several threads, and written as `.png`.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use crate::cast::{Cast, Casting};
+use crate::dtype::{DType, Endian, Scalar};
+use crate::error::{ContainerError, Fault};
+use crate::execute::{Progress, Workers};
+use crate::input::Input;
+use crate::job::{overwrite, parallel};
+use crate::picture::{Colours, Sheet};
+use crate::region::RegionReader;
+use crate::sink::{self, Destination, Sink, SinkError, SinkOptions};
+
+/// Elements that are read at a time.
+const BLOCK: u64 = 1 << 16;
+
+/// Rows of pixels that are made at a time, in bytes.
+const BAND_BYTES: usize = 1 << 20;
+
+/// A region that is drawn.
+pub struct Drawing<'a> {
+    /// The elements of the region, in C order.
+    pub reader: RegionReader<'a>,
+    /// The type of the elements.
+    pub dtype: DType,
+    /// Where the elements lie in the picture.
+    pub sheet: Sheet,
+    /// The colours of the elements.
+    pub colours: Colours,
+    /// How many threads make rows at most; 0 for as many as there are cores.
+    pub workers: Workers,
+}
+
+impl Drawing<'_> {
+    /// Draw it: rows of pixels are made by several threads, and handed to `row` in their order.
+    ///
+    /// # Errors
+    /// [`PictureFault`] for elements that are no real numbers, an input that fails, those of `row`.
+    pub fn draw(
+        &self,
+        progress: &Progress,
+        mut row: impl FnMut(&[u8]) -> Result<(), ContainerError>,
+    ) -> Result<(), ContainerError> {
+        let double = DType::Scalar(Scalar::F64, Endian::Little);
+        let cast = Cast::new(&self.dtype, &double, Casting::Safe)
+            .or_else(|_| Cast::new(&self.dtype, &double, Casting::SameKind))
+            .map_err(|_| PictureFault::DType(self.dtype.clone()))?;
+        let row_bytes = self.sheet.width() as usize * self.sheet.pixel_bytes();
+        let band = (BAND_BYTES / row_bytes.max(1)).max(self.workers.count());
+        let height = self.sheet.height();
+        for first in (0..height).step_by(band) {
+            let rows = (height - first).min(band as u64) as usize;
+            let paint = |number: usize| self.paint(first + number as u64, &cast, progress);
+            for painted in parallel::each(rows, &self.workers, paint)? {
+                row(&painted)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Make a row of pixels.
+    fn paint(&self, y: u64, cast: &Cast, progress: &Progress) -> Result<Vec<u8>, ContainerError> {
+        let itemsize = cast.input_bytes() as u64;
+        let (mut scratch, mut block, mut doubles) = (Vec::new(), Vec::new(), Vec::new());
+        self.sheet.paint(y, &self.colours, |range: Range<u64>, take: &mut dyn FnMut(f64)| {
+            let mut at = range.start;
+            while at < range.end {
+                let count = BLOCK.min(range.end - at);
+                block.resize((count * itemsize) as usize, 0);
+                doubles.resize(count as usize * 8, 0);
+                self.reader.read(at * itemsize, &mut scratch, &mut block)?;
+                cast.run(&mut block, &mut doubles);
+                doubles.as_chunks::<8>().0.iter().for_each(|it| take(f64::from_le_bytes(*it)));
+                progress.add(count * itemsize);
+                at += count;
+            }
+            Ok(())
+        })
+    }
+
+    /// Write it as a `.png`, which appears when it is complete; `input` is what it shows.
+    ///
+    /// # Errors
+    /// As [`draw`](Drawing::draw), and an output that cannot be written.
+    pub fn write_png(
+        &self,
+        input: &Input,
+        destination: &Destination,
+        options: SinkOptions,
+        progress: &Progress,
+    ) -> Result<(), ContainerError> {
+        overwrite::check_input(destination, input)?;
+        let failed = |error: SinkError| ContainerError::file(destination, error);
+        let sink = sink::create(destination, options).map_err(failed)?;
+        let mut written = SinkWriter { sink: sink.as_ref(), at: 0, error: None };
+        let outcome = self.encode(&mut written, progress);
+        if let Some(error) = written.error {
+            return Err(failed(error));
+        }
+        outcome?;
+        sink.commit().map_err(failed)
+    }
+
+    fn encode(
+        &self,
+        written: &mut SinkWriter<'_>,
+        progress: &Progress,
+    ) -> Result<(), ContainerError> {
+        let encoding = |error: png::EncodingError| PictureFault::Encoding(error.to_string());
+        let (width, height) = (self.sheet.width() as u32, self.sheet.height() as u32);
+        let mut encoder = png::Encoder::new(written, width, height);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.set_color(match self.sheet.pixel_bytes() {
+            4 => png::ColorType::Rgba,
+            _ => png::ColorType::Rgb,
+        });
+        let mut writer = encoder.write_header().map_err(encoding)?;
+        let mut stream = writer.stream_writer().map_err(encoding)?;
+        self.draw(progress, |row| {
+            let written = stream.write_all(row);
+            Ok(written.map_err(|error| PictureFault::Encoding(error.to_string()))?)
+        })?;
+        stream.finish().map_err(encoding)?;
+        Ok(writer.finish().map_err(encoding)?)
+    }
+}
+
+/// A sink as a stream.
+struct SinkWriter<'a> {
+    sink: &'a dyn Sink,
+    at: u64,
+    error: Option<SinkError>,
+}
+
+impl Write for SinkWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Err(error) = self.sink.write_at(self.at, bytes) {
+            self.error.get_or_insert(error);
+            return Err(io::ErrorKind::Other.into());
+        }
+        self.at += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Why a picture cannot be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum PictureFault {
+    /// The elements are no real numbers.
+    #[error("a picture shows real numbers, and the dtype is {0}")]
+    DType(DType),
+    /// The encoder of pictures failed.
+    #[error("the picture cannot be encoded: {0}")]
+    Encoding(String),
+}
+
+impl Fault for PictureFault {}

@@ -1,0 +1,149 @@
+//! Where an axis is cut.
+
+use crate::error::Fault;
+use std::ops::Range;
+
+/// The most parts of an axis: each is a file, and takes memory as long as the set is not whole.
+pub const MAX_PARTS: u64 = 100_000;
+
+/// Where an axis is cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cuts {
+    /// Into so many parts, at least 1, of lengths that differ by 1 at most: the first ones are the
+    /// longer ones (np.array_split).
+    Parts(u64),
+    /// Into parts of these lengths.
+    Sizes(Vec<u64>),
+    /// Before these positions (np.split), which are those of Python's slices: negative ones count
+    /// from the end, and all are clamped.
+    At(Vec<i64>),
+    /// Into parts of this length, at least 1; the last one may be shorter.
+    Every(u64),
+}
+
+impl Cuts {
+    /// How many parts an axis is cut into.
+    ///
+    /// # Errors
+    /// [`SplitFault::Sizes`], [`SplitFault::Parts`].
+    pub fn count(&self, len: u64) -> Result<u64, SplitFault> {
+        let count = match self {
+            Cuts::Parts(count) => (*count).max(1),
+            Cuts::Sizes(sizes) => {
+                let sum = sizes.iter().map(|&size| u128::from(size)).sum();
+                if sum != u128::from(len) {
+                    return Err(SplitFault::Sizes { sum, len });
+                }
+                sizes.len() as u64
+            }
+            Cuts::At(positions) => positions.len() as u64 + 1,
+            // np.split of no elements gives one part of none
+            Cuts::Every(size) => len.div_ceil((*size).max(1)).max(1),
+        };
+        if count > MAX_PARTS {
+            Err(SplitFault::Parts { count, most: MAX_PARTS })
+        } else {
+            Ok(count)
+        }
+    }
+
+    /// The positions of part `number` of `0..count(len)`.
+    pub fn part(&self, number: u64, len: u64) -> Range<u64> {
+        match self {
+            Cuts::Parts(count) => {
+                let count = (*count).max(1);
+                let (size, longer) = (len / count, len % count);
+                let start = number * size + number.min(longer);
+                start..start + size + u64::from(number < longer)
+            }
+            Cuts::Sizes(sizes) => {
+                let start = sizes.iter().take(number as usize).sum();
+                start..start + sizes.get(number as usize).copied().unwrap_or(0)
+            }
+            Cuts::At(positions) => {
+                let clamped = |position: i64| match position {
+                    0.. => (position as u64).min(len),
+                    _ => len.saturating_sub(position.unsigned_abs()),
+                };
+                let number = number as usize;
+                let before = number.checked_sub(1).and_then(|before| positions.get(before));
+                let start = before.map_or(0, |&position| clamped(position));
+                let end = positions.get(number).map_or(len, |&position| clamped(position));
+                start..end.max(start)
+            }
+            Cuts::Every(size) => {
+                let start = number * (*size).max(1);
+                start..len.min(start + (*size).max(1))
+            }
+        }
+    }
+}
+
+/// Why an input cannot be split.
+#[derive(Debug, thiserror::Error)]
+pub enum SplitFault {
+    /// The result has no such axis.
+    #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
+    Axis {
+        /// The axis that was asked for.
+        axis: i64,
+        /// How many axes there are.
+        ndim: usize,
+    },
+    /// Lengths that do not add up to that of the axis.
+    #[error("the sizes of the parts add up to {sum}, and the axis has size {len}")]
+    Sizes {
+        /// The sum of the lengths.
+        sum: u128,
+        /// The length of the axis.
+        len: u64,
+    },
+    /// More parts than files are made at a time.
+    #[error("it would be cut into {count} parts, and at most {most} are possible")]
+    Parts {
+        /// The number of parts.
+        count: u64,
+        /// How many there can be.
+        most: u64,
+    },
+    /// Tensors that would be cut into different numbers of parts.
+    #[error("it would be cut into {count} parts, and tensor {first_name:?} into {first}")]
+    Counts {
+        /// The number of parts.
+        count: u64,
+        /// The name of the first tensor.
+        first_name: String,
+        /// The number of its parts.
+        first: u64,
+    },
+}
+
+impl Fault for SplitFault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(cuts: &Cuts, len: u64) -> Vec<Range<u64>> {
+        (0..cuts.count(len).unwrap()).map(|number| cuts.part(number, len)).collect()
+    }
+
+    #[test]
+    fn parts_are_those_of_numpy() {
+        assert_eq!(parts(&Cuts::Parts(3), 8), [0..3, 3..6, 6..8]);
+        assert_eq!(parts(&Cuts::Parts(4), 2), [0..1, 1..2, 2..2, 2..2]);
+        assert_eq!(parts(&Cuts::Sizes(vec![2, 0, 3]), 5), [0..2, 2..2, 2..5]);
+        assert_eq!(parts(&Cuts::At(vec![2, 5]), 4), [0..2, 2..4, 4..4]);
+        assert_eq!(parts(&Cuts::At(vec![3, 1, -9]), 4), [0..3, 3..3, 1..1, 0..4]);
+        assert_eq!(parts(&Cuts::At(vec![-1]), 4), [0..3, 3..4]);
+        assert_eq!(parts(&Cuts::Every(3), 7), [0..3, 3..6, 6..7]);
+        assert_eq!(parts(&Cuts::Every(3), 0), vec![0..0; 1]);
+        assert_eq!(Cuts::Every(7).count(7 * MAX_PARTS).unwrap(), MAX_PARTS);
+        for cuts in [Cuts::Every(7), Cuts::Parts(MAX_PARTS + 1)] {
+            let fault = cuts.count(7 * MAX_PARTS + 1).unwrap_err();
+            assert!(matches!(fault, SplitFault::Parts { count, .. } if count == MAX_PARTS + 1));
+        }
+        let fault = Cuts::Sizes(vec![2, 2]).count(5).unwrap_err();
+        assert!(matches!(fault, SplitFault::Sizes { sum: 4, len: 5 }));
+    }
+}

@@ -1,0 +1,415 @@
+//! The outputs of a split: prepared and checked one by one, written together.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::cuts::Cuts;
+use super::names::PartNames;
+use crate::dtype::DType;
+use crate::error::{Cause, ContainerError};
+use crate::execute::{Announced, Progress};
+use crate::format::{Contents, Format, Tensor, Tensors};
+use crate::index::resolve::Selection;
+use crate::input::{Bytes, Input};
+use crate::job::align::shared_bytes;
+use crate::job::axes::Axes;
+use crate::job::casts::Casts;
+use crate::job::copy::{Job, failed_sink, forward};
+use crate::job::select::{Select, Selected, select};
+use crate::job::split::cuts::SplitFault;
+use crate::output::LayoutFault;
+use crate::output::WriteOptions;
+use crate::output::layout::Frame;
+use crate::output::{Item, Output, Prepared};
+use crate::region::OpenIndex;
+use crate::region::{Region, Take};
+use crate::shape::{self, Order};
+use crate::sink::{Destination, ScratchSink, SeveralSinks, Targets, WriteOrder};
+use crate::source::{self, PreadSource};
+
+/// How an input is split.
+pub struct SplitOptions<'a> {
+    /// Where the axis is cut.
+    pub cuts: Cuts,
+    /// The axis of the result of the index that is cut, for each tensor.
+    pub axes: Axes,
+    /// What the outputs are called.
+    pub names: PartNames,
+    /// Which tensors are cut, and whether the others go to every output.
+    pub select: Select,
+    /// What is taken of every tensor before it is cut.
+    pub index: OpenIndex<'a>,
+    /// What the elements of cut tensors are cast to.
+    pub casts: Casts,
+    /// How the outputs are written.
+    pub write: WriteOptions,
+}
+
+/// An input on its way to several outputs.
+pub struct Split<'a> {
+    options: SplitOptions<'a>,
+    input: Input,
+    /// What lists in the index choose, which is put together before it is cut.
+    chosen: Option<Input>,
+    /// The tensors of each output, in the order of the input.
+    tensors: Vec<PartTensor>,
+    count: u64,
+}
+
+/// A tensor of every output.
+struct PartTensor {
+    /// Its number in the input, or among what lists choose.
+    number: usize,
+    from_lists: bool,
+    selection: Selection,
+    /// The axis that is cut, and its length; `None` for a tensor that is kept whole.
+    axis: Option<(usize, u64)>,
+}
+
+/// Outputs that are written at the same time.
+struct Batch {
+    /// What is taken for them, in their order, and whether from what lists choose: those of one source
+    /// together.
+    groups: Vec<(bool, Vec<Take>)>,
+    /// What is not elements of each, and where it begins in the job, where it is written last.
+    frames: Vec<(u64, Box<dyn Frame>)>,
+}
+
+/// One of the outputs.
+pub struct Part {
+    /// The place and the format of the output.
+    pub output: Output,
+    /// What is in it.
+    pub prepared: Prepared,
+    number: u64,
+}
+
+impl<'a> Split<'a> {
+    /// Find out what is cut, and into how many parts. What lists in the index choose is copied to a
+    /// temporary file.
+    ///
+    /// # Errors
+    /// [`SplitFault`], [`SelectFault`](crate::input::SelectFault), an index that does not fit.
+    pub fn new(input: Input, options: SplitOptions<'a>) -> Result<Split<'a>, ContainerError> {
+        let cut = input.find(&options.select.patterns).map_err(|error| {
+            let output =
+                Output::new(Destination::Path(options.names.path(0)), options.write.clone());
+            error.of_several(output.is_ok_and(|output| output.format().holds_several))
+        })?;
+        let axes = options.axes.of_tensors(&input, &cut)?;
+        let several = cut.len() > 1;
+        let mut tensors = Vec::new();
+        let mut counts: Option<(u64, usize)> = None;
+        for (number, tensor) in input.contents.tensors.iter().enumerate() {
+            let failed = |cause: Cause| input.failed_tensor(&tensor, several, cause);
+            let Ok(at) = cut.binary_search(&number) else {
+                if options.select.keep_rest {
+                    let selection = Selection::whole(&tensor.shape);
+                    tensors.push(PartTensor { number, from_lists: false, selection, axis: None });
+                }
+                continue;
+            };
+            let selection = options.index.resolve(&tensor.shape).map_err(failed)?;
+            let (axis, len) = find_axis(&selection, axes[at]).map_err(failed)?;
+            let count = options.cuts.count(len).map_err(|fault| failed(fault.into()))?;
+            let (first, of) = *counts.get_or_insert((count, number));
+            if first != count {
+                let first_name = input.contents.tensors.name(of).unwrap_or_default().to_owned();
+                return Err(failed(SplitFault::Counts { count, first_name, first }.into()));
+            }
+            let axis = Some((axis, len));
+            tensors.push(PartTensor { number, from_lists: false, selection, axis });
+        }
+        let count = counts.map_or(0, |(count, _)| count);
+        let mut split = Split { options, input, chosen: None, tensors, count };
+        split.choose()?;
+        Ok(split)
+    }
+
+    /// Put what lists choose together in a temporary file, from which parts are slices.
+    fn choose(&mut self) -> Result<(), ContainerError> {
+        let (mut takes, mut contents, mut end) = (Vec::new(), Tensors::default(), 0u64);
+        for target in &mut self.tensors {
+            let tensor = &self.input.contents.tensors.at(target.number);
+            let region = self.options.index.region(tensor, &target.selection, Order::C);
+            let region = region.map_err(|cause| self.input.failed_tensor(tensor, true, cause))?;
+            if region.gathered().is_none() {
+                continue;
+            }
+            let shape = target.selection.shape();
+            let bytes = shape::byte_count(&shape, tensor.dtype.item_bits());
+            let bytes = bytes.ok_or(LayoutFault::TooLarge)?;
+            let conversion = Default::default();
+            takes.push(Take { part: tensor.part, region, conversion, at: end });
+            (target.number, target.from_lists) = (contents.len(), true);
+            let (part, order, offset) = (0, Order::C, end);
+            let fields = None;
+            let made = Tensor { shape, part, order, offset, bytes, fields, ..tensor.clone() };
+            target.selection = Selection::whole(&made.shape);
+            contents.push(&made);
+            end = end.checked_add(bytes).ok_or(LayoutFault::TooLarge)?;
+        }
+        if takes.is_empty() {
+            return Ok(());
+        }
+        let (sink, file) = ScratchSink::new(end)?;
+        let progress = Progress::default();
+        let workers = &self.options.write.workers;
+        let job = Job::into_sink(Box::new(sink), &takes, workers, &progress)?;
+        job.copy(&mut self.input, &takes)?;
+        job.commit()?;
+        let bytes = source::Opened::Random(Box::new(PreadSource::new(file, 0, end)));
+        let contents = Contents {
+            format: Format::Raw,
+            tensors: Arc::new(contents),
+            metadata: Default::default(),
+            header_len: 0,
+        };
+        self.chosen = Some(Input::of_file(&self.input.location, bytes, contents));
+        Ok(())
+    }
+
+    /// What the elements of cut tensors are cast to.
+    pub fn casts(&self) -> &Casts {
+        &self.options.casts
+    }
+
+    /// The dtypes of the tensors that are cut.
+    pub fn dtypes(&self) -> impl Iterator<Item = DType> + Clone {
+        let cut = self.tensors.iter().filter(|target| target.axis.is_some());
+        cut.map(|target| self.source_of(target).contents.tensors.at(target.number).dtype)
+    }
+
+    /// The number of outputs.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Prepare one output.
+    ///
+    /// # Errors
+    /// Those of [`Output::new`] and [`Output::prepare`].
+    pub fn part(&self, number: u64) -> Result<Part, ContainerError> {
+        let path = self.options.names.path(number);
+        let output = Output::new(Destination::Path(path), self.options.write.clone())?;
+        let selected = select(&self.input, &self.options.select, &output)?;
+        let mut preparation = output.begin_preparing(Some(&self.input))?;
+        let several = selected.len() > 1;
+        for (Selected { tensor, name, .. }, target) in selected.iter().zip(&self.tensors) {
+            let mut shape = target.selection.shape();
+            if let Some((axis, len)) = target.axis {
+                let range = self.options.cuts.part(number, len);
+                shape[axis] = range.end - range.start;
+            }
+            let cast = target.axis.map(|_| self.options.casts.of(&tensor.dtype));
+            let cast = cast.transpose()?.flatten();
+            let (dtype, part) = (&tensor.dtype, tensor.part);
+            let item = Item { name: &name, dtype, shape, cast, part, number: target.number };
+            let pushed = preparation.push(&item);
+            pushed.map_err(|error| if several { error.of_tensor(&name) } else { error })?;
+        }
+        let prepared = preparation.finish(&self.input.contents.metadata)?;
+        Ok(Part { output, prepared, number })
+    }
+
+    /// Make all the checks that writing would fail at, and write nothing. `visit` gets every output.
+    ///
+    /// # Errors
+    /// An output that exists or cannot be created, two that are one file, a selection that would cut a
+    /// byte; those of `visit`.
+    pub fn check(
+        &self,
+        visit: &mut dyn FnMut(&Part) -> Result<(), ContainerError>,
+    ) -> Result<(), ContainerError> {
+        let mut targets = Targets::default();
+        for number in 0..self.count {
+            let (part, _) = self.part_and_takes(number)?;
+            part.output.check_among(&part.prepared, &mut targets)?;
+            visit(&part)?;
+        }
+        Ok(())
+    }
+
+    /// How many bytes of an output would be shared with the input: `None` where none are.
+    ///
+    /// # Errors
+    /// A selection that would cut a byte.
+    pub fn shared(&self, part: &Part) -> Result<Option<u64>, ContainerError> {
+        let takes = self.takes(part.number, part)?.into_iter();
+        let takes = takes.filter(|(from_lists, _)| !from_lists).map(|(_, take)| take);
+        let takes: Vec<Take> = takes.collect();
+        Ok(shared_bytes(&part.output, &part.prepared, &self.input, &takes))
+    }
+
+    /// The requests that [`write`](Split::write) would make for elements of a remote input; `None` for
+    /// one that is not.
+    ///
+    /// # Errors
+    /// A selection that would cut a byte.
+    pub fn announced(&self) -> Result<Option<Announced>, ContainerError> {
+        let progress = Progress::default();
+        let job = Job::counting(&self.options.write.workers, &progress);
+        let source = self.input.random().filter(|source| source.request_gap().is_some());
+        let Some(source) = source else { return Ok(None) };
+        let batch = SeveralSinks::batch(self.count);
+        let mut first = 0;
+        while first < self.count {
+            let end = self.count.min(first.saturating_add(batch));
+            let mut takes = Vec::new();
+            for number in first..end {
+                let (_, of_one) = self.part_and_takes(number)?;
+                // what lists choose is there already
+                let remote = of_one.into_iter().filter(|(from_lists, _)| !from_lists);
+                takes.extend(remote.map(|(_, take)| take));
+            }
+            job.copy_random(&self.input, source.as_ref(), &takes)?;
+            first = end;
+        }
+        Ok(job.counted())
+    }
+
+    /// One output, and what is taken for it.
+    fn part_and_takes(&self, number: u64) -> Result<(Part, Vec<(bool, Take)>), ContainerError> {
+        let mut part = self.part(number)?;
+        let (from_lists, mut takes): (Vec<bool>, Vec<Take>) =
+            self.takes(number, &part)?.into_iter().unzip();
+        if !from_lists.contains(&true) {
+            part.prepared.align(&self.input, &mut takes);
+        }
+        Ok((part, from_lists.into_iter().zip(takes).collect()))
+    }
+
+    /// What is taken for one output; whether from what lists choose.
+    fn takes(&self, number: u64, part: &Part) -> Result<Vec<(bool, Take)>, ContainerError> {
+        let order = part.output.options().order;
+        let mut takes = Vec::with_capacity(self.tensors.len());
+        for (target, (entry, at)) in self.tensors.iter().zip(part.prepared.places()) {
+            let input = self.source_of(target);
+            let tensor = &input.contents.tensors.at(target.number);
+            let selection = match target.axis {
+                None => Some(target.selection.clone()),
+                Some((axis, len)) => {
+                    let range = self.options.cuts.part(number, len);
+                    let len = range.end - range.start;
+                    let narrowed = || target.selection.narrowed(axis, range.start, len);
+                    if len == 0 { None } else { narrowed() }
+                }
+            };
+            // a part of length 0 takes nothing
+            let Some(selection) = selection else { continue };
+            let region = <dyn Region>::of_selection(tensor, &selection, order);
+            let region = region.map_err(|cause| input.failed_tensor(tensor, true, cause))?;
+            let take = Take { part: tensor.part, region, conversion: entry.conversion, at };
+            takes.push((target.from_lists, take));
+        }
+        Ok(takes)
+    }
+
+    fn source_of(&self, target: &PartTensor) -> &Input {
+        match &self.chosen {
+            Some(chosen) if target.from_lists => chosen,
+            _ => &self.input,
+        }
+    }
+
+    /// Write all outputs. They are put in place when all of them are written; on any error, what
+    /// stood there before stays.
+    ///
+    /// # Errors
+    /// An input that fails or is cut short, an output that cannot be written.
+    pub fn write(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+        let batch = SeveralSinks::batch(self.count);
+        if batch < self.count
+            && matches!(self.input.bytes, Bytes::Stream(_))
+            && !self.is_one_pass()?
+        {
+            self.input.spool_watched(progress)?;
+        }
+        let mut sinks = SeveralSinks::default();
+        let mut first = 0;
+        while first < self.count {
+            let end = self.count.min(first.saturating_add(batch));
+            let Batch { groups, frames } = self.create(first..end, &mut sinks)?;
+            let workers = &self.options.write.workers;
+            let job = Job::into_sink(Box::new(sinks.open()), &[], workers, progress)?;
+            for (from_lists, takes) in &groups {
+                let input = match (&mut self.chosen, from_lists) {
+                    (Some(chosen), true) => chosen,
+                    _ => &mut self.input,
+                };
+                match end == self.count {
+                    true => job.copy(input, takes)?,
+                    false => job.copy_some(input, takes)?,
+                }
+            }
+            // after the blocks that the outputs share with the input
+            for (base, frame) in frames {
+                let write = |at: u64, bytes: &[u8]| job.sink().write_at(base + at, bytes);
+                frame.write_headers(&write).map_err(|error| job.failed_sink(error))?;
+            }
+            drop(job);
+            if end < self.count {
+                sinks.park().map_err(|error| failed_sink(None, error))?;
+            }
+            first = end;
+        }
+        sinks.commit().map_err(|error| failed_sink(None, error))
+    }
+
+    /// Whether a pipe gives all outputs in one pass.
+    fn is_one_pass(&self) -> Result<bool, ContainerError> {
+        let mut takes = Vec::new();
+        for number in 0..self.count {
+            let of_one = self.takes(number, &self.part(number)?)?;
+            takes.extend(of_one.into_iter().map(|(_, take)| take));
+        }
+        Ok(forward(&takes).is_some())
+    }
+
+    /// Create some of the outputs.
+    fn create(
+        &self,
+        numbers: Range<u64>,
+        sinks: &mut SeveralSinks,
+    ) -> Result<Batch, ContainerError> {
+        let mut batch = Batch { groups: vec![(false, Vec::new())], frames: Vec::new() };
+        for number in numbers {
+            let (part, takes) = self.part_and_takes(number)?;
+            let (output, prepared) = (&part.output, &part.prepared);
+            let sink = output.create(prepared, true)?;
+            let in_order = sink.order() == WriteOrder::Ascending;
+            if in_order {
+                let written = prepared.frame.write_headers(&|at, bytes| sink.write_at(at, bytes));
+                written.map_err(|error| output.failed(error))?;
+            }
+            let path = self.options.names.path(number);
+            let base = sinks.push(path, sink, extent(prepared));
+            let base = base.map_err(|error| output.failed(error))?;
+            for (from_lists, take) in takes {
+                let take = Take { at: base + take.at, ..take };
+                match batch.groups.last_mut() {
+                    Some((same, takes)) if *same == from_lists => takes.push(take),
+                    _ => batch.groups.push((from_lists, vec![take])),
+                }
+            }
+            if !in_order {
+                batch.frames.push((base, part.prepared.frame));
+            }
+        }
+        Ok(batch)
+    }
+}
+
+/// The positions that an output takes.
+fn extent(prepared: &Prepared) -> u64 {
+    let ends = prepared.places().map(|(tensor, start)| start.saturating_add(tensor.bytes));
+    prepared.frame.size().unwrap_or(0).max(ends.max().unwrap_or(0))
+}
+
+/// The axis that is cut, and its length.
+fn find_axis(selection: &Selection, asked: i64) -> Result<(usize, u64), Cause> {
+    let shape = selection.shape();
+    let ndim = shape.len();
+    let axis = shape::normalize_axis(asked, ndim).ok_or(SplitFault::Axis { axis: asked, ndim })?;
+    Ok((axis, shape[axis]))
+}

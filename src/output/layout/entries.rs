@@ -1,0 +1,180 @@
+//! The tensors of an output.
+
+use std::sync::Arc;
+
+use crate::dtype::DType;
+use crate::execute::Conversion;
+use crate::format::{Tensor, Tensors};
+use crate::shape::Order;
+
+/// A tensor of an output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The name of the tensor, where the format has names.
+    pub name: String,
+    /// The dtype in the output.
+    pub dtype: DType,
+    /// The shape, in elements.
+    pub shape: Vec<u64>,
+    /// Bytes of its elements.
+    pub bytes: u64,
+    /// What elements go through on the way.
+    pub conversion: Conversion,
+    /// The shard that it comes from.
+    pub part: usize,
+}
+
+impl Entry {
+    /// A tensor of the input, as it is.
+    fn kept(tensor: Tensor) -> Entry {
+        let Tensor { name, dtype, shape, part, bytes, .. } = tensor;
+        let conversion = Conversion::None;
+        Entry { name: name.unwrap_or_default(), dtype, shape, bytes, conversion, part }
+    }
+}
+
+/// The tensors of an output, in the order in which they are written. Those that are as in the input,
+/// one after the other, take no memory of their own; each other one takes a few bytes more than its
+/// name, and becomes an [`Entry`] when it is asked for.
+#[derive(Default)]
+pub struct Entries {
+    input: Arc<Tensors>,
+    own: Tensors,
+    conversions: Vec<Conversion>,
+    runs: Vec<Run>,
+    len: usize,
+}
+
+/// Tensors that follow each other in the output, and in the input or among those of its own.
+struct Run {
+    /// The number of the first one in the output.
+    begin: usize,
+    /// Its number where it is from.
+    first: usize,
+    is_own: bool,
+}
+
+impl Entries {
+    /// None yet; some may be as in the input, whose tensors these are.
+    pub(crate) fn new(input: Arc<Tensors>) -> Entries {
+        Entries { input, ..Entries::default() }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Tensor `number`.
+    ///
+    /// # Panics
+    /// If there are not that many.
+    pub fn at(&self, number: usize) -> Entry {
+        let (tensors, at, conversions) = self.find(number);
+        let conversion = conversions.map_or(Conversion::None, |conversions| conversions[at]);
+        Entry { conversion, ..Entry::kept(tensors.at(at)) }
+    }
+
+    /// Where tensor `number` is kept: among which tensors, which one of these, and where what the
+    /// elements of those go through is, if anything.
+    fn find(&self, number: usize) -> (&Tensors, usize, Option<&[Conversion]>) {
+        let run = &self.runs[self.runs.partition_point(|run| run.begin <= number) - 1];
+        let at = run.first + (number - run.begin);
+        match run.is_own {
+            true => (&self.own, at, Some(&self.conversions)),
+            false => (&self.input, at, None),
+        }
+    }
+
+    /// The names of all of them.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
+        (0..self.len()).map(|number| {
+            let (tensors, at, _) = self.find(number);
+            tensors.name(at).unwrap_or_default()
+        })
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Entry> + Clone + '_ {
+        (0..self.len()).map(|number| self.at(number))
+    }
+
+    /// The only one of them.
+    pub fn only(&self) -> Option<Entry> {
+        (self.len() == 1).then(|| self.at(0))
+    }
+
+    /// Add one behind the others; `number` is the one of the input that it comes from.
+    pub(crate) fn push(&mut self, entry: Entry, number: usize) {
+        let is_own = self.input.get(number).is_none_or(|tensor| Entry::kept(tensor) != entry);
+        let first = if is_own { self.own.len() } else { number };
+        if is_own {
+            let Entry { name, dtype, shape, bytes, conversion, part } = entry;
+            let (name, order, offset) = (Some(name), Order::C, 0);
+            let fields = None;
+            self.own.push(&Tensor { name, dtype, shape, order, part, offset, bytes, fields });
+            self.conversions.push(conversion);
+        }
+        let begin = self.len;
+        let follows = |run: &Run| run.is_own == is_own && run.first + (begin - run.begin) == first;
+        if !self.runs.last().is_some_and(follows) {
+            self.runs.push(Run { begin, first, is_own });
+        }
+        self.len += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::{Endian, Scalar};
+    use proptest::prelude::*;
+
+    fn tensor(number: usize) -> Tensor {
+        Tensor {
+            name: Some(format!("t{number}")),
+            dtype: DType::Scalar(Scalar::U8, Endian::Little),
+            shape: vec![number as u64],
+            order: Order::C,
+            part: number % 3,
+            offset: 100 * number as u64,
+            bytes: number as u64,
+            fields: None,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn entries_come_out_as_they_went_in(
+            changes in prop::collection::vec((0usize..9, 0..4), 0..30),
+        ) {
+            let mut entries = Entries::new(Arc::new((0..9).map(tensor).collect()));
+            let mut plain = Vec::new();
+            for (number, change) in changes {
+                let mut entry = Entry::kept(tensor(number));
+                match change {
+                    0 => entry.name.push('x'),
+                    1 => entry.conversion = Conversion::swap_bytes(2),
+                    _ => {}
+                }
+                plain.push(entry.clone());
+                entries.push(entry, number);
+            }
+            let names: Vec<&str> = plain.iter().map(|entry| entry.name.as_str()).collect();
+            prop_assert_eq!(entries.names().collect::<Vec<_>>(), names);
+            prop_assert_eq!(entries.iter().collect::<Vec<_>>(), plain);
+        }
+    }
+
+    #[test]
+    fn what_is_as_in_the_input_takes_no_memory() {
+        let mut entries = Entries::new(Arc::new((0..9).map(tensor).collect()));
+        (0..9).for_each(|number| entries.push(Entry::kept(tensor(number)), number));
+        assert_eq!((entries.len(), entries.runs.len(), entries.own.len()), (9, 1, 0));
+    }
+}

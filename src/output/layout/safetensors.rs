@@ -1,0 +1,24 @@
+//! `.safetensors` as an output.
+
+use super::format::{Frame, OutputFormat, Request, behind_header};
+use super::header::{Header, HeaderText};
+use crate::error::Cause;
+use crate::format::safetensors;
+
+pub(super) static FORMAT: OutputFormat = OutputFormat {
+    name: "safetensors",
+    about: ".safetensors",
+    extensions: &["safetensors"],
+    holds_several: true,
+    has_orders: false,
+    has_deflate: false,
+    is_text: false,
+    stored_dtype: safetensors::stored_dtype,
+    lay_out,
+};
+
+fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
+    let all = 0..request.tensors.len();
+    let header = HeaderText::new(request.tensors, all, request.metadata)?;
+    behind_header(Header::Text(header), request)
+}

@@ -1,0 +1,99 @@
+//! Text as an output: csv, txt and json.
+
+use std::{io, iter};
+
+use super::entries::Entry;
+use super::format::{Frame, OutputFormat, Request, only};
+use super::header::WriteAt;
+use crate::error::Cause;
+use crate::format::text::{MAX_EMPTY_ROWS, TextFormat, stored_dtype};
+use crate::output::fault::LayoutFault;
+use crate::sink::{self, Destination, Sink, SinkError};
+
+use crate::text::TextSink;
+
+/// What the three formats have in common.
+const TEXT: OutputFormat = OutputFormat {
+    name: "",
+    about: "",
+    extensions: &[],
+    holds_several: false,
+    has_orders: false,
+    has_deflate: false,
+    is_text: true,
+    stored_dtype,
+    lay_out: |request| lay_out(TextFormat::Csv, request),
+};
+
+pub(super) static CSV: OutputFormat = OutputFormat {
+    name: "csv",
+    about: "Text, columns parted by commas",
+    extensions: &["csv"],
+    ..TEXT
+};
+
+pub(super) static TXT: OutputFormat = OutputFormat {
+    name: "txt",
+    about: "Text, columns parted by spaces",
+    extensions: &["txt"],
+    lay_out: |request| lay_out(TextFormat::Txt, request),
+    ..TEXT
+};
+
+pub(super) static JSON: OutputFormat = OutputFormat {
+    name: "json",
+    about: "Text, nested lists",
+    extensions: &["json"],
+    lay_out: |request| lay_out(TextFormat::Json, request),
+    ..TEXT
+};
+
+fn lay_out(form: TextFormat, request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
+    let format = match form {
+        TextFormat::Csv => CSV.name,
+        TextFormat::Txt => TXT.name,
+        TextFormat::Json => JSON.name,
+    };
+    let only = only(request.tensors, format)?;
+    let (ndim, most) = (only.shape.len(), form.max_ndim());
+    if ndim > most {
+        return Err(LayoutFault::Axes { format, most, ndim }.into());
+    }
+    let rows = form.empty_rows(&only.shape);
+    if rows > MAX_EMPTY_ROWS {
+        return Err(LayoutFault::EmptyRows { format, shape: only.shape.clone(), rows }.into());
+    }
+    Ok(Box::new(Text { form, tensor: only }))
+}
+
+/// Elements that become text on the way.
+struct Text {
+    form: TextFormat,
+    tensor: Entry,
+}
+
+impl Frame for Text {
+    fn size(&self) -> Option<u64> {
+        None
+    }
+
+    fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
+        Box::new(iter::once((0, 0)))
+    }
+
+    fn create(
+        &self,
+        target: &Destination,
+        options: sink::SinkOptions,
+    ) -> Result<Box<dyn Sink>, SinkError> {
+        let inner = sink::create(target, options)?;
+        let text = TextSink::new(inner, self.form, &self.tensor.dtype, &self.tensor.shape);
+        // the dtype is one that `stored_dtype` gave
+        let unfit = || SinkError::Io(io::ErrorKind::InvalidInput.into());
+        Ok(Box::new(text.ok_or_else(unfit)?))
+    }
+
+    fn write_headers(&self, _write: &WriteAt<'_>) -> Result<(), SinkError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,13 @@
+//! Outputs: where they go, in which format, and the place of every byte.
+//!
+//! An [`Output`] has a destination, a format (one of [`layout::FORMATS`]) and options. Preparing it gives
+//! tensors their places; nothing is written here.
+
+mod fault;
+pub mod layout;
+mod options;
+mod prepare;
+
+pub use fault::{FormatOption, LayoutFault};
+pub use options::WriteOptions;
+pub use prepare::{Item, Output, Preparation, Prepared};

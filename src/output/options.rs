@@ -1,0 +1,96 @@
+//! How an output is written.
+
+use crate::shape::Order;
+
+use crate::execute::Workers;
+use crate::output::layout::OutputFormat;
+
+/// How an output is written.
+///
+/// ```
+/// let options = tslice::output::WriteOptions::default().force(true).name("embed");
+/// assert!(options.force && !options.fsync);
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    /// The format; by the name of the output where it is not given.
+    pub format: Option<&'static OutputFormat>,
+    /// Replace a file that exists.
+    pub force: bool,
+    /// Wait until the disk has it all.
+    pub fsync: bool,
+    /// Compress the tensors, where the format can.
+    pub deflate: bool,
+    /// The memory order, where the format has a choice.
+    pub order: Order,
+    /// The name of the tensor, where the format has names.
+    pub name: Option<String>,
+    /// The threads that work. Clones of these options share them, one job after the other.
+    pub workers: Workers,
+}
+
+impl Default for WriteOptions {
+    /// No flags, C order, and as many threads as there are cores.
+    fn default() -> WriteOptions {
+        WriteOptions {
+            format: None,
+            force: false,
+            fsync: false,
+            deflate: false,
+            order: Order::C,
+            name: None,
+            workers: Workers::default(),
+        }
+    }
+}
+
+impl WriteOptions {
+    /// Write this format, whatever the name of the output says.
+    #[must_use]
+    pub fn format(self, format: &'static OutputFormat) -> WriteOptions {
+        WriteOptions { format: Some(format), ..self }
+    }
+
+    /// Replace a file that exists.
+    #[must_use]
+    pub fn force(self, force: bool) -> WriteOptions {
+        WriteOptions { force, ..self }
+    }
+
+    /// Wait until the disk has it all.
+    #[must_use]
+    pub fn fsync(self, fsync: bool) -> WriteOptions {
+        WriteOptions { fsync, ..self }
+    }
+
+    /// Compress the tensors (`.npz`).
+    #[must_use]
+    pub fn deflate(self, deflate: bool) -> WriteOptions {
+        WriteOptions { deflate, ..self }
+    }
+
+    /// The memory order (`.npy`, `.npz`, raw).
+    #[must_use]
+    pub fn order(self, order: Order) -> WriteOptions {
+        WriteOptions { order, ..self }
+    }
+
+    /// The name of the tensor (`.safetensors`, `.npz`).
+    #[must_use]
+    pub fn name(self, name: impl Into<String>) -> WriteOptions {
+        WriteOptions { name: Some(name.into()), ..self }
+    }
+
+    /// How many threads work; 0 for as many as there are cores.
+    #[must_use]
+    pub fn threads(self, threads: usize) -> WriteOptions {
+        WriteOptions { workers: Workers::new(threads), ..self }
+    }
+
+    /// Work with threads that other jobs of a run work with.
+    #[must_use]
+    pub fn workers(self, workers: &Workers) -> WriteOptions {
+        WriteOptions { workers: workers.clone(), ..self }
+    }
+}

@@ -1,0 +1,293 @@
+//! An output: its place and format, and the places of the tensors in it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::cast::Cast;
+use crate::dtype::DType;
+use crate::error::{ContainerError, FileName};
+use crate::execute::Conversion;
+use crate::format::Tensor;
+use crate::input::{Checkpoint, Input, Location};
+use crate::output::fault::{FormatOption, LayoutFault};
+use crate::output::layout;
+use crate::output::layout::{Entries, Entry, Frame, OutputFormat, Request};
+use crate::output::options::WriteOptions;
+use crate::shape::Order;
+use crate::sink::{self, Destination, Sink, SinkError, Targets};
+
+/// Where an output goes, and in what form.
+pub struct Output {
+    pub(crate) destination: Destination,
+    pub(crate) format: &'static OutputFormat,
+    pub(crate) options: WriteOptions,
+}
+
+/// A tensor that is to be written.
+pub struct Item<'a> {
+    /// The name of the tensor, where the format has names.
+    pub name: &'a str,
+    /// The dtype that its bytes have now.
+    pub dtype: &'a DType,
+    /// The shape of the tensor.
+    pub shape: Vec<u64>,
+    /// What its elements become, where that is another number type.
+    pub cast: Option<Cast>,
+    /// The part of the input that it comes from.
+    pub part: usize,
+    /// The number of the tensor in the input.
+    pub number: usize,
+}
+
+/// An output whose every byte has its place.
+pub struct Prepared {
+    /// The tensors, in the order in which they were given.
+    pub tensors: Arc<Entries>,
+    /// All that is not elements.
+    pub frame: Box<dyn Frame>,
+    /// Bytes of the elements of all tensors.
+    pub bytes: u64,
+}
+
+impl Prepared {
+    /// The tensors, and the position of the first element of each, in bytes.
+    pub fn places(&self) -> impl Iterator<Item = (Entry, u64)> {
+        let (mut starts, mut end) = (self.frame.starts().peekable(), 0);
+        self.tensors.iter().enumerate().map(move |(number, entry)| {
+            let start = starts.next_if(|(first, _)| *first == number).map_or(end, |(_, at)| at);
+            end = start.saturating_add(entry.bytes);
+            (entry, start)
+        })
+    }
+}
+
+impl Output {
+    /// Find out the format.
+    ///
+    /// # Errors
+    /// [`LayoutFault`]: a name that tells no format, an option that does not apply to it.
+    pub fn new(destination: Destination, options: WriteOptions) -> Result<Output, ContainerError> {
+        if let Destination::Path(path) = &destination
+            && let Location::Remote(address) = Location::of(path)
+        {
+            return Err(ContainerError::file(FileName::Remote(address), LayoutFault::Remote));
+        }
+        let format = match (options.format, &destination) {
+            (Some(format), _) => format,
+            (None, Destination::Stdout) => layout::OF_STREAMS,
+            (None, Destination::Path(path)) => by_name(path, &destination)
+                .map_err(|fault| ContainerError::file(&destination, fault))?,
+        };
+        let refused = [
+            (FormatOption::Name, options.name.is_some() && !format.holds_several),
+            (FormatOption::Deflate, options.deflate && !format.has_deflate),
+            (FormatOption::OrderF, options.order == Order::F && !format.has_orders),
+        ];
+        match refused.into_iter().find(|(_, refused)| *refused) {
+            Some((option, _)) => Err(LayoutFault::NoEffect { option, format: format.name }.into()),
+            None => Ok(Output { destination, format, options }),
+        }
+    }
+
+    /// Where it goes.
+    pub fn destination(&self) -> &Destination {
+        &self.destination
+    }
+
+    /// The format of the output.
+    pub fn format(&self) -> &'static OutputFormat {
+        self.format
+    }
+
+    /// How it is written.
+    pub fn options(&self) -> &WriteOptions {
+        &self.options
+    }
+
+    /// Give tensors their places in the output, one after the other.
+    ///
+    /// # Errors
+    /// [`LayoutFault`]: a dtype or a shape that the format lacks, an output that is too large, a
+    /// folder for anything but a sharded checkpoint; names that the format refuses.
+    pub fn prepare(
+        &self,
+        items: &[Item<'_>],
+        metadata: &BTreeMap<String, String>,
+    ) -> Result<Prepared, ContainerError> {
+        let mut preparation = self.begin_preparing(None)?;
+        for item in items {
+            preparation.push(item).map_err(|error| match items {
+                [_] => error,
+                _ => error.of_tensor(item.name),
+            })?;
+        }
+        preparation.finish(metadata)
+    }
+
+    /// Prepare an output whose tensors come one by one; those of an input that do not change are not
+    /// held twice. The tensors of a sharded checkpoint stand in the order of its files.
+    ///
+    /// # Errors
+    /// [`LayoutFault::Directory`].
+    pub fn begin_preparing<'a>(
+        &'a self,
+        input: Option<&'a Input>,
+    ) -> Result<Preparation<'a>, ContainerError> {
+        let checkpoint = input.and_then(Input::checkpoint);
+        self.check_folder(checkpoint)?;
+        let tensors = input.map(|input| Arc::clone(&input.contents.tensors)).unwrap_or_default();
+        let tensors = Entries::new(tensors);
+        Ok(Preparation { output: self, checkpoint, tensors, bytes: 0 })
+    }
+
+    /// Refuse a folder where the input is no sharded checkpoint.
+    fn check_folder(&self, checkpoint: Option<&Checkpoint>) -> Result<(), ContainerError> {
+        match checkpoint {
+            None if std::ptr::eq(self.format, layout::OF_FOLDERS) => {
+                Err(ContainerError::file(&self.destination, LayoutFault::Directory))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Fit a tensor to the format.
+    fn entry(&self, item: &Item<'_>) -> Result<Entry, LayoutFault> {
+        let wanted = item.cast.map_or_else(|| item.dtype.clone(), Cast::to);
+        let dtype = (self.format.stored_dtype)(&wanted).ok_or_else(|| LayoutFault::DType {
+            dtype: wanted.clone(),
+            format: self.format.name,
+        })?;
+        let bytes = layout::byte_count(&item.shape, &dtype)?;
+        // what `.npy` stores as a void keeps its byte order
+        let written = match dtype {
+            DType::Scalar(..) => &dtype,
+            DType::Npy(_) => &wanted,
+        };
+        let conversion = match (item.dtype, written) {
+            (DType::Scalar(from, ours), DType::Scalar(to, theirs)) if from == to => {
+                Conversion::swap_bytes(if ours == theirs { 1 } else { wanted.swap_width() })
+            }
+            (_, DType::Scalar(_, endian)) if let Some(cast) = item.cast => {
+                Conversion::Cast(cast.with_endian(*endian))
+            }
+            _ => Conversion::None,
+        };
+        let (name, shape) = (item.name.to_owned(), item.shape.clone());
+        Ok(Entry { name, dtype, shape, bytes, conversion, part: item.part })
+    }
+
+    /// The name of a tensor in the output: that of the options for a tensor that is `sliced`, or
+    /// the name that it had, or the stem of the input.
+    pub fn tensor_name(&self, from: &Tensor, input: &Location, sliced: bool) -> String {
+        let stem = || match input.file_name().and_then(|name| Path::new(name).file_stem()) {
+            Some(stem) => stem.to_string_lossy().into_owned(),
+            None => "tensor".to_owned(),
+        };
+        let given = self.options.name.clone().filter(|_| sliced);
+        given.or_else(|| from.name.clone()).unwrap_or_else(stem)
+    }
+
+    /// Make all the checks that writing would fail at, and write nothing.
+    ///
+    /// # Errors
+    /// [`SinkError`]: an output that exists, a folder that does not.
+    pub(crate) fn check(&self, prepared: &Prepared) -> Result<(), ContainerError> {
+        self.check_among(prepared, &mut Targets::default())
+    }
+
+    /// As [`Output::check`], for one of several outputs.
+    ///
+    /// # Errors
+    /// [`SinkError::SameFile`] for one that an earlier output is, too.
+    pub(crate) fn check_among(
+        &self,
+        prepared: &Prepared,
+        targets: &mut Targets,
+    ) -> Result<(), ContainerError> {
+        let checked = prepared.frame.check(&self.destination, self.sink_options(), targets);
+        checked.map_err(|error| self.failed(error))
+    }
+
+    /// Begin to write an output that may share bytes with an input, or does not.
+    pub(crate) fn create(
+        &self,
+        prepared: &Prepared,
+        shares: bool,
+    ) -> Result<Box<dyn Sink>, ContainerError> {
+        let options = sink::SinkOptions { shares, ..self.sink_options() };
+        let created = prepared.frame.create(&self.destination, options);
+        created.map_err(|error| self.failed(error))
+    }
+
+    pub(crate) fn sink_options(&self) -> sink::SinkOptions {
+        let WriteOptions { force, fsync, .. } = self.options;
+        sink::SinkOptions { force, fsync, ..Default::default() }
+    }
+
+    /// The error of writing it.
+    pub(crate) fn failed(&self, error: SinkError) -> ContainerError {
+        ContainerError::file(&self.destination, error)
+    }
+}
+
+/// An output whose tensors are not all known yet.
+pub struct Preparation<'a> {
+    output: &'a Output,
+    checkpoint: Option<&'a Checkpoint>,
+    tensors: Entries,
+    bytes: u64,
+}
+
+impl Preparation<'_> {
+    /// Add a tensor behind the others.
+    ///
+    /// # Errors
+    /// [`LayoutFault`]: a dtype or a shape that the format lacks, an output that is too large.
+    pub fn push(&mut self, item: &Item<'_>) -> Result<(), ContainerError> {
+        let entry = self.output.entry(item)?;
+        self.bytes = self.bytes.checked_add(entry.bytes).ok_or(LayoutFault::TooLarge)?;
+        self.tensors.push(entry, item.number);
+        Ok(())
+    }
+
+    /// Give the tensors their places.
+    ///
+    /// # Errors
+    /// As [`Output::prepare`].
+    pub fn finish(self, metadata: &BTreeMap<String, String>) -> Result<Prepared, ContainerError> {
+        let Preparation { output, checkpoint, tensors, bytes } = self;
+        let tensors = Arc::new(tensors);
+        if i64::try_from(bytes).is_err() {
+            return Err(LayoutFault::TooLarge.into());
+        }
+        let frame = (output.format.lay_out)(&Request {
+            tensors: &tensors,
+            bytes,
+            metadata,
+            order: output.options.order,
+            deflate: output.options.deflate,
+            forward: output.destination.is_stream(),
+            checkpoint,
+        })?;
+        Ok(Prepared { tensors, frame, bytes })
+    }
+}
+
+/// The format that a file's name asks for; that of streams for pipes and devices.
+fn by_name(path: &Path, destination: &Destination) -> Result<&'static OutputFormat, LayoutFault> {
+    if is_folder(path) {
+        return Ok(layout::OF_FOLDERS);
+    }
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    match extension.as_deref().and_then(layout::by_extension) {
+        Some(format) => Ok(format),
+        None if destination.is_stream() => Ok(layout::OF_STREAMS),
+        None => Err(extension.map_or(LayoutFault::NoExtension, LayoutFault::Extension)),
+    }
+}
+
+/// Whether a path is that of a folder, by what is there or by its last character.
+fn is_folder(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir()
+}

@@ -1,0 +1,56 @@
+//! Positions that index tensors name: what gather takes, and lists and masks in an index.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::ContainerError;
+use crate::execute::{Clipped, ExecuteError, FillError, Pieces};
+use crate::plan::{PIECE_BYTES, Reading};
+use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
+use crate::region::list::Gathered;
+
+impl Region for Gathered {
+    fn bytes(&self) -> u64 {
+        self.gather.bytes()
+    }
+
+    fn pieces<'a>(&'a self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
+        let first_bytes = match by.to {
+            ReadFor::Position(at) => by.conversion.first_bytes(at, PIECE_BYTES),
+            ReadFor::Memory | ReadFor::Stream => None,
+        };
+        let pieces = self.gather.clone().with(&self.sources(), by.conversion.unit(), by.workers);
+        let pieces = pieces.map_err(|error| {
+            let error = match error {
+                // nothing but an index tensor has been read
+                FillError::Source(error) => FillError::Indices { list: 0, error },
+                error => error,
+            };
+            ExecuteError::Fill { transfer: 0, error }
+        })?;
+        let pieces: Box<dyn Pieces + 'a> = match (self.gather.window(), first_bytes) {
+            (None, Some(first)) => Box::new(pieces.divided(first, PIECE_BYTES)),
+            (None, None) => Box::new(pieces),
+            (Some(range), _) => Box::new(Clipped::new(pieces, range)),
+        };
+        Ok(RegionPieces { pieces, copied: None })
+    }
+
+    fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {
+        let gather = self.gather.clone().within(range);
+        vec![Arc::new(Gathered { gather, lists: self.lists.clone() })]
+    }
+
+    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), ContainerError> {
+        add(self.gather.identity().as_bytes());
+        self.lists.iter().try_for_each(|list| list.identify(add))
+    }
+
+    fn reading(&self) -> Option<Reading> {
+        Some(self.gather.reading())
+    }
+
+    fn gathered(&self) -> Option<&Gathered> {
+        Some(self)
+    }
+}

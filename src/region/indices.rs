@@ -1,0 +1,100 @@
+//! An index tensor, in memory or in a file.
+
+use std::sync::Arc;
+
+use crate::dtype::{DType, Endian, Scalar};
+use crate::error::FileName;
+use crate::format::Tensor;
+use crate::gather::{Gather, GatherError, Indices, Options};
+use crate::region::contract::Region;
+use crate::region::fields::layout;
+use crate::region::list::{Gathered, GatheredList};
+use crate::shape::Order;
+use crate::source::{MemorySource, Source};
+use crate::view::Layout;
+
+/// Positions to gather from.
+#[derive(Clone)]
+pub struct IndexTensor {
+    /// The dtype, the shape, and the place in the bytes.
+    pub info: Tensor,
+    /// The bytes that it lies in.
+    pub bytes: Arc<dyn Source>,
+    /// The file, for errors; `None` for indices in memory.
+    pub file: Option<FileName>,
+}
+
+impl From<&[i64]> for IndexTensor {
+    fn from(indices: &[i64]) -> IndexTensor {
+        IndexTensor::new(indices, vec![indices.len() as u64])
+    }
+}
+
+impl<const N: usize> From<&[i64; N]> for IndexTensor {
+    fn from(indices: &[i64; N]) -> IndexTensor {
+        indices.as_slice().into()
+    }
+}
+
+impl IndexTensor {
+    /// Values in memory, in C order; as many as `shape` has elements.
+    pub fn new(values: &[i64], shape: Vec<u64>) -> IndexTensor {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let info = Tensor {
+            name: None,
+            dtype: DType::Scalar(Scalar::I64, Endian::Little),
+            shape,
+            order: Order::C,
+            part: 0,
+            offset: 0,
+            bytes: bytes.len() as u64,
+            fields: None,
+        };
+        IndexTensor { info, bytes: Arc::new(MemorySource(bytes)), file: None }
+    }
+
+    /// What is gathered of a tensor: along an axis or, without one, by tuples.
+    ///
+    /// # Errors
+    /// [`GatherError`]: indices that are no integers or do not fit.
+    pub fn region(
+        &self,
+        params: &Tensor,
+        axis: Option<i64>,
+        options: &Options,
+    ) -> Result<Arc<dyn Region>, GatherError> {
+        <dyn Region>::of_fields(params, options, |layout, options| {
+            let gather = gather(layout, &self.info, axis, options)?;
+            let list = GatheredList { source: Arc::clone(&self.bytes), file: self.file.clone() };
+            Ok(Arc::new(Gathered { gather, lists: vec![list] }))
+        })
+    }
+}
+
+/// The shape of what is gathered of `params`: along an axis or, without one, by tuples.
+///
+/// # Errors
+/// [`GatherError`]: indices that are no integers or do not fit.
+pub fn gathered_shape(
+    params: &Tensor,
+    indices: &Tensor,
+    axis: Option<i64>,
+    options: &Options,
+) -> Result<Vec<u64>, GatherError> {
+    Ok(gather(&layout(params), indices, axis, options)?.shape().to_vec())
+}
+
+fn gather(
+    params: &Layout<'_>,
+    indices: &Tensor,
+    axis: Option<i64>,
+    options: &Options,
+) -> Result<Gather, GatherError> {
+    let Tensor { dtype, shape, order, offset, .. } = indices;
+    let indices = Indices { dtype, shape, order: *order, offset: *offset };
+    match axis {
+        None => Gather::nd(params, &indices, options),
+        Some(axis) if options.elements => Gather::elements(params, &indices, axis, options),
+        Some(axis) => Gather::along(params, &indices, axis, options),
+    }
+}

@@ -1,0 +1,24 @@
+//! What is taken of a tensor: which of its bytes, in the order of the output.
+//!
+//! A [`Region`] says how many bytes it has, what it is to the executor, what a range of it is, and
+//! whether it runs forward. Its kinds are ranges of positions (`strided`), positions that index
+//! tensors name (`gathered`) and fields side by side (`fields`). A [`Take`] is a region on its way to
+//! its place in an output. The index tensors of an expression are opened here too ([`Lists`]).
+
+mod contract;
+mod fields;
+mod gathered;
+mod indices;
+mod list;
+mod lists;
+mod reader;
+mod strided;
+mod take;
+
+pub use contract::{ReadBy, ReadFor, Region, RegionPieces};
+pub use fields::layout as layout_of;
+pub use indices::{IndexTensor, gathered_shape};
+pub use list::{Gathered, GatheredList};
+pub use lists::{IndexRules, ListError, ListFault, Lists, OpenIndex};
+pub use reader::RegionReader;
+pub use take::Take;

@@ -1,0 +1,82 @@
+//! Reading any range of a region: what looks at elements in another order than that of a copy.
+
+use std::sync::Arc;
+
+use crate::error::ContainerError;
+use crate::execute::{
+    Conversion, ExecuteError, FillError, Pieces, Workers, read_pieces, read_range,
+};
+use crate::input::{Input, Location, failed_source};
+use crate::region::contract::{ReadBy, ReadFor, Region};
+use crate::runs::Runs;
+use crate::source::Source;
+
+/// Reads ranges of the bytes that a copy of a region would write, and no more than they need.
+pub struct RegionReader<'a> {
+    location: Location,
+    source: Arc<dyn Source>,
+    bytes: Reading<'a>,
+}
+
+/// How ranges are found.
+enum Reading<'a> {
+    /// Strided bytes.
+    Runs(Runs),
+    /// Positions that an index tensor names: whole pieces are gathered.
+    Pieces(Box<dyn Pieces + 'a>),
+}
+
+impl<'a> RegionReader<'a> {
+    /// Prepare to read a region of an input. A pipe is copied to a temporary file.
+    ///
+    /// # Errors
+    /// A pipe or an index tensor that cannot be read.
+    pub fn new(
+        input: &mut Input,
+        region: &'a dyn Region,
+    ) -> Result<RegionReader<'a>, ContainerError> {
+        let source = input.spool()?;
+        let bytes = match region.strided() {
+            Some(view) => Reading::Runs(view.runs().coalesced()),
+            None => {
+                let (conversion, to) = (Conversion::None, ReadFor::Memory);
+                let workers = &Workers::new(1);
+                let by = ReadBy { source: source.as_ref(), conversion, to, workers };
+                let pieces = region.pieces(&by).map_err(|error| match error {
+                    ExecuteError::Fill { error, .. } => region.failed_fill(error),
+                    error => error.into(),
+                })?;
+                Reading::Pieces(pieces.pieces)
+            }
+        };
+        let location = input.location().clone();
+        Ok(RegionReader { location, source, bytes })
+    }
+
+    /// Fill `out` with the bytes from position `start` of the region on; `scratch` is for what must
+    /// be read.
+    ///
+    /// # Errors
+    /// An input that fails or is cut short, positions that are out of range.
+    pub fn read(
+        &self,
+        start: u64,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), ContainerError> {
+        let source = self.source.as_ref();
+        let outcome = match &self.bytes {
+            Reading::Runs(runs) => {
+                let range = start..start + out.len() as u64;
+                read_range(runs, range, source, scratch, out).map_err(FillError::from)
+            }
+            Reading::Pieces(pieces) => read_pieces(pieces.as_ref(), start, source, scratch, out),
+        };
+        // an input that was cut short is the reason for whatever else went wrong
+        source.verify().map_err(|error| failed_source(&self.location, error))?;
+        outcome.map_err(|error| match error {
+            FillError::Source(error) => failed_source(&self.location, error),
+            error => ExecuteError::Fill { transfer: 0, error }.into(),
+        })
+    }
+}

@@ -1,0 +1,59 @@
+//! Ranges of positions: what a basic index takes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::ContainerError;
+use crate::execute::{self, ExecuteError, WINDOW_BYTES};
+use crate::plan::{Plan, Reading, Tiling};
+use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
+use crate::view::View;
+
+impl Region for View {
+    fn bytes(&self) -> u64 {
+        View::bytes(self)
+    }
+
+    fn pieces<'a>(&'a self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
+        let (unit, expansion) = (by.conversion.unit(), by.conversion.expansion());
+        let (plan, copied) = match by.to {
+            ReadFor::Stream => {
+                execute::in_order(by.source, self.runs(), (unit, expansion), by.workers)?
+            }
+            ReadFor::Position(_) | ReadFor::Memory => {
+                let tiling = execute::tiling(by.source, View::bytes(self)).divided(expansion);
+                let first_bytes = match by.to {
+                    ReadFor::Position(at) => by.conversion.first_bytes(at, tiling.piece_bytes),
+                    _ => None,
+                };
+                (Plan::tiled(self, unit, Tiling { first_bytes, ..tiling }), None)
+            }
+        };
+        Ok(RegionPieces { pieces: Box::new(plan), copied })
+    }
+
+    fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {
+        self.split(range).into_iter().map(|view| Arc::new(view) as Arc<dyn Region>).collect()
+    }
+
+    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), ContainerError> {
+        add(format!("{self:?}").as_bytes());
+        Ok(())
+    }
+
+    fn reads(&self, unit: u64) -> u64 {
+        Plan::tiled(self, unit, Tiling::MAPPED).reads()
+    }
+
+    fn forward(&self, start: u64, unit: u64, window: u64) -> Option<Plan> {
+        Plan::forward(&self.clone().after(start), unit, window)
+    }
+
+    fn reading(&self) -> Option<Reading> {
+        Some(Reading::of_view(self, WINDOW_BYTES))
+    }
+
+    fn strided(&self) -> Option<&View> {
+        Some(self)
+    }
+}
