@@ -80,6 +80,7 @@ pub mod execute;
 pub mod join;
 pub mod scatter;
 
+mod crc;
 mod os;
 pub mod sink;
 pub mod source;

@@ -3,6 +3,7 @@
 //! An [`Input`] is opened by [`open`]: `.npy`, `.npz`, `.safetensors`, a sharded checkpoint, raw bytes, a
 //! file or a pipe. It knows nothing of outputs.
 
+mod checked;
 mod field;
 mod integers;
 mod npz;
@@ -14,6 +15,7 @@ mod sharded;
 pub(crate) mod single;
 mod watched;
 
+pub(crate) use checked::{Checked, StoredMember};
 pub use field::FieldFault;
 pub(crate) use field::take_fields;
 pub use integers::IntegersFault;

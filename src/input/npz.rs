@@ -4,11 +4,13 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use crate::crc::{CrcReader, shifted};
 use crate::error::{Cause, ContainerError};
 use crate::execute::Progress;
 use crate::format::npy::NpyError;
 use crate::format::npz::{self, Member};
 use crate::format::{Contents, Format, FormatError, Tensor, Tensors, npy};
+use crate::input::checked::StoredMember;
 use crate::input::opened::{
     BadMember, Bytes, DeflatedMember, Input, Location, Unreadable, failed_source,
 };
@@ -37,14 +39,15 @@ pub(crate) fn open(
         compressed.map(|member| compressed_bytes(&archive, &member)).collect();
     let (mut ranges, mut inflater) = (compressed.iter(), None);
     let (mut deflated, mut unreadable) = (Vec::new(), Vec::new());
+    let mut stored = Vec::with_capacity(members.len() - compressed.len());
     let mut tensors = Tensors::default();
     for member in members.iter() {
         let range = if member.deflated { ranges.next() } else { None };
         let header = read_header(archive.as_ref(), &member, range, &mut inflater);
         let header = header.map_err(|cause| ContainerError::file(location, cause))?;
         let name = member.name.strip_suffix(".npy").unwrap_or(member.name).to_owned();
-        let mut tensor = match header {
-            Ok(tensor) => tensor,
+        let (mut tensor, crc) = match header {
+            Ok(read) => read,
             // np.load looks at a member when it is asked for
             Err(error) => {
                 unreadable.push(Unreadable { name, error });
@@ -58,6 +61,10 @@ pub(crate) fn open(
             start = pushed.map_err(unread)?;
             deflated.push(DeflatedMember { start, bytes });
             part = deflated.len();
+        } else if tensor.bytes > 0 {
+            stored.push(StoredMember { start: start + tensor.offset, bytes: tensor.bytes, crc });
+        } else if crc != 0 {
+            return Err(unfit(Member::damaged(member.name)));
         }
         tensor.name = Some(name);
         tensor.part = part;
@@ -71,7 +78,7 @@ pub(crate) fn open(
         true => archive,
         false => Arc::new(joined),
     });
-    Ok(Input { deflated, unreadable, ..Input::of_file(location, bytes, contents) })
+    Ok(Input { deflated, stored, unreadable, ..Input::of_file(location, bytes, contents) })
 }
 
 /// The bytes of a member that has to be inflated.
@@ -84,16 +91,17 @@ fn compressed_bytes(archive: &Arc<dyn Source>, member: &Member<'_>) -> DeflatedR
     }
 }
 
-/// The array in a member, by its header; of a deflated one, whose bytes are `range`, by an inflater
-/// that is kept for the next.
+/// The array in a member, by its header, and the CRC-32 that its elements must have, where the member is
+/// stored; of a deflated one, whose bytes are `range`, by an inflater that is kept for the next.
 fn read_header<'a>(
     archive: &dyn Source,
     member: &Member<'_>,
     range: Option<&'a DeflatedRange>,
     inflater: &mut Option<InflateReader<'a>>,
-) -> Result<Result<Tensor, NpyError>, Cause> {
+) -> Result<Result<(Tensor, u32), NpyError>, Cause> {
+    let mut head = CrcReader::new(Reader::at(archive, member.data.start).take(member.len));
     let contents = match (range, &mut *inflater) {
-        (None, _) => npy::read(&mut Reader::at(archive, member.data.start).take(member.len)),
+        (None, _) => npy::read(&mut head),
         (Some(range), Some(inflater)) => {
             inflater.restart(range);
             npy::read(inflater)
@@ -109,5 +117,7 @@ fn read_header<'a>(
     };
     member.check_array(contents.expected_len())?;
     // a .npy holds one array
-    Ok(Ok(contents.tensors.at(0)))
+    let tensor = contents.tensors.at(0);
+    let crc = member.crc ^ shifted(head.crc(), tensor.bytes);
+    Ok(Ok((tensor, crc)))
 }

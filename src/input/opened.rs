@@ -10,7 +10,9 @@ use std::sync::Arc;
 use crate::error::{Cause, ContainerError, Fault, FileName};
 use crate::execute::{self, ExecuteError, FillError, Progress, Workers};
 use crate::format::npy::NpyError;
+use crate::format::npz::Member;
 use crate::format::{Contents, Format, FormatError, Tensor, shards, shortened};
+use crate::input::checked::StoredMember;
 use crate::input::pattern;
 use crate::input::pattern::SelectFault;
 use crate::input::watched::Watched;
@@ -92,6 +94,8 @@ pub struct Input {
     pub(crate) checkpoint: Option<Box<Checkpoint>>,
     /// The deflated members of an archive: tensors of part n are in number n - 1.
     pub(crate) deflated: Vec<DeflatedMember>,
+    /// Its stored members that have elements, in the order of their bytes.
+    pub(crate) stored: Vec<StoredMember>,
     pub(crate) unreadable: Vec<Unreadable>,
 }
 
@@ -166,6 +170,7 @@ impl Input {
             bytes,
             checkpoint: None,
             deflated: Vec::new(),
+            stored: Vec::new(),
             unreadable: Vec::new(),
         }
     }
@@ -310,6 +315,14 @@ impl Input {
             files.extend(shards.map(|file| path.with_file_name(file)));
         }
         Some(files)
+    }
+
+    /// The error of a member whose bytes are damaged.
+    pub(crate) fn damaged(&self, member: &StoredMember) -> ContainerError {
+        let mut tensors = self.contents.tensors.iter();
+        let found = tensors.find(|tensor| tensor.offset == member.start && tensor.bytes > 0);
+        let name = found.and_then(|tensor| tensor.name).unwrap_or_default() + ".npy";
+        ContainerError::file(&self.location, Member::damaged(&name))
     }
 
     fn failed(&self, fault: SelectFault) -> ContainerError {

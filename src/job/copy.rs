@@ -8,7 +8,10 @@ use crate::execute::{
     self, Announced, BadPosition, ExecuteError, FillError, Progress, Transfer, Workers,
 };
 use crate::gather::NullSink;
-use crate::input::{Bytes, DeflatedMember, Input, Location, failed_source, failed_stream, finish};
+use crate::input::{
+    Bytes, Checked, DeflatedMember, Input, Location, StoredMember, failed_source, failed_stream,
+    finish,
+};
 use crate::job::overwrite;
 use crate::job::unmap::unmap;
 use crate::output::layout::Frame;
@@ -224,7 +227,7 @@ impl<'a> Job<'a> {
             // the others in one run of the executor, or in some, so that not all are planned at once
             let together = rest.iter().take(RUN_TAKES);
             let count = together.take_while(|take| streamed(take).is_none()).count();
-            self.run(self.sink(), &input.location, source, &rest[..count])?;
+            self.run(self.sink(), input, source, &rest[..count])?;
             rest = &rest[count..];
         }
         Ok(())
@@ -261,17 +264,28 @@ impl<'a> Job<'a> {
     pub(crate) fn run(
         &self,
         sink: &dyn Sink,
-        location: &Location,
+        input: &Input,
         source: &dyn Source,
         takes: &[Take],
     ) -> Result<(), ContainerError> {
+        let location = &input.location;
         let prepared = takes.iter().map(|take| self.pieces(location, take, source));
         let prepared: Vec<_> = prepared.collect::<Result<_, _>>()?;
-        let transfers = takes.iter().zip(&prepared).map(|(take, prepared)| Transfer {
-            source: prepared.copied.as_deref().unwrap_or(source),
-            pieces: prepared.pieces.as_ref(),
-            conversion: take.conversion,
-            at: take.at,
+        let checked = prepared.iter().map(|RegionPieces { pieces, copied }| {
+            let range = pieces.range().filter(|_| copied.is_none())?;
+            let member = StoredMember::find(&input.stored, &range)?;
+            Some(Checked::new(pieces.as_ref(), member))
+        });
+        let checked: Vec<Option<Checked<'_>>> = checked.collect();
+        let prepared = prepared.iter().zip(&checked);
+        let transfers = takes.iter().zip(prepared).map(|(take, (prepared, checked))| {
+            let pieces = prepared.pieces.as_ref();
+            Transfer {
+                source: prepared.copied.as_deref().unwrap_or(source),
+                pieces: checked.as_ref().map_or(pieces, |checked| checked),
+                conversion: take.conversion,
+                at: take.at,
+            }
         });
         let transfers: Vec<Transfer<'_>> = transfers.collect();
         let outcome = self.execute(&transfers, sink);
@@ -286,7 +300,11 @@ impl<'a> Job<'a> {
                 self.first_bad(&takes[transfer], bad)
             }
             error => self.failed(location, error),
-        })
+        })?;
+        match checked.iter().flatten().find_map(Checked::damaged) {
+            Some(member) => Err(input.damaged(member)),
+            None => Ok(()),
+        }
     }
 
     /// Copy with all threads from a source whose errors name their files.

@@ -31,8 +31,9 @@ const MODULES: &[(&str, &[&str])] = &[
     ("view", &["index", "permutation", "runs", "shape"]),
     ("plan", &["runs", "view"]),
     ("os", &[]),
+    ("crc", &[]),
     ("source", &["os"]),
-    ("sink", &["os"]),
+    ("sink", &["crc", "os"]),
     ("format", &["dtype", "element", "shape", "source"]),
     ("text", &["dtype", "element", "format", "shape", "sink"]),
     ("print", &["dtype", "element", "format", "shape"]),
@@ -61,7 +62,7 @@ const MODULES: &[(&str, &[&str])] = &[
         "error",
         &["cast", "execute", "format", "gather", "index", "permutation", "sink", "source", "view"],
     ),
-    ("input", &["dtype", "error", "execute", "format", "runs", "shape", "source"]),
+    ("input", &["crc", "dtype", "error", "execute", "format", "runs", "shape", "source"]),
     (
         "region",
         &[
@@ -142,7 +143,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("clap", &["cli/args/", "cli/complete/", "cli/report/misuse.rs"]),
     ("clap_complete", &["cli/complete/"]),
     ("colorous", &["picture.rs"]),
-    ("crc32fast", &["source/inflate.rs", "sink/zip/"]),
+    ("crc32fast", &["crc.rs", "sink/zip/deflated.rs", "source/inflate.rs"]),
     ("flate2", &["source/inflate.rs", "sink/zip/deflated.rs"]),
     ("futures_util", &["source/remote/"]),
     ("globset", &["input/pattern.rs"]),

@@ -19,6 +19,7 @@ mod memory;
 mod program;
 
 // The program, run as a user runs it.
+mod archives;
 mod assign;
 mod cast;
 mod completions;

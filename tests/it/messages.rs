@@ -70,6 +70,9 @@ fn write_files(folder: &Path) {
         ("page.safetensors", b"<!DOCTYPE html>\n<html><body>Log in".to_vec()),
         ("-lead.npy", matrix.clone()),
         ("many.safetensors", safetensors(&format!("{{{}}}", many.join(",")), 0)),
+        ("damaged.npz", damaged(&matrix, 30 + 5 + matrix.len() - 1)),
+        ("renamed.npz", damaged(&matrix, 30)),
+        ("encrypted.npz", damaged(&matrix, 6)),
         ("book.docx", zip(&[("word/document.xml", b"<w/>")])),
     ] {
         fs::write(folder.join(name), bytes).unwrap();
@@ -77,6 +80,13 @@ fn write_files(folder: &Path) {
     fs::create_dir(folder.join("folder")).unwrap();
     fs::create_dir(folder.join("image.zarr")).unwrap();
     fs::write(folder.join("image.zarr/.zarray"), b"{}").unwrap();
+}
+
+/// An archive in which the lowest bit of a byte is another one.
+fn damaged(npy: &[u8], at: usize) -> Vec<u8> {
+    let mut archive = zip(&[("w.npy", npy)]);
+    archive[at] ^= 1;
+    archive
 }
 
 /// What a folder holds: names and bytes (none, for a folder in it).

@@ -12,7 +12,9 @@ import csv
 import io
 import json
 import os
+import shutil
 import struct
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -337,8 +339,8 @@ def hostile(folder):
     refused("encrypted", blob, "encrypted")
 
     blob = archive([("w.npy", good)], deflated)
-    at = blob.rindex(b"PK\x01\x02") + 16
-    blob[at : at + 4] = struct.pack("<I", 1)
+    for at in blob.rindex(b"PK\x01\x02") + 16, 14:
+        blob[at : at + 4] = struct.pack("<I", 1)
     refused("crc", blob, "CRC-32", ("-t", "w", "-o", os.path.join(folder, "x.bin")))
     check("hostile: crc leaves nothing", not os.path.exists(os.path.join(folder, "x.bin")))
     refused("crc, backwards", blob, "CRC-32", ("-t", "w", "::-1", "-o", os.path.join(folder, "x.bin")))
@@ -347,8 +349,8 @@ def hostile(folder):
     bomb = npy(np.zeros(0, "u1")) + bytes(1 << 26)
     blob = archive([("w.npy", bomb)], deflated)
     refused("bomb, honest", blob, "takes 128 bytes")
-    at = blob.rindex(b"PK\x01\x02") + 24
-    blob[at : at + 4] = struct.pack("<I", 128)
+    for at in blob.rindex(b"PK\x01\x02") + 24, 22:
+        blob[at : at + 4] = struct.pack("<I", 128)
     refused("bomb, lying", blob, "more than the 128 bytes", ("-t", "w", "-o", os.path.join(folder, "x.bin")))
 
     blob = archive([("w.npy", good), ("v.npy", good)])
@@ -381,6 +383,121 @@ def hostile(folder):
     check("hostile: bytes changed at random", not crashes, str(crashes[:2]))
 
 
+JAVA = """
+import java.io.*; import java.nio.file.*; import java.util.zip.*;
+public class Zip {
+    public static void main(String[] args) throws Exception {
+        try (ZipOutputStream out = new ZipOutputStream(new FileOutputStream(args[0]))) {
+            for (String name : new String[] {"w.npy", "\\u00fc.npy"}) {
+                byte[] data = Files.readAllBytes(Path.of(args[2]));
+                ZipEntry entry = new ZipEntry(name);
+                if (args[1].equals("stored")) {
+                    CRC32 crc = new CRC32();
+                    crc.update(data);
+                    entry.setMethod(ZipEntry.STORED);
+                    entry.setSize(data.length);
+                    entry.setCrc(crc.getValue());
+                }
+                out.putNextEntry(entry);
+                out.write(data);
+            }
+        }
+    }
+}
+"""
+
+
+def writers(folder):
+    """Archives of other writers: sizes in extra fields, or behind the data."""
+    path, out, member = (os.path.join(folder, name) for name in ("writer.npz", "writer.npy", "w.npy"))
+    array = np.arange(100_000, dtype="<i4").reshape(100, 1000)
+    data = npy(array)
+    with open(member, "wb") as file:
+        file.write(data)
+
+    def read(name, keys=("w",)):
+        for key in keys:
+            for text, expected in (("...", array), ("[3, ::-1]", array[3, ::-1])):
+                status, _, err = run(path, "-t", key, text, "-f", "-o", out)
+                equal = status == 0 and np.array_equal(np.load(out), expected)
+                check(f"writers: {name}, {key}{text}", equal and np.array_equal(np.load(path)[key], array), err)
+
+    class Pipe(io.RawIOBase):
+        """A file that can only be written in order."""
+
+        def __init__(self):
+            self.bytes = bytearray()
+
+        def writable(self):
+            return True
+
+        def write(self, data):
+            self.bytes += data
+            return len(data)
+
+    both = ("w", "\u00fc")
+    for save in np.savez, np.savez_compressed:
+        save(path, **{key: array for key in both})
+        read(save.__name__, both)
+    for method in zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED:
+        for force in False, True:
+            for streamed in False, True:
+                target = Pipe() if streamed else io.BytesIO()
+                with zipfile.ZipFile(target, "w", method) as file:
+                    for key in both:
+                        with file.open(zipfile.ZipInfo(key + ".npy"), "w", force_zip64=force) as inside:
+                            inside.write(data)
+                with open(path, "wb") as file:
+                    file.write(target.bytes if streamed else target.getvalue())
+                read(f"zipfile, method {method}, zip64 {force}, streamed {streamed}", both)
+    if shutil.which("zip"):
+        for level in "-0", "-9":
+            for streamed in False, True:
+                os.path.exists(path) and os.remove(path)
+                to = "-" if streamed else path
+                done = subprocess.run(["zip", "-q", level, to, "w.npy"], cwd=folder, stdout=subprocess.PIPE, check=True)
+                if streamed:
+                    with open(path, "wb") as file:
+                        file.write(done.stdout)
+                read(f"Info-ZIP {level}, streamed {streamed}")
+    if shutil.which("java"):
+        source = os.path.join(folder, "Zip.java")
+        with open(source, "w") as file:
+            file.write(JAVA)
+        for method in "stored", "deflated":
+            subprocess.run(["java", source, path, method, member], check=True)
+            read(f"Java, {method}", both)
+
+
+def local_headers(folder):
+    """Each bit of a local header that Python's zipfile refuses, or bits that say another size or CRC-32."""
+    path, out = os.path.join(folder, "local.npz"), os.path.join(folder, "local.npy")
+    good = archive([("w.npy", npy(np.arange(10))), ("v.npy", npy(np.arange(5)))])
+    at = good.index(b"PK\x03\x04", 1)
+    lenient, strict = [], set()
+    for byte in range(at, at + 30 + 5):
+        for bit in range(8):
+            bad = bytearray(good)
+            bad[byte] ^= 1 << bit
+            with open(path, "wb") as file:
+                file.write(bad)
+            try:
+                with zipfile.ZipFile(path) as file:
+                    file.open("v.npy")
+                refused = False
+            except (zipfile.BadZipFile, RuntimeError, NotImplementedError, UnicodeDecodeError):
+                refused = True
+            status, _, err = run(path, "-t", "v", "[0]", "-f", "-o", out)
+            if refused and not (status == 1 and err.startswith("tslice: ")):
+                lenient.append((byte - at, bit, err))
+            if status:
+                strict.add(byte - at)
+    check("local headers: as strict as zipfile", not lenient, str(lenient))
+    # signature, flags, method, CRC-32, sizes, lengths, name
+    expected = {0, 1, 2, 3, 6, 7, 8, 9, *range(14, 35)}
+    check("local headers: no stricter than said", strict == expected, str(strict ^ expected))
+
+
 def main():
     harness.begin(harness.parser("formats against each other, NumPy and safetensors").parse_args())
     np.seterr(all="ignore")
@@ -390,6 +507,8 @@ def main():
         texts(folder)
         deflated(folder)
         hostile(folder)
+        writers(folder)
+        local_headers(folder)
     return tally.finish()
 
 

@@ -30,6 +30,9 @@ pub enum MemberFault {
     /// An encrypted member.
     #[error("encrypted members are not read")]
     Encrypted,
+    /// A patch to another file.
+    #[error("patches to other files are not read")]
+    Patch,
     /// Neither stored nor deflated.
     #[error("compression method {0} is not read, only stored (0) and deflated (8)")]
     Method(u16),
@@ -42,9 +45,15 @@ pub enum MemberFault {
     /// Two members share bytes.
     #[error("its bytes are those of another member too")]
     Overlap,
-    /// The local header is missing or belongs to another member.
+    /// The local header is missing.
     #[error("its local header is not where the central directory says")]
     LocalHeader,
+    /// The local header says something else of this.
+    #[error("its local header has another {0} than the central directory")]
+    OtherHeader(&'static str),
+    /// The bytes have another CRC-32 than the directory says.
+    #[error("its bytes are damaged: the CRC-32 is another one than was announced")]
+    Crc,
     /// A stored member whose two sizes differ.
     #[error("it is stored in {stored} bytes and said to have {size}")]
     Size {

@@ -186,6 +186,13 @@ const LOCAL: u64 = 30;
 /// The number of the compression method that is not 0, stored.
 const DEFLATED: u16 = 8;
 
+/// Flags of a member: encrypted, strongly encrypted or with a masked header; sizes and CRC behind the data;
+/// a patch to another file; a name in UTF-8.
+const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
+const DESCRIPTOR: u16 = 1 << 3;
+const PATCH: u16 = 1 << 5;
+const UTF8: u16 = 1 << 11;
+
 fn find_directory(archive: &dyn Source) -> Result<Directory, FormatError> {
     let len = archive.len();
     let tail_start = len.saturating_sub(END + 0xffff);
@@ -268,14 +275,23 @@ impl DirectoryEntry {
         };
         entry.widen(&extra)?;
         check_name(&entry.name)?;
-        match (entry.flags & 1, entry.method) {
-            (1, _) => Err(entry.fault(MemberFault::Encrypted)),
-            (_, 0) if entry.stored != entry.size => {
+        entry.check_flags(entry.flags)?;
+        match entry.method {
+            0 if entry.stored != entry.size => {
                 let (stored, size) = (entry.stored, entry.size);
                 Err(entry.fault(MemberFault::Size { stored, size }))
             }
-            (_, 0 | DEFLATED) => Ok(entry),
-            (_, method) => Err(entry.fault(MemberFault::Method(method))),
+            0 | DEFLATED => Ok(entry),
+            method => Err(entry.fault(MemberFault::Method(method))),
+        }
+    }
+
+    /// Refuse data that are not what they are without a password or another file.
+    fn check_flags(&self, flags: u16) -> Result<(), FormatError> {
+        match flags {
+            _ if flags & ENCRYPTED != 0 => Err(self.fault(MemberFault::Encrypted)),
+            _ if flags & PATCH != 0 => Err(self.fault(MemberFault::Patch)),
+            _ => Ok(()),
         }
     }
 
@@ -301,7 +317,8 @@ impl DirectoryEntry {
         Ok(())
     }
 
-    /// The range of its bytes, which must end at or before `end`, by its local header.
+    /// The range of its bytes, which must end at or before `end`, by its local header, which must say
+    /// of the member what the directory says.
     fn locate(&self, archive: &dyn Source, end: u64) -> Result<Range<u64>, FormatError> {
         let misplaced = || self.fault(MemberFault::LocalHeader);
         let after = self.offset.checked_add(LOCAL).filter(|&after| after <= end);
@@ -311,10 +328,41 @@ impl DirectoryEntry {
         let start = after + name_len + extra_len;
         let stop = start.checked_add(self.stored).filter(|&stop| stop <= end);
         let stop = stop.ok_or_else(misplaced)?;
-        let same = local.starts_with(b"PK\x03\x04")
-            && u16_at(&local, 8) == self.method
-            && read_at(archive, after, name_len)? == self.name.as_bytes();
-        if same { Ok(start..stop) } else { Err(misplaced()) }
+        if !local.starts_with(b"PK\x03\x04") {
+            return Err(misplaced());
+        }
+        let names = read_at(archive, after, name_len + extra_len)?;
+        let (name, extra) = names.split_at(name_len as usize);
+        self.compare(&local, name, extra)?;
+        Ok(start..stop)
+    }
+
+    /// Compare it with the fixed fields of its local header, and the name and extra fields there.
+    fn compare(&self, local: &[u8], name: &[u8], extra: &[u8]) -> Result<(), FormatError> {
+        let flags = u16_at(local, 6);
+        self.check_flags(flags)?;
+        let mut there = DirectoryEntry {
+            name: String::new(),
+            flags,
+            method: u16_at(local, 8),
+            crc: u32_at(local, 14),
+            stored: u32_at(local, 18).into(),
+            size: u32_at(local, 22).into(),
+            offset: 0,
+        };
+        there.widen(extra)?;
+        // the encoding of a name is no part of it where all characters are the same in both
+        let same_encoding = self.name.is_ascii() || (flags ^ self.flags) & UTF8 == 0;
+        // where a descriptor follows the data, these were not known yet
+        let known = flags & DESCRIPTOR == 0;
+        let other = match &there {
+            _ if name != self.name.as_bytes() || !same_encoding => "name",
+            there if there.method != self.method => "compression method",
+            there if known && (there.stored, there.size) != (self.stored, self.size) => "size",
+            there if known && there.crc != self.crc => "CRC-32",
+            _ => return Ok(()),
+        };
+        Err(self.fault(MemberFault::OtherHeader(other)))
     }
 
     fn fault(&self, fault: MemberFault) -> FormatError {
@@ -323,6 +371,11 @@ impl DirectoryEntry {
 }
 
 impl Member<'_> {
+    /// The error of bytes whose CRC-32 is not what the directory says.
+    pub fn damaged(name: &str) -> FormatError {
+        NpzError::Member { name: name.to_owned(), fault: MemberFault::Crc }.into()
+    }
+
     /// Compare its size with that of the array in it (bytes, header included).
     ///
     /// # Errors

@@ -334,7 +334,7 @@ impl Joined<'_> {
             let rows = Runs { offset: at as i64, axes, run: cell.run };
             let sink = StridedSink::new(copy.job.sink(), &rows);
             let takes = take.window(cell.dense, 0);
-            copy.job.run(&sink, &one.input.location, one.bytes.as_ref(), &takes)?;
+            copy.job.run(&sink, &one.input, one.bytes.as_ref(), &takes)?;
         }
         copy.flush(group, &mut pending, target)
     }

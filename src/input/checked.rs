@@ -1,0 +1,107 @@
+//! Stored members of an archive, whose CRC-32 is computed while they are copied as a whole.
+//!
+//! Nothing is read for it: what passes through the buffers counts. Bytes that the output shares with the
+//! archive don't, and a member is compared only when all of it has passed.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::crc::PiecesCrc;
+use crate::execute::{FillError, Pieces};
+use crate::runs::Runs;
+use crate::source::Source;
+
+/// A member that lies in the archive as it is.
+pub(crate) struct StoredMember {
+    /// The position of its first element in the archive.
+    pub(crate) start: u64,
+    /// Bytes of its elements, at least 1.
+    pub(crate) bytes: u64,
+    /// The CRC-32 that they must have, if its header is what it was when it was read.
+    pub(crate) crc: u32,
+}
+
+impl StoredMember {
+    /// The one among members in the order of the archive whose elements are exactly this range.
+    pub(crate) fn find<'m>(
+        members: &'m [StoredMember],
+        range: &Range<u64>,
+    ) -> Option<&'m StoredMember> {
+        let at = members.binary_search_by_key(&range.start, |member| member.start).ok()?;
+        members.get(at).filter(|member| range.end - range.start == member.bytes)
+    }
+}
+
+/// Pieces that are the elements of a member.
+pub(crate) struct Checked<'m> {
+    pieces: &'m dyn Pieces,
+    member: &'m StoredMember,
+    crc: PiecesCrc,
+    /// How many bytes have passed.
+    passed: AtomicU64,
+}
+
+impl<'m> Checked<'m> {
+    /// Pieces whose [range](Pieces::range) is that of the member's elements.
+    pub(crate) fn new(pieces: &'m dyn Pieces, member: &'m StoredMember) -> Checked<'m> {
+        Checked { pieces, member, crc: PiecesCrc::default(), passed: AtomicU64::new(0) }
+    }
+
+    /// The member, if all of it has passed and it is not what was announced.
+    pub(crate) fn damaged(&self) -> Option<&'m StoredMember> {
+        let whole = self.passed.load(Ordering::Acquire) == self.member.bytes;
+        (whole && self.crc.get() != self.member.crc).then_some(self.member)
+    }
+}
+
+impl Pieces for Checked<'_> {
+    fn bytes(&self) -> u64 {
+        self.pieces.bytes()
+    }
+
+    fn count(&self) -> u64 {
+        self.pieces.count()
+    }
+
+    fn output(&self, number: u64) -> Runs {
+        self.pieces.output(number)
+    }
+
+    fn fill(
+        &self,
+        number: u64,
+        source: &dyn Source,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), FillError> {
+        self.pieces.fill(number, source, scratch, out)?;
+        // the output is the range, so that a piece has the same place in both
+        let (at, len) = (self.pieces.output(number).offset as u64, out.len() as u64);
+        if let Some(follow) = self.member.bytes.checked_sub(at + len) {
+            self.crc.add(out, follow);
+            self.passed.fetch_add(len, Ordering::AcqRel);
+        }
+        Ok(())
+    }
+
+    fn needs(
+        &self,
+        number: u64,
+        gap: u64,
+        visit: &mut dyn FnMut(Range<u64>),
+    ) -> Result<(), FillError> {
+        self.pieces.needs(number, gap, visit)
+    }
+
+    fn work(&self) -> u64 {
+        self.pieces.work()
+    }
+
+    fn range(&self) -> Option<Range<u64>> {
+        self.pieces.range()
+    }
+
+    fn sparse_range(&self) -> Option<Range<u64>> {
+        self.pieces.sparse_range()
+    }
+}
