@@ -10,7 +10,7 @@ use crate::dtype::Scalar;
 /// A loop over little-endian elements.
 type Kernel = fn(&[u8], &mut [u8]);
 
-/// Cast little-endian elements; `input` is used up.
+/// Cast little-endian numbers; `input` is used up.
 pub(super) fn run(from: Scalar, to: Scalar, input: &mut [u8], output: &mut [u8]) {
     match (part(from), part(to)) {
         (Some(_), None) if to == Scalar::Bool => truth(from, input, output),
@@ -25,6 +25,15 @@ pub(super) fn run(from: Scalar, to: Scalar, input: &mut [u8], output: &mut [u8])
         }
         // the parts of complex numbers are as many real ones
         (ours, theirs) => real(ours.unwrap_or(from), theirs.unwrap_or(to))(input, output),
+    }
+}
+
+/// Cut strings of so many bytes to others, or pad them with zeros.
+pub(super) fn fit(from: usize, to: usize, input: &[u8], output: &mut [u8]) {
+    let kept = from.min(to);
+    for (to, from) in output.chunks_exact_mut(to).zip(input.chunks_exact(from)) {
+        to[..kept].copy_from_slice(&from[..kept]);
+        to[kept..].fill(0);
     }
 }
 

@@ -1,5 +1,6 @@
-//! Casts: elements of one number type converted to another, as NumPy's `astype` does it, and the
-//! `ml_dtypes` package for the floats that NumPy lacks.
+//! Casts: elements of one type converted to another, as NumPy's `astype` does it, and the `ml_dtypes`
+//! package for the floats that NumPy lacks. Numbers become other numbers, strings longer or shorter
+//! ones of their kind, datetimes and lengths of time those of other units.
 //!
 //! A number is rounded once, from its exact value, to the nearest one, ties to even. What is too
 //! large for a float becomes infinite, or NaN where the type has no infinities. From float to
@@ -30,21 +31,24 @@
 use std::fmt;
 
 use crate::dtype::{DType, Endian, Scalar};
+use element::Element;
 
+mod element;
 mod kernels;
 mod number;
 mod promotion;
 mod rounding;
 mod rules;
+mod times;
 
 pub use promotion::result_type;
 pub use rules::{Casting, can_cast};
 
-/// A conversion of elements from one number type to another; byte orders are those of the two.
+/// A conversion of elements from one type to another; byte orders are those of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cast {
-    from: (Scalar, Endian),
-    to: (Scalar, Endian),
+    from: Element,
+    to: Element,
 }
 
 /// Why elements cannot be cast.
@@ -60,7 +64,7 @@ pub enum CastError {
         /// The rule.
         casting: Casting,
     },
-    /// A dtype whose elements are no numbers, or not known to be any.
+    /// A dtype whose elements cannot be cast, or not to those of the other one.
     #[error("dtype {0} holds no numbers that can be cast")]
     NotNumbers(DType),
     /// Elements of 6 bits.
@@ -69,124 +73,170 @@ pub enum CastError {
     /// Elements that would be smaller than a byte.
     #[error("cannot cast to {0}: its elements are smaller than a byte")]
     ToPartsOfBytes(DType),
+    /// Strings of bytes and of code points.
+    #[error("cannot cast from {from} to {to}: only text in ASCII could be both, and it may not be")]
+    Text {
+        /// The dtype of the elements.
+        from: DType,
+        /// The dtype that they were to have.
+        to: DType,
+    },
+    /// Strings that would be held in memory as a whole.
+    #[error("elements of dtype {0} are too long to be cast: at most {most} bytes can be", most = element::MOST_BYTES)]
+    TooLong(DType),
+    /// Units of time between which NumPy has no factor, or none of 64 bits.
+    #[error("cannot cast from {from} to {to}: there is no factor of 64 bits between their units")]
+    Units {
+        /// The dtype of the elements.
+        from: DType,
+        /// The dtype that they were to have.
+        to: DType,
+    },
 }
 
 impl Cast {
     /// A cast that a rule allows.
     ///
     /// # Errors
-    /// [`CastError`]: the rule does not allow it; a dtype that is no number, or of parts of bytes.
+    /// [`CastError`]: the rule does not allow it; a dtype that cannot be cast, or not to the other.
     pub fn new(from: &DType, to: &DType, casting: Casting) -> Result<Cast, CastError> {
-        let cast = Cast { from: number(from)?, to: number(to)? };
-        if cast.to.0.bits() < 8 {
-            return Err(CastError::ToPartsOfBytes(to.clone()));
-        }
-        if matches!(cast.from.0, Scalar::F6E2M3 | Scalar::F6E3M2) {
-            return Err(CastError::PartsOfBytes(from.clone()));
-        }
-        if can_cast(cast.from.0, cast.to.0, casting) {
+        let element =
+            |dtype: &DType| Element::of(dtype).ok_or_else(|| CastError::NotNumbers(dtype.clone()));
+        let cast = Cast { from: element(from)?, to: element(to)? };
+        let both = || (from.clone(), to.clone());
+        let allowed = match (cast.from, cast.to) {
+            (Element::Number(ours, _), Element::Number(theirs, _)) => {
+                if theirs.bits() < 8 {
+                    return Err(CastError::ToPartsOfBytes(to.clone()));
+                }
+                if matches!(ours, Scalar::F6E2M3 | Scalar::F6E3M2) {
+                    return Err(CastError::PartsOfBytes(from.clone()));
+                }
+                can_cast(ours, theirs, casting)
+            }
+            (Element::Bytes(_), Element::Bytes(_))
+            | (Element::Unicode(..), Element::Unicode(..)) => {
+                let is_long = |dtype: &&DType| dtype.item_bits() / 8 > element::MOST_BYTES;
+                if let Some(dtype) = [from, to].into_iter().find(is_long) {
+                    return Err(CastError::TooLong(dtype.clone()));
+                }
+                casting != Casting::Safe || cast.from.bits() <= cast.to.bits()
+            }
+            (Element::Bytes(_), Element::Unicode(..))
+            | (Element::Unicode(..), Element::Bytes(_)) => {
+                let (from, to) = both();
+                return Err(CastError::Text { from, to });
+            }
+            (Element::Time(kind, ours, _), Element::Time(other, theirs, _)) if kind == other => {
+                if !times::convertible(kind, ours, theirs) {
+                    let (from, to) = both();
+                    return Err(CastError::Units { from, to });
+                }
+                times::can_cast(kind, ours, theirs, casting)
+            }
+            (Element::Number(..), _) => return Err(CastError::NotNumbers(to.clone())),
+            _ => return Err(CastError::NotNumbers(from.clone())),
+        };
+        if allowed {
             Ok(cast)
         } else {
-            Err(CastError::Refused { from: from.clone(), to: to.clone(), casting })
+            let (from, to) = both();
+            Err(CastError::Refused { from, to, casting })
         }
+    }
+
+    /// Whether elements of a dtype can be cast to anything.
+    pub fn knows(dtype: &DType) -> bool {
+        Element::of(dtype).is_some()
     }
 
     /// The dtype of the elements before.
     pub fn from(self) -> DType {
-        DType::Scalar(self.from.0, self.from.1)
+        self.from.dtype()
     }
 
     /// The dtype of the elements afterwards.
     pub fn to(self) -> DType {
-        DType::Scalar(self.to.0, self.to.1)
+        self.to.dtype()
     }
 
-    /// Whether the elements stay of one number type, in another byte order at most.
+    /// Whether the elements stay of one type, in another byte order at most.
     pub fn keeps_type(self) -> bool {
-        self.from.0 == self.to.0
+        self.from.with_endian(Endian::Little) == self.to.with_endian(Endian::Little)
     }
 
     /// The cast to elements of this byte order instead.
     #[must_use]
     pub fn with_endian(self, endian: Endian) -> Cast {
-        Cast { to: (self.to.0, endian), ..self }
+        Cast { to: self.to.with_endian(endian), ..self }
     }
 
     /// The cast from elements of the other byte order instead.
     #[must_use]
     pub fn of_swapped(self) -> Cast {
-        Cast { from: (self.from.0, other(self.from.1)), ..self }
+        Cast { from: self.from.with_endian(self.from.endian().swapped()), ..self }
     }
 
     /// This cast, to elements of the other byte order.
     #[must_use]
     pub fn to_swapped(self) -> Cast {
-        Cast { to: (self.to.0, other(self.to.1)), ..self }
+        self.with_endian(self.to.endian().swapped())
     }
 
     /// This cast, to elements of the byte order of a dtype.
     #[must_use]
     pub fn with_order_of(self, dtype: &DType) -> Cast {
-        match dtype {
-            DType::Scalar(_, endian) => self.with_endian(*endian),
-            DType::Npy(_) => self,
-        }
+        Element::of(dtype).map_or(self, |element| self.with_endian(element.endian()))
     }
 
     /// Where the elements stay of one type: the bytes that are reversed together, 1 where none are.
     pub fn swap_width(self) -> Option<usize> {
-        let width = if self.from.1 == self.to.1 { 1 } else { self.to().swap_width() };
+        let is_same = self.from.endian() == self.to.endian();
+        let width = if is_same { 1 } else { self.to.swap_width() };
         self.keeps_type().then_some(width)
     }
 
     /// The elements that are cast together, because they share a byte.
     fn unit(self) -> u64 {
-        8 / self.from.0.bits().min(8)
+        8 / self.from.bits().min(8)
     }
 
     /// Bytes before of an element, or of those that share a byte.
     pub fn input_bytes(self) -> usize {
-        (self.unit() * self.from.0.bits() / 8) as usize
+        (self.unit() * self.from.bits() / 8) as usize
     }
 
     /// Bytes afterwards of as many elements.
     pub fn output_bytes(self) -> usize {
-        (self.unit() * self.to.0.bits() / 8) as usize
+        (self.unit() * self.to.bits() / 8) as usize
     }
 
     /// Cast as many elements as both hold. What `input` holds afterwards is not defined.
     pub fn run(self, input: &mut [u8], output: &mut [u8]) {
-        if self.from.1 == Endian::Big {
-            swap(input, self.from());
+        if self.from.endian() == Endian::Big {
+            swap(input, self.from.swap_width());
         }
-        kernels::run(self.from.0, self.to.0, input, output);
-        if self.to.1 == Endian::Big {
-            swap(output, self.to());
+        match (self.from, self.to) {
+            (Element::Number(from, _), Element::Number(to, _)) => {
+                kernels::run(from, to, input, output);
+            }
+            (Element::Time(kind, from, _), Element::Time(_, to, _)) => {
+                times::run(kind, from, to, input, output);
+            }
+            _ => kernels::fit(self.input_bytes(), self.output_bytes(), input, output),
         }
-    }
-}
-
-fn other(endian: Endian) -> Endian {
-    match endian {
-        Endian::Little => Endian::Big,
-        Endian::Big => Endian::Little,
-    }
-}
-
-/// The number type of a dtype.
-fn number(dtype: &DType) -> Result<(Scalar, Endian), CastError> {
-    match dtype {
-        DType::Scalar(scalar, endian) => Ok((*scalar, *endian)),
-        DType::Npy(_) => Err(CastError::NotNumbers(dtype.clone())),
+        if self.to.endian() == Endian::Big {
+            swap(output, self.to.swap_width());
+        }
     }
 }
 
 /// Reverse the bytes of each number.
-fn swap(bytes: &mut [u8], dtype: DType) {
+fn swap(bytes: &mut [u8], width: usize) {
     fn reverse<const N: usize>(bytes: &mut [u8]) {
         bytes.as_chunks_mut::<N>().0.iter_mut().for_each(|number| number.reverse());
     }
-    match dtype.swap_width() {
+    match width {
         2 => reverse::<2>(bytes),
         4 => reverse::<4>(bytes),
         8 => reverse::<8>(bytes),

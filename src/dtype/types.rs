@@ -154,6 +154,17 @@ impl DType {
         }
     }
 
+    /// Whether the elements are of one type, but for their byte order.
+    pub fn is_type_of(&self, other: &DType) -> bool {
+        match (self, other) {
+            (DType::Scalar(ours, _), DType::Scalar(theirs, _)) => ours == theirs,
+            (DType::Npy(ours), DType::Npy(theirs)) => {
+                ours == theirs || ours.swap_width_to(theirs).is_some()
+            }
+            _ => false,
+        }
+    }
+
     /// The fields and the size, where this is a structure.
     pub fn structure(&self) -> Option<&Structure> {
         match self {

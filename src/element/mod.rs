@@ -26,4 +26,4 @@ pub(crate) use dragon4::{Decimal, Trim};
 pub(crate) use format::{Notation, write_number, writes_number};
 pub use parse::{ElementError, parse};
 pub(crate) use small_float::SmallFloat;
-pub(crate) use time::{NAT, write_datetime, write_timedelta};
+pub(crate) use time::{NAT, civil, days_of_civil, write_datetime, write_timedelta};

@@ -56,15 +56,29 @@ fn write_clock(out: &mut String, value: i64, parts: u32, a_day: i64) -> std::fmt
 
 /// Append the date of so many days after the first of January 1970, in the Gregorian calendar.
 fn write_date(out: &mut String, days: i64) -> std::fmt::Result {
+    let (year, month, date) = civil(days.into());
+    write!(out, "{year:04}-{month:02}-{date:02}")
+}
+
+/// Year, month and day of the month, so many days after the first of January 1970, in the Gregorian
+/// calendar.
+pub(crate) fn civil(days: i128) -> (i128, i128, i128) {
     // years from the first of March on, in eras of 400 years, so that leap days come last
-    let days = i128::from(days) + 719_468;
+    let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day + 2) / 153;
     let date = day - (153 * month + 2) / 5 + 1;
     let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    write!(out, "{:04}-{month:02}-{date:02}", era * 400 + year + next)
+    (era * 400 + year + next, month, date)
+}
+
+/// The days from the first of January 1970 to the first of a month, 1 to 12.
+pub(crate) fn days_of_civil(year: i128, month: i128) -> i128 {
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
+    era * 146_097 + 365 * year + year / 4 - year / 100 + (153 * month + 2) / 5 - 719_468
 }
 
 /// Append a length of time as NumPy's scalars print: `25 seconds`.

@@ -308,8 +308,7 @@ pub fn cast_conversion(value: &DType, target: &DType, casts: &Casts) -> Result<C
     }
     Ok(match target {
         _ if cast.keeps_type() => conversion(value, target)?,
-        DType::Scalar(_, endian) => Conversion::Cast(cast.with_endian(*endian)),
-        DType::Npy(_) => Conversion::Cast(cast),
+        _ => Conversion::Cast(cast.with_order_of(target)),
     })
 }
 

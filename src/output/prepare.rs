@@ -32,7 +32,7 @@ pub struct Item<'a> {
     pub dtype: &'a DType,
     /// The shape of the tensor.
     pub shape: Vec<u64>,
-    /// What its elements become, where that is another number type.
+    /// What its elements become, where that is another type.
     pub cast: Option<Cast>,
     /// The part of the input that it comes from.
     pub part: usize,
@@ -171,6 +171,10 @@ impl Output {
             (_, DType::Scalar(_, endian)) if let Some(cast) = item.cast => {
                 Conversion::Cast(cast.with_endian(*endian))
             }
+            (_, DType::Npy(_)) if let Some(cast) = item.cast => match cast.swap_width() {
+                Some(width) => Conversion::swap_bytes(width),
+                None => Conversion::Cast(cast),
+            },
             _ => Conversion::None,
         };
         let (name, shape) = (item.name.to_owned(), item.shape.clone());

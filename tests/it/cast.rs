@@ -100,6 +100,32 @@ fn slices_are_read_as_another_dtype() {
     assert_eq!(same.read::<f32>().unwrap(), [1.9, -2.9, 1e10]);
 }
 
+/// The bytes are those of NumPy's astype.
+#[test]
+fn strings_and_times_become_longer_and_shorter() {
+    let dir = tempfile::tempdir().unwrap();
+    let times = |numbers: [i64; 3]| numbers.map(i64::to_le_bytes).concat();
+    let points = |text: &str| text.chars().flat_map(|it| u32::from(it).to_be_bytes()).collect();
+    let wide: Vec<u8> = points("aé\0\0b\0");
+    for (from, input, to, expected) in [
+        ("S3", b"abcd\0\0".to_vec(), "S2", b"abd\0".to_vec()),
+        ("S2", b"abc\0".to_vec(), "S3", b"ab\0c\0\0".to_vec()),
+        (">U3", wide.clone(), "<U1", vec![b'a', 0, 0, 0, 0, 0, 0, 0]),
+        (">U2", wide, ">U1", points("a\0b")),
+        ("M8[s]", times([-1, 86_400, i64::MIN]), "M8[D]", times([-1, 1, i64::MIN])),
+        ("M8[D]", times([59, 58, -1]), "M8[M]", times([2, 1, -1])),
+        ("m8[25s]", times([-1, 1, 2]), "m8[10s]", times([-3, 2, 5])),
+    ] {
+        fs::write(dir.path().join("in.bin"), input).unwrap();
+        let rule = format!("{from}:{to}");
+        for cast in [to, rule.as_str()] {
+            let args = ["in.bin", "--dtype", from, "--cast", cast, "-o", "out.bin", "-f"];
+            tslice(dir.path(), &args).assert().success().stderr("");
+            assert_eq!(fs::read(dir.path().join("out.bin")).unwrap(), expected, "{from} to {to}");
+        }
+    }
+}
+
 /// Every flag reads the names of dtypes in one way, and knows none that means two.
 #[test]
 fn dtypes_have_one_vocabulary_in_all_flags() {

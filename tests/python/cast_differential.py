@@ -5,7 +5,7 @@
 
 Casts of every pair of dtypes: all values of 8 and 16 bits, and as many random bit patterns of the
 others, with those near which rounding and overflow change; compared bit by bit, NaN payloads aside.
-Then np.can_cast for every pair and rule, and random casts with an index, an order, a pipe, a gather,
+Then np.can_cast for every pair and rule, strings to other lengths, datetimes to other units, and random casts with an index, an order, a pipe, a gather,
 an assignment or a scatter. Needs Python 3.10, NumPy 2, ml_dtypes.
 """
 
@@ -283,6 +283,122 @@ def allowed(name, to, rule):
     return bool(np.all((exact == kept) & (np.signbit(exact) == np.signbit(kept))))
 
 
+def factor_wraps(source, target):
+    """Whether NumPy's factor between two lengths of time has lost high bits, so that astype gives any number."""
+    if source.kind != "m" or target.kind != "m":
+        return False
+    units = dict([np.datetime_data(source), np.datetime_data(target)])
+    return "ns" in units and any(units.get(unit, 1) > 1 for unit in "YM")
+
+
+def run_other(tally, title, array, target, rule="unsafe", way="slice"):
+    """Cast strings or times, and compare the file with np.save's of astype; both may refuse."""
+    with open("in.npy", "wb") as file:
+        file.write(saved(array))
+    flags = ["--cast", target.str, "--casting", rule.replace("_", "-")]
+    try:
+        allowed = np.can_cast(array.dtype, target, rule)
+        # `M8` without a unit would keep the one of the array
+        allowed &= target.kind not in "mM" or np.datetime_data(target)[0] != "generic"
+        allowed &= not factor_wraps(array.dtype, target)
+        expected = array.astype(target) if allowed else None
+    except (OverflowError, ValueError):
+        expected = None
+    if way == "slice":
+        run = harness.tslice("in.npy", *flags)
+    elif way == "reversed":
+        run, expected = harness.tslice("in.npy", "::-3", *flags), None if expected is None else expected[::-3]
+    elif way == "concat":
+        with open("swapped.npy", "wb") as file:
+            file.write(saved(array.astype(array.dtype.newbyteorder())))
+        run = harness.tslice("concat", "in.npy", "swapped.npy", *flags)
+        expected = None if expected is None else np.concatenate([expected, expected]).astype(target)
+    elif way == "from":
+        flags[1] = f"{array.dtype.newbyteorder().str}:{target.str}"
+        run = harness.tslice("-", *flags, input=saved(array))
+    else:
+        with open("target.npy", "wb") as file:
+            file.write(saved(np.zeros(len(array), target.newbyteorder())))
+        run = harness.tslice("assign", "target.npy", "--value", "in.npy", *flags, "-o", "out.npy", "-f")
+        expected = None if expected is None else expected.astype(target.newbyteorder())
+        if run.returncode == 0:
+            with open("out.npy", "rb") as file:
+                run.stdout = file.read()
+    title = f"{title}: {array.dtype.str} to {target.str}, {rule}, {way}"
+    if expected is None:
+        refused = run.returncode == 1 and run.stderr.startswith(b"tslice: --cast: ")
+        tally.check(title, refused, f"status {run.returncode}, {run.stderr.decode()!r}")
+        return
+    good = run.returncode == 0 and run.stdout == saved(expected)
+    detail = f"status {run.returncode}, {run.stderr.decode()!r}"
+    if not good and run.returncode == 0:
+        bare = np.dtype(f"{target.str[0]}i8") if target.kind in "mM" else target
+        found = np.load(io.BytesIO(run.stdout)).view(bare)
+        wrong = np.flatnonzero(found != expected.view(bare))[:3]
+        detail += f"{len(found)} for {len(expected)}: {found[wrong]} for {expected.view(bare)[wrong]} at {wrong}"
+    tally.check(title, good, detail)
+
+
+WAYS = ["slice", "reversed", "concat", "from", "assign"]
+
+
+def check_strings(tally, options):
+    """Strings to longer and shorter ones: with zeros at the end and within, and beyond ASCII."""
+    rng = random.Random(f"strings {options.seed}")
+    lengths = [1, 2, 3, 5, 8, 31, 300]
+    for kind, ours, theirs in itertools.product("SU", lengths, lengths):
+        source = np.dtype(f"{rng.choice('<>')}{kind}{ours}")
+        target = np.dtype(f"{rng.choice('<>')}{kind}{theirs}")
+        if kind == "S":
+            parts = [bytes(rng.choices([0, 65, 255], k=rng.randint(0, ours))) for _ in range(200)]
+        else:
+            parts = ["".join(rng.choices("\0Aé界😀\U0010ffff", k=rng.randint(0, ours))) for _ in range(200)]
+        array = np.array(parts, source)
+        for way in WAYS:
+            run_other(tally, "string", array, target, "unsafe", way)
+        for rule in ("safe", "same_kind"):
+            run_other(tally, "string", array, target, rule)
+    for source, target in (("S5", "<U5"), ("<U5", "S5"), ("<U5", "<i4"), ("<i4", "S3"), ("<M8[s]", "<i8"), ("<M8[s]", "<m8[s]")):
+        with open("in.npy", "wb") as file:
+            file.write(saved(np.zeros(3, source)))
+        run = harness.tslice("in.npy", "--cast", target, "--casting", "unsafe")
+        refused = run.returncode == 1 and run.stderr.startswith(b"tslice: --cast: ") and not run.stdout
+        tally.check(f"{source} to {target} is refused", refused, f"status {run.returncode}, {run.stderr!r}")
+
+
+UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"]
+
+
+def times(rng, kind, unit, count):
+    """Times of a unit: near 1970, of all magnitudes, the ends, and NaT."""
+    low, high = -(2**63), 2**63 - 1
+    # where 64 bits cannot hold the day, NumPy's calendar gives no date that means anything
+    most = 2**63 // count // {"Y": 370, "M": 31, "W": 7}.get(unit, 1) - 20_000
+    values = [rng.randrange(-1000, 1000) for _ in range(100)]
+    values += [rng.choice([-1, 1]) * (rng.getrandbits(63) >> rng.randrange(63)) for _ in range(300)]
+    if kind == "M":
+        values = [abs(value) % most * (1 if value > 0 else -1) for value in values]
+    else:
+        values += [high, low + 1]
+    return np.array(values + [low, 0, -1, 1], "<i8")
+
+
+def check_times(tally, options):
+    """Every pair of units, with counts, by every rule; what NumPy refuses is refused."""
+    rng = random.Random(f"times {options.seed}")
+    units = [("", 1)] + [(unit, 1) for unit in UNITS]
+    units += [(unit, rng.choice([2, 3, 7, 12, 25, 400, 1000, 86400])) for unit in UNITS]
+    for kind, (ours, count), (theirs, other) in itertools.product("Mm", units, units):
+        if not ours and not theirs:
+            continue  # astype takes a unit that is left out for any, and then the byte order of the array
+        name = lambda unit, count: f"{rng.choice('<>')}{kind}8" + (f"[{count}{unit}]" if unit else "")
+        source, target = np.dtype(name(ours, count)), np.dtype(name(theirs, other))
+        array = times(rng, kind, ours, count).view(f"<{source.str[1:]}").astype(source)
+        run_other(tally, "time", array, target, "unsafe", rng.choice(WAYS))
+        for rule in ("safe", "same_kind", "unsafe"):
+            run_other(tally, "time", array, target, rule)
+
+
 def check_rules(tally, options):
     for name, to, rule in itertools.product(NAMES, NAMES, ("safe", "same_kind", "unsafe")):
         with open("in.bin", "wb") as file:
@@ -410,7 +526,8 @@ def check_checkpoint(tally, options):
     tally.check("metadata", metadata == {"format": "pt"}, str(metadata))
 
 
-CHECKS = [check_names, check_promotions, check_text, check_checkpoint, check_nibbles, check_rules, check_ways, check_pairs]
+CHECKS = [check_names, check_promotions, check_text, check_checkpoint, check_nibbles, check_strings, check_times,
+          check_rules, check_ways, check_pairs]
 
 
 def main():

@@ -1,7 +1,7 @@
 //! From the arguments of a cast to what becomes of which dtype.
 
-use tslice::cast::{CastError, Casting};
-use tslice::dtype::{DType, Scalar};
+use tslice::cast::{Cast, CastError, Casting};
+use tslice::dtype::DType;
 use tslice::error::ContainerError;
 use tslice::job::Casts;
 
@@ -11,15 +11,19 @@ use crate::cli::report::Failure;
 
 /// Understand the arguments.
 pub(super) fn parse(args: &CastArgs) -> Result<Casts, Failure> {
-    let mut rules: Vec<(Option<Scalar>, DType)> = Vec::with_capacity(args.cast.len());
+    let mut rules: Vec<(Option<DType>, DType)> = Vec::with_capacity(args.cast.len());
     for text in &args.cast {
         let (from, to) = match text.split_once(':') {
-            Some((from, to)) => (Some(scalar(text, from)?.0), scalar(text, to)?.1),
-            None => (None, scalar(text, text)?.1),
+            Some((from, to)) => (Some(castable(text, from)?), castable(text, to)?),
+            None => (None, castable(text, text)?),
         };
-        if rules.iter().any(|(other, _)| *other == from) {
+        let is_same = |other: &Option<DType>| match (other, &from) {
+            (Some(other), Some(from)) => other.is_type_of(from),
+            (other, from) => other.is_none() && from.is_none(),
+        };
+        if rules.iter().any(|(other, _)| is_same(other)) {
             let twice = match from {
-                Some(from) => format!("--cast {text}: {} has a --cast already", from.name()),
+                Some(from) => format!("--cast {text}: {} has a --cast already", name(&from)),
                 None => format!("--cast {text}: there is one for all dtypes already"),
             };
             return Err(Failure::usage(twice));
@@ -29,14 +33,21 @@ pub(super) fn parse(args: &CastArgs) -> Result<Casts, Failure> {
     Ok(Casts::new(rules, args.casting.unwrap_or_default().into()))
 }
 
-/// A number type, and the dtype with its byte order.
-fn scalar(whole: &str, name: &str) -> Result<(Scalar, DType), Failure> {
+/// A dtype that can be cast to something.
+fn castable(whole: &str, name: &str) -> Result<DType, Failure> {
     let flag = format!("--cast {whole}");
-    match dtype::parse(&flag, name)? {
-        DType::Scalar(scalar, endian) => Ok((scalar, DType::Scalar(scalar, endian))),
-        dtype @ DType::Npy(_) => {
-            Err(Failure::usage(format_args!("{flag}: {}", CastError::NotNumbers(dtype))))
-        }
+    let dtype = dtype::parse(&flag, name)?;
+    match Cast::knows(&dtype) {
+        true => Ok(dtype),
+        false => Err(Failure::usage(format_args!("{flag}: {}", CastError::NotNumbers(dtype)))),
+    }
+}
+
+/// The name of a type in any byte order.
+fn name(dtype: &DType) -> String {
+    match dtype {
+        DType::Scalar(scalar, _) => scalar.name().to_owned(),
+        DType::Npy(_) => dtype.to_string(),
     }
 }
 
@@ -47,7 +58,7 @@ pub(super) fn refuse_unused(
 ) -> Result<(), Failure> {
     match casts.without_use(dtypes) {
         Some(from) => {
-            let from = from.name();
+            let from = name(from);
             Err(Failure::new(format_args!("--cast {from}:... has no effect: no tensor is {from}")))
         }
         None => Ok(()),
@@ -73,8 +84,6 @@ pub(super) fn failed(error: &CastError) -> Failure {
         CastError::NotNumbers(dtype) if dtype.is_void() => {
             failure.hint("--dtype says what the bytes of a void type mean: --dtype bfloat16")
         }
-        CastError::NotNumbers(_) | CastError::PartsOfBytes(_) | CastError::ToPartsOfBytes(_) => {
-            failure
-        }
+        _ => failure,
     }
 }

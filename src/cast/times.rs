@@ -1,0 +1,250 @@
+//! Datetimes and lengths of time in other units: the factor between two units, which rules allow a
+//! cast, and the loop.
+//!
+//! Units have a fixed factor between them, but for years and months of datetimes, which the calendar
+//! tells; a year of a length of time has the average number of days of 400 years. Results are rounded
+//! towards the past, and towards the negative lengths; NaT stays NaT. What 64 bits cannot hold loses
+//! its high bits, as in NumPy 2.4.
+
+use super::element::TimeKind;
+use super::rules::Casting;
+use crate::dtype::TimeUnit;
+use crate::element::{NAT, civil, days_of_civil};
+
+/// The units from the longest to the shortest, and how many of each the one before has.
+const UNITS: [(&str, u64); 13] = [
+    ("Y", 1),
+    ("M", 12),
+    ("W", 1),
+    ("D", 7),
+    ("h", 24),
+    ("m", 60),
+    ("s", 60),
+    ("ms", 1000),
+    ("us", 1000),
+    ("ns", 1000),
+    ("ps", 1000),
+    ("fs", 1000),
+    ("as", 1000),
+];
+const MONTH: usize = 1;
+const DAY: usize = 3;
+const SECOND: usize = 6;
+const DAYS_OF_400_YEARS: u64 = 146_097;
+
+/// The place of a unit among [`UNITS`]; the generic one has none.
+fn rank(unit: TimeUnit) -> Option<usize> {
+    UNITS.iter().position(|(name, _)| *name == unit.name)
+}
+
+/// How many of the unit `short` a `long` one has, of those with a fixed factor. `None` from 2^56 on,
+/// where NumPy calls it an overflow.
+fn units_in(long: usize, short: usize) -> Option<u64> {
+    let mut factor = 1u64;
+    for (_, count) in &UNITS[long + 1..=short] {
+        factor = factor.checked_mul(*count).filter(|factor| factor >> 56 == 0)?;
+    }
+    Some(factor)
+}
+
+/// What a number of units is multiplied with and divided by to become a number of other ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Scale {
+    numerator: i64,
+    denominator: i64,
+}
+
+/// The factor between two units; `None` where there is none, or it does not fit into 64 bits.
+fn scale(from: TimeUnit, to: TimeUnit) -> Option<Scale> {
+    let Some(ours) = rank(from) else { return Some(Scale { numerator: 1, denominator: 1 }) };
+    let theirs = rank(to)?;
+    let (long, short) = (ours.min(theirs), ours.max(theirs));
+    let (many, few) = match (long, short) {
+        _ if long == short => (1, 1),
+        (0, MONTH) => (12, 1),
+        (0 | MONTH, _) => {
+            let months = if long == MONTH { 12 } else { 1 };
+            match short < DAY {
+                true => (DAYS_OF_400_YEARS, 400 * months * 7),
+                false => (DAYS_OF_400_YEARS.checked_mul(units_in(DAY, short)?)?, 400 * months),
+            }
+        }
+        _ => (units_in(long, short)?, 1),
+    };
+    let (numerator, denominator) = if ours == long { (many, few) } else { (few, many) };
+    // NumPy's factor wraps where a product has more than 64 bits, and means nothing
+    let numerator = numerator.checked_mul(u64::try_from(from.count).ok()?)?;
+    let denominator = denominator.checked_mul(u64::try_from(to.count).ok()?)?;
+    let common = common_divisor(numerator, denominator);
+    let reduced = |number: u64| i64::try_from(number.checked_div(common)?).ok();
+    let scale = Scale { numerator: reduced(numerator)?, denominator: reduced(denominator)? };
+    (scale.numerator > 0 && scale.denominator > 0).then_some(scale)
+}
+
+fn common_divisor(one: u64, other: u64) -> u64 {
+    let (mut one, mut other) = (one, other);
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
+/// Whether the calendar tells what becomes of a datetime: its years and months have no fixed length.
+fn by_calendar(kind: TimeKind, from: TimeUnit, to: TimeUnit) -> bool {
+    let has_months = |unit| rank(unit).is_some_and(|rank| rank <= MONTH);
+    kind == TimeKind::Datetime && (has_months(from) || has_months(to))
+}
+
+/// Whether elements of one unit can become those of another at all.
+pub(super) fn convertible(kind: TimeKind, from: TimeUnit, to: TimeUnit) -> bool {
+    if !by_calendar(kind, from, to) {
+        return from == to || scale(from, to).is_some();
+    }
+    let one = |unit: TimeUnit| TimeUnit { count: 1, ..unit };
+    let is_counted = rank(from).is_some() && from.count > 0 && to.count > 0;
+    is_counted && scale(one(from), one(to)).is_some()
+}
+
+/// np.can_cast for two units.
+pub(super) fn can_cast(kind: TimeKind, from: TimeUnit, to: TimeUnit, casting: Casting) -> bool {
+    let (Some(ours), Some(theirs)) = (rank(from), rank(to)) else {
+        return casting == Casting::Unsafe || rank(from).is_none();
+    };
+    // lengths of time: months have no fixed number of days
+    let is_fixed = kind == TimeKind::Datetime || (ours <= MONTH) == (theirs <= MONTH);
+    match casting {
+        Casting::Unsafe => true,
+        Casting::SameKind => is_fixed,
+        Casting::Safe => is_fixed && ours <= theirs && divides(from, to) || is_same(from, to),
+    }
+}
+
+/// Whether two units from seconds on are as long, as NumPy knows of `[1000us]` and `[ms]`.
+fn is_same(from: TimeUnit, to: TimeUnit) -> bool {
+    let (Some(ours), Some(theirs)) = (rank(from), rank(to)) else { return false };
+    let is_near = theirs >= SECOND && (1..=3).contains(&ours.saturating_sub(theirs));
+    is_near && scale(from, to) == Some(Scale { numerator: 1, denominator: 1 })
+}
+
+/// Whether every point of time in one unit is one in another unit, which is not longer.
+fn divides(from: TimeUnit, to: TimeUnit) -> bool {
+    let (Some(ours), Some(theirs)) = (rank(from), rank(to)) else { return rank(from).is_none() };
+    if ours <= MONTH && theirs > MONTH {
+        // NumPy leaves it at that
+        return true;
+    }
+    let (Ok(many), Ok(count)) = (u64::try_from(from.count), u64::try_from(to.count)) else {
+        return false;
+    };
+    // NumPy calls products of 2^56 an overflow
+    let many = units_in(ours, theirs).and_then(|factor| many.checked_mul(factor));
+    many.filter(|many| many >> 56 == 0).is_some_and(|many| many.checked_rem(count) == Some(0))
+}
+
+/// Cast little-endian elements.
+pub(super) fn run(kind: TimeKind, from: TimeUnit, to: TimeUnit, input: &[u8], output: &mut [u8]) {
+    if by_calendar(kind, from, to) {
+        return each(input, output, |value| of_calendar(value, from, to));
+    }
+    // a cast without a scale is refused before
+    let Some(Scale { numerator, denominator }) = scale(from, to) else { return };
+    each(input, output, |value| {
+        // the sign counts before the product overflows
+        let down = if value < 0 { denominator - 1 } else { 0 };
+        value.wrapping_mul(numerator).wrapping_sub(down).wrapping_div(denominator)
+    });
+}
+
+fn each(input: &[u8], output: &mut [u8], cast: impl Fn(i64) -> i64) {
+    let elements = input.as_chunks::<8>().0.iter().zip(output.as_chunks_mut::<8>().0);
+    for (from, to) in elements {
+        let value = i64::from_le_bytes(*from);
+        *to = if value == NAT { NAT } else { cast(value) }.to_le_bytes();
+    }
+}
+
+/// A datetime where one of the units is years or months.
+fn of_calendar(value: i64, from: TimeUnit, to: TimeUnit) -> i64 {
+    let (Some(ours), Some(theirs)) = (rank(from), rank(to)) else { return NAT };
+    let value = value.wrapping_mul(from.count);
+    let days = if ours < DAY && ours > MONTH {
+        i128::from(value.wrapping_mul(7))
+    } else if ours >= DAY {
+        let a_day = units_in(DAY, ours).map_or(i128::MAX, i128::from);
+        i128::from(value).div_euclid(a_day)
+    } else {
+        0
+    };
+    let (year, month) = match ours {
+        0 => (1970 + i128::from(value), 1),
+        MONTH => (1970 + i128::from(value).div_euclid(12), i128::from(value).rem_euclid(12) + 1),
+        _ => {
+            let (year, month, _) = civil(days);
+            (year, month)
+        }
+    };
+    let result = match theirs {
+        0 => (year - 1970) as i64,
+        MONTH => ((year - 1970) * 12 + month - 1) as i64,
+        _ => {
+            let days = days_of_civil(year, month) as i64;
+            match units_in(DAY.min(theirs), theirs) {
+                _ if theirs < DAY => days.div_euclid(7),
+                a_day => days.wrapping_mul(a_day.map_or(0, |a_day| a_day as i64)),
+            }
+        }
+    };
+    result.div_euclid(to.count.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(count: i64, name: &'static str) -> TimeUnit {
+        TimeUnit { count, name }
+    }
+
+    fn cast(kind: TimeKind, from: TimeUnit, to: TimeUnit, value: i64) -> i64 {
+        let mut output = [0; 8];
+        run(kind, from, to, &value.to_le_bytes(), &mut output);
+        i64::from_le_bytes(output)
+    }
+
+    /// The numbers are NumPy 2.4's.
+    #[test]
+    fn units_change_as_in_numpy() {
+        use TimeKind::{Datetime, Timedelta};
+        for (kind, from, to, value, expected) in [
+            (Timedelta, unit(1, "s"), unit(1, "m"), -7, -1),
+            (Timedelta, unit(1, "s"), unit(7, "s"), -25, -4),
+            (Timedelta, unit(1, "M"), unit(1, "D"), -7, -214),
+            (Timedelta, unit(1, "D"), unit(1, "M"), 400, 13),
+            (Timedelta, unit(1, "Y"), unit(1, "ns"), 1, 31_556_952_000_000_000),
+            (Datetime, unit(7, "s"), unit(3, "s"), -25, -59),
+            (Datetime, unit(5, "Y"), unit(1, "M"), -7, -420),
+            (Datetime, unit(1, "Y"), unit(1, "D"), 1 << 62, 5_730_019_877_896_029_471),
+            (Datetime, unit(1, "s"), unit(1, "ns"), 1 << 62, 0),
+            (Datetime, unit(1, "M"), unit(1, "D"), 25 * 12 + 2, 9190),
+            (Datetime, unit(1, "D"), unit(1, "M"), 9189, 361),
+            (Datetime, unit(1, "s"), unit(1, "Y"), -1, -1),
+            (Datetime, unit(1, ""), unit(5, "s"), -7, -7),
+            (Datetime, unit(1, "Y"), unit(1, "s"), NAT, NAT),
+        ] {
+            assert_eq!(cast(kind, from, to, value), expected, "{kind:?} {value} {from:?} {to:?}");
+        }
+    }
+
+    #[test]
+    fn units_without_a_factor_are_not_converted() {
+        use TimeKind::{Datetime, Timedelta};
+        assert!(!convertible(Datetime, unit(1, "D"), unit(1, "as")));
+        assert!(!convertible(Timedelta, unit(1, "Y"), unit(1, "ps")));
+        assert!(!convertible(Datetime, unit(1, "s"), unit(1, "")));
+        assert!(!convertible(Datetime, unit(1, ""), unit(1, "Y")));
+        assert!(!convertible(Timedelta, unit(7, "Y"), unit(1, "ns")));
+        assert!(convertible(Datetime, unit(7, "Y"), unit(1, "ns")));
+        assert!(convertible(Timedelta, unit(1, ""), unit(1, "Y")));
+        assert!(convertible(Timedelta, unit(1, ""), unit(1, "")));
+    }
+}
