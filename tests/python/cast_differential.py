@@ -12,6 +12,7 @@ an assignment or a scatter. Needs Python 3.10, NumPy 2, ml_dtypes.
 import io
 import itertools
 import json
+import math
 import os
 import random
 import sys
@@ -283,12 +284,22 @@ def allowed(name, to, rule):
     return bool(np.all((exact == kept) & (np.signbit(exact) == np.signbit(kept))))
 
 
+STEPS = [1, 12, 1, 7, 24, 60, 60] + [1000] * 6
+
+
 def factor_wraps(source, target):
-    """Whether NumPy's factor between two lengths of time has lost high bits, so that astype gives any number."""
-    if source.kind != "m" or target.kind != "m":
+    """Whether NumPy's factor between two units has lost high bits, so that astype gives any number."""
+    if source.kind not in "mM" or source.kind != target.kind:
         return False
-    units = dict([np.datetime_data(source), np.datetime_data(target)])
-    return "ns" in units and any(units.get(unit, 1) > 1 for unit in "YM")
+    ends = [np.datetime_data(source), np.datetime_data(target)]
+    if any(unit == "generic" for unit, _ in ends):
+        return False
+    (long, count), (short, _) = sorted((UNITS.index(unit), count) for unit, count in ends)
+    if long <= 1 and short > 1:
+        if source.kind == "M":
+            return False  # by the calendar
+        count, long = count * 146097, 3
+    return count * math.prod(STEPS[long + 1:short + 1]) >= 2**64
 
 
 def run_other(tally, title, array, target, rule="unsafe", way="slice"):
