@@ -7,7 +7,7 @@ pub(super) const MOST_BYTES: u64 = 64 << 10;
 
 /// A type of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Element {
+pub(super) enum Castable {
     Number(Scalar, Endian),
     /// So many bytes.
     Bytes(u64),
@@ -23,20 +23,20 @@ pub(super) enum TimeKind {
     Timedelta,
 }
 
-impl Element {
+impl Castable {
     /// The type of elements of a dtype, where they can be cast to something.
-    pub(super) fn of(dtype: &DType) -> Option<Element> {
+    pub(super) fn of(dtype: &DType) -> Option<Castable> {
         match *dtype {
-            DType::Scalar(scalar, endian) => Some(Element::Number(scalar, endian)),
-            DType::Npy(NpyType::Bytes(len)) if len > 0 => Some(Element::Bytes(len)),
+            DType::Scalar(scalar, endian) => Some(Castable::Number(scalar, endian)),
+            DType::Npy(NpyType::Bytes(len)) if len > 0 => Some(Castable::Bytes(len)),
             DType::Npy(NpyType::Unicode(len, endian)) if len > 0 => {
-                Some(Element::Unicode(len, endian))
+                Some(Castable::Unicode(len, endian))
             }
             DType::Npy(NpyType::Datetime(endian, unit)) => {
-                Some(Element::Time(TimeKind::Datetime, unit, endian))
+                Some(Castable::Time(TimeKind::Datetime, unit, endian))
             }
             DType::Npy(NpyType::Timedelta(endian, unit)) => {
-                Some(Element::Time(TimeKind::Timedelta, unit, endian))
+                Some(Castable::Time(TimeKind::Timedelta, unit, endian))
             }
             DType::Npy(_) => None,
         }
@@ -44,13 +44,13 @@ impl Element {
 
     pub(super) fn dtype(self) -> DType {
         match self {
-            Element::Number(scalar, endian) => DType::Scalar(scalar, endian),
-            Element::Bytes(len) => DType::Npy(NpyType::Bytes(len)),
-            Element::Unicode(len, endian) => DType::Npy(NpyType::Unicode(len, endian)),
-            Element::Time(TimeKind::Datetime, unit, endian) => {
+            Castable::Number(scalar, endian) => DType::Scalar(scalar, endian),
+            Castable::Bytes(len) => DType::Npy(NpyType::Bytes(len)),
+            Castable::Unicode(len, endian) => DType::Npy(NpyType::Unicode(len, endian)),
+            Castable::Time(TimeKind::Datetime, unit, endian) => {
                 DType::Npy(NpyType::Datetime(endian, unit))
             }
-            Element::Time(TimeKind::Timedelta, unit, endian) => {
+            Castable::Time(TimeKind::Timedelta, unit, endian) => {
                 DType::Npy(NpyType::Timedelta(endian, unit))
             }
         }
@@ -59,38 +59,38 @@ impl Element {
     /// The byte order; `Little` where there is none.
     pub(super) fn endian(self) -> Endian {
         match self {
-            Element::Number(_, endian)
-            | Element::Unicode(_, endian)
-            | Element::Time(_, _, endian) => endian,
-            Element::Bytes(_) => Endian::Little,
+            Castable::Number(_, endian)
+            | Castable::Unicode(_, endian)
+            | Castable::Time(_, _, endian) => endian,
+            Castable::Bytes(_) => Endian::Little,
         }
     }
 
-    pub(super) fn with_endian(self, endian: Endian) -> Element {
+    pub(super) fn with_endian(self, endian: Endian) -> Castable {
         match self {
-            Element::Number(scalar, _) => Element::Number(scalar, endian),
-            Element::Bytes(len) => Element::Bytes(len),
-            Element::Unicode(len, _) => Element::Unicode(len, endian),
-            Element::Time(kind, unit, _) => Element::Time(kind, unit, endian),
+            Castable::Number(scalar, _) => Castable::Number(scalar, endian),
+            Castable::Bytes(len) => Castable::Bytes(len),
+            Castable::Unicode(len, _) => Castable::Unicode(len, endian),
+            Castable::Time(kind, unit, _) => Castable::Time(kind, unit, endian),
         }
     }
 
     pub(super) fn bits(self) -> u64 {
         match self {
-            Element::Number(scalar, _) => scalar.bits(),
-            Element::Bytes(len) => len.saturating_mul(8),
-            Element::Unicode(len, _) => len.saturating_mul(32),
-            Element::Time(..) => 64,
+            Castable::Number(scalar, _) => scalar.bits(),
+            Castable::Bytes(len) => len.saturating_mul(8),
+            Castable::Unicode(len, _) => len.saturating_mul(32),
+            Castable::Time(..) => 64,
         }
     }
 
     /// The bytes that are reversed together where the byte order changes.
     pub(super) fn swap_width(self) -> usize {
         match self {
-            Element::Number(..) => self.dtype().swap_width(),
-            Element::Bytes(_) => 1,
-            Element::Unicode(..) => 4,
-            Element::Time(..) => 8,
+            Castable::Number(..) => self.dtype().swap_width(),
+            Castable::Bytes(_) => 1,
+            Castable::Unicode(..) => 4,
+            Castable::Time(..) => 8,
         }
     }
 }

@@ -31,7 +31,7 @@
 use std::fmt;
 
 use crate::dtype::{DType, Endian, Scalar};
-use element::Element;
+use element::Castable;
 
 mod element;
 mod kernels;
@@ -47,8 +47,8 @@ pub use rules::{Casting, can_cast};
 /// A conversion of elements from one type to another; byte orders are those of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cast {
-    from: Element,
-    to: Element,
+    from: Castable,
+    to: Castable,
 }
 
 /// Why elements cannot be cast.
@@ -101,11 +101,11 @@ impl Cast {
     /// [`CastError`]: the rule does not allow it; a dtype that cannot be cast, or not to the other.
     pub fn new(from: &DType, to: &DType, casting: Casting) -> Result<Cast, CastError> {
         let element =
-            |dtype: &DType| Element::of(dtype).ok_or_else(|| CastError::NotNumbers(dtype.clone()));
+            |dtype: &DType| Castable::of(dtype).ok_or_else(|| CastError::NotNumbers(dtype.clone()));
         let cast = Cast { from: element(from)?, to: element(to)? };
         let both = || (from.clone(), to.clone());
         let allowed = match (cast.from, cast.to) {
-            (Element::Number(ours, _), Element::Number(theirs, _)) => {
+            (Castable::Number(ours, _), Castable::Number(theirs, _)) => {
                 if theirs.bits() < 8 {
                     return Err(CastError::ToPartsOfBytes(to.clone()));
                 }
@@ -114,27 +114,27 @@ impl Cast {
                 }
                 can_cast(ours, theirs, casting)
             }
-            (Element::Bytes(_), Element::Bytes(_))
-            | (Element::Unicode(..), Element::Unicode(..)) => {
+            (Castable::Bytes(_), Castable::Bytes(_))
+            | (Castable::Unicode(..), Castable::Unicode(..)) => {
                 let is_long = |dtype: &&DType| dtype.item_bits() / 8 > element::MOST_BYTES;
                 if let Some(dtype) = [from, to].into_iter().find(is_long) {
                     return Err(CastError::TooLong(dtype.clone()));
                 }
                 casting != Casting::Safe || cast.from.bits() <= cast.to.bits()
             }
-            (Element::Bytes(_), Element::Unicode(..))
-            | (Element::Unicode(..), Element::Bytes(_)) => {
+            (Castable::Bytes(_), Castable::Unicode(..))
+            | (Castable::Unicode(..), Castable::Bytes(_)) => {
                 let (from, to) = both();
                 return Err(CastError::Text { from, to });
             }
-            (Element::Time(kind, ours, _), Element::Time(other, theirs, _)) if kind == other => {
+            (Castable::Time(kind, ours, _), Castable::Time(other, theirs, _)) if kind == other => {
                 if !times::convertible(kind, ours, theirs) {
                     let (from, to) = both();
                     return Err(CastError::Units { from, to });
                 }
                 times::can_cast(kind, ours, theirs, casting)
             }
-            (Element::Number(..), _) => return Err(CastError::NotNumbers(to.clone())),
+            (Castable::Number(..), _) => return Err(CastError::NotNumbers(to.clone())),
             _ => return Err(CastError::NotNumbers(from.clone())),
         };
         if allowed {
@@ -147,7 +147,7 @@ impl Cast {
 
     /// Whether elements of a dtype can be cast to anything.
     pub fn knows(dtype: &DType) -> bool {
-        Element::of(dtype).is_some()
+        Castable::of(dtype).is_some()
     }
 
     /// The dtype of the elements before.
@@ -186,7 +186,7 @@ impl Cast {
     /// This cast, to elements of the byte order of a dtype.
     #[must_use]
     pub fn with_order_of(self, dtype: &DType) -> Cast {
-        Element::of(dtype).map_or(self, |element| self.with_endian(element.endian()))
+        Castable::of(dtype).map_or(self, |element| self.with_endian(element.endian()))
     }
 
     /// Where the elements stay of one type: the bytes that are reversed together, 1 where none are.
@@ -217,10 +217,10 @@ impl Cast {
             swap(input, self.from.swap_width());
         }
         match (self.from, self.to) {
-            (Element::Number(from, _), Element::Number(to, _)) => {
+            (Castable::Number(from, _), Castable::Number(to, _)) => {
                 kernels::run(from, to, input, output);
             }
-            (Element::Time(kind, from, _), Element::Time(_, to, _)) => {
+            (Castable::Time(kind, from, _), Castable::Time(_, to, _)) => {
                 times::run(kind, from, to, input, output);
             }
             _ => kernels::fit(self.input_bytes(), self.output_bytes(), input, output),
