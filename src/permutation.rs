@@ -16,6 +16,32 @@ use crate::shape::Order;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation(Vec<usize>);
 
+/// An order of the axes of a result whose number is not known yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Transposition {
+    /// They stay where they are.
+    #[default]
+    None,
+    /// The last one comes first.
+    Reversed,
+    /// As listed, which is np.transpose's `axes`.
+    Axes(Vec<i64>),
+}
+
+impl Transposition {
+    /// The order of `ndim` axes.
+    ///
+    /// # Errors
+    /// Those of [`Permutation::new`].
+    pub fn of_axes(&self, ndim: usize) -> Result<Permutation, PermutationError> {
+        match self {
+            Transposition::None => Ok(Permutation::identity(ndim)),
+            Transposition::Reversed => Ok(Permutation::reversed(ndim)),
+            Transposition::Axes(axes) => Permutation::new(axes, ndim),
+        }
+    }
+}
+
 /// Why a list is no order of the axes; the messages are NumPy's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PermutationError {

@@ -154,6 +154,14 @@ impl DType {
         }
     }
 
+    /// The name of the type of the elements, in any byte order.
+    pub fn type_name(&self) -> String {
+        match self {
+            DType::Scalar(scalar, _) => scalar.name().to_owned(),
+            DType::Npy(_) => self.to_string(),
+        }
+    }
+
     /// Whether the elements are of one type, but for their byte order.
     pub fn is_type_of(&self, other: &DType) -> bool {
         match (self, other) {

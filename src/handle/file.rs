@@ -15,7 +15,7 @@ use crate::index::{IndexExpr, numpy};
 use crate::input::take_fields;
 use crate::input::{Input, Location};
 use crate::input::{OpenOptions, open as open_input};
-use crate::job::Job;
+use crate::job::Writing;
 use crate::output::WriteOptions;
 use crate::output::{Item, Output};
 use crate::permutation::Permutation;
@@ -313,7 +313,7 @@ impl Slice {
         let conversion = self.cast.map_or(Conversion::None, Conversion::Cast);
         let takes = [self.take(Order::C, conversion, 0)?];
         let progress = Progress::default();
-        let job = Job::into_sink(Box::new(sink), &takes, &Workers::default(), &progress)?;
+        let job = Writing::into_sink(Box::new(sink), &takes, &Workers::default(), &progress)?;
         self.copy(&job, &takes)?;
         job.commit()?;
         let mut received = received.lock().unwrap_or_else(PoisonError::into_inner);
@@ -355,12 +355,12 @@ impl Slice {
         let mut takes: Vec<Take> = takes.collect::<Result<_, _>>()?;
         prepared.align(input, &mut takes);
         let progress = Progress::default();
-        let job = Job::begin(&output, &prepared, (input, &takes), &progress)?;
+        let job = Writing::begin(&output, &prepared, (input, &takes), &progress)?;
         self.copy(&job, &takes)?;
         job.commit()
     }
 
-    fn copy(&self, job: &Job<'_>, takes: &[Take]) -> Result<(), ContainerError> {
+    fn copy(&self, job: &Writing<'_>, takes: &[Take]) -> Result<(), ContainerError> {
         let File { input, source } = self.tensor.file.as_ref();
         job.copy_random(input, source.as_ref(), takes)
     }

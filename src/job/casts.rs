@@ -2,6 +2,7 @@
 
 use crate::cast::{Cast, CastError, Casting};
 use crate::dtype::DType;
+use crate::error::Fault;
 
 /// The casts of a job: a dtype for all tensors, or for those of a dtype.
 #[derive(Clone, Debug, Default)]
@@ -30,9 +31,23 @@ impl Casts {
         rule.map(|(_, to)| Cast::new(dtype, to, self.casting)).transpose()
     }
 
-    /// The first type that a rule is for and none of `dtypes` is.
-    pub fn without_use(&self, dtypes: impl Iterator<Item = DType> + Clone) -> Option<&DType> {
+    /// Refuse a rule for a type that none of `dtypes` is.
+    ///
+    /// # Errors
+    /// [`UnusedCast`].
+    pub fn refuse_unused(
+        &self,
+        dtypes: impl Iterator<Item = DType> + Clone,
+    ) -> Result<(), UnusedCast> {
         let is_there = |from: &DType| dtypes.clone().any(|dtype| from.is_type_of(&dtype));
-        self.rules.iter().filter_map(|(from, _)| from.as_ref()).find(|from| !is_there(from))
+        let mut rules = self.rules.iter().filter_map(|(from, _)| from.as_ref());
+        rules.find(|from| !is_there(from)).map_or(Ok(()), |from| Err(UnusedCast(from.clone())))
     }
 }
+
+/// A rule for a type that no tensor has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no tensor is {}", .0.type_name())]
+pub struct UnusedCast(pub DType);
+
+impl Fault for UnusedCast {}

@@ -11,7 +11,7 @@ use crate::compare::{Comparer, Findings};
 use crate::error::ContainerError;
 use crate::execute::{Conversion, Progress, Workers};
 use crate::input::{Bytes, Input};
-use crate::job::copy::Job;
+use crate::job::copy::Writing;
 use crate::job::parallel;
 use crate::region::RegionReader;
 use crate::region::{Region, Take};
@@ -227,7 +227,7 @@ fn whole(
         at += pair.bytes();
     }
     let shared = Shared { pairs, leader, spare: Mutex::default(), failed: Mutex::default() };
-    let outcome = Job::into_sink(Box::new(CompareSink(&shared)), &takes, workers, progress)
+    let outcome = Writing::into_sink(Box::new(CompareSink(&shared)), &takes, workers, progress)
         .and_then(|job| job.copy(leading, &takes));
     if let Some(error) = shared.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);

@@ -29,14 +29,14 @@ use std::sync::{Mutex, PoisonError};
 /// # Errors
 /// An input that fails or is cut short, positions that are out of range, an output that cannot be
 /// written.
-pub fn write(
+pub(super) fn write(
     output: &Output,
     prepared: &Prepared,
     input: &mut Input,
     takes: &[Take],
     progress: &Progress,
 ) -> Result<(), ContainerError> {
-    let job = Job::begin(output, prepared, (input, takes), progress)?;
+    let job = Writing::begin(output, prepared, (input, takes), progress)?;
     job.copy(input, takes)?;
     job.commit()?;
     input.random().iter().for_each(|source| unmap(source, &output.options.workers));
@@ -47,7 +47,7 @@ pub fn write(
 const RUN_TAKES: usize = 1 << 13;
 
 /// An output that is being written. Dropping it leaves what stood there before.
-pub(crate) struct Job<'a> {
+pub(crate) struct Writing<'a> {
     /// The output, where it is a file or a stream.
     name: Option<FileName>,
     sink: Box<dyn Sink + 'a>,
@@ -60,7 +60,7 @@ pub(crate) struct Job<'a> {
     counted: Option<Mutex<Option<Announced>>>,
 }
 
-impl<'a> Job<'a> {
+impl<'a> Writing<'a> {
     /// Create the output, and write all of it that is not elements: at the end, where blocks of the
     /// input may be shared, which must come before the first write.
     pub(crate) fn begin(
@@ -68,10 +68,10 @@ impl<'a> Job<'a> {
         prepared: &'a Prepared,
         (input, takes): (&Input, &[Take]),
         progress: &'a Progress,
-    ) -> Result<Job<'a>, ContainerError> {
+    ) -> Result<Writing<'a>, ContainerError> {
         overwrite::check_output(&output.destination, input, takes)?;
         let shares = takes.iter().any(|take| take.may_share(input));
-        Job::of_output(output, prepared, (shares, takes), progress)
+        Writing::of_output(output, prepared, (shares, takes), progress)
     }
 
     /// The same for an output that is known to overwrite no input.
@@ -80,12 +80,12 @@ impl<'a> Job<'a> {
         prepared: &'a Prepared,
         (shares, takes): (bool, &[Take]),
         progress: &'a Progress,
-    ) -> Result<Job<'a>, ContainerError> {
+    ) -> Result<Writing<'a>, ContainerError> {
         let sink = output.create(prepared, shares)?;
         let name = Some(FileName::from(&output.destination));
         let frame = Some(prepared.frame.as_ref());
         let workers = output.options.workers.clone();
-        let mut job = Job { name, sink, workers, progress, frame, counted: None };
+        let mut job = Writing { name, sink, workers, progress, frame, counted: None };
         job.check(takes)?;
         if !shares || job.sink.order() == WriteOrder::Ascending {
             job.write_headers()?;
@@ -108,8 +108,8 @@ impl<'a> Job<'a> {
         takes: &[Take],
         workers: &Workers,
         progress: &'a Progress,
-    ) -> Result<Job<'a>, ContainerError> {
-        Job::elements(None, sink, takes, workers, progress)
+    ) -> Result<Writing<'a>, ContainerError> {
+        Writing::elements(None, sink, takes, workers, progress)
     }
 
     /// The same, to a sink whose errors name a file.
@@ -119,18 +119,18 @@ impl<'a> Job<'a> {
         takes: &[Take],
         workers: &Workers,
         progress: &'a Progress,
-    ) -> Result<Job<'a>, ContainerError> {
+    ) -> Result<Writing<'a>, ContainerError> {
         let workers = workers.clone();
-        let job = Job { name, sink, workers, progress, frame: None, counted: None };
+        let job = Writing { name, sink, workers, progress, frame: None, counted: None };
         job.check(takes)?;
         Ok(job)
     }
 
     /// A job that copies nothing, and counts the requests that copying would make.
-    pub(super) fn counting(workers: &Workers, progress: &'a Progress) -> Job<'a> {
+    pub(super) fn counting(workers: &Workers, progress: &'a Progress) -> Writing<'a> {
         let (sink, counted) = (Box::new(NullSink), Some(Mutex::default()));
         let workers = workers.clone();
-        Job { name: None, sink, workers, progress, frame: None, counted }
+        Writing { name: None, sink, workers, progress, frame: None, counted }
     }
 
     /// Whether it only counts.
@@ -389,7 +389,7 @@ fn ascend(plans: &[Plan]) -> bool {
 /// # Errors
 /// An output that exists or cannot be created, one that is an input, the first bad position, what
 /// kept the indices from being read.
-pub fn check(
+pub(super) fn check(
     output: &Output,
     prepared: &Prepared,
     input: &Input,
@@ -400,14 +400,14 @@ pub fn check(
     takes.iter().try_for_each(|take| check_indices(take, &output.options.workers, false))
 }
 
-/// The requests that [`write()`] would make for elements, where the input must be asked for them: a
+/// The requests that writing would make for elements, where the input must be asked for them: a
 /// remote file that can be read in any order. What is inflated on the way is not counted.
 ///
 /// # Errors
 /// The first bad position, what kept the indices from being read.
 pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, ContainerError> {
     let progress = Progress::default();
-    let count = Job::counting(&Workers::new(1), &progress);
+    let count = Writing::counting(&Workers::new(1), &progress);
     if let Some(source) = input.random().filter(|source| source.request_gap().is_some()) {
         count.copy_random(input, source.as_ref(), takes)?;
     }

@@ -1,14 +1,17 @@
 //! Jobs: what is done with inputs and outputs.
 //!
-//! [`write()`] copies what is taken of an input to an output, [`Joined`] makes one output of many inputs,
-//! [`Split`] several of one; [`Original`] is a file that is changed. Comparisons, statistics and pictures
-//! read a selection once. [`Parts`] divides an output among processes.
+//! A [`Job`] is checked, described, written, or divided in parts. [`Copying`] takes what an index or an
+//! index tensor names of one input to an output, [`Joining`] makes one output of many inputs, [`Split`]
+//! several of one. [`Original`] is a file that is changed. Comparisons, statistics and pictures read a
+//! selection once. [`Parts`] divides an output among processes.
 
 mod align;
 mod axes;
 mod casts;
 mod compare;
+mod contract;
 mod copy;
+mod copying;
 mod edit;
 mod edit_fault;
 mod join;
@@ -25,15 +28,17 @@ mod version;
 
 pub use align::{shareable_bytes, shared_bytes};
 pub use axes::Axes;
-pub use casts::Casts;
+pub use casts::{Casts, UnusedCast};
 pub use compare::{Comparison, Leader, compare, is_pipe};
-pub(crate) use copy::Job;
-pub use copy::{announced, check, write};
+pub use contract::{Job, Planned, PlannedTensor};
+pub(crate) use copy::Writing;
+pub use copy::announced;
+pub use copying::{Copying, GatherOptions, SliceOptions};
 pub use edit::{Edit, EditMode, EditOptions, Original, cast_conversion};
 pub use edit_fault::EditFault;
-pub use join::{Along, JoinFault, JoinOptions, Joined};
+pub use join::{Along, JoinFault, JoinOptions, Joining};
 pub use parts::{PartFault, Parts};
 pub use picture::{Drawing, PictureFault};
 pub use select::{Select, Selected, SelectedTensors, select};
-pub use split::{Cuts, MAX_PARTS, Part, PartNames, Split, SplitFault, SplitOptions};
+pub use split::{Cuts, MAX_PARTS, PartNames, Split, SplitFault, SplitOptions};
 pub use statistics::statistics;

@@ -24,7 +24,7 @@ use crate::error::{ContainerError, Fault, FileName};
 use crate::execute::Progress;
 use crate::input::{Input, Location};
 use crate::job::align::shared_bytes;
-use crate::job::copy::{Job, failed_sink};
+use crate::job::copy::{Writing, failed_sink};
 use crate::job::version::{InputFile, unchanged};
 use crate::output::{Output, Prepared};
 use crate::region::Take;
@@ -59,7 +59,7 @@ pub(crate) trait Divisible {
     ) -> Result<Option<u64>, ContainerError>;
 
     /// Copy the elements that go to a range of the output.
-    fn copy(&mut self, range: &Range<u64>, job: &Job<'_>) -> Result<(), ContainerError>;
+    fn copy(&mut self, range: &Range<u64>, job: &Writing<'_>) -> Result<(), ContainerError>;
 }
 
 /// An output that is cut into parts.
@@ -85,7 +85,8 @@ impl<'a> Parts<'a> {
     pub fn of_takes(
         output: &'a Output,
         prepared: &'a Prepared,
-        (input, takes): (&'a mut Input, &'a [Take]),
+        input: &'a mut Input,
+        takes: &'a [Take],
         count: u64,
     ) -> Result<Parts<'a>, ContainerError> {
         Parts::new(output, prepared, Box::new(Taken { input, takes }), count)
@@ -160,7 +161,7 @@ impl<'a> Parts<'a> {
     /// in place.
     ///
     /// # Errors
-    /// [`PartFault`]; those of [`write()`](crate::job::copy::write()) and [`Joined::write`](crate::job::join::Joined::write).
+    /// [`PartFault`]; those of [`Job::write`](crate::job::Job::write).
     pub fn write(&mut self, index: u64, progress: &Progress) -> Result<(), ContainerError> {
         let files = self.work.files()?;
         let inputs = self.inputs(files)?;
@@ -184,7 +185,7 @@ impl<'a> Parts<'a> {
         );
         let begun = begun.map_err(|error| failed_sink(name.clone(), error))?;
         let Begun::Part(sink) = begun else { return Ok(()) };
-        let writing = Job::elements(name, sink, &[], &self.output.options.workers, progress)?;
+        let writing = Writing::elements(name, sink, &[], &self.output.options.workers, progress)?;
         self.work.copy(&range, &writing)?;
         writing.commit()
     }
@@ -268,7 +269,7 @@ impl Divisible for Taken<'_> {
         Ok(shared_bytes(output, prepared, self.input, &self.within(range)))
     }
 
-    fn copy(&mut self, range: &Range<u64>, job: &Job<'_>) -> Result<(), ContainerError> {
+    fn copy(&mut self, range: &Range<u64>, job: &Writing<'_>) -> Result<(), ContainerError> {
         let takes = self.within(range);
         job.check(&takes)?;
         job.copy(self.input, &takes)
@@ -283,6 +284,9 @@ pub(crate) fn last_name(path: &Path) -> String {
 /// Why an output cannot be written in parts.
 #[derive(Debug, thiserror::Error)]
 pub enum PartFault {
+    /// More than one output.
+    #[error("several outputs cannot be written in parts")]
+    Several,
     /// The places of elements in the output depend on other elements.
     #[error("cannot be written in parts: elements have no fixed place in an output of format {0}")]
     NotFixed(&'static str),

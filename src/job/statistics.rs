@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::ContainerError;
 use crate::execute::{Conversion, Progress, Workers};
 use crate::input::Input;
-use crate::job::copy::Job;
+use crate::job::copy::Writing;
 use crate::region::{Region, Take};
 use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::statistics::Statistics;
@@ -25,7 +25,7 @@ pub fn statistics(
     let conversion = Conversion::Whole { width: itemsize };
     let takes = [Take { part, region: Arc::clone(region), conversion, at: 0 }];
     let shared = Shared { empty, itemsize: itemsize as u64, idle: Mutex::default() };
-    let job = Job::into_sink(Box::new(StatisticsSink(&shared)), &takes, workers, progress)?;
+    let job = Writing::into_sink(Box::new(StatisticsSink(&shared)), &takes, workers, progress)?;
     job.copy(input, &takes)?;
     drop(job);
     let mut all = empty.clone();

@@ -154,7 +154,11 @@ impl Lists {
         rules: IndexRules,
     ) -> Result<Selection, ResolveError> {
         let IndexRules { keepdims, outer } = rules;
-        resolve_with(expr, shape, &Rules { keepdims, outer, files: &self.shapes })
+        let rules = Rules { keepdims, outer, files: &self.shapes };
+        resolve_with(expr, shape, &rules).map_err(|mut error| {
+            error.before.source_shape = shape.to_vec();
+            error
+        })
     }
 
     /// Look at all positions that lists in files hold.

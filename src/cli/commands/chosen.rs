@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use tslice::dtype::DType;
+use tslice::error::ContainerError;
 use tslice::format::{Tensor, printable};
 use tslice::input::Input;
+use tslice::permutation::Transposition;
 use tslice::region::Region;
 use tslice::shape::{AsTuple, Order};
 
 use super::index::Index;
-use super::transpose::Transpose;
 use crate::cli::report::Failure;
 
 /// What is looked at of one tensor.
@@ -29,7 +30,7 @@ impl Chosen {
     pub(super) fn all(
         input: &Input,
         numbers: Vec<usize>,
-        (index, transpose): (&Index, &Transpose),
+        (index, transpose): (&Index, &Transposition),
     ) -> Result<Vec<Chosen>, Failure> {
         let several = numbers.len() > 1;
         let tensors = numbers.into_iter().map(|number| input.contents().tensors.at(number));
@@ -67,12 +68,12 @@ impl Chosen {
     /// Apply the index to a tensor, and transpose the result.
     pub(super) fn of(
         tensor: &Tensor,
-        (index, transpose): (&Index, &Transpose),
+        (index, transpose): (&Index, &Transposition),
         order: Order,
     ) -> Result<Chosen, Failure> {
         let selection = index.resolve(&tensor.shape)?;
         let shape = selection.shape();
-        let axes = transpose.permutation(shape.len())?;
+        let axes = transpose.of_axes(shape.len()).map_err(ContainerError::from)?;
         let region = index.lists.region(tensor, &selection, &axes, order).map_err(Failure::new)?;
         let (name, dtype, part) = (tensor.name.clone(), tensor.dtype.clone(), tensor.part);
         Ok(Chosen { name, dtype, shape: axes.permute(&shape), region, part })

@@ -8,12 +8,12 @@ use tslice::execute::Progress;
 use tslice::format::{Tensor, printable};
 use tslice::input::{Input, Location, OpenOptions, SelectFault};
 use tslice::job::{Comparison, Leader, compare, is_pipe};
+use tslice::permutation::Transposition;
 use tslice::print;
 use tslice::shape::{AsList, AsTuple, Order};
 
 use super::chosen::Chosen;
 use super::index::Index;
-use super::transpose::Transpose;
 use super::view::Values;
 use super::{input, output};
 use crate::cli::args::DiffArgs;
@@ -188,7 +188,7 @@ fn prepare(
     rule: Rule,
 ) -> Result<([Vec<u64>; 2], Option<Comparison>), Failure> {
     let fortran = tensors.iter().all(|tensor| tensor.order == Order::F);
-    let choose = |tensor, order| Chosen::of(tensor, (index, &Transpose::None), order);
+    let choose = |tensor, order| Chosen::of(tensor, (index, &Transposition::None), order);
     let [mut a, mut b] = [choose(&tensors[0], Order::C)?, choose(&tensors[1], Order::C)?];
     let shapes = [a.shape.clone(), b.shape.clone()];
     if a.shape != b.shape || !same_dtype(&a.dtype, &b.dtype) {

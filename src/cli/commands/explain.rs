@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tslice::dtype::{DType, Endian, Scalar};
+use tslice::error::ContainerError;
 use tslice::execute::{Conversion, Workers};
 use tslice::format::Tensor;
 use tslice::index::resolve::Selection;
@@ -21,7 +22,7 @@ use super::equivalents::{Equivalents, masks};
 use super::index::Index;
 use super::input;
 use super::output::network;
-use super::transpose::Transpose;
+use super::transpose;
 use crate::cli::args::{ExplainArgs, Io, unquoted};
 use crate::cli::report::{Align, Failure, Json, print, quote, table};
 
@@ -67,7 +68,9 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         }
     };
     let selection = index.resolve(&shape)?;
-    let transpose = Transpose::parse(&args.transpose)?.permutation(selection.shape().len())?;
+    let transpose = transpose::parse(&args.transpose)?
+        .of_axes(selection.shape().len())
+        .map_err(ContainerError::from)?;
     let field = args.field.field.clone();
     let (input, tensor) = tensor.unzip();
     let mut explained =

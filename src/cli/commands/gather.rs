@@ -2,20 +2,16 @@
 
 use std::path::Path;
 
-use tslice::error::ContainerError;
+use tslice::error::{ContainerError, FileName};
 use tslice::execute::{ExecuteError, FillError};
-use tslice::format::Tensor;
 use tslice::gather::{GatherError, Options, OutOfRange, count_batch_dims};
 use tslice::input::OpenOptions;
-use tslice::output::Item;
-use tslice::region::Take;
-use tslice::shape::Order;
+use tslice::job::{Copying, GatherOptions};
 
 use super::indices::Indices;
-use super::transpose::Transpose;
-use super::{cast, input, output, part};
+use super::{cast, input, output, part, transpose};
 use crate::cli::args::{GatherArgs, Outside};
-use crate::cli::report::{Failure, print};
+use crate::cli::report::Failure;
 
 /// Write the slabs at the positions that the indices name to the output.
 pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
@@ -32,56 +28,28 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
         return Err(Failure::usage("a negative --batch-dims cannot be used without --axis"));
     }
     let named = (args.indices.as_path(), args.indices_tensor.as_ref());
-    let transpose = Transpose::parse(&args.transpose)?;
+    let transpose = transpose::parse(&args.transpose)?;
     let casts = cast::parse(&args.cast)?;
     let typed = Indices::typed(named)?;
     let workers = output::workers(args.to.threads);
     let output = output::open(&args.to, &workers)?;
     let fields = args.field.field.clone();
     let options = OpenOptions { fields, ..input::options(&args.from)? };
-    let mut params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
+    let params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
     let tensor = params.tensor(&options.tensors)?;
-    cast::refuse_unused(&casts, std::iter::once(tensor.dtype.clone()))?;
     let indices = typed.map_or_else(|| Indices::open(named, args.from.io, args.to.quiet), Ok)?;
-    let order = output.options().order;
-    let (shape, options) = gathered(args, &tensor, &indices, &transpose, order)?;
-    let item = Item {
-        name: &output.tensor_name(&tensor, params.location(), true),
-        dtype: &tensor.dtype,
-        shape,
-        cast: casts.of(&tensor.dtype).map_err(|error| cast::failed(&error))?,
-        part: tensor.part,
-        number: 0,
-    };
-    let prepared = output.prepare(&[item], &params.contents().metadata)?;
-
-    let region = indices.into_tensor(&workers)?.region(&tensor, args.axis, &options);
-    let region = region.map_err(Failure::new)?;
-    let takes = prepared.places().map(|(to, at)| Take {
-        part: tensor.part,
-        region: region.clone(),
-        conversion: to.conversion,
-        at,
-    });
-    let takes: Vec<Take> = takes.collect();
-    if args.to.dry_run {
-        let described =
-            output::describe(&output, &prepared, (&mut params, &takes), &share, advised);
-        return print(&described?);
-    }
-    output::spool(&mut params, args.to.quiet)?;
-    let share = (&share, args.to.quiet);
-    output::write(&output, &prepared, (&mut params, &takes), share, advised)
+    let options = GatherOptions { axis: args.axis, how: how(args, &indices)?, transpose, casts };
+    // shapes first: nobody waits for a pipe to end to hear that they do not fit
+    options
+        .check_shapes(&tensor, &indices.tensor)
+        .map_err(|error| misfit(error, indices.file.as_ref()))?;
+    let indices = indices.into_tensor(&workers)?;
+    let mut job = Copying::gather(params, &tensor, &indices, &options, output)?;
+    output::run(&mut job, &args.to, &share, advised)
 }
 
-/// The shape of what the arguments ask for, and how it is gathered.
-fn gathered(
-    args: &GatherArgs,
-    tensor: &Tensor,
-    indices: &Indices,
-    transpose: &Transpose,
-    order: Order,
-) -> Result<(Vec<u64>, Options), Failure> {
+/// How the arguments ask for positions to be taken.
+fn how(args: &GatherArgs, indices: &Indices) -> Result<Options, Failure> {
     let out_of_range = match args.out_of_range {
         Outside::Error => OutOfRange::Error,
         Outside::Zero => OutOfRange::Drop,
@@ -89,29 +57,26 @@ fn gathered(
         Outside::Wrap => OutOfRange::Wrap,
     };
     let batch_dims = count_batch_dims(args.batch_dims, &indices.tensor.shape);
-    let mut options = Options {
+    Ok(Options {
         batch_dims: batch_dims.map_err(Failure::new)?,
         elements: args.elements,
         negative: args.negative || args.elements,
         out_of_range,
-        order,
         ..Options::default()
-    };
-    let shape = |options: &Options| {
-        let shape = tslice::region::gathered_shape(tensor, &indices.tensor, args.axis, options);
-        shape.map_err(|error| match (&error, &indices.file) {
-            (GatherError::NotIntegers(_), Some(file)) => {
-                Failure::new(format_args!("{file}: {error}"))
-            }
-            (GatherError::LongTuples { indices, .. }, _) if indices.len() == 1 => {
-                Failure::new(error).hint(ALONG)
-            }
-            _ => Failure::new(error),
-        })
-    };
-    // the axes of the result are known only when all else fits
-    options.transpose = Some(transpose.permutation(shape(&options)?.len())?);
-    Ok((shape(&options)?, options))
+    })
+}
+
+/// The error of indices that do not fit.
+fn misfit(error: ContainerError, file: Option<&FileName>) -> Failure {
+    match (error.cause.downcast_ref(), file) {
+        (Some(error @ GatherError::NotIntegers(_)), Some(file)) => {
+            Failure::new(format_args!("{file}: {error}"))
+        }
+        (Some(GatherError::LongTuples { indices, .. }), _) if indices.len() == 1 => {
+            Failure::from(error).hint(ALONG)
+        }
+        _ => error.into(),
+    }
 }
 
 /// What most people mean by a flat list of indices.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tslice::error::ContainerError;
+use tslice::error::{ContainerError, FileName};
 use tslice::execute::{BadPosition, ExecuteError, FillError, Progress, Workers};
 use tslice::index::resolve::{ResolveError, ResolveErrorKind, Selection};
 use tslice::index::strided_slice::{self, StridedSlice};
@@ -115,24 +115,8 @@ impl Index {
 
     /// Apply it to a shape.
     pub(crate) fn resolve(&self, shape: &[u64]) -> Result<Selection, Failure> {
-        let selection = self.lists.resolve(&self.spanned.expr, shape, self.rules);
-        selection.map_err(|error: ResolveError| {
-            if let Err(bad) = self.lists.check_before(&error) {
-                return self.failure(bad);
-            }
-            let failure = match (&error.kind, self.spanned.expr.items.get(error.item)) {
-                // a single integer, in a file
-                (ResolveErrorKind::OutOfBounds { .. }, Some(Item::List(List::File(file)))) => {
-                    Failure::file(Path::new(&file.path), &error)
-                }
-                _ => Failure::new(&error),
-            };
-            let failure = self.point(failure, error.item, error.value);
-            match self.with_ellipsis(shape) {
-                Some(text) => failure.hint(format_args!("did you mean '{text}'?")),
-                None => failure,
-            }
-        })
+        let selection = self.of_job().resolve(shape);
+        selection.map_err(|error| self.failure(error.into()))
     }
 
     /// Its text with an ellipsis at the beginning, where that makes it fit a shape.
@@ -167,10 +151,30 @@ impl Index {
             ) => Some((*item, None)),
             _ => None,
         };
-        let failure = Failure::from(error);
-        match place {
+        let spelled = misfit.and_then(|misfit| self.with_ellipsis(&misfit.before.source_shape));
+        let failure = match misfit.and_then(|misfit| self.file_of(misfit)) {
+            Some(file) if error.file.is_none() => {
+                Failure::from(ContainerError { file: Some(file), ..error })
+            }
+            _ => Failure::from(error),
+        };
+        let failure = match place {
             Some((item, value)) => self.point(failure, item, value),
             None => failure,
+        };
+        match spelled {
+            Some(text) => failure.hint(format_args!("did you mean '{text}'?")),
+            None => failure,
+        }
+    }
+
+    /// The file of a single integer that is out of bounds.
+    fn file_of(&self, misfit: &ResolveError) -> Option<FileName> {
+        match (&misfit.kind, self.spanned.expr.items.get(misfit.item)) {
+            (ResolveErrorKind::OutOfBounds { .. }, Some(Item::List(List::File(file)))) => {
+                Some(FileName::from(Path::new(&file.path)))
+            }
+            _ => None,
         }
     }
 

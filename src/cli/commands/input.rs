@@ -90,18 +90,17 @@ fn parse_shape(text: &str) -> Result<Vec<Option<u64>>, Failure> {
     list.into_iter().map(length).collect()
 }
 
-/// The error of a tensor that cannot be read; where it was not named itself and there are others,
+/// The hint for a tensor that cannot be read: where it was not named itself, and there are others,
 /// they can be written without it.
-pub(super) fn unreadable(error: ContainerError, input: &Input, named: &[String]) -> Failure {
-    let others = !input.contents().tensors.is_empty();
-    let hint = match error.cause.downcast_ref() {
+pub(super) fn without_unreadable(
+    error: &ContainerError,
+    others: bool,
+    named: &[String],
+) -> Option<String> {
+    match error.cause.downcast_ref() {
         Some(BadMember { name, .. }) if others && !named.contains(name) => {
             Some(format!("--exclude {name} leaves it out"))
         }
         _ => None,
-    };
-    match (Failure::from(error), hint) {
-        (failure, Some(hint)) => failure.hint(hint),
-        (failure, None) => failure,
     }
 }

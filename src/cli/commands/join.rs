@@ -6,21 +6,16 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use tslice::cast::CastError;
-use tslice::error::ContainerError;
-use tslice::execute::Progress;
 use tslice::input::{Location, OpenOptions};
-use tslice::job::{Along, JoinOptions, Joined};
+use tslice::job::{Along, JoinOptions, Joining};
 use tslice::region::IndexRules;
-use tslice::sink::Part;
 use tslice::source::note_read;
 
 use super::cast;
 use super::index::Index;
-use super::part::{self, Share};
-use super::{input, output};
+use super::{input, output, part};
 use crate::cli::args::JoinArgs;
-use crate::cli::report::{Failure, print, watch};
+use crate::cli::report::Failure;
 
 /// Join along an axis that the inputs have.
 pub(super) fn concat(args: &JoinArgs) -> Result<(), Failure> {
@@ -58,44 +53,9 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         casts: cast::parse(&args.cast)?,
         workers,
     };
-    let failed = |error: ContainerError| match error.cause.downcast_ref::<CastError>() {
-        Some(_) => cast::advised(error),
-        None => index.failure(error),
-    };
-    let holds_several = output.format().holds_several;
-    let joined = Joined::open(&locations, options);
-    let mut joined = joined.map_err(|error| failed(error.of_several(holds_several)))?;
-    cast::refuse_unused(joined.casts(), joined.dtypes())?;
-    let prepared = joined.prepare(&output).map_err(failed)?;
-    if !args.to.dry_run {
-        output::refuse_binary_terminal(&output)?;
-    }
-    let quiet = args.to.quiet;
-    if let (Share::Part(Part { count, .. }) | Share::Plan(count), false) = (&share, args.to.dry_run)
-    {
-        let parts = joined.parts(&output, &prepared, *count).map_err(failed)?;
-        return part::run(parts, &share, quiet, failed);
-    }
-    let (progress, bytes) = (Progress::default(), joined.rest_bytes()?);
-    watch(&progress, bytes, quiet, || joined.check(&output, &prepared, &progress))
-        .map_err(failed)?;
-    if args.to.dry_run {
-        return print(&match share {
-            Share::Part(one) => {
-                let parts = joined.parts(&output, &prepared, one.count).map_err(failed)?;
-                output::planned_part(&parts, one).map_err(failed)?
-            }
-            Share::Whole | Share::Plan(_) => {
-                let requests = output::requests(|| joined.announced(&output, &prepared));
-                let requests = requests.map_err(failed)?;
-                let shared = joined.shared(&output, &prepared).map_err(failed)?;
-                output::planned(&output, &prepared, shared) + &requests
-            }
-        });
-    }
-    let progress = Progress::default();
-    watch(&progress, prepared.bytes, quiet, || joined.write(&output, &prepared, &progress))
-        .map_err(failed)
+    let failed = |error| index.failure(error);
+    let mut job = Joining::new(&locations, options, output).map_err(failed)?;
+    output::run(&mut job, &args.to, &share, failed)
 }
 
 /// The inputs, named one by one or in a file.

@@ -4,20 +4,19 @@ use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
-use tslice::error::{ContainerError, FileName};
+use tslice::error::ContainerError;
 use tslice::execute::{Announced, Progress, Workers};
 use tslice::format::printable;
 use tslice::input::Input;
-use tslice::job::Parts;
-use tslice::output::{Output, Prepared, WriteOptions};
-use tslice::region::Take;
+use tslice::job::{Job, Planned, PlannedTensor};
+use tslice::output::{Output, WriteOptions};
 use tslice::shape::AsTuple;
 use tslice::sink::{Destination, Part};
 use tslice::source::remote;
 
 use super::part::{self, Share};
 use crate::cli::args::{OrderArg, OutputArgs};
-use crate::cli::report::{Failure, human_bytes, watch};
+use crate::cli::report::{Failure, human_bytes, print, watch};
 
 /// Where a path of the command line leads: `-` is standard output.
 pub(super) fn target(path: &Path) -> Destination {
@@ -27,10 +26,13 @@ pub(super) fn target(path: &Path) -> Destination {
     }
 }
 
+fn destination(args: &OutputArgs) -> Destination {
+    args.output.as_deref().map_or(Destination::Stdout, target)
+}
+
 /// Understand the flags, and refuse contradictions among them.
 pub(super) fn open(args: &OutputArgs, workers: &Workers) -> Result<Output, Failure> {
-    let target = args.output.as_deref().map_or(Destination::Stdout, target);
-    Ok(Output::new(target, options(args, workers))?)
+    Ok(Output::new(destination(args), options(args, workers))?)
 }
 
 /// Understand the flags that say how an output is written.
@@ -50,34 +52,45 @@ pub(super) fn workers(asked: Option<u16>) -> Workers {
     Workers::new(asked.map_or(0, usize::from))
 }
 
-/// Make all the checks that writing would fail at, and say what would be written. `advised` words
-/// what can go wrong.
-pub(super) fn describe(
-    output: &Output,
-    prepared: &Prepared,
-    (input, takes): (&mut Input, &[Take]),
+/// Do a job: all of it or a part, or say what it would do. `advised` words what can go wrong.
+pub(super) fn run(
+    job: &mut dyn Job,
+    args: &OutputArgs,
     share: &Share,
     advised: impl Fn(ContainerError) -> Failure,
-) -> Result<String, Failure> {
-    tslice::job::check(output, prepared, input, takes).map_err(&advised)?;
-    if let Share::Part(one) = *share {
-        let parts = Parts::of_takes(output, prepared, (input, takes), one.count);
-        let parts = parts.map_err(&advised)?;
-        return planned_part(&parts, one).map_err(advised);
+) -> Result<(), Failure> {
+    let quiet = args.quiet;
+    if !args.dry_run && destination(args) == Destination::Stdout {
+        refuse_binary_terminal(&open(args, &Workers::default())?)?;
     }
-    let shared = tslice::job::shared_bytes(output, prepared, input, takes);
-    let mut text = planned(output, prepared, shared);
-    text.push_str(&requests(|| tslice::job::announced(input, takes)).map_err(&advised)?);
-    Ok(text)
+    if let (Share::Part(Part { count, .. }) | Share::Plan(count), false) = (share, args.dry_run) {
+        let parts = job.parts(*count).map_err(&advised)?;
+        return part::run(parts, share, quiet, advised);
+    }
+    let progress = Progress::default();
+    let bytes = job.looked_at().map_err(&advised)?;
+    watch(&progress, bytes, quiet, || job.look(&progress)).map_err(&advised)?;
+    if args.dry_run {
+        return print(&described(job, share).map_err(&advised)?);
+    }
+    let (progress, bytes) = (Progress::default(), job.bytes());
+    watch(&progress, bytes, quiet, || job.write(&progress)).map_err(advised)
 }
 
-/// What part of an output would be written, and shared.
-pub(super) fn planned_part(parts: &Parts<'_>, one: Part) -> Result<String, ContainerError> {
-    Ok(part::describe(parts, one) + &shared(parts.shared(one.index)?))
+/// What a job, or a part of it, would do.
+fn described(job: &mut dyn Job, share: &Share) -> Result<String, ContainerError> {
+    job.check()?;
+    if let Share::Part(one) = share {
+        let parts = job.parts(one.count)?;
+        return Ok(part::describe(&parts, *one) + &in_common(parts.shared(one.index)?));
+    }
+    // first, since describing may open inputs again
+    let requests = requests(|| job.requests())?;
+    Ok(job.describe()?.iter().map(planned).chain([requests]).collect())
 }
 
-/// How many bytes would be shared with the input, in words.
-fn shared(bytes: Option<u64>) -> String {
+/// How many bytes would be shared with the input.
+fn in_common(bytes: Option<u64>) -> String {
     bytes.map_or_else(String::new, |bytes| {
         let size = human_bytes(bytes);
         format!("{bytes} bytes ({size}) would be shared with the input, not copied\n")
@@ -85,7 +98,7 @@ fn shared(bytes: Option<u64>) -> String {
 }
 
 /// What a dry run says of the requests for remote inputs, which `count` counts.
-pub(super) fn requests(
+fn requests(
     count: impl FnOnce() -> Result<Option<Announced>, ContainerError>,
 ) -> Result<String, ContainerError> {
     let network = network(count)?;
@@ -114,24 +127,24 @@ pub(super) fn network(
     Ok(Some(text))
 }
 
-/// What would be written, of which so many bytes would be shared.
-pub(super) fn planned(output: &Output, prepared: &Prepared, bytes: Option<u64>) -> String {
-    let format = output.format();
-    let what = match prepared.tensors.only() {
-        Some(only) => format!("shape {}, dtype {}", AsTuple(&only.shape), only.dtype),
-        None => format!("{} tensors", prepared.tensors.len()),
+/// An output that would be written.
+fn planned(output: &Planned) -> String {
+    let format = output.format;
+    let what = match &output.tensors {
+        Ok(PlannedTensor { shape, dtype }) => format!("shape {}, dtype {dtype}", AsTuple(shape)),
+        Err(count) => format!("{count} tensors"),
     };
-    let whole = match prepared.frame.size() {
+    let whole = match output.size {
         Some(bytes) => format!("{} with the header", human_bytes(bytes)),
         None if format.is_text => "before they become text".to_owned(),
         None => "before they are deflated".to_owned(),
     };
     format!(
         "would write {}: {what}, {} bytes of elements ({whole}), format {}\n{}",
-        printable(&FileName::from(output.destination()).to_string()),
-        prepared.bytes,
+        printable(&output.destination.to_string()),
+        output.bytes,
         format.name,
-        shared(bytes),
+        in_common(output.shared),
     )
 }
 
@@ -140,27 +153,6 @@ pub(super) fn spool(input: &mut Input, quiet: bool) -> Result<(), Failure> {
     let progress = Progress::default();
     watch(&progress, 0, quiet, || input.spool_watched(&progress))?;
     Ok(())
-}
-
-/// Write it, and show how far it is. `advised` words what can go wrong.
-pub(super) fn write(
-    output: &Output,
-    prepared: &Prepared,
-    (input, takes): (&mut Input, &[Take]),
-    (share, quiet): (&Share, bool),
-    advised: impl Fn(ContainerError) -> Failure,
-) -> Result<(), Failure> {
-    refuse_binary_terminal(output)?;
-    let count = match *share {
-        Share::Whole => {
-            let progress = Progress::default();
-            let write = || tslice::job::write(output, prepared, input, takes, &progress);
-            return watch(&progress, prepared.bytes, quiet, write).map_err(&advised);
-        }
-        Share::Part(Part { count, .. }) | Share::Plan(count) => count,
-    };
-    let parts = Parts::of_takes(output, prepared, (input, takes), count).map_err(&advised)?;
-    part::run(parts, share, quiet, advised)
 }
 
 /// Refuse to write what is no text to a terminal.

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use tslice::execute::Progress;
 use tslice::index::strided_slice::parse_list;
 use tslice::input::OpenOptions;
 use tslice::job::{Cuts, PartNames, Select, Split, SplitOptions};
 
 use super::cast;
 use super::index::Index;
+use super::part::Share;
 use super::{input, output};
 use crate::cli::args::SplitArgs;
-use crate::cli::report::{Failure, print, watch};
+use crate::cli::report::Failure;
 
 /// Cut a tensor, or several, into files that appear together.
 pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
@@ -43,24 +43,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
         write,
     };
     let mut split = Split::new(input, options).map_err(failed)?;
-    cast::refuse_unused(split.casts(), split.dtypes())?;
-    let (mut bytes, mut planned) = (0u64, String::new());
-    split
-        .check(&mut |part| {
-            bytes = bytes.saturating_add(part.prepared.bytes);
-            if args.to.dry_run {
-                let shared = split.shared(part)?;
-                planned.push_str(&output::planned(&part.output, &part.prepared, shared));
-            }
-            Ok(())
-        })
-        .map_err(cast::advised)?;
-    if args.to.dry_run {
-        planned.push_str(&output::requests(|| split.announced()).map_err(failed)?);
-        return print(&planned);
-    }
-    let progress = Progress::default();
-    watch(&progress, bytes, args.to.quiet, || split.write(&progress)).map_err(failed)
+    output::run(&mut split, &args.to, &Share::Whole, failed)
 }
 
 fn cuts(args: &SplitArgs) -> Result<Cuts, Failure> {

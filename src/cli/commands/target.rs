@@ -15,11 +15,10 @@ use tslice::shape::AsTuple;
 use tslice::sink::{InPlaceFile, Sink, SinkError};
 use tslice::source::Source;
 
-use super::cast::{self, refuse_unused};
 use super::input;
 use super::output::{self, refuse_terminal};
 use crate::cli::args::{EditArgs, InputArgs, Io};
-use crate::cli::report::{Failure, human_bytes, of_flag, watch};
+use crate::cli::report::{Failure, cast, human_bytes, of_flag, watch};
 
 /// The file that is to be changed, its header read.
 pub(super) struct Target<'a> {
@@ -223,10 +222,10 @@ impl Value {
         let input = tslice::input::open(&input::location(path), &options).map_err(of_flag(flag))?;
         let name = name.map_or(&[][..], std::slice::from_ref);
         let tensor = input.tensor(name).map_err(of_flag(flag))?;
-        refuse_unused(casts, std::iter::once(tensor.dtype.clone()))?;
+        casts.refuse_unused(std::iter::once(tensor.dtype.clone())).map_err(ContainerError::from)?;
         let conversion = cast_conversion(&tensor.dtype, &target.dtype, casts);
         let conversion = conversion.map_err(|error| match error.downcast_ref() {
-            Some(error) => cast::failed(error),
+            Some(error) => cast(error),
             None => {
                 let file = Some(FileName::from(input.location()));
                 ContainerError { file, ..ContainerError::from(error) }.into()

@@ -6,7 +6,7 @@ use tslice::region::RegionReader;
 
 use super::chosen::Chosen;
 use super::index::Index;
-use super::transpose::Transpose;
+use super::transpose;
 use super::{input, output, picture, stats};
 use crate::cli::args::{ValuesArgs, ViewArgs};
 use crate::cli::report::{Failure, print};
@@ -16,7 +16,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let workers = output::workers(args.threads);
     let index = index.open(args.from.io, &workers, args.quiet, ("INPUT", &args.input))?;
-    let transpose = Transpose::parse(&args.transpose)?;
+    let transpose = transpose::parse(&args.transpose)?;
     let fields = args.field.field.clone();
     let options = OpenOptions { fields, ..input::options(&args.from)? };
     let mut input = input::open_watched(&input::location(&args.input), &options, args.quiet)?;

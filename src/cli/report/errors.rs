@@ -5,14 +5,15 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
-use tslice::cast::{Cast, Casting, can_cast};
+use tslice::cast::{Cast, CastError, Casting, can_cast};
 use tslice::dtype::{DType, Endian};
 use tslice::error::{Cause, ContainerError, FileName, InputIsOutput};
 use tslice::format::{FormatError, shortened};
 use tslice::input::{FieldFault, Given, RawFault, SelectFault, ShardsFault};
-use tslice::job::{EditFault, JoinFault};
+use tslice::job::{EditFault, JoinFault, UnusedCast};
 use tslice::output::layout::FORMATS;
 use tslice::output::{FormatOption, LayoutFault};
+use tslice::permutation::PermutationError;
 use tslice::sink::{PartsError, SinkError};
 use tslice::source::remote::RemoteError;
 use tslice::source::{OpenError, SourceError, is_too_many_open_files};
@@ -40,6 +41,10 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
         file.chain(tensor).collect::<String>() + &plain(words)
     };
     let failed = || Failure::new(said(&error.cause));
+    let of_tensor = |failure: Failure| match &error.tensor {
+        Some(name) => failure.of_tensor(name),
+        None => failure,
+    };
     let cause = &error.cause;
     if let Some(fault) = cause.downcast_ref() {
         return select(error, fault, flag, &failed);
@@ -55,6 +60,16 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
     }
     if let Some(fault) = cause.downcast_ref() {
         return edit(fault, failed);
+    }
+    if let Some(fault) = cause.downcast_ref() {
+        return of_tensor(cast(fault));
+    }
+    if let Some(UnusedCast(from)) = cause.downcast_ref() {
+        let from = from.type_name();
+        return Failure::new(format_args!("--cast {from}:... has no effect: no tensor is {from}"));
+    }
+    if let Some(fault) = cause.downcast_ref::<PermutationError>() {
+        return of_tensor(Failure::new(format_args!("--transpose: {fault}")));
     }
     if let Some(fault) = cause.downcast_ref() {
         return join(fault, failed);
@@ -172,6 +187,21 @@ fn edit(fault: &EditFault, failed: impl Fn() -> Failure) -> Failure {
         EditFault::Sharded => failed().hint("name the shard that holds the tensor"),
         EditFault::Remote => failed().hint("download it first"),
         _ => failed(),
+    }
+}
+
+/// A cast that cannot be done, with the flag that would allow it.
+pub(crate) fn cast(error: &CastError) -> Failure {
+    let failure = Failure::new(format_args!("--cast: {error}"));
+    match error {
+        CastError::Refused { casting: Casting::Safe, .. } => {
+            failure.hint("without --casting safe, casts within a kind are allowed")
+        }
+        CastError::Refused { .. } => failure.hint("--casting unsafe allows every cast"),
+        CastError::NotNumbers(dtype) if dtype.is_void() => {
+            failure.hint("--dtype says what the bytes of a void type mean: --dtype bfloat16")
+        }
+        _ => failure,
     }
 }
 

@@ -62,7 +62,7 @@ pub struct JoinOptions<'a> {
 }
 
 /// Inputs that fit together.
-pub struct Joined<'a> {
+pub(super) struct Joined<'a> {
     pub(super) options: JoinOptions<'a>,
     pub(super) locations: &'a [Location],
     /// The first input, pipes, and where there are few, all others.
@@ -139,7 +139,7 @@ impl<'a> Joined<'a> {
     ///
     /// # Errors
     /// [`JoinFault`], for the first input that does not fit; those of [`open`].
-    pub fn open(
+    pub(super) fn open(
         locations: &'a [Location],
         options: JoinOptions<'a>,
     ) -> Result<Joined<'a>, ContainerError> {
@@ -245,17 +245,17 @@ impl<'a> Joined<'a> {
     }
 
     /// The first input, whose names and metadata the output has.
-    pub fn first(&self) -> &Input {
+    pub(super) fn first(&self) -> &Input {
         &self.held[&0]
     }
 
     /// What the elements of joined tensors are cast to.
-    pub fn casts(&self) -> &Casts {
+    pub(super) fn casts(&self) -> &Casts {
         &self.options.casts
     }
 
     /// The dtypes of the tensors that are joined.
-    pub fn dtypes(&self) -> impl Iterator<Item = DType> + Clone {
+    pub(super) fn dtypes(&self) -> impl Iterator<Item = DType> + Clone {
         let joined = self.tensors.iter().filter(|target| target.join.is_some());
         let first = joined.map(|target| self.first().contents.tensors.at(target.number).dtype);
         first.chain(self.other_dtypes.iter().cloned())
@@ -393,7 +393,7 @@ impl<'a> Joined<'a> {
     /// # Errors
     /// [`SelectFault`](crate::input::SelectFault), and those of [`Output::prepare`];
     /// [`JoinFault::CutsByte`].
-    pub fn prepare(&self, output: &Output) -> Result<Prepared, ContainerError> {
+    pub(super) fn prepare(&self, output: &Output) -> Result<Prepared, ContainerError> {
         let first = self.first();
         let patterns = self.options.open.tensors.clone();
         let select_all =

@@ -11,9 +11,11 @@
 
 mod bands;
 mod inputs;
+mod joining;
 mod part;
 mod place;
 mod same;
 mod write;
 
-pub use inputs::{Along, JoinFault, JoinOptions, Joined};
+pub use inputs::{Along, JoinFault, JoinOptions};
+pub use joining::Joining;

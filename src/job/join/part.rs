@@ -14,7 +14,7 @@ use super::write::Copy;
 use crate::error::ContainerError;
 use crate::execute::Progress;
 use crate::index::{Item, List};
-use crate::job::copy::Job;
+use crate::job::copy::Writing;
 use crate::job::parts::PartFault;
 use crate::job::parts::{Divisible, Parts, last_name};
 use crate::output::{Output, Prepared};
@@ -28,7 +28,7 @@ impl<'a> Joined<'a> {
     ///
     /// # Errors
     /// As [`Parts::of_takes`].
-    pub fn parts<'b>(
+    pub(super) fn parts<'b>(
         &'b mut self,
         output: &'b Output,
         prepared: &'b Prepared,
@@ -139,7 +139,7 @@ impl Divisible for JoinedParts<'_, '_> {
         Ok(())
     }
 
-    fn copy(&mut self, range: &Range<u64>, job: &Job<'_>) -> Result<(), ContainerError> {
+    fn copy(&mut self, range: &Range<u64>, job: &Writing<'_>) -> Result<(), ContainerError> {
         let places = places(self.prepared, range);
         self.joined.check_rest(&places, &Progress::default())?;
         self.joined.copy(&Copy { job, order: self.order }, &places)

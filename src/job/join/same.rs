@@ -24,7 +24,7 @@ impl Joined<'_> {
     ///
     /// # Errors
     /// [`LayoutFault::TooLarge`] for 2^64 bytes or more.
-    pub fn rest_bytes(&self) -> Result<u64, ContainerError> {
+    pub(super) fn rest_bytes(&self) -> Result<u64, ContainerError> {
         let first = &self.first().contents.tensors;
         let rest = self.tensors.iter().filter(|target| target.join.is_none());
         let mut bytes = rest.map(|target| first.at(target.number).bytes);

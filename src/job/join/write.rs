@@ -19,7 +19,7 @@ use crate::execute::{Announced, Conversion, Progress, StridedSink, Transfer};
 use crate::input::Location;
 use crate::input::{Bytes, Input, failed_source};
 use crate::job::align::shared_bytes;
-use crate::job::copy::Job;
+use crate::job::copy::Writing;
 use crate::job::overwrite;
 use crate::join::{Join, Part};
 use crate::output::{Output, Prepared};
@@ -45,7 +45,7 @@ impl Joined<'_> {
     /// [`JoinFault`](crate::job::join::inputs::JoinFault) for the first input that differs; inputs that
     /// cannot be read; an output that exists or cannot be created, or is an input; positions out of
     /// range.
-    pub fn check(
+    pub(super) fn check(
         &mut self,
         output: &Output,
         prepared: &Prepared,
@@ -74,7 +74,7 @@ impl Joined<'_> {
     /// # Errors
     /// Inputs that fail, are cut short or were changed, positions out of range, an output that
     /// cannot be written.
-    pub fn write(
+    pub(super) fn write(
         &mut self,
         output: &Output,
         prepared: &Prepared,
@@ -85,7 +85,7 @@ impl Joined<'_> {
             self.spool_all(progress)?;
         }
         self.check_overwrite(output)?;
-        let job = Job::of_output(output, prepared, (true, &[]), progress)?;
+        let job = Writing::of_output(output, prepared, (true, &[]), progress)?;
         let copy = Copy { job: &job, order };
         let places = places(prepared, &(0..u64::MAX));
         match job.sink().order() {
@@ -108,7 +108,7 @@ impl Joined<'_> {
     ///
     /// # Errors
     /// An input that cannot be opened again, positions out of range.
-    pub fn announced(
+    pub(super) fn announced(
         &mut self,
         output: &Output,
         prepared: &Prepared,
@@ -117,7 +117,7 @@ impl Joined<'_> {
             return Ok(None);
         }
         let progress = Progress::default();
-        let job = Job::counting(&self.options.workers, &progress);
+        let job = Writing::counting(&self.options.workers, &progress);
         let copy = Copy { job: &job, order: output.options().order };
         self.copy(&copy, &places(prepared, &(0..u64::MAX)))?;
         Ok(job.counted())
@@ -127,7 +127,7 @@ impl Joined<'_> {
     ///
     /// # Errors
     /// An input that cannot be opened again.
-    pub fn shared(
+    pub(super) fn shared(
         &self,
         output: &Output,
         prepared: &Prepared,
@@ -200,7 +200,7 @@ impl Joined<'_> {
     ) -> Result<(), ContainerError> {
         let (sink, file) = ScratchSink::new(place.bytes)?;
         let progress = Progress::default();
-        let job = Job::into_sink(Box::new(sink), &[], &self.options.workers, &progress)?;
+        let job = Writing::into_sink(Box::new(sink), &[], &self.options.workers, &progress)?;
         let there = Copy { job: &job, ..*copy };
         self.copy(&there, &[Place { start: 0, ..place.clone() }])?;
         job.commit()?;
@@ -381,7 +381,7 @@ impl<'a> Group<'a> {
 /// The output that a join is copied to.
 #[derive(Clone, Copy)]
 pub(super) struct Copy<'a> {
-    pub(super) job: &'a Job<'a>,
+    pub(super) job: &'a Writing<'a>,
     pub(super) order: Order,
 }
 

@@ -12,4 +12,4 @@ mod outputs;
 
 pub use cuts::{Cuts, MAX_PARTS, SplitFault};
 pub use names::PartNames;
-pub use outputs::{Part, Split, SplitOptions};
+pub use outputs::{Split, SplitOptions};

@@ -14,7 +14,9 @@ use crate::input::{Bytes, Input};
 use crate::job::align::shared_bytes;
 use crate::job::axes::Axes;
 use crate::job::casts::Casts;
-use crate::job::copy::{Job, failed_sink, forward};
+use crate::job::contract::{Job, Planned};
+use crate::job::copy::{Writing, failed_sink, forward};
+use crate::job::parts::{PartFault, Parts};
 use crate::job::select::{Select, Selected, select};
 use crate::job::split::cuts::SplitFault;
 use crate::output::LayoutFault;
@@ -54,6 +56,8 @@ pub struct Split<'a> {
     /// The tensors of each output, in the order of the input.
     tensors: Vec<PartTensor>,
     count: u64,
+    /// Bytes of the elements of all outputs, once they were looked at.
+    bytes: u64,
 }
 
 /// A tensor of every output.
@@ -76,11 +80,11 @@ struct Batch {
 }
 
 /// One of the outputs.
-pub struct Part {
+struct Part {
     /// The place and the format of the output.
-    pub output: Output,
+    output: Output,
     /// What is in it.
-    pub prepared: Prepared,
+    prepared: Prepared,
     number: u64,
 }
 
@@ -121,7 +125,8 @@ impl<'a> Split<'a> {
             tensors.push(PartTensor { number, from_lists: false, selection, axis });
         }
         let count = counts.map_or(0, |(count, _)| count);
-        let mut split = Split { options, input, chosen: None, tensors, count };
+        let mut split = Split { options, input, chosen: None, tensors, count, bytes: 0 };
+        split.options.casts.refuse_unused(split.dtypes())?;
         split.choose()?;
         Ok(split)
     }
@@ -155,7 +160,7 @@ impl<'a> Split<'a> {
         let (sink, file) = ScratchSink::new(end)?;
         let progress = Progress::default();
         let workers = &self.options.write.workers;
-        let job = Job::into_sink(Box::new(sink), &takes, workers, &progress)?;
+        let job = Writing::into_sink(Box::new(sink), &takes, workers, &progress)?;
         job.copy(&mut self.input, &takes)?;
         job.commit()?;
         let bytes = source::Opened::Random(Box::new(PreadSource::new(file, 0, end)));
@@ -169,27 +174,17 @@ impl<'a> Split<'a> {
         Ok(())
     }
 
-    /// What the elements of cut tensors are cast to.
-    pub fn casts(&self) -> &Casts {
-        &self.options.casts
-    }
-
     /// The dtypes of the tensors that are cut.
-    pub fn dtypes(&self) -> impl Iterator<Item = DType> + Clone {
+    fn dtypes(&self) -> impl Iterator<Item = DType> + Clone {
         let cut = self.tensors.iter().filter(|target| target.axis.is_some());
         cut.map(|target| self.source_of(target).contents.tensors.at(target.number).dtype)
-    }
-
-    /// The number of outputs.
-    pub fn count(&self) -> u64 {
-        self.count
     }
 
     /// Prepare one output.
     ///
     /// # Errors
     /// Those of [`Output::new`] and [`Output::prepare`].
-    pub fn part(&self, number: u64) -> Result<Part, ContainerError> {
+    fn part(&self, number: u64) -> Result<Part, ContainerError> {
         let path = self.options.names.path(number);
         let output = Output::new(Destination::Path(path), self.options.write.clone())?;
         let selected = select(&self.input, &self.options.select, &output)?;
@@ -212,60 +207,15 @@ impl<'a> Split<'a> {
         Ok(Part { output, prepared, number })
     }
 
-    /// Make all the checks that writing would fail at, and write nothing. `visit` gets every output.
-    ///
-    /// # Errors
-    /// An output that exists or cannot be created, two that are one file, a selection that would cut a
-    /// byte; those of `visit`.
-    pub fn check(
-        &self,
-        visit: &mut dyn FnMut(&Part) -> Result<(), ContainerError>,
-    ) -> Result<(), ContainerError> {
-        let mut targets = Targets::default();
-        for number in 0..self.count {
-            let (part, _) = self.part_and_takes(number)?;
-            part.output.check_among(&part.prepared, &mut targets)?;
-            visit(&part)?;
-        }
-        Ok(())
-    }
-
     /// How many bytes of an output would be shared with the input: `None` where none are.
     ///
     /// # Errors
     /// A selection that would cut a byte.
-    pub fn shared(&self, part: &Part) -> Result<Option<u64>, ContainerError> {
+    fn shared(&self, part: &Part) -> Result<Option<u64>, ContainerError> {
         let takes = self.takes(part.number, part)?.into_iter();
         let takes = takes.filter(|(from_lists, _)| !from_lists).map(|(_, take)| take);
         let takes: Vec<Take> = takes.collect();
         Ok(shared_bytes(&part.output, &part.prepared, &self.input, &takes))
-    }
-
-    /// The requests that [`write`](Split::write) would make for elements of a remote input; `None` for
-    /// one that is not.
-    ///
-    /// # Errors
-    /// A selection that would cut a byte.
-    pub fn announced(&self) -> Result<Option<Announced>, ContainerError> {
-        let progress = Progress::default();
-        let job = Job::counting(&self.options.write.workers, &progress);
-        let source = self.input.random().filter(|source| source.request_gap().is_some());
-        let Some(source) = source else { return Ok(None) };
-        let batch = SeveralSinks::batch(self.count);
-        let mut first = 0;
-        while first < self.count {
-            let end = self.count.min(first.saturating_add(batch));
-            let mut takes = Vec::new();
-            for number in first..end {
-                let (_, of_one) = self.part_and_takes(number)?;
-                // what lists choose is there already
-                let remote = of_one.into_iter().filter(|(from_lists, _)| !from_lists);
-                takes.extend(remote.map(|(_, take)| take));
-            }
-            job.copy_random(&self.input, source.as_ref(), &takes)?;
-            first = end;
-        }
-        Ok(job.counted())
     }
 
     /// One output, and what is taken for it.
@@ -312,50 +262,6 @@ impl<'a> Split<'a> {
         }
     }
 
-    /// Write all outputs. They are put in place when all of them are written; on any error, what
-    /// stood there before stays.
-    ///
-    /// # Errors
-    /// An input that fails or is cut short, an output that cannot be written.
-    pub fn write(&mut self, progress: &Progress) -> Result<(), ContainerError> {
-        let batch = SeveralSinks::batch(self.count);
-        if batch < self.count
-            && matches!(self.input.bytes, Bytes::Stream(_))
-            && !self.is_one_pass()?
-        {
-            self.input.spool_watched(progress)?;
-        }
-        let mut sinks = SeveralSinks::default();
-        let mut first = 0;
-        while first < self.count {
-            let end = self.count.min(first.saturating_add(batch));
-            let Batch { groups, frames } = self.create(first..end, &mut sinks)?;
-            let workers = &self.options.write.workers;
-            let job = Job::into_sink(Box::new(sinks.open()), &[], workers, progress)?;
-            for (from_lists, takes) in &groups {
-                let input = match (&mut self.chosen, from_lists) {
-                    (Some(chosen), true) => chosen,
-                    _ => &mut self.input,
-                };
-                match end == self.count {
-                    true => job.copy(input, takes)?,
-                    false => job.copy_some(input, takes)?,
-                }
-            }
-            // after the blocks that the outputs share with the input
-            for (base, frame) in frames {
-                let write = |at: u64, bytes: &[u8]| job.sink().write_at(base + at, bytes);
-                frame.write_headers(&write).map_err(|error| job.failed_sink(error))?;
-            }
-            drop(job);
-            if end < self.count {
-                sinks.park().map_err(|error| failed_sink(None, error))?;
-            }
-            first = end;
-        }
-        sinks.commit().map_err(|error| failed_sink(None, error))
-    }
-
     /// Whether a pipe gives all outputs in one pass.
     fn is_one_pass(&self) -> Result<bool, ContainerError> {
         let mut takes = Vec::new();
@@ -397,6 +303,97 @@ impl<'a> Split<'a> {
             }
         }
         Ok(batch)
+    }
+}
+
+impl Job for Split<'_> {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn look(&mut self, _: &Progress) -> Result<(), ContainerError> {
+        let mut targets = Targets::default();
+        self.bytes = 0;
+        for number in 0..self.count {
+            let (part, _) = self.part_and_takes(number)?;
+            part.output.check_among(&part.prepared, &mut targets)?;
+            self.bytes = self.bytes.saturating_add(part.prepared.bytes);
+        }
+        Ok(())
+    }
+
+    fn describe(&mut self) -> Result<Vec<Planned>, ContainerError> {
+        let planned = |number| {
+            let part = self.part(number)?;
+            let shared = self.shared(&part)?;
+            Ok(Planned::new(&part.output, &part.prepared, shared))
+        };
+        (0..self.count).map(planned).collect()
+    }
+
+    fn requests(&mut self) -> Result<Option<Announced>, ContainerError> {
+        let progress = Progress::default();
+        let job = Writing::counting(&self.options.write.workers, &progress);
+        let source = self.input.random().filter(|source| source.request_gap().is_some());
+        let Some(source) = source else { return Ok(None) };
+        let batch = SeveralSinks::batch(self.count);
+        let mut first = 0;
+        while first < self.count {
+            let end = self.count.min(first.saturating_add(batch));
+            let mut takes = Vec::new();
+            for number in first..end {
+                let (_, of_one) = self.part_and_takes(number)?;
+                // what lists choose is there already
+                let remote = of_one.into_iter().filter(|(from_lists, _)| !from_lists);
+                takes.extend(remote.map(|(_, take)| take));
+            }
+            job.copy_random(&self.input, source.as_ref(), &takes)?;
+            first = end;
+        }
+        Ok(job.counted())
+    }
+
+    fn write(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+        let batch = SeveralSinks::batch(self.count);
+        if batch < self.count
+            && matches!(self.input.bytes, Bytes::Stream(_))
+            && !self.is_one_pass()?
+        {
+            self.input.spool_watched(progress)?;
+        }
+        let mut sinks = SeveralSinks::default();
+        let mut first = 0;
+        while first < self.count {
+            let end = self.count.min(first.saturating_add(batch));
+            let Batch { groups, frames } = self.create(first..end, &mut sinks)?;
+            let workers = &self.options.write.workers;
+            let job = Writing::into_sink(Box::new(sinks.open()), &[], workers, progress)?;
+            for (from_lists, takes) in &groups {
+                let input = match (&mut self.chosen, from_lists) {
+                    (Some(chosen), true) => chosen,
+                    _ => &mut self.input,
+                };
+                match end == self.count {
+                    true => job.copy(input, takes)?,
+                    false => job.copy_some(input, takes)?,
+                }
+            }
+            // after the blocks that the outputs share with the input
+            for (base, frame) in frames {
+                let write = |at: u64, bytes: &[u8]| job.sink().write_at(base + at, bytes);
+                frame.write_headers(&write).map_err(|error| job.failed_sink(error))?;
+            }
+            drop(job);
+            if end < self.count {
+                sinks.park().map_err(|error| failed_sink(None, error))?;
+            }
+            first = end;
+        }
+        sinks.commit().map_err(|error| failed_sink(None, error))
+    }
+
+    fn parts(&mut self, _: u64) -> Result<Parts<'_>, ContainerError> {
+        Err(PartFault::Several.into())
     }
 }
 

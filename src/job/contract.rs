@@ -1,0 +1,109 @@
+//! What a job is: outputs that are made of inputs.
+//!
+//! Slices, gathers, joins and splits differ in what they take of their inputs. What a caller does
+//! with them is one thing: have all checked, described, written, or divided in parts.
+
+use crate::dtype::DType;
+use crate::error::{ContainerError, FileName};
+use crate::execute::{Announced, Progress};
+use crate::job::parts::Parts;
+use crate::output::layout::OutputFormat;
+use crate::output::{Output, Prepared};
+
+/// Outputs that are made of inputs. Nothing is written before [`write`](Job::write).
+pub trait Job {
+    /// Bytes of the elements that are written.
+    fn bytes(&self) -> u64;
+
+    /// Bytes that [`look`](Job::look) reads.
+    ///
+    /// # Errors
+    /// More than 63 bits.
+    fn looked_at(&self) -> Result<u64, ContainerError> {
+        Ok(0)
+    }
+
+    /// Look at what must be known before anything is written, and would take long. Called once,
+    /// before [`describe`](Job::describe) and [`write`](Job::write).
+    ///
+    /// # Errors
+    /// Inputs that cannot be read, or that do not fit together.
+    fn look(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+        let _ = progress;
+        Ok(())
+    }
+
+    /// Make the checks that writing would fail at and that [`look`](Job::look) did not make.
+    ///
+    /// # Errors
+    /// Whatever writing would fail at, as far as it can be known.
+    fn check(&mut self) -> Result<(), ContainerError> {
+        Ok(())
+    }
+
+    /// Say what would be written.
+    ///
+    /// # Errors
+    /// Inputs that cannot be opened again.
+    fn describe(&mut self) -> Result<Vec<Planned>, ContainerError>;
+
+    /// The requests that reading the elements would take, where an input is remote.
+    ///
+    /// # Errors
+    /// Indices that cannot be read, inputs that cannot be opened again.
+    fn requests(&mut self) -> Result<Option<Announced>, ContainerError>;
+
+    /// Write the outputs. They are put in place when all of them are written; on any error, what
+    /// stood there before stays.
+    ///
+    /// # Errors
+    /// Inputs that fail, are cut short or were changed, positions out of range, outputs that cannot
+    /// be written.
+    fn write(&mut self, progress: &Progress) -> Result<(), ContainerError>;
+
+    /// The job in `count` parts, at least one, which several processes can write.
+    ///
+    /// # Errors
+    /// [`PartFault`](crate::job::PartFault): an output whose bytes have no fixed places, or several.
+    fn parts(&mut self, count: u64) -> Result<Parts<'_>, ContainerError>;
+}
+
+/// An output that would be written.
+pub struct Planned {
+    /// Where it goes.
+    pub destination: FileName,
+    /// The format of the output.
+    pub format: &'static OutputFormat,
+    /// The one tensor of the output, or how many there are.
+    pub tensors: Result<PlannedTensor, usize>,
+    /// Bytes of the elements of all tensors.
+    pub bytes: u64,
+    /// Bytes of the file, where they are known before it is written.
+    pub size: Option<u64>,
+    /// Bytes that would be shared with inputs, not copied: `None` where none are.
+    pub shared: Option<u64>,
+}
+
+/// A tensor of an output.
+pub struct PlannedTensor {
+    /// The lengths of its axes.
+    pub shape: Vec<u64>,
+    /// The type of its elements.
+    pub dtype: DType,
+}
+
+impl Planned {
+    /// An output whose tensors have their places, of which so many bytes would be shared.
+    pub(super) fn new(output: &Output, prepared: &Prepared, shared: Option<u64>) -> Planned {
+        let tensor = prepared.tensors.only();
+        let tensor = tensor.map(|only| PlannedTensor { shape: only.shape, dtype: only.dtype });
+        Planned {
+            destination: FileName::from(output.destination()),
+            format: output.format(),
+            tensors: tensor.ok_or(prepared.tensors.len()),
+            bytes: prepared.bytes,
+            size: prepared.frame.size(),
+            shared,
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Jobs that copy what is taken of one input to one output: slices, conversions and gathers.
+
+use crate::cast::Cast;
+use crate::dtype::DType;
+use crate::error::{Cause, ContainerError};
+use crate::execute::{Announced, Progress};
+use crate::format::Tensor;
+use crate::gather;
+use crate::index::resolve::Selection;
+use crate::input::Input;
+use crate::job::align::shared_bytes;
+use crate::job::casts::Casts;
+use crate::job::contract::{Job, Planned};
+use crate::job::copy::{announced, check, write};
+use crate::job::parts::Parts;
+use crate::job::select::{Select, Selected, SelectedTensors, select};
+use crate::output::{Item, Output, Prepared};
+use crate::permutation::{Permutation, Transposition};
+use crate::region::{IndexTensor, OpenIndex, Region, Take, gathered_shape};
+use std::sync::Arc;
+
+/// What is taken of one input, on its way to one output.
+pub struct Copying {
+    input: Input,
+    output: Output,
+    prepared: Prepared,
+    takes: Vec<Take>,
+}
+
+/// What is taken of the tensors of an input, and what they become.
+pub struct SliceOptions<'a> {
+    /// Which tensors, and what they are called in the output.
+    pub select: Select,
+    /// Names of fields, where those are taken in place of structures.
+    pub fields: Option<String>,
+    /// What is taken of each tensor that is not kept as it is.
+    pub index: OpenIndex<'a>,
+    /// The order of the axes of the result.
+    pub transpose: Transposition,
+    /// What the elements are cast to.
+    pub casts: Casts,
+}
+
+/// How positions are gathered.
+pub struct GatherOptions {
+    /// The axis that the positions are on; without one, tuples name positions on the first axes.
+    pub axis: Option<i64>,
+    /// Batch dimensions, positions out of range.
+    pub how: gather::Options,
+    /// The order of the axes of the result.
+    pub transpose: Transposition,
+    /// What the elements are cast to.
+    pub casts: Casts,
+}
+
+impl GatherOptions {
+    /// Check that indices of this dtype and shape fit a tensor.
+    ///
+    /// # Errors
+    /// [`GatherError`](crate::gather::GatherError); axes that are not those of the result.
+    pub fn check_shapes(&self, tensor: &Tensor, indices: &Tensor) -> Result<(), ContainerError> {
+        let ndim = gathered_shape(tensor, indices, self.axis, &self.how)?.len();
+        self.transpose.of_axes(ndim)?;
+        Ok(())
+    }
+}
+
+impl Copying {
+    /// Slice, convert, trim: what an index takes of one tensor or several.
+    ///
+    /// # Errors
+    /// Tensors that cannot be chosen, an index that does not fit, dtypes that the output lacks.
+    pub fn slice(
+        mut input: Input,
+        options: &SliceOptions<'_>,
+        output: Output,
+    ) -> Result<Copying, ContainerError> {
+        if let Some(names) = &options.fields {
+            let sliced = select(&input, &options.select, &output)?.sliced_numbers();
+            input.take_fields(names, &sliced)?;
+        }
+        let selected = select(&input, &options.select, &output)?;
+        let mut prepared = prepare(&input, &selected, options, &output)?;
+        let mut takes = Vec::with_capacity(selected.len());
+        // those that are kept are looked at once more, so that nothing is held of each of a million
+        for ((_, sliced), (to, at)) in results(&selected, options, &output).zip(prepared.places()) {
+            let (part, conversion) = (to.part, to.conversion);
+            Take { part, region: sliced?.region, conversion, at }.push(&mut takes);
+        }
+        prepared.align(&input, &mut takes);
+        drop(selected);
+        Ok(Copying { input, output, prepared, takes })
+    }
+
+    /// Gather: what an index tensor names of one tensor.
+    ///
+    /// # Errors
+    /// Indices that are no integers or do not fit, dtypes that the output lacks.
+    pub fn gather(
+        input: Input,
+        tensor: &Tensor,
+        indices: &IndexTensor,
+        options: &GatherOptions,
+        output: Output,
+    ) -> Result<Copying, ContainerError> {
+        let GatherOptions { axis, how, transpose, casts } = options;
+        casts.refuse_unused(std::iter::once(tensor.dtype.clone()))?;
+        let order = output.options().order;
+        let mut how = gather::Options { order, ..how.clone() };
+        // the axes of the result are known only when all else fits
+        let ndim = gathered_shape(tensor, &indices.info, *axis, &how)?.len();
+        how.transpose = Some(transpose.of_axes(ndim)?);
+        let item = Item {
+            name: &output.tensor_name(tensor, input.location(), true),
+            dtype: &tensor.dtype,
+            shape: gathered_shape(tensor, &indices.info, *axis, &how)?,
+            cast: casts.of(&tensor.dtype)?,
+            part: tensor.part,
+            number: 0,
+        };
+        let prepared = output.prepare(&[item], &input.contents().metadata)?;
+        let region = indices.region(tensor, *axis, &how)?;
+        let takes = prepared.places().map(|(to, at)| {
+            let (part, region) = (tensor.part, Arc::clone(&region));
+            Take { part, region, conversion: to.conversion, at }
+        });
+        let takes = takes.collect();
+        Ok(Copying { input, output, prepared, takes })
+    }
+}
+
+impl Job for Copying {
+    fn bytes(&self) -> u64 {
+        self.prepared.bytes
+    }
+
+    fn check(&mut self) -> Result<(), ContainerError> {
+        check(&self.output, &self.prepared, &self.input, &self.takes)
+    }
+
+    fn describe(&mut self) -> Result<Vec<Planned>, ContainerError> {
+        let Copying { input, output, prepared, takes } = self;
+        let shared = shared_bytes(output, prepared, input, takes);
+        Ok(vec![Planned::new(output, prepared, shared)])
+    }
+
+    fn requests(&mut self) -> Result<Option<Announced>, ContainerError> {
+        announced(&self.input, &self.takes)
+    }
+
+    fn write(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+        write(&self.output, &self.prepared, &mut self.input, &self.takes, progress)
+    }
+
+    fn parts(&mut self, count: u64) -> Result<Parts<'_>, ContainerError> {
+        Parts::of_takes(&self.output, &self.prepared, &mut self.input, &self.takes, count)
+    }
+}
+
+/// What becomes of a tensor.
+struct Sliced {
+    shape: Vec<u64>,
+    region: Arc<dyn Region>,
+    cast: Option<Cast>,
+}
+
+/// Give the results for all tensors their places.
+fn prepare(
+    input: &Input,
+    selected: &SelectedTensors<'_>,
+    options: &SliceOptions<'_>,
+    output: &Output,
+) -> Result<Prepared, ContainerError> {
+    let mut preparation = output.begin_preparing(Some(input))?;
+    let several = selected.len() > 1;
+    let mut dtypes: Vec<DType> = Vec::new();
+    for (selected, sliced) in results(selected, options, output) {
+        let Sliced { shape, cast, .. } = sliced?;
+        let Selected { number, tensor, name, .. } = &selected;
+        let (dtype, part, number) = (&tensor.dtype, tensor.part, *number);
+        let item = Item { name, dtype, shape, cast, part, number };
+        let pushed = preparation.push(&item);
+        pushed.map_err(|error| if several { error.of_tensor(name) } else { error })?;
+        if selected.sliced && !dtypes.contains(&tensor.dtype) {
+            dtypes.push(tensor.dtype.clone());
+        }
+    }
+    options.casts.refuse_unused(dtypes.into_iter())?;
+    preparation.finish(&input.contents().metadata)
+}
+
+/// The tensors, and what becomes of each.
+fn results<'a>(
+    all: &'a SelectedTensors<'_>,
+    options: &'a SliceOptions<'_>,
+    output: &'a Output,
+) -> impl Iterator<Item = (Selected, Result<Sliced, ContainerError>)> + 'a {
+    let several = all.sliced() > 1;
+    all.iter().map(move |selected| {
+        let sliced = slice(&selected, options, output).map_err(|cause| {
+            let error = ContainerError::from(cause);
+            match &selected.tensor.name {
+                Some(name) if several => error.of_tensor(name),
+                _ => error,
+            }
+        });
+        (selected, sliced)
+    })
+}
+
+/// What becomes of a tensor that is sliced, or only kept.
+fn slice(
+    Selected { tensor, sliced, .. }: &Selected,
+    options: &SliceOptions<'_>,
+    output: &Output,
+) -> Result<Sliced, Cause> {
+    let order = output.options().order;
+    if !sliced {
+        let selection = Selection::whole(&tensor.shape);
+        let shape = selection.shape();
+        let axes = Permutation::identity(shape.len());
+        let region = <dyn Region>::of(tensor, &selection, &axes, order)?;
+        return Ok(Sliced { shape, region, cast: None });
+    }
+    let selection = options.index.resolve(&tensor.shape)?;
+    let shape = selection.shape();
+    let axes = options.transpose.of_axes(shape.len())?;
+    let cast = options.casts.of(&tensor.dtype)?;
+    let region = options.index.lists.region(tensor, &selection, &axes, order)?;
+    Ok(Sliced { shape: axes.permute(&shape), region, cast })
+}

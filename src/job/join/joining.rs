@@ -1,0 +1,68 @@
+//! A join as a job: inputs that fit together, and the one output that they become.
+
+use super::inputs::{JoinOptions, Joined};
+use crate::error::ContainerError;
+use crate::execute::{Announced, Progress};
+use crate::input::Location;
+use crate::job::contract::{Job, Planned};
+use crate::job::parts::Parts;
+use crate::output::{Output, Prepared};
+
+/// Inputs on their way to one output: NumPy's concatenate and stack.
+pub struct Joining<'a> {
+    joined: Joined<'a>,
+    output: Output,
+    prepared: Prepared,
+}
+
+impl<'a> Joining<'a> {
+    /// Read the headers of all inputs, check that they fit together, and give the tensors of the
+    /// output their places.
+    ///
+    /// # Errors
+    /// [`JoinFault`](crate::job::JoinFault) for the first input that does not fit; a cast that no
+    /// tensor needs; dtypes that the output lacks.
+    pub fn new(
+        locations: &'a [Location],
+        options: JoinOptions<'a>,
+        output: Output,
+    ) -> Result<Joining<'a>, ContainerError> {
+        let several = output.format().holds_several;
+        let joined = Joined::open(locations, options);
+        let joined = joined.map_err(|error| error.of_several(several))?;
+        joined.casts().refuse_unused(joined.dtypes())?;
+        let prepared = joined.prepare(&output)?;
+        Ok(Joining { joined, output, prepared })
+    }
+}
+
+impl Job for Joining<'_> {
+    fn bytes(&self) -> u64 {
+        self.prepared.bytes
+    }
+
+    fn looked_at(&self) -> Result<u64, ContainerError> {
+        self.joined.rest_bytes()
+    }
+
+    fn look(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+        self.joined.check(&self.output, &self.prepared, progress)
+    }
+
+    fn describe(&mut self) -> Result<Vec<Planned>, ContainerError> {
+        let shared = self.joined.shared(&self.output, &self.prepared)?;
+        Ok(vec![Planned::new(&self.output, &self.prepared, shared)])
+    }
+
+    fn requests(&mut self) -> Result<Option<Announced>, ContainerError> {
+        self.joined.announced(&self.output, &self.prepared)
+    }
+
+    fn write(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+        self.joined.write(&self.output, &self.prepared, progress)
+    }
+
+    fn parts(&mut self, count: u64) -> Result<Parts<'_>, ContainerError> {
+        self.joined.parts(&self.output, &self.prepared, count)
+    }
+}
