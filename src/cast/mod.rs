@@ -128,6 +128,7 @@ impl Cast {
                 return Err(CastError::Text { from, to });
             }
             (Castable::Time(kind, ours, _), Castable::Time(other, theirs, _)) if kind == other => {
+                let (ours, theirs) = (ours.time_unit(), theirs.time_unit());
                 if !times::convertible(kind, ours, theirs) {
                     let (from, to) = both();
                     return Err(CastError::Units { from, to });
@@ -221,7 +222,7 @@ impl Cast {
                 kernels::run(from, to, input, output);
             }
             (Castable::Time(kind, from, _), Castable::Time(_, to, _)) => {
-                times::run(kind, from, to, input, output);
+                times::run(kind, from.time_unit(), to.time_unit(), input, output);
             }
             _ => kernels::fit(self.input_bytes(), self.output_bytes(), input, output),
         }
