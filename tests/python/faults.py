@@ -659,9 +659,10 @@ def shrink(scene, calls, folder):
         size = os.path.getsize(os.path.join(HOME, name))
         for cut in (50, 5000) if QUICK else (0, 50, 130, 5000, size // 2, size - 1):
             def act(call):
-                # not after it was replaced by the output
-                if os.stat(os.path.join(folder, name)).st_size == size:
-                    os.truncate(os.path.join(folder, name), cut)
+                # not after it was replaced by the output, nor while it is moved aside for that
+                path = os.path.join(folder, name)
+                if os.path.exists(path) and os.path.getsize(path) == size:
+                    os.truncate(path, cut)
             # cut before the run has begun to look at it, it is just a short file
             yield f"{name} cut to {cut},", lambda: turn(scene, folder, number, act, ignore=(name,), names=name)
 
