@@ -81,7 +81,13 @@ impl Placed {
         let id = FileId::any(&statat(temp.dir(), temp.name(), AtFlags::SYMLINK_NOFOLLOW)?);
         let mut new = Some(NewFile { id, files: temp.files() });
         let exchange = || exchange(&temp, &at);
-        match exchange() {
+        let stands = || statat(&at.dir, &at.name, AtFlags::SYMLINK_NOFOLLOW);
+        let exchanged = exchange().map_err(|error| match lacks_flags(error) {
+            // nothing stands there, which a call that is not there cannot tell
+            true => stands().err().filter(|gone| *gone == Errno::NOENT).unwrap_or(error),
+            false => error,
+        });
+        match exchanged {
             Ok(()) => {
                 let old = statat(&at.dir, temp.name(), AtFlags::SYMLINK_NOFOLLOW);
                 if let Err(error) = old.and_then(|old| accepts(&old)) {
@@ -94,7 +100,7 @@ impl Placed {
                 Ok(Placed::one(PlacedName { at, new, old: Some(temp), before_removal }))
             }
             Err(error) if lacks_flags(error) => {
-                accepts(&statat(&at.dir, &at.name, AtFlags::SYMLINK_NOFOLLOW)?)?;
+                accepts(&stands()?)?;
                 let link = |old: &str| linkat(&at.dir, &at.name, &at.dir, old, AtFlags::empty());
                 let linked = TempName::create(&at.dir, link).ok().map(|(old, ())| old);
                 let is_covered = linked.is_some();
