@@ -12,7 +12,7 @@ type Kernel = fn(&[u8], &mut [u8]);
 
 /// Cast little-endian numbers; `input` is used up.
 pub(super) fn run(from: Scalar, to: Scalar, input: &mut [u8], output: &mut [u8]) {
-    match (part(from), part(to)) {
+    match (from.part(), to.part()) {
         (Some(_), None) if to == Scalar::Bool => truth(from, input, output),
         (Some(ours), None) => {
             let count = keep_real(ours, input);
@@ -34,15 +34,6 @@ pub(super) fn fit(from: usize, to: usize, input: &[u8], output: &mut [u8]) {
     for (to, from) in output.chunks_exact_mut(to).zip(input.chunks_exact(from)) {
         to[..kept].copy_from_slice(&from[..kept]);
         to[kept..].fill(0);
-    }
-}
-
-/// The type of the parts of a complex number.
-pub(super) const fn part(scalar: Scalar) -> Option<Scalar> {
-    match scalar {
-        Scalar::C64 => Some(Scalar::F32),
-        Scalar::C128 => Some(Scalar::F64),
-        _ => None,
     }
 }
 

@@ -3,6 +3,7 @@
 //! Some of it is no rule but a table that grew: 16-bit floats of two kinds have no common type,
 //! float8_e5m2 is a float of NumPy's own kind, the others are not.
 
+use super::rules::is_safe;
 use crate::dtype::{DType, Endian, Scalar};
 
 /// The dtype that NumPy makes of two, little-endian; `None` where it makes none.
@@ -12,9 +13,9 @@ pub fn result_type(one: &DType, other: &DType) -> Option<DType> {
             let common = if is_numpys(*one) && is_numpys(*other) {
                 of_numpys(*one, *other)
             } else {
-                of_others(*one, *other)?
+                of_others(*one, *other)
             };
-            Some(DType::Scalar(common, Endian::Little))
+            common.map(|scalar| DType::Scalar(scalar, Endian::Little))
         }
         _ => None,
     }
@@ -24,55 +25,11 @@ fn is_numpys(scalar: Scalar) -> bool {
     scalar.type_string().is_some()
 }
 
-/// Of two numbers of NumPy.
-fn of_numpys(one: Scalar, other: Scalar) -> Scalar {
-    use Scalar::{Bool, C64, C128, F16, F32, F64, I16, I32, I64};
-    let (narrow, wide) = if rank(one) <= rank(other) { (one, other) } else { (other, one) };
-    match (narrow, wide) {
-        (Bool, wide) => wide,
-        (narrow, wide) if kind(narrow) == kind(wide) => wide,
-        // an unsigned integer, and a signed one that may not hold it
-        (narrow, wide) if kind(wide) == Kind::Signed => match narrow.bits() {
-            bits if bits < wide.bits() => wide,
-            8 => I16,
-            16 => I32,
-            32 => I64,
-            _ => F64,
-        },
-        (narrow, wide) if kind(wide) == Kind::Float => match narrow.bits() {
-            8 => wide,
-            16 if wide == F16 => F32,
-            16 => wide,
-            _ => F64,
-        },
-        // a complex number, whose parts hold the other one
-        (narrow, C64) if matches!(of_numpys(narrow, F32), F32) => C64,
-        _ => C128,
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Bool,
-    Unsigned,
-    Signed,
-    Float,
-    Complex,
-}
-
-fn kind(scalar: Scalar) -> Kind {
-    match scalar {
-        Scalar::Bool => Kind::Bool,
-        Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => Kind::Unsigned,
-        Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => Kind::Signed,
-        Scalar::C64 | Scalar::C128 => Kind::Complex,
-        _ => Kind::Float,
-    }
-}
-
-/// An order in which the first of two never holds all values of the second.
-fn rank(scalar: Scalar) -> (Kind, u64) {
-    (kind(scalar), scalar.bits())
+/// Of two numbers of NumPy: the first type of the least kind to which both can be cast safely.
+fn of_numpys(one: Scalar, other: Scalar) -> Option<Scalar> {
+    let holds_both = |to: &Scalar| is_numpys(*to) && is_safe(one, *to) && is_safe(other, *to);
+    let types = Scalar::ALL.into_iter().filter(holds_both);
+    types.min_by_key(|scalar| (scalar.kind(), scalar.bits()))
 }
 
 /// Of two numbers, of which NumPy lacks one at least.

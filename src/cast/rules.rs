@@ -1,7 +1,6 @@
 //! Which casts a rule allows: np.can_cast, and its like for the floats that NumPy lacks.
 
-use super::kernels::part;
-use crate::dtype::Scalar;
+use crate::dtype::{NumberKind as Kind, Scalar};
 use crate::element::SmallFloat;
 
 /// A rule for casts, as NumPy has them.
@@ -21,37 +20,18 @@ pub enum Casting {
 pub fn can_cast(from: Scalar, to: Scalar, casting: Casting) -> bool {
     match casting {
         Casting::Unsafe => true,
-        Casting::SameKind => kind(from) <= kind(to) || is_safe(from, to),
+        Casting::SameKind => from.kind() <= to.kind() || is_safe(from, to),
         Casting::Safe => is_safe(from, to),
     }
 }
 
-/// The kinds in NumPy's order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Bool,
-    Unsigned,
-    Signed,
-    Float,
-    Complex,
-}
-
-const fn kind(scalar: Scalar) -> Kind {
-    match scalar {
-        Scalar::Bool => Kind::Bool,
-        Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => Kind::Unsigned,
-        Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => Kind::Signed,
-        Scalar::C64 | Scalar::C128 => Kind::Complex,
-        _ => Kind::Float,
-    }
-}
-
-fn is_safe(from: Scalar, to: Scalar) -> bool {
+/// Whether every value is kept.
+pub(super) fn is_safe(from: Scalar, to: Scalar) -> bool {
     let numpys = |scalar: Scalar| scalar.type_string().is_some();
-    match (kind(from), kind(to)) {
+    match (from.kind(), to.kind()) {
         _ if from == to => true,
-        (_, Kind::Complex) if kind(from) != Kind::Complex => {
-            part(to).is_some_and(|part| is_safe(from, part))
+        (ours, Kind::Complex) if ours != Kind::Complex => {
+            to.part().is_some_and(|part| is_safe(from, part))
         }
         (Kind::Float, Kind::Float) => keeps_floats(from, to),
         (ours, Kind::Float) if !numpys(to) => keeps_integers(ours, from, to),

@@ -11,15 +11,17 @@
 //! assert_eq!(dtype.to_string(), ">c8");
 //! ```
 
+mod integers;
 mod literal;
 mod repr;
 mod scalar;
 mod types;
 mod walk;
 
+pub(crate) use integers::Integers;
 pub(crate) use literal::literal;
 pub use repr::is_printable;
 pub(crate) use repr::{CodePoints, write_str};
-pub use scalar::{Endian, Scalar};
+pub use scalar::{Endian, NumberKind, Scalar};
 pub use types::{DType, Field, NpyType, Structure, TimeUnit};
 pub use walk::{Paused, Step, Walk};

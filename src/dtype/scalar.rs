@@ -20,12 +20,29 @@ impl Endian {
 
     /// At most 16 bytes as one unsigned number.
     pub(crate) fn bits(self, bytes: &[u8]) -> u128 {
-        let join = |bits: u128, &byte: &u8| bits << 8 | u128::from(byte);
+        let mut all = [0; 16];
         match self {
-            Endian::Little => bytes.iter().rev().fold(0, join),
-            Endian::Big => bytes.iter().fold(0, join),
+            Endian::Little => {
+                all[..bytes.len()].copy_from_slice(bytes);
+                u128::from_le_bytes(all)
+            }
+            Endian::Big => {
+                all[16 - bytes.len()..].copy_from_slice(bytes);
+                u128::from_be_bytes(all)
+            }
         }
     }
+}
+
+/// Kinds of number types, in the order of NumPy's casts: each can be cast to those after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)] // each is named as what it holds
+pub enum NumberKind {
+    Bool,
+    Unsigned,
+    Signed,
+    Float,
+    Complex,
 }
 
 /// The number types of NumPy and of the safetensors format.
@@ -151,9 +168,24 @@ impl Scalar {
         })
     }
 
-    /// Whether its elements have a real and an imaginary part.
-    pub const fn is_complex(self) -> bool {
-        matches!(self, Scalar::C64 | Scalar::C128)
+    /// The type of the real and the imaginary part of a complex number.
+    pub const fn part(self) -> Option<Scalar> {
+        match self {
+            Scalar::C64 => Some(Scalar::F32),
+            Scalar::C128 => Some(Scalar::F64),
+            _ => None,
+        }
+    }
+
+    /// The kind of the numbers.
+    pub const fn kind(self) -> NumberKind {
+        match self {
+            Scalar::Bool => NumberKind::Bool,
+            Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => NumberKind::Unsigned,
+            Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => NumberKind::Signed,
+            Scalar::C64 | Scalar::C128 => NumberKind::Complex,
+            _ => NumberKind::Float,
+        }
     }
 }
 

@@ -147,8 +147,7 @@ impl DType {
     pub fn swap_width(&self) -> usize {
         match self {
             DType::Scalar(scalar, _) => {
-                let parts = if scalar.is_complex() { 2 } else { 1 };
-                (scalar.bits() / 8 / parts).max(1) as usize
+                (scalar.part().unwrap_or(*scalar).bits() / 8).max(1) as usize
             }
             DType::Npy(_) => 1,
         }

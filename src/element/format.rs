@@ -61,8 +61,10 @@ pub(crate) fn write_number(
         }
         Scalar::F32 => float(text, &Shortest(read!(f32)), notation),
         Scalar::F64 => float(text, &Shortest(read!(f64)), notation),
-        Scalar::C64 | Scalar::C128 => complex(text, scalar, bytes, notation),
         _ => {
+            if let Some(part) = scalar.part() {
+                return complex(text, part, bytes, notation);
+            }
             // exactly: the fewest digits would be one or two, and far off for other readers
             let format = SmallFloat::of(scalar).ok_or(fmt::Error)?;
             float(text, &Shortest(format.decode(u32::from(bytes[0]))), notation)
@@ -70,8 +72,7 @@ pub(crate) fn write_number(
     }
 }
 
-fn complex(text: &mut String, scalar: Scalar, bytes: &[u8], notation: Notation) -> fmt::Result {
-    let part = if scalar == Scalar::C64 { Scalar::F32 } else { Scalar::F64 };
+fn complex(text: &mut String, part: Scalar, bytes: &[u8], notation: Notation) -> fmt::Result {
     let (re, im) = bytes.split_at(bytes.len() / 2);
     if notation == Notation::Json {
         text.write_char('[')?;

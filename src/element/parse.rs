@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::small_float::{SmallFloat, compare};
-use crate::dtype::{DType, Endian, Scalar};
+use crate::dtype::{DType, Endian, Integers, Scalar};
 
 /// Why a text cannot become an element of a dtype.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,29 +54,19 @@ pub fn parse(text: &str, dtype: &DType) -> Result<Vec<u8>, ElementError> {
     };
     let mut bytes = match scalar {
         Scalar::Bool => vec![u8::from(number.boolean()?)],
-        Scalar::C64 | Scalar::C128 => {
-            let (real, imaginary) = number.parts().map_err(|_| number.kind("a number"))?;
-            let part = if *scalar == Scalar::C64 { Scalar::F32 } else { Scalar::F64 };
-            [number.float(&real, part)?, number.float(&imaginary, part)?].concat()
-        }
-        _ if integer_range(*scalar).is_some() => number.integer(*scalar)?,
-        _ => number.float(&number.real()?, *scalar)?,
+        _ => match (scalar.part(), Integers::new(dtype)) {
+            (Some(part), _) => {
+                let (real, imaginary) = number.parts().map_err(|_| number.kind("a number"))?;
+                [number.float(&real, part)?, number.float(&imaginary, part)?].concat()
+            }
+            (None, Some(integers)) => number.integer(integers)?,
+            (None, None) => number.float(&number.real()?, *scalar)?,
+        },
     };
     if *endian == Endian::Big {
         bytes.chunks_exact_mut(dtype.swap_width()).for_each(<[u8]>::reverse);
     }
     Ok(bytes)
-}
-
-/// The smallest and the largest value of an integer type.
-fn integer_range(scalar: Scalar) -> Option<(i128, i128)> {
-    let signed = match scalar {
-        Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => true,
-        Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => false,
-        _ => return None,
-    };
-    let values = 1i128 << scalar.bits();
-    Some(if signed { (-values / 2, values / 2 - 1) } else { (0, values - 1) })
 }
 
 /// A text and the dtype that it is parsed for.
@@ -119,13 +109,13 @@ impl Number<'_> {
         }
     }
 
-    fn integer(&self, scalar: Scalar) -> Result<Vec<u8>, ElementError> {
+    fn integer(&self, integers: Integers) -> Result<Vec<u8>, ElementError> {
         let (negative, digits) = signed(self.text);
         let literal = integer_literal(digits).ok_or_else(|| self.kind("an integer"))?;
         let value = literal.map(|value| if negative { -value } else { value });
-        let (least, greatest) = integer_range(scalar).unwrap_or_default();
+        let (least, greatest) = integers.range();
         match value.filter(|value| (least..=greatest).contains(value)) {
-            Some(value) => Ok(value.to_le_bytes()[..scalar.bits() as usize / 8].to_vec()),
+            Some(value) => Ok(value.to_le_bytes()[..integers.width].to_vec()),
             None => Err(self.out_of_range(format!(", which holds {least} to {greatest}"))),
         }
     }

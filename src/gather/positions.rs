@@ -10,8 +10,8 @@ use std::fmt;
 use std::ops::Range;
 
 use super::error::GatherError;
-use super::ravel::{Integers, Ravel};
-use crate::dtype::DType;
+use super::ravel::{Ravel, kernel};
+use crate::dtype::{DType, Integers};
 use crate::execute::{BadPosition, FillError, read_runs};
 use crate::permutation::Permutation;
 use crate::runs::{Axis, Runs, unravel_index};
@@ -205,7 +205,7 @@ impl Positions {
         let numbers = Runs { offset: indices.offset as i64, axes, run: integers.width as u64 };
         Ok(Positions {
             integers,
-            ravel: integers.ravel(indexed.len(), false),
+            ravel: kernel(integers, indexed.len(), false),
             indexed,
             out_of_range,
             negative: false,
@@ -221,7 +221,7 @@ impl Positions {
     /// These positions, where negative numbers count from the end of their axis, or do not.
     #[must_use]
     pub fn with_negative(self, negative: bool) -> Positions {
-        let ravel = self.integers.ravel(self.indexed.len(), negative);
+        let ravel = kernel(self.integers, self.indexed.len(), negative);
         Positions { negative, ravel, ..self }
     }
 

@@ -5,84 +5,40 @@
 //! to four, for how many make a tuple; they only notice *that* a number is out of range. Which one,
 //! and what happens then, the caller finds out with [`Integers::value`].
 
-use crate::dtype::{DType, Endian, Scalar};
+use crate::dtype::{Endian, Integers};
 use crate::runs::Axis;
-
-/// The integer type of indices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Integers {
-    /// Bytes a number.
-    pub(super) width: usize,
-    signed: bool,
-    endian: Endian,
-}
 
 /// Writes the offset of each tuple of `raw` to `out`, from the axes that its numbers index, of
 /// lengths below 2^63 and strides that are not negative; false where some number is no position of its
 /// axis, and the offsets mean nothing then.
 pub(super) type Ravel = fn(raw: &[u8], axes: &[Axis], out: &mut [u64]) -> bool;
 
-impl Integers {
-    /// `None` for dtypes that are no integers; booleans are none.
-    pub(super) fn new(dtype: &DType) -> Option<Integers> {
-        let DType::Scalar(scalar, endian) = *dtype else { return None };
-        let signed = match scalar {
-            Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => true,
-            Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => false,
-            _ => return None,
-        };
-        Some(Integers { width: (scalar.bits() / 8) as usize, signed, endian })
+/// The kernel for tuples of `count` numbers, of which negative ones count from the end where
+/// `negative` is set.
+pub(super) fn kernel(integers: Integers, count: usize, negative: bool) -> Ravel {
+    if negative && integers.signed {
+        chosen::<true>(integers, count)
+    } else {
+        chosen::<false>(integers, count)
     }
+}
 
-    /// The same numbers cast to 64-bit signed integers: of uint64 those from 2^63 on are negative.
-    pub(super) fn wrapped(self) -> Integers {
-        Integers { signed: self.signed || self.width == 8, ..self }
-    }
-
-    /// The exact value of one number.
-    pub(super) fn value(self, raw: &[u8]) -> i128 {
-        let mut bytes = [0; 8];
-        let width = self.width.min(raw.len());
-        bytes[..width].copy_from_slice(&raw[..width]);
-        if self.endian == Endian::Big {
-            bytes[..width].reverse();
-        }
-        let spare = 64 - 8 * width as u32;
-        let number = u64::from_le_bytes(bytes);
-        if self.signed {
-            i128::from(((number << spare) as i64) >> spare)
-        } else {
-            i128::from(number)
-        }
-    }
-
-    /// The kernel for tuples of `count` numbers, of which negative ones count from the end where
-    /// `negative` is set.
-    pub(super) fn ravel(self, count: usize, negative: bool) -> Ravel {
-        if negative && self.signed {
-            self.chosen::<true>(count)
-        } else {
-            self.chosen::<false>(count)
-        }
-    }
-
-    fn chosen<const NEGATIVE: bool>(self, count: usize) -> Ravel {
-        match (self.width, self.signed, self.endian) {
-            (1, true, _) => by_count::<i8, 1, NEGATIVE>(count),
-            (1, false, _) => by_count::<u8, 1, NEGATIVE>(count),
-            (2, true, Endian::Little) => by_count::<i16, 2, NEGATIVE>(count),
-            (2, true, Endian::Big) => by_count::<Swapped<i16>, 2, NEGATIVE>(count),
-            (2, false, Endian::Little) => by_count::<u16, 2, NEGATIVE>(count),
-            (2, false, Endian::Big) => by_count::<Swapped<u16>, 2, NEGATIVE>(count),
-            (4, true, Endian::Little) => by_count::<i32, 4, NEGATIVE>(count),
-            (4, true, Endian::Big) => by_count::<Swapped<i32>, 4, NEGATIVE>(count),
-            (4, false, Endian::Little) => by_count::<u32, 4, NEGATIVE>(count),
-            (4, false, Endian::Big) => by_count::<Swapped<u32>, 4, NEGATIVE>(count),
-            (_, true, Endian::Little) => by_count::<i64, 8, NEGATIVE>(count),
-            (_, true, Endian::Big) => by_count::<Swapped<i64>, 8, NEGATIVE>(count),
-            (_, false, Endian::Little) => by_count::<u64, 8, NEGATIVE>(count),
-            (_, false, Endian::Big) => by_count::<Swapped<u64>, 8, NEGATIVE>(count),
-        }
+fn chosen<const NEGATIVE: bool>(integers: Integers, count: usize) -> Ravel {
+    match (integers.width, integers.signed, integers.endian) {
+        (1, true, _) => by_count::<i8, 1, NEGATIVE>(count),
+        (1, false, _) => by_count::<u8, 1, NEGATIVE>(count),
+        (2, true, Endian::Little) => by_count::<i16, 2, NEGATIVE>(count),
+        (2, true, Endian::Big) => by_count::<Swapped<i16>, 2, NEGATIVE>(count),
+        (2, false, Endian::Little) => by_count::<u16, 2, NEGATIVE>(count),
+        (2, false, Endian::Big) => by_count::<Swapped<u16>, 2, NEGATIVE>(count),
+        (4, true, Endian::Little) => by_count::<i32, 4, NEGATIVE>(count),
+        (4, true, Endian::Big) => by_count::<Swapped<i32>, 4, NEGATIVE>(count),
+        (4, false, Endian::Little) => by_count::<u32, 4, NEGATIVE>(count),
+        (4, false, Endian::Big) => by_count::<Swapped<u32>, 4, NEGATIVE>(count),
+        (_, true, Endian::Little) => by_count::<i64, 8, NEGATIVE>(count),
+        (_, true, Endian::Big) => by_count::<Swapped<i64>, 8, NEGATIVE>(count),
+        (_, false, Endian::Little) => by_count::<u64, 8, NEGATIVE>(count),
+        (_, false, Endian::Big) => by_count::<Swapped<u64>, 8, NEGATIVE>(count),
     }
 }
 
@@ -178,6 +134,7 @@ words! { i8, 1; u8, 1; i16, 2; u16, 2; i32, 4; u32, 4; i64, 8; u64, 8; }
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dtype::{DType, Scalar};
 
     fn raw(value: i128, width: usize, endian: Endian) -> Vec<u8> {
         let mut bytes = value.to_le_bytes()[..width].to_vec();
@@ -208,7 +165,7 @@ mod tests {
                     for count in 1..6 {
                         let axes = vec![Axis { len: i64::MAX as u64, stride: 1 }; count];
                         let (mut out, tuple) = ([7], raw.repeat(count));
-                        let inside = integers.ravel(count, false)(&tuple, &axes, &mut out);
+                        let inside = kernel(integers, count, false)(&tuple, &axes, &mut out);
                         assert_eq!(inside, (0..i128::from(i64::MAX)).contains(&value));
                         if inside && value < 1 << 40 {
                             assert_eq!(i128::from(out[0]), value * count as i128);

@@ -20,7 +20,7 @@ mod key;
 mod quantile;
 mod tally;
 
-use crate::dtype::{Endian, Scalar};
+use crate::dtype::{Endian, NumberKind, Scalar};
 use crate::element::SmallFloat;
 use exact_sum::{ExactSum, deviation};
 use key::Keys;
@@ -61,11 +61,11 @@ pub struct Extreme {
 impl Statistics {
     /// `None` for elements that are no real numbers of whole bytes.
     pub fn new(scalar: Scalar, endian: Endian) -> Option<Statistics> {
-        let keys = match scalar {
-            Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => Keys::Signed,
-            Scalar::Bool | Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => Keys::Unsigned,
-            Scalar::F32 | Scalar::F64 => Keys::Float,
-            _ => SmallFloat::of(scalar).map(|_| Keys::Float)?,
+        let keys = match scalar.kind() {
+            NumberKind::Signed => Keys::Signed,
+            NumberKind::Bool | NumberKind::Unsigned => Keys::Unsigned,
+            NumberKind::Float if scalar.bits() >= 8 => Keys::Float,
+            NumberKind::Float | NumberKind::Complex => return None,
         };
         Some(Statistics {
             scalar,
