@@ -13,6 +13,7 @@ use crate::gather::GatherError;
 use crate::index::numpy::ParseError;
 use crate::index::resolve::ResolveError;
 use crate::permutation::PermutationError;
+use crate::scatter::ScatterError;
 use crate::sink::{Destination, SinkError};
 use crate::source::remote::Address;
 use crate::source::{OpenError, SourceError};
@@ -134,6 +135,7 @@ impl Fault for OpenError {}
 impl Fault for ParseError {}
 impl Fault for PermutationError {}
 impl Fault for ResolveError {}
+impl Fault for ScatterError {}
 impl Fault for SinkError {}
 impl Fault for SourceError {}
 impl Fault for ViewError {}

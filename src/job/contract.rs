@@ -6,7 +6,7 @@
 use crate::dtype::DType;
 use crate::error::{ContainerError, FileName};
 use crate::execute::{Announced, Progress};
-use crate::job::parts::Parts;
+use crate::job::parts::{PartFault, Parts};
 use crate::output::layout::OutputFormat;
 use crate::output::{Output, Prepared};
 
@@ -51,7 +51,9 @@ pub trait Job {
     ///
     /// # Errors
     /// Indices that cannot be read, inputs that cannot be opened again.
-    fn requests(&mut self) -> Result<Option<Announced>, ContainerError>;
+    fn requests(&mut self) -> Result<Option<Announced>, ContainerError> {
+        Ok(None)
+    }
 
     /// Write the outputs. They are put in place when all of them are written; on any error, what
     /// stood there before stays.
@@ -64,14 +66,19 @@ pub trait Job {
     /// The job in `count` parts, at least one, which several processes can write.
     ///
     /// # Errors
-    /// [`PartFault`](crate::job::PartFault): an output whose bytes have no fixed places, or several.
-    fn parts(&mut self, count: u64) -> Result<Parts<'_>, ContainerError>;
+    /// [`PartFault`]: an output whose bytes have no fixed places, or several; a file that is changed.
+    fn parts(&mut self, count: u64) -> Result<Parts<'_>, ContainerError> {
+        let _ = count;
+        Err(PartFault::NotOne.into())
+    }
 }
 
 /// An output that would be written.
 pub struct Planned {
     /// Where it goes.
     pub destination: FileName,
+    /// What it is made of.
+    pub made: Made,
     /// The format of the output.
     pub format: &'static OutputFormat,
     /// The one tensor of the output, or how many there are.
@@ -82,6 +89,16 @@ pub struct Planned {
     pub size: Option<u64>,
     /// Bytes that would be shared with inputs, not copied: `None` where none are.
     pub shared: Option<u64>,
+}
+
+/// What an output is made of.
+pub enum Made {
+    /// Of elements alone.
+    New,
+    /// Of a copy of this file, which is changed then.
+    CopyOf(FileName),
+    /// Of itself.
+    InPlace,
 }
 
 /// A tensor of an output.
@@ -99,6 +116,7 @@ impl Planned {
         let tensor = tensor.map(|only| PlannedTensor { shape: only.shape, dtype: only.dtype });
         Planned {
             destination: FileName::from(output.destination()),
+            made: Made::New,
             format: output.format(),
             tensors: tensor.ok_or(prepared.tensors.len()),
             bytes: prepared.bytes,

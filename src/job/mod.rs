@@ -2,7 +2,7 @@
 //!
 //! A [`Job`] is checked, described, written, or divided in parts. [`Copying`] takes what an index or an
 //! index tensor names of one input to an output, [`Joining`] makes one output of many inputs, [`Split`]
-//! several of one. [`Original`] is a file that is changed. Comparisons, statistics and pictures read a
+//! several of one; [`Editing`] changes a file. Comparisons, statistics and pictures read a
 //! selection once. [`Parts`] divides an output among processes.
 
 mod align;
@@ -13,8 +13,8 @@ mod contract;
 mod copy;
 mod copying;
 mod edit;
-mod edit_fault;
 mod join;
+mod operand;
 mod overwrite;
 mod parallel;
 mod parts;
@@ -30,13 +30,13 @@ pub use align::{shareable_bytes, shared_bytes};
 pub use axes::Axes;
 pub use casts::{Casts, UnusedCast};
 pub use compare::{Comparison, Leader, compare, is_pipe};
-pub use contract::{Job, Planned, PlannedTensor};
+pub use contract::{Job, Made, Planned, PlannedTensor};
 pub(crate) use copy::Writing;
 pub use copy::announced;
 pub use copying::{Copying, GatherOptions, SliceOptions};
-pub use edit::{Edit, EditMode, EditOptions, Original, cast_conversion};
-pub use edit_fault::EditFault;
+pub use edit::{EditFault, EditMode, EditOptions, EditedSlice, Editing, Original, ScatterOptions};
 pub use join::{Along, JoinFault, JoinOptions, Joining};
+pub use operand::Operand;
 pub use parts::{PartFault, Parts};
 pub use picture::{Drawing, PictureFault};
 pub use select::{Select, Selected, SelectedTensors, select};

@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::error::{ContainerError, FileName, InputIsOutput};
 use crate::format::Tensor;
 use crate::input::{Bytes, Input, failed_source};
-use crate::job::edit_fault::EditFault;
+use crate::job::edit::fault::EditFault;
 use crate::region::{GatheredList, Take};
 use crate::sink::{self, Destination, InPlaceFile, SinkError};
 use crate::source::{FileId, Source, SourceError};

@@ -284,9 +284,9 @@ pub(crate) fn last_name(path: &Path) -> String {
 /// Why an output cannot be written in parts.
 #[derive(Debug, thiserror::Error)]
 pub enum PartFault {
-    /// More than one output.
-    #[error("several outputs cannot be written in parts")]
-    Several,
+    /// Several outputs, or a file that is changed.
+    #[error("only one output that is new can be written in parts")]
+    NotOne,
     /// The places of elements in the output depend on other elements.
     #[error("cannot be written in parts: elements have no fixed place in an output of format {0}")]
     NotFixed(&'static str),

@@ -90,13 +90,16 @@ impl OpenIndex<'_> {
 }
 
 /// A list of an index that cannot be used, and its item.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
 pub struct ListError {
     /// The item of the expression.
     pub item: usize,
     /// What is wrong with it.
     pub error: ContainerError,
 }
+
+impl Fault for ListError {}
 
 impl Lists {
     /// Open the files that an expression names, and count their masks with these

@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use tslice::error::{ContainerError, FileName};
-use tslice::execute::{ExecuteError, FillError};
+use tslice::execute::{ExecuteError, FillError, Progress};
 use tslice::gather::{GatherError, Options, OutOfRange, count_batch_dims};
 use tslice::input::OpenOptions;
 use tslice::job::{Copying, GatherOptions};
 
-use super::indices::Indices;
+use super::target::Named;
 use super::{cast, input, output, part, transpose};
 use crate::cli::args::{GatherArgs, Outside};
-use crate::cli::report::Failure;
+use crate::cli::report::{Failure, watch};
 
 /// Write the slabs at the positions that the indices name to the output.
 pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
@@ -27,36 +27,39 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     if args.batch_dims < 0 && args.axis.is_none() {
         return Err(Failure::usage("a negative --batch-dims cannot be used without --axis"));
     }
-    let named = (args.indices.as_path(), args.indices_tensor.as_ref());
+    let name = args.indices_tensor.as_ref();
+    let named = Named { path: &args.indices, flag: "--indices-tensor", name };
     let transpose = transpose::parse(&args.transpose)?;
     let casts = cast::parse(&args.cast)?;
-    let typed = Indices::typed(named)?;
+    let typed = named.typed()?;
     let workers = output::workers(args.to.threads);
     let output = output::open(&args.to, &workers)?;
     let fields = args.field.field.clone();
     let options = OpenOptions { fields, ..input::options(&args.from)? };
     let params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
     let tensor = params.tensor(&options.tensors)?;
-    let indices = typed.map_or_else(|| Indices::open(named, args.from.io, args.to.quiet), Ok)?;
-    let options = GatherOptions { axis: args.axis, how: how(args, &indices)?, transpose, casts };
+    let indices = typed.map_or_else(|| named.indices(args.from.io, args.to.quiet), Ok)?;
+    let how = how(args, &indices.tensor().shape)?;
+    let options = GatherOptions { axis: args.axis, how, transpose, casts };
     // shapes first: nobody waits for a pipe to end to hear that they do not fit
-    options
-        .check_shapes(&tensor, &indices.tensor)
-        .map_err(|error| misfit(error, indices.file.as_ref()))?;
-    let indices = indices.into_tensor(&workers)?;
+    let shapes = options.check_shapes(&tensor, indices.tensor());
+    shapes.map_err(|error| misfit(error, indices.file()))?;
+    let progress = Progress::default();
+    let read = || indices.into_indices(&workers, &progress);
+    let indices = watch(&progress, 0, args.to.quiet, read)?;
     let mut job = Copying::gather(params, &tensor, &indices, &options, output)?;
     output::run(&mut job, &args.to, &share, advised)
 }
 
 /// How the arguments ask for positions to be taken.
-fn how(args: &GatherArgs, indices: &Indices) -> Result<Options, Failure> {
+fn how(args: &GatherArgs, indices: &[u64]) -> Result<Options, Failure> {
     let out_of_range = match args.out_of_range {
         Outside::Error => OutOfRange::Error,
         Outside::Zero => OutOfRange::Drop,
         Outside::Clip => OutOfRange::Clip,
         Outside::Wrap => OutOfRange::Wrap,
     };
-    let batch_dims = count_batch_dims(args.batch_dims, &indices.tensor.shape);
+    let batch_dims = count_batch_dims(args.batch_dims, indices);
     Ok(Options {
         batch_dims: batch_dims.map_err(Failure::new)?,
         elements: args.elements,

@@ -134,6 +134,10 @@ impl Index {
     /// An error of a job, with a caret where this index does not fit an input, or a list of it holds a
     /// bad position.
     pub(crate) fn failure(&self, error: ContainerError) -> Failure {
+        let error = match error.cause.downcast() {
+            Ok(list) => return self.failed_list(list),
+            Err(cause) => ContainerError { cause, ..error },
+        };
         let misfit = error.cause.downcast_ref::<ResolveError>();
         if let Some(misfit) = misfit
             && let Err(bad) = self.lists.check_before(misfit)

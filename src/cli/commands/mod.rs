@@ -1,6 +1,6 @@
 //! A file for each subcommand, which reads as an outline of its job, and what they share: the
-//! index (`index`), inputs (`input`), outputs (`output`), index tensors (`indices`) and files that
-//! are changed (`target`).
+//! index (`index`), inputs (`input`), outputs (`output`), files that are changed, and the tensors that are
+//! read for them (`target`).
 
 mod assign;
 mod axis_rows;
@@ -13,7 +13,6 @@ mod equivalents;
 mod explain;
 mod gather;
 mod index;
-mod indices;
 mod info;
 mod input;
 mod join;

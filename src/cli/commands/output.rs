@@ -8,7 +8,7 @@ use tslice::error::ContainerError;
 use tslice::execute::{Announced, Progress, Workers};
 use tslice::format::printable;
 use tslice::input::Input;
-use tslice::job::{Job, Planned, PlannedTensor};
+use tslice::job::{Job, Made, Planned, PlannedTensor};
 use tslice::output::{Output, WriteOptions};
 use tslice::shape::AsTuple;
 use tslice::sink::{Destination, Part};
@@ -52,25 +52,35 @@ pub(super) fn workers(asked: Option<u16>) -> Workers {
     Workers::new(asked.map_or(0, usize::from))
 }
 
-/// Do a job: all of it or a part, or say what it would do. `advised` words what can go wrong.
+/// Do a job that makes new outputs. `advised` words what can go wrong.
 pub(super) fn run(
     job: &mut dyn Job,
     args: &OutputArgs,
     share: &Share,
     advised: impl Fn(ContainerError) -> Failure,
 ) -> Result<(), Failure> {
-    let quiet = args.quiet;
-    if !args.dry_run && destination(args) == Destination::Stdout {
-        refuse_binary_terminal(&open(args, &Workers::default())?)?;
+    if !args.dry_run && !args.to.is_some_and(|format| format.is_text) {
+        refuse_terminal(&destination(args))?;
     }
-    if let (Share::Part(Part { count, .. }) | Share::Plan(count), false) = (share, args.dry_run) {
+    perform(job, share, args.dry_run, args.quiet, advised)
+}
+
+/// Do a job: all of it or a part, or say what it would do. `advised` words what can go wrong.
+pub(super) fn perform(
+    job: &mut dyn Job,
+    share: &Share,
+    dry_run: bool,
+    quiet: bool,
+    advised: impl Fn(ContainerError) -> Failure,
+) -> Result<(), Failure> {
+    if let (Share::Part(Part { count, .. }) | Share::Plan(count), false) = (share, dry_run) {
         let parts = job.parts(*count).map_err(&advised)?;
         return part::run(parts, share, quiet, advised);
     }
     let progress = Progress::default();
     let bytes = job.looked_at().map_err(&advised)?;
     watch(&progress, bytes, quiet, || job.look(&progress)).map_err(&advised)?;
-    if args.dry_run {
+    if dry_run {
         return print(&described(job, share).map_err(&advised)?);
     }
     let (progress, bytes) = (Progress::default(), job.bytes());
@@ -129,19 +139,25 @@ pub(super) fn network(
 
 /// An output that would be written.
 fn planned(output: &Planned) -> String {
-    let format = output.format;
+    let Planned { destination, format, .. } = output;
+    let (place, into) = match &output.made {
+        Made::New => (destination.to_string(), ""),
+        Made::CopyOf(original) => (format!("{destination}, a copy of {original}"), " into"),
+        Made::InPlace => (format!("{destination}, in place"), " into"),
+    };
     let what = match &output.tensors {
         Ok(PlannedTensor { shape, dtype }) => format!("shape {}, dtype {dtype}", AsTuple(shape)),
         Err(count) => format!("{count} tensors"),
     };
     let whole = match output.size {
         Some(bytes) => format!("{} with the header", human_bytes(bytes)),
+        None if !into.is_empty() => human_bytes(output.bytes),
         None if format.is_text => "before they become text".to_owned(),
         None => "before they are deflated".to_owned(),
     };
     format!(
-        "would write {}: {what}, {} bytes of elements ({whole}), format {}\n{}",
-        printable(&output.destination.to_string()),
+        "would write{into} {}: {what}, {} bytes of elements ({whole}), format {}\n{}",
+        printable(&place),
         output.bytes,
         format.name,
         in_common(output.shared),
@@ -153,14 +169,6 @@ pub(super) fn spool(input: &mut Input, quiet: bool) -> Result<(), Failure> {
     let progress = Progress::default();
     watch(&progress, 0, quiet, || input.spool_watched(&progress))?;
     Ok(())
-}
-
-/// Refuse to write what is no text to a terminal.
-pub(super) fn refuse_binary_terminal(output: &Output) -> Result<(), Failure> {
-    match output.format().is_text {
-        true => Ok(()),
-        false => refuse_terminal(output.destination()),
-    }
 }
 
 /// Refuse to write elements to a terminal.

@@ -168,6 +168,13 @@ fn edit(fault: &EditFault, failed: impl Fn() -> Failure) -> Failure {
     match fault {
         EditFault::Archive => failed()
             .hint("take the array out with `tslice FILE -t NAME -o NAME.npy`, and change that"),
+        EditFault::CopyName { format, .. } => {
+            let extension = format.extensions.first().unwrap_or(&"");
+            failed().hint(format_args!("give it a name that ends in .{extension}"))
+        }
+        EditFault::Shape { stretches: true, .. } => {
+            failed().hint("--broadcast stretches it, as NumPy does")
+        }
         EditFault::Overlap => {
             failed().hint("copy it first, or use -o FILE, with --force to replace the target")
         }
@@ -191,7 +198,7 @@ fn edit(fault: &EditFault, failed: impl Fn() -> Failure) -> Failure {
 }
 
 /// A cast that cannot be done, with the flag that would allow it.
-pub(crate) fn cast(error: &CastError) -> Failure {
+fn cast(error: &CastError) -> Failure {
     let failure = Failure::new(format_args!("--cast: {error}"));
     match error {
         CastError::Refused { casting: Casting::Safe, .. } => {

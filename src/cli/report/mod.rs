@@ -14,7 +14,7 @@ mod stdout;
 mod table;
 mod terminal;
 
-pub(crate) use errors::{cast, of_flag};
+pub(crate) use errors::of_flag;
 pub(crate) use exit::Exit;
 pub(crate) use failure::{Failure, human_bytes};
 pub(crate) use json::Json;

@@ -17,7 +17,7 @@ use crate::input::{Bytes, Input, Location};
 use crate::input::{OpenOptions, open};
 use crate::job::axes::Axes;
 use crate::job::casts::Casts;
-use crate::job::edit::conversion;
+use crate::job::edit::conversion::conversion;
 use crate::job::parallel;
 use crate::job::select::{Select, Selected, select};
 use crate::output::LayoutFault;

@@ -16,7 +16,6 @@ use crate::job::axes::Axes;
 use crate::job::casts::Casts;
 use crate::job::contract::{Job, Planned};
 use crate::job::copy::{Writing, failed_sink, forward};
-use crate::job::parts::{PartFault, Parts};
 use crate::job::select::{Select, Selected, select};
 use crate::job::split::cuts::SplitFault;
 use crate::output::LayoutFault;
@@ -390,10 +389,6 @@ impl Job for Split<'_> {
             first = end;
         }
         sinks.commit().map_err(|error| failed_sink(None, error))
-    }
-
-    fn parts(&mut self, _: u64) -> Result<Parts<'_>, ContainerError> {
-        Err(PartFault::Several.into())
     }
 }
 

@@ -17,6 +17,8 @@ pub use entries::{Entries, Entry};
 pub(crate) use format::byte_count;
 pub use format::{Frame, OutputFormat, Request};
 
+use crate::format::Format;
+
 /// All output formats, in the order of the help.
 pub static FORMATS: [&OutputFormat; 8] = [
     &npy::FORMAT,
@@ -32,6 +34,15 @@ pub static FORMATS: [&OutputFormat; 8] = [
 /// The format of a folder, and that of pipes and devices, whose names tell none.
 pub(crate) const OF_FOLDERS: &OutputFormat = &sharded::FORMAT;
 pub(crate) const OF_STREAMS: &OutputFormat = &npy::FORMAT;
+
+/// The format in which a file of one part is written that is of this format.
+pub(crate) fn of_plain(format: Format) -> &'static OutputFormat {
+    match format {
+        Format::Npy => &npy::FORMAT,
+        Format::Safetensors => &safetensors::FORMAT,
+        _ => &raw::FORMAT,
+    }
+}
 
 /// The format of that name.
 pub fn by_name(name: &str) -> Option<&'static OutputFormat> {

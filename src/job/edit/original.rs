@@ -8,21 +8,18 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use crate::dtype::DType;
-use crate::error::{Cause, ContainerError, FileName};
-use crate::execute::{self, Conversion, ExecuteError, FillError, Progress, Transfer, Workers};
-use crate::format::{self, FileKind, Tensor, npy};
+use crate::error::{ContainerError, FileName};
+use crate::execute::{self, ExecuteError, FillError, Progress, Transfer, Workers};
+use crate::format::{self, FileKind, Format, Tensor};
 use crate::input::OpenOptions;
 use crate::input::{Bytes, Input, Location, failed_source};
 use crate::input::{raw, single};
-use crate::job::casts::Casts;
-use crate::job::edit_fault::EditFault;
+use crate::job::edit::fault::EditFault;
 use crate::job::overwrite;
-use crate::region::{ListError, Lists};
+use crate::output::layout::{self, OutputFormat};
 use crate::sink::{self, Destination, InPlaceFile, Sink, SinkError};
-use crate::source::{self, PreadSource, Source};
+use crate::source::{self, PreadSource, SourceError};
 
 /// Where the change is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,18 +57,20 @@ pub struct Original {
     /// The file itself, opened for writing, where it is changed in place.
     patch: Option<InPlaceFile>,
     mode: EditMode,
+    options: EditOptions,
 }
 
 impl Original {
-    /// Open the file, as is needed for what is to be done with it. Of the options those count that say
-    /// what raw bytes mean.
+    /// Open the file, as is needed for what is to be done with it. Of how it is opened that counts
+    /// which says what raw bytes mean.
     ///
     /// # Errors
     /// [`EditFault`], a header that breaks its format's rules, a file that cannot be opened.
     pub fn open(
         path: &Path,
+        open: &OpenOptions,
         mode: EditMode,
-        options: &OpenOptions,
+        options: EditOptions,
     ) -> Result<Original, ContainerError> {
         if let Location::Remote(address) = Location::of(path) {
             return Err(ContainerError::file(FileName::Remote(address), EditFault::Remote));
@@ -99,11 +98,48 @@ impl Original {
         }
         let len = metadata.len();
         let source = PreadSource::new(file.try_clone().map_err(failed)?, 0, len);
-        let input = open_input(&Location::Path(path.to_owned()), source, options)?;
-        if let EditMode::Copy(target) = &mode {
-            overwrite::check_input(target, &input)?;
+        let input = open_input(&Location::Path(path.to_owned()), source, open)?;
+        let original = Original { input, path: path.to_owned(), file, len, patch, mode, options };
+        if let Some(copy) = original.copy() {
+            overwrite::check_input(copy, &original.input)?;
+            original.check_name(copy)?;
         }
-        Ok(Original { input, path: path.to_owned(), file, len, patch, mode })
+        Ok(original)
+    }
+
+    /// A copy has the format of what it is a copy of, and its name must not say another one.
+    fn check_name(&self, copy: &Destination) -> Result<(), ContainerError> {
+        let Destination::Path(path) = copy else { return Ok(()) };
+        let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        let format = self.format();
+        let fits = match self.input.contents.format {
+            // raw bytes have any name that tells no other format
+            Format::Raw => layout::by_extension(&extension).is_none_or(|it| it.name == format.name),
+            _ => format.extensions.contains(&extension.as_str()),
+        };
+        if fits || copy.is_stream() {
+            return Ok(());
+        }
+        let original = FileName::from(self.input.location());
+        Err(ContainerError::file(copy, EditFault::CopyName { original, format }))
+    }
+
+    /// The format of the file.
+    pub fn format(&self) -> &'static OutputFormat {
+        layout::of_plain(self.input.contents.format)
+    }
+
+    /// The copy that is written; `None` for a change in place.
+    pub(super) fn copy(&self) -> Option<&Destination> {
+        match &self.mode {
+            EditMode::InPlace => None,
+            EditMode::Copy(copy) => Some(copy),
+        }
+    }
+
+    /// The threads that work.
+    pub(super) fn workers(&self) -> &Workers {
+        &self.options.workers
     }
 
     /// The file as an input, to choose a tensor of.
@@ -115,41 +151,42 @@ impl Original {
     ///
     /// # Errors
     /// Those of [`sink::check`].
-    pub fn check(&self, options: EditOptions) -> Result<(), ContainerError> {
-        match &self.mode {
-            EditMode::InPlace => Ok(()),
-            EditMode::Copy(target) => sink::check(target, options.sink())
-                .map_err(|error| failed_sink(target.into(), error)),
-        }
+    pub(super) fn check(&self) -> Result<(), ContainerError> {
+        let Some(copy) = self.copy() else { return Ok(()) };
+        let checked = sink::check(copy, self.options.sink());
+        checked.map_err(|error| failed_sink(copy.into(), error))
     }
 
     /// Make sure that all of a tensor that is read while `written` (bytes of the file) is changed is
-    /// there, and stays as it is. A pipe is read to its end; what lies in the bytes to be written is
-    /// refused.
+    /// there, and stays as it is. What lies in the bytes to be written is refused; its input is no
+    /// pipe, or has been spooled.
     ///
     /// # Errors
-    /// An input that cannot be read, a temporary file that cannot be written, [`EditFault::Overlap`],
+    /// An input that cannot be read, [`EditFault::Overlap`],
     /// [`InputIsOutput`](crate::error::InputIsOutput).
-    pub fn keep(
+    pub(in crate::job) fn keep(
         &self,
-        mut input: Input,
+        input: &Input,
         tensor: &Tensor,
         written: &Range<u64>,
-    ) -> Result<Arc<dyn Source>, ContainerError> {
-        let source = input.spool()?;
-        self.check_kept(&input, tensor, written)?;
-        if tensor.part > 0 && !input.deflated.is_empty() && tensor.bytes > 0 {
+    ) -> Result<(), ContainerError> {
+        self.check_kept(input, tensor, written)?;
+        if let Some(source) = input.random()
+            && tensor.part > 0
+            && !input.deflated.is_empty()
+            && tensor.bytes > 0
+        {
             // inflated whole by the first byte that is asked for, its checksum included
             let first = tensor.offset..tensor.offset + 1;
             let failed = |error| failed_source(&input.location, error);
             source.window(first, &mut Vec::new()).map_err(failed)?;
         }
-        Ok(source)
+        Ok(())
     }
 
     /// Refuse a tensor that lies in the bytes that are to be changed, or in the output. Its input is
     /// no pipe, or has been spooled.
-    fn check_kept(
+    pub(super) fn check_kept(
         &self,
         input: &Input,
         tensor: &Tensor,
@@ -164,43 +201,28 @@ impl Original {
         }
     }
 
-    /// Refuse lists of an index that lie in the bytes that are to be changed, or in the output.
-    ///
-    /// # Errors
-    /// Those of [`keep`](Original::keep).
-    pub fn check_lists(&self, lists: &Lists, written: &Range<u64>) -> Result<(), ListError> {
-        lists.files().try_for_each(|(item, input, tensor)| {
-            let kept = self.check_kept(input, tensor, written);
-            kept.map_err(|error| ListError { item, error })
-        })
-    }
-
     /// Begin to write; another thread may watch how far a copy is: [`Progress::copying`].
     ///
     /// # Errors
     /// A copy that cannot be made.
-    pub fn begin(self, options: EditOptions, progress: &Progress) -> Result<Edit, ContainerError> {
-        let Original { path, file, len, patch, mode, .. } = self;
-        match (mode, patch) {
-            (EditMode::InPlace, Some(patch)) => {
-                let name = FileName::Path(path);
-                Ok(Edit { name, patch, copy: None, options })
-            }
-            (EditMode::InPlace, None) => {
-                Err(ContainerError::file(path.as_path(), EditFault::NotAFile))
-            }
-            (EditMode::Copy(target), _) => {
-                progress.copy(len);
-                let add = |bytes| progress.add_copied(bytes);
-                let copied = sink::create_copy(&target, options.sink(), (&file, len), &add);
-                progress.copy(0);
-                let (copy, patch) = copied.map_err(|error| match error {
-                    SinkError::OriginalTruncated => ContainerError::file(path.as_path(), error),
-                    error => failed_sink((&target).into(), error),
-                })?;
-                Ok(Edit { name: (&target).into(), patch, copy: Some(copy), options })
-            }
-        }
+    pub(super) fn begin(&mut self, progress: &Progress) -> Result<Edit, ContainerError> {
+        let options = self.options.clone();
+        let EditMode::Copy(target) = &self.mode else {
+            let name = FileName::from(self.path.as_path());
+            return match self.patch.take() {
+                Some(patch) => Ok(Edit { name, patch, copy: None, options }),
+                None => Err(ContainerError::file(name, EditFault::NotAFile)),
+            };
+        };
+        progress.copy(self.len);
+        let add = |bytes| progress.add_copied(bytes);
+        let copied = sink::create_copy(target, options.sink(), (&self.file, self.len), &add);
+        progress.copy(0);
+        let (copy, patch) = copied.map_err(|error| match error {
+            SinkError::OriginalTruncated => ContainerError::file(self.path.as_path(), error),
+            error => failed_sink(target.into(), error),
+        })?;
+        Ok(Edit { name: target.into(), patch, copy: Some(copy), options })
     }
 }
 
@@ -230,7 +252,7 @@ fn open_input(
 }
 
 /// A file that is being changed. Dropping it leaves what stood there before, but in place.
-pub struct Edit {
+pub(super) struct Edit {
     name: FileName,
     patch: InPlaceFile,
     copy: Option<Box<dyn Sink>>,
@@ -239,7 +261,7 @@ pub struct Edit {
 
 impl Edit {
     /// What the bytes of the file are written through.
-    pub fn patch(&self) -> &InPlaceFile {
+    pub(super) fn patch(&self) -> &InPlaceFile {
         &self.patch
     }
 
@@ -247,21 +269,23 @@ impl Edit {
     ///
     /// # Errors
     /// An input that fails, a file that cannot be written.
-    pub fn run(
+    pub(super) fn run(
         &self,
         transfer: Transfer<'_>,
         sink: &dyn Sink,
-        input: &Location,
+        input: Option<&FileName>,
         progress: &Progress,
     ) -> Result<(), ContainerError> {
+        let failed_source = |error: SourceError| match input {
+            Some(input) => ContainerError::file(input.clone(), error),
+            None => error.into(),
+        };
         let source = transfer.source;
         let outcome = execute::run(&[transfer], sink, &self.options.workers, progress);
         // an input that was cut short is the reason for whatever else went wrong
-        source.verify().map_err(|error| failed_source(input, error))?;
+        source.verify().map_err(failed_source)?;
         outcome.map_err(|error| match error {
-            ExecuteError::Fill { error: FillError::Source(error), .. } => {
-                failed_source(input, error)
-            }
+            ExecuteError::Fill { error: FillError::Source(error), .. } => failed_source(error),
             ExecuteError::Sink(error) => failed_sink(self.name.clone(), error),
             error => error.into(),
         })
@@ -271,7 +295,7 @@ impl Edit {
     ///
     /// # Errors
     /// A disk that fails, a copy that cannot be put in place.
-    pub fn finish(self) -> Result<(), ContainerError> {
+    pub(super) fn finish(self) -> Result<(), ContainerError> {
         let Edit { name, patch, copy, options } = self;
         match copy {
             None => patch.finish(options.fsync),
@@ -293,41 +317,4 @@ fn failed_sink(name: FileName, error: SinkError) -> ContainerError {
         error => error,
     };
     ContainerError::file(name, error)
-}
-
-/// How elements of a value become those of a target, where one of `casts` may be for its dtype.
-///
-/// # Errors
-/// [`EditFault::DType`] for a dtype that is not the target's afterwards;
-/// [`EditFault::PartsOfBytes`]; [`CastError`](crate::cast::CastError).
-pub fn cast_conversion(value: &DType, target: &DType, casts: &Casts) -> Result<Conversion, Cause> {
-    let Some(cast) = casts.of(value)? else { return Ok(conversion(value, target)?) };
-    conversion(&cast.to(), target)?;
-    if !value.item_bits().is_multiple_of(8) {
-        return Err(EditFault::PartsOfBytes(value.clone()).into());
-    }
-    Ok(match target {
-        _ if cast.keeps_type() => conversion(value, target)?,
-        _ => Conversion::Cast(cast.with_order_of(target)),
-    })
-}
-
-/// What makes elements of a value's dtype elements of the target's, where the two are one but for
-/// their byte order. What a `.npy` has as `<V2` is the bfloat16 that it was made of.
-///
-/// # Errors
-/// [`EditFault::DType`] for two different ones.
-pub(crate) fn conversion(value: &DType, target: &DType) -> Result<Conversion, EditFault> {
-    let swap_width = match (value, target) {
-        (DType::Scalar(ours, from), DType::Scalar(theirs, to)) => {
-            (ours == theirs).then(|| if from == to { 1 } else { target.swap_width() })
-        }
-        (DType::Npy(ours), DType::Npy(theirs)) if ours == theirs => Some(1),
-        (DType::Npy(ours), DType::Npy(theirs)) => ours.swap_width_to(theirs),
-        (stored @ DType::Npy(_), scalar) | (scalar, stored @ DType::Npy(_)) => {
-            (npy::stored_dtype(scalar).as_ref() == Some(stored)).then_some(1)
-        }
-    };
-    let conversion = swap_width.map(Conversion::swap_bytes);
-    conversion.ok_or_else(|| EditFault::DType { value: value.clone(), target: target.clone() })
 }

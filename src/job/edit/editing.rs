@@ -1,0 +1,342 @@
+//! An assignment to a file as a job: what is written, and where.
+
+use std::ops::Range;
+
+use crate::error::{ContainerError, FileName};
+use crate::execute::{
+    Assignment, Conversion, ExecuteError, FillError, Progress, StridedSink, Transfer,
+};
+use crate::format::Tensor;
+use crate::gather::{GatherError, Indexed, Indices, Options, OutOfRange};
+use crate::index::resolve::Selection;
+use crate::job::casts::Casts;
+use crate::job::contract::{Job, Made, Planned, PlannedTensor};
+use crate::job::edit::conversion::cast_conversion;
+use crate::job::edit::fault::EditFault;
+use crate::job::edit::original::Original;
+use crate::job::operand::Operand;
+use crate::region::{GatheredList, ListError, OpenIndex, layout_of};
+use crate::runs::Runs;
+use crate::scatter::{Scatter, ScatterError};
+use crate::sink::SinkError;
+use crate::source::Source;
+use crate::view::View;
+
+/// What an index selects of a tensor of a file that is to be changed.
+pub struct EditedSlice<'a> {
+    original: Original,
+    tensor: Tensor,
+    index: OpenIndex<'a>,
+    selection: Selection,
+    /// Where its elements lie; `None` where lists name them.
+    view: Option<View>,
+}
+
+/// Values on their way into a file.
+pub struct Editing {
+    original: Original,
+    tensor: Tensor,
+    /// The shape of what is written.
+    shape: Vec<u64>,
+    value: Operand,
+    conversion: Conversion,
+    place: Place,
+    /// The lists of positions, and an index tensor that becomes the only one.
+    lists: Vec<GatheredList>,
+    indices: Option<Operand>,
+    /// The bytes of the value, once they are known to stay.
+    kept: Option<GatheredList>,
+}
+
+/// Where values go.
+enum Place {
+    /// To ranges of positions, from bytes in the same order.
+    Slice { to: Runs, from: Runs },
+    /// To positions that lists name.
+    Listed(Box<Scatter>),
+}
+
+/// How values are scattered.
+pub struct ScatterOptions {
+    /// One position on this axis for each element, as np.put_along_axis; without one, tuples name
+    /// slabs.
+    pub axis: Option<i64>,
+    /// What becomes of positions out of range.
+    pub out_of_range: OutOfRange,
+    /// What the values are cast to.
+    pub casts: Casts,
+}
+
+impl Original {
+    /// What an index selects of one of its tensors.
+    ///
+    /// # Errors
+    /// [`ResolveError`](crate::index::resolve::ResolveError) for an index that does not fit.
+    pub fn slice<'a>(
+        self,
+        tensor: Tensor,
+        index: OpenIndex<'a>,
+    ) -> Result<EditedSlice<'a>, ContainerError> {
+        let selection = index.resolve(&tensor.shape)?;
+        let view = match selection.lists.is_empty() {
+            true => Some(View::new(&layout_of(&tensor), &selection)?),
+            false => None,
+        };
+        Ok(EditedSlice { original: self, tensor, index, selection, view })
+    }
+}
+
+impl EditedSlice<'_> {
+    /// The tensor that is changed.
+    pub fn tensor(&self) -> &Tensor {
+        &self.tensor
+    }
+
+    /// NumPy's `tensor[index] = value`; of values for one position the last one stands. The value has
+    /// the shape of the slice, unless it is `broadcast` as NumPy does.
+    ///
+    /// # Errors
+    /// [`EditFault`], [`CastError`](crate::cast::CastError); [`ListError`] for a list of the index that
+    /// lies in what is changed.
+    pub fn assign(
+        self,
+        value: Operand,
+        casts: &Casts,
+        broadcast: bool,
+    ) -> Result<Editing, ContainerError> {
+        let EditedSlice { original, tensor, index, selection, view: slice } = self;
+        let conversion = conversion(&value, &tensor, casts)?;
+        let shape = selection.shape();
+        let from = fit(&value, slice.as_ref(), &shape, broadcast)?;
+        let (place, lists) = match slice {
+            Some(slice) => {
+                let (to, from) = Runs::pair_in_memory_order(slice.runs(), from.runs());
+                (Place::Slice { to, from }, Vec::new())
+            }
+            None => {
+                let (indexed, lists) = index.lists.indexed(&tensor, &selection)?;
+                let scatter = Scatter::of(&layout_of(&tensor), indexed, from.runs(), conversion)?;
+                let written = written(&tensor, scatter.bytes());
+                index.lists.files().try_for_each(|(item, input, list)| {
+                    let kept = original.check_kept(input, list, &written);
+                    kept.map_err(|error| ListError { item, error })
+                })?;
+                (Place::Listed(Box::new(scatter)), lists)
+            }
+        };
+        let (indices, kept) = (None, None);
+        Ok(Editing { original, tensor, shape, value, conversion, place, lists, indices, kept })
+    }
+}
+
+impl Editing {
+    /// TensorFlow's TensorScatterUpdate: slabs of `value` at the tuples on the last axis of `indices`; or
+    /// np.put_along_axis. Of values for one position the last one stands.
+    ///
+    /// # Errors
+    /// [`ScatterError`], [`EditFault`], [`CastError`](crate::cast::CastError).
+    pub fn scatter(
+        original: Original,
+        tensor: Tensor,
+        indices: Operand,
+        value: Operand,
+        options: &ScatterOptions,
+    ) -> Result<Editing, ContainerError> {
+        let conversion = conversion(&value, &tensor, &options.casts)?;
+        let failed = |error: ScatterError| match error {
+            ScatterError::Indices(GatherError::NotIntegers(_)) => indices.failed(error),
+            error => error.into(),
+        };
+        let (to, from) = (layout_of(&tensor), layout_of(value.tensor()));
+        let Tensor { dtype, shape, order, offset, .. } = indices.tensor();
+        let positions = Indices { dtype, shape, order: *order, offset: *offset };
+        let out_of_range = options.out_of_range;
+        let mut shape = value.tensor().shape.clone();
+        let scatter = match options.axis {
+            None => {
+                Scatter::new(&to, &positions, &from, out_of_range, conversion).map_err(failed)?
+            }
+            Some(axis) => {
+                let how = Options { negative: true, out_of_range, ..Options::default() };
+                let indexed = Indexed::elements(&to, &positions, axis, &how);
+                let indexed = indexed.map_err(|error| failed(error.into()))?;
+                shape = indexed.shape();
+                Scatter::of(&to, indexed, spread(&value, &shape)?.runs(), conversion)?
+            }
+        };
+        let (place, lists, kept) = (Place::Listed(Box::new(scatter)), Vec::new(), None);
+        let indices = Some(indices);
+        Ok(Editing { original, tensor, shape, value, conversion, place, lists, indices, kept })
+    }
+}
+
+impl Job for Editing {
+    fn bytes(&self) -> u64 {
+        match &self.place {
+            Place::Slice { to, .. } => to.bytes(),
+            Place::Listed(scatter) => scatter.bytes(),
+        }
+    }
+
+    fn look(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+        let written = written(&self.tensor, self.bytes());
+        let Editing { original, value, place, lists, indices, kept, .. } = self;
+        if let Some(indices) = indices {
+            *lists = vec![indices.keep(original, &written, progress)?];
+        }
+        *kept = Some(value.keep(original, &written, progress)?);
+        if let Place::Listed(scatter) = place {
+            scatter.check(&sources(lists), original.workers()).map_err(|error| match error {
+                ExecuteError::Fill { error, .. } => GatheredList::failed(lists, error),
+                error => error.into(),
+            })?;
+            GatheredList::verify_all(lists)?;
+        }
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<(), ContainerError> {
+        self.original.check()
+    }
+
+    fn describe(&mut self) -> Result<Vec<Planned>, ContainerError> {
+        let (shape, dtype) = (self.shape.clone(), self.tensor.dtype.clone());
+        let original = FileName::from(self.original.input().location());
+        let (destination, made) = match self.original.copy() {
+            Some(copy) => (copy.into(), Made::CopyOf(original)),
+            None => (original, Made::InPlace),
+        };
+        Ok(vec![Planned {
+            destination,
+            made,
+            format: self.original.format(),
+            tensors: Ok(PlannedTensor { shape, dtype }),
+            bytes: self.bytes(),
+            size: None,
+            shared: None,
+        }])
+    }
+
+    fn write(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+        if self.kept.is_none() {
+            self.look(progress)?;
+        }
+        let Editing { original, value, conversion, place, lists, kept, .. } = self;
+        let Some(GatheredList { source, file }) = kept else { return Ok(()) };
+        let (source, conversion) = (source.as_ref(), *conversion);
+        match place {
+            Place::Slice { to, from } => {
+                let pieces = &Assignment::new(to, from, conversion, source);
+                let edit = original.begin(progress)?;
+                let transfer = Transfer { source, pieces, conversion, at: 0 };
+                let sink = StridedSink::new(edit.patch(), to);
+                edit.run(transfer, &sink, file.as_ref(), progress)?;
+                edit.finish()
+            }
+            Place::Listed(scatter) => {
+                let (lists, workers) = (lists.as_slice(), original.workers().clone());
+                let positions = scatter.positions(&sources(lists), &workers);
+                let positions = positions.map_err(|error| GatheredList::failed(lists, error))?;
+                let pieces = scatter.pieces(source, &workers);
+                let (pieces, spooled) = pieces.map_err(|error| match error {
+                    ExecuteError::Fill { error: FillError::Source(error), .. } => {
+                        value.failed(error)
+                    }
+                    error => error.into(),
+                })?;
+                let edit = original.begin(progress)?;
+                let source = spooled.as_deref().unwrap_or(source);
+                let transfer = Transfer { source, pieces: &pieces, conversion, at: 0 };
+                let sink = scatter.sink(edit.patch(), &positions);
+                let outcome = edit.run(transfer, &sink, file.as_ref(), progress);
+                // they were read again: lists that were cut short are the reason for whatever else
+                // went wrong
+                GatheredList::verify_all(lists)?;
+                outcome.map_err(|error| of_positions(lists, error))?;
+                edit.finish()
+            }
+        }
+    }
+}
+
+/// What the elements of a value go through.
+fn conversion(
+    value: &Operand,
+    target: &Tensor,
+    casts: &Casts,
+) -> Result<Conversion, ContainerError> {
+    let dtype = &value.tensor().dtype;
+    casts.refuse_unused(std::iter::once(dtype.clone()))?;
+    cast_conversion(dtype, &target.dtype, casts).map_err(|cause| value.failed(cause))
+}
+
+/// The bytes of the target's file among which `bytes` are changed.
+fn written(tensor: &Tensor, bytes: u64) -> Range<u64> {
+    let end = if bytes > 0 { tensor.offset + tensor.bytes } else { tensor.offset };
+    tensor.offset..end
+}
+
+/// All of a value.
+fn whole(value: &Tensor) -> Result<View, ContainerError> {
+    Ok(View::new(&layout_of(value), &Selection::whole(&value.shape))?)
+}
+
+/// The elements of a value as they meet a slice of this shape, which is a view where the index has no
+/// lists.
+fn fit(
+    operand: &Operand,
+    slice: Option<&View>,
+    shape: &[u64],
+    broadcast: bool,
+) -> Result<View, ContainerError> {
+    let value = operand.tensor();
+    let equal = value.shape == shape;
+    if !value.dtype.item_bits().is_multiple_of(8) && (equal || broadcast) {
+        // runs of elements are the items here: axes don't match, but all lies in one order
+        return match slice {
+            _ if !equal => Err(operand.failed(EditFault::BroadcastParts(value.dtype.clone()))),
+            Some(slice) => Ok(slice.dense(value.offset)),
+            None => whole(value),
+        };
+    }
+    let (written, value) = (shape.to_vec(), value.shape.clone());
+    match whole(operand.tensor())?.broadcast(shape) {
+        Some(view) if equal || broadcast => Ok(view),
+        _ if broadcast => Err(operand.failed(EditFault::NotBroadcast { value, written })),
+        stretched => {
+            let (slice, stretches) = (written, stretched.is_some());
+            Err(operand.failed(EditFault::Shape { value, slice, stretches }))
+        }
+    }
+}
+
+/// The elements of a value broadcast to the shape of what is written.
+fn spread(operand: &Operand, shape: &[u64]) -> Result<View, ContainerError> {
+    let value = operand.tensor();
+    let view = whole(value)?;
+    if !value.dtype.item_bits().is_multiple_of(8) && value.shape == shape {
+        // their axes are runs of elements here; one after the other, only where they begin counts
+        return Ok(view);
+    }
+    let (value, written) = (value.shape.clone(), shape.to_vec());
+    let fault = EditFault::NotBroadcast { value, written };
+    view.broadcast(shape).ok_or_else(|| operand.failed(fault))
+}
+
+fn sources(lists: &[GatheredList]) -> Vec<&dyn Source> {
+    lists.iter().map(|list| list.source.as_ref()).collect()
+}
+
+/// The error of lists that could not be read any more while the target was written, or another one.
+fn of_positions(lists: &[GatheredList], error: ContainerError) -> ContainerError {
+    let ContainerError { file, tensor, cause } = error;
+    let cause = match cause.downcast() {
+        Ok(SinkError::Positions(reason)) => match reason.downcast() {
+            Ok(error) => return GatheredList::failed(lists, *error),
+            Err(reason) => SinkError::Positions(reason).into(),
+        },
+        Ok(error) => error.into(),
+        Err(cause) => cause,
+    };
+    ContainerError { file, tensor, cause }
+}

@@ -1,0 +1,105 @@
+//! Tensors beside the one that a job is about: the indices of a gather, the value of an assignment.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::dtype::DType;
+use crate::error::{Cause, ContainerError, FileName};
+use crate::execute::{Progress, Workers};
+use crate::format::Tensor;
+use crate::input::Input;
+use crate::job::edit::original::Original;
+use crate::region::{GatheredList, IndexTensor};
+use crate::source::{MemorySource, Source};
+
+/// A tensor that is read as a whole, in a file or in memory.
+pub struct Operand {
+    tensor: Tensor,
+    bytes: Bytes,
+    file: Option<FileName>,
+}
+
+enum Bytes {
+    File(Box<Input>),
+    There(Arc<dyn Source>),
+}
+
+impl From<IndexTensor> for Operand {
+    fn from(IndexTensor { info, bytes, file }: IndexTensor) -> Operand {
+        Operand { tensor: info, bytes: Bytes::There(bytes), file }
+    }
+}
+
+impl Operand {
+    /// The tensor of an input that these patterns (names or globs) mean; without any, the only one.
+    ///
+    /// # Errors
+    /// [`SelectFault`](crate::input::SelectFault).
+    pub fn of_input(input: Input, patterns: &[String]) -> Result<Operand, ContainerError> {
+        let (tensor, file) = (input.tensor(patterns)?, Some(input.location().into()));
+        Ok(Operand { tensor, bytes: Bytes::File(Box::new(input)), file })
+    }
+
+    /// One element of a dtype, without axes.
+    pub fn element(bytes: Vec<u8>, dtype: &DType) -> Operand {
+        let (info, dtype) = (IndexTensor::new(&[], vec![]).info, dtype.clone());
+        let tensor = Tensor { dtype, bytes: bytes.len() as u64, ..info };
+        Operand { tensor, bytes: Bytes::There(Arc::new(MemorySource(bytes))), file: None }
+    }
+
+    /// The dtype and the shape of the tensor.
+    pub fn tensor(&self) -> &Tensor {
+        &self.tensor
+    }
+
+    /// The file that it lies in; `None` for one in memory.
+    pub fn file(&self) -> Option<&FileName> {
+        self.file.as_ref()
+    }
+
+    /// An error that is about it.
+    pub(super) fn failed(&self, cause: impl Into<Cause>) -> ContainerError {
+        match &self.file {
+            Some(file) => ContainerError::file(file.clone(), cause),
+            None => cause.into().into(),
+        }
+    }
+
+    /// The index tensor that it is; a pipe is read to its end, and so is a remote file.
+    ///
+    /// # Errors
+    /// An input that cannot be read, a temporary file that cannot be written.
+    pub fn into_indices(
+        self,
+        workers: &Workers,
+        progress: &Progress,
+    ) -> Result<IndexTensor, ContainerError> {
+        let bytes = match self.bytes {
+            Bytes::File(mut input) => input.nearby(&self.tensor, workers, progress)?,
+            Bytes::There(bytes) => bytes,
+        };
+        Ok(IndexTensor { info: self.tensor, bytes, file: self.file })
+    }
+
+    /// Make sure that all of it is there, and stays as it is while `written`, bytes of a file, are
+    /// changed. A pipe is read to its end.
+    ///
+    /// # Errors
+    /// Those of [`Original::keep`].
+    pub(super) fn keep(
+        &mut self,
+        original: &Original,
+        written: &Range<u64>,
+        progress: &Progress,
+    ) -> Result<GatheredList, ContainerError> {
+        let source = match &mut self.bytes {
+            Bytes::File(input) => {
+                let source = input.spool_watched(progress)?;
+                original.keep(input, &self.tensor, written)?;
+                source
+            }
+            Bytes::There(source) => Arc::clone(source),
+        };
+        Ok(GatheredList { source, file: self.file.clone() })
+    }
+}
