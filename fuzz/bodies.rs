@@ -157,7 +157,7 @@ pub(crate) fn npy_header(data: &[u8]) {
         return;
     }
     let tensor = only(&contents);
-    let written = match npy::header(&tensor.dtype, &tensor.shape, tensor.order) {
+    let written = match npy::header(&tensor.dtype, &tensor.shape, tensor.order()) {
         Ok(written) => written,
         Err(error) => return assert_one_short_line(&error.to_string()),
     };
@@ -165,7 +165,7 @@ pub(crate) fn npy_header(data: &[u8]) {
     let again = read_contents(&mut written.as_slice(), None).expect("a header of our own");
     let copy = only(&again);
     assert_eq!((&copy.dtype, &copy.shape), (&tensor.dtype, &tensor.shape));
-    assert_eq!((copy.bytes, again.header_len), (tensor.bytes, written.len() as u64));
+    assert_eq!((copy.bytes(), again.header_len), (tensor.bytes(), written.len() as u64));
 }
 
 /// The one tensor of a `.npy`.
@@ -184,7 +184,7 @@ pub(crate) fn safetensors_header(data: &[u8]) {
     let tensors: Vec<Tensor> = contents.tensors.iter().collect();
     let tensors: Vec<(&str, &DType, &[u64], u64)> = tensors
         .iter()
-        .map(|t| (t.name.as_deref().expect("a name"), &t.dtype, t.shape.as_slice(), t.bytes))
+        .map(|t| (t.name.as_deref().expect("a name"), &t.dtype, t.shape.as_slice(), t.bytes()))
         .collect();
     let written = safetensors::header(&tensors, &contents.metadata).expect("what was read");
     assert_eq!(written.len() % 8, 0);
@@ -192,7 +192,7 @@ pub(crate) fn safetensors_header(data: &[u8]) {
     assert_eq!(again.metadata, contents.metadata);
     let all = |contents: &Contents| -> Vec<_> {
         let tensors = contents.tensors.iter();
-        tensors.map(|t| (t.name.clone(), t.dtype.clone(), t.shape.clone(), t.bytes)).collect()
+        tensors.map(|t| (t.name.clone(), t.dtype.clone(), t.shape.clone(), t.bytes())).collect()
     };
     assert_eq!(all(&again), all(&contents));
     if contents.expected_len() == data.len() as u64 {
@@ -216,11 +216,11 @@ fn header(data: &[u8]) -> Option<Contents> {
     };
     assert_eq!((data.len() - rest.len()) as u64, contents.header_len);
     for pair in contents.tensors.iter().zip(contents.tensors.iter().skip(1)) {
-        assert!(pair.0.offset + pair.0.bytes <= pair.1.offset, "{pair:?} overlap");
+        assert!(pair.0.data().end <= pair.1.data().start, "{pair:?} overlap");
     }
     for tensor in contents.tensors.iter() {
-        assert!(tensor.offset >= contents.header_len);
-        assert!(tensor.offset + tensor.bytes <= contents.expected_len());
+        assert!(tensor.data().start >= contents.header_len);
+        assert!(tensor.data().end <= contents.expected_len());
         assert!(tensor.shape.len() <= 64);
     }
     match mapped {
@@ -274,7 +274,7 @@ fn assert_array(member: &Member<'_>, bytes: &mut dyn Read) {
         Ok(contents)
     });
     match checked.as_ref().map(only) {
-        Ok(tensor) => assert_eq!(tensor.offset + tensor.bytes, member.len),
+        Ok(tensor) => assert_eq!(tensor.data().end, member.len),
         Err(error) => assert_one_short_line(&error.to_string()),
     }
 }
@@ -362,15 +362,9 @@ pub(crate) fn shard_index(data: &[u8]) {
 
 /// A shard with the tensors that the index places there is right; with one less or more it is not.
 fn assert_shard(index: &ShardIndex, file: usize) {
-    let tensor = |name: &str| Tensor {
-        name: Some(name.to_owned()),
-        dtype: DType::Scalar(Scalar::U8, Endian::Little),
-        shape: vec![0],
-        order: Order::C,
-        part: 0,
-        offset: 0,
-        bytes: 0,
-        fields: None,
+    let tensor = |name: &str| {
+        let dtype = DType::Scalar(Scalar::U8, Endian::Little);
+        Tensor { name: Some(name.to_owned()), ..Tensor::new(dtype, vec![0], Order::C, 0) }
     };
     let listed = index.tensors().filter(|(_, at)| *at == file).map(|(name, _)| tensor(name));
     let mut shard = Contents {
@@ -479,14 +473,19 @@ pub(crate) fn engine(data: &[u8]) {
     let copies = [Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 }];
     execute::run(&copies, &sink, &Workers::new(2), &Progress::default())
         .expect("memory does not fail");
-    assert_eq!(sink.into_bytes(), naive(&layout, &source.data, &selection, out_order));
+    assert_eq!(sink.into_bytes(), naive((&layout, order), &source.data, &selection, out_order));
 }
 
 /// The selected bytes, one element after the other.
-fn naive(layout: &Layout<'_>, data: &[u8], selection: &Selection, order: Order) -> Vec<u8> {
+fn naive(
+    (layout, laid): (&Layout<'_>, Order),
+    data: &[u8],
+    selection: &Selection,
+    order: Order,
+) -> Vec<u8> {
     let itemsize = layout.item_bits / 8;
-    let strides = contiguous_strides(layout.shape, itemsize, layout.order).expect("small");
-    let (mut first, mut axes) = (layout.offset as i64, Vec::new());
+    let strides = contiguous_strides(layout.shape, itemsize, laid).expect("small");
+    let (mut first, mut axes) = (layout.offset() as i64, Vec::new());
     for selected in &selection.axes {
         match *selected {
             AxisSelection::Index { axis, at } => first += at as i64 * strides[axis],

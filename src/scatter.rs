@@ -94,13 +94,13 @@ impl Scatter {
         if values.shape != expected {
             return Err(ScatterError::Values {
                 values: values.shape.to_vec(),
-                indices: indices.shape.to_vec(),
+                indices: indices.layout.shape.to_vec(),
                 target: target.shape.to_vec(),
                 expected,
             });
         }
         let axes = match values.item_bits.is_multiple_of(8) {
-            true => byte_axes(values).map_err(GatherError::View)?,
+            true => values.axes().map_err(GatherError::View)?,
             false => Vec::new(),
         };
         let (offset, run) = (values.start().map_err(GatherError::View)?, values.item_bits / 8);
@@ -314,12 +314,6 @@ fn write_mapped(shared: &WritableMap, block: &RowBlock, slab: &Runs, bytes: &[u8
     true
 }
 
-/// The axes of a layout of whole bytes, in bytes.
-fn byte_axes(layout: &Layout<'_>) -> Result<Vec<Axis>, ViewError> {
-    let axis = |(&len, stride)| Ok(Axis { len, stride: layout.bytes(stride)? });
-    layout.shape.iter().zip(layout.strides()?).map(axis).collect()
-}
-
 /// The indices were checked before: this can fail only where they have changed since.
 fn no_positions(error: FillError) -> SinkError {
     SinkError::Positions(Box::new(error))
@@ -412,7 +406,8 @@ mod tests {
         let layout = |shape| Layout::new(shape, 8, Order::C, 0);
         let dtype = DType::Scalar(Scalar::I8, Endian::Little);
         let shape = [2, 1];
-        let indices = Indices { dtype: &dtype, shape: &shape, order: Order::C, offset: 0 };
+        let bits = dtype.item_bits();
+        let indices = Indices { dtype: &dtype, layout: Layout::new(&shape, bits, Order::C, 0) };
         let (target, values) = (layout(&[4, 3]), layout(&[2, 3]));
         let scatter =
             Scatter::new(&target, &indices, &values, OutOfRange::Error, Conversion::None).unwrap();

@@ -18,33 +18,23 @@ use std::ops::Range;
 
 use crate::index::resolve::{AxisSelection, Selection};
 use crate::permutation::Permutation;
-use crate::runs::{Axis, Runs, coalesce, span_bytes};
+use crate::runs::{Axis, Runs, coalesce};
 use crate::shape::{self, Order};
 
 /// How a tensor's elements lie in a file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Layout<'a> {
     /// The shape, in elements.
     pub shape: &'a [u64],
     /// Bits an element.
     pub item_bits: u64,
-    /// The order of the elements.
-    pub order: Order,
-    /// Where the first byte lies in the file.
-    pub offset: u64,
-    /// The larger items that the elements lie in, where they are fields.
-    pub within: Option<Within<'a>>,
-}
-
-/// Items of which elements are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Within<'a> {
-    /// Bytes of an item.
-    pub item: u64,
-    /// Where its first element begins in it, in bytes.
-    pub offset: u64,
-    /// The last axes of the shape lie inside an item: their strides, in bytes.
-    pub strides: &'a [i64],
+    /// Where the first element begins in the file, in bytes.
+    offset: u64,
+    /// From an element to the next one along each axis, in [units](Layout::unit_bits); `None` where
+    /// that cannot be counted.
+    strides: Option<Vec<i64>>,
+    /// The bytes of the file that no element may leave.
+    data: Range<u64>,
 }
 
 /// The bytes of a selection, outermost axis first: [`Runs`] whose runs are the items.
@@ -77,6 +67,9 @@ pub enum ViewError {
     /// The tensor or the selection has 2^63 bytes or more.
     #[error("the tensor is too large: its bytes do not fit in 63 bits")]
     TooLarge,
+    /// Strides that lead out of the bytes of the tensor.
+    #[error("the strides of the tensor lead out of its bytes")]
+    Outside,
 }
 
 impl ViewError {
@@ -87,61 +80,93 @@ impl ViewError {
 }
 
 impl<'a> Layout<'a> {
-    /// Elements that follow each other.
+    /// Elements that follow each other from byte `offset` of the file on.
     pub fn new(shape: &'a [u64], item_bits: u64, order: Order, offset: u64) -> Layout<'a> {
-        Layout { shape, item_bits, order, offset, within: None }
+        let unit = if item_bits.is_multiple_of(8) { item_bits / 8 } else { 1 };
+        let bytes = shape::byte_count(shape, item_bits);
+        let strides = match bytes {
+            Some(0) => Some(vec![0; shape.len()]),
+            _ => shape::contiguous_strides(shape, unit, order),
+        };
+        let data = offset..offset.saturating_add(bytes.unwrap_or(0));
+        Layout { shape, item_bits, offset, strides, data }
     }
 
-    /// The strides in [units](Layout::unit_bits), 0 where there are no elements; all bytes can be
-    /// counted, and lie within 63 bits.
-    pub(crate) fn strides(&self) -> Result<Vec<i64>, ViewError> {
-        self.extent()?;
-        if self.shape.contains(&0) {
-            return Ok(vec![0; self.shape.len()]);
+    /// Elements of whole bytes anywhere in the range `data` of the file: the first one at byte
+    /// `offset`, the next ones so many bytes further along each axis, or back.
+    pub fn strided(
+        shape: &'a [u64],
+        item_bits: u64,
+        offset: u64,
+        mut strides: Vec<i64>,
+        data: Range<u64>,
+    ) -> Layout<'a> {
+        if shape::byte_count(shape, item_bits) == Some(0) {
+            strides.fill(0); // they lead nowhere, whatever they are
         }
-        let (outer, item) = match self.within {
-            None => (self.shape, 1),
-            Some(within) => {
-                (self.shape.split_at(self.shape.len() - within.strides.len()).0, within.item)
-            }
-        };
-        let strides = shape::contiguous_strides(outer, item, self.order);
-        let mut strides = strides.ok_or(ViewError::TooLarge)?;
-        strides.extend(self.within.map_or(&[][..], |within| within.strides));
-        Ok(strides)
+        let fit = strides.len() == shape.len() && item_bits.is_multiple_of(8);
+        Layout { shape, item_bits, offset, strides: fit.then_some(strides), data }
     }
 
-    /// From the first byte of the first element to the end of the last, in bytes; 0 where there is
+    /// The strides in [units](Layout::unit_bits). All bytes of all elements can be counted, and lie in
+    /// the data.
+    pub(crate) fn strides(&self) -> Result<&[i64], ViewError> {
+        self.bounds()?;
+        self.strides.as_deref().ok_or(ViewError::TooLarge)
+    }
+
+    /// From the first byte of an element to the end of the last, in the file; empty where there is
     /// nothing.
-    pub(crate) fn extent(&self) -> Result<u64, ViewError> {
+    ///
+    /// This is the proof that all views rest on: it adds up in 128 bits how far each axis leads
+    /// before the first element and behind it.
+    pub(crate) fn bounds(&self) -> Result<Range<u64>, ViewError> {
         let bytes = shape::byte_count(self.shape, self.item_bits).ok_or(ViewError::TooLarge)?;
-        let Some(Within { item, offset, strides }) = self.within.filter(|_| bytes > 0) else {
-            return Ok(bytes);
+        let strides = self.strides.as_ref().ok_or(ViewError::TooLarge)?;
+        if bytes == 0 {
+            return Ok(self.offset..self.offset);
+        }
+        // the lengths multiplied are less than 2^63, so that nothing overflows
+        let (mut low, mut high) = (0i128, 0i128);
+        for (&len, &stride) in self.shape.iter().zip(strides) {
+            let last = i128::from(stride) * i128::from(len - 1);
+            low += last.min(0);
+            high += last.max(0);
+        }
+        let bytes = match self.item_bits.is_multiple_of(8) {
+            true => low..high + i128::from(self.item_bits / 8),
+            // these follow each other, and the last byte may have room for more
+            false => 0..i128::from(bytes),
         };
-        let (outer, inner) = self.shape.split_at(self.shape.len() - strides.len());
-        let axes = inner.iter().zip(strides).map(|(&len, &stride)| Axis { len, stride });
-        let span = span_bytes(&axes.collect::<Vec<_>>(), self.item_bits / 8);
-        let items = shape::byte_count(outer, item.saturating_mul(8));
-        // what is taken of an item must lie in it
-        let end = offset.checked_add(span).filter(|&end| end <= item);
-        let (Some(items), Some(_)) = (items, end) else { return Err(ViewError::TooLarge) };
-        Ok(items - item + span)
+        let offset = i128::from(self.offset);
+        let (start, end) = (offset + bytes.start, offset + bytes.end);
+        if start < i128::from(self.data.start) || end > i128::from(self.data.end) {
+            return Err(ViewError::Outside);
+        }
+        match (u64::try_from(start), i64::try_from(end)) {
+            (Ok(start), Ok(end)) => Ok(start..end as u64),
+            _ => Err(ViewError::TooLarge),
+        }
     }
 
-    /// Where the first element lies in the file.
+    /// Where the first element begins in the file, in bytes.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The same in 63 bits.
     pub(crate) fn start(&self) -> Result<i64, ViewError> {
-        let start = self.offset.checked_add(self.within.map_or(0, |within| within.offset));
-        start.and_then(|start| i64::try_from(start).ok()).ok_or(ViewError::TooLarge)
+        i64::try_from(self.offset).map_err(|_| ViewError::TooLarge)
     }
 
-    /// The bits that strides are counted in: an element, or a byte for elements within larger items.
+    /// The bits that strides are counted in: a byte, or an element below a byte.
     fn unit_bits(&self) -> u64 {
-        if self.within.is_some() { 8 } else { self.item_bits }
+        if self.item_bits.is_multiple_of(8) { 8 } else { self.item_bits }
     }
 
     /// The units of an element.
     pub(crate) fn item_units(&self) -> u64 {
-        if self.within.is_some() { self.item_bits / 8 } else { 1 }
+        self.item_bits / self.unit_bits()
     }
 
     /// So many units in bytes.
@@ -151,6 +176,12 @@ impl<'a> Layout<'a> {
             return Err(ViewError::cuts_byte(self.item_bits));
         }
         i64::try_from(bits / 8).map_err(|_| ViewError::TooLarge)
+    }
+
+    /// All axes, in bytes.
+    pub(crate) fn axes(&self) -> Result<Vec<Axis>, ViewError> {
+        let axes = self.shape.iter().zip(self.strides()?);
+        axes.map(|(&len, &stride)| Ok(Axis { len, stride: self.bytes(stride)? })).collect()
     }
 
     /// The distance of the first element of a selection from the tensor's first, and its axes, in

@@ -53,7 +53,7 @@ pub struct Contents {
 impl Contents {
     /// The length of the file in bytes by its header.
     pub fn expected_len(&self) -> u64 {
-        self.tensors.last().map_or(self.header_len, |last| last.offset + last.bytes)
+        self.tensors.last().map_or(self.header_len, |last| last.data().end)
     }
 
     /// Whether bytes after the data are ignored, as np.load does, or an error, as in safetensors.

@@ -30,6 +30,7 @@ pub mod npz;
 mod repeated;
 pub mod safetensors;
 pub mod shards;
+mod tensor;
 mod tensors;
 pub mod text;
 
@@ -39,5 +40,6 @@ pub use detect::{FileKind, MAGIC_LEN, detect, header_len, read_contents};
 pub use error::FormatError;
 pub use foreign::{Foreign, LOOK_LEN, Table};
 pub use named::{NameError, dtype_names, parse_dtype};
-pub use tensors::{Fields, Tensor, Tensors};
+pub use tensor::{Strided, Strides, Tensor};
+pub use tensors::Tensors;
 pub use text::TextFormat;

@@ -4,53 +4,16 @@
 //! here takes its name and some 20 bytes, and becomes a `Tensor` when it is asked for.
 //!
 //! ```text
-//! length of the name + 1 (0: no name), name, offset, type, number of axes, axes, part x 2
+//! length of the name + 1 (0: no name), name, start, type, number of axes, axes, part x 2
 //! ```
 //!
 //! All numbers but the type's are of variable length, 7 bits a byte. A type that only `.npy` has
 //! is followed by its place among those types, which are kept as they are. An odd last number is
-//! followed by fields.
+//! followed by the strides that are said.
 
-use std::ops::Range;
-
-use super::header::data_bytes;
+use super::tensor::{Strided, Strides, Tensor};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::Order;
-
-/// One tensor of an input: its type, its shape, and the range of its bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tensor {
-    /// The name of the tensor, if the format names tensors.
-    pub name: Option<String>,
-    /// The type of its elements.
-    pub dtype: DType,
-    /// The shape, in elements.
-    pub shape: Vec<u64>,
-    /// The order of its elements in the file.
-    pub order: Order,
-    /// Number of the part of the input that holds its bytes: a shard, or a deflated member (from
-    /// 1 on); 0 if the input is one file.
-    pub part: usize,
-    /// Offset of its first byte in the input, in bytes. For an input of several parts this counts
-    /// through all of them, as [`ConcatSource`](crate::source::ConcatSource) does.
-    pub offset: u64,
-    /// Bytes of its elements, rounded up to whole bytes: the product of shape and item size, or of
-    /// the items that the elements are fields of.
-    pub bytes: u64,
-    /// Where its elements lie in the items of the file, where they are fields of those.
-    pub fields: Option<Fields>,
-}
-
-/// Fields that stand for the items that they lie in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fields {
-    /// Bytes of an item.
-    pub item: u64,
-    /// Where each field lies in an item, in bytes: one, or several that together are an element.
-    pub parts: Vec<Range<u64>>,
-    /// The last axes of the shape are those of the field itself: their strides, in bytes.
-    pub strides: Vec<i64>,
-}
 
 /// Tensors in an order of their own.
 #[derive(Clone, Default)]
@@ -81,21 +44,25 @@ impl Tensors {
         self.starts.is_empty()
     }
 
-    /// Append a tensor. Unless its elements are fields, its number of bytes is kept as that of its
-    /// shape and dtype.
+    /// Append a tensor. Where its elements follow each other, the end of its bytes is kept as that
+    /// of its shape and dtype.
     pub fn push(&mut self, tensor: &Tensor) {
-        let Tensor { name, dtype, shape, order, part, offset, bytes, fields } = tensor;
+        let Tensor { name, dtype, shape, storage: Strided { part, data, strides } } = tensor;
         self.begin(name.as_deref());
-        self.describe(dtype, (shape, *order), *offset);
+        let (order, said) = match strides {
+            Strides::Contiguous(order) => (*order, None),
+            Strides::Said { first, strides, ranges } => (Order::C, Some((first, strides, ranges))),
+        };
+        self.describe(dtype, (shape, order), data.start);
         let entries = &mut self.entries;
-        push_number(entries, *part as u64 * 2 + u64::from(fields.is_some()));
-        if let Some(Fields { item, parts, strides }) = fields {
-            for number in [*bytes, *item, parts.len() as u64] {
+        push_number(entries, *part as u64 * 2 + u64::from(said.is_some()));
+        if let Some((first, strides, ranges)) = said {
+            for number in [data.end, *first, ranges.len() as u64] {
                 push_number(entries, number);
             }
-            let ends = parts.iter().flat_map(|part| [part.start, part.end]);
+            let ends = ranges.iter().flat_map(|range| [range.start, range.end]);
             ends.for_each(|end| push_number(entries, end));
-            push_number(entries, strides.len() as u64);
+            // as many as the shape has axes
             strides.iter().for_each(|&stride| push_number(entries, stride as u64));
         }
     }
@@ -113,9 +80,10 @@ impl Tensors {
         self.len().checked_sub(1).and_then(|last| self.name(last)).unwrap_or_default()
     }
 
-    /// Say of the tensor that is begun what it is: in an input of one part, without fields.
-    pub(super) fn end(&mut self, dtype: &DType, (shape, order): (&[u64], Order), offset: u64) {
-        self.describe(dtype, (shape, order), offset);
+    /// Say of the tensor that is begun what it is: in an input of one part, its elements one after the
+    /// other.
+    pub(super) fn end(&mut self, dtype: &DType, (shape, order): (&[u64], Order), start: u64) {
+        self.describe(dtype, (shape, order), start);
         push_number(&mut self.entries, 0);
     }
 
@@ -125,9 +93,9 @@ impl Tensors {
     }
 
     /// Append all that follows the name but the last number.
-    fn describe(&mut self, dtype: &DType, (shape, order): (&[u64], Order), offset: u64) {
+    fn describe(&mut self, dtype: &DType, (shape, order): (&[u64], Order), start: u64) {
         let entries = &mut self.entries;
-        push_number(entries, offset);
+        push_number(entries, start);
         let fortran = if order == Order::F { FORTRAN } else { 0 };
         match dtype {
             DType::Scalar(scalar, endian) => {
@@ -202,15 +170,15 @@ impl Tensors {
         (0..self.len()).map(|number| self.name(number))
     }
 
-    /// Put them in the order of their bytes: by their offset, then by how many there are, then as
-    /// they stood.
+    /// Put them in the order of their bytes: by where these begin, then by how many there are, then
+    /// as the tensors stood.
     pub(super) fn sort_by_place(&mut self) {
         let mut starts = std::mem::take(&mut self.starts);
         let all = &*self;
-        let offset = |start: usize| all.entry(start).offset();
+        let start = |at: usize| all.entry(at).start();
         let place = |&one: &usize, &other: &usize| {
-            let bytes = || all.entry(one).bytes().cmp(&all.entry(other).bytes());
-            offset(one).cmp(&offset(other)).then_with(bytes).then(one.cmp(&other))
+            let ends = || all.entry(one).end().cmp(&all.entry(other).end());
+            start(one).cmp(&start(other)).then_with(ends).then(one.cmp(&other))
         };
         if !starts.is_sorted_by(|one, other| place(one, other).is_le()) {
             starts.sort_unstable_by(place);
@@ -292,7 +260,7 @@ impl<'a> Entry<'a> {
         Some(self.text(len))
     }
 
-    fn offset(mut self) -> u64 {
+    fn start(mut self) -> u64 {
         let name_len = self.number().saturating_sub(1);
         self.rest = &self.rest[name_len as usize..];
         self.number()
@@ -316,26 +284,25 @@ impl<'a> Entry<'a> {
 
     fn tensor(mut self) -> Tensor {
         let name = self.name().map(str::to_owned);
-        let offset = self.number();
+        let start = self.number();
         let (dtype, order) = self.dtype();
         let ndim = self.number();
         let shape: Vec<u64> = (0..ndim).map(|_| self.number()).collect();
+        let mut tensor = Tensor { name, ..Tensor::new(dtype, shape, order, start) };
         let last = self.number();
-        let (part, mut fields) = ((last / 2) as usize, None);
-        let mut bytes = data_bytes(&shape, dtype.item_bits()).unwrap_or_default();
+        tensor.storage.part = (last / 2) as usize;
         if last % 2 == 1 {
-            bytes = self.number();
-            let (item, count) = (self.number(), self.number());
-            let parts = (0..count).map(|_| self.number()..self.number()).collect();
-            let ndim = self.number();
+            tensor.storage.data.end = self.number();
+            let (first, count) = (self.number(), self.number());
+            let ranges = (0..count).map(|_| self.number()..self.number()).collect();
             let strides = (0..ndim).map(|_| self.number() as i64).collect();
-            fields = Some(Fields { item, parts, strides });
+            tensor.storage.strides = Strides::Said { first, strides, ranges };
         }
-        Tensor { name, dtype, shape, order, part, offset, bytes, fields }
+        tensor
     }
 
-    fn bytes(self) -> u64 {
-        self.tensor().bytes
+    fn end(self) -> u64 {
+        self.tensor().storage.data.end
     }
 }
 
@@ -355,17 +322,19 @@ mod tests {
         let shape = prop::collection::vec(prop_oneof![0u64..4, 0u64..1 << 20], 0..3);
         let rest = (any::<bool>(), 0usize..1 << 20, any::<u64>());
         let numbers = || prop::collection::vec(any::<u64>(), 0..3);
-        let fields = prop::option::of((any::<u64>(), numbers(), numbers()));
-        let all = (any::<Option<String>>(), dtype, shape, rest, fields);
-        all.prop_map(|(name, dtype, shape, (fortran, part, offset), fields)| {
+        let said = prop::option::of((any::<u64>(), numbers(), any::<i64>()));
+        let all = (any::<Option<String>>(), dtype, shape, rest, said);
+        all.prop_map(|(name, dtype, shape, (fortran, part, start), said)| {
             let order = if fortran { Order::F } else { Order::C };
-            let mut bytes = data_bytes(&shape, dtype.item_bits()).unwrap_or_default();
-            let fields = fields.map(|(item, ends, strides)| {
-                bytes = item;
-                let parts = ends.iter().map(|&end| offset..end).collect();
-                Fields { item, parts, strides: strides.iter().map(|&it| it as i64).collect() }
-            });
-            Tensor { name, dtype, shape, order, part, offset, bytes, fields }
+            let mut tensor = Tensor { name, ..Tensor::new(dtype, shape, order, start) };
+            tensor.storage.part = part;
+            if let Some((first, ends, stride)) = said {
+                tensor.storage.data.end = first.wrapping_mul(3);
+                let ranges = ends.iter().map(|&end| start..end).collect();
+                let strides = vec![stride; tensor.shape.len()];
+                tensor.storage.strides = Strides::Said { first, strides, ranges };
+            }
+            tensor
         })
     }
 
@@ -378,7 +347,7 @@ mod tests {
             let names: Vec<_> = all.iter().map(|tensor| tensor.name.as_deref()).collect();
             prop_assert_eq!(&tensors.names().collect::<Vec<_>>(), &names);
             let mut sorted = all.clone();
-            sorted.sort_by_key(|tensor| (tensor.offset, tensor.bytes));
+            sorted.sort_by_key(|tensor| (tensor.data().start, tensor.data().end));
             tensors.sort_by_place();
             prop_assert_eq!(&tensors.iter().collect::<Vec<_>>(), &sorted);
             if let Some(last) = all.last() {

@@ -23,7 +23,7 @@ pub struct Indexed {
 
 impl Indexed {
     /// gather_nd: the slabs at the tuples on the last axis of `indices`; the result has shape
-    /// `indices.shape[:-1] + params.shape[batch_dims + N:]` for tuples of N numbers.
+    /// `indices.layout.shape[:-1] + params.shape[batch_dims + N:]` for tuples of N numbers.
     ///
     /// # Errors
     /// [`GatherError`]. Source: TensorFlow's GatherNd; tuples of no numbers and slabs of no
@@ -42,13 +42,13 @@ impl Indexed {
             OutputAxis::plain(Axis { len, stride }).along(axis)
         });
         let slab = batch_dims + positions.tuple_len();
-        let slab = (slab..params.shape.len()).map(|axis| OutputAxis::of(params, &strides, axis));
+        let slab = (slab..params.shape.len()).map(|axis| OutputAxis::of(params, strides, axis));
         let axes = indexed.chain(slab).collect();
         Ok(Indexed { first: 0, axes, lists: vec![Tuples::Numbers(positions)] })
     }
 
     /// gather along an axis (NumPy's take): the result has shape
-    /// `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]`.
+    /// `params.shape[:axis] + indices.layout.shape[batch_dims:] + params.shape[axis + 1:]`.
     ///
     /// A negative `axis` counts from the end.
     ///
@@ -66,15 +66,15 @@ impl Indexed {
         if batch_dims > axis {
             return Err(GatherError::BatchAxis { batch_dims, axis });
         }
-        check_batch(params.shape, indices.shape, batch_dims, 0)?;
+        check_batch(params.shape, indices.layout.shape, batch_dims, 0)?;
         let strides = params.strides()?;
         let positions = Positions::along(params, indices, axis, options.out_of_range)?
             .with_negative(options.negative);
-        let whole = |axis: usize| OutputAxis::of(params, &strides, axis);
+        let whole = |axis: usize| OutputAxis::of(params, strides, axis);
         let mut axes: Vec<OutputAxis> =
             (0..batch_dims).map(|axis| whole(axis).along(axis)).collect();
         axes.extend((batch_dims..axis).map(whole));
-        let gathered = indices.shape.iter().enumerate().skip(batch_dims);
+        let gathered = indices.layout.shape.iter().enumerate().skip(batch_dims);
         axes.extend(
             gathered.map(|(dim, &len)| OutputAxis::plain(Axis { len, stride: 0 }).along(dim)),
         );
@@ -96,15 +96,18 @@ impl Indexed {
     ) -> Result<Indexed, GatherError> {
         let ndim = params.shape.len();
         let gathered = counted_axis(axis, ndim)?;
-        let (params_shape, indices_shape) = (params.shape.to_vec(), indices.shape.to_vec());
-        if indices.shape.len() != ndim {
-            return Err(GatherError::ElementsRank { params: ndim, indices: indices.shape.len() });
+        let (params_shape, indices_shape) = (params.shape.to_vec(), indices.layout.shape.to_vec());
+        if indices.layout.shape.len() != ndim {
+            return Err(GatherError::ElementsRank {
+                params: ndim,
+                indices: indices.layout.shape.len(),
+            });
         }
         let positions = Positions::along(params, indices, gathered, options.out_of_range)?
             .with_negative(options.negative);
         let strides = params.strides()?;
         let axis = |axis: usize| {
-            let (ours, theirs) = (params.shape[axis], indices.shape[axis]);
+            let (ours, theirs) = (params.shape[axis], indices.layout.shape[axis]);
             let dims = vec![Some(axis).filter(|_| theirs != 1)];
             if axis == gathered {
                 return Some(OutputAxis { len: theirs, stride: 0, dims });

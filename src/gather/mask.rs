@@ -13,9 +13,9 @@ use super::null_sink::NullSink;
 use crate::execute::{
     self, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer, Workers, read_range,
 };
-use crate::runs::{Axis, Runs};
-use crate::shape::{self, Order, contiguous_strides};
+use crate::runs::Runs;
 use crate::source::{Source, SourceError};
+use crate::view::Layout;
 
 /// Elements in a block, where there are not too many blocks.
 const BLOCK: u64 = 4 << 10;
@@ -80,26 +80,18 @@ impl Mask {
     /// # Errors
     /// A shape past 63 bits; a file that cannot be read, as [`FillError::Indices`].
     pub fn count(
-        (shape, order, offset): (&[u64], Order, u64),
+        layout: &Layout<'_>,
         source: &dyn Source,
         workers: &Workers,
         progress: &Progress,
     ) -> Result<Mask, ExecuteError> {
-        let too_large = || ExecuteError::Fill {
-            transfer: 0,
-            error: FillError::Source(SourceError::OutOfBounds {
-                start: offset,
-                end: u64::MAX,
-                len: source.len(),
-            }),
-        };
-        let len = shape::element_count(shape).ok_or_else(too_large)?;
-        let strides = match len {
-            0 => vec![0; shape.len()],
-            _ => contiguous_strides(shape, 1, order).ok_or_else(too_large)?,
-        };
-        let axes = shape.iter().zip(strides).map(|(&len, stride)| Axis { len, stride }).collect();
-        let runs = Runs { offset: offset as i64, axes, run: 1 }.coalesced();
+        let axes = layout.axes().map_err(|_| {
+            let (start, end, len) = (layout.offset(), u64::MAX, source.len());
+            let error = FillError::Source(SourceError::OutOfBounds { start, end, len });
+            ExecuteError::Fill { transfer: 0, error }
+        })?;
+        let runs = Runs { offset: layout.offset() as i64, axes, run: 1 }.coalesced();
+        let len = runs.bytes();
         let bytes = MaskBytes { runs, len };
         let block = BLOCK.max(len.div_ceil(BLOCKS).next_multiple_of(BLOCK));
         let counts = (0..len.div_ceil(block)).map(|_| AtomicU64::new(0)).collect();
@@ -115,7 +107,7 @@ impl Mask {
             rank += count.into_inner();
             ranks.push(rank);
         }
-        Ok(Mask { bytes, shape: shape.to_vec(), block, ranks: ranks.into() })
+        Ok(Mask { bytes, shape: layout.shape.to_vec(), block, ranks: ranks.into() })
     }
 
     /// The shape of the mask.

@@ -5,7 +5,7 @@ use super::mask::{Mask, ones, true_count};
 use super::row_block::RowBlock;
 use crate::execute::FillError;
 use crate::execute::pack::{can_compress, compress};
-use crate::runs::{Axis, coalesce, unravel_index};
+use crate::runs::{Axis, byte_bounds, coalesce, unravel_index};
 use crate::source::{Source, SourceError};
 use crate::view::ViewError;
 
@@ -15,6 +15,8 @@ pub(crate) struct MaskPositions {
     mask: Mask,
     /// The axes of the params that it takes, in bytes, with neighbours merged.
     axes: Vec<Axis>,
+    /// How far those of them that run backwards lead before the first element.
+    before: u64,
 }
 
 impl MaskPositions {
@@ -27,7 +29,13 @@ impl MaskPositions {
             return Err(GatherError::View(ViewError::TooLarge));
         }
         let axes = if mask.bytes.len == 0 { Vec::new() } else { coalesce(axes, 0).0 };
-        Ok(MaskPositions { mask, axes })
+        let before = byte_bounds(&axes, 0).start.unsigned_abs();
+        Ok(MaskPositions { mask, axes, before })
+    }
+
+    /// How far the places lie before the first element, at most: offsets count from there.
+    pub(super) fn before(&self) -> u64 {
+        self.before
     }
 
     /// How many there are.
@@ -175,14 +183,12 @@ impl MaskPositions {
     /// The offset of an element, and how many lie along the innermost axis from there on.
     fn place(&self, at: u64) -> (u64, u64) {
         let Some((inner, outer)) = self.axes.split_last() else { return (0, u64::MAX) };
-        if outer.is_empty() {
-            return (at * inner.stride as u64, inner.len - at);
-        }
         let within = at % inner.len;
         let indices = unravel_index(outer.iter().rev().map(|axis| axis.len), at / inner.len);
         let along = outer.iter().rev().zip(indices);
         let base = along.map(|(axis, index)| index as i64 * axis.stride).sum::<i64>();
-        ((base + within as i64 * inner.stride) as u64, inner.len - within)
+        let offset = base + within as i64 * inner.stride;
+        (self.before.wrapping_add_signed(offset), inner.len - within)
     }
 
     /// The offsets of the true ones among `bytes`, which begin at element `at`; how many were found
@@ -301,6 +307,7 @@ mod tests {
     use crate::runs::Runs;
     use crate::shape::{Order, contiguous_strides};
     use crate::source::MemorySource;
+    use crate::view::Layout;
 
     #[test]
     fn leading_bytes_are_counted_at_any_length() {
@@ -323,27 +330,33 @@ mod tests {
             (seed, percent, run) in (any::<u64>(), 0..101u64, prop_oneof![Just(1u64), 2..60u64]),
             order in prop_oneof![Just(Order::C), Just(Order::F)],
             (first, len, most) in (0..1000usize, 0..1000usize, 1..20usize),
+            backwards in any::<bool>(),
         ) {
             let count: u64 = shape.iter().product();
             let random = |at: u64| at.wrapping_add(seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
             let file: Vec<u8> =
                 (0..count + 5).map(|at| u8::from(random(at / run) % 100 < percent) * 3).collect();
             let strides = contiguous_strides(&shape, 1, order).unwrap();
-            let params = contiguous_strides(&shape, 10, Order::C).unwrap();
+            let mut params = contiguous_strides(&shape, 10, Order::C).unwrap();
+            let mut before = 0;
+            if let (true, Some(stride)) = (backwards, params.first_mut()) {
+                before = *stride * (shape[0] as i64 - 1);
+                *stride = -*stride;
+            }
             let mut expected = Vec::new();
             for at in 0..count {
                 let mut at: Vec<u64> =
                     unravel_index(shape.iter().rev().copied(), at).collect();
                 at.reverse();
                 let dot = |strides: &[i64]| {
-                    at.iter().zip(strides).map(|(at, stride)| at * *stride as u64).sum::<u64>()
+                    at.iter().zip(strides).map(|(at, stride)| *at as i64 * stride).sum::<i64>()
                 };
                 if file[5 + dot(&strides) as usize] != 0 {
-                    expected.push(dot(&params));
+                    expected.push((before + dot(&params)) as u64);
                 }
             }
             let source = MemorySource(file);
-            let mask = Mask::count((&shape, order, 5), &source, &Workers::new(2), &Progress::default()).unwrap();
+            let mask = Mask::count(&Layout::new(&shape, 8, order, 5), &source, &Workers::new(2), &Progress::default()).unwrap();
             prop_assert_eq!(mask.true_count(), expected.len() as u64);
             let axes = shape.iter().zip(params).map(|(&len, stride)| Axis { len, stride });
             let positions = MaskPositions::new(mask, &axes.collect::<Vec<_>>()).unwrap();
@@ -385,7 +398,7 @@ mod tests {
             let count: u64 = shape.iter().product();
             let source =
                 MemorySource((0..count).map(|at| u8::from(random(at / run) % 100 < percent)).collect());
-            let mask = Mask::count((&shape, Order::C, 0), &source, &Workers::new(2), &Progress::default()).unwrap();
+            let mask = Mask::count(&Layout::new(&shape, 8, Order::C, 0), &source, &Workers::new(2), &Progress::default()).unwrap();
             // of a tensor with more elements along each axis, behind 3 other bytes
             let params: Vec<u64> = shape.iter().map(|len| len + more).collect();
             let strides = contiguous_strides(&params, size, Order::C).unwrap();

@@ -146,9 +146,8 @@ impl Gather {
         }
         let bits = params.item_bits;
         let bytes = shape::byte_count(&shape, bits).ok_or(ViewError::TooLarge)?;
-        let (start, size) = (params.start()? as u64, params.extent()?);
-        let end = start.checked_add(size).filter(|&end| i64::try_from(end).is_ok());
-        let range = start..end.ok_or(ViewError::TooLarge)?;
+        let range = params.bounds()?;
+        let is_empty = bytes == 0 || range.is_empty();
         let gather = |rows: Rows, slab: Runs| Gather {
             shape,
             params: range,
@@ -159,7 +158,7 @@ impl Gather {
             hold: options.hold,
             window: None,
         };
-        if bytes == 0 || size == 0 {
+        if is_empty {
             // what is gathered from nothing is nothing, or an error, or the zeros of `Drop`: no tuple
             // is in range, so that the first one stands for all
             let rows = Rows::new(params, 0, &[], lists)?;

@@ -14,8 +14,8 @@ use super::ravel::{Ravel, kernel};
 use crate::dtype::{DType, Integers};
 use crate::execute::{BadPosition, FillError, read_runs};
 use crate::permutation::Permutation;
-use crate::runs::{Axis, Runs, unravel_index};
-use crate::shape::{self, Order, contiguous_strides};
+use crate::runs::{Axis, Runs, byte_bounds, unravel_index};
+use crate::shape;
 use crate::source::{Source, SourceError};
 use crate::view::{Layout, ViewError};
 
@@ -38,16 +38,12 @@ pub enum OutOfRange {
 }
 
 /// An index tensor: where its numbers lie in a file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Indices<'a> {
     /// The type of the numbers, which must be integers.
     pub dtype: &'a DType,
-    /// The shape of the indices, in elements.
-    pub shape: &'a [u64],
-    /// The order of its elements.
-    pub order: Order,
-    /// Where its first byte lies in the file.
-    pub offset: u64,
+    /// The shape of the indices, and where each number lies.
+    pub layout: Layout<'a>,
 }
 
 impl Indices<'_> {
@@ -56,10 +52,12 @@ impl Indices<'_> {
     /// # Errors
     /// The source's.
     pub fn only(&self, source: &dyn Source) -> Result<Option<i128>, SourceError> {
-        let Some(integers) = Integers::new(self.dtype).filter(|_| self.shape.is_empty()) else {
+        let is_one = self.layout.shape.is_empty();
+        let Some(integers) = Integers::new(self.dtype).filter(|_| is_one) else {
             return Ok(None);
         };
-        let range = self.offset..self.offset.saturating_add(integers.width as u64);
+        let start = self.layout.offset();
+        let range = start..start.saturating_add(integers.width as u64);
         let mut scratch = Vec::new();
         let value = integers.value(source.window(range, &mut scratch)?);
         source.verify()?;
@@ -74,6 +72,8 @@ pub struct Positions {
     ravel: Ravel,
     /// The axes of the params that the numbers of a tuple index, in bytes.
     indexed: Vec<Axis>,
+    /// How far those of them that run backwards lead before the first element.
+    before: u64,
     out_of_range: OutOfRange,
     /// Whether -1 is the last position of an axis.
     negative: bool,
@@ -121,14 +121,14 @@ impl Positions {
         batch_dims: usize,
         out_of_range: OutOfRange,
     ) -> Result<Positions, GatherError> {
-        let Some((&count, shape)) = indices.shape.split_last() else {
+        let Some((&count, shape)) = indices.layout.shape.split_last() else {
             return Err(GatherError::NoTuples);
         };
-        check_batch(params.shape, indices.shape, batch_dims, 1)?;
+        check_batch(params.shape, indices.layout.shape, batch_dims, 1)?;
         let left = params.shape.len() - batch_dims;
         let count = usize::try_from(count).ok().filter(|&count| count <= left);
         let count = count.ok_or_else(|| GatherError::LongTuples {
-            indices: indices.shape.to_vec(),
+            indices: indices.layout.shape.to_vec(),
             params: params.shape.to_vec(),
             batch_dims,
         })?;
@@ -145,7 +145,13 @@ impl Positions {
         out_of_range: OutOfRange,
     ) -> Result<Positions, GatherError> {
         let indexed = indexed_axes(params, axis..axis + 1)?;
-        Positions::new(indices, indices.shape, indexed, out_of_range, ErrorContext::Axis(axis))
+        Positions::new(
+            indices,
+            indices.layout.shape,
+            indexed,
+            out_of_range,
+            ErrorContext::Axis(axis),
+        )
     }
 
     /// A list of an index, as positions on these axes of `params`, negative ones counting from the
@@ -159,13 +165,13 @@ impl Positions {
     ) -> Result<Positions, GatherError> {
         let context = ErrorContext::List { list, item, axis: axes.start };
         let indexed = indexed_axes(params, axes)?;
-        let shape = match indices.shape {
+        let shape = match indices.layout.shape {
             [shape @ .., _] if has_tuples => shape,
             shape => shape,
         };
         let positions = Positions::new(indices, shape, indexed, OutOfRange::Error, context)?;
         // NumPy casts an index array to its signed 64-bit integers, but not a single number
-        let wraps = !indices.shape.is_empty() && !has_tuples;
+        let wraps = !indices.layout.shape.is_empty() && !has_tuples;
         let integers = if wraps { positions.integers.wrapped() } else { positions.integers };
         Ok(Positions { integers, ..positions }.with_negative(true))
     }
@@ -180,15 +186,7 @@ impl Positions {
         let integers = Integers::new(indices.dtype)
             .ok_or_else(|| GatherError::NotIntegers(indices.dtype.to_string()))?;
         let count = shape::element_count(shape).ok_or(ViewError::TooLarge)?;
-        let nothing = count == 0 || indexed.is_empty();
-        let strides = if nothing {
-            vec![0; indices.shape.len()]
-        } else {
-            contiguous_strides(indices.shape, integers.width as u64, indices.order)
-                .ok_or(ViewError::TooLarge)?
-        };
-        let axes = shape.iter().zip(&strides).map(|(&len, &stride)| Axis { len, stride });
-        let mut axes: Vec<Axis> = axes.collect();
+        let (offset, axes) = (indices.layout.start()?, indices.layout.axes()?);
         let empty = indexed.iter().position(|axis| axis.len == 0);
         if let (Some(axis), true) = (empty, count > 0)
             && matches!(out_of_range, OutOfRange::Clip | OutOfRange::Wrap)
@@ -199,13 +197,11 @@ impl Positions {
                 ErrorContext::List { axis: first, .. } => first + axis,
             }));
         }
-        if let Some(&stride) = strides.get(shape.len()) {
-            axes.push(Axis { len: indexed.len() as u64, stride });
-        }
-        let numbers = Runs { offset: indices.offset as i64, axes, run: integers.width as u64 };
+        let numbers = Runs { offset, axes, run: integers.width as u64 };
         Ok(Positions {
             integers,
             ravel: kernel(integers, indexed.len(), false),
+            before: byte_bounds(&indexed, 0).start.unsigned_abs(),
             indexed,
             out_of_range,
             negative: false,
@@ -285,8 +281,14 @@ impl Positions {
         self.indexed.len()
     }
 
+    /// How far the places of tuples lie before the first element, at most: offsets count from there, so
+    /// that none is negative.
+    pub(super) fn before(&self) -> u64 {
+        self.before
+    }
+
     /// Read the tuples from number `first` on from the indices' file, as many as `out` holds: the
-    /// offset of each in bytes from the first element, or [`DROPPED`].
+    /// offset of each in bytes from the first of all elements that they can name, or [`DROPPED`].
     ///
     /// # Errors
     /// [`FillError::Position`] for the first bad one where that is an error,
@@ -301,7 +303,13 @@ impl Positions {
         let raw = self
             .raw(&range, source, &mut raw, &mut scratch)
             .map_err(|error| FillError::Indices { list: 0, error })?;
-        if (self.ravel)(raw, &self.indexed, out) { Ok(()) } else { self.read_each(first, raw, out) }
+        if !(self.ravel)(raw, &self.indexed, out) {
+            return self.read_each(first, raw, out);
+        }
+        if self.before > 0 {
+            out.iter_mut().for_each(|offset| *offset = offset.wrapping_add(self.before));
+        }
+        Ok(())
     }
 
     /// The tuples of a range, one after the other.
@@ -333,11 +341,14 @@ impl Positions {
     fn read_each(&self, first: u64, raw: &[u8], out: &mut [u64]) -> Result<(), FillError> {
         for (at, tuple) in raw.chunks_exact(self.tuple_bytes()).enumerate() {
             let numbers = tuple.chunks_exact(self.integers.width);
-            let mut offset = Some(0);
+            let mut offset = Some(self.before);
             for (raw, axis) in numbers.zip(&self.indexed) {
                 let number = self.counted(self.integers.value(raw), axis.len);
                 let position = self.out_of_range.position(number, axis.len);
-                offset = offset.zip(position).map(|(offset, at)| offset + at * axis.stride as u64);
+                let place = |(offset, at): (u64, u64)| {
+                    offset.wrapping_add(at.wrapping_mul(axis.stride as u64))
+                };
+                offset = offset.zip(position).map(place);
             }
             if offset.is_none() && self.out_of_range == OutOfRange::Error {
                 return Err(FillError::Position(self.bad(first + at as u64, tuple)));

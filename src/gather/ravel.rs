@@ -9,8 +9,8 @@ use crate::dtype::{Endian, Integers};
 use crate::runs::Axis;
 
 /// Writes the offset of each tuple of `raw` to `out`, from the axes that its numbers index, of
-/// lengths below 2^63 and strides that are not negative; false where some number is no position of its
-/// axis, and the offsets mean nothing then.
+/// lengths below 2^63; those before the first element wrap around. False where some number is no
+/// position of its axis, and the offsets mean nothing then.
 pub(super) type Ravel = fn(raw: &[u8], axes: &[Axis], out: &mut [u64]) -> bool;
 
 /// The kernel for tuples of `count` numbers, of which negative ones count from the end where
@@ -73,7 +73,7 @@ fn ravel<W: Word<B>, const B: usize, const N: usize, const NEGATIVE: bool>(
         for (&number, axis) in tuple.iter().zip(axes) {
             let number = counted::<NEGATIVE>(W::wide(number), axis.len);
             inside &= number < axis.len;
-            // no overflow where all numbers are inside
+            // the sum is right where all numbers are inside
             offset = offset.wrapping_add(number.wrapping_mul(axis.stride as u64));
         }
         *out = offset;

@@ -77,7 +77,7 @@ impl RowAxis {
 /// The rows, all but the positions.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
-    /// Where row 0 begins for positions of 0, in bytes of the params' file.
+    /// Where row 0 begins for the first positions in memory, in bytes of the params' file.
     pub(super) offset: i64,
     /// The row axes, outermost first, in bytes; none of length 1.
     axes: Vec<Axis>,
@@ -126,6 +126,7 @@ impl Rows {
             }
         }
         merged.reverse();
+        let before: u64 = lists.iter().map(Tuples::before).sum();
         let list = |(number, tuples): (usize, Tuples)| {
             let steps = merged
                 .iter()
@@ -137,6 +138,7 @@ impl Rows {
             RowList { tuples, repeat, run, outer }
         };
         let lists = lists.into_iter().enumerate().map(list).collect();
+        let offset = offset - before as i64;
         Ok(Rows { offset, axes: merged.iter().map(|row| row.axis).collect(), lists })
     }
 

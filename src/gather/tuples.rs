@@ -26,6 +26,15 @@ impl Tuples {
         }
     }
 
+    /// How far their places lie before the first element of the params, at most: their offsets count
+    /// from there.
+    pub(super) fn before(&self) -> u64 {
+        match self {
+            Tuples::Numbers(positions) => positions.before(),
+            Tuples::Mask(positions) => positions.before(),
+        }
+    }
+
     /// The shape along which they lie.
     pub(super) fn shape(&self) -> Vec<u64> {
         match self {
@@ -102,7 +111,7 @@ impl<'a> TupleReader<'a> {
     }
 
     /// Read the tuples from number `first` on, as many as `out` holds: the offset of each in bytes
-    /// from the first element.
+    /// from the first of all elements that they can name.
     ///
     /// # Errors
     /// As [`PositionReader::read`].

@@ -347,7 +347,7 @@ impl Slice {
             dtype: &tensor.dtype,
             shape: self.shape.clone(),
             cast: self.cast,
-            part: tensor.part,
+            part: tensor.part(),
             number: 0,
         };
         let mut prepared = output.prepare(&[item], &input.contents.metadata)?;
@@ -379,7 +379,7 @@ impl Slice {
                 indices.region(tensor, *axis, &options)?
             }
         };
-        Ok(Take { part: tensor.part, region, conversion, at })
+        Ok(Take { part: tensor.part(), region, conversion, at })
     }
 
     fn failed(&self, fault: ReadFault) -> ContainerError {

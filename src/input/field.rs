@@ -1,14 +1,14 @@
 //! Fields of structured dtypes: one in place of the items, or several side by side.
 //!
 //! A tensor whose fields are taken is a tensor like any other, with the dtype of the field, its axes
-//! behind those of the items, and longer strides: `region` tells where its
-//! elements lie.
+//! behind those of the items, and longer strides.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::error::{ContainerError, Fault};
-use crate::format::{Fields, Tensor};
+use crate::format::{Strided, Strides, Tensor};
 use crate::input::opened::Input;
 use crate::shape::{MAX_NDIM, Order, contiguous_strides};
 
@@ -55,27 +55,29 @@ pub(crate) fn take_fields(tensor: &Tensor, names: &str) -> Result<Tensor, FieldF
 
 /// A field, reached through others.
 fn one(tensor: &Tensor, path: &[&Field]) -> Result<Tensor, FieldFault> {
-    let (mut shape, mut strides) = (tensor.shape.clone(), Vec::new());
-    let (mut dtype, mut offset) = (&tensor.dtype, 0);
+    let mut items = Items::of(tensor)?;
+    let (mut shape, mut dtype, mut offset) = (tensor.shape.clone(), &tensor.dtype, 0);
     for field in path {
         dtype = &field.dtype;
         offset += field.offset;
         let own = contiguous_strides(&field.shape, bytes(dtype), Order::C);
-        strides.extend(own.ok_or_else(|| FieldFault::NotStructured(tensor.dtype.clone()))?);
+        items.strides.extend(own.ok_or_else(|| FieldFault::NotStructured(tensor.dtype.clone()))?);
         shape.extend(&field.shape);
     }
     if shape.len() > MAX_NDIM {
         return Err(FieldFault::TooManyAxes(shape.len()));
     }
-    let part = offset..offset + path.last().map_or(0, |field| field.bytes());
-    let fields = Some(Fields { item: bytes(&tensor.dtype), parts: Vec::from([part]), strides });
-    Ok(Tensor { dtype: dtype.clone(), shape, fields, ..tensor.clone() })
+    let first = items.place(offset);
+    let strides = Strides::Said { first, strides: items.strides, ranges: Vec::new() };
+    let storage = Strided { strides, ..tensor.storage.clone() };
+    Ok(Tensor { name: tensor.name.clone(), dtype: dtype.clone(), shape, storage })
 }
 
 /// Several fields of the outermost structure. As in NumPy, these have no other names than their
 /// own, and keep their titles.
 fn several(tensor: &Tensor, fields: &[Field], names: &str) -> Result<Tensor, FieldFault> {
-    let mut parts = Vec::new();
+    let items = Items::of(tensor)?;
+    let mut ranges = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     let mut packed = Structure { fields: Vec::new(), itemsize: 0 };
     // as in a tuple of Python, a comma makes one name a list
@@ -85,13 +87,48 @@ fn several(tensor: &Tensor, fields: &[Field], names: &str) -> Result<Tensor, Fie
             return Err(FieldFault::Twice(name.to_owned()));
         }
         seen.push(name);
-        parts.push(field.offset..field.offset + field.bytes());
+        let start = items.place(field.offset);
+        ranges.push(start..start + field.bytes());
         packed.fields.push(Field { offset: packed.itemsize, is_named: true, ..field.clone() });
         packed.itemsize += field.bytes();
     }
     let dtype = DType::Npy(NpyType::Structure(Arc::new(packed)));
-    let fields = Some(Fields { item: bytes(&tensor.dtype), parts, strides: Vec::new() });
-    Ok(Tensor { dtype, fields, ..tensor.clone() })
+    let strides = Strides::Said { first: 0, strides: items.strides, ranges };
+    let storage = Strided { strides, ..tensor.storage.clone() };
+    Ok(Tensor { dtype, storage, ..tensor.clone() })
+}
+
+/// The structures of a tensor, which may be fields of others.
+struct Items {
+    first: u64,
+    strides: Vec<i64>,
+    ranges: Vec<Range<u64>>,
+}
+
+impl Items {
+    fn of(tensor: &Tensor) -> Result<Items, FieldFault> {
+        match tensor.storage.strides.clone() {
+            Strides::Said { first, strides, ranges } => Ok(Items { first, strides, ranges }),
+            Strides::Contiguous(order) => {
+                let strides = contiguous_strides(&tensor.shape, bytes(&tensor.dtype), order);
+                let strides =
+                    strides.ok_or_else(|| FieldFault::NotStructured(tensor.dtype.clone()))?;
+                Ok(Items { first: 0, strides, ranges: Vec::new() })
+            }
+        }
+    }
+
+    /// From the first byte of the data to byte `offset` of the first structure.
+    fn place(&self, mut offset: u64) -> u64 {
+        for range in &self.ranges {
+            let len = range.end - range.start;
+            if offset < len {
+                return self.first + range.start + offset;
+            }
+            offset -= len;
+        }
+        self.first + offset
+    }
 }
 
 fn bytes(dtype: &DType) -> u64 {
@@ -140,3 +177,45 @@ pub enum FieldFault {
 }
 
 impl Fault for FieldFault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::{Endian, Scalar};
+
+    #[test]
+    fn fields_of_fields_lie_where_they_lie_in_the_items() {
+        let field = |name: &str, dtype: &DType, offset| Field {
+            is_named: true,
+            name: name.to_owned(),
+            title: None,
+            dtype: dtype.clone(),
+            shape: Vec::new(),
+            nesting: Vec::new(),
+            offset,
+        };
+        let structure = |fields: Vec<Field>, itemsize| {
+            DType::Npy(NpyType::Structure(Arc::new(Structure { fields, itemsize })))
+        };
+        let short = DType::Scalar(Scalar::I16, Endian::Little);
+        let inner = structure(vec![field("x", &short, 0), field("y", &short, 2)], 4);
+        let items = structure(
+            vec![field("a", &short, 0), field("b", &short, 2), field("pos", &inner, 4)],
+            10,
+        );
+        let tensor = Tensor::new(items, vec![3, 2], Order::F, 100);
+        let taken = |names: &[&str]| {
+            let all = names.iter().try_fold(tensor.clone(), |it, name| take_fields(&it, name));
+            all.unwrap().storage.strides
+        };
+        let said = |first, ranges| Strides::Said { first, strides: vec![10, 30], ranges };
+        assert_eq!(taken(&["pos.y"]), said(6, vec![]));
+        assert_eq!(taken(&["pos", "y"]), said(6, vec![]));
+        // of several that stand side by side
+        assert_eq!(taken(&["pos,a"]), said(0, vec![4..8, 0..2]));
+        assert_eq!(taken(&["pos,a", "pos.y"]), said(6, vec![]));
+        assert_eq!(taken(&["pos,b", "b"]), said(2, vec![]));
+        let Strided { part, data, .. } = take_fields(&tensor, "a").unwrap().storage;
+        assert_eq!((part, data), (0, 100..160));
+    }
+}

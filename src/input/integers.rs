@@ -65,16 +65,8 @@ pub(crate) fn open(
             read?
         }
     };
-    let tensor = Tensor {
-        name: None,
-        dtype: DType::Scalar(Scalar::I64, Endian::Little),
-        shape,
-        order: Order::C,
-        part: 0,
-        offset: 0,
-        bytes: integers.len(),
-        fields: None,
-    };
+    let dtype = DType::Scalar(Scalar::I64, Endian::Little);
+    let tensor = Tensor::new(dtype, shape, Order::C, 0);
     let contents = Contents {
         format: Format::Text,
         tensors: Arc::new(Tensors::from_iter([tensor])),

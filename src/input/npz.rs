@@ -46,7 +46,7 @@ pub(crate) fn open(
         let header = read_header(archive.as_ref(), &member, range, &mut inflater);
         let header = header.map_err(|cause| ContainerError::file(location, cause))?;
         let name = member.name.strip_suffix(".npy").unwrap_or(member.name).to_owned();
-        let (mut tensor, crc) = match header {
+        let (tensor, crc) = match header {
             Ok(read) => read,
             // np.load looks at a member when it is asked for
             Err(error) => {
@@ -61,15 +61,13 @@ pub(crate) fn open(
             start = pushed.map_err(unread)?;
             deflated.push(DeflatedMember { start, bytes });
             part = deflated.len();
-        } else if tensor.bytes > 0 {
-            stored.push(StoredMember { start: start + tensor.offset, bytes: tensor.bytes, crc });
+        } else if tensor.bytes() > 0 {
+            let (start, bytes) = (start + tensor.data().start, tensor.bytes());
+            stored.push(StoredMember { start, bytes, crc });
         } else if crc != 0 {
             return Err(unfit(Member::damaged(member.name)));
         }
-        tensor.name = Some(name);
-        tensor.part = part;
-        tensor.offset += start;
-        tensors.push(&tensor);
+        tensors.push(&Tensor { name: Some(name), ..tensor.placed(part, start) });
     }
     let tensors = Arc::new(tensors);
     let contents =
@@ -118,6 +116,6 @@ fn read_header<'a>(
     member.check_array(contents.expected_len())?;
     // a .npy holds one array
     let tensor = contents.tensors.at(0);
-    let crc = member.crc ^ shifted(head.crc(), tensor.bytes);
+    let crc = member.crc ^ shifted(head.crc(), tensor.bytes());
     Ok(Ok((tensor, crc)))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -194,10 +195,10 @@ impl Input {
     /// in bytes; no position for a tensor that is compressed.
     pub fn whereabouts(&self, tensor: &Tensor) -> (Option<&str>, Option<u64>) {
         let file = match &self.checkpoint {
-            Some(checkpoint) => checkpoint.index.files.get(tensor.part).map(String::as_str),
+            Some(checkpoint) => checkpoint.index.files.get(tensor.part()).map(String::as_str),
             None => None,
         };
-        (file, self.place_in_file(tensor.part, tensor.offset))
+        (file, self.place_in_file(tensor.part(), tensor.data().start))
     }
 
     /// A position of a part of the input in the file that holds it, in bytes; `None` where that is
@@ -212,7 +213,7 @@ impl Input {
     /// The file that holds the bytes of a tensor: of a sharded checkpoint, a file beside the index.
     pub(crate) fn file_name(&self, tensor: &Tensor) -> FileName {
         let shard = self.checkpoint.as_ref().and_then(|checkpoint| {
-            let file = checkpoint.index.files.get(tensor.part)?;
+            let file = checkpoint.index.files.get(tensor.part())?;
             Some(FileName::from(&self.location.with_file_name(file)?))
         });
         shard.unwrap_or_else(|| (&self.location).into())
@@ -309,7 +310,7 @@ impl Input {
         let mut files = vec![path.to_owned()];
         if let Some(checkpoint) = &self.checkpoint {
             let mut parts: Vec<usize> =
-                self.contents.tensors.iter().map(|tensor| tensor.part).collect();
+                self.contents.tensors.iter().map(|tensor| tensor.part()).collect();
             parts.dedup();
             let shards = parts.into_iter().filter_map(|part| checkpoint.index.files.get(part));
             files.extend(shards.map(|file| path.with_file_name(file)));
@@ -320,7 +321,8 @@ impl Input {
     /// The error of a member whose bytes are damaged.
     pub(crate) fn damaged(&self, member: &StoredMember) -> ContainerError {
         let mut tensors = self.contents.tensors.iter();
-        let found = tensors.find(|tensor| tensor.offset == member.start && tensor.bytes > 0);
+        let at = |tensor: &Tensor| Some(tensor.data()).filter(|data| !data.is_empty());
+        let found = tensors.find(|tensor| at(tensor).is_some_and(|it| it.start == member.start));
         let name = found.and_then(|tensor| tensor.name).unwrap_or_default() + ".npy";
         ContainerError::file(&self.location, Member::damaged(&name))
     }
@@ -358,10 +360,11 @@ impl Input {
         progress: &Progress,
     ) -> Result<Arc<dyn Source>, ContainerError> {
         let source = self.spool_watched(progress)?;
-        if source.request_gap().is_none() || tensor.bytes == 0 {
+        let Range { start, end } = tensor.data();
+        if source.request_gap().is_none() || start == end {
             return Ok(source);
         }
-        let runs = Runs::contiguous(tensor.offset, tensor.bytes);
+        let runs = Runs::contiguous(start, end - start);
         let copied =
             execute::spool(source.as_ref(), &runs, 1, workers).map_err(|error| match error {
                 ExecuteError::Fill { error: FillError::Source(error), .. } => {
@@ -369,7 +372,7 @@ impl Input {
                 }
                 error => error.into(),
             })?;
-        Ok(Arc::new(OffsetSource::new(tensor.offset, copied)))
+        Ok(Arc::new(OffsetSource::new(start, copied)))
     }
 
     /// Keep a tensor as [`spool`](Input::spool) does, where another thread watches how far it is:

@@ -134,18 +134,11 @@ impl RawLayout {
             lengths.into_iter().map(|len| len.unwrap_or(missing)).collect()
         };
         let bytes = shape::byte_count(&shape, dtype.item_bits());
-        let bytes = bytes.filter(|bytes| bytes.checked_add(offset).is_some());
-        let Some(bytes) = bytes else { return Err(RawFault::TooLarge(shape)) };
-        let tensor = Tensor {
-            name: None,
-            dtype: dtype.clone(),
-            shape,
-            order: self.order.unwrap_or_default(),
-            part: 0,
-            offset,
-            bytes,
-            fields: None,
-        };
+        if bytes.and_then(|bytes| bytes.checked_add(offset)).is_none() {
+            return Err(RawFault::TooLarge(shape));
+        }
+        let order = self.order.unwrap_or_default();
+        let tensor = Tensor::new(dtype.clone(), shape, order, offset);
         Ok(Contents {
             format: Format::Raw,
             tensors: Arc::new(Tensors::from_iter([tensor])),

@@ -101,11 +101,7 @@ pub(crate) fn open(
         index.check_shard(number, &shard).map_err(|error| unfit(location, error))?;
         let pushed = joined.push(file.clone(), source);
         let base = pushed.map_err(|error| failed_source(location, error))?;
-        tensors.extend(shard.tensors.iter().map(|mut tensor| {
-            tensor.part = number;
-            tensor.offset += base;
-            tensor
-        }));
+        tensors.extend(shard.tensors.iter().map(|tensor| tensor.placed(number, base)));
         (metadata[number], starts[number]) = (shard.metadata, base);
     }
     let all = metadata.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();

@@ -72,7 +72,7 @@ pub fn shareable_bytes(input: &Input, tensor: &Tensor, region: &dyn Region, shap
     let Some(view) = region.strided() else { return 0 };
     let range = view.range().filter(|range| range.end - range.start >= SHARED_BYTES);
     let Some(range) = range else { return 0 };
-    let Some(place) = input.place_in_file(tensor.part, range.start) else { return 0 };
+    let Some(place) = input.place_in_file(tensor.part(), range.start) else { return 0 };
     let len = range.end - range.start;
     let at = match input.contents.format {
         Format::Npy => npy::header(&tensor.dtype, shape, Order::C).map_or(1, |it| it.len() as u64),

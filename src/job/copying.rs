@@ -115,13 +115,13 @@ impl Copying {
             dtype: &tensor.dtype,
             shape: gathered_shape(tensor, &indices.info, *axis, &how)?,
             cast: casts.of(&tensor.dtype)?,
-            part: tensor.part,
+            part: tensor.part(),
             number: 0,
         };
         let prepared = output.prepare(&[item], &input.contents().metadata)?;
         let region = indices.region(tensor, *axis, &how)?;
         let takes = prepared.places().map(|(to, at)| {
-            let (part, region) = (tensor.part, Arc::clone(&region));
+            let (part, region) = (tensor.part(), Arc::clone(&region));
             Take { part, region, conversion: to.conversion, at }
         });
         let takes = takes.collect();
@@ -177,7 +177,7 @@ fn prepare(
     for (selected, sliced) in results(selected, options, output) {
         let Sliced { shape, cast, .. } = sliced?;
         let Selected { number, tensor, name, .. } = &selected;
-        let (dtype, part, number) = (&tensor.dtype, tensor.part, *number);
+        let (dtype, part, number) = (&tensor.dtype, tensor.part(), *number);
         let item = Item { name, dtype, shape, cast, part, number };
         let pushed = preparation.push(&item);
         pushed.map_err(|error| if several { error.of_tensor(name) } else { error })?;

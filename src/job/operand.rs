@@ -10,6 +10,7 @@ use crate::format::Tensor;
 use crate::input::Input;
 use crate::job::edit::original::Original;
 use crate::region::{GatheredList, IndexTensor};
+use crate::shape::Order;
 use crate::source::{MemorySource, Source};
 
 /// A tensor that is read as a whole, in a file or in memory.
@@ -42,8 +43,7 @@ impl Operand {
 
     /// One element of a dtype, without axes.
     pub fn element(bytes: Vec<u8>, dtype: &DType) -> Operand {
-        let (info, dtype) = (IndexTensor::new(&[], vec![]).info, dtype.clone());
-        let tensor = Tensor { dtype, bytes: bytes.len() as u64, ..info };
+        let tensor = Tensor::new(dtype.clone(), Vec::new(), Order::C, 0);
         Operand { tensor, bytes: Bytes::There(Arc::new(MemorySource(bytes))), file: None }
     }
 

@@ -81,7 +81,7 @@ fn check_source(
 fn file_of(input: &Input, file: FileId) -> FileName {
     let is_in = |tensor: &Tensor| {
         let Bytes::Random(source) = &input.bytes else { return false };
-        let places = source.places(tensor.offset..tensor.offset + tensor.bytes);
+        let places = source.places(tensor.data());
         places.is_ok_and(|places| places.iter().any(|place| place.file == file))
     };
     let tensor = input.contents.tensors.iter().find(is_in);
@@ -101,7 +101,7 @@ pub(crate) fn check_in_place(
     source: &dyn Source,
 ) -> Result<(), ContainerError> {
     let failed = |error: SourceError| failed_source(&input.location, error);
-    let places = source.places(tensor.offset..tensor.offset + tensor.bytes).map_err(failed)?;
+    let places = source.places(tensor.data()).map_err(failed)?;
     let id = file.id().map_err(|error| ContainerError::file(input.file_name(tensor), error))?;
     match id.is_some_and(|id| places.iter().any(|place| place.overlaps(id, written))) {
         true => Err(ContainerError::file(input.file_name(tensor), EditFault::Overlap)),

@@ -6,42 +6,36 @@ use std::sync::Arc;
 
 use crate::error::ContainerError;
 use crate::execute::{Clipped, Conversion, ExecuteError, Pieces};
-use crate::format::{Fields, Tensor};
+use crate::format::{Strided, Strides, Tensor};
 use crate::gather;
 use crate::join::{Join, Part};
 use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
 use crate::region::list::Gathered;
-use crate::view::{Layout, Within};
+use crate::view::Layout;
 
-/// How the elements of a tensor lie in its input; where they are several fields, how the items do.
+/// How the elements of a tensor lie in its input; where each is made of several ranges, how the first
+/// of these do.
 pub fn layout(tensor: &Tensor) -> Layout<'_> {
-    let bits = tensor.dtype.item_bits();
-    let plain = |bits| Layout::new(&tensor.shape, bits, tensor.order, tensor.offset);
-    match &tensor.fields {
-        None => plain(bits),
-        Some(Fields { item, parts, strides }) => match parts.as_slice() {
-            [part] => {
-                let within = Within { item: *item, offset: part.start, strides };
-                Layout { within: Some(within), ..plain(bits) }
-            }
-            _ => plain(item.saturating_mul(8)),
-        },
-    }
+    layouts(tensor).swap_remove(0)
 }
 
-/// The same for each of several fields that together are the elements.
+/// How the elements lie, or each of the ranges that together are one: at least one layout.
 fn layouts(tensor: &Tensor) -> Vec<Layout<'_>> {
-    match &tensor.fields {
-        Some(Fields { item, parts, .. }) if parts.len() > 1 => {
-            let field = |part: &Range<u64>| {
-                let within = Within { item: *item, offset: part.start, strides: &[] };
-                let bits = (part.end - part.start).saturating_mul(8);
-                let layout = Layout::new(&tensor.shape, bits, tensor.order, tensor.offset);
-                Layout { within: Some(within), ..layout }
+    let Tensor { dtype, shape, storage: Strided { data, strides, .. }, .. } = tensor;
+    let bits = dtype.item_bits();
+    match strides {
+        Strides::Contiguous(order) => vec![Layout::new(shape, bits, *order, data.start)],
+        Strides::Said { first, strides, ranges } => {
+            let layout = |bits: u64, start: u64| {
+                let offset = data.start.saturating_add(*first).saturating_add(start);
+                Layout::strided(shape, bits, offset, strides.clone(), data.clone())
             };
-            parts.iter().map(field).collect()
+            let range = |it: &Range<u64>| layout((it.end - it.start).saturating_mul(8), it.start);
+            match ranges.is_empty() {
+                true => vec![layout(bits, 0)],
+                false => ranges.iter().map(range).collect(),
+            }
         }
-        _ => vec![layout(tensor)],
     }
 }
 

@@ -40,16 +40,8 @@ impl IndexTensor {
     /// Values in memory, in C order; as many as `shape` has elements.
     pub fn new(values: &[i64], shape: Vec<u64>) -> IndexTensor {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        let info = Tensor {
-            name: None,
-            dtype: DType::Scalar(Scalar::I64, Endian::Little),
-            shape,
-            order: Order::C,
-            part: 0,
-            offset: 0,
-            bytes: bytes.len() as u64,
-            fields: None,
-        };
+        let dtype = DType::Scalar(Scalar::I64, Endian::Little);
+        let info = Tensor::new(dtype, shape, Order::C, 0);
         IndexTensor { info, bytes: Arc::new(MemorySource(bytes)), file: None }
     }
 
@@ -90,8 +82,7 @@ fn gather(
     axis: Option<i64>,
     options: &Options,
 ) -> Result<Gather, GatherError> {
-    let Tensor { dtype, shape, order, offset, .. } = indices;
-    let indices = Indices { dtype, shape, order: *order, offset: *offset };
+    let indices = Indices { dtype: &indices.dtype, layout: layout(indices) };
     match axis {
         None => Gather::nd(params, &indices, options),
         Some(axis) if options.elements => Gather::elements(params, &indices, axis, options),

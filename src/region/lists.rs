@@ -174,7 +174,7 @@ impl Lists {
         }
         // it does not matter what the positions are of
         let shape = &selection.source_shape;
-        let layout = Layout { shape, item_bits: 8, order: Order::C, offset: 0, within: None };
+        let layout = Layout::new(shape, 8, Order::C, 0);
         let bound = self.bind(selection)?;
         let tensors: Vec<ListTensor<'_>> = bound.iter().map(BoundList::tensor).collect();
         let options = gather::Options::default();
@@ -306,16 +306,9 @@ impl BoundList {
     /// A list whose positions are known.
     fn typed(list: &SelectedList, positions: &[u64]) -> BoundList {
         let bytes: Vec<u8> = positions.iter().flat_map(|at| at.to_le_bytes()).collect();
-        let tensor = Tensor {
-            name: None,
-            dtype: DType::Scalar(Scalar::U64, Endian::Little),
-            shape: [&list.shape[..], &[list.axes.len() as u64]].concat(),
-            order: Order::C,
-            part: 0,
-            offset: 0,
-            bytes: bytes.len() as u64,
-            fields: None,
-        };
+        let dtype = DType::Scalar(Scalar::U64, Endian::Little);
+        let shape = [&list.shape[..], &[list.axes.len() as u64]].concat();
+        let tensor = Tensor::new(dtype, shape, Order::C, 0);
         let list = GatheredList { source: Arc::new(MemorySource(bytes)), file: None };
         BoundList { tensor, mask: None, has_tuples: true, list }
     }
@@ -351,8 +344,7 @@ fn open_list(
     let source = input.nearby(&tensor, workers, progress)?;
     let (shape, mask) = match &tensor.dtype {
         DType::Scalar(Scalar::Bool, _) => {
-            let layout = (&tensor.shape[..], tensor.order, tensor.offset);
-            let mask = Mask::count(layout, source.as_ref(), workers, progress);
+            let mask = Mask::count(&layout(&tensor), source.as_ref(), workers, progress);
             source.verify().map_err(|error| ContainerError::file(name.clone(), error))?;
             let mask = mask.map_err(|error| ContainerError::file(name.clone(), error))?;
             let (shape, count) = (tensor.shape.clone(), mask.true_count());
@@ -376,8 +368,7 @@ fn open_list(
 
 /// A tensor as positions.
 fn indices_of(tensor: &Tensor) -> Indices<'_> {
-    let Tensor { dtype, shape, order, offset, .. } = tensor;
-    Indices { dtype, shape, order: *order, offset: *offset }
+    Indices { dtype: &tensor.dtype, layout: layout(tensor) }
 }
 
 fn is_integer(dtype: &DType) -> bool {

@@ -30,16 +30,16 @@ fn files_hold_what_their_packages_say() {
         found.entry(file).or_insert_with(|| {
             let describe = |tensor: tslice::format::Tensor| {
                 let name = tensor.name.as_deref().unwrap_or("-");
-                let order = if tensor.order == Order::F { "F" } else { "C" };
+                let order = if tensor.order() == Order::F { "F" } else { "C" };
                 let shape = AsTuple(&tensor.shape);
-                let (offset, bytes) = (tensor.offset, tensor.bytes);
+                let (offset, bytes) = (tensor.data().start, tensor.bytes());
                 format!("{name}\t{}\t{shape}\t{order}\t{offset}\t{bytes}", tensor.dtype)
             };
             contents.tensors.iter().map(describe).collect()
         });
         if canonical == "yes" {
             let tensor = contents.tensors.at(0);
-            let header = npy::header(&tensor.dtype, &tensor.shape, tensor.order).unwrap();
+            let header = npy::header(&tensor.dtype, &tensor.shape, tensor.order()).unwrap();
             assert_eq!(header, bytes[..header.len()], "{file}");
         }
     }

@@ -75,7 +75,7 @@ impl Chosen {
         let shape = selection.shape();
         let axes = transpose.of_axes(shape.len()).map_err(ContainerError::from)?;
         let region = index.lists.region(tensor, &selection, &axes, order).map_err(Failure::new)?;
-        let (name, dtype, part) = (tensor.name.clone(), tensor.dtype.clone(), tensor.part);
+        let (name, dtype, part) = (tensor.name.clone(), tensor.dtype.clone(), tensor.part());
         Ok(Chosen { name, dtype, shape: axes.permute(&shape), region, part })
     }
 }

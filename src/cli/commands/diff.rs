@@ -187,7 +187,7 @@ fn prepare(
     index: &Index,
     rule: Rule,
 ) -> Result<([Vec<u64>; 2], Option<Comparison>), Failure> {
-    let fortran = tensors.iter().all(|tensor| tensor.order == Order::F);
+    let fortran = tensors.iter().all(|tensor| tensor.order() == Order::F);
     let choose = |tensor, order| Chosen::of(tensor, (index, &Transposition::None), order);
     let [mut a, mut b] = [choose(&tensors[0], Order::C)?, choose(&tensors[1], Order::C)?];
     let shapes = [a.shape.clone(), b.shape.clone()];
@@ -203,7 +203,7 @@ fn prepare(
         order = Order::F;
         (a, b) = (choose(&tensors[0], order)?, choose(&tensors[1], order)?);
     }
-    let regions = [(a.region, tensors[0].part), (b.region, tensors[1].part)];
+    let regions = [(a.region, tensors[0].part()), (b.region, tensors[1].part())];
     Ok((shapes, Some(Comparison::new(regions, comparer, &a.shape, order))))
 }
 
@@ -211,7 +211,7 @@ fn prepare(
 fn leader([a, b]: [&Input; 2]) -> Leader {
     let is_fortran = |input: &Input| {
         let tensors = &input.contents().tensors;
-        !tensors.is_empty() && tensors.iter().all(|tensor| tensor.order == Order::F)
+        !tensors.is_empty() && tensors.iter().all(|tensor| tensor.order() == Order::F)
     };
     let second = is_pipe(b) || !is_pipe(a) && is_fortran(b) && !is_fortran(a);
     if second { Leader::Second } else { Leader::First }

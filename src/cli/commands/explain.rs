@@ -133,7 +133,7 @@ impl Explained {
         let Explained { index, selection, transpose, .. } = self;
         let region = index.lists.region(tensor, selection, transpose, Order::C);
         let region = region.map_err(Failure::new)?;
-        let take = Take { part: tensor.part, region, conversion: Conversion::None, at: 0 };
+        let take = Take { part: tensor.part(), region, conversion: Conversion::None, at: 0 };
         Ok(network(|| tslice::job::announced(input, &[take]))?)
     }
 
@@ -201,16 +201,8 @@ impl Explained {
     /// The bytes that are taken: of the file's tensor or, without a file, of one in C order whose
     /// elements are bytes.
     fn region(&self) -> Option<Arc<dyn Region>> {
-        let bytes = Tensor {
-            name: None,
-            dtype: DType::Scalar(Scalar::U8, Endian::Little),
-            shape: self.shape.clone(),
-            order: Order::C,
-            part: 0,
-            offset: 0,
-            bytes: shape::element_count(&self.shape)?,
-            fields: None,
-        };
+        let dtype = DType::Scalar(Scalar::U8, Endian::Little);
+        let bytes = Tensor::new(dtype, self.shape.clone(), Order::C, 0);
         let tensor = self.tensor.as_ref().unwrap_or(&bytes);
         let lists = &self.index.lists;
         lists.region(tensor, &self.selection, &self.transpose, Order::C).ok()

@@ -85,7 +85,7 @@ fn open(path: &Path, options: &OpenOptions) -> Result<(Input, Shown), Failure> {
 
 fn write_text(out: &mut dyn Write, input: &Input, shown: &Shown) -> io::Result<()> {
     let contents = input.contents();
-    let total: u64 = shown.tensors(input).map(|tensor| tensor.bytes).sum();
+    let total: u64 = shown.tensors(input).map(|tensor| tensor.bytes()).sum();
     // of a checkpoint only the files that hold what is shown were opened
     let opened = contents.tensors.len() + input.unreadable().len();
     let all = input.checkpoint().map_or(opened, |it| it.index.tensors().len());
@@ -129,8 +129,8 @@ fn row(input: &Input, number: usize) -> [Cow<'_, str>; 7] {
         tensors.name(number).map_or(Cow::Borrowed("-"), printable),
         tensor.dtype.to_string().into(),
         AsTuple(&tensor.shape).to_string().into(),
-        tensor.bytes.to_string().into(),
-        tensor.order.to_string().into(),
+        tensor.bytes().to_string().into(),
+        tensor.order().to_string().into(),
         offset.map_or(Cow::Borrowed("deflated"), |offset| offset.to_string().into()),
         file.map_or(Cow::Borrowed(""), printable),
     ]
@@ -157,8 +157,8 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &Shown) -> io::Result<(
             "name": null,
             "dtype": tensor.dtype.to_string(),
             "shape": tensor.shape,
-            "bytes": tensor.bytes,
-            "order": tensor.order.to_string(),
+            "bytes": tensor.bytes(),
+            "order": tensor.order().to_string(),
             "offset": offset,
         });
         if let Some(file) = file {

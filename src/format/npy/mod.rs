@@ -25,7 +25,8 @@ use self::literal::PyLiteral;
 use super::contents::{Contents, Format};
 use super::error::FormatError;
 use super::header::{data_bytes, read_more};
-use super::tensors::{Tensor, Tensors};
+use super::tensor::Tensor;
+use super::tensors::Tensors;
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
 
@@ -86,7 +87,7 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
 }
 
 /// What the text of a header says.
-fn parse(text: &str, python2: bool, offset: u64) -> Result<Tensor, NpyError> {
+fn parse(text: &str, python2: bool, start: u64) -> Result<Tensor, NpyError> {
     let PyLiteral::Dict(entries) = literal::parse(text, python2)? else {
         return Err(NpyError::Keys);
     };
@@ -113,11 +114,11 @@ fn parse(text: &str, python2: bool, offset: u64) -> Result<Tensor, NpyError> {
         _ => return Err(NpyError::FortranOrder),
     };
     let shape = parse_shape(shape)?;
-    let bytes = data_bytes(&shape, dtype.item_bits()).ok_or_else(|| NpyError::TooLarge {
-        shape: AsTuple(&shape).to_string(),
-        itemsize: dtype.item_bits() / 8,
-    })?;
-    Ok(Tensor { name: None, dtype, shape, order, part: 0, offset, bytes, fields: None })
+    if data_bytes(&shape, dtype.item_bits()).is_none() {
+        let (shape, itemsize) = (AsTuple(&shape).to_string(), dtype.item_bits() / 8);
+        return Err(NpyError::TooLarge { shape, itemsize });
+    }
+    Ok(Tensor::new(dtype, shape, order, start))
 }
 
 fn parse_shape(shape: &PyLiteral) -> Result<Vec<u64>, NpyError> {
@@ -381,10 +382,10 @@ mod tests {
             prop_assert_eq!(&tensor.shape, &shape);
             prop_assert_eq!(contents.header_len, bytes.len() as u64);
             if orders_differ(&shape) {
-                prop_assert_eq!(tensor.order, order);
+                prop_assert_eq!(tensor.order(), order);
             }
             // The written order is a fixed point.
-            prop_assert_eq!(header(&dtype, &shape, tensor.order).unwrap(), bytes);
+            prop_assert_eq!(header(&dtype, &shape, tensor.order()).unwrap(), bytes);
         }
 
         #[test]

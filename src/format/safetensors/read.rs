@@ -172,8 +172,8 @@ impl Header {
         let mut data_len = 0;
         for (number, tensor) in tensors.iter().enumerate() {
             let name = |number| brief(tensors.name(number).unwrap_or_default());
-            let begin = tensor.offset - header_len;
-            let end = begin + tensor.bytes;
+            let data = tensor.data();
+            let (begin, end) = (data.start - header_len, data.end - header_len);
             if misfit.as_ref().is_some_and(|misfit| misfit.data_offsets <= (begin, end)) {
                 break;
             }
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(rest.len(), 12);
         let names: Vec<_> = contents.tensors.names().flatten().collect();
         assert_eq!(names, ["a", "z", "y", "b"]);
-        assert_eq!(contents.tensors.at(3).offset, contents.header_len + 4);
+        assert_eq!(contents.tensors.at(3).data().start, contents.header_len + 4);
         assert_eq!(contents.metadata["format"], "pt");
         assert_eq!(contents.expected_len(), bytes.len() as u64);
         assert_eq!(

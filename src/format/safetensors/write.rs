@@ -240,7 +240,7 @@ mod tests {
             prop_assert_eq!(theirs.len(), tensors.len());
             for (name, dtype, shape, bytes) in &tensors {
                 let ours = contents.tensors.iter().find(|t| t.name.as_ref() == Some(name)).unwrap();
-                prop_assert_eq!((&ours.dtype, &ours.shape, ours.bytes), (dtype, shape, *bytes));
+                prop_assert_eq!((&ours.dtype, &ours.shape, ours.bytes()), (dtype, shape, *bytes));
                 let view = theirs.tensor(name).unwrap();
                 prop_assert_eq!(Some(view.dtype().to_string()), dtype_name(dtype));
                 prop_assert_eq!(view.data().len() as u64, *bytes);

@@ -148,8 +148,8 @@ impl Editing {
             error => error.into(),
         };
         let (to, from) = (layout_of(&tensor), layout_of(value.tensor()));
-        let Tensor { dtype, shape, order, offset, .. } = indices.tensor();
-        let positions = Indices { dtype, shape, order: *order, offset: *offset };
+        let dtype = &indices.tensor().dtype;
+        let positions = Indices { dtype, layout: layout_of(indices.tensor()) };
         let out_of_range = options.out_of_range;
         let mut shape = value.tensor().shape.clone();
         let scatter = match options.axis {
@@ -272,8 +272,8 @@ fn conversion(
 
 /// The bytes of the target's file among which `bytes` are changed.
 fn written(tensor: &Tensor, bytes: u64) -> Range<u64> {
-    let end = if bytes > 0 { tensor.offset + tensor.bytes } else { tensor.offset };
-    tensor.offset..end
+    let data = tensor.data();
+    if bytes > 0 { data } else { data.start..data.start }
 }
 
 /// All of a value.
@@ -295,7 +295,7 @@ fn fit(
         // runs of elements are the items here: axes don't match, but all lies in one order
         return match slice {
             _ if !equal => Err(operand.failed(EditFault::BroadcastParts(value.dtype.clone()))),
-            Some(slice) => Ok(slice.dense(value.offset)),
+            Some(slice) => Ok(slice.dense(value.data().start)),
             None => whole(value),
         };
     }

@@ -171,13 +171,14 @@ impl Original {
         written: &Range<u64>,
     ) -> Result<(), ContainerError> {
         self.check_kept(input, tensor, written)?;
+        let Range { start, end } = tensor.data();
         if let Some(source) = input.random()
-            && tensor.part > 0
+            && tensor.part() > 0
             && !input.deflated.is_empty()
-            && tensor.bytes > 0
+            && start < end
         {
             // inflated whole by the first byte that is asked for, its checksum included
-            let first = tensor.offset..tensor.offset + 1;
+            let first = start..start + 1;
             let failed = |error| failed_source(&input.location, error);
             source.window(first, &mut Vec::new()).map_err(failed)?;
         }

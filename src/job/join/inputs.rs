@@ -405,7 +405,7 @@ impl<'a> Joined<'a> {
             let shape = target.join.as_ref().map_or(tensor.shape.clone(), JoinedTensor::result);
             let cast = target.join.as_ref().map(|_| self.options.casts.of(&tensor.dtype));
             let cast = cast.transpose()?.flatten();
-            let (dtype, part) = (&tensor.dtype, tensor.part);
+            let (dtype, part) = (&tensor.dtype, tensor.part());
             let item = Item { name: &name, dtype, shape, cast, part, number };
             let pushed = preparation.push(&item);
             pushed.map_err(|error| if several { error.of_tensor(&name) } else { error })?;

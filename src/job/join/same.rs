@@ -27,7 +27,7 @@ impl Joined<'_> {
     pub(super) fn rest_bytes(&self) -> Result<u64, ContainerError> {
         let first = &self.first().contents.tensors;
         let rest = self.tensors.iter().filter(|target| target.join.is_none());
-        let mut bytes = rest.map(|target| first.at(target.number).bytes);
+        let mut bytes = rest.map(|target| first.at(target.number).bytes());
         let sum = bytes.try_fold(0u64, |sum, bytes| sum.checked_add(bytes));
         let others = self.locations.len() as u64 - 1;
         let all = sum.and_then(|sum| sum.checked_mul(others));
@@ -108,7 +108,7 @@ impl Joined<'_> {
             return Err(failed(JoinFault::Shape { number, shape, first, axis: None }));
         }
         let everything = Selection::whole(&theirs.shape);
-        let region = <dyn Region>::of_selection(theirs, &everything, ours.order);
+        let region = <dyn Region>::of_selection(theirs, &everything, ours.order());
         let region = region.map_err(|cause| input.failed_tensor(theirs, false, cause))?;
         let Some(view) = region.strided() else { return Ok(()) };
         let (mut at, mut plans) = (window.start, Vec::new());
@@ -118,7 +118,7 @@ impl Joined<'_> {
         }
         let sink = SameSink {
             source: source.as_ref(),
-            start: ours.offset,
+            start: ours.data().start,
             differs: AtomicBool::new(false),
         };
         let bytes = source_of(input)?;

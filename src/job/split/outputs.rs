@@ -144,11 +144,10 @@ impl<'a> Split<'a> {
             let bytes = shape::byte_count(&shape, tensor.dtype.item_bits());
             let bytes = bytes.ok_or(LayoutFault::TooLarge)?;
             let conversion = Default::default();
-            takes.push(Take { part: tensor.part, region, conversion, at: end });
+            takes.push(Take { part: tensor.part(), region, conversion, at: end });
             (target.number, target.from_lists) = (contents.len(), true);
-            let (part, order, offset) = (0, Order::C, end);
-            let fields = None;
-            let made = Tensor { shape, part, order, offset, bytes, fields, ..tensor.clone() };
+            let made = Tensor::new(tensor.dtype.clone(), shape, Order::C, end);
+            let made = Tensor { name: tensor.name.clone(), ..made };
             target.selection = Selection::whole(&made.shape);
             contents.push(&made);
             end = end.checked_add(bytes).ok_or(LayoutFault::TooLarge)?;
@@ -197,7 +196,7 @@ impl<'a> Split<'a> {
             }
             let cast = target.axis.map(|_| self.options.casts.of(&tensor.dtype));
             let cast = cast.transpose()?.flatten();
-            let (dtype, part) = (&tensor.dtype, tensor.part);
+            let (dtype, part) = (&tensor.dtype, tensor.part());
             let item = Item { name: &name, dtype, shape, cast, part, number: target.number };
             let pushed = preparation.push(&item);
             pushed.map_err(|error| if several { error.of_tensor(&name) } else { error })?;
@@ -248,7 +247,7 @@ impl<'a> Split<'a> {
             let Some(selection) = selection else { continue };
             let region = <dyn Region>::of_selection(tensor, &selection, order);
             let region = region.map_err(|cause| input.failed_tensor(tensor, true, cause))?;
-            let take = Take { part: tensor.part, region, conversion: entry.conversion, at };
+            let take = Take { part: tensor.part(), region, conversion: entry.conversion, at };
             takes.push((target.from_lists, take));
         }
         Ok(takes)

@@ -27,8 +27,8 @@ pub struct Entry {
 impl Entry {
     /// A tensor of the input, as it is.
     fn kept(tensor: Tensor) -> Entry {
-        let Tensor { name, dtype, shape, part, bytes, .. } = tensor;
-        let conversion = Conversion::None;
+        let (part, bytes, conversion) = (tensor.part(), tensor.bytes(), Conversion::None);
+        let Tensor { name, dtype, shape, .. } = tensor;
         Entry { name: name.unwrap_or_default(), dtype, shape, bytes, conversion, part }
     }
 }
@@ -114,10 +114,9 @@ impl Entries {
         let is_own = self.input.get(number).is_none_or(|tensor| Entry::kept(tensor) != entry);
         let first = if is_own { self.own.len() } else { number };
         if is_own {
-            let Entry { name, dtype, shape, bytes, conversion, part } = entry;
-            let (name, order, offset) = (Some(name), Order::C, 0);
-            let fields = None;
-            self.own.push(&Tensor { name, dtype, shape, order, part, offset, bytes, fields });
+            let Entry { name, dtype, shape, conversion, part, .. } = entry;
+            let tensor = Tensor::new(dtype, shape, Order::C, 0).placed(part, 0);
+            self.own.push(&Tensor { name: Some(name), ..tensor });
             self.conversions.push(conversion);
         }
         let begin = self.len;
@@ -136,16 +135,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn tensor(number: usize) -> Tensor {
-        Tensor {
-            name: Some(format!("t{number}")),
-            dtype: DType::Scalar(Scalar::U8, Endian::Little),
-            shape: vec![number as u64],
-            order: Order::C,
-            part: number % 3,
-            offset: 100 * number as u64,
-            bytes: number as u64,
-            fields: None,
-        }
+        let dtype = DType::Scalar(Scalar::U8, Endian::Little);
+        let tensor = Tensor::new(dtype, vec![number as u64], Order::C, 100 * number as u64);
+        Tensor { name: Some(format!("t{number}")), ..tensor.placed(number % 3, 0) }
     }
 
     proptest! {

@@ -78,7 +78,8 @@ impl Case {
         let text = |error: &dyn ToString| error.to_string();
         let params = Layout::new(&self.params, 32, Order::C, 0);
         let Case { dtype, shape, axis, options, .. } = self;
-        let indices = Indices { dtype, shape, order: Order::C, offset: 0 };
+        let layout = Layout::new(shape, dtype.item_bits(), Order::C, 0);
+        let indices = Indices { dtype, layout };
         let gather = match axis {
             None => Gather::nd(&params, &indices, options),
             Some(axis) => Gather::along(&params, &indices, *axis, options),

@@ -58,11 +58,11 @@ fn headers_of_np_save_are_read() {
         assert_eq!(tensor.dtype.to_string(), dtype, "{context}");
         assert_eq!(tensor.dtype.item_bits(), itemsize * 8, "{context}");
         assert_eq!(tensor.shape, shape, "{context}");
-        assert_eq!(tensor.offset, header.len() as u64, "{context}");
-        assert_eq!(tensor.bytes, shape.iter().product::<u64>() * itemsize, "{context}");
-        if tensor.order != order {
+        assert_eq!(tensor.data().start, header.len() as u64, "{context}");
+        assert_eq!(tensor.bytes(), shape.iter().product::<u64>() * itemsize, "{context}");
+        if tensor.order() != order {
             // What is in both orders is saved as C.
-            assert_eq!((tensor.order, order), (Order::C, Order::F), "{context}");
+            assert_eq!((tensor.order(), order), (Order::C, Order::F), "{context}");
         }
         if let DType::Npy(_) = &tensor.dtype {
             assert_eq!(npy::descr_literal(&tensor.dtype).unwrap(), descr);

@@ -248,7 +248,8 @@ proptest! {
         }
 
         let i64s = DType::Scalar(Scalar::I64, Endian::Little);
-        let tensor = Indices { dtype: &i64s, shape: &index_place.shape, order: index_order, offset: 5 };
+        let tensor = Layout::new(&index_place.shape, 64, index_order, 5);
+        let tensor = Indices { dtype: &i64s, layout: tensor };
         let out_of_range = if skip { OutOfRange::Drop } else { OutOfRange::Error };
         let scatter =
             Scatter::new(&place.layout(), &tensor, &values.layout(), out_of_range, Conversion::None).unwrap();

@@ -179,7 +179,8 @@ impl Case {
         let layout = Layout::new(shape, self.itemsize * 8, *order, *before);
         let dtype = DType::Scalar(self.scalar, self.endian);
         let Tensor { shape, order, before } = &self.indices;
-        let indices = Indices { dtype: &dtype, shape, order: *order, offset: *before };
+        let indices = Layout::new(shape, dtype.item_bits(), *order, *before);
+        let indices = Indices { dtype: &dtype, layout: indices };
         let transpose = Some(self.permutation());
         let options = Options { transpose, ..self.options.clone() };
         match self.axis {

@@ -260,10 +260,10 @@ proptest! {
         let dtypes: Vec<DType> = case.lists.iter().map(Listed::dtype).collect();
         let tensors = case.lists.iter().zip(&dtypes).zip(&sources).map(|((list, dtype), source)| {
             match list.is_mask {
-                true => ListTensor::Mask(Mask::count((&list.shape, list.order, 3), source, &Workers::new(2), &Progress::default()).unwrap()),
+                true => ListTensor::Mask(Mask::count(&Layout::new(&list.shape, 8, list.order, 3), source, &Workers::new(2), &Progress::default()).unwrap()),
                 false => {
-                    let (shape, order) = (&list.shape[..], list.order);
-                    ListTensor::Integers(Indices { dtype, shape, order, offset: 3 })
+                    let layout = Layout::new(&list.shape, dtype.item_bits(), list.order, 3);
+                    ListTensor::Integers(Indices { dtype, layout })
                 }
             }
         });

@@ -5,6 +5,7 @@ mod gather;
 mod lists;
 mod reads;
 mod slice;
+mod storage;
 
 use proptest::prelude::ProptestConfig;
 
