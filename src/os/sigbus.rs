@@ -145,10 +145,10 @@ fn install() -> Option<()> {
 /// Handle a fault inside a watched map; pass any other one to the previous handler.
 extern "C" fn on_sigbus(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid `siginfo_t` to a handler installed with SA_SIGINFO, and
-    // for SIGBUS `si_addr` is in it; errno is this thread's own.
-    let (address, errno) = unsafe { ((*info).si_addr() as usize, libc::__errno_location()) };
-    // SAFETY: as above; the interrupted code must find its errno unchanged.
-    let interrupted = unsafe { *errno };
+    // for SIGBUS `si_addr` is in it.
+    let address = unsafe { (*info).si_addr() as usize };
+    // The interrupted code must find its errno unchanged: calls that succeed leave it, and after one
+    // that fails that code does not go on.
     if !replace_pages(address) {
         let none = const {
             // SAFETY: zeroes are a valid `sigaction`: the default action.
@@ -159,8 +159,6 @@ extern "C" fn on_sigbus(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut
         // to that handler.
         unsafe { libc::sigaction(signal, previous, std::ptr::null_mut()) };
     }
-    // SAFETY: as above.
-    unsafe { *errno = interrupted };
 }
 
 impl Slot {

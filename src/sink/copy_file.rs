@@ -6,12 +6,11 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use rustix::fs::{
-    FallocateFlags, SeekFrom, copy_file_range, fallocate, ftruncate, ioctl_ficlone, seek,
-};
+use rustix::fs::{SeekFrom, ftruncate, seek};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::SinkError;
+use crate::os;
 
 /// Buffer size in bytes for copying by read and write.
 const BUFFER: usize = 256 << 10;
@@ -38,7 +37,7 @@ pub(super) fn copy_file(
 }
 
 fn copy_all(from: &File, to: &File, len: u64, copied: &dyn Fn(u64)) -> io::Result<()> {
-    if ioctl_ficlone(to, from).is_ok() && to.metadata()?.len() == len {
+    if os::clone_file(from, to).is_ok() && to.metadata()?.len() == len {
         return Ok(());
     }
     retry_on_intr(|| ftruncate(to, len))?;
@@ -50,7 +49,7 @@ fn copy_all(from: &File, to: &File, len: u64, copied: &dyn Fn(u64)) -> io::Resul
             Err(_) => len,
         };
         // notice a full disk before copying; not every file system can
-        match retry_on_intr(|| fallocate(to, FallocateFlags::KEEP_SIZE, start, end - start)) {
+        match os::allocate_within(to, start..end) {
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
             Err(error) => return Err(error.into()),
         }
@@ -80,9 +79,7 @@ fn copy_range(
     copied: &dyn Fn(u64),
 ) -> io::Result<()> {
     while at < end {
-        let (mut source, mut target) = (at, at);
-        let most = (end - at).min(MAX_RANGE) as usize;
-        match copy_file_range(from, Some(&mut source), to, Some(&mut target), most) {
+        match os::copy_range(from, to, at, (end - at).min(MAX_RANGE) as usize) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(count) => {
                 at += count as u64;

@@ -4,17 +4,17 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, open, statat};
+use rustix::fs::{Access, AtFlags, CWD, Mode, accessat, statat};
 
-use super::clone_range::{block_bytes, clone_range};
+use super::blocks::block_bytes;
 use super::file::Naming;
 use super::resolve::{Resolved, SpecialFile, resolve};
 use super::spooled::SpooledSink;
 use super::{
     Destination, FileSink, InPlaceFile, Sink, SinkError, SinkOptions, StreamSink, Targets,
 };
-use crate::os::FileId;
 use crate::os::stdio::{StdStream, closed_at_start};
+use crate::os::{self, FileId};
 
 impl Destination {
     /// Whether it is standard output, an existing FIFO or device, or another open descriptor
@@ -108,11 +108,10 @@ pub fn can_share(target: &Destination, file: &File) -> bool {
         (false, Some(parent)) if !parent.as_os_str().is_empty() => parent,
         (false, _) => Path::new("."),
     };
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    let Ok(unnamed) = open(folder, flags, Mode::RUSR | Mode::WUSR) else { return false };
-    let unnamed = File::from(unnamed);
+    let unnamed = os::open_unnamed(CWD, folder, Mode::RUSR | Mode::WUSR);
+    let Some(unnamed) = unnamed.map(File::from) else { return false };
     let block = block_bytes(&unnamed);
-    clone_range(file, &(0..block), (&unnamed, 0)).is_ok()
+    os::clone_range(file, &(0..block), &unnamed, 0).is_ok()
 }
 
 /// Make the checks of [`create`] without creating anything (`--dry-run`).

@@ -5,7 +5,7 @@
 //! 2. A file without a name is opened in that directory (`O_TMPFILE`), its permissions those that
 //!    any new file gets, or those of the file that it replaces. However the process ends, it is gone.
 //! 3. Space for all bytes is allocated (`fallocate`), so that a full disk is noticed at once. Where
-//!    blocks of an input can be shared, that comes first (`clone_range`), and what is left is
+//!    blocks of an input can be shared, that comes first (`space`), and what is left is
 //!    allocated as it is written.
 //! 4. Bytes are written by position, from any thread.
 //! 5. `commit` checks that all were written. With `fsync`, and on network file systems, it waits
@@ -24,16 +24,13 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, Mode, OFlags, fallocate, fchmod, fstat, ftruncate, linkat,
-    openat, renameat, statat,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, ftruncate, openat, renameat, statat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::copy_file::copy_file;
@@ -118,7 +115,7 @@ impl FileSink {
         // keeps the new file from being readable to more people in between.
         let mode = entry.old_mode.unwrap_or(Mode::from_raw_mode(0o666));
         let unnamed = match naming {
-            Naming::Unnamed => open_unnamed(&entry.dir, mode),
+            Naming::Unnamed => os::open_unnamed(&entry.dir, Path::new("."), mode),
             Naming::Named => None,
         };
         let (file, named) = match unnamed {
@@ -202,7 +199,7 @@ impl FileSink {
             let named = match (&self.named, &self.file) {
                 (Some(named), _) => named.persist_from(|dir, name| move_to_free(dir, name, entry)),
                 (None, Some(file)) => {
-                    link_unnamed(file, &entry.dir, Path::new(&entry.name)).map_err(io::Error::from)
+                    os::link_unnamed(file, &entry.dir, &entry.name).map_err(io::Error::from)
                 }
                 (None, None) => Err(Errno::BADF.into()),
             };
@@ -231,7 +228,7 @@ impl FileSink {
     fn give_temp_name(&mut self) -> io::Result<()> {
         if self.named.is_none() {
             let file = self.file.as_ref().ok_or(Errno::BADF)?;
-            let link = |name: &str| link_unnamed(file, &self.entry.dir, name.as_ref());
+            let link = |name: &str| os::link_unnamed(file, &self.entry.dir, name);
             let (named, ()) = TempName::create(&self.entry.dir, link)?;
             self.named = Some(named);
         }
@@ -317,32 +314,13 @@ impl Sink for FileSink {
     }
 }
 
-/// Step 2. `None` if the file system has no unnamed files, or there is no `/proc` to link them
-/// through; also on any other error, which creating a named file will meet again and report.
-fn open_unnamed(dir: &OwnedFd, mode: Mode) -> Option<OwnedFd> {
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    let file = retry_on_intr(|| openat(dir, ".", flags, mode)).ok()?;
-    statat(CWD, by_descriptor(&file), AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    Some(file)
-}
-
-/// Step 3. File systems without `fallocate` get a sparse file of the right length.
+/// Step 3. File systems that allocate nothing get a sparse file of the right length.
 pub(super) fn reserve(file: impl AsFd, len: u64) -> rustix::io::Result<()> {
     match len {
         0 => Ok(()),
-        _ => match retry_on_intr(|| fallocate(&file, FallocateFlags::empty(), 0, len)) {
+        _ => match os::allocate(&file, 0..len) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => retry_on_intr(|| ftruncate(&file, len)),
             result => result,
         },
     }
-}
-
-/// Give a file without a name one.
-fn link_unnamed(file: &File, dir: &OwnedFd, name: &Path) -> rustix::io::Result<()> {
-    linkat(CWD, by_descriptor(file), dir, name, AtFlags::SYMLINK_FOLLOW)
-}
-
-/// The path of an open file in `/proc`.
-fn by_descriptor(file: &impl AsRawFd) -> String {
-    format!("/proc/self/fd/{}", file.as_raw_fd())
 }

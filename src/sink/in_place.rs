@@ -8,7 +8,6 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
 use super::writable_map::PAGE;
@@ -104,8 +103,8 @@ impl Sink for InPlaceFile {
     fn verify(&self) -> Result<(), SinkError> {
         let Some(at) = self.map.as_ref().and_then(WritableMap::lost) else { return Ok(()) };
         // a full disk and a truncation both lose pages; allocating the page tells which it was
-        let again = fallocate(&self.file, FallocateFlags::KEEP_SIZE, at / PAGE * PAGE, PAGE);
-        Err(match again {
+        let page = at / PAGE * PAGE;
+        Err(match os::allocate_within(&self.file, page..page + PAGE) {
             Err(error @ (Errno::NOSPC | Errno::DQUOT)) => SinkError::Io(error.into()),
             _ => SinkError::Truncated,
         })

@@ -17,7 +17,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::sync::{Arc, Once};
 
-mod clone_range;
+mod blocks;
 mod copy_file;
 mod create;
 mod error;
@@ -39,7 +39,7 @@ mod temp_name;
 mod writable_map;
 mod zip;
 
-pub use clone_range::{BLOCK_BYTES, shared_len};
+pub use blocks::{BLOCK_BYTES, shared_len};
 pub use create::{can_share, check, check_among, create, create_copy, overwritten_file};
 pub use error::SinkError;
 pub use file::FileSink;
@@ -58,6 +58,10 @@ pub use stream::StreamSink;
 pub use targets::Targets;
 pub use writable_map::WritableMap;
 pub use zip::{DeflatedZipSink, ZipLayout, ZipSink};
+
+// what tests may expect
+#[doc(hidden)]
+pub use crate::os::{EXCHANGES_NAMES, UNNAMED_FILES};
 
 /// In which order a sink takes its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

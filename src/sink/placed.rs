@@ -18,20 +18,19 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, fsync, linkat, openat, renameat,
-    renameat_with, statat, unlinkat,
+    AtFlags, FileType, Mode, OFlags, Stat, fsync, linkat, openat, renameat, statat, unlinkat,
 };
 use rustix::io::{Errno, Result as OsResult, retry_on_intr};
 
 use super::SinkError;
 use super::resolve::FileAt;
 use super::temp_name::{PREFIX, TempName};
-use crate::os::FileId;
+use crate::os::{self, FileId, path_of};
 
 /// Outputs in their places, each of which can be taken back. Those that nothing is known of, such as
 /// streams, stay.
@@ -231,7 +230,7 @@ fn remove(at: &FileAt, new: NewFile) -> Option<String> {
         Ok(aside) if id_of(&aside) == Some(new.id) => None,
         Ok(aside) => put_back(at, aside),
         Err(_) => {
-            let path = dir_path(&at.dir).join(&at.name);
+            let path = path_of(&at.dir).join(&at.name);
             Some(format!("{} cannot be removed", path.display()))
         }
     }
@@ -253,21 +252,16 @@ fn put_back(at: &FileAt, old: TempName) -> Option<String> {
 
 /// Let a temporary name stay, and say so.
 fn leave(old: TempName) -> String {
-    let path = dir_path(old.dir()).join(old.name());
+    let path = path_of(old.dir()).join(old.name());
     old.leave();
     format!("what stood there before is left as {}", path.display())
-}
-
-/// The path of an open directory, as far as it can be found out.
-fn dir_path(dir: &OwnedFd) -> PathBuf {
-    std::fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd())).unwrap_or_default()
 }
 
 /// Move what stands under a name to a temporary one.
 fn move_aside(at: &FileAt, files: Option<Vec<OsString>>) -> io::Result<TempName> {
     TempName::create_as(&at.dir, PREFIX, files, |temp| {
         let to = FileAt { dir: Arc::clone(&at.dir), name: temp.into(), old_mode: None };
-        match renameat_with(&at.dir, &at.name, &to.dir, &to.name, RenameFlags::NOREPLACE) {
+        match os::rename_to_free(&at.dir, &at.name, &to.dir, &to.name) {
             Err(error) if lacks_flags(error) => rename_if_free(&at.dir, at.name.as_ref(), &to),
             result => result,
         }
@@ -277,7 +271,7 @@ fn move_aside(at: &FileAt, files: Option<Vec<OsString>>) -> io::Result<TempName>
 
 /// Rename a file, whose name nobody else knows, where nothing stands.
 pub(super) fn move_to_free(dir: &OwnedFd, name: &str, at: &FileAt) -> OsResult<()> {
-    match renameat_with(dir, name, &at.dir, &at.name, RenameFlags::NOREPLACE) {
+    match os::rename_to_free(dir, name, &at.dir, &at.name) {
         Err(error) if lacks_flags(error) => {}
         result => return result,
     }
@@ -299,10 +293,10 @@ fn rename_if_free(dir: &OwnedFd, name: &Path, at: &FileAt) -> OsResult<()> {
 }
 
 fn exchange(temp: &TempName, at: &FileAt) -> OsResult<()> {
-    renameat_with(temp.dir(), temp.name(), &at.dir, &at.name, RenameFlags::EXCHANGE)
+    os::exchange(temp.dir(), temp.name(), &at.dir, &at.name)
 }
 
-/// Whether `renameat2` has no flags in this kernel or file system.
+/// Whether this system or file system has no such call.
 pub(super) fn lacks_flags(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
 }

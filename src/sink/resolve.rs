@@ -10,12 +10,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, fstat, fstatfs, openat, readlinkat, statat,
-};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, fstat, readlinkat, statat};
+use rustix::io::Errno;
 
 use super::{SinkError, SinkOptions};
+use crate::os;
 
 /// How many links are followed, as in the kernel.
 const LINKS: usize = 40;
@@ -79,7 +78,7 @@ pub(super) fn resolve_from(from: impl AsFd, path: &Path) -> Result<Resolved, Sin
                 let old_mode = Some(Mode::from_raw_mode(stat.st_mode & 0o777));
                 return Ok(Resolved::File(FileAt { dir: shared(dir), name, old_mode }));
             }
-            FileType::Symlink if is_proc(&dir) => return descriptor(dir, name),
+            FileType::Symlink if os::is_descriptors(&dir) => return descriptor(dir, name),
             FileType::Symlink => {
                 let link = readlinkat(&dir, &name, Vec::new()).map_err(&failed)?;
                 let link = PathBuf::from(OsString::from_vec(link.into_bytes()));
@@ -106,9 +105,7 @@ fn step(from: impl AsFd, path: &Path) -> Result<(OwnedFd, OsString), SinkError> 
         return Err(SinkError::IsADirectory);
     };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-    // O_PATH: needs no read permission, which a drop-box directory doesn't grant.
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = retry_on_intr(|| openat(&from, parent, flags, Mode::empty())).map_err(failed)?;
+    let dir = os::open_place(from, parent).map_err(failed)?;
     Ok((dir, name.to_owned()))
 }
 
@@ -128,8 +125,8 @@ fn shared(dir: OwnedFd) -> Arc<OwnedFd> {
     }
 }
 
-/// A link in `/proc/self/fd` (`/dev/stdout` and `/dev/fd/3` lead there) stands for an open
-/// descriptor, whatever its text says.
+/// A link in a folder of descriptors (`/dev/stdout` and `/dev/fd/3` lead there) stands for an open one,
+/// whatever its text says.
 fn descriptor(dir: OwnedFd, name: OsString) -> Result<Resolved, SinkError> {
     let stat = statat(&dir, &name, AtFlags::empty()).map_err(SinkError::os("cannot be opened"))?;
     let stdout = fstat(std::io::stdout()).ok();
@@ -142,9 +139,4 @@ fn descriptor(dir: OwnedFd, name: OsString) -> Result<Resolved, SinkError> {
         FileType::Directory => Err(SinkError::IsADirectory),
         _ => Ok(Resolved::Special(SpecialFile { dir, name })),
     }
-}
-
-fn is_proc(dir: &OwnedFd) -> bool {
-    const PROC: u32 = 0x9fa0;
-    fstatfs(dir).is_ok_and(|fs| fs.f_type as u32 == PROC)
 }

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::io::Errno;
 
 use super::SinkError;
-use super::clone_range::{block_bytes, clone_range, whole_blocks};
+use super::blocks::{block_bytes, whole_blocks};
+use crate::os::clone_range;
 
 /// The space of a file that is being written: allocated before the first write, unless blocks were
 /// shared by then.
@@ -52,7 +53,7 @@ impl Space {
         if count == 0 || at.checked_add(count).is_none_or(|end| end > len) {
             return nothing;
         }
-        match clone_range(from, &blocks, (file, at)) {
+        match clone_range(from, &blocks, file, at) {
             Ok(()) => {
                 // what is not shared is a hole until it is written
                 self.made.get_or_init(|| Ok(()));

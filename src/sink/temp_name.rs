@@ -21,6 +21,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
+use crate::os::is_ignored;
+
 /// How temporary names begin.
 pub(super) const PREFIX: &str = ".tslice-";
 
@@ -200,8 +202,7 @@ fn watch() -> io::Result<()> {
     if *started {
         return Ok(());
     }
-    let ignored = ignored();
-    let handled = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|s| ignored >> (s - 1) & 1 == 0);
+    let handled = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
     let mut signals = Signals::new(handled)?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
@@ -214,12 +215,4 @@ fn watch() -> io::Result<()> {
     })?;
     *started = true;
     Ok(())
-}
-
-/// The signals that this process ignores, bit n-1 for signal n. Under nohup, or in the background
-/// of a script, they must stay ignored.
-fn ignored() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

@@ -1,6 +1,6 @@
 //! A file mapped for writing, for runs that are too short for a system call each.
 //!
-//! Before writing, the pages of many runs are faulted in by one call (`MADV_POPULATE_WRITE`). It
+//! Before writing, the pages of many runs are faulted in by one call (`populate_to_write`). It
 //! fails where a write would raise SIGBUS: a full disk behind a hole, or a truncated file. The
 //! caller then writes by position, and gets the error from there. Only pages that hold runs are
 //! faulted in, so that holes between them stay holes.
@@ -12,8 +12,9 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::Range;
 
-use memmap2::{Advice, MmapOptions, MmapRaw};
+use memmap2::{MmapOptions, MmapRaw};
 
+use crate::os::populate_to_write;
 use crate::os::sigbus::Watch;
 
 /// The smallest page size in bytes; others are multiples of it.
@@ -58,7 +59,7 @@ impl WritableMap {
         let count = end.saturating_sub(pages.start) as usize;
         count == 0
             || loop {
-                match self.map.advise_range(Advice::PopulateWrite, pages.start as usize, count) {
+                match populate_to_write(&self.map, pages.start as usize, count) {
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     result => break result.is_ok(),
                 }

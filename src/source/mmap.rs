@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
 
-use super::pread::{is_cached, read_exact};
+use super::pread::read_exact;
 use super::{Advice, FileRange, Source, SourceError, checked_len, steps};
 use crate::os;
 use crate::os::sigbus::Watch;
@@ -123,7 +123,7 @@ impl Source for MmapSource {
 
     fn is_cached(&self, at: u64) -> bool {
         // `mincore` on the map works only for files that we may write
-        is_cached(&self.file, self.base.saturating_add(at))
+        os::is_cached(&self.file, self.base.saturating_add(at))
     }
 
     fn reads_ahead(&self, _at: u64) -> bool {
@@ -145,7 +145,10 @@ impl Source for MmapSource {
             Advice::WillNeed => {
                 steps(range).for_each(|step| advise(memmap2::Advice::WillNeed, step));
             }
-            Advice::Populate => advise(memmap2::Advice::PopulateRead, range),
+            Advice::Populate => {
+                let count = (range.end - range.start) as usize;
+                let _ = os::populate(&self.map, (self.base + range.start) as usize, count);
+            }
             Advice::DontNeed => {
                 let count = (range.end - range.start) as usize;
                 let start = (self.base + range.start) as usize;

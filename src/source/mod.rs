@@ -46,7 +46,9 @@ pub use sample::sample;
 pub use spool::{open_spooled, spool};
 pub use stream::Stream;
 
-pub use crate::os::{FileId, is_too_many_open_files, note_read, note_will_read, raise_open_files};
+pub use crate::os::{
+    Advice, FileId, is_too_many_open_files, note_read, note_will_read, raise_open_files,
+};
 pub(crate) use crate::os::{mapped_pages, memory_bytes};
 
 /// Bytes with random access, for several threads at once.
@@ -227,21 +229,6 @@ pub trait Forward: Read {
     /// # Errors
     /// [`SourceError::UnexpectedEnd`] if there were fewer, and [`SourceError::Io`].
     fn skip(&mut self, count: u64) -> Result<(), SourceError>;
-}
-
-/// How a range of a [`Source`] is going to be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Advice {
-    /// From beginning to end: read ahead.
-    Sequential,
-    /// Here and there: don't read ahead.
-    Random,
-    /// Soon: start reading from the disk, don't wait.
-    WillNeed,
-    /// Now, by this thread: fault in its pages in one call, waiting for the disk. For maps only.
-    Populate,
-    /// Not needed any more: unmap its pages; touching them brings them back. For maps only.
-    DontNeed,
 }
 
 /// Why an input could not be read.

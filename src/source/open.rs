@@ -14,7 +14,7 @@ use super::remote::RemoteError;
 use super::{MmapSource, PreadSource, Source, Stream};
 use crate::os;
 use crate::os::note_read;
-use crate::os::stdio::{StdStream, closed_at_start};
+use crate::os::stdio::{STDIN, StdStream, closed_at_start};
 
 /// How to read a regular file (`--io`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub enum OpenError {
 /// Those of [`OpenError`]; the path is left to the caller to name.
 pub fn open(path: &Path, io: IoMode) -> Result<Opened, OpenError> {
     // Opening these names would start at the first byte of a redirected file.
-    if ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].iter().any(|name| path == Path::new(name)) {
+    if STDIN.iter().any(|name| path == Path::new(name)) {
         return open_stdin(io);
     }
     // O_NOCTTY: a terminal that is read must not become the controlling terminal.

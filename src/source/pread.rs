@@ -4,14 +4,10 @@
 //! the caller's scratch buffer.
 
 use std::fs::File;
-use std::io::{ErrorKind, IoSliceMut};
-use std::num::NonZeroU64;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
-
-use rustix::fs::{Advice as Fadvise, fadvise};
-use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use super::{Advice, FileRange, Source, SourceError, checked_len, steps};
 use crate::os;
@@ -98,7 +94,7 @@ impl Source for PreadSource {
     }
 
     fn is_cached(&self, at: u64) -> bool {
-        is_cached(&self.file, self.base.saturating_add(at))
+        os::is_cached(&self.file, self.base.saturating_add(at))
     }
 
     fn reads_ahead(&self, _at: u64) -> bool {
@@ -106,20 +102,13 @@ impl Source for PreadSource {
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) {
-        let range = range.start..range.end.min(self.len);
-        let advise = |advice, range: Range<u64>| {
-            let start = self.base.checked_add(range.start);
-            // A length of 0 would mean "to the end of the file".
-            let count = range.end.checked_sub(range.start).and_then(NonZeroU64::new);
-            if let (Some(start), Some(count)) = (start, count) {
-                let _ = fadvise(&self.file, start, Some(count), advice);
-            }
-        };
+        let end = self.base + range.end.min(self.len);
+        let range = self.base.saturating_add(range.start)..end;
         match advice {
-            Advice::Sequential => advise(Fadvise::Sequential, range),
-            Advice::Random => advise(Fadvise::Random, range),
-            Advice::WillNeed => steps(range).for_each(|step| advise(Fadvise::WillNeed, step)),
-            Advice::Populate | Advice::DontNeed => {}
+            Advice::WillNeed => {
+                steps(range).for_each(|step| os::advise_file(&self.file, step, advice))
+            }
+            _ => os::advise_file(&self.file, range, advice),
         }
     }
 }
@@ -131,12 +120,4 @@ pub(super) fn read_exact(file: &File, at: u64, out: &mut [u8]) -> Result<(), Sou
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(SourceError::Truncated),
         result => Ok(result?),
     }
-}
-
-/// Whether byte `at` of a file is in the page cache.
-pub(super) fn is_cached(file: &File, at: u64) -> bool {
-    let mut byte = [0];
-    let mut buffers = [IoSliceMut::new(&mut byte)];
-    let read = preadv2(file, &mut buffers, at, ReadWriteFlags::NOWAIT);
-    !matches!(read, Err(Errno::AGAIN))
 }

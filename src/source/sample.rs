@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{Advice, fadvise};
+use crate::os::{Advice, advise_file};
 
 /// Bytes of a block.
 const BLOCK: u64 = 4096;
@@ -36,8 +36,7 @@ pub fn sample(path: &Path, files: usize, take: &mut dyn FnMut(&[u8])) -> io::Res
     let ranges = ranges(found.len(), files as u64);
     // all at once, so that a disk need not wait for each
     for range in ranges.iter().skip(1) {
-        let len = std::num::NonZeroU64::new(range.end - range.start);
-        let _ = fadvise(&file, range.start, len, Advice::WillNeed);
+        advise_file(&file, range.clone(), Advice::WillNeed);
     }
     let mut buffer = vec![0; HEAD as usize];
     for range in ranges {

@@ -10,7 +10,6 @@ use std::sync::{Arc, OnceLock};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::pipe::{SpliceFlags, splice};
 
 use super::{Forward, SourceError};
 use crate::os;
@@ -104,7 +103,7 @@ impl Stream {
         }
         if let (DevNull::Open(null), true) = (&self.dev_null, self.peeked.is_empty()) {
             let most = usize::try_from(most).unwrap_or(usize::MAX).min(1 << 30);
-            match splice(&self.file, None, null, None, most, SpliceFlags::empty()) {
+            match os::discard(&self.file, null, most) {
                 Ok(0) => return self.end().map(|()| 0),
                 Ok(gone) => {
                     self.position += gone as u64;

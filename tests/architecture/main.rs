@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 
 use imports::Imports;
-use source::{Source, sources};
+use source::{Source, sources, strings, texts};
 
 mod counts;
 mod docs;
@@ -163,7 +163,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("http", &["source/remote/"]),
     ("indicatif", &["cli/report/progress.rs"]),
     ("libc", &["os/", "source/", "sink/", "job/edit/original.rs"]),
-    ("memmap2", &["source/mmap.rs", "sink/writable_map.rs"]),
+    ("memmap2", &["os/", "source/mmap.rs", "sink/writable_map.rs"]),
     ("object_store", &["source/remote/"]),
     ("png", &["job/picture.rs"]),
     ("rayon", &["execute/workers.rs"]),
@@ -222,12 +222,47 @@ const UNSAFE: &[&str] = &[
     "execute/pack/shuffle.rs",
     "execute/pack/square.rs",
     "execute/pack/transpose.rs",
+    "os/linux/blocks.rs",
+    "os/linux/writers.rs",
+    "os/other.rs",
     "os/sigbus.rs",
+    "os/signals.rs",
     "os/stdio.rs",
-    "os/writers.rs",
-    "sink/clone_range.rs",
     "sink/writable_map.rs",
     "source/mmap.rs",
+];
+
+/// What only Linux has, by the names under which it is called.
+const LINUX: &[&str] = &[
+    "std::os::linux",
+    "PopulateRead",
+    "PopulateWrite",
+    "F_GETLEASE",
+    "F_SETLEASE",
+    "F_SETSIG",
+    "FallocateFlags",
+    "OFlags::PATH",
+    "OFlags::TMPFILE",
+    "RenameFlags",
+    "ResolveFlags",
+    "SpliceFlags",
+    "__errno_location",
+    "copy_file_range",
+    "f_type",
+    "fadvise",
+    "fallocate",
+    "fcntl_setpipe_size",
+    "ioctl",
+    "memfd_create",
+    "openat2",
+    "posix_fadvise",
+    "preadv2",
+    "pwritev2",
+    "renameat_with",
+    "statx",
+    "sync_file_range",
+    "sysinfo",
+    "vmsplice",
 ];
 
 /// The files of the library.
@@ -332,6 +367,24 @@ fn every_package_has_its_place() {
             assert!(sources().iter().any(named), "{place} does not name {package} any more");
         }
     }
+}
+
+#[test]
+fn only_os_knows_the_system() {
+    let outside = sources().into_iter().filter(|source| !source.is_in(&["os/linux/"]));
+    let named = |source: Source| {
+        let in_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        let paths = source.code.split(|c| !in_path(c)).map(|path| format!("::{path}::"));
+        let paths: BTreeSet<String> = paths.collect();
+        let calls = |name: &&str| paths.iter().any(|path| path.contains(&format!("::{name}::")));
+        let found: Vec<&str> = LINUX.iter().copied().filter(calls).collect();
+        (!found.is_empty()).then(|| format!("{} names {}", source.path, found.join(", ")))
+    };
+    assert_none("what only Linux has is called outside os/linux", outside.filter_map(named));
+    let paths = ["/proc", "/sys/"];
+    let texts = texts().into_iter().filter(|text| !text.path.starts_with("os/"));
+    let files = texts.filter(|text| paths.iter().any(|path| strings(&text.text).contains(path)));
+    assert_none("a path of Linux is named outside os", files.map(|text| text.path));
 }
 
 #[test]

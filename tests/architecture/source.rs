@@ -54,13 +54,22 @@ impl Source {
 
 /// The code of a file: without comments, texts, and the tests at its end.
 fn code(text: &str) -> String {
+    code_and_strings(text).0
+}
+
+/// The texts in the code of a file, one after the other.
+pub(crate) fn strings(text: &str) -> String {
+    code_and_strings(text).1
+}
+
+fn code_and_strings(text: &str) -> (String, String) {
     let is_tests = |(at, marker): &(usize, &str)| {
         let line = text[at + marker.len()..].lines().next().unwrap_or_default();
         line.contains("mod ") && line.ends_with('{')
     };
     let tests = text.match_indices("\n#[cfg(test)]\n").find(is_tests);
     let text = &text[..tests.map_or(text.len(), |(at, _)| at)];
-    let mut code = String::new();
+    let (mut code, mut strings) = (String::new(), String::new());
     let mut chars = text.chars().peekable();
     while let Some(char) = chars.next() {
         match (char, chars.peek()) {
@@ -70,9 +79,10 @@ fn code(text: &str) -> String {
                     match c {
                         '\\' => drop(chars.next()),
                         '"' => break,
-                        _ => {}
+                        _ => strings.push(c),
                     }
                 }
+                strings.push('\n');
                 code.push_str("\"\"");
             }
             // a quote as a character is no beginning of a text
@@ -81,7 +91,7 @@ fn code(text: &str) -> String {
             _ => code.push(char),
         }
     }
-    code
+    (code, strings)
 }
 
 /// A source file as it is.
@@ -130,5 +140,6 @@ fn code_is_read_as_code() {
     for package in ["rayon", "memmap2", "libc", "lap", "::shape"] {
         assert!(!source.names_package(package), "{package}");
     }
+    assert_eq!(strings(text), "memmap2::Mmap\n");
     assert!(source.is_in(&["index/"]) && !source.is_in(&["index", "cli/"]));
 }

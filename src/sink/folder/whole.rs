@@ -5,15 +5,14 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat, StatxAttributes,
-    StatxFlags, Uid, chownat, fchmod, flistxattr, fstat, linkat, mkdirat, openat, openat2,
-    renameat, renameat_with, statat, statx,
+    AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, flistxattr, fstat, linkat,
+    mkdirat, openat, renameat, statat,
 };
 use rustix::io::{Errno, retry_on_intr};
 
 use super::pending::PendingFile;
 use super::place::ExistingFolder;
-use crate::os::FileId;
+use crate::os::{self, FileId};
 use crate::sink::placed::{Placed, move_to_free, open_dir};
 use crate::sink::resolve::FileAt;
 use crate::sink::temp_name::{PREFIX, TempName, without_signals};
@@ -69,7 +68,7 @@ pub(super) fn prepare(
     let Some((dir, name)) = &folder.at else { return Ok(None) };
     let Some(stat) = stands_there(folder, dir, name) else { return Ok(None) };
     // the old files could not be removed afterwards: one by one, that is an error
-    if files.iter().any(|file| is_fixed(&folder.fd, &file.name)) {
+    if files.iter().any(|file| os::is_fixed(&folder.fd, &file.name)) {
         return Ok(None);
     }
     let is_ours = |name: &OsString| {
@@ -134,7 +133,7 @@ impl Prepared {
         let Ok(ours) = fstat(&self.fd) else { return false };
         if (ours.st_uid, ours.st_gid) != (stat.st_uid, stat.st_gid) {
             let (owner, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
-            if chownat(&self.fd, "", Some(owner), Some(group), AtFlags::EMPTY_PATH).is_err() {
+            if fchown(&self.fd, Some(owner), Some(group)).is_err() {
                 return false;
             }
         }
@@ -157,18 +156,9 @@ impl Prepared {
 /// What stands under the name of a folder, if that is the folder itself and no place where a file
 /// system is mounted.
 fn stands_there(folder: &ExistingFolder, dir: &OwnedFd, name: &OsStr) -> Option<Stat> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let open = || openat2(dir, name, flags, Mode::empty(), ResolveFlags::NO_XDEV);
-    let there = fstat(retry_on_intr(open).ok()?).ok()?;
+    let there = fstat(os::open_within_mount(dir, name.as_ref()).ok()?).ok()?;
     let ours = fstat(&folder.fd).ok()?;
     is_same(&there, &ours).then_some(ours)
-}
-
-/// Whether a name in a folder cannot be taken away: an immutable file, a place where one is mounted.
-fn is_fixed(folder: &OwnedFd, name: &str) -> bool {
-    let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND | StatxAttributes::MOUNT_ROOT;
-    let stat = statx(folder, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
-    stat.is_ok_and(|stat| stat.stx_attributes.intersects(fixed))
 }
 
 fn is_same(one: &Stat, other: &Stat) -> bool {
@@ -193,7 +183,7 @@ fn exchanges(dir: &Arc<OwnedFd>) -> bool {
     else {
         return false;
     };
-    renameat_with(dir, one.name(), dir, other.name(), RenameFlags::EXCHANGE).is_ok()
+    os::exchange(dir, one.name(), dir, other.name()).is_ok()
 }
 
 /// Make a folder with a temporary name for files of these names.

@@ -9,15 +9,16 @@ use std::fmt::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 
-use rustix::fs::{Mode, RenameFlags, ftruncate, mkdirat, renameat, renameat_with};
+use rustix::fs::{Mode, ftruncate, mkdirat, renameat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::fingerprint::Fingerprint;
 use super::folder::{DATA, Folder, JOB, failed, folder_name, names_in, open_dir, sync_parent};
 use super::own::{create_own, is_gone, write_record};
 use super::record::JobRecord;
+use crate::os::rename_to_free;
 use crate::sink::SinkError;
-use crate::sink::placed::{open_dir as open_parent, sync_dir};
+use crate::sink::placed::{lacks_flags, open_dir as open_parent, sync_dir};
 use crate::sink::resolve::FileAt;
 use crate::sink::temp_name::{RANDOM, TempName, random_name};
 
@@ -34,11 +35,9 @@ pub(super) fn create(entry: &FileAt, job: &JobRecord) -> Result<bool, SinkError>
     let placed = fill(entry, &temp_name, job).and_then(|()| {
         let place = |old: &str| {
             let (dir, name) = (&entry.dir, &folder_name(entry));
-            match renameat_with(dir, old, dir, name, RenameFlags::NOREPLACE) {
-                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                    // never replaces a folder that is not empty
-                    renameat(dir, old, dir, name)
-                }
+            match rename_to_free(dir, old, dir, name) {
+                // never replaces a folder that is not empty
+                Err(error) if lacks_flags(error) => renameat(dir, old, dir, name),
                 result => result,
             }
         };

@@ -6,8 +6,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 
 use super::create::{create, remove_leftovers};
 use super::error::PartsError;
@@ -16,6 +15,7 @@ use super::folder::Folder;
 use super::frame::{Counted, FixedFrame, OwnedFrame};
 use super::record::{JobRecord, Part};
 use super::writer::Writer;
+use crate::os::allocate;
 use crate::sink::resolve::{Resolved, resolve};
 use crate::sink::space::Space;
 use crate::sink::{Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz};
@@ -188,8 +188,7 @@ fn reserve(data: &File, range: &Range<u64>) -> rustix::io::Result<()> {
     if range.is_empty() {
         return Ok(());
     }
-    let (start, len) = (range.start, range.end - range.start);
-    match retry_on_intr(|| fallocate(data, FallocateFlags::empty(), start, len)) {
+    match allocate(data, range.clone()) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         result => result,
     }

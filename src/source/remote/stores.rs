@@ -6,8 +6,6 @@
 //! public data are read.
 
 use std::env;
-use std::fs;
-use std::path::Path as FilePath;
 use std::sync::Arc;
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
@@ -21,6 +19,7 @@ use super::address::{Address, Scheme};
 use super::error::RemoteError;
 use super::profile::Profile;
 use super::wire::Wire;
+use crate::os::machine_vendor;
 
 /// A store, and where in it the file is.
 #[derive(Clone, Debug)]
@@ -175,6 +174,5 @@ fn azure() -> MicrosoftAzureBuilder {
 
 /// Whether this machine is one of that vendor's, by its firmware.
 fn is_machine_of(vendor: &str) -> bool {
-    let file = FilePath::new("/sys/class/dmi/id/sys_vendor");
-    fs::read_to_string(file).is_ok_and(|text| text.trim().starts_with(vendor))
+    machine_vendor().is_some_and(|text| text.trim().starts_with(vendor))
 }

@@ -1,27 +1,10 @@
 //! Blocks that two files share: XFS, btrfs and bcachefs store bytes once that several files have,
 //! until one of them changes its own.
 
-#![allow(unsafe_code)]
-
 use std::fs::File;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 
 use rustix::fs::fstatfs;
-use rustix::io::retry_on_intr;
-use rustix::ioctl::{Setter, ioctl, opcode};
-
-/// The argument of `FICLONERANGE` (ioctl_ficlonerange(2)).
-#[repr(C)]
-struct FileCloneRange {
-    from: i64,
-    start: u64,
-    len: u64,
-    at: u64,
-}
-
-/// The number of that call.
-const FICLONERANGE: rustix::ioctl::Opcode = opcode::write::<FileCloneRange>(0x94, 13);
 
 /// The shortest block in bytes that is looked for: that of pages, and of all these file systems
 /// as they are commonly made.
@@ -49,25 +32,6 @@ pub(super) fn whole_blocks(range: &Range<u64>, at: u64, block: u64) -> Range<u64
 pub fn shared_len(range: &Range<u64>, at: u64) -> u64 {
     let blocks = whole_blocks(range, at, BLOCK_BYTES);
     blocks.end - blocks.start
-}
-
-/// Let `to` have the blocks of a range of `from` at position `at`. In time, this costs as much as
-/// the file system's records of where blocks lie, and what of `from` is not on the disk yet.
-///
-/// # Errors
-/// The file system shares no blocks, or not these.
-pub(super) fn clone_range(
-    from: &File,
-    range: &Range<u64>,
-    (to, at): (&File, u64),
-) -> rustix::io::Result<()> {
-    let (start, len) = (range.start, range.end - range.start);
-    retry_on_intr(|| {
-        let argument = FileCloneRange { from: from.as_raw_fd().into(), start, len, at };
-        // SAFETY: the call only reads its argument, of the type that it expects; both descriptors
-        // are open until it returns.
-        unsafe { ioctl(to, Setter::<FICLONERANGE, FileCloneRange>::new(argument)) }
-    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 
-use super::is_network;
+use super::mounts::is_network;
 
 /// The signal that tells the holder of a lease that somebody wants to open the file; ignored unless
 /// handled, where the usual one, SIGIO, would end the process.

@@ -1,0 +1,58 @@
+//! The blocks of files: allocated, shared, copied by the kernel.
+
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd};
+
+use rustix::fs::{FallocateFlags, copy_file_range, fallocate, ioctl_ficlone};
+use rustix::io::{Result, retry_on_intr};
+use rustix::ioctl::{Setter, ioctl, opcode};
+
+/// Allocate space for a range of a file, which becomes as long as that.
+pub(crate) fn allocate(file: impl AsFd, range: Range<u64>) -> Result<()> {
+    let len = range.end - range.start;
+    retry_on_intr(|| fallocate(&file, FallocateFlags::empty(), range.start, len))
+}
+
+/// Allocate space for a range of a file, which does not become longer.
+pub(crate) fn allocate_within(file: impl AsFd, range: Range<u64>) -> Result<()> {
+    let len = range.end - range.start;
+    retry_on_intr(|| fallocate(&file, FallocateFlags::KEEP_SIZE, range.start, len))
+}
+
+/// Let a file share all blocks of another.
+pub(crate) fn clone_file(from: &File, to: &File) -> Result<()> {
+    ioctl_ficlone(to, from)
+}
+
+/// The argument of `FICLONERANGE` (ioctl_ficlonerange(2)).
+#[repr(C)]
+struct FileCloneRange {
+    from: i64,
+    start: u64,
+    len: u64,
+    at: u64,
+}
+
+/// The number of that call.
+const FICLONERANGE: rustix::ioctl::Opcode = opcode::write::<FileCloneRange>(0x94, 13);
+
+/// Let `to` share the blocks of a range of `from`, from position `at` on.
+pub(crate) fn clone_range(from: &File, range: &Range<u64>, to: &File, at: u64) -> Result<()> {
+    let (start, len) = (range.start, range.end - range.start);
+    retry_on_intr(|| {
+        let argument = FileCloneRange { from: from.as_raw_fd().into(), start, len, at };
+        // SAFETY: the call only reads its argument, of the type that it expects; both descriptors
+        // are open until it returns.
+        unsafe { ioctl(to, Setter::<FICLONERANGE, FileCloneRange>::new(argument)) }
+    })
+}
+
+/// Copy up to `len` bytes from one file to the same place in another, within the kernel. Says how
+/// many; a signal may end it early.
+pub(crate) fn copy_range(from: &File, to: &File, at: u64, len: usize) -> Result<usize> {
+    let (mut source, mut target) = (at, at);
+    copy_file_range(from, Some(&mut source), to, Some(&mut target), len)
+}

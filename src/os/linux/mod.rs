@@ -1,0 +1,25 @@
+//! What only Linux has: `/proc`, `/sys`, and the calls and flags that other systems lack.
+//!
+//! Callers know from the error of a call, or from its answer, that there is none: older kernels and
+//! some file systems lack them too, and `other.rs` always does.
+
+pub(crate) use blocks::{allocate, allocate_within, clone_file, clone_range, copy_range};
+pub(crate) use memory::memory_bytes;
+#[cfg(feature = "remote")]
+pub(crate) use mounts::machine_vendor;
+pub(crate) use mounts::{is_descriptors, is_fixed, is_network, open_within_mount};
+pub use names::{EXCHANGES_NAMES, UNNAMED_FILES};
+pub(crate) use names::{exchange, link_unnamed, open_place, open_unnamed, path_of, rename_to_free};
+pub(crate) use pages::{
+    advise_file, is_cached, mapped_pages, populate, populate_to_write, reads_ahead,
+};
+pub(crate) use pipes::{discard, enlarge_pipe};
+pub(crate) use writers::{boot_id, nobody_writes};
+
+mod blocks;
+mod memory;
+mod mounts;
+mod names;
+mod pages;
+mod pipes;
+mod writers;

@@ -1,0 +1,137 @@
+//! A system of which nothing is known but what POSIX has: callers take their other way.
+
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use memmap2::{Mmap, MmapRaw};
+use rustix::fs::{Mode, OFlags, fstat, openat, stat};
+use rustix::io::{Errno, Result, retry_on_intr};
+use rustix::path::Arg;
+
+use super::FileId;
+use super::advice::Advice;
+
+/// Whether the system knows files without names.
+pub const UNNAMED_FILES: bool = false;
+
+/// Whether the system exchanges names.
+pub const EXCHANGES_NAMES: bool = false;
+
+/// The memory of the machine in bytes, by sysconf(3).
+pub(crate) fn memory_bytes() -> u64 {
+    // SAFETY: the call takes a number and touches no memory.
+    let known = |name| u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0);
+    known(libc::_SC_PHYS_PAGES).saturating_mul(known(libc::_SC_PAGESIZE))
+}
+
+/// Open a directory, as a place for names.
+pub(crate) fn open_place(from: impl AsFd, path: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    retry_on_intr(|| openat(&from, path, flags, Mode::empty()))
+}
+
+/// Whether a directory is that of this process's open descriptors.
+pub(crate) fn is_descriptors(dir: impl AsFd) -> bool {
+    let id = |stat: Result<_>| stat.ok().as_ref().map(FileId::any);
+    let known = id(stat("/dev/fd"));
+    known.is_some() && known == id(fstat(dir))
+}
+
+pub(crate) fn open_unnamed(_: impl AsFd, _: &Path, _: Mode) -> Option<OwnedFd> {
+    None
+}
+
+pub(crate) fn link_unnamed(_: &File, _: impl AsFd, _: impl Arg) -> Result<()> {
+    Err(Errno::NOSYS)
+}
+
+pub(crate) fn rename_to_free(_: impl AsFd, _: impl Arg, _: impl AsFd, _: impl Arg) -> Result<()> {
+    Err(Errno::NOSYS)
+}
+
+pub(crate) fn exchange(_: impl AsFd, _: impl Arg, _: impl AsFd, _: impl Arg) -> Result<()> {
+    Err(Errno::NOSYS)
+}
+
+pub(crate) fn path_of(_: &OwnedFd) -> PathBuf {
+    PathBuf::new()
+}
+
+pub(crate) fn allocate(_: impl AsFd, _: Range<u64>) -> Result<()> {
+    Err(Errno::NOSYS)
+}
+
+pub(crate) fn allocate_within(_: impl AsFd, _: Range<u64>) -> Result<()> {
+    Err(Errno::NOSYS)
+}
+
+pub(crate) fn clone_file(_: &File, _: &File) -> Result<()> {
+    Err(Errno::NOSYS)
+}
+
+pub(crate) fn clone_range(_: &File, _: &Range<u64>, _: &File, _: u64) -> Result<()> {
+    Err(Errno::NOSYS)
+}
+
+pub(crate) fn copy_range(_: &File, _: &File, _: u64, _: usize) -> Result<usize> {
+    Err(Errno::NOSYS)
+}
+
+pub(crate) fn is_network(_: impl AsFd) -> bool {
+    false
+}
+
+pub(crate) fn open_within_mount(_: impl AsFd, _: &Path) -> Result<OwnedFd> {
+    Err(Errno::NOSYS)
+}
+
+pub(crate) fn is_fixed(_: impl AsFd, _: &str) -> bool {
+    false
+}
+
+#[cfg(feature = "remote")]
+pub(crate) fn machine_vendor() -> Option<String> {
+    None
+}
+
+pub(crate) fn advise_file(_: &File, _: Range<u64>, _: Advice) {}
+
+pub(crate) fn populate(_: &Mmap, _: usize, _: usize) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+/// Nothing is brought in before it is written: a page that cannot be is lost, and its watch tells.
+pub(crate) fn populate_to_write(_: &MmapRaw, _: usize, _: usize) -> io::Result<()> {
+    Ok(())
+}
+
+pub(crate) fn is_cached(_: &File, _: u64) -> bool {
+    true
+}
+
+pub(crate) fn reads_ahead(_: impl AsFd) -> bool {
+    false
+}
+
+pub(crate) fn mapped_pages() -> u64 {
+    0
+}
+
+pub(crate) fn enlarge_pipe(_: impl AsFd) {}
+
+pub(crate) fn discard(_: &File, _: &File, _: usize) -> Result<usize> {
+    Err(Errno::NOSYS)
+}
+
+pub(crate) fn nobody_writes(_: &File) -> bool {
+    false
+}
+
+pub(crate) fn boot_id() -> Option<String> {
+    None
+}
