@@ -16,7 +16,7 @@ use tslice::format::{Contents, Format, FormatError, Tensor, npy, read_contents, 
 use tslice::index::array;
 use tslice::index::resolve::{AxisSelection, ListPositions, Selection, resolve};
 use tslice::index::strided_slice::{StridedSlice, parse_list, parse_mask};
-use tslice::index::{Array, IndexExpr, Item, Slice, numpy};
+use tslice::index::{Array, IndexExpr, Item, SliceItem, numpy};
 use tslice::permutation::Permutation;
 use tslice::plan::Plan;
 use tslice::shape::{Order, contiguous_strides};
@@ -552,7 +552,7 @@ impl Dice<'_> {
                 _ => {
                     let (start, stop, step) = (self.bound(), self.bound(), self.bound());
                     let step = step.filter(|&step| step != 0).map(|step| step.max(-i64::MAX));
-                    Item::Slice(Slice { start, stop, step })
+                    Item::Slice(SliceItem { start, stop, step })
                 }
             });
         }

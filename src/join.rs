@@ -112,14 +112,14 @@ pub struct Join<'a> {
     starts: Vec<u64>,
     rows: u64,
     row_stride: u64,
-    partition: Partition,
+    partition: JoinPieces,
     /// Buffers that no worker uses at the moment.
     buffers: Mutex<Vec<Vec<u8>>>,
 }
 
 /// How the output is divided into pieces.
 #[derive(Clone, Copy, Debug)]
-enum Partition {
+enum JoinPieces {
     /// So many whole rows at a time.
     Rows(u64),
     /// So many bytes of one row at a time.
@@ -149,9 +149,9 @@ impl<'a> Join<'a> {
             _ => PIECE_BYTES,
         };
         let partition = match piece.checked_div(row) {
-            Some(0) => Partition::Bytes((piece / unit * unit).max(unit)),
-            Some(count) => Partition::Rows(count),
-            None => Partition::Rows(1),
+            Some(0) => JoinPieces::Bytes((piece / unit * unit).max(unit)),
+            Some(count) => JoinPieces::Rows(count),
+            None => JoinPieces::Rows(1),
         };
         Join { parts: kept, starts, rows, row_stride, partition, buffers: Mutex::default() }
     }
@@ -276,15 +276,15 @@ impl Pieces for Join<'_> {
     fn count(&self) -> u64 {
         match self.partition {
             _ if self.bytes() == 0 => 0,
-            Partition::Rows(most) => self.rows.div_ceil(most),
-            Partition::Bytes(most) => self.rows * self.row_bytes().div_ceil(most),
+            JoinPieces::Rows(most) => self.rows.div_ceil(most),
+            JoinPieces::Bytes(most) => self.rows * self.row_bytes().div_ceil(most),
         }
     }
 
     fn output(&self, number: u64) -> Runs {
         let (row_bytes, row_stride) = (self.row_bytes(), self.row_stride);
         match self.partition {
-            Partition::Rows(most) => {
+            JoinPieces::Rows(most) => {
                 let first = number * most;
                 let rows = most.min(self.rows - first);
                 if row_bytes == row_stride {
@@ -293,7 +293,7 @@ impl Pieces for Join<'_> {
                 let axes = vec![Axis { len: rows, stride: row_stride as i64 }];
                 Runs { offset: (first * row_stride) as i64, axes, run: row_bytes }
             }
-            Partition::Bytes(most) => {
+            JoinPieces::Bytes(most) => {
                 let in_row = row_bytes.div_ceil(most);
                 let start = number % in_row * most;
                 let offset = number / in_row * row_stride + start;
@@ -310,17 +310,17 @@ impl Pieces for Join<'_> {
         out: &mut [u8],
     ) -> Result<(), FillError> {
         match (self.partition, self.parts.as_slice()) {
-            (Partition::Bytes(most), _) => {
+            (JoinPieces::Bytes(most), _) => {
                 let in_row = self.row_bytes().div_ceil(most);
                 let start = number % in_row * most;
                 let range = start..start + out.len() as u64;
                 self.fill_range(number / in_row, range, source, scratch, out)
             }
-            (Partition::Rows(most), [only]) => {
+            (JoinPieces::Rows(most), [only]) => {
                 let start = number * most * self.row_bytes();
                 self.read(only, start..start + out.len() as u64, source, scratch, out)
             }
-            (Partition::Rows(most), parts) => {
+            (JoinPieces::Rows(most), parts) => {
                 let rows = number * most..self.rows.min((number + 1) * most);
                 if self.row_bytes() < LONG_ROW * parts.len() as u64 {
                     return self.fill_rows(rows, source, scratch, out);
@@ -340,7 +340,7 @@ impl Pieces for Join<'_> {
         visit: &mut dyn FnMut(Range<u64>),
     ) -> Result<(), FillError> {
         let rows = match self.partition {
-            Partition::Bytes(most) => {
+            JoinPieces::Bytes(most) => {
                 let in_row = self.row_bytes().div_ceil(most);
                 let start = number % in_row * most;
                 let range = start..self.row_bytes().min(start + most);
@@ -348,7 +348,7 @@ impl Pieces for Join<'_> {
                     part.needs(range, gap, visit)
                 });
             }
-            Partition::Rows(most) => number * most..self.rows.min((number + 1) * most),
+            JoinPieces::Rows(most) => number * most..self.rows.min((number + 1) * most),
         };
         for (part, pair) in self.parts.iter().zip(self.starts.windows(2)) {
             let len = pair[1] - pair[0];

@@ -40,7 +40,7 @@ pub enum Foreign {
     /// NIfTI-1 and NIfTI-2.
     Nifti,
     /// A text of numbers, as np.loadtxt reads it.
-    Numbers(Table),
+    Numbers(TextTable),
     /// A model in ONNX.
     Onnx,
     /// A table.
@@ -76,7 +76,7 @@ pub enum Foreign {
 
 /// How numbers stand in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Table {
+pub struct TextTable {
     /// What parts the columns, where it is not white space.
     pub delimiter: Option<char>,
     /// How many lines stand before the first row: names of columns.
@@ -248,7 +248,7 @@ fn text(first: &[u8], extension: &str) -> Option<Foreign> {
 }
 
 /// How the numbers stand in a text, of which the last line may be cut, and how many there are.
-fn table(text: &str, whole: bool) -> Option<(Table, usize)> {
+fn table(text: &str, whole: bool) -> Option<(TextTable, usize)> {
     let uncut = match text.rfind('\n') {
         Some(end) if !whole => &text[..end],
         _ => text,
@@ -274,7 +274,7 @@ fn table(text: &str, whole: bool) -> Option<(Table, usize)> {
     for (_, line) in lines {
         count += numbers(line)?;
     }
-    (count > 0).then_some((Table { delimiter, heading }, count))
+    (count > 0).then_some((TextTable { delimiter, heading }, count))
 }
 
 #[cfg(test)]
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn texts_of_numbers_are_told_from_words() {
-        let table = |delimiter, heading| Some(Foreign::Numbers(Table { delimiter, heading }));
+        let table = |delimiter, heading| Some(Foreign::Numbers(TextTable { delimiter, heading }));
         for (text, expected) in [
             ("1,2\n3,4\n", table(Some(','), 0)),
             ("# made by me\n\n1.5e-3 nan\n-inf 2\n", table(None, 0)),

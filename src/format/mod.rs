@@ -38,7 +38,7 @@ pub use brief::{is_printable, printable, shortened, write_printable_json};
 pub use contents::{Contents, Format};
 pub use detect::{FileKind, MAGIC_LEN, detect, header_len, read_contents};
 pub use error::FormatError;
-pub use foreign::{Foreign, LOOK_LEN, Table};
+pub use foreign::{Foreign, LOOK_LEN, TextTable};
 pub use named::{NameError, dtype_names, parse_dtype};
 pub use tensor::{Strided, Strides, Tensor};
 pub use tensors::Tensors;

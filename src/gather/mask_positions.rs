@@ -71,7 +71,9 @@ impl MaskPositions {
     /// As [`read`](MaskPositions::read).
     pub(super) fn read_stretches(
         &self,
-        (first, rows, base): (u64, u64, u64),
+        first: u64,
+        rows: u64,
+        base: u64,
         most: usize,
         source: &dyn Source,
         block: &mut RowBlock,
@@ -120,7 +122,9 @@ impl MaskPositions {
     /// As [`read`](MaskPositions::read).
     pub(super) fn compress(
         &self,
-        (first, base, size): (u64, u64, u64),
+        first: u64,
+        base: u64,
+        size: u64,
         source: &dyn Source,
         input: &[u8],
         out: &mut [u8],
@@ -371,8 +375,8 @@ mod tests {
             let (mut block, mut found) = (RowBlock::default(), Vec::new());
             while found.len() < len {
                 let (from, rows) = ((first + found.len()) as u64, (len - found.len()) as u64);
-                let (asked, block) = ((from, rows, 7), &mut block);
-                if positions.read_stretches(asked, most, &source, block).unwrap() {
+                let block = &mut block;
+                if positions.read_stretches(from, rows, 7, most, &source, block).unwrap() {
                     prop_assert!(block.rows() > 0);
                     for (offset, rows) in block.stretches() {
                         let step = if rows > 1 { block.runs(&item, 0, rows).axes[0].stride } else { 0 };
@@ -413,7 +417,7 @@ mod tests {
             let item = |&place: &u64| &input[3 + place as usize..][..size as usize];
             let expected: Vec<u8> = places.iter().flat_map(item).copied().collect();
             let mut out = vec![0; expected.len()];
-            positions.compress((first, 3, size), &source, &input, &mut out).unwrap();
+            positions.compress(first, 3, size, &source, &input, &mut out).unwrap();
             prop_assert_eq!(out, expected);
         }
     }

@@ -9,13 +9,13 @@ pub(super) const AHEAD: u64 = 1024;
 /// What is known of the params' pages.
 #[derive(Debug, Default)]
 pub(super) struct PageCache {
-    pub(super) state: OnceLock<State>,
+    pub(super) state: OnceLock<CacheState>,
     /// How many chunks of the params were mapped.
     pub(super) mapped: AtomicU64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum CacheState {
     /// All the sample is in memory.
     Cached,
     /// Some of it must be read from the disk.

@@ -14,7 +14,7 @@ use super::row_block::RowBlock;
 use super::rows::{BoundRows, MaskRows};
 use super::{DROPPED, Gather};
 use crate::execute::{FillError, Pieces, Workers, read_boxes, read_range, read_runs, visit_ranges};
-use crate::plan::{Cuts, Plan, stretches};
+use crate::plan::{PieceCuts, Plan, stretches};
 use crate::runs::Runs;
 use crate::source::Source;
 
@@ -53,7 +53,7 @@ enum RowPartition {
     /// So many rows at a time.
     Rows(u64),
     /// Ranges of bytes, which may divide rows.
-    Cuts(Cuts),
+    Cuts(PieceCuts),
     /// Parts of one slab, whose offset is 0 in this plan.
     Slab(Box<Plan>),
 }
@@ -97,7 +97,7 @@ impl GatherPieces<'_> {
     pub fn divided(mut self, first_bytes: u64, piece_bytes: u64) -> Self {
         if matches!(self.partition, RowPartition::Rows(_)) && self.gather.slab.bytes() <= SHORT_ROW
         {
-            let cuts = Cuts::new(self.gather.bytes, first_bytes, piece_bytes);
+            let cuts = PieceCuts::new(self.gather.bytes, first_bytes, piece_bytes);
             self.partition = RowPartition::Cuts(cuts);
         }
         self
@@ -340,8 +340,8 @@ impl GatherPieces<'_> {
         };
         self.prefetch_ahead(source, rows.start, count);
         let input = source.window(params.clone(), scratch)?;
-        let asked = (first, base.wrapping_sub(params.start), slab.run);
-        positions.compress(asked, mask, input, &mut out[..(count * slab.run) as usize])?;
+        let (base, size) = (base.wrapping_sub(params.start), slab.run);
+        positions.compress(first, base, size, mask, input, &mut out[..(count * size) as usize])?;
         Ok(Some(count))
     }
 }

@@ -160,7 +160,8 @@ impl Positions {
         params: &Layout<'_>,
         indices: &Indices<'_>,
         axes: Range<usize>,
-        (list, item): (usize, usize),
+        list: usize,
+        item: usize,
         has_tuples: bool,
     ) -> Result<Positions, GatherError> {
         let context = ErrorContext::List { list, item, axis: axes.start };

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::page_cache::{AHEAD, State};
+use super::page_cache::{AHEAD, CacheState};
 use super::row_block::RowBlock;
 use super::{DROPPED, Gather, GatherPieces};
 use crate::runs::{byte_bounds, span_bytes};
@@ -28,7 +28,7 @@ const PAGE: u64 = 4096;
 const CHUNK: u64 = 16 << 20;
 
 /// What a few rows tell of those around them.
-struct Look {
+struct Sampled {
     /// Whether they are in memory.
     is_cached: bool,
     /// Whether they come in another order than that of the file.
@@ -40,48 +40,50 @@ impl GatherPieces<'_> {
     /// them.
     pub(super) fn prepare(&self, source: &dyn Source, first: u64, fresh: bool) {
         match *self.page_cache.state.get_or_init(|| self.sample(source)) {
-            State::Cached => {}
-            State::ColdDense => self.map(source),
-            State::Cold if fresh => self.prefetch(source, first, AHEAD),
-            State::Cold => {}
+            CacheState::Cached => {}
+            CacheState::ColdDense => self.map(source),
+            CacheState::Cold if fresh => self.prefetch(source, first, AHEAD),
+            CacheState::Cold => {}
         }
     }
 
     /// Prefetch `count` rows that lie [`AHEAD`] of row `first`.
     pub(super) fn prefetch_ahead(&self, source: &dyn Source, first: u64, count: u64) {
         match self.page_cache.state.get() {
-            Some(State::Cold) => self.prefetch(source, first.saturating_add(AHEAD), count),
+            Some(CacheState::Cold) => self.prefetch(source, first.saturating_add(AHEAD), count),
             // what was brought in may have gone again, where the params are larger than memory
-            Some(State::ColdDense) if !self.look(source, first.saturating_add(AHEAD)).is_cached => {
+            Some(CacheState::ColdDense)
+                if !self.look(source, first.saturating_add(AHEAD)).is_cached =>
+            {
                 self.prefetch(source, first.saturating_add(AHEAD), count);
             }
             _ => {}
         }
     }
 
-    fn sample(&self, source: &dyn Source) -> State {
+    fn sample(&self, source: &dyn Source) -> CacheState {
         let Gather { params, slab, .. } = &self.gather;
         // a slab that is mostly gaps is left to the kernel's readahead
         if span_bytes(&slab.axes, slab.run) > 4 * slab.bytes() {
-            return State::Cached;
+            return CacheState::Cached;
         }
         let rows = self.rows.rows.count();
         let first = |place| (u128::from(rows) * u128::from(place) / u128::from(PLACES)) as u64;
         let mut looks = (0..PLACES).map(|place| self.look(source, first(place)));
-        let Some(cold) = looks.find(|look| !look.is_cached) else { return State::Cached };
+        let Some(cold) = looks.find(|look| !look.is_cached) else { return CacheState::Cached };
         if source.window_limit().is_some() {
-            return State::Cold;
+            return CacheState::Cold;
         }
         let touched = rows.saturating_mul(slab.bytes().max(PAGE));
         if cold.is_scattered && touched >= params.end - params.start {
-            return State::ColdDense;
+            return CacheState::ColdDense;
         }
         source.advise(params.clone(), Advice::Random);
-        State::Cold
+        CacheState::Cold
     }
 
-    /// Look at a few rows from row `first` on.
-    fn look(&self, source: &dyn Source, first: u64) -> Look {
+    /// Sampled at a few rows from row `first` on.
+    fn look(&self, source: &dyn Source, first: u64) -> Sampled {
         let mut offsets = [DROPPED; NEIGHBOURS];
         let count = self.rows.rows.count().saturating_sub(first).min(NEIGHBOURS as u64) as usize;
         let offsets = &mut offsets[..count];
@@ -91,7 +93,7 @@ impl GatherPieces<'_> {
         // a bad position is reported when it is gathered
         let is_cached = self.rows.offsets(first, offsets).is_err()
             || offsets.iter().filter(|&&offset| offset != DROPPED).all(is_cached);
-        Look { is_cached, is_scattered: !offsets.is_sorted() }
+        Sampled { is_cached, is_scattered: !offsets.is_sorted() }
     }
 
     /// Read the params from beginning to end and map their pages; all workers that come here share

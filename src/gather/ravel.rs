@@ -42,7 +42,7 @@ fn chosen<const NEGATIVE: bool>(integers: Integers, count: usize) -> Ravel {
     }
 }
 
-fn by_count<W: Word<B>, const B: usize, const NEGATIVE: bool>(count: usize) -> Ravel {
+fn by_count<W: RavelWord<B>, const B: usize, const NEGATIVE: bool>(count: usize) -> Ravel {
     match count {
         1 => ravel::<W, B, 1, NEGATIVE>,
         2 => ravel::<W, B, 2, NEGATIVE>,
@@ -60,7 +60,7 @@ fn counted<const NEGATIVE: bool>(number: u64, len: u64) -> u64 {
     }
 }
 
-fn ravel<W: Word<B>, const B: usize, const N: usize, const NEGATIVE: bool>(
+fn ravel<W: RavelWord<B>, const B: usize, const N: usize, const NEGATIVE: bool>(
     raw: &[u8],
     axes: &[Axis],
     out: &mut [u64],
@@ -82,7 +82,7 @@ fn ravel<W: Word<B>, const B: usize, const N: usize, const NEGATIVE: bool>(
 }
 
 /// The same for any count of numbers, 0 included.
-fn ravel_any<W: Word<B>, const B: usize, const NEGATIVE: bool>(
+fn ravel_any<W: RavelWord<B>, const B: usize, const NEGATIVE: bool>(
     raw: &[u8],
     axes: &[Axis],
     out: &mut [u64],
@@ -102,7 +102,7 @@ fn ravel_any<W: Word<B>, const B: usize, const NEGATIVE: bool>(
 }
 
 /// A number of `B` bytes as a file holds it.
-trait Word<const B: usize> {
+trait RavelWord<const B: usize> {
     /// Its value in 64 bits; negative ones become larger than any length of an axis.
     fn wide(bytes: [u8; B]) -> u64;
 }
@@ -112,7 +112,7 @@ struct Swapped<T>(T);
 
 macro_rules! words {
     ($($integer:ty, $bytes:literal;)*) => {$(
-        impl Word<$bytes> for $integer {
+        impl RavelWord<$bytes> for $integer {
             #[inline]
             fn wide(bytes: [u8; $bytes]) -> u64 {
                 // sign-extending where the type is signed
@@ -120,7 +120,7 @@ macro_rules! words {
             }
         }
 
-        impl Word<$bytes> for Swapped<$integer> {
+        impl RavelWord<$bytes> for Swapped<$integer> {
             #[inline]
             fn wide(bytes: [u8; $bytes]) -> u64 {
                 <$integer>::from_be_bytes(bytes) as i64 as u64

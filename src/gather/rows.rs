@@ -169,7 +169,7 @@ impl Rows {
             let tuples = &list.tuples;
             let most = if count > tuples.count() { share.saturating_mul(REUSE) } else { share };
             let holds = hold > 0 && tuples.count() <= most;
-            let bound = BoundList::new(tuples, source, holds, workers);
+            let bound = ReadableList::new(tuples, source, holds, workers);
             lists.push(bound.map_err(|error| error.of_list(number))?);
         }
         Ok(BoundRows { rows: self, lists })
@@ -199,23 +199,23 @@ fn renumbered(tuples: Tuples, list: usize, axes: &[OutputAxis]) -> Tuples {
 /// Rows with the sources of their lists.
 pub struct BoundRows<'a> {
     pub(super) rows: Rows,
-    lists: Vec<BoundList<'a>>,
+    lists: Vec<ReadableList<'a>>,
 }
 
 /// A list with its source.
-struct BoundList<'a> {
+struct ReadableList<'a> {
     reader: TupleReader<'a>,
     /// All positions, where they are held in memory.
     held: Option<Vec<u64>>,
 }
 
-impl<'a> BoundList<'a> {
+impl<'a> ReadableList<'a> {
     fn new(
         tuples: &Tuples,
         source: &'a dyn Source,
         holds: bool,
         workers: &Workers,
-    ) -> Result<BoundList<'a>, FillError> {
+    ) -> Result<ReadableList<'a>, FillError> {
         let reader = TupleReader::new(tuples.clone(), source, workers)?;
         let mut held = None;
         if holds {
@@ -226,7 +226,7 @@ impl<'a> BoundList<'a> {
             }
             held = Some(all(&reader, tuples.count())?);
         }
-        Ok(BoundList { reader, held })
+        Ok(ReadableList { reader, held })
     }
 }
 
@@ -316,7 +316,7 @@ impl BoundRows<'_> {
     ) -> Result<bool, FillError> {
         match self.mask_rows(rows) {
             Some(MaskRows { positions, source, first, count, base }) => {
-                positions.read_stretches((first, count, base), most, source, block)
+                positions.read_stretches(first, count, base, most, source, block)
             }
             None => Ok(false),
         }
@@ -378,7 +378,7 @@ impl BoundRows<'_> {
 
     /// The positions of one list from tuple `first` on.
     fn read(&self, number: usize, first: u64, out: &mut [u64]) -> Result<(), FillError> {
-        let BoundList { reader, held } = &self.lists[number];
+        let ReadableList { reader, held } = &self.lists[number];
         match held {
             Some(held) => {
                 out.copy_from_slice(&held[first as usize..][..out.len()]);

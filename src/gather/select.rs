@@ -76,20 +76,12 @@ fn tuples(
         let list = &selection.lists[number];
         let axes = list.axes.clone();
         Ok(match tensor {
-            ListTensor::Tuples(indices) => Tuples::Numbers(Positions::listed(
-                params,
-                indices,
-                axes,
-                (number, list.item),
-                true,
-            )?),
-            ListTensor::Integers(indices) => Tuples::Numbers(Positions::listed(
-                params,
-                indices,
-                axes,
-                (number, list.item),
-                false,
-            )?),
+            ListTensor::Tuples(indices) => {
+                Tuples::Numbers(Positions::listed(params, indices, axes, number, list.item, true)?)
+            }
+            ListTensor::Integers(indices) => {
+                Tuples::Numbers(Positions::listed(params, indices, axes, number, list.item, false)?)
+            }
             ListTensor::Mask(mask) => {
                 Tuples::Mask(MaskPositions::new(mask.clone(), &indexed_axes(params, axes)?)?)
             }

@@ -29,7 +29,7 @@ pub fn parse(text: &str) -> Result<Array<i64>, ParseError> {
     if cursor.peek() != Some(b'[') {
         return Err(cursor.unexpected("a list of integers"));
     }
-    let mut parser = Parser::new(&mut cursor, false);
+    let mut parser = ArrayParser::new(&mut cursor, false);
     parser.whole()?;
     let array = Array { shape: parser.shape(), values: parser.values };
     cursor.skip_space();
@@ -41,7 +41,7 @@ pub fn parse(text: &str) -> Result<Array<i64>, ParseError> {
 
 /// The list of integers or booleans that begins at the cursor.
 pub(super) fn list(cursor: &mut Cursor<'_>) -> Result<List, ParseError> {
-    let mut parser = Parser::new(cursor, true);
+    let mut parser = ArrayParser::new(cursor, true);
     parser.whole()?;
     let shape = parser.shape();
     Ok(match parser.is_mask {
@@ -75,7 +75,7 @@ pub(super) fn value_span(text: &str, list: Range<usize>, number: usize) -> Optio
     }
 }
 
-struct Parser<'c, 'a> {
+struct ArrayParser<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
     /// Integers; booleans as 1 and 0.
     values: Vec<i64>,
@@ -86,9 +86,9 @@ struct Parser<'c, 'a> {
     allows_masks: bool,
 }
 
-impl<'c, 'a> Parser<'c, 'a> {
+impl<'c, 'a> ArrayParser<'c, 'a> {
     fn new(cursor: &'c mut Cursor<'a>, allows_masks: bool) -> Self {
-        Parser { cursor, values: Vec::new(), lens: Vec::new(), is_mask: None, allows_masks }
+        ArrayParser { cursor, values: Vec::new(), lens: Vec::new(), is_mask: None, allows_masks }
     }
 
     /// A list from its opening bracket on.
@@ -103,7 +103,7 @@ impl<'c, 'a> Parser<'c, 'a> {
     }
 }
 
-impl Parser<'_, '_> {
+impl ArrayParser<'_, '_> {
     /// The rest of the list that began at `start`, inside `depth` other lists.
     fn list(&mut self, start: usize, depth: usize) -> Result<(), ParseError> {
         let ragged = |cursor: &Cursor<'_>| ParseErrorKind::Ragged.at(start..cursor.at);

@@ -1,6 +1,6 @@
 //! What an integer or a slice selects on one axis. Computes in 128 bits, so that nothing overflows.
 
-use super::Slice;
+use super::SliceItem;
 use super::selection::{AxisSelection, ResolveErrorKind};
 
 /// The position of an integer; a negative one counts from the end.
@@ -13,7 +13,7 @@ pub(super) fn position(index: i64, axis: usize, size: u64) -> Result<u64, Resolv
 }
 
 /// A slice, by the rules of Python's `slice.indices`; its step is not 0.
-pub(super) fn range(slice: Slice, axis: usize, size: u64) -> AxisSelection {
+pub(super) fn range(slice: SliceItem, axis: usize, size: u64) -> AxisSelection {
     let size = i128::from(size);
     let step = i128::from(slice.step.unwrap_or(1));
     // Bounds are clamped to the axis and one past its end in the direction of the step.
@@ -49,7 +49,7 @@ mod tests {
     use crate::index::tests::slices;
 
     /// Python's `slice.indices` and `range`, one position at a time.
-    fn naive(slice: Slice, len: i128) -> Vec<i128> {
+    fn naive(slice: SliceItem, len: i128) -> Vec<i128> {
         let step = i128::from(slice.step.unwrap_or(1));
         let wrap = |bound: i64| i128::from(bound) + if bound < 0 { len } else { 0 };
         let (mut at, stop) = if step > 0 {

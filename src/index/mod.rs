@@ -30,7 +30,7 @@ pub enum Item {
     /// One position on an axis, which is dropped; negative values count from the end.
     Integer(i64),
     /// A range of positions on an axis.
-    Slice(Slice),
+    Slice(SliceItem),
     /// All axes that no other item indexes.
     Ellipsis,
     /// A new axis of length 1.
@@ -43,7 +43,7 @@ pub enum Item {
 ///
 /// Bounds past 64 bits are stored as the nearest 64-bit value, which selects the same elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Slice {
+pub struct SliceItem {
     /// First position; negative values count from the end.
     pub start: Option<i64>,
     /// One past the last position, in the direction of the step.
@@ -86,7 +86,7 @@ pub(crate) mod tests {
     use proptest::option;
     use proptest::prelude::*;
 
-    use super::{Array, FileRef, IndexExpr, Item, List, Slice};
+    use super::{Array, FileRef, IndexExpr, Item, List, SliceItem};
 
     /// Integers near 0, near the ends of 64 bits, and anywhere.
     pub(crate) fn integers() -> impl Strategy<Value = i64> {
@@ -94,10 +94,10 @@ pub(crate) mod tests {
         prop_oneof![8 => -7..8i64, 1 => ends, 1 => any::<i64>()]
     }
 
-    pub(crate) fn slices() -> impl Strategy<Value = Slice> {
+    pub(crate) fn slices() -> impl Strategy<Value = SliceItem> {
         let step = integers().prop_map(|step| if step == 0 { 1 } else { step.max(-i64::MAX) });
         (option::of(integers()), option::of(integers()), option::of(step))
-            .prop_map(|(start, stop, step)| Slice { start, stop, step })
+            .prop_map(|(start, stop, step)| SliceItem { start, stop, step })
     }
 
     /// Nested lists of one to three levels; without values there is no telling what they hold.

@@ -18,7 +18,7 @@ use std::ops::Range;
 use super::lexer::{Cursor, Literal, closing, enclosed, trim};
 pub use super::lexer::{ParseError, ParseErrorKind};
 use super::list::DELIMITERS;
-use super::{FileRef, IndexExpr, Item, List, Malformed, Slice, SpannedExpr, array};
+use super::{FileRef, IndexExpr, Item, List, Malformed, SliceItem, SpannedExpr, array};
 
 /// Parse an index expression; an empty one selects everything.
 ///
@@ -91,7 +91,7 @@ impl fmt::Display for Item {
     }
 }
 
-impl fmt::Display for Slice {
+impl fmt::Display for SliceItem {
     /// NumPy's notation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part = |bound: Option<i64>| bound.map_or_else(String::new, |bound| bound.to_string());
@@ -147,13 +147,13 @@ impl Parser<'_> {
     }
 
     /// The rest of a slice, from its first colon; `first` is its start.
-    fn slice(&mut self, first: Option<Term>, span: Range<usize>) -> Result<Slice, ParseError> {
+    fn slice(&mut self, first: Option<Term>, span: Range<usize>) -> Result<SliceItem, ParseError> {
         let start = bound(first, span)?;
         let (stop, _) = self.colon_and_bound()?;
         let (step, span) = self.colon_and_bound()?;
         match step {
             Some(0) => Err(ParseErrorKind::Malformed(Malformed::ZeroStep).at(span)),
-            _ => Ok(Slice { start, stop, step: step.map(|step| step.max(-i64::MAX)) }),
+            _ => Ok(SliceItem { start, stop, step: step.map(|step| step.max(-i64::MAX)) }),
         }
     }
 
@@ -279,7 +279,7 @@ mod tests {
     }
 
     fn slice(start: Option<i64>, stop: Option<i64>, step: Option<i64>) -> Item {
-        Item::Slice(Slice { start, stop, step })
+        Item::Slice(SliceItem { start, stop, step })
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub use super::selection::{
     AxisSelection, ListBlock, ListPositions, ResolveError, ResolveErrorKind, SelectedList,
     Selection,
 };
-use super::{IndexExpr, Item, List, Malformed, Slice};
+use super::{IndexExpr, Item, List, Malformed, SliceItem};
 use crate::shape::MAX_NDIM;
 
 /// How an expression is applied to a shape.
@@ -97,12 +97,12 @@ pub fn resolve_with(
                 resolver.slice(*slice);
                 placement.keep(1);
             }
-            Item::Integer(index) => resolver.integer((item, *index), &mut placement)?,
+            Item::Integer(index) => resolver.integer(item, *index, &mut placement)?,
             Item::List(_) => match &arrays[item] {
-                Some(Array::Integer(index)) => {
-                    resolver.integer((item, *index), &mut placement)?;
+                Some(IndexArray::Integer(index)) => {
+                    resolver.integer(item, *index, &mut placement)?;
                 }
-                Some(Array::List(list)) => {
+                Some(IndexArray::List(list)) => {
                     resolver.list(item, list);
                     placement.list();
                 }
@@ -139,17 +139,17 @@ fn fault(item: usize, kind: impl Into<ResolveErrorKind>) -> ResolveError {
 }
 
 /// The array of an item, as far as it is known.
-enum Array<'a> {
+enum IndexArray<'a> {
     Integer(i64),
     List(ArrayShape<'a>),
 }
 
-impl Array<'_> {
+impl IndexArray<'_> {
     /// How many axes it takes.
     fn axes(&self) -> usize {
         match self {
-            Array::Integer(_) => 1,
-            Array::List(list) => list.axes(),
+            IndexArray::Integer(_) => 1,
+            IndexArray::List(list) => list.axes(),
         }
     }
 }
@@ -174,7 +174,7 @@ impl ArrayShape<'_> {
 fn arrays<'a>(
     expr: &'a IndexExpr,
     rules: &Rules<'a>,
-) -> Result<Vec<Option<Array<'a>>>, ResolveError> {
+) -> Result<Vec<Option<IndexArray<'a>>>, ResolveError> {
     let mut files = rules.files.iter();
     let array = |(item, wanted): (usize, &'a Item)| {
         let Item::List(list) = wanted else { return Ok(None) };
@@ -185,7 +185,7 @@ fn arrays<'a>(
                 count: array.values.iter().filter(|&&value| value).count() as u64,
             },
             List::File(_) => match files.next() {
-                Some(FileList::Integer(index)) => return Ok(Some(Array::Integer(*index))),
+                Some(FileList::Integer(index)) => return Ok(Some(IndexArray::Integer(*index))),
                 Some(FileList::Integers(shape)) => ArrayShape::Integers(shape),
                 Some(FileList::Mask { shape, count }) => ArrayShape::Mask { shape, count: *count },
                 None => return Err(fault(item, ResolveErrorKind::NotOpened)),
@@ -195,7 +195,7 @@ fn arrays<'a>(
             ArrayShape::Mask { shape, .. } if rules.outer && shape.len() != 1 => {
                 Err(fault(item, ResolveErrorKind::OuterMask(shape.len())))
             }
-            array => Ok(Some(Array::List(array))),
+            array => Ok(Some(IndexArray::List(array))),
         }
     };
     expr.items.iter().enumerate().map(array).collect()
@@ -204,7 +204,7 @@ fn arrays<'a>(
 /// How many axes the ellipsis stands for. Also checks the rules of [`IndexExpr`].
 fn ellipsis_len(
     expr: &IndexExpr,
-    arrays: &[Option<Array<'_>>],
+    arrays: &[Option<IndexArray<'_>>],
     ndim: usize,
 ) -> Result<usize, ResolveError> {
     let (mut indexed, mut first_too_many) = (0, None);
@@ -216,10 +216,10 @@ fn ellipsis_len(
                 return Err(fault(item, Malformed::SecondEllipsis));
             }
             Item::Ellipsis => 0,
-            Item::Slice(Slice { step: Some(0), .. }) => {
+            Item::Slice(SliceItem { step: Some(0), .. }) => {
                 return Err(fault(item, Malformed::ZeroStep));
             }
-            _ => arrays[item].as_ref().map_or(1, Array::axes),
+            _ => arrays[item].as_ref().map_or(1, IndexArray::axes),
         };
         if indexed > ndim {
             first_too_many.get_or_insert(item);
@@ -234,14 +234,14 @@ fn ellipsis_len(
 /// Check that masks have the lengths of the axes that they take.
 fn check_masks(
     expr: &IndexExpr,
-    arrays: &[Option<Array<'_>>],
+    arrays: &[Option<IndexArray<'_>>],
     shape: &[u64],
     ellipsis_len: usize,
 ) -> Result<(), ResolveError> {
     let mut axis = 0;
     for (item, (wanted, array)) in expr.items.iter().zip(arrays).enumerate() {
         match (wanted, array) {
-            (_, Some(Array::List(ArrayShape::Mask { shape: mask, .. }))) => {
+            (_, Some(IndexArray::List(ArrayShape::Mask { shape: mask, .. }))) => {
                 for &mask in *mask {
                     let size = shape[axis];
                     if size != mask {
@@ -275,18 +275,19 @@ impl Resolver<'_> {
         (axis, self.shape.get(axis).copied().unwrap_or(0))
     }
 
-    fn slice(&mut self, slice: Slice) {
+    fn slice(&mut self, slice: SliceItem) {
         let (axis, size) = self.next();
         self.selection.axes.push(range(slice, axis, size));
     }
 
     fn whole_axes(&mut self, count: usize) {
-        (0..count).for_each(|_| self.slice(Slice::default()));
+        (0..count).for_each(|_| self.slice(SliceItem::default()));
     }
 
     fn integer(
         &mut self,
-        (item, index): (usize, i64),
+        item: usize,
+        index: i64,
         placement: &mut Placement,
     ) -> Result<(), ResolveError> {
         let (axis, size) = self.next();
@@ -421,7 +422,7 @@ mod tests {
 
     #[test]
     fn expressions_made_by_hand_are_checked_too() {
-        let step = Item::Slice(Slice { step: Some(0), ..Slice::default() });
+        let step = Item::Slice(SliceItem { step: Some(0), ..SliceItem::default() });
         for (pair, malformed) in [
             ([Item::NewAxis, step], Malformed::ZeroStep),
             ([Item::Ellipsis, Item::Ellipsis], Malformed::SecondEllipsis),

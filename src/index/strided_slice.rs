@@ -15,7 +15,7 @@
 //! ```
 
 use super::lexer::{Cursor, enclosed};
-use super::{IndexExpr, Item, Slice};
+use super::{IndexExpr, Item, SliceItem};
 
 pub use super::lexer::{ParseError, ParseErrorKind};
 
@@ -117,7 +117,7 @@ impl StridedSlice {
                 }
                 Item::Integer(begin)
             } else {
-                Item::Slice(Slice {
+                Item::Slice(SliceItem {
                     start: (!set(self.begin_mask)).then_some(begin),
                     stop: (!set(self.end_mask)).then_some(end),
                     // On an axis of at most 2^63 - 1 elements, -2^63 selects the same as this.
@@ -144,7 +144,7 @@ impl StridedSlice {
                     flags.shrink_axis_mask |= bit;
                     (*index, index.saturating_add(1), 1)
                 }
-                Item::Slice(Slice { start, stop, step }) => {
+                Item::Slice(SliceItem { start, stop, step }) => {
                     flags.begin_mask |= if start.is_none() { bit } else { 0 };
                     flags.end_mask |= if stop.is_none() { bit } else { 0 };
                     (start.unwrap_or(0), stop.unwrap_or(0), step.unwrap_or(1))

@@ -29,7 +29,7 @@ mod reading;
 use boxes::Boxes;
 pub use cost::Pattern;
 pub(crate) use cost::{needed_bytes, reads_gap};
-pub(crate) use partition::Cuts;
+pub(crate) use partition::PieceCuts;
 use partition::{Partition, Ranges};
 use piece::READAHEAD_BYTES;
 pub use piece::{PIECE_BYTES, Piece, Tiling};
@@ -85,7 +85,7 @@ impl Plan {
     pub(crate) fn of_runs_tiled(runs: &Runs, unit: u64, tiling: Tiling) -> Plan {
         let mut plan = match tiling.first_bytes {
             Some(first) => Plan::partitioned(runs, |input| {
-                Partition::Cuts(Cuts::new(input.bytes(), first, tiling.piece_bytes))
+                Partition::Cuts(PieceCuts::new(input.bytes(), first, tiling.piece_bytes))
             }),
             None => Plan::of_runs(runs, unit, tiling.piece_bytes),
         };

@@ -15,24 +15,24 @@ pub(super) enum Partition {
     /// There are no bytes.
     Empty,
     Ranges(Ranges),
-    Cuts(Cuts),
+    Cuts(PieceCuts),
     Boxes(Boxes),
 }
 
 /// Pieces that are ranges of the output of equal length, but for the first and the last one,
 /// wherever rows end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cuts {
+pub(crate) struct PieceCuts {
     /// Bytes of all pieces, of the first one at most, and of any other.
     bytes: u64,
     first: u64,
     step: u64,
 }
 
-impl Cuts {
+impl PieceCuts {
     /// Divide `bytes` bytes behind the first `first` ones, and then every `step`; both at least 1.
-    pub(crate) fn new(bytes: u64, first: u64, step: u64) -> Cuts {
-        Cuts { bytes, first: first.max(1), step: step.max(1) }
+    pub(crate) fn new(bytes: u64, first: u64, step: u64) -> PieceCuts {
+        PieceCuts { bytes, first: first.max(1), step: step.max(1) }
     }
 
     pub(crate) fn pieces(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! Reading any range of a region: what looks at elements in another order than that of a copy.
+//! RegionBytes any range of a region: what looks at elements in another order than that of a copy.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::source::Source;
 pub struct RegionReader<'a> {
     location: Location,
     source: Arc<dyn Source>,
-    bytes: Reading<'a>,
+    bytes: RegionBytes<'a>,
 }
 
 /// How ranges are found.
-enum Reading<'a> {
+enum RegionBytes<'a> {
     /// Strided bytes.
     Runs(Runs),
     /// Positions that an index tensor names: whole pieces are gathered.
@@ -37,7 +37,7 @@ impl<'a> RegionReader<'a> {
     ) -> Result<RegionReader<'a>, ContainerError> {
         let source = input.spool()?;
         let bytes = match region.strided() {
-            Some(view) => Reading::Runs(view.runs().coalesced()),
+            Some(view) => RegionBytes::Runs(view.runs().coalesced()),
             None => {
                 let (conversion, to) = (Conversion::None, ReadFor::Memory);
                 let workers = &Workers::new(1);
@@ -46,7 +46,7 @@ impl<'a> RegionReader<'a> {
                     ExecuteError::Fill { error, .. } => region.failed_fill(error),
                     error => error.into(),
                 })?;
-                Reading::Pieces(pieces.pieces)
+                RegionBytes::Pieces(pieces.pieces)
             }
         };
         let location = input.location().clone();
@@ -66,11 +66,13 @@ impl<'a> RegionReader<'a> {
     ) -> Result<(), ContainerError> {
         let source = self.source.as_ref();
         let outcome = match &self.bytes {
-            Reading::Runs(runs) => {
+            RegionBytes::Runs(runs) => {
                 let range = start..start + out.len() as u64;
                 read_range(runs, range, source, scratch, out).map_err(FillError::from)
             }
-            Reading::Pieces(pieces) => read_pieces(pieces.as_ref(), start, source, scratch, out),
+            RegionBytes::Pieces(pieces) => {
+                read_pieces(pieces.as_ref(), start, source, scratch, out)
+            }
         };
         // an input that was cut short is the reason for whatever else went wrong
         source.verify().map_err(|error| failed_source(&self.location, error))?;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tslice::index::resolve::{AxisSelection, Selection};
 use tslice::index::strided_slice::StridedSlice;
-use tslice::index::{IndexExpr, Item, Slice};
+use tslice::index::{IndexExpr, Item, SliceItem};
 use tslice::permutation::Permutation;
 
 /// What other libraries call an index of a tensor `x`, `None` where they cannot express it.
@@ -65,7 +65,7 @@ fn strided(expr: &IndexExpr, keepdims: bool) -> Option<StridedSlice> {
     for item in &mut expr.items {
         if let (Item::Integer(at), true) = (&*item, keepdims) {
             let stop = at.checked_add(1).filter(|stop| *stop != 0);
-            *item = Item::Slice(Slice { start: Some(*at), stop, step: None });
+            *item = Item::Slice(SliceItem { start: Some(*at), stop, step: None });
         }
     }
     StridedSlice::from_expr(&expr).ok()
@@ -310,7 +310,7 @@ mod tests {
             bounds.clone().flat_map(|start| bounds.clone().map(move |b| (start, b)))
         {
             for step in [-6, -2, -1, 1, 2, 3, 6] {
-                let items = vec![Item::Slice(Slice { start, stop, step: Some(step) })];
+                let items = vec![Item::Slice(SliceItem { start, stop, step: Some(step) })];
                 let selection = resolve(&IndexExpr { items }, &[5], false).unwrap();
                 let onnx = Onnx::new(&selection, None).unwrap();
                 let found = match onnx.axes[..] {

@@ -6,7 +6,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use clap_complete::engine::{self, CompletionCandidate};
 
-use super::line::Line;
+use super::line::TypedLine;
 use super::values::{FILES, PART, TEXT, with_completers};
 use crate::cli::args::{SLICE, command, insert_slice, normalize};
 use crate::cli::report::Failure;
@@ -14,7 +14,7 @@ use crate::cli::report::Failure;
 /// Something that may stand at the cursor.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
-    pub(super) kind: Kind,
+    pub(super) kind: CandidateKind,
     /// The whole word; of files what is typed before their names.
     pub(super) text: String,
     /// What it means; may be empty.
@@ -22,7 +22,7 @@ pub(super) struct Candidate {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CandidateKind {
     /// The names of files, which the shell completes.
     Files,
     /// A subcommand.
@@ -36,7 +36,7 @@ pub(super) enum Kind {
 }
 
 /// What may stand at the cursor, in the order of the help.
-pub(super) fn candidates(line: &Line) -> Result<Vec<Candidate>, Failure> {
+pub(super) fn candidates(line: &TypedLine) -> Result<Vec<Candidate>, Failure> {
     let mut definition = command();
     let mut words: Vec<OsString> = line.before.iter().map(OsString::from).collect();
     let given = given(&definition, &words, &line.after);
@@ -56,7 +56,7 @@ pub(super) fn candidates(line: &Line) -> Result<Vec<Candidate>, Failure> {
         long.append(&mut found);
         found = long;
     }
-    let is_flag = |candidate: &CompletionCandidate| kind(candidate) == Kind::Flag;
+    let is_flag = |candidate: &CompletionCandidate| kind(candidate) == CandidateKind::Flag;
     let sub = words.get(1).and_then(|name| definition.find_subcommand(name));
     let flags = sub.unwrap_or(&definition);
     found.retain(|candidate| !is_flag(candidate) || !is_used(candidate, flags, &given));
@@ -113,13 +113,13 @@ fn is_used(candidate: &CompletionCandidate, command: &Command, given: &ArgMatche
     })
 }
 
-fn kind(candidate: &CompletionCandidate) -> Kind {
+fn kind(candidate: &CompletionCandidate) -> CandidateKind {
     match candidate.get_id().map(String::as_str) {
-        Some(FILES) => Kind::Files,
-        Some(id) if id.starts_with("command::") => Kind::Command,
-        Some(id) if id.starts_with("arg::") => Kind::Flag,
-        Some(id) if id.starts_with(PART) => Kind::Part,
-        _ => Kind::Value,
+        Some(FILES) => CandidateKind::Files,
+        Some(id) if id.starts_with("command::") => CandidateKind::Command,
+        Some(id) if id.starts_with("arg::") => CandidateKind::Flag,
+        Some(id) if id.starts_with(PART) => CandidateKind::Part,
+        _ => CandidateKind::Value,
     }
 }
 

@@ -3,7 +3,7 @@
 
 /// A word of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Word {
+pub(super) struct TypedWord {
     /// As it was typed.
     pub(super) raw: String,
     /// Without its quotes.
@@ -18,19 +18,19 @@ pub(super) struct Word {
 }
 
 /// The words of a simple command, and the word at the cursor, which may be empty.
-pub(super) struct Line {
+pub(super) struct TypedLine {
     /// The words before the cursor, the program's first.
     pub(super) before: Vec<String>,
     /// What is typed of the word at the cursor.
-    pub(super) current: Word,
+    pub(super) current: TypedWord,
     /// The words behind the cursor.
     pub(super) after: Vec<String>,
 }
 
-impl Line {
+impl TypedLine {
     /// Divide the text before the cursor, and the text behind it, as sh, bash, zsh and fish do.
     /// `None` where the cursor is in the file of a redirection.
-    pub(super) fn of_text(before: &str, after: &str) -> Option<Line> {
+    pub(super) fn of_text(before: &str, after: &str) -> Option<TypedLine> {
         let mut words = words(before);
         let current = words.pop()?;
         if current.redirected {
@@ -39,10 +39,10 @@ impl Line {
         // the rest of the word at the cursor is not looked at
         let mut after = self::words(after.split_once(char::is_whitespace).unwrap_or_default().1);
         after.retain(|word| !word.raw.is_empty());
-        let plain = |words: Vec<Word>| -> Vec<String> {
+        let plain = |words: Vec<TypedWord>| -> Vec<String> {
             words.into_iter().filter(|word| !word.redirected).map(|word| word.text).collect()
         };
-        let mut line = Line { before: plain(words), current, after: plain(after) };
+        let mut line = TypedLine { before: plain(words), current, after: plain(after) };
         // assignments, `command` and `sudo` may stand before the program
         let program = |word: &String| word.rsplit('/').next() == Some("tslice");
         let start = line.before.iter().position(program).unwrap_or(0);
@@ -51,17 +51,17 @@ impl Line {
     }
 
     /// Words that the shell has divided, the last one at the cursor.
-    pub(super) fn of_words(mut words: Vec<String>) -> Option<Line> {
+    pub(super) fn of_words(mut words: Vec<String>) -> Option<TypedLine> {
         let text = words.pop()?;
-        let current = Word { raw: text.clone(), text, ..Word::default() };
-        Some(Line { before: words, current, after: Vec::new() })
+        let current = TypedWord { raw: text.clone(), text, ..TypedWord::default() };
+        Some(TypedLine { before: words, current, after: Vec::new() })
     }
 }
 
 /// Divide a line, or its beginning, into words. The last one is what stands at its end: empty
 /// behind white space.
-fn words(line: &str) -> Vec<Word> {
-    let (mut words, mut word) = (Vec::new(), Word::default());
+fn words(line: &str) -> Vec<TypedWord> {
+    let (mut words, mut word) = (Vec::new(), TypedWord::default());
     let mut chars = line.chars();
     while let Some(char) = chars.next() {
         let quote = word.open.map(|(quote, ..)| quote);
@@ -103,7 +103,7 @@ fn words(line: &str) -> Vec<Word> {
     words
 }
 
-impl Word {
+impl TypedWord {
     /// Say what bash replaces of this word: it divides words at `=` and `:` too, and leaves an open
     /// quote alone.
     pub(super) fn replace_only(&mut self, piece: &str) {
@@ -171,15 +171,18 @@ mod tests {
 
     #[test]
     fn redirections_are_no_arguments() {
-        let line = Line::of_text("LC_ALL=C /bin/tslice < a.npy -o b", " --to x").unwrap();
+        let line = TypedLine::of_text("LC_ALL=C /bin/tslice < a.npy -o b", " --to x").unwrap();
         assert_eq!(line.before, ["/bin/tslice", "-o"]);
         assert_eq!(
             (line.current.text.as_str(), line.after),
             ("b", vec!["--to".into(), "x".into()])
         );
-        assert!(Line::of_text("tslice a.npy > b", "").is_none());
-        assert!(Line::of_text("tslice a.npy >b", "").is_none());
-        assert_eq!(Line::of_text("tslice a.npy > b ", "").unwrap().before, ["tslice", "a.npy"]);
+        assert!(TypedLine::of_text("tslice a.npy > b", "").is_none());
+        assert!(TypedLine::of_text("tslice a.npy >b", "").is_none());
+        assert_eq!(
+            TypedLine::of_text("tslice a.npy > b ", "").unwrap().before,
+            ["tslice", "a.npy"]
+        );
     }
 
     #[test]

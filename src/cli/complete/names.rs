@@ -8,10 +8,10 @@ use tslice::input::{Input, Location, OpenOptions};
 use tslice::shape::AsTuple;
 
 /// A name, and what it stands for.
-pub(super) type Named = (String, String);
+pub(super) type NameAndMeaning = (String, String);
 
 /// The tensors of the files, with their dtypes and shapes.
-pub(super) fn tensors(paths: &[OsString]) -> Vec<Named> {
+pub(super) fn tensors(paths: &[OsString]) -> Vec<NameAndMeaning> {
     let mut named = Vec::new();
     for input in paths.iter().filter_map(|path| open(Path::new(path))) {
         let tensors = input.contents().tensors.iter();
@@ -27,8 +27,8 @@ pub(super) fn tensors(paths: &[OsString]) -> Vec<Named> {
 }
 
 /// The fields of the structured tensors of the files, with their dtypes.
-pub(super) fn fields(paths: &[OsString]) -> Vec<Named> {
-    let mut named: Vec<Named> = Vec::new();
+pub(super) fn fields(paths: &[OsString]) -> Vec<NameAndMeaning> {
+    let mut named: Vec<NameAndMeaning> = Vec::new();
     for input in paths.iter().filter_map(|path| open(Path::new(path))) {
         for tensor in input.contents().tensors.iter() {
             let Some(structure) = tensor.dtype.structure() else { continue };

@@ -1,7 +1,7 @@
 //! The shells: their scripts, how they hand over a line, and how they take the answer.
 
-use super::candidates::{Candidate, Kind};
-use super::line::{Line, Word};
+use super::candidates::{Candidate, CandidateKind};
+use super::line::{TypedLine, TypedWord};
 use crate::cli::args::Shell;
 
 /// What the shell is to load.
@@ -18,11 +18,11 @@ pub(crate) fn script(shell: Shell) -> &'static str {
 /// The line, from what the script hands over: bash, fish and zsh the text before the cursor, that
 /// behind it, and the piece that is replaced, the others words. `None` where no argument of the
 /// program stands at the cursor.
-pub(super) fn line(shell: Shell, mut args: Vec<String>) -> Option<Line> {
+pub(super) fn line(shell: Shell, mut args: Vec<String>) -> Option<TypedLine> {
     match shell {
         Shell::Bash | Shell::Fish | Shell::Zsh => {
             let text = |at: usize| args.get(at).map_or("", String::as_str);
-            let mut line = Line::of_text(text(0), text(1))?;
+            let mut line = TypedLine::of_text(text(0), text(1))?;
             line.current.replace_only(text(2));
             Some(line)
         }
@@ -30,23 +30,23 @@ pub(super) fn line(shell: Shell, mut args: Vec<String>) -> Option<Line> {
             // a dot stands before the last word: PowerShell hands over no empty ones
             let last = args.last_mut()?;
             *last = last.strip_prefix('.')?.to_owned();
-            Line::of_words(args)
+            TypedLine::of_words(args)
         }
     }
 }
 
 /// A line of the answer: what it is, the text, and what it means, divided by tabs.
-pub(super) fn answer(shell: Shell, candidate: &Candidate, typed: &Word) -> Option<String> {
+pub(super) fn answer(shell: Shell, candidate: &Candidate, typed: &TypedWord) -> Option<String> {
     let Candidate { kind, text, about } = candidate;
     let letter = match kind {
-        Kind::Files => 'f',
-        Kind::Command => 'c',
-        Kind::Flag => 'o',
-        Kind::Value => 'v',
-        Kind::Part => 'p',
+        CandidateKind::Files => 'f',
+        CandidateKind::Command => 'c',
+        CandidateKind::Flag => 'o',
+        CandidateKind::Value => 'v',
+        CandidateKind::Part => 'p',
     };
     let text = match (shell, kind) {
-        (_, Kind::Files) => text.clone(),
+        (_, CandidateKind::Files) => text.clone(),
         (Shell::Bash, _) => typed.completed(text)?,
         (Shell::Powershell, _) => in_powershell(text),
         _ => text.clone(),

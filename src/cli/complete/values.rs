@@ -9,7 +9,7 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use tslice::dtype::Scalar;
 use tslice::format::{dtype_names, is_printable};
 
-use super::names::{self, Named};
+use super::names::{self, NameAndMeaning};
 
 /// The mark of a candidate that stands for the names of files, behind the text that it holds.
 pub(super) const FILES: &str = "files";
@@ -54,7 +54,7 @@ impl Paths {
 }
 
 fn completer(arg: &Arg, paths: &Paths) -> Option<ArgValueCompleter> {
-    type Names = fn(&[OsString]) -> Vec<Named>;
+    type Names = fn(&[OsString]) -> Vec<NameAndMeaning>;
     let of = |paths: &Arc<[OsString]>, find: Names, more: &'static str| {
         let paths = Arc::clone(paths);
         Some(ArgValueCompleter::new(move |typed: &OsStr| named(typed, find(&paths), more)))
@@ -90,9 +90,9 @@ fn text(_: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 /// The names that begin as what is typed, with what follows them in the value.
-fn named(typed: &OsStr, names: Vec<Named>, more: &str) -> Vec<CompletionCandidate> {
+fn named(typed: &OsStr, names: Vec<NameAndMeaning>, more: &str) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else { return Vec::new() };
-    let candidate = |(name, about): Named| {
+    let candidate = |(name, about): NameAndMeaning| {
         // the answer is made of lines and columns
         let shown = name.starts_with(typed) && name.chars().all(is_printable);
         let about = StyledStr::from(about.replace(|char| !is_printable(char), " "));

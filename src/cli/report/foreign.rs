@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tslice::error::FileName;
-use tslice::format::{Foreign, Table};
+use tslice::format::{Foreign, TextTable};
 
 use super::shell::quoted;
 
@@ -65,7 +65,7 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>) -> Option<String> {
             "import numpy; numpy.save('{npy}', numpy.load('{name}', allow_pickle=True))"
         ))
         .map(|hint| hint + ", and runs what is in it: trust it first"),
-        Foreign::Numbers(Table { delimiter, heading }) => {
+        Foreign::Numbers(TextTable { delimiter, heading }) => {
             let mut options = String::new();
             if let Some(delimiter) = delimiter {
                 options.push_str(&format!(", delimiter='{delimiter}'"));

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::error::RemoteError;
 use super::stores::Located;
-use super::wire::{Failure, SharedNote};
+use super::wire::{SharedNote, WireFailure};
 
 /// How often a request fails before the job does, if it brings nothing in between.
 const ATTEMPTS: u32 = 7;
@@ -69,7 +69,7 @@ pub(super) struct RemoteFile {
 }
 
 /// Why a try failed.
-struct Fault {
+struct FetchFault {
     error: RemoteError,
     is_transient: bool,
     /// There was no connection.
@@ -78,20 +78,20 @@ struct Fault {
     wait: Option<Duration>,
 }
 
-impl Fault {
-    fn fatal(error: RemoteError) -> Fault {
-        Fault { error, is_transient: false, is_connect: false, wait: None }
+impl FetchFault {
+    fn fatal(error: RemoteError) -> FetchFault {
+        FetchFault { error, is_transient: false, is_connect: false, wait: None }
     }
 
-    fn transient(error: RemoteError) -> Fault {
-        Fault { is_transient: true, ..Fault::fatal(error) }
+    fn transient(error: RemoteError) -> FetchFault {
+        FetchFault { is_transient: true, ..FetchFault::fatal(error) }
     }
 }
 
-impl From<Failure> for Fault {
-    fn from(failure: Failure) -> Fault {
-        let Failure { error, is_transient, is_connect } = failure;
-        Fault { error, is_transient, is_connect, wait: None }
+impl From<WireFailure> for FetchFault {
+    fn from(failure: WireFailure) -> FetchFault {
+        let WireFailure { error, is_transient, is_connect } = failure;
+        FetchFault { error, is_transient, is_connect, wait: None }
     }
 }
 
@@ -207,7 +207,7 @@ async fn request(
     identity: Option<&Identity>,
     note: &SharedNote,
     deadline: Instant,
-) -> Result<GetResult, Fault> {
+) -> Result<GetResult, FetchFault> {
     let mut extensions = Extensions::new();
     extensions.insert(note.clone());
     let options = GetOptions {
@@ -219,12 +219,12 @@ async fn request(
     let store: &Arc<dyn ObjectStore> = &at.store;
     let asked = Instant::now();
     let Ok(answer) = timeout_at(deadline, store.get_opts(&at.path, options)).await else {
-        return Err(Fault::transient(RemoteError::Timeout(deadline - asked)));
+        return Err(FetchFault::transient(RemoteError::Timeout(deadline - asked)));
     };
     let answer = answer.map_err(|error| fault(&error, note, identity.is_some()))?;
     match identity {
         Some(identity) if Identity::of(&answer.meta) != *identity || answer.range != range => {
-            Err(Fault::fatal(RemoteError::Changed))
+            Err(FetchFault::fatal(RemoteError::Changed))
         }
         _ => Ok(answer),
     }
@@ -236,7 +236,7 @@ async fn receive(
     range: Range<u64>,
     patience: Duration,
     take: &mut (dyn FnMut(&[u8]) -> bool + Send),
-) -> Result<(), Fault> {
+) -> Result<(), FetchFault> {
     let mut left = range.end - range.start;
     let begun = Instant::now();
     // however often a few bytes come
@@ -245,21 +245,21 @@ async fn receive(
     loop {
         let deadline = (Instant::now() + patience).min(begun + longest);
         let Ok(next) = timeout_at(deadline, stream.next()).await else {
-            return Err(Fault::transient(RemoteError::Timeout(patience)));
+            return Err(FetchFault::transient(RemoteError::Timeout(patience)));
         };
         match next {
             Some(Ok(bytes)) => {
                 let count = bytes.len() as u64;
                 if count > left {
-                    return Err(Fault::fatal(RemoteError::TooLong));
+                    return Err(FetchFault::fatal(RemoteError::TooLong));
                 }
                 left -= count;
                 if !take(&bytes) {
                     return Ok(());
                 }
             }
-            Some(Err(_)) => return Err(Fault::transient(RemoteError::Cut)),
-            None if left > 0 => return Err(Fault::transient(RemoteError::Cut)),
+            Some(Err(_)) => return Err(FetchFault::transient(RemoteError::Cut)),
+            None if left > 0 => return Err(FetchFault::transient(RemoteError::Cut)),
             None => return Ok(()),
         }
     }
@@ -267,43 +267,52 @@ async fn receive(
 
 /// What a store's error comes to. Its text may hold the URL and the body of the answer, so that it is
 /// not used.
-fn fault(error: &Error, note: &SharedNote, is_known: bool) -> Fault {
+fn fault(error: &Error, note: &SharedNote, is_known: bool) -> FetchFault {
     let note = note.lock();
     if let Some(failure) = &note.failure {
         return failure.clone().into();
     }
     let Some(status) = note.status else {
         return match error {
-            Error::Generic { .. } if Failure::is_of_wire(error) => Failure::of(error).into(),
-            Error::Generic { .. } => Fault::fatal(RemoteError::Configuration(
+            Error::Generic { .. } if WireFailure::is_of_wire(error) => {
+                WireFailure::of(error).into()
+            }
+            Error::Generic { .. } => FetchFault::fatal(RemoteError::Configuration(
                 "no credentials: the service that gives them refuses".into(),
             )),
-            _ => Fault::fatal(RemoteError::Configuration("the request cannot be made".into())),
+            _ => FetchFault::fatal(RemoteError::Configuration("the request cannot be made".into())),
         };
     };
     let code = status.as_u16();
     match status {
         StatusCode::OK if matches!(error, Error::NotSupported { .. }) => {
-            Fault::fatal(RemoteError::NoRanges)
+            FetchFault::fatal(RemoteError::NoRanges)
         }
-        StatusCode::NOT_FOUND | StatusCode::GONE if is_known => Fault::fatal(RemoteError::Changed),
-        StatusCode::NOT_FOUND | StatusCode::GONE => Fault::fatal(RemoteError::NotFound),
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Fault::fatal(RemoteError::Denied(code)),
-        StatusCode::PRECONDITION_FAILED => Fault::fatal(RemoteError::Changed),
+        StatusCode::NOT_FOUND | StatusCode::GONE if is_known => {
+            FetchFault::fatal(RemoteError::Changed)
+        }
+        StatusCode::NOT_FOUND | StatusCode::GONE => FetchFault::fatal(RemoteError::NotFound),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            FetchFault::fatal(RemoteError::Denied(code))
+        }
+        StatusCode::PRECONDITION_FAILED => FetchFault::fatal(RemoteError::Changed),
         // the file is shorter now
-        StatusCode::RANGE_NOT_SATISFIABLE if is_known => Fault::fatal(RemoteError::Changed),
+        StatusCode::RANGE_NOT_SATISFIABLE if is_known => FetchFault::fatal(RemoteError::Changed),
         _ if status.is_server_error()
             || status == StatusCode::TOO_MANY_REQUESTS
             || status == StatusCode::REQUEST_TIMEOUT =>
         {
-            Fault { wait: note.retry_after, ..Fault::transient(RemoteError::Status(code)) }
+            FetchFault {
+                wait: note.retry_after,
+                ..FetchFault::transient(RemoteError::Status(code))
+            }
         }
         // an answer that says one thing and another
-        _ if status.is_success() && is_known => Fault::fatal(RemoteError::Changed),
-        _ if status.is_success() => {
-            Fault::fatal(RemoteError::Network("the answer of the server makes no sense".into()))
-        }
-        _ => Fault::fatal(RemoteError::Status(code)),
+        _ if status.is_success() && is_known => FetchFault::fatal(RemoteError::Changed),
+        _ if status.is_success() => FetchFault::fatal(RemoteError::Network(
+            "the answer of the server makes no sense".into(),
+        )),
+        _ => FetchFault::fatal(RemoteError::Status(code)),
     }
 }
 
@@ -317,8 +326,8 @@ struct Tries {
 
 impl Tries {
     /// Wait before the next try, unless there is none. `brought` are the bytes that came all the same.
-    async fn failed(&mut self, fault: Fault, brought: u64) -> Result<(), RemoteError> {
-        let Fault { error, is_transient, is_connect, wait } = fault;
+    async fn failed(&mut self, fault: FetchFault, brought: u64) -> Result<(), RemoteError> {
+        let FetchFault { error, is_transient, is_connect, wait } = fault;
         self.known |= !is_connect;
         self.count = if brought >= PROGRESS { 1 } else { self.count + 1 };
         let most = if self.known { ATTEMPTS } else { FIRST_ATTEMPTS };

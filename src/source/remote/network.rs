@@ -66,14 +66,14 @@ pub fn traffic() -> Option<(u64, u64)> {
 pub(super) struct Network {
     pub(super) wire: Wire,
     runtime: Handle,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     next_file: AtomicU64,
     /// Ends the thread when it is dropped.
     _stop: oneshot::Sender<()>,
 }
 
-struct Shared {
-    state: Mutex<State>,
+struct SharedState {
+    state: Mutex<NetworkState>,
     /// Bytes came, or an error.
     news: Condvar,
     counters: Arc<Counters>,
@@ -81,26 +81,26 @@ struct Shared {
 }
 
 /// A file, and the first byte of a block.
-type Key = (u64, u64);
+type BlockKey = (u64, u64);
 
 #[derive(Default)]
-struct State {
-    queue: VecDeque<Request>,
+struct NetworkState {
+    queue: VecDeque<RangeRequest>,
     queued_bytes: u64,
-    blocks: BTreeMap<Key, Block>,
+    blocks: BTreeMap<BlockKey, Block>,
     /// Blocks of which every byte was read, the first ones first. Some may be gone.
-    done: VecDeque<Key>,
+    done: VecDeque<BlockKey>,
     /// Blocks that were read at both ends, likewise, and their bytes.
-    passed: VecDeque<Key>,
+    passed: VecDeque<BlockKey>,
     passed_bytes: u64,
     /// Bytes that blocks have, or will have.
     used: u64,
     running: usize,
     /// Where unannounced reads ended, and how much to ask for if they go on there.
-    trails: VecDeque<(Key, u64)>,
+    trails: VecDeque<(BlockKey, u64)>,
 }
 
-struct Request {
+struct RangeRequest {
     number: u64,
     file: Arc<RemoteFile>,
     range: Range<u64>,
@@ -182,7 +182,7 @@ impl Network {
             })
             .map_err(failed)?;
         let counters = Arc::new(Counters::default());
-        let shared = Shared {
+        let shared = SharedState {
             state: Mutex::default(),
             news: Condvar::new(),
             counters: Arc::clone(&counters),
@@ -240,7 +240,7 @@ impl Network {
         let state = &mut *state;
         state.queue.retain(|request| request.number != number);
         state.queued_bytes = state.queue.iter().map(|it| it.range.end - it.range.start).sum();
-        let keys: Vec<Key> =
+        let keys: Vec<BlockKey> =
             state.blocks.range((number, 0)..=(number, u64::MAX)).map(|(key, _)| *key).collect();
         keys.into_iter().for_each(|key| state.remove(key));
         state.done.retain(|key| key.0 != number);
@@ -268,7 +268,7 @@ impl Network {
             return;
         }
         state.queued_bytes += range.end - range.start;
-        let request = Request { number, file: Arc::clone(file), range };
+        let request = RangeRequest { number, file: Arc::clone(file), range };
         match at_once {
             true => state.queue.push_front(request),
             false => state.queue.push_back(request),
@@ -298,19 +298,19 @@ impl Network {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedState {
+    fn lock(&self) -> MutexGuard<'_, NetworkState> {
         locked(&self.state)
     }
 
     /// Wait for news; at most a second, though every request ends by itself.
-    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+    fn wait<'s>(&self, state: MutexGuard<'s, NetworkState>) -> MutexGuard<'s, NetworkState> {
         let waited = self.news.wait_timeout(state, Duration::from_secs(1));
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Begin requests from the queue.
-    fn pump(self: &Arc<Self>, state: &mut State) {
+    fn pump(self: &Arc<Self>, state: &mut NetworkState) {
         while state.running < REQUESTS
             && let Some(request) = state.queue.front()
         {
@@ -328,7 +328,7 @@ impl Shared {
     /// Make sure that all of a range is on its way.
     fn demand(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut NetworkState,
         (number, file): (u64, &Arc<RemoteFile>),
         range: Range<u64>,
     ) {
@@ -348,7 +348,7 @@ impl Shared {
                 None => {
                     let end = at + state.unannounced((number, at), range.end - at);
                     let range = at..end.min(file.identity.len);
-                    Request { number, file: Arc::clone(file), range }
+                    RangeRequest { number, file: Arc::clone(file), range }
                 }
             };
             at = request.range.end;
@@ -361,8 +361,8 @@ impl Shared {
     }
 
     /// Send a request, for what is not on its way already.
-    fn begin(self: &Arc<Self>, state: &mut State, request: Request) {
-        let Request { number, file, range } = request;
+    fn begin(self: &Arc<Self>, state: &mut NetworkState, request: RangeRequest) {
+        let RangeRequest { number, file, range } = request;
         let range = state.missing((number, range.start), range.end);
         if range.is_empty() {
             return;
@@ -382,7 +382,7 @@ impl Shared {
     }
 
     /// Add bytes to a block; false if nobody wants them any more.
-    fn receive(&self, key: Key, bytes: &[u8]) -> bool {
+    fn receive(&self, key: BlockKey, bytes: &[u8]) -> bool {
         self.counters.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         let mut state = self.lock();
         let Some(block) = state.blocks.get_mut(&key) else { return false };
@@ -392,7 +392,7 @@ impl Shared {
         true
     }
 
-    fn end(self: &Arc<Self>, key: Key, error: Option<RemoteError>) {
+    fn end(self: &Arc<Self>, key: BlockKey, error: Option<RemoteError>) {
         let mut state = self.lock();
         state.running -= 1;
         if let Some(block) = state.blocks.get_mut(&key) {
@@ -405,15 +405,15 @@ impl Shared {
     }
 }
 
-impl State {
+impl NetworkState {
     /// The block that holds a byte.
-    fn block(&self, (number, at): Key) -> Option<(Key, &Block)> {
+    fn block(&self, (number, at): BlockKey) -> Option<(BlockKey, &Block)> {
         let (key, block) = self.blocks.range((number, 0)..=(number, at)).next_back()?;
         (at < block.end).then_some((*key, block))
     }
 
     /// Copy what is here of the bytes from a place on, and how many those were; none yet is 0.
-    fn take(&mut self, (number, at): Key, out: &mut [u8]) -> Result<usize, RemoteError> {
+    fn take(&mut self, (number, at): BlockKey, out: &mut [u8]) -> Result<usize, RemoteError> {
         let last = self.blocks.range_mut((number, 0)..=(number, at)).next_back();
         let Some((&key, block)) = last.filter(|(_, block)| at < block.end) else { return Ok(0) };
         let offset = (at - key.1) as usize;
@@ -439,7 +439,7 @@ impl State {
     }
 
     /// The part of a range for which there is no block: from the first such byte to the next block.
-    fn missing(&self, (number, start): Key, end: u64) -> Range<u64> {
+    fn missing(&self, (number, start): BlockKey, end: u64) -> Range<u64> {
         let mut at = start;
         while let Some((_, block)) = self.block((number, at)) {
             at = block.end;
@@ -451,7 +451,7 @@ impl State {
 
     /// How much to ask for where so much is needed and nothing was announced: more, the longer
     /// somebody reads on from where he stopped.
-    fn unannounced(&mut self, (number, at): Key, needed: u64) -> u64 {
+    fn unannounced(&mut self, (number, at): BlockKey, needed: u64) -> u64 {
         let trail = self.trails.iter().position(|(key, _)| *key == (number, at));
         let more = trail.and_then(|place| self.trails.remove(place)).map_or(0, |(_, more)| more);
         let len = needed.max(more).clamp(UNANNOUNCED, REQUEST_BYTES);
@@ -462,7 +462,7 @@ impl State {
     }
 
     /// The use of a block is another now. One that is longer than others goes as soon as it can.
-    fn list(&mut self, key: Key, state: Use) {
+    fn list(&mut self, key: BlockKey, state: Use) {
         let Some(block) = self.blocks.get_mut(&key) else { return };
         let (cost, is_long) = (block.cost(key.1), block.end - key.1 > REQUEST_BYTES);
         if block.state == Use::Passed {
@@ -502,7 +502,7 @@ impl State {
     /// Drop blocks that are here and that nobody waits for, until so many bytes are free.
     fn evict_any(&mut self, needed: u64) {
         let idle = self.blocks.iter().filter(|(_, block)| !block.running && !block.is_wanted);
-        let idle: Vec<Key> = idle.map(|(key, _)| *key).collect();
+        let idle: Vec<BlockKey> = idle.map(|(key, _)| *key).collect();
         for key in idle {
             if self.used + needed <= BUDGET {
                 return;
@@ -511,7 +511,7 @@ impl State {
         }
     }
 
-    fn remove(&mut self, key: Key) {
+    fn remove(&mut self, key: BlockKey) {
         if let Some(block) = self.blocks.remove(&key) {
             self.used -= block.cost(key.1);
             if block.state == Use::Passed {

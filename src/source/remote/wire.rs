@@ -50,12 +50,12 @@ pub(super) struct Note {
     /// The region of the bucket, where it is another.
     pub(super) region: Option<String>,
     /// What went wrong before there was an answer.
-    pub(super) failure: Option<Failure>,
+    pub(super) failure: Option<WireFailure>,
 }
 
 /// A request without an answer.
 #[derive(Clone, Debug)]
-pub(super) struct Failure {
+pub(super) struct WireFailure {
     pub(super) error: RemoteError,
     /// Whether another try may help.
     pub(super) is_transient: bool,
@@ -78,11 +78,11 @@ impl SharedNote {
 pub(super) struct Wire {
     client: reqwest::Client,
     counters: Arc<Counters>,
-    target: Option<Arc<Target>>,
+    target: Option<Arc<RequestTarget>>,
 }
 
 /// A URL, which takes the place of the one that a store makes.
-struct Target {
+struct RequestTarget {
     url: Url,
     authorization: Option<HeaderValue>,
     /// Where the server sent the last request.
@@ -139,7 +139,7 @@ impl Wire {
         if let Some(header) = &mut authorization {
             header.set_sensitive(true);
         }
-        let target = Target { url, authorization, moved: Mutex::default() };
+        let target = RequestTarget { url, authorization, moved: Mutex::default() };
         Ok(Wire { target: Some(Arc::new(target)), ..self.clone() })
     }
 
@@ -164,7 +164,7 @@ impl Wire {
                 note.region = header("x-amz-bucket-region").map(str::to_owned);
                 note.failure = None;
             }
-            Err(error) => note.failure = Some(Failure::of(error)),
+            Err(error) => note.failure = Some(WireFailure::of(error)),
         }
         answer
     }
@@ -172,7 +172,7 @@ impl Wire {
     /// Send a request of the URL there, or where it was moved to.
     async fn follow(
         &self,
-        target: &Target,
+        target: &RequestTarget,
         request: HttpRequest,
     ) -> Result<HttpResponse, HttpError> {
         let moved = target.moved().clone();
@@ -206,7 +206,7 @@ impl Wire {
     }
 }
 
-impl Target {
+impl RequestTarget {
     fn moved(&self) -> MutexGuard<'_, Option<Url>> {
         self.moved.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -232,7 +232,7 @@ impl HttpService for Wire {
         let note = request.extensions().get::<SharedNote>().cloned();
         let mut answer = self.follow(target, request).await.inspect_err(|error| {
             if let Some(note) = note {
-                note.lock().failure = Some(Failure::of(error));
+                note.lock().failure = Some(WireFailure::of(error));
             }
         })?;
         // a length that a store asks for, and a server need not send
@@ -280,7 +280,7 @@ fn refused(why: &'static str) -> HttpError {
     HttpError::new(HttpErrorKind::Unknown, Refused(why))
 }
 
-impl Failure {
+impl WireFailure {
     /// Whether an error is one of a request that got no answer.
     pub(super) fn is_of_wire(error: &(dyn Error + 'static)) -> bool {
         causes(error).iter().any(|cause| cause.is::<HttpError>())
@@ -288,7 +288,7 @@ impl Failure {
 
     /// What an error of the client comes to, in the words of its innermost cause: those that wrap it
     /// name the URL.
-    pub(super) fn of(error: &(dyn Error + 'static)) -> Failure {
+    pub(super) fn of(error: &(dyn Error + 'static)) -> WireFailure {
         let causes = causes(error);
         let kind = causes.iter().find_map(|cause| cause.downcast_ref::<HttpError>());
         let kind = kind.map_or(HttpErrorKind::Unknown, HttpError::kind);
@@ -305,7 +305,7 @@ impl Failure {
         };
         // a certificate does not become a good one
         let is_transient = tls.is_none() && !is_refused;
-        Failure { error: RemoteError::Network(text), is_transient, is_connect }
+        WireFailure { error: RemoteError::Network(text), is_transient, is_connect }
     }
 }
 

@@ -8,7 +8,7 @@ use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::{self, Assignment, Conversion, Progress, StridedSink, Transfer, Workers};
 use tslice::gather::{Indices, OutOfRange};
 use tslice::index::resolve::{Selection, resolve};
-use tslice::index::{IndexExpr, Item, Slice};
+use tslice::index::{IndexExpr, Item, SliceItem};
 use tslice::plan::Plan;
 use tslice::runs::Runs;
 use tslice::scatter::Scatter;
@@ -73,7 +73,7 @@ fn expression(shape: &[u64]) -> impl Strategy<Value = IndexExpr> + use<> {
         let bound = prop::option::of(-(len as i64) - 2..=len as i64 + 2);
         let step = prop::option::of((-3i64..=3).prop_filter("no step of 0", |step| *step != 0));
         let slice = (bound.clone(), bound, step)
-            .prop_map(|(start, stop, step)| Item::Slice(Slice { start, stop, step }));
+            .prop_map(|(start, stop, step)| Item::Slice(SliceItem { start, stop, step }));
         match len {
             0 => slice.boxed(),
             len => prop_oneof![3 => slice, 1 => (0..len as i64).prop_map(Item::Integer)].boxed(),
@@ -158,8 +158,8 @@ proptest! {
         let file = place.file(5);
         let sink = Memory::new(file.len() as u64, WriteOrder::Any);
         for (start, stop) in [(None, Some(cut)), (Some(cut), None)] {
-            let mut items = vec![Item::Slice(Slice::default()); axis];
-            items.push(Item::Slice(Slice { start, stop, step: None }));
+            let mut items = vec![Item::Slice(SliceItem::default()); axis];
+            items.push(Item::Slice(SliceItem { start, stop, step: None }));
             let selection = resolve(&IndexExpr { items }, &place.shape, false).unwrap();
             let half = View::new(&place.layout(), &selection).unwrap();
             let source = Bytes::new(slice(&half, file.clone()), None);

@@ -9,7 +9,7 @@ use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
 use tslice::gather::{Gather, Indices, ListTensor, Mask, Options};
 use tslice::index::resolve::{AxisSelection, FileList, Rules, Selection, resolve_with};
-use tslice::index::{FileRef, IndexExpr, Item, List, Slice};
+use tslice::index::{FileRef, IndexExpr, Item, List, SliceItem};
 use tslice::shape::{Order, contiguous_strides};
 use tslice::sink::WriteOrder;
 use tslice::source::Source;
@@ -110,7 +110,7 @@ fn item(shape: &[u64], common: &[u64], dice: &[u8]) -> (Item, Option<Listed>, us
         2 => {
             let step = [None, Some(-1), Some(2), Some(-3)][first as usize % 4];
             let start = if step.is_none() { Some(i64::from(second % 4)) } else { None };
-            (Item::Slice(Slice { start, stop: None, step }), None, 1)
+            (Item::Slice(SliceItem { start, stop: None, step }), None, 1)
         }
         3 => {
             // a mask of one axis or two, of one true element or as many as the lists are long
@@ -131,7 +131,7 @@ fn item(shape: &[u64], common: &[u64], dice: &[u8]) -> (Item, Option<Listed>, us
             let shape: Vec<u64> = shape.collect();
             let count = shape.iter().product::<u64>();
             if len == 0 && count > 0 {
-                return (Item::Slice(Slice::default()), None, 1);
+                return (Item::Slice(SliceItem::default()), None, 1);
             }
             // every other list ascends, with a step to another place now and then
             let value = |at| match first % 2 {

@@ -12,7 +12,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRng, TestRunner};
 use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
 use tslice::index::resolve::resolve;
-use tslice::index::{IndexExpr, Item, Slice};
+use tslice::index::{IndexExpr, Item, SliceItem};
 use tslice::permutation::Permutation;
 use tslice::plan::{Plan, Tiling};
 use tslice::runs::Runs;
@@ -70,7 +70,7 @@ struct Case {
     order: Order,
     /// The order of the axes in the output, the slowest first.
     axes: Vec<i64>,
-    slices: Vec<Slice>,
+    slices: Vec<SliceItem>,
     ascending: bool,
 }
 
@@ -82,7 +82,7 @@ fn case() -> impl Strategy<Value = Case> {
     let slice = (step, 0u64..8, 0u64..8).prop_map(|(step, start, stop)| {
         // whole axes more often than not, in sixteenths else
         let (start, stop) = (start.saturating_sub(4) as i64, 16 - stop.saturating_sub(4) as i64);
-        Slice { start: Some(start), stop: Some(stop), step: Some(step) }
+        SliceItem { start: Some(start), stop: Some(stop), step: Some(step) }
     });
     let axes = prop::collection::vec((axis, slice), 2..5);
     let order = prop_oneof![Just(Order::C), Just(Order::F)];
@@ -95,7 +95,7 @@ fn case() -> impl Strategy<Value = Case> {
     });
     (with_axes, itemsize, order, prop::bool::weighted(0.3))
         .prop_map(|((axes, out_axes), itemsize, order, ascending)| {
-            let (shape, slices): (Vec<u64>, Vec<Slice>) = axes.into_iter().unzip();
+            let (shape, slices): (Vec<u64>, Vec<SliceItem>) = axes.into_iter().unzip();
             let slices = slices.into_iter().zip(&shape).map(|(slice, &len)| {
                 let place =
                     |bound: Option<i64>| bound.map(|sixteenths| sixteenths * len as i64 / 16);
@@ -103,9 +103,9 @@ fn case() -> impl Strategy<Value = Case> {
                     Some(step) if step < 0 => {
                         let before = place(slice.start).filter(|&start| start > 0);
                         let start = place(slice.stop).map(|stop| stop - 1);
-                        Slice { start, stop: before.map(|start| start - 1), step: Some(step) }
+                        SliceItem { start, stop: before.map(|start| start - 1), step: Some(step) }
                     }
-                    _ => Slice { start: place(slice.start), stop: place(slice.stop), ..slice },
+                    _ => SliceItem { start: place(slice.start), stop: place(slice.stop), ..slice },
                 }
             });
             let slices = slices.collect();
@@ -183,7 +183,7 @@ fn each_byte_is_read_about_once() {
 
 /// Whether an input that is not in memory is asked for what pieces need, while rows of 64 KiB are
 /// copied.
-fn is_asked(slices: [Slice; 2], reads_ahead: bool) -> bool {
+fn is_asked(slices: [SliceItem; 2], reads_ahead: bool) -> bool {
     let shape = [64, 1 << 16];
     let items = slices.map(Item::Slice).to_vec();
     let selection = resolve(&IndexExpr { items }, &shape, false).unwrap();
@@ -202,8 +202,8 @@ fn is_asked(slices: [Slice; 2], reads_ahead: bool) -> bool {
 
 #[test]
 fn a_kernel_that_reads_ahead_is_not_asked_for_the_rest_of_a_range() {
-    let all = Slice { start: None, stop: None, step: None };
-    let every = |step| Slice { step: Some(step), ..all };
+    let all = SliceItem { start: None, stop: None, step: None };
+    let every = |step| SliceItem { step: Some(step), ..all };
     assert!(!is_asked([all, all], true));
     assert!(is_asked([all, all], false));
     for scattered in [[all, every(2)], [every(-1), all]] {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
 use tslice::index::resolve::{AxisSelection, Selection, resolve};
 use tslice::index::strided_slice::StridedSlice;
-use tslice::index::{IndexExpr, Item, Slice, numpy};
+use tslice::index::{IndexExpr, Item, SliceItem, numpy};
 use tslice::permutation::Permutation;
 use tslice::plan::{Plan, Tiling};
 use tslice::shape::{Order, contiguous_strides};
@@ -117,11 +117,11 @@ fn tensor() -> impl Strategy<Value = Tensor> {
         .prop_map(|(shape, itemsize, order, before)| Tensor { shape, itemsize, order, before })
 }
 
-fn slice(len: u64) -> impl Strategy<Value = Slice> {
+fn slice(len: u64) -> impl Strategy<Value = SliceItem> {
     let reach = len as i64 + 3;
     let bound = move || prop::option::of(-reach..=reach);
     let step = prop::option::of((-4i64..=4).prop_filter("no step of 0", |step| *step != 0));
-    (bound(), bound(), step).prop_map(|(start, stop, step)| Slice { start, stop, step })
+    (bound(), bound(), step).prop_map(|(start, stop, step)| SliceItem { start, stop, step })
 }
 
 /// An expression that fits a shape.

@@ -1,0 +1,172 @@
+//! The public surface: what `src/lib.rs` hands out by name, with the public functions of each type.
+//!
+//! `surface.txt` lists it, so that it changes on purpose. `TSLICE_WRITE_SURFACE=1 cargo test
+//! --test architecture` writes the list anew. What lies behind the hidden door `internals` is not part
+//! of it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::source::{Source, sources};
+
+/// How many items may be listed.
+const ITEMS: usize = 200;
+
+/// Something that `src/lib.rs` hands out.
+struct Export {
+    /// The module of the library that it comes from.
+    module: String,
+    /// Its name there.
+    name: String,
+    /// Its name outside.
+    public: String,
+}
+
+#[test]
+fn the_public_surface_is_the_one_that_is_listed() {
+    let sources = sources();
+    let items = surface(&sources);
+    assert!(items.len() <= ITEMS, "{} public items", items.len());
+    let text: String = items.iter().map(|item| format!("{item}\n")).collect();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/architecture/surface.txt");
+    if std::env::var_os("TSLICE_WRITE_SURFACE").is_some() {
+        fs::write(&file, &text).unwrap();
+    }
+    let listed = fs::read_to_string(&file).unwrap_or_default();
+    let listed: BTreeSet<&str> = listed.lines().collect();
+    let found: BTreeSet<&str> = text.lines().collect();
+    let new: Vec<_> = found.difference(&listed).collect();
+    let gone: Vec<_> = listed.difference(&found).collect();
+    assert!(new.is_empty() && gone.is_empty(), "public, not listed: {new:?}; listed: {gone:?}");
+    println!("{} public items", items.len());
+}
+
+/// Types of the standard library, and parameters, in signatures.
+const STANDARD: &[&str] = &[
+    "Arc",
+    "AsRef",
+    "ExactSizeIterator",
+    "Into",
+    "Item",
+    "Iterator",
+    "Option",
+    "OsStr",
+    "Path",
+    "Result",
+    "Self",
+    "Some",
+    "String",
+    "T",
+    "Vec",
+];
+
+#[test]
+fn what_public_functions_speak_of_is_public() {
+    let sources = sources();
+    let root = sources.iter().find(|source| source.path == "lib.rs").unwrap();
+    let exports = exports(&root.code);
+    let public: BTreeSet<&str> = exports
+        .iter()
+        .flat_map(|it| [it.name.as_str(), &it.public])
+        .chain(STANDARD.iter().copied())
+        .collect();
+    let mut hidden = BTreeSet::new();
+    for Export { module, name, .. } in &exports {
+        for source in sources.iter().filter(|source| source.module() == module) {
+            for signature in signatures(&source.code, name) {
+                let words = signature.split(|c: char| !c.is_alphanumeric() && c != '_');
+                let types = words.filter(|word| word.starts_with(char::is_uppercase));
+                let types = types.filter(|word| !public.contains(word));
+                let function = signature.split('(').next().unwrap();
+                hidden.extend(types.map(|word| format!("{name}::{function} names {word}")));
+            }
+        }
+    }
+    let hidden: Vec<_> = hidden.into_iter().collect();
+    assert!(hidden.is_empty(), "not public:\n{}", hidden.join("\n"));
+}
+
+/// The names of items, and of the functions of types as `Type::function`.
+fn surface(sources: &[Source]) -> BTreeSet<String> {
+    let root = sources.iter().find(|source| source.path == "lib.rs").unwrap();
+    let mut items = BTreeSet::new();
+    for Export { module, name, public } in exports(&root.code) {
+        let files = sources.iter().filter(|source| source.module() == module);
+        let functions = files.flat_map(|source| functions(&source.code, &name));
+        items.extend(functions.map(|function| format!("{public}::{function}")));
+        items.insert(public);
+    }
+    items
+}
+
+/// The statements `pub use` that are not inside of anything.
+fn exports(code: &str) -> Vec<Export> {
+    let statements = code.split("\npub use ").skip(1);
+    statements
+        .flat_map(|rest| {
+            let (path, _) = rest.split_once(';').unwrap();
+            let list = path.split_once("::{");
+            let (path, names) = list.or(path.rsplit_once("::")).unwrap();
+            let module = path.split("::").find(|word| *word != "crate").unwrap();
+            let names = names.trim_end_matches('}').split(',').map(str::trim);
+            let names = names.filter(|name| !name.is_empty());
+            names.map(move |item| {
+                let (name, public) = item.split_once(" as ").unwrap_or((item, item));
+                let name = name.rsplit("::").next().unwrap();
+                let [module, name, public] = [module, name, public].map(str::to_owned);
+                Export { module, name, public }
+            })
+        })
+        .collect()
+}
+
+/// The names of the public functions in the blocks `impl` of a type.
+fn functions(code: &str, name: &str) -> Vec<String> {
+    let word = |c: char| !c.is_alphanumeric() && c != '_';
+    let signatures = signatures(code, name).into_iter();
+    signatures.map(|it| it.split(word).next().unwrap().to_owned()).collect()
+}
+
+/// The public functions in the blocks `impl` of a type, from the name to the body.
+fn signatures(code: &str, name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for block in code.split("\nimpl").skip(1) {
+        let (head, rest) = block.split_once('{').unwrap();
+        // `<T: X> Name<T> `, without a trait
+        let head = match head.trim_start().strip_prefix('<') {
+            Some(head) => head.split_once('>').map_or("", |(_, head)| head),
+            None => head,
+        };
+        let of = head.trim().split(['<', ' ']).next().unwrap_or_default();
+        if of != name || head.contains(" for ") {
+            continue;
+        }
+        let body = rest.split("\n}").next().unwrap_or_default();
+        let starts = ["\n    pub fn ", "\n    pub const fn "];
+        let functions = starts.iter().flat_map(|start| body.split(start).skip(1));
+        found.extend(functions.map(|rest| rest.split(" {").next().unwrap().to_owned()));
+    }
+    found
+}
+
+#[test]
+fn what_is_public_is_seen() {
+    let file = |path: &str, code: &str| Source { path: path.to_owned(), code: code.to_owned() };
+    let sources = [
+        file(
+            "lib.rs",
+            "mod a;\n\npub mod internals {\n    pub mod a {\n        pub use crate::a::*;\n    }\n}\n\
+             pub use a::{One, b::two as three};\npub use a::Four;\n",
+        ),
+        file(
+            "a/x.rs",
+            "\nimpl<T: X> One<T> {\n    pub fn new() {\n    }\n    fn own() {}\n    pub(crate) fn \
+             inner() {}\n}\nimpl X for One {\n    fn x() {}\n}\nimpl Four {\n    pub const fn y() \
+             {}\n}\n",
+        ),
+        file("c.rs", "\nimpl One {\n    pub fn other() {}\n}\n"),
+    ];
+    let found: Vec<String> = surface(&sources).into_iter().collect();
+    assert_eq!(found, ["Four", "Four::y", "One", "One::new", "three"]);
+}
