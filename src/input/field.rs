@@ -13,7 +13,7 @@ use crate::input::opened::Input;
 use crate::shape::{MAX_NDIM, Order, contiguous_strides};
 
 impl Input {
-    /// Take fields of the tensors with these numbers in place of their items: the field of a name or
+    /// Take fields, if any are named, of the tensors with these numbers in place of their items: the field of a name or
     /// title, `a.b` for a field of a field; or those of several names, `x,y`, put side by side to a
     /// structure without padding, as NumPy's `repack_fields(a[['x', 'y']])`; with a comma behind it,
     /// `x,`, one name makes such a structure too. A field whose own name holds a dot or a comma comes
@@ -21,7 +21,12 @@ impl Input {
     ///
     /// # Errors
     /// [`FieldFault`]: no structured dtype, no such field, one that is named twice.
-    pub fn take_fields(&mut self, names: &str, numbers: &[usize]) -> Result<(), ContainerError> {
+    pub fn take_fields(
+        &mut self,
+        names: Option<&str>,
+        numbers: &[usize],
+    ) -> Result<(), ContainerError> {
+        let Some(names) = names else { return Ok(()) };
         for &number in numbers {
             let Some(tensor) = self.contents.tensors.get(number) else { continue };
             let fields = take_fields(&tensor, names);

@@ -22,8 +22,6 @@ pub struct OpenOptions {
     pub tensors: Vec<String>,
     /// Whether the other tensors are needed too.
     pub rest: bool,
-    /// Fields to take of these tensors in place of their items: `x`, `pos.x`, `x,y`.
-    pub fields: Option<String>,
     /// Whether a text of integers is an index tensor.
     pub integers: bool,
 }
@@ -44,20 +42,6 @@ pub fn open(location: &Location, options: &OpenOptions) -> Result<Input, Contain
 /// # Errors
 /// As [`open`].
 pub fn open_watched(
-    location: &Location,
-    options: &OpenOptions,
-    progress: &Progress,
-) -> Result<Input, ContainerError> {
-    let mut input = recognise(location, options, progress)?;
-    if let Some(names) = &options.fields {
-        let numbers = input.find(&options.tensors)?;
-        input.take_fields(names, &numbers)?;
-    }
-    Ok(input)
-}
-
-/// Open an input as it is.
-fn recognise(
     location: &Location,
     options: &OpenOptions,
     progress: &Progress,

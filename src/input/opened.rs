@@ -227,6 +227,20 @@ impl Input {
         Ok(self.contents.tensors.at(self.find_one(patterns)?))
     }
 
+    /// The one tensor that the patterns mean; its fields in place of its items, if any are named.
+    ///
+    /// # Errors
+    /// As [`tensor`](Input::tensor); [`FieldFault`](crate::input::FieldFault).
+    pub fn tensor_fields(
+        &mut self,
+        patterns: &[String],
+        fields: Option<&str>,
+    ) -> Result<Tensor, ContainerError> {
+        let number = self.find_one(patterns)?;
+        self.take_fields(fields, &[number])?;
+        Ok(self.contents.tensors.at(number))
+    }
+
     /// The number of that tensor.
     pub(crate) fn find_one(&self, patterns: &[String]) -> Result<usize, ContainerError> {
         match self.find(patterns)?.as_slice() {

@@ -5,23 +5,23 @@
 //! convenient order: the engine cuts its pieces to suit it, and rows of the other are contiguous.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use crate::compare::{Comparer, Findings};
 use crate::error::ContainerError;
-use crate::execute::{Conversion, Progress, Workers};
-use crate::input::{Bytes, Input};
+use crate::execute::{Progress, Workers};
+use crate::input::Input;
+use crate::job::chosen::Chosen;
 use crate::job::copy::Writing;
 use crate::job::parallel;
 use crate::region::RegionReader;
-use crate::region::{Region, Take};
+use crate::runs::unravel_index;
 use crate::shape::{self, Order};
 use crate::sink::{Sink, SinkError, WriteOrder};
 
 /// Two tensors of one shape, to be compared.
-pub struct Comparison {
-    regions: (Arc<dyn Region>, Arc<dyn Region>),
-    parts: (usize, usize),
+pub(super) struct Comparison {
+    chosen: [Chosen; 2],
     comparer: Comparer,
     count: u64,
     /// For bytes in Fortran order, each axis from the last to the first: its length, and how many
@@ -31,7 +31,7 @@ pub struct Comparison {
 
 /// Which of two inputs leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leader {
+pub(super) enum Leader {
     /// The first one.
     First,
     /// The second one.
@@ -39,15 +39,9 @@ pub enum Leader {
 }
 
 impl Comparison {
-    /// Compare regions of `shape`, both with their bytes in the same memory order; each lies in a
-    /// part of its input.
-    pub fn new(
-        regions: [(Arc<dyn Region>, usize); 2],
-        comparer: Comparer,
-        shape: &[u64],
-        order: Order,
-    ) -> Comparison {
-        let [(first, part), (second, other)] = regions;
+    /// Compare selections of one shape, both with their bytes in this memory order.
+    pub(super) fn new(chosen: [Chosen; 2], comparer: Comparer, order: Order) -> Comparison {
+        let shape = &chosen[0].shape;
         let mut step = 1;
         let mut places: Vec<(u64, u64)> = Vec::new();
         for &len in shape.iter().rev() {
@@ -58,13 +52,12 @@ impl Comparison {
         if order == Order::C {
             places.clear();
         }
-        let (regions, parts) = ((first, second), (part, other));
         let count = shape::element_count(shape).unwrap_or(0);
-        Comparison { regions, parts, comparer, count, places }
+        Comparison { chosen, comparer, count, places }
     }
 
     /// Bytes of the elements of each.
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.count * self.comparer.itemsize() as u64
     }
 
@@ -73,13 +66,13 @@ impl Comparison {
     ///
     /// # Errors
     /// Inputs that cannot be read.
-    pub fn readers(
+    pub(super) fn readers(
         &self,
         inputs: (&mut Input, &mut Input),
         place: u64,
     ) -> Result<([RegionReader<'_>; 2], u64), ContainerError> {
-        let first = RegionReader::new(inputs.0, self.regions.0.as_ref())?;
-        let second = RegionReader::new(inputs.1, self.regions.1.as_ref())?;
+        let first = RegionReader::new(inputs.0, self.chosen[0].region.as_ref())?;
+        let second = RegionReader::new(inputs.1, self.chosen[1].region.as_ref())?;
         let (mut number, mut along) = (0, 1);
         for &(len, step) in self.places.iter().rev() {
             number += place / step % len * along;
@@ -90,7 +83,7 @@ impl Comparison {
     }
 
     /// Whether the bytes of its elements are not kept by its findings.
-    pub fn is_large(&self) -> bool {
+    pub(super) fn is_large(&self) -> bool {
         self.comparer.is_large()
     }
 
@@ -99,13 +92,9 @@ impl Comparison {
         if self.places.is_empty() {
             return number;
         }
-        let mut rest = number;
-        let along = self.places.iter().rev().map(|&(len, step)| {
-            let index = rest % len;
-            rest /= len;
-            index * step
-        });
-        along.sum()
+        let lens = self.places.iter().rev().map(|(len, _)| *len);
+        let steps = self.places.iter().rev().map(|(_, step)| step);
+        unravel_index(lens, number).zip(steps).map(|(index, step)| index * step).sum()
     }
 }
 
@@ -113,7 +102,7 @@ impl Comparison {
 ///
 /// # Errors
 /// An input that fails or is cut short, positions that are out of range.
-pub fn compare(
+pub(super) fn compare(
     inputs: (&mut Input, &mut Input),
     comparisons: &[Comparison],
     leader: Leader,
@@ -200,10 +189,6 @@ fn whole(
         Leader::First => inputs,
         Leader::Second => (inputs.1, inputs.0),
     };
-    let order = |pair: &Comparison| match leader {
-        Leader::First => (pair.regions.0.clone(), pair.parts.0),
-        Leader::Second => (pair.regions.1.clone(), pair.parts.1),
-    };
     if comparisons.len() > 1 {
         // the pairs may stand in another order than the tensors of a pipe
         leading.spool_watched(progress)?;
@@ -212,17 +197,13 @@ fn whole(
     let mut at = 0;
     let (mut takes, mut pairs) = (Vec::new(), Vec::new());
     for &pair in comparisons {
-        let (region, part) = order(pair);
-        let conversion = match pair.comparer.itemsize() {
-            0 => Conversion::None,
-            width => Conversion::Whole { width },
+        let [first, second] = &pair.chosen;
+        let (leads, follows) = match leader {
+            Leader::First => (first, second),
+            Leader::Second => (second, first),
         };
-        takes.push(Take { part, region, conversion, at });
-        let other = match leader {
-            Leader::First => &pair.regions.1,
-            Leader::Second => &pair.regions.0,
-        };
-        let other = RegionReader::new(following, other.as_ref())?;
+        takes.push(leads.take(at));
+        let other = RegionReader::new(following, follows.region.as_ref())?;
         pairs.push(Other { pair, other, at, findings: Mutex::default() });
         at += pair.bytes();
     }
@@ -236,11 +217,6 @@ fn whole(
     let findings =
         |pair: Other<'_>| pair.findings.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(shared.pairs.into_iter().map(findings).collect())
-}
-
-/// Whether the bytes of an input come once.
-pub fn is_pipe(input: &Input) -> bool {
-    matches!(input.bytes, Bytes::Stream(_))
 }
 
 /// The tensor that follows.

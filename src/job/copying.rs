@@ -59,9 +59,18 @@ impl GatherOptions {
     /// # Errors
     /// [`GatherError`](crate::gather::GatherError); axes that are not those of the result.
     pub fn check_shapes(&self, tensor: &Tensor, indices: &Tensor) -> Result<(), ContainerError> {
-        let ndim = gathered_shape(tensor, indices, self.axis, &self.how)?.len();
-        self.transpose.of_axes(ndim)?;
-        Ok(())
+        self.shape(tensor, indices).map(|_| ())
+    }
+
+    /// The shape of the result, and the order of its axes.
+    fn shape(
+        &self,
+        tensor: &Tensor,
+        indices: &Tensor,
+    ) -> Result<(Vec<u64>, Permutation), ContainerError> {
+        let shape = gathered_shape(tensor, indices, self.axis, &self.how)?;
+        let axes = self.transpose.of_axes(shape.len())?;
+        Ok((axes.permute(&shape), axes))
     }
 }
 
@@ -75,9 +84,9 @@ impl Copying {
         options: &SliceOptions<'_>,
         output: Output,
     ) -> Result<Copying, ContainerError> {
-        if let Some(names) = &options.fields {
+        if options.fields.is_some() {
             let sliced = select(&input, &options.select, &output)?.sliced_numbers();
-            input.take_fields(names, &sliced)?;
+            input.take_fields(options.fields.as_deref(), &sliced)?;
         }
         let selected = select(&input, &options.select, &output)?;
         let mut prepared = prepare(&input, &selected, options, &output)?;
@@ -103,17 +112,15 @@ impl Copying {
         options: &GatherOptions,
         output: Output,
     ) -> Result<Copying, ContainerError> {
-        let GatherOptions { axis, how, transpose, casts } = options;
+        let GatherOptions { axis, how, casts, .. } = options;
         casts.refuse_unused(std::iter::once(tensor.dtype.clone()))?;
+        let (shape, axes) = options.shape(tensor, &indices.info)?;
         let order = output.options().order;
-        let mut how = gather::Options { order, ..how.clone() };
-        // the axes of the result are known only when all else fits
-        let ndim = gathered_shape(tensor, &indices.info, *axis, &how)?.len();
-        how.transpose = Some(transpose.of_axes(ndim)?);
+        let how = gather::Options { order, transpose: Some(axes), ..how.clone() };
         let item = Item {
             name: &output.tensor_name(tensor, input.location(), true),
             dtype: &tensor.dtype,
-            shape: gathered_shape(tensor, &indices.info, *axis, &how)?,
+            shape,
             cast: casts.of(&tensor.dtype)?,
             part: tensor.part(),
             number: 0,

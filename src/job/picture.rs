@@ -1,4 +1,4 @@
-//! Regions as pictures: read row by row, by several threads, and written as `.png`.
+//! Selections as pictures: read row by row, by several threads, and written as `.png`.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -8,6 +8,8 @@ use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{ContainerError, Fault};
 use crate::execute::{Progress, Workers};
 use crate::input::Input;
+use crate::job::chosen::Chosen;
+use crate::job::statistics::StatisticsFault;
 use crate::job::{overwrite, parallel};
 use crate::picture::{Colours, Sheet};
 use crate::region::RegionReader;
@@ -19,21 +21,77 @@ const BLOCK: u64 = 1 << 16;
 /// Rows of pixels that are made at a time, in bytes.
 const BAND_BYTES: usize = 1 << 20;
 
-/// A region that is drawn.
-pub struct Drawing<'a> {
-    /// The elements of the region, in C order.
-    pub reader: RegionReader<'a>,
-    /// The type of the elements.
-    pub dtype: DType,
-    /// Where the elements lie in the picture.
-    pub sheet: Sheet,
-    /// The colours of the elements.
-    pub colours: Colours,
-    /// How many threads make rows at most; 0 for as many as there are cores.
-    pub workers: Workers,
+/// An end of the colours.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    /// A number.
+    Value(f64),
+    /// The number that so many percent of the elements lie below.
+    Percentile(f64),
 }
 
-impl Drawing<'_> {
+impl Chosen {
+    /// The numbers at both ends of the colours; one pass over the elements where they decide.
+    ///
+    /// # Errors
+    /// [`PictureFault`] for elements that are no real numbers, an input that fails.
+    pub fn colour_range(
+        &self,
+        input: &mut Input,
+        asked: Option<[Bound; 2]>,
+        workers: &Workers,
+        progress: &Progress,
+    ) -> Result<(f64, f64), ContainerError> {
+        if let Some([Bound::Value(low), Bound::Value(high)]) = asked {
+            return Ok((low, high));
+        }
+        let statistics = self.statistics(input, workers, progress);
+        let statistics = statistics.map_err(|error| match error.cause.downcast_ref() {
+            Some(StatisticsFault(dtype)) => PictureFault::DType(dtype.clone()).into(),
+            None => error,
+        })?;
+        let (least, greatest) = statistics.finite_range().unwrap_or((0.0, 1.0));
+        let bound = |bound| match bound {
+            Bound::Value(value) => value,
+            Bound::Percentile(part) => {
+                // an infinite one would leave no difference between the others
+                statistics.quantiles(&[part / 100.0])[0].value.clamp(least, greatest)
+            }
+        };
+        Ok(asked.map_or((least, greatest), |[low, high]| (bound(low), bound(high))))
+    }
+}
+
+/// A selection that is drawn.
+pub struct Drawing<'a> {
+    reader: RegionReader<'a>,
+    dtype: DType,
+    sheet: Sheet,
+    colours: Colours,
+    workers: Workers,
+}
+
+impl<'a> Drawing<'a> {
+    /// Draw a selection on this sheet. A pipe is copied to a temporary file.
+    ///
+    /// # Errors
+    /// A pipe or an index tensor that cannot be read.
+    pub fn new(
+        input: &mut Input,
+        chosen: &'a Chosen,
+        sheet: Sheet,
+        colours: Colours,
+        workers: Workers,
+    ) -> Result<Drawing<'a>, ContainerError> {
+        let reader = RegionReader::new(input, chosen.region.as_ref())?;
+        Ok(Drawing { reader, dtype: chosen.dtype.clone(), sheet, colours, workers })
+    }
+
+    /// Bytes a pixel: of RGB, or of RGBA.
+    pub fn pixel_bytes(&self) -> usize {
+        self.sheet.pixel_bytes()
+    }
+
     /// Draw it: rows of pixels are made by several threads, and handed to `row` in their order.
     ///
     /// # Errors

@@ -1,38 +1,49 @@
-//! Statistics of a region, in one parallel pass.
+//! Statistics of a selection, in one parallel pass.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use crate::error::ContainerError;
-use crate::execute::{Conversion, Progress, Workers};
+use crate::dtype::DType;
+use crate::error::{ContainerError, Fault};
+use crate::execute::{Progress, Workers};
 use crate::input::Input;
+use crate::job::chosen::Chosen;
 use crate::job::copy::Writing;
-use crate::region::{Region, Take};
 use crate::sink::{Sink, SinkError, WriteOrder};
 use crate::statistics::Statistics;
 
-/// Add the elements of a region, each of `itemsize` bytes, to `empty` statistics, with at most
-/// `threads` workers; the region lies in a part of the input.
-///
-/// # Errors
-/// An input that fails or is cut short, positions that are out of range.
-pub fn statistics(
-    input: &mut Input,
-    (region, part): (&Arc<dyn Region>, usize),
-    (empty, itemsize): (&Statistics, usize),
-    workers: &Workers,
-    progress: &Progress,
-) -> Result<Statistics, ContainerError> {
-    let conversion = Conversion::Whole { width: itemsize };
-    let takes = [Take { part, region: Arc::clone(region), conversion, at: 0 }];
-    let shared = Shared { empty, itemsize: itemsize as u64, idle: Mutex::default() };
-    let job = Writing::into_sink(Box::new(StatisticsSink(&shared)), &takes, workers, progress)?;
-    job.copy(input, &takes)?;
-    drop(job);
-    let mut all = empty.clone();
-    let idle = shared.idle.into_inner().unwrap_or_else(PoisonError::into_inner);
-    idle.into_iter().for_each(|part| all.merge(part));
-    Ok(all)
+impl Chosen {
+    /// The statistics of its elements.
+    ///
+    /// # Errors
+    /// [`StatisticsFault`]; an input that fails or is cut short, positions that are out of range.
+    pub fn statistics(
+        &self,
+        input: &mut Input,
+        workers: &Workers,
+        progress: &Progress,
+    ) -> Result<Statistics, ContainerError> {
+        let empty = match self.dtype {
+            DType::Scalar(scalar, endian) => Statistics::new(scalar, endian),
+            DType::Npy(_) => None,
+        };
+        let empty = &empty.ok_or_else(|| StatisticsFault(self.dtype.clone()))?;
+        let (takes, itemsize) = ([self.take(0)], self.dtype.item_bits() / 8);
+        let shared = Shared { empty, itemsize, idle: Mutex::default() };
+        let sink = Box::new(StatisticsSink(&shared));
+        Writing::into_sink(sink, &takes, workers, progress)?.copy(input, &takes)?;
+        let mut all = empty.clone();
+        let idle = shared.idle.into_inner().unwrap_or_else(PoisonError::into_inner);
+        idle.into_iter().for_each(|part| all.merge(part));
+        Ok(all)
+    }
 }
+
+/// Elements that have no statistics.
+#[derive(Debug, thiserror::Error)]
+#[error("statistics are of real numbers, and the dtype is {0}")]
+pub struct StatisticsFault(pub DType);
+
+impl Fault for StatisticsFault {}
 
 /// What the workers share.
 struct Shared<'a> {

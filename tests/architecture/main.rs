@@ -117,6 +117,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "permutation",
             "picture",
             "plan",
+            "print",
             "region",
             "runs",
             "scatter",

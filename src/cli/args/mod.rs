@@ -40,7 +40,7 @@ pub(crate) use result::{CastArgs, TransposeArgs};
 pub(crate) use slice::SliceArgs;
 pub(crate) use split::SplitArgs;
 pub(crate) use unquoted::unquoted;
-pub(crate) use view::{Bound, PictureArgs, ValuesArgs, ViewArgs};
+pub(crate) use view::{PictureArgs, ValuesArgs, ViewArgs};
 
 /// Parse a command line, program name first.
 ///

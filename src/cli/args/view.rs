@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use tslice::job::Bound;
 use tslice::picture::COLOUR_MAPS;
 
 use super::index::IndexArgs;
@@ -107,15 +108,6 @@ pub(crate) struct PictureArgs {
     /// Check everything, print what would be written, write nothing
     #[arg(short = 'n', long, requires = "written")]
     pub(crate) dry_run: bool,
-}
-
-/// An end of the colours.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Bound {
-    /// A number.
-    Value(f64),
-    /// The number that so many percent of the elements lie below.
-    Percentile(f64),
 }
 
 fn range(text: &str) -> Result<[Bound; 2], &'static str> {

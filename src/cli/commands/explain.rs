@@ -10,7 +10,7 @@ use tslice::execute::{Conversion, Workers};
 use tslice::format::Tensor;
 use tslice::index::resolve::Selection;
 use tslice::index::strided_slice::{StridedSlice, parse_list};
-use tslice::input::{Input, OpenOptions};
+use tslice::input::Input;
 use tslice::permutation::Permutation;
 use tslice::plan::{Reading, Way};
 use tslice::region::{Region, Take};
@@ -60,10 +60,10 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
             let index = Index::parse(args.text.as_deref(), &args.index)?;
             let index =
                 index.open(args.from.io, &Workers::default(), false, ("INPUT", path.as_ref()))?;
-            let fields = args.field.field.clone();
-            let options = OpenOptions { fields, ..input::options(&args.from)? };
-            let input = tslice::input::open(&input::location(path.as_ref()), &options)?;
-            let tensor = input.tensor(&args.from.tensor)?;
+            let options = input::options(&args.from)?;
+            let mut input = tslice::input::open(&input::location(path.as_ref()), &options)?;
+            let fields = args.field.field.as_deref();
+            let tensor = input.tensor_fields(&args.from.tensor, fields)?;
             (index, tensor.shape.clone(), Some((input, tensor)))
         }
     };

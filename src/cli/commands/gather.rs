@@ -5,7 +5,6 @@ use std::path::Path;
 use tslice::error::{ContainerError, FileName};
 use tslice::execute::{ExecuteError, FillError, Progress};
 use tslice::gather::{GatherError, Options, OutOfRange, count_batch_dims};
-use tslice::input::OpenOptions;
 use tslice::job::{Copying, GatherOptions};
 
 use super::target::Named;
@@ -34,10 +33,9 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let typed = named.typed()?;
     let workers = output::workers(args.to.threads);
     let output = output::open(&args.to, &workers)?;
-    let fields = args.field.field.clone();
-    let options = OpenOptions { fields, ..input::options(&args.from)? };
-    let params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
-    let tensor = params.tensor(&options.tensors)?;
+    let options = input::options(&args.from)?;
+    let mut params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
+    let tensor = params.tensor_fields(&options.tensors, args.field.field.as_deref())?;
     let indices = typed.map_or_else(|| named.indices(args.from.io, args.to.quiet), Ok)?;
     let how = how(args, &indices.tensor().shape)?;
     let options = GatherOptions { axis: args.axis, how, transpose, casts };

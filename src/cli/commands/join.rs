@@ -44,11 +44,8 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     let options = JoinOptions {
         along,
         axes: input::axes(&args.axis)?,
-        open: OpenOptions {
-            rest: args.keep_rest,
-            fields: args.field.field.clone(),
-            ..input::options_of_several(&args.from)?
-        },
+        open: OpenOptions { rest: args.keep_rest, ..input::options_of_several(&args.from)? },
+        fields: args.field.field.clone(),
         index: index.of_job(),
         casts: cast::parse(&args.cast)?,
         workers,

@@ -5,7 +5,6 @@
 mod assign;
 mod axis_rows;
 mod cast;
-mod chosen;
 mod completions;
 mod diff;
 mod dtype;

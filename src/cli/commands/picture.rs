@@ -8,16 +8,12 @@ use tslice::error::Cause;
 use tslice::execute::{Progress, Workers};
 use tslice::format::printable;
 use tslice::input::Input;
-use tslice::job::Drawing;
+use tslice::job::{Chosen, Drawing};
 use tslice::picture::{Colours, Sheet};
-use tslice::region::RegionReader;
-use tslice::shape;
 use tslice::sink::{self, Destination, SinkOptions};
-use tslice::statistics::Statistics;
 
-use super::chosen::Chosen;
 use super::output;
-use crate::cli::args::{Bound, PictureArgs, ViewArgs};
+use crate::cli::args::{PictureArgs, ViewArgs};
 use crate::cli::report::{Failure, print, print_raw, terminal_columns, watch};
 
 /// Draw the one selection into a file, or into the terminal.
@@ -59,7 +55,6 @@ pub(super) fn run(
     }
     // a pipe is kept in a file, as it may be read twice
     output::spool(input, args.quiet)?;
-    let reader = RegionReader::new(input, chosen.region.as_ref())?;
     let colours = match sheet.has_colours() {
         true if picture.colormap.is_some() || picture.range.is_some() => {
             return Err(Failure::usage(
@@ -67,14 +62,17 @@ pub(super) fn run(
             ));
         }
         true => (0.0, 255.0),
-        false => range(input, chosen, (args, &workers))?,
+        false => {
+            let progress = Progress::default();
+            let find = || chosen.colour_range(input, picture.range, &workers, &progress);
+            watch(&progress, chosen.bytes(), args.quiet, find)?
+        }
     };
     let map = picture.colormap.as_deref().unwrap_or("viridis");
     let colours = Colours::new(map, colours)
         .ok_or_else(|| Failure::usage(format_args!("there is no colour map {map}")))?;
-    let dtype = chosen.dtype.clone();
-    let drawing = Drawing { reader, dtype, sheet, colours, workers };
-    let (progress, total) = (Progress::default(), bytes(chosen));
+    let drawing = Drawing::new(input, chosen, sheet, colours, workers)?;
+    let (progress, total) = (Progress::default(), chosen.bytes());
     match &target {
         Some(target) => Ok(watch(&progress, total, args.quiet, || {
             drawing.write_png(input, target, options, &progress)
@@ -105,46 +103,6 @@ fn png_target(path: &Path) -> Result<Destination, Failure> {
     Ok(output::target(path))
 }
 
-fn bytes(chosen: &Chosen) -> u64 {
-    let count = shape::element_count(&chosen.shape).unwrap_or(u64::MAX);
-    count.saturating_mul(chosen.dtype.item_bits() / 8)
-}
-
-/// The numbers at both ends of the colour map; one pass over the elements where they decide.
-fn range(
-    input: &mut Input,
-    chosen: &Chosen,
-    (args, workers): (&ViewArgs, &Workers),
-) -> Result<(f64, f64), Failure> {
-    let asked = args.picture.range;
-    if let Some([Bound::Value(low), Bound::Value(high)]) = asked {
-        return Ok((low, high));
-    }
-    let empty = match chosen.dtype {
-        DType::Scalar(scalar, endian) => Statistics::new(scalar, endian),
-        DType::Npy(_) => None,
-    };
-    let Some(empty) = empty else {
-        let message = format!("a picture shows real numbers, and the dtype is {}", chosen.dtype);
-        return Err(Failure::new(message));
-    };
-    let itemsize = (chosen.dtype.item_bits() / 8) as usize;
-    let progress = Progress::default();
-    let statistics = watch(&progress, bytes(chosen), args.quiet, || {
-        let region = (&chosen.region, chosen.part);
-        tslice::job::statistics(input, region, (&empty, itemsize), workers, &progress)
-    })?;
-    let (least, greatest) = statistics.finite_range().unwrap_or((0.0, 1.0));
-    let bound = |bound| match bound {
-        Bound::Value(value) => value,
-        Bound::Percentile(part) => {
-            // an infinite one would leave no difference between the others
-            statistics.quantiles(&[part / 100.0])[0].value.clamp(least, greatest)
-        }
-    };
-    Ok(asked.map_or((least, greatest), |[low, high]| (bound(low), bound(high))))
-}
-
 /// How many pixels wide a picture in the terminal is: as many as there are columns, and no more
 /// than elements.
 fn columns_for(chosen: &Chosen) -> u64 {
@@ -156,7 +114,7 @@ fn columns_for(chosen: &Chosen) -> u64 {
 /// Draw with a half block for two pixels; without colours, in characters from dark to light.
 fn in_terminal(drawing: &Drawing<'_>, progress: &Progress) -> Result<String, Failure> {
     let with_colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let pixel_bytes = drawing.sheet.pixel_bytes();
+    let pixel_bytes = drawing.pixel_bytes();
     let mut upper: Option<Vec<u8>> = None;
     let mut text = String::new();
     drawing.draw(progress, |row| {

@@ -25,8 +25,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     let cuts = cuts(args)?;
     let names = names(args.to.output.as_deref())?;
     let write = output::options(&args.to, &workers);
-    let (rest, fields) = (args.keep_rest, args.field.field.clone());
-    let options = OpenOptions { rest, fields, ..input::options(&args.from)? };
+    let options = OpenOptions { rest: args.keep_rest, ..input::options(&args.from)? };
     let failed = |error| index.failure(error);
     let input = tslice::input::open(&input::location(&args.input), &options).map_err(failed)?;
     let options = SplitOptions {
@@ -38,6 +37,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
             keep_rest: args.keep_rest,
             ..Select::default()
         },
+        fields: args.field.field.clone(),
         index: index.of_job(),
         casts: cast::parse(&args.cast)?,
         write,

@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 use tslice::dtype::{DType, Endian};
 use tslice::execute::{Progress, Workers};
+use tslice::format::printable;
 use tslice::input::Input;
+use tslice::job::{Chosen, place};
 use tslice::print;
-use tslice::shape::{self, AsList};
+use tslice::shape::{AsList, AsTuple};
 use tslice::statistics::{Bar, Extreme, Statistics};
 
-use super::chosen::Chosen;
 use super::output;
 use crate::cli::args::ViewArgs;
 use crate::cli::report::{Align, Failure, Json, print, table, watch};
@@ -35,11 +36,13 @@ pub(super) fn run(
     }
     let mut described = Vec::new();
     for (number, chosen) in all.iter().enumerate() {
-        let statistics =
-            collect(input, chosen, (args, workers)).map_err(|failure| match &chosen.name {
-                Some(name) if all.len() > 1 => failure.of_tensor(name),
-                _ => failure,
-            })?;
+        let progress = Progress::default();
+        let collect = || chosen.statistics(input, workers, &progress);
+        let statistics = watch(&progress, chosen.bytes(), args.quiet, collect);
+        let statistics = statistics.map_err(|error| match &chosen.name {
+            Some(name) if all.len() > 1 => Failure::from(error).of_tensor(name),
+            _ => error.into(),
+        })?;
         if args.stats.json {
             described.push(as_json(chosen, &statistics));
         } else {
@@ -54,33 +57,18 @@ pub(super) fn run(
     }
 }
 
-fn collect(
-    input: &mut Input,
-    chosen: &Chosen,
-    (args, workers): (&ViewArgs, &Workers),
-) -> Result<Statistics, Failure> {
-    let empty = match chosen.dtype {
-        DType::Scalar(scalar, endian) => Statistics::new(scalar, endian),
-        DType::Npy(_) => None,
-    };
-    let Some(empty) = empty else {
-        let message = format!("--stats is for real numbers, and the dtype is {}", chosen.dtype);
-        return Err(Failure::new(message));
-    };
-    let itemsize = (chosen.dtype.item_bits() / 8) as usize;
-    let count = shape::element_count(&chosen.shape).unwrap_or(u64::MAX);
-    let progress = Progress::default();
-    Ok(watch(&progress, count.saturating_mul(itemsize as u64), args.quiet, || {
-        let region = (&chosen.region, chosen.part);
-        tslice::job::statistics(input, region, (&empty, itemsize), workers, &progress)
-    })?)
-}
-
 /// The smallest or the largest element as NumPy prints it.
 fn value(chosen: &Chosen, extreme: &Extreme) -> String {
     let DType::Scalar(scalar, _) = chosen.dtype else { return String::new() };
     let itemsize = (scalar.bits() / 8) as usize;
     print::element(&DType::Scalar(scalar, Endian::Little), &extreme.bits.to_le_bytes()[..itemsize])
+}
+
+/// The name, the shape and the dtype.
+pub(super) fn title(chosen: &Chosen) -> String {
+    let name = chosen.name.as_ref().map_or_else(String::new, |name| format!("{name}, "));
+    let title = format!("{name}shape {}, dtype {}", AsTuple(&chosen.shape), chosen.dtype);
+    printable(&title).into_owned()
 }
 
 fn as_text(chosen: &Chosen, statistics: &Statistics) -> String {
@@ -92,15 +80,15 @@ fn as_text(chosen: &Chosen, statistics: &Statistics) -> String {
     row("zero", statistics.zero.to_string());
     if let Some((least, greatest)) = &statistics.range {
         for (name, extreme) in [("minimum", least), ("maximum", greatest)] {
-            let place = chosen.place(extreme.place);
-            row(name, format!("{} at {}", value(chosen, extreme), AsList(&place)));
+            let at = place(&chosen.shape, extreme.place);
+            row(name, format!("{} at {}", value(chosen, extreme), AsList(&at)));
         }
     }
     if let (Some(mean), Some(deviation)) = (statistics.mean(), statistics.deviation()) {
         row("mean", shown(mean));
         row("std", shown(deviation));
     }
-    let mut text = format!("{}\n", chosen.title());
+    let mut text = format!("{}\n", title(chosen));
     text.push_str(&table(&rows, [Align::Left, Align::Left], 2));
     if statistics.range.is_some() {
         text.push('\n');
@@ -203,7 +191,7 @@ fn as_json(chosen: &Chosen, statistics: &Statistics) -> Value {
             Ok(float) if statistics.is_float() => number(float),
             _ => serde_json::from_str(&text.to_lowercase()).unwrap_or(Value::String(text)),
         };
-        json!({ "value": value, "position": chosen.place(extreme.place) })
+        json!({ "value": value, "position": place(&chosen.shape, extreme.place) })
     };
     let quantile = |quantile: &tslice::statistics::Quantile| {
         json!({

@@ -10,7 +10,7 @@ use tslice::dtype::{DType, Endian};
 use tslice::error::{Cause, ContainerError, FileName, InputIsOutput};
 use tslice::format::{FormatError, shortened};
 use tslice::input::{FieldFault, Given, RawFault, SelectFault, ShardsFault};
-use tslice::job::{EditFault, JoinFault, UnusedCast};
+use tslice::job::{EditFault, JoinFault, StatisticsFault, UnusedCast};
 use tslice::output::layout::FORMATS;
 use tslice::output::{FormatOption, LayoutFault};
 use tslice::permutation::PermutationError;
@@ -63,6 +63,9 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
     }
     if let Some(fault) = cause.downcast_ref() {
         return of_tensor(cast(fault));
+    }
+    if let Some(StatisticsFault(dtype)) = cause.downcast_ref() {
+        return Failure::new(format_args!("--stats is for real numbers, and the dtype is {dtype}"));
     }
     if let Some(UnusedCast(from)) = cause.downcast_ref() {
         let from = from.type_name();

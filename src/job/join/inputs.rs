@@ -53,12 +53,26 @@ pub struct JoinOptions<'a> {
     /// How the inputs are opened; names or globs of the tensors that are joined, and whether the
     /// others are kept, stand here too.
     pub open: OpenOptions,
+    /// Names of fields, where those are taken in place of structures.
+    pub fields: Option<String>,
     /// What is taken of every tensor before it is joined.
     pub index: OpenIndex<'a>,
     /// What the elements of joined tensors are cast to.
     pub casts: Casts,
     /// How many inputs are opened at a time.
     pub workers: Workers,
+}
+
+impl JoinOptions<'_> {
+    /// Open an input, and take the fields of its tensors that are joined.
+    fn open(&self, location: &Location, io: IoMode) -> Result<Input, ContainerError> {
+        let mut input = open(location, &OpenOptions { io, ..self.open.clone() })?;
+        if self.fields.is_some() {
+            let numbers = input.find(&self.open.tensors)?;
+            input.take_fields(self.fields.as_deref(), &numbers)?;
+        }
+        Ok(input)
+    }
 }
 
 /// Inputs that fit together.
@@ -147,7 +161,7 @@ impl<'a> Joined<'a> {
         if locations.iter().filter(|location| **location == Location::Stdin).count() > 1 {
             return Err(JoinFault::StdinTwice.into());
         }
-        let first = open(location, &options.open)?;
+        let first = options.open(location, options.open.io)?;
         let cost = descriptors(&first);
         let tensors = targets(&first, &options)?;
         let indexed_shapes = BTreeSet::new();
@@ -225,7 +239,7 @@ impl<'a> Joined<'a> {
 
     fn open_one(&self, number: usize, io: IoMode) -> Result<Input, ContainerError> {
         let io = if self.options.open.io == IoMode::Auto { io } else { self.options.open.io };
-        open(&self.locations[number], &OpenOptions { io, ..self.options.open.clone() })
+        self.options.open(&self.locations[number], io)
     }
 
     /// Look at all positions in the files of lists, for every shape of an input.

@@ -38,6 +38,8 @@ pub struct SplitOptions<'a> {
     pub names: PartNames,
     /// Which tensors are cut, and whether the others go to every output.
     pub select: Select,
+    /// Names of fields, where those are taken in place of structures.
+    pub fields: Option<String>,
     /// What is taken of every tensor before it is cut.
     pub index: OpenIndex<'a>,
     /// What the elements of cut tensors are cast to.
@@ -93,12 +95,13 @@ impl<'a> Split<'a> {
     ///
     /// # Errors
     /// [`SplitFault`], [`SelectFault`](crate::input::SelectFault), an index that does not fit.
-    pub fn new(input: Input, options: SplitOptions<'a>) -> Result<Split<'a>, ContainerError> {
+    pub fn new(mut input: Input, options: SplitOptions<'a>) -> Result<Split<'a>, ContainerError> {
         let cut = input.find(&options.select.patterns).map_err(|error| {
             let output =
                 Output::new(Destination::Path(options.names.path(0)), options.write.clone());
             error.of_several(output.is_ok_and(|output| output.format().holds_several))
         })?;
+        input.take_fields(options.fields.as_deref(), &cut)?;
         let axes = options.axes.of_tensors(&input, &cut)?;
         let several = cut.len() > 1;
         let mut tensors = Vec::new();

@@ -1,0 +1,122 @@
+//! What is looked at of a tensor: printed, counted, drawn, compared.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::dtype::DType;
+use crate::error::{Cause, ContainerError};
+use crate::execute::Conversion;
+use crate::format::Tensor;
+use crate::input::Input;
+use crate::permutation::Transposition;
+use crate::print::Elements;
+use crate::region::{OpenIndex, Region, RegionReader, Take};
+use crate::runs::unravel_index;
+use crate::shape::Order;
+
+/// What an index takes of a tensor, to be looked at.
+pub struct Chosen {
+    /// The name of the tensor, where it has one.
+    pub name: Option<String>,
+    /// The type of its elements.
+    pub dtype: DType,
+    /// The shape of the selection.
+    pub shape: Vec<u64>,
+    pub(super) region: Arc<dyn Region>,
+    part: usize,
+}
+
+impl Chosen {
+    /// What an index takes of the tensors with these numbers, its axes transposed, in C order; `fields`
+    /// in place of items, where they are named.
+    ///
+    /// # Errors
+    /// [`FieldFault`](crate::input::FieldFault); an index or a transposition that does not fit.
+    pub fn all(
+        input: &mut Input,
+        numbers: &[usize],
+        fields: Option<&str>,
+        index: OpenIndex<'_>,
+        transpose: &Transposition,
+    ) -> Result<Vec<Chosen>, ContainerError> {
+        input.take_fields(fields, numbers)?;
+        let several = numbers.len() > 1;
+        let tensors = numbers.iter().map(|&number| input.contents.tensors.at(number));
+        let choose = |tensor: Tensor| {
+            let chosen = Chosen::of(&tensor, index, transpose, Order::C);
+            chosen.map_err(|cause| match &tensor.name {
+                Some(name) if several => ContainerError::from(cause).of_tensor(name),
+                _ => cause.into(),
+            })
+        };
+        tensors.map(choose).collect()
+    }
+
+    /// What an index takes of a tensor, its axes transposed, in this memory order.
+    pub(super) fn of(
+        tensor: &Tensor,
+        index: OpenIndex<'_>,
+        transpose: &Transposition,
+        order: Order,
+    ) -> Result<Chosen, Cause> {
+        let selection = index.resolve(&tensor.shape)?;
+        let shape = selection.shape();
+        let axes = transpose.of_axes(shape.len())?;
+        let region = index.lists.region(tensor, &selection, &axes, order)?;
+        let (name, dtype, part) = (tensor.name.clone(), tensor.dtype.clone(), tensor.part());
+        Ok(Chosen { name, dtype, shape: axes.permute(&shape), region, part })
+    }
+
+    /// Bytes of its elements.
+    pub fn bytes(&self) -> u64 {
+        self.region.bytes()
+    }
+
+    /// The elements, to be printed. A pipe is copied to a temporary file.
+    ///
+    /// # Errors
+    /// A pipe or an index tensor that cannot be read.
+    pub fn elements<E>(&self, input: &mut Input) -> Result<Values<'_, E>, ContainerError> {
+        let reader = RegionReader::new(input, self.region.as_ref())?;
+        Ok(Values::new(reader))
+    }
+
+    /// Its bytes on their way to position `at`, where no piece divides elements.
+    pub(super) fn take(&self, at: u64) -> Take {
+        let conversion = match (self.dtype.item_bits() / 8) as usize {
+            0 => Conversion::None,
+            width => Conversion::Whole { width },
+        };
+        Take { part: self.part, region: Arc::clone(&self.region), conversion, at }
+    }
+}
+
+/// The index of an element of a shape, by its number in C order.
+pub fn place(shape: &[u64], number: u64) -> Vec<u64> {
+    let lens = shape.iter().rev().map(|&len| len.max(1));
+    let mut place: Vec<u64> = unravel_index(lens, number).collect();
+    place.reverse();
+    place
+}
+
+/// The elements of a selection; whoever reads them has errors of type `E`.
+pub struct Values<'a, E> {
+    reader: RegionReader<'a>,
+    scratch: Vec<u8>,
+    errors: PhantomData<E>,
+}
+
+impl<'a, E> Values<'a, E> {
+    pub(super) fn new(reader: RegionReader<'a>) -> Values<'a, E> {
+        Values { reader, scratch: Vec::new(), errors: PhantomData }
+    }
+}
+
+impl<E: From<ContainerError>> Elements for Values<'_, E> {
+    type Error = E;
+
+    fn read(&mut self, start: u64, len: usize, out: &mut Vec<u8>) -> Result<(), E> {
+        out.resize(len, 0);
+        Ok(self.reader.read(start, &mut self.scratch, out)?)
+    }
+}

@@ -1,0 +1,244 @@
+//! Two inputs compared: which tensors belong together, and what differs in them.
+
+use crate::compare::{Comparer, Findings, Rule, same_dtype};
+use crate::dtype::DType;
+use crate::error::{Cause, ContainerError, Fault};
+use crate::execute::{Progress, Workers};
+use crate::format::Tensor;
+use crate::input::{Bytes, Input, SelectFault};
+use crate::job::chosen::{Chosen, Values};
+use crate::job::compare::{Comparison, Leader, compare};
+use crate::permutation::Transposition;
+use crate::print;
+use crate::region::OpenIndex;
+use crate::shape::Order;
+
+/// What is compared of two inputs, and how.
+pub struct CompareOptions<'a> {
+    /// Names or globs of the tensors; all without any.
+    pub tensors: Vec<String>,
+    /// Names of fields, where those are compared in place of structures.
+    pub fields: Option<String>,
+    /// What is compared of each tensor.
+    pub index: OpenIndex<'a>,
+    /// When elements are the same.
+    pub rule: Rule,
+    /// The threads that work.
+    pub workers: Workers,
+}
+
+/// Two inputs whose tensors are compared.
+pub struct Comparing {
+    inputs: [Input; 2],
+    only: [Vec<Option<String>>; 2],
+    tensors: Vec<Compared>,
+    /// Those tensors whose elements can be compared, in the same order.
+    comparisons: Vec<Comparison>,
+    workers: Workers,
+}
+
+/// What differs between two inputs.
+pub struct Differences {
+    /// The names of the tensors that only one of them has.
+    pub only: [Vec<Option<String>>; 2],
+    /// The tensors that both have.
+    pub tensors: Vec<Compared>,
+}
+
+/// A tensor of both inputs.
+pub struct Compared {
+    /// The name, where one of them has one.
+    pub name: Option<String>,
+    /// The shapes of what is compared of each.
+    pub shapes: [Vec<u64>; 2],
+    /// The dtypes.
+    pub dtypes: [DType; 2],
+    /// What was found of the elements, where they could be compared.
+    pub findings: Option<Findings>,
+    /// The beginnings of the first two that differ, where elements are too large to be kept.
+    pub large: Option<[String; 2]>,
+}
+
+impl Differences {
+    /// Whether there are any.
+    pub fn any(&self) -> bool {
+        self.only.iter().any(|names| !names.is_empty())
+            || self.tensors.iter().any(Compared::differs)
+    }
+}
+
+impl Compared {
+    /// Whether it differs in any way.
+    pub fn differs(&self) -> bool {
+        self.findings.as_ref().is_none_or(|findings| findings.differing > 0)
+    }
+}
+
+/// How many characters of a large element are shown.
+const SHOWN: usize = 1000;
+
+impl Comparing {
+    /// Find the tensors that belong together: those of one name, or the only ones of both inputs,
+    /// where one has no name.
+    ///
+    /// # Errors
+    /// [`SelectFault`] for names that neither input has, fields that a tensor lacks, an index that does
+    /// not fit, [`CompareFault`].
+    pub fn new(
+        inputs: [Input; 2],
+        options: &CompareOptions<'_>,
+    ) -> Result<Comparing, ContainerError> {
+        let [mut a, mut b] = inputs;
+        let (pairs, only) = pair(&a, &b, &options.tensors)?;
+        let numbers = |side: usize| pairs.iter().map(|pair| pair[side]).collect::<Vec<_>>();
+        a.take_fields(options.fields.as_deref(), &numbers(0))?;
+        b.take_fields(options.fields.as_deref(), &numbers(1))?;
+        let several = pairs.len() > 1;
+        let (mut tensors, mut comparisons) = (Vec::new(), Vec::new());
+        for [of_a, of_b] in pairs {
+            let both = &[a.contents.tensors.at(of_a), b.contents.tensors.at(of_b)];
+            let name = both[0].name.clone().or_else(|| both[1].name.clone());
+            let prepared = prepare(both, options).map_err(|cause| match &name {
+                Some(name) if several => ContainerError::from(cause).of_tensor(name),
+                _ => cause.into(),
+            })?;
+            let (shapes, comparison) = prepared;
+            let dtypes = both.each_ref().map(|tensor| tensor.dtype.clone());
+            let findings = comparison.is_some().then(Findings::default);
+            comparisons.extend(comparison);
+            tensors.push(Compared { name, shapes, dtypes, findings, large: None });
+        }
+        let workers = options.workers.clone();
+        Ok(Comparing { inputs: [a, b], only, tensors, comparisons, workers })
+    }
+
+    /// Bytes of the elements of each input that are compared.
+    pub fn bytes(&self) -> u64 {
+        self.comparisons.iter().map(Comparison::bytes).sum()
+    }
+
+    /// Compare the elements, in one pass over both inputs.
+    ///
+    /// # Errors
+    /// An input that fails or is cut short, positions that are out of range.
+    pub fn run(self, progress: &Progress) -> Result<Differences, ContainerError> {
+        let Comparing { inputs: [mut a, mut b], only, mut tensors, comparisons, workers } = self;
+        let leader = leader(&a, &b);
+        let found = compare((&mut a, &mut b), &comparisons, leader, &workers, progress)?;
+        let compared = tensors.iter_mut().filter(|tensor| tensor.findings.is_some());
+        for ((tensor, pair), found) in compared.zip(&comparisons).zip(found) {
+            if let (true, Some(first)) = (pair.is_large(), &found.first) {
+                let (readers, number) = pair.readers((&mut a, &mut b), first.place)?;
+                let mut texts = [String::new(), String::new()];
+                for ((text, reader), dtype) in texts.iter_mut().zip(readers).zip(&tensor.dtypes) {
+                    let values = &mut Values::<ContainerError>::new(reader);
+                    *text = print::beginning(dtype, number, SHOWN, values)?;
+                }
+                tensor.large = Some(texts);
+            }
+            tensor.findings = Some(found);
+        }
+        Ok(Differences { only, tensors })
+    }
+}
+
+/// The numbers of the tensors that belong together, and the names of the others of each input.
+type Paired = (Vec<[usize; 2]>, [Vec<Option<String>>; 2]);
+
+/// Pair the tensors that the patterns mean.
+fn pair(a: &Input, b: &Input, patterns: &[String]) -> Result<Paired, ContainerError> {
+    let [of_a, of_b] = [find(a, patterns)?, find(b, patterns)?];
+    // names that neither input has are a mistake; the tensor without a name has none of them
+    let has = |input: &Input, found: &[usize]| !is_nameless(input) && !found.is_empty();
+    if !patterns.is_empty() && !has(a, &of_a) && !has(b, &of_b) {
+        if is_nameless(a) { b } else { a }.find(patterns)?;
+    }
+    let name =
+        |input: &Input, number: usize| input.contents.tensors.name(number).map(str::to_owned);
+    if let ([first], [second]) = (of_a.as_slice(), of_b.as_slice())
+        && (name(a, *first).is_none() || name(b, *second).is_none())
+    {
+        return Ok((vec![[*first, *second]], [vec![], vec![]]));
+    }
+    let mut pairs = Vec::new();
+    let mut only = [vec![], vec![]];
+    for &first in &of_a {
+        match of_b.iter().find(|&&second| name(a, first) == name(b, second)) {
+            Some(&second) => pairs.push([first, second]),
+            None => only[0].push(name(a, first)),
+        }
+    }
+    let missing = of_b.iter().filter(|&&second| !pairs.iter().any(|pair| pair[1] == second));
+    only[1] = missing.map(|&second| name(b, second)).collect();
+    Ok((pairs, only))
+}
+
+/// Whether it holds one tensor, without a name.
+fn is_nameless(input: &Input) -> bool {
+    let mut names = input.contents.tensors.names();
+    names.len() == 1 && names.next() == Some(None)
+}
+
+/// The tensors that the patterns mean, as far as there are any; the one without a name is meant by
+/// all.
+fn find(input: &Input, patterns: &[String]) -> Result<Vec<usize>, ContainerError> {
+    let tensors = &input.contents.tensors;
+    if patterns.is_empty() || is_nameless(input) {
+        return Ok((0..tensors.len()).collect());
+    }
+    let mut found = Vec::new();
+    for pattern in patterns {
+        match input.find(std::slice::from_ref(pattern)) {
+            Ok(numbers) => found.extend(numbers),
+            Err(error) => match error.cause.downcast_ref() {
+                Some(SelectFault::NotFound { .. } | SelectFault::NoTensors) => {}
+                _ => return Err(error),
+            },
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+/// The shapes of the selections and, where shapes and dtypes are the same, what to compare.
+fn prepare(
+    tensors: &[Tensor; 2],
+    options: &CompareOptions<'_>,
+) -> Result<([Vec<u64>; 2], Option<Comparison>), Cause> {
+    let choose = |tensor, order| Chosen::of(tensor, options.index, &Transposition::None, order);
+    let mut both = [choose(&tensors[0], Order::C)?, choose(&tensors[1], Order::C)?];
+    let [a, b] = &both;
+    let shapes = [a.shape.clone(), b.shape.clone()];
+    if a.shape != b.shape || !same_dtype(&a.dtype, &b.dtype) {
+        return Ok((shapes, None));
+    }
+    let comparer = Comparer::new(&a.dtype, &b.dtype, options.rule);
+    let comparer = comparer.ok_or_else(|| CompareFault(a.dtype.clone()))?;
+    let fortran = tensors.iter().all(|tensor| tensor.order() == Order::F);
+    let mut order = Order::C;
+    if fortran && both.iter().all(|one| one.region.strided().is_some()) {
+        // both in the order of their files: contiguous where the selection is
+        order = Order::F;
+        both = [choose(&tensors[0], order)?, choose(&tensors[1], order)?];
+    }
+    Ok((shapes, Some(Comparison::new(both, comparer, order))))
+}
+
+/// Which input leads: one that is read once, or the one whose elements lie in another order.
+fn leader(a: &Input, b: &Input) -> Leader {
+    let is_pipe = |input: &Input| matches!(input.bytes, Bytes::Stream(_));
+    let is_fortran = |input: &Input| {
+        let tensors = &input.contents.tensors;
+        !tensors.is_empty() && tensors.iter().all(|tensor| tensor.order() == Order::F)
+    };
+    let second = is_pipe(b) || !is_pipe(a) && is_fortran(b) && !is_fortran(a);
+    if second { Leader::Second } else { Leader::First }
+}
+
+/// Elements that cannot be compared.
+#[derive(Debug, thiserror::Error)]
+#[error("elements of dtype {0} cannot be compared")]
+pub struct CompareFault(pub DType);
+
+impl Fault for CompareFault {}
