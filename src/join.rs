@@ -18,10 +18,10 @@
 //!
 //! ```
 //! use tslice::execute::{Conversion, Pieces};
-//! use tslice::join::{Join, Part};
+//! use tslice::join::{Join, JoinPart};
 //! use tslice::runs::Runs;
 //! use tslice::source::MemorySource;
-//! let part = |offset, run| Part::of_runs(Runs { offset, axes: vec![], run }, 1);
+//! let part = |offset, run| JoinPart::of_runs(Runs { offset, axes: vec![], run }, 1);
 //! let join = Join::new(vec![part(0, 6), part(6, 4)], 2, 5, 1);
 //! let mut out = [0; 10];
 //! let source = MemorySource(b"abcdefghij".to_vec());
@@ -51,7 +51,7 @@ const PARTS: u64 = 8;
 const LONG_ROW: u64 = 4 << 10;
 
 /// A tensor that is joined with others.
-pub struct Part<'a> {
+pub struct JoinPart<'a> {
     bytes: PartBytes<'a>,
     /// Those of its bytes that are joined.
     range: Range<u64>,
@@ -66,22 +66,22 @@ enum PartBytes<'a> {
     Pieces(Box<dyn Pieces + 'a>),
 }
 
-impl<'a> Part<'a> {
+impl<'a> JoinPart<'a> {
     /// Strided bytes. Every `swap_width` bytes are reversed where that is more than 1: its byte order
     /// is not that of the other parts.
-    pub fn of_runs(runs: Runs, swap_width: usize) -> Part<'a> {
-        Part { range: 0..runs.bytes(), bytes: PartBytes::Runs(runs.coalesced()), swap_width }
+    pub fn of_runs(runs: Runs, swap_width: usize) -> JoinPart<'a> {
+        JoinPart { range: 0..runs.bytes(), bytes: PartBytes::Runs(runs.coalesced()), swap_width }
     }
 
     /// What other pieces make, which must be ranges in the order of the output.
-    pub fn of_pieces(pieces: Box<dyn Pieces + 'a>) -> Part<'a> {
-        Part { range: 0..pieces.bytes(), bytes: PartBytes::Pieces(pieces), swap_width: 1 }
+    pub fn of_pieces(pieces: Box<dyn Pieces + 'a>) -> JoinPart<'a> {
+        JoinPart { range: 0..pieces.bytes(), bytes: PartBytes::Pieces(pieces), swap_width: 1 }
     }
 
     /// A range of its bytes, which divides none that are reversed together.
     #[must_use]
-    pub fn within(self, range: Range<u64>) -> Part<'a> {
-        Part { range, ..self }
+    pub fn within(self, range: Range<u64>) -> JoinPart<'a> {
+        JoinPart { range, ..self }
     }
 
     fn bytes(&self) -> u64 {
@@ -107,7 +107,7 @@ impl<'a> Part<'a> {
 
 /// Neighbouring parts of a joined tensor, as [`Pieces`].
 pub struct Join<'a> {
-    parts: Vec<Part<'a>>,
+    parts: Vec<JoinPart<'a>>,
     /// Where each part begins in a row, and the end of the last one, in bytes.
     starts: Vec<u64>,
     rows: u64,
@@ -132,7 +132,7 @@ impl<'a> Join<'a> {
     ///
     /// The bytes of each part must be a multiple of `rows`. Pieces come in the order of the
     /// output where `row_stride` is the length of a row, and where there is one row.
-    pub fn new(parts: Vec<Part<'a>>, rows: u64, row_stride: u64, unit: u64) -> Join<'a> {
+    pub fn new(parts: Vec<JoinPart<'a>>, rows: u64, row_stride: u64, unit: u64) -> Join<'a> {
         let mut starts = vec![0];
         let mut kept = Vec::with_capacity(parts.len());
         let mut unit = unit.max(1);
@@ -164,7 +164,7 @@ impl<'a> Join<'a> {
     /// Fill `out` with a range of the bytes of a part.
     fn read(
         &self,
-        part: &Part<'_>,
+        part: &JoinPart<'_>,
         range: Range<u64>,
         source: &dyn Source,
         scratch: &mut Vec<u8>,
@@ -202,7 +202,7 @@ impl<'a> Join<'a> {
     /// The parts that hold a range of the bytes of one row, each with the range of its dense bytes.
     fn each_part<V>(&self, row: u64, range: Range<u64>, visit: &mut V) -> Result<(), FillError>
     where
-        V: FnMut(&Part<'_>, Range<u64>) -> Result<(), FillError>,
+        V: FnMut(&JoinPart<'_>, Range<u64>) -> Result<(), FillError>,
     {
         let mut number = self.starts.partition_point(|&start| start <= range.start) - 1;
         let mut at = range.start;
@@ -447,7 +447,7 @@ mod tests {
                 let axes = vec![Axis { len: rows, stride: axis.1 }];
                 let swap_width = if swapped { unit as usize } else { 1 };
                 let runs = Runs { offset: axis.0, axes, run: row };
-                parts.push(Part::of_runs(runs, swap_width).within(row * skipped..row * rows));
+                parts.push(JoinPart::of_runs(runs, swap_width).within(row * skipped..row * rows));
                 for (number, expected) in expected.iter_mut().enumerate() {
                     let from = if backwards { rows as usize - 1 - number } else { number };
                     let mut one = made[from * row as usize..][..row as usize].to_vec();

@@ -81,7 +81,7 @@ pub(crate) fn open(
 ) -> Result<Input, ContainerError> {
     let index = read_index(location, &mut bytes)?;
     let files = wanted_files(location, &index, wanted)?;
-    let mut folder = Folder::of(location, &index, &files, io)?;
+    let mut folder = ShardFolder::of(location, &index, &files, io)?;
     let mut joined = ConcatSource::default();
     let mut tensors = Tensors::default();
     let mut metadata = Vec::new();
@@ -114,32 +114,32 @@ pub(crate) fn open(
 }
 
 /// Where the shards of an index are opened.
-enum Folder<'a> {
+enum ShardFolder<'a> {
     /// Beside a path.
     Local { index: &'a Path, folders: [PathBuf; 2], io: IoMode },
     /// Beside an address: all that are wanted are open already, in their order.
     Remote { index: &'a Location, opened: std::vec::IntoIter<Result<source::Opened, OpenError>> },
 }
 
-impl<'a> Folder<'a> {
+impl<'a> ShardFolder<'a> {
     fn of(
         location: &'a Location,
         index: &ShardIndex,
         wanted: &HashSet<usize>,
         io: IoMode,
-    ) -> Result<Folder<'a>, ContainerError> {
+    ) -> Result<ShardFolder<'a>, ContainerError> {
         match location {
             Location::Stdin => Err(ContainerError::file(location, ShardsFault::NoFolder)),
             Location::Path(path) => {
                 let folders = folders(path);
                 let folders = folders.map_err(|error| ContainerError::file(location, error))?;
-                Ok(Folder::Local { index: path, folders, io })
+                Ok(ShardFolder::Local { index: path, folders, io })
             }
             Location::Remote(address) => {
                 let files = (0..).zip(&index.files).filter(|(number, _)| wanted.contains(number));
                 let addresses = files.map(|(_, file)| address.with_file_name(file));
                 let opened = source::remote::open_all(&addresses.collect::<Vec<_>>(), io);
-                Ok(Folder::Remote { index: location, opened: opened.into_iter() })
+                Ok(ShardFolder::Remote { index: location, opened: opened.into_iter() })
             }
         }
     }
@@ -147,13 +147,13 @@ impl<'a> Folder<'a> {
     /// Open the next one that is wanted, which has that name.
     fn open(&mut self, file: &str) -> Result<(Location, Box<dyn Source>), ContainerError> {
         match self {
-            Folder::Local { index, folders, io } => {
+            ShardFolder::Local { index, folders, io } => {
                 let path = locate(index, file, folders)?;
                 let source = source::open_file(&path, *io)
                     .map_err(|error| ContainerError::file(path.as_path(), error))?;
                 Ok((Location::Path(path), source))
             }
-            Folder::Remote { index, opened } => {
+            ShardFolder::Remote { index, opened } => {
                 let location = index.with_file_name(file).unwrap_or_else(|| index.clone());
                 let failed = |error: OpenError| ContainerError::file(&location, error);
                 match opened.next().transpose().map_err(failed)? {

@@ -12,7 +12,7 @@ use crate::format::Tensor;
 use crate::input::{Checkpoint, Input, Location};
 use crate::output::fault::{FormatOption, LayoutFault};
 use crate::output::layout;
-use crate::output::layout::{Entries, Entry, Frame, OutputFormat, Request};
+use crate::output::layout::{Entries, Frame, OutputFormat, OutputTensor, Request};
 use crate::output::options::WriteOptions;
 use crate::shape::Order;
 use crate::sink::{self, Destination, Sink, SinkError, Targets};
@@ -52,7 +52,7 @@ pub struct Prepared {
 
 impl Prepared {
     /// The tensors, and the position of the first element of each, in bytes.
-    pub fn places(&self) -> impl Iterator<Item = (Entry, u64)> {
+    pub fn places(&self) -> impl Iterator<Item = (OutputTensor, u64)> {
         let (mut starts, mut end) = (self.frame.starts().peekable(), 0);
         self.tensors.iter().enumerate().map(move |(number, entry)| {
             let start = starts.next_if(|(first, _)| *first == number).map_or(end, |(_, at)| at);
@@ -152,7 +152,7 @@ impl Output {
     }
 
     /// Fit a tensor to the format.
-    fn entry(&self, item: &Item<'_>) -> Result<Entry, LayoutFault> {
+    fn entry(&self, item: &Item<'_>) -> Result<OutputTensor, LayoutFault> {
         let wanted = item.cast.map_or_else(|| item.dtype.clone(), Cast::to);
         let dtype = (self.format.stored_dtype)(&wanted).ok_or_else(|| LayoutFault::DType {
             dtype: wanted.clone(),
@@ -178,7 +178,7 @@ impl Output {
             _ => Conversion::None,
         };
         let (name, shape) = (item.name.to_owned(), item.shape.clone());
-        Ok(Entry { name, dtype, shape, bytes, conversion, part: item.part })
+        Ok(OutputTensor { name, dtype, shape, bytes, conversion, part: item.part })
     }
 
     /// The name of a tensor in the output: that of the options for a tensor that is `sliced`, or

@@ -8,7 +8,7 @@ use crate::error::ContainerError;
 use crate::execute::{Clipped, Conversion, ExecuteError, Pieces};
 use crate::format::{Strided, Strides, Tensor};
 use crate::gather;
-use crate::join::{Join, Part};
+use crate::join::{Join, JoinPart};
 use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
 use crate::region::list::Gathered;
 use crate::view::Layout;
@@ -90,8 +90,8 @@ impl Region for SideBySide {
         let mut parts = Vec::with_capacity(self.parts.len());
         for (_, part) in &self.parts {
             parts.push(match part.strided() {
-                Some(view) => Part::of_runs(view.runs().clone(), 1),
-                None => Part::of_pieces(part.pieces(&inner)?.pieces),
+                Some(view) => JoinPart::of_runs(view.runs().clone(), 1),
+                None => JoinPart::of_pieces(part.pieces(&inner)?.pieces),
             });
         }
         let join = Join::new(parts, rows, row, by.conversion.unit());

@@ -42,11 +42,11 @@ pub struct Member<'a> {
 pub struct Members {
     /// Their names, one after the other.
     names: String,
-    places: Vec<Place>,
+    places: Vec<MemberPlace>,
 }
 
 /// A member without its name.
-struct Place {
+struct MemberPlace {
     /// Where its name begins in that of all.
     name: usize,
     name_len: u16,
@@ -85,7 +85,7 @@ fn is_array(name: &str) -> bool {
     name.ends_with(".npy")
 }
 
-impl Place {
+impl MemberPlace {
     fn name<'a>(&self, names: &'a str) -> &'a str {
         &names[self.name..self.name + usize::from(self.name_len)]
     }
@@ -105,7 +105,7 @@ impl Members {
     /// All of them.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Member<'_>> + Clone {
         self.places.iter().map(|place| {
-            let Place { ref data, len, crc, deflated, .. } = *place;
+            let MemberPlace { ref data, len, crc, deflated, .. } = *place;
             Member { name: place.name(&self.names), data: data.clone(), len, crc, deflated }
         })
     }
@@ -116,7 +116,7 @@ impl Members {
         let (name_len, deflated) = (name.len() as u16, method == DEFLATED);
         let name_at = self.names.len();
         self.names.push_str(name);
-        self.places.push(Place { name: name_at, name_len, deflated, crc, len, offset, data });
+        self.places.push(MemberPlace { name: name_at, name_len, deflated, crc, len, offset, data });
     }
 
     /// Put them in the order of their bytes. No two may have one name or share bytes, and one must be

@@ -69,15 +69,16 @@ pub(super) fn item_and_bytes(
     if *ndim > MAX_NDIM {
         return Err(SafetensorsError::TooManyAxes { tensor: brief(name), ndim: *ndim });
     }
-    Ok((scalar, checked_bytes(name, (scalar, dtype), lens, *data_offsets)?))
+    Ok((scalar, checked_bytes(name, scalar, dtype, lens, (*data_offsets).into())?))
 }
 
 /// The bytes that type, shape and offsets agree on.
 pub(super) fn checked_bytes(
     name: &str,
-    (scalar, dtype): (Scalar, Dtype),
+    scalar: Scalar,
+    dtype: Dtype,
     lens: &[u64],
-    (begin, end): (u64, u64),
+    offsets: [u64; 2],
 ) -> Result<u64, SafetensorsError> {
     let (tensor, shape) = (|| brief(name), || AsList(lens).to_string());
     let Some(bytes) = data_bytes(lens, scalar.bits()) else {
@@ -86,6 +87,7 @@ pub(super) fn checked_bytes(
     if !ends_at_byte(lens, scalar.bits()) {
         return Err(SafetensorsError::PartialByte { tensor: tensor(), dtype, shape: shape() });
     }
+    let [begin, end] = offsets;
     if end.checked_sub(begin) != Some(bytes) {
         let (tensor, shape) = (tensor(), shape());
         return Err(SafetensorsError::Size { tensor, dtype, shape, expected: bytes, begin, end });

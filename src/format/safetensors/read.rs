@@ -11,7 +11,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 
 use super::error::{MAX_HEADER, METADATA, SafetensorsError};
 use super::info::{TensorInfo, item_and_bytes};
-use super::text::Text;
+use super::text::Utf8Text;
 use crate::dtype::{DType, Endian};
 use crate::format::brief::brief;
 use crate::format::contents::{Contents, Format};
@@ -61,7 +61,7 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
         _ => return Err(FormatError::Unrecognised),
     }
     let whole = &mut json.as_slice().chain(input);
-    let mut header = Header { header_len: 8 + json_len, ..Header::default() };
+    let mut header = ParsedHeader { header_len: 8 + json_len, ..ParsedHeader::default() };
     if json_len <= SHORT {
         let mut json = Vec::new();
         read_more(whole, &mut json, json_len).map_err(behind_length)?;
@@ -69,7 +69,7 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
         let text = text.map_err(|error| SafetensorsError::Encoding(error.valid_up_to()))?;
         header.parse(serde_json::Deserializer::from_str(text)).map_err(SafetensorsError::from)?;
     } else {
-        let mut text = Text::new(whole, json_len);
+        let mut text = Utf8Text::new(whole, json_len);
         let reader = BufReader::with_capacity(64 << 10, &mut text);
         let parsed = header.parse(serde_json::Deserializer::from_reader(reader));
         text.finish().map_err(behind_length)?;
@@ -101,7 +101,7 @@ fn is_space(byte: u8) -> bool {
 
 /// What the JSON of a header says.
 #[derive(Default)]
-struct Header {
+struct ParsedHeader {
     /// Bytes before the data.
     header_len: u64,
     metadata: Option<BTreeMap<String, String>>,
@@ -119,7 +119,7 @@ struct Misfit {
     error: SafetensorsError,
 }
 
-impl Header {
+impl ParsedHeader {
     /// Read the JSON.
     fn parse<'de, R: serde_json::de::Read<'de>>(
         &mut self,
@@ -164,7 +164,7 @@ impl Header {
 
     /// The tensors in the order of their bytes, which must follow each other.
     fn contents(self) -> Result<Contents, SafetensorsError> {
-        let Header { header_len, metadata, mut tensors, misfit } = self;
+        let ParsedHeader { header_len, metadata, mut tensors, misfit } = self;
         if let Some(name) = first_repeated(tensors.names().flatten()) {
             return Err(SafetensorsError::DuplicateName(brief(name)));
         }
@@ -197,7 +197,7 @@ impl Header {
     }
 }
 
-impl<'de> Visitor<'de> for &mut Header {
+impl<'de> Visitor<'de> for &mut ParsedHeader {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,7 +10,7 @@ use crate::format::error::FormatError;
 const PIECE: usize = 64 << 10;
 
 /// A text of known length, of which only what is UTF-8 is handed on.
-pub(super) struct Text<'r> {
+pub(super) struct Utf8Text<'r> {
     input: &'r mut dyn Read,
     /// How long the text is, and how much of it was read, in bytes.
     len: u64,
@@ -20,20 +20,20 @@ pub(super) struct Text<'r> {
     /// part is missing.
     at: usize,
     valid: usize,
-    fault: Option<Fault>,
+    fault: Option<Utf8Fault>,
 }
 
 /// Why no more is handed on.
-enum Fault {
+enum Utf8Fault {
     CutShort,
     Encoding(u64),
     Io(io::Error),
 }
 
-impl<'r> Text<'r> {
+impl<'r> Utf8Text<'r> {
     /// The next `len` bytes of `input`.
-    pub(super) fn new(input: &'r mut dyn Read, len: u64) -> Text<'r> {
-        Text { input, len, read: 0, buffer: Vec::new(), at: 0, valid: 0, fault: None }
+    pub(super) fn new(input: &'r mut dyn Read, len: u64) -> Utf8Text<'r> {
+        Utf8Text { input, len, read: 0, buffer: Vec::new(), at: 0, valid: 0, fault: None }
     }
 
     /// Read what is left, and say what is wrong with the text, if anything is. That it is cut short
@@ -47,8 +47,8 @@ impl<'r> Text<'r> {
         }
         match self.fault.take() {
             None => Ok(()),
-            Some(Fault::Io(error)) => Err(error.into()),
-            Some(Fault::Encoding(at)) => {
+            Some(Utf8Fault::Io(error)) => Err(error.into()),
+            Some(Utf8Fault::Encoding(at)) => {
                 io::copy(&mut Read::take(&mut *self.input, self.len - self.read), &mut io::sink())
                     .map(|skipped| self.read += skipped)?;
                 match self.read < self.len {
@@ -56,7 +56,7 @@ impl<'r> Text<'r> {
                     false => Err(SafetensorsError::Encoding(at as usize).into()),
                 }
             }
-            Some(Fault::CutShort) => Err(self.cut_short()),
+            Some(Utf8Fault::CutShort) => Err(self.cut_short()),
         }
     }
 
@@ -71,9 +71,9 @@ impl<'r> Text<'r> {
         while self.fault.is_none() && self.valid == 0 && self.read < self.len {
             let most = (self.len - self.read).min(PIECE as u64);
             match Read::take(&mut *self.input, most).read_to_end(&mut self.buffer) {
-                Ok(0) => self.fault = Some(Fault::CutShort),
+                Ok(0) => self.fault = Some(Utf8Fault::CutShort),
                 Ok(count) => self.read += count as u64,
-                Err(error) => self.fault = Some(Fault::Io(error)),
+                Err(error) => self.fault = Some(Utf8Fault::Io(error)),
             }
             self.valid = match str::from_utf8(&self.buffer) {
                 Ok(_) => self.buffer.len(),
@@ -82,7 +82,7 @@ impl<'r> Text<'r> {
                     let is_last = self.read == self.len || self.fault.is_some();
                     if self.fault.is_none() && (error.error_len().is_some() || is_last) {
                         let rest = (self.buffer.len() - valid) as u64;
-                        self.fault = Some(Fault::Encoding(self.read - rest));
+                        self.fault = Some(Utf8Fault::Encoding(self.read - rest));
                     }
                     valid
                 }
@@ -92,7 +92,7 @@ impl<'r> Text<'r> {
     }
 }
 
-impl Read for Text<'_> {
+impl Read for Utf8Text<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if self.at == self.valid && !self.fill() {
             // the fault itself is told by `finish`
@@ -140,7 +140,7 @@ mod tests {
             }
             let mut drops = Drops(&bytes, drop);
             let len = bytes.len() as u64 + missing;
-            let mut text = Text::new(&mut drops, len);
+            let mut text = Utf8Text::new(&mut drops, len);
             let mut got = Vec::new();
             let outcome = text.read_to_end(&mut got);
             let told = text.finish();

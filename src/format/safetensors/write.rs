@@ -107,7 +107,7 @@ impl HeaderText {
             return Err(SafetensorsError::TooManyAxes { tensor, ndim }.into());
         }
         let (begin, end) = (self.begin, self.begin.saturating_add(bytes));
-        checked_bytes(name, (scalar, spelled), shape, (begin, end))?;
+        checked_bytes(name, scalar, spelled, shape, [begin, end])?;
         let text = &mut self.text;
         if !std::mem::replace(&mut self.is_first, false) {
             text.push(b',');

@@ -10,7 +10,7 @@ use crate::execute::Conversion;
 use crate::index::resolve::Selection;
 use crate::input::Input;
 use crate::output::Prepared;
-use crate::output::layout::Entry;
+use crate::output::layout::OutputTensor;
 use crate::region::{Region, Take};
 use crate::shape::Order;
 
@@ -39,7 +39,7 @@ impl Place {
 /// The places of all tensors, of which a range of the output is wanted. An element at the end of
 /// the range belongs to the next one.
 pub(super) fn places(prepared: &Prepared, range: &Range<u64>) -> Vec<Place> {
-    let place = |(target, (entry, start)): (usize, (Entry, u64))| {
+    let place = |(target, (entry, start)): (usize, (OutputTensor, u64))| {
         let (bytes, item_bits) = (entry.bytes, entry.dtype.item_bits());
         let unit = if item_bits.is_multiple_of(8) { (item_bits / 8).max(1) } else { 1 };
         let cut = |at: u64| match at.saturating_sub(start).min(bytes) {

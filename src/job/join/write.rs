@@ -21,7 +21,7 @@ use crate::input::{Bytes, Input, failed_source};
 use crate::job::align::shared_bytes;
 use crate::job::copy::Writing;
 use crate::job::overwrite;
-use crate::join::{Join, Part};
+use crate::join::{Join, JoinPart};
 use crate::output::{Output, Prepared};
 use crate::plan::{Pattern, Plan, Tiling};
 use crate::region::Take;
@@ -206,7 +206,7 @@ impl Joined<'_> {
         job.commit()?;
         let source = PreadSource::new(file, 0, place.bytes);
         let runs = Runs { offset: 0, axes: vec![], run: place.bytes };
-        let join = Join::new(vec![Part::of_runs(runs, 1)], 1, place.bytes, 1);
+        let join = Join::new(vec![JoinPart::of_runs(runs, 1)], 1, place.bytes, 1);
         let (conversion, at) = (Conversion::None, place.start);
         copy.job.transfer(&Transfer { source: &source, pieces: &join, conversion, at })
     }
@@ -319,7 +319,7 @@ impl Joined<'_> {
                 Some(view) if !(is_alone(view, &dense, rows) && (rows == 1 || any_order)) => {
                     let runs = view.runs().clone();
                     let runs = Runs { offset: runs.offset + one.base as i64, ..runs };
-                    let part = Part::of_runs(runs, swap_width).within(dense);
+                    let part = JoinPart::of_runs(runs, swap_width).within(dense);
                     pending.push(at, rows, conversion, part);
                     continue;
                 }
@@ -407,7 +407,7 @@ impl Copy<'_> {
 /// Neighbouring parts that wait to be copied together.
 #[derive(Default)]
 struct Pending {
-    parts: Vec<Part<'static>>,
+    parts: Vec<JoinPart<'static>>,
     /// Where the first of them goes, in bytes.
     at: u64,
     /// How many rows they have.
@@ -418,7 +418,7 @@ struct Pending {
 
 impl Pending {
     /// Add a part, which goes to `at`: beside the one before it, if there is one.
-    fn push(&mut self, at: u64, rows: u64, conversion: Conversion, part: Part<'static>) {
+    fn push(&mut self, at: u64, rows: u64, conversion: Conversion, part: JoinPart<'static>) {
         if self.parts.is_empty() {
             (self.at, self.rows, self.conversion) = (at, rows, conversion);
         }

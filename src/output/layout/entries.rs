@@ -9,7 +9,7 @@ use crate::shape::Order;
 
 /// A tensor of an output.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct OutputTensor {
     /// The name of the tensor, where the format has names.
     pub name: String,
     /// The dtype in the output.
@@ -24,18 +24,18 @@ pub struct Entry {
     pub part: usize,
 }
 
-impl Entry {
+impl OutputTensor {
     /// A tensor of the input, as it is.
-    fn kept(tensor: Tensor) -> Entry {
+    fn kept(tensor: Tensor) -> OutputTensor {
         let (part, bytes, conversion) = (tensor.part(), tensor.bytes(), Conversion::None);
         let Tensor { name, dtype, shape, .. } = tensor;
-        Entry { name: name.unwrap_or_default(), dtype, shape, bytes, conversion, part }
+        OutputTensor { name: name.unwrap_or_default(), dtype, shape, bytes, conversion, part }
     }
 }
 
 /// The tensors of an output, in the order in which they are written. Those that are as in the input,
 /// one after the other, take no memory of their own; each other one takes a few bytes more than its
-/// name, and becomes an [`Entry`] when it is asked for.
+/// name, and becomes an [`OutputTensor`] when it is asked for.
 #[derive(Default)]
 pub struct Entries {
     input: Arc<Tensors>,
@@ -74,10 +74,10 @@ impl Entries {
     ///
     /// # Panics
     /// If there are not that many.
-    pub fn at(&self, number: usize) -> Entry {
+    pub fn at(&self, number: usize) -> OutputTensor {
         let (tensors, at, conversions) = self.find(number);
         let conversion = conversions.map_or(Conversion::None, |conversions| conversions[at]);
-        Entry { conversion, ..Entry::kept(tensors.at(at)) }
+        OutputTensor { conversion, ..OutputTensor::kept(tensors.at(at)) }
     }
 
     /// Where tensor `number` is kept: among which tensors, which one of these, and where what the
@@ -100,21 +100,22 @@ impl Entries {
     }
 
     /// All of them.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Entry> + Clone + '_ {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = OutputTensor> + Clone + '_ {
         (0..self.len()).map(|number| self.at(number))
     }
 
     /// The only one of them.
-    pub fn only(&self) -> Option<Entry> {
+    pub fn only(&self) -> Option<OutputTensor> {
         (self.len() == 1).then(|| self.at(0))
     }
 
     /// Add one behind the others; `number` is the one of the input that it comes from.
-    pub(crate) fn push(&mut self, entry: Entry, number: usize) {
-        let is_own = self.input.get(number).is_none_or(|tensor| Entry::kept(tensor) != entry);
+    pub(crate) fn push(&mut self, entry: OutputTensor, number: usize) {
+        let is_own =
+            self.input.get(number).is_none_or(|tensor| OutputTensor::kept(tensor) != entry);
         let first = if is_own { self.own.len() } else { number };
         if is_own {
-            let Entry { name, dtype, shape, conversion, part, .. } = entry;
+            let OutputTensor { name, dtype, shape, conversion, part, .. } = entry;
             let tensor = Tensor::new(dtype, shape, Order::C, 0).placed(part, 0);
             self.own.push(&Tensor { name: Some(name), ..tensor });
             self.conversions.push(conversion);
@@ -148,7 +149,7 @@ mod tests {
             let mut entries = Entries::new(Arc::new((0..9).map(tensor).collect()));
             let mut plain = Vec::new();
             for (number, change) in changes {
-                let mut entry = Entry::kept(tensor(number));
+                let mut entry = OutputTensor::kept(tensor(number));
                 match change {
                     0 => entry.name.push('x'),
                     1 => entry.conversion = Conversion::swap_bytes(2),
@@ -166,7 +167,7 @@ mod tests {
     #[test]
     fn what_is_as_in_the_input_takes_no_memory() {
         let mut entries = Entries::new(Arc::new((0..9).map(tensor).collect()));
-        (0..9).for_each(|number| entries.push(Entry::kept(tensor(number)), number));
+        (0..9).for_each(|number| entries.push(OutputTensor::kept(tensor(number)), number));
         assert_eq!((entries.len(), entries.runs.len(), entries.own.len()), (9, 1, 0));
     }
 }

@@ -5,7 +5,7 @@ use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::entries::{Entries, Entry};
+use super::entries::{Entries, OutputTensor};
 use super::header::{Header, WriteAt};
 use crate::dtype::DType;
 use crate::error::Cause;
@@ -183,7 +183,7 @@ pub(super) fn behind_header(
 }
 
 /// The only tensor of a format that holds one.
-pub(super) fn only(tensors: &Entries, format: &'static str) -> Result<Entry, LayoutFault> {
+pub(super) fn only(tensors: &Entries, format: &'static str) -> Result<OutputTensor, LayoutFault> {
     tensors.only().ok_or(LayoutFault::Count { format, count: tensors.len() })
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::entries::{Entries, Entry};
+use super::entries::{Entries, OutputTensor};
 use crate::format::{FormatError, safetensors};
 use crate::sink::SinkError;
 
@@ -18,7 +18,7 @@ pub(super) enum Header {
     /// Its bytes.
     Bytes(Vec<u8>),
     /// That of a `.safetensors`.
-    Text(HeaderText),
+    Text(SafetensorsHeader),
 }
 
 impl Header {
@@ -83,7 +83,7 @@ impl Header {
 
 /// The header of a `.safetensors`. Its text, which may be 100 MB long, is never in memory as a whole:
 /// it is made once to find its length, and once more when it is written.
-pub(super) struct HeaderText {
+pub(super) struct SafetensorsHeader {
     tensors: Arc<Entries>,
     /// Those that are in the file.
     range: Range<usize>,
@@ -95,7 +95,7 @@ pub(super) struct HeaderText {
 /// How much is written at a time, in bytes.
 const PIECE: usize = 256 << 10;
 
-impl HeaderText {
+impl SafetensorsHeader {
     /// That of a file which holds these of the tensors.
     ///
     /// # Errors
@@ -104,9 +104,9 @@ impl HeaderText {
         tensors: &Arc<Entries>,
         range: Range<usize>,
         metadata: &BTreeMap<String, String>,
-    ) -> Result<HeaderText, FormatError> {
+    ) -> Result<SafetensorsHeader, FormatError> {
         let (tensors, metadata) = (Arc::clone(tensors), metadata.clone());
-        let mut header = HeaderText { tensors, range, metadata, len: 0 };
+        let mut header = SafetensorsHeader { tensors, range, metadata, len: 0 };
         header.len = header.pieces(|error| error, |_| Ok(()))?;
         Ok(header)
     }
@@ -119,7 +119,7 @@ impl HeaderText {
     ) -> Result<u64, E> {
         let mut text = safetensors::HeaderText::new(&self.metadata, self.len).map_err(&failed)?;
         for number in self.range.clone() {
-            let Entry { name, dtype, shape, bytes, .. } = self.tensors.at(number);
+            let OutputTensor { name, dtype, shape, bytes, .. } = self.tensors.at(number);
             text.push(&name, &dtype, &shape, bytes).map_err(&failed)?;
             if text.pending() >= PIECE {
                 take(text.take())?;

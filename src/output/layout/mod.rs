@@ -13,7 +13,7 @@ mod safetensors;
 mod sharded;
 mod text;
 
-pub use entries::{Entries, Entry};
+pub use entries::{Entries, OutputTensor};
 pub(crate) use format::byte_count;
 pub use format::{Frame, OutputFormat, Request};
 

@@ -35,7 +35,7 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
         heads.insert(head);
     }
     let zip = Arc::new(zip);
-    Ok(if request.deflate { Box::new(Deflated(zip)) } else { Box::new(Stored(zip)) })
+    Ok(if request.deflate { Box::new(Deflated(zip)) } else { Box::new(StoredMembers(zip)) })
 }
 
 /// Where the data of each member begin.
@@ -44,9 +44,9 @@ fn starts(zip: &ZipLayout) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
 }
 
 /// Members as they are.
-struct Stored(Arc<ZipLayout>);
+struct StoredMembers(Arc<ZipLayout>);
 
-impl Frame for Stored {
+impl Frame for StoredMembers {
     fn size(&self) -> Option<u64> {
         Some(self.0.len())
     }

@@ -1,7 +1,7 @@
 //! `.safetensors` as an output.
 
 use super::format::{Frame, OutputFormat, Request, behind_header};
-use super::header::{Header, HeaderText};
+use super::header::{Header, SafetensorsHeader};
 use crate::error::Cause;
 use crate::format::safetensors;
 
@@ -19,6 +19,6 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
 
 fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     let all = 0..request.tensors.len();
-    let header = HeaderText::new(request.tensors, all, request.metadata)?;
+    let header = SafetensorsHeader::new(request.tensors, all, request.metadata)?;
     behind_header(Header::Text(header), request)
 }

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use super::entries::Entry;
+use super::entries::OutputTensor;
 use super::format::{Frame, OutputFormat, Request};
-use super::header::{Header, HeaderText, WriteAt};
+use super::header::{Header, SafetensorsHeader, WriteAt};
 use crate::error::Cause;
 use crate::format::{FormatError, safetensors, shards};
 use crate::output::fault::LayoutFault;
@@ -25,10 +25,10 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
 };
 
 /// Files one after the other, as they are to lie in one folder.
-struct Folder(Vec<File>);
+struct ShardFiles(Vec<ShardFile>);
 
 /// One file.
-struct File {
+struct ShardFile {
     name: String,
     /// The number of its first tensor.
     first: usize,
@@ -37,15 +37,15 @@ struct File {
     bytes: u64,
 }
 
-impl File {
+impl ShardFile {
     fn len(&self) -> u64 {
         self.header.len() + self.bytes
     }
 }
 
-impl Folder {
+impl ShardFiles {
     /// The files, and the position of the first byte of each.
-    fn placed(&self) -> impl Iterator<Item = (&File, u64)> {
+    fn placed(&self) -> impl Iterator<Item = (&ShardFile, u64)> {
         self.0.iter().scan(0, |start, file| {
             let at = *start;
             *start += file.len();
@@ -58,37 +58,37 @@ impl Folder {
 fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     let checkpoint = request.checkpoint.ok_or(LayoutFault::Directory)?;
     let tensors = request.tensors;
-    let mut files: Vec<File> = Vec::new();
+    let mut files: Vec<ShardFile> = Vec::new();
     let (mut end, mut bytes, mut elements) = (0u64, 0, 0);
     let mut first = 0;
     while first < tensors.len() {
         let part = tensors.at(first).part;
         let shard = (first..tensors.len()).map(|number| tensors.at(number));
         let (mut next, mut data) = (first, 0u64);
-        for Entry { shape, bytes, .. } in shard.take_while(|tensor| tensor.part == part) {
+        for OutputTensor { shape, bytes, .. } in shard.take_while(|tensor| tensor.part == part) {
             data = data.checked_add(bytes).ok_or(LayoutFault::TooLarge)?;
             elements += shape::element_count(&shape).unwrap_or(0);
             next += 1;
         }
-        let header = HeaderText::new(tensors, first..next, &checkpoint.metadata[part])?;
+        let header = SafetensorsHeader::new(tensors, first..next, &checkpoint.metadata[part])?;
         let name = checkpoint.index.files[part].clone();
-        let file = File { name, first, header: Header::Text(header), bytes: data };
+        let file = ShardFile { name, first, header: Header::Text(header), bytes: data };
         end = end.checked_add(file.len()).ok_or(LayoutFault::TooLarge)?;
         files.push(file);
         (first, bytes) = (next, bytes + data);
     }
-    let file = |entry: Entry| checkpoint.index.files[entry.part].as_str();
+    let file = |entry: OutputTensor| checkpoint.index.files[entry.part].as_str();
     let listed: Vec<_> = tensors.names().zip(tensors.iter().map(file)).collect();
     let metadata = checkpoint.index.metadata.clone();
     let json = shards::index_json(&listed, metadata, bytes, elements);
     let index = Header::Bytes(json.map_err(FormatError::from)?);
-    files.push(File { name: checkpoint.name.clone(), first, header: index, bytes: 0 });
-    Ok(Box::new(Folder(files)))
+    files.push(ShardFile { name: checkpoint.name.clone(), first, header: index, bytes: 0 });
+    Ok(Box::new(ShardFiles(files)))
 }
 
-impl Frame for Folder {
+impl Frame for ShardFiles {
     fn size(&self) -> Option<u64> {
-        Some(self.0.iter().map(File::len).sum())
+        Some(self.0.iter().map(ShardFile::len).sum())
     }
 
     fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {

@@ -1,8 +1,8 @@
-//! Text as an output: csv, txt and json.
+//! TextLayout as an output: csv, txt and json.
 
 use std::{io, iter};
 
-use super::entries::Entry;
+use super::entries::OutputTensor;
 use super::format::{Frame, OutputFormat, Request, only};
 use super::header::WriteAt;
 use crate::error::Cause;
@@ -27,14 +27,14 @@ const TEXT: OutputFormat = OutputFormat {
 
 pub(super) static CSV: OutputFormat = OutputFormat {
     name: "csv",
-    about: "Text, columns parted by commas",
+    about: "TextLayout, columns parted by commas",
     extensions: &["csv"],
     ..TEXT
 };
 
 pub(super) static TXT: OutputFormat = OutputFormat {
     name: "txt",
-    about: "Text, columns parted by spaces",
+    about: "TextLayout, columns parted by spaces",
     extensions: &["txt"],
     lay_out: |request| lay_out(TextFormat::Txt, request),
     ..TEXT
@@ -42,7 +42,7 @@ pub(super) static TXT: OutputFormat = OutputFormat {
 
 pub(super) static JSON: OutputFormat = OutputFormat {
     name: "json",
-    about: "Text, nested lists",
+    about: "TextLayout, nested lists",
     extensions: &["json"],
     lay_out: |request| lay_out(TextFormat::Json, request),
     ..TEXT
@@ -63,16 +63,16 @@ fn lay_out(form: TextFormat, request: &Request<'_>) -> Result<Box<dyn Frame>, Ca
     if rows > MAX_EMPTY_ROWS {
         return Err(LayoutFault::EmptyRows { format, shape: only.shape.clone(), rows }.into());
     }
-    Ok(Box::new(Text { form, tensor: only }))
+    Ok(Box::new(TextLayout { form, tensor: only }))
 }
 
 /// Elements that become text on the way.
-struct Text {
+struct TextLayout {
     form: TextFormat,
-    tensor: Entry,
+    tensor: OutputTensor,
 }
 
-impl Frame for Text {
+impl Frame for TextLayout {
     fn size(&self) -> Option<u64> {
         None
     }

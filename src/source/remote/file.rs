@@ -125,7 +125,7 @@ impl Source for RemoteSource {
             scratch.resize(count, 0);
         }
         let window = &mut scratch[..count];
-        self.network.read((self.number, &self.file), range.start, window)?;
+        self.network.read(self.number, &self.file, range.start, window)?;
         Ok(window)
     }
 
@@ -169,17 +169,17 @@ impl Source for RemoteSource {
 
     fn advise(&self, range: Range<u64>, advice: Advice) {
         let range = range.start..range.end.min(self.len());
-        let file = (self.number, &self.file);
+        let (number, file) = (self.number, &self.file);
         match advice {
             Advice::WillNeed => {
                 let mut start = range.start;
                 while start < range.end {
                     let end = range.end.min(start + REQUEST_BYTES);
-                    self.network.announce(file, start..end, false);
+                    self.network.announce(number, file, start..end, false);
                     start = end;
                 }
             }
-            Advice::Sequential => self.network.announce(file, range, true),
+            Advice::Sequential => self.network.announce(number, file, range, true),
             Advice::Random | Advice::Populate | Advice::DontNeed => {}
         }
     }

@@ -258,7 +258,8 @@ impl Network {
     /// Put a range in the queue; `at_once`, before all others and as one request.
     pub(super) fn announce(
         &self,
-        (number, file): (u64, &Arc<RemoteFile>),
+        number: u64,
+        file: &Arc<RemoteFile>,
         range: Range<u64>,
         at_once: bool,
     ) {
@@ -279,7 +280,8 @@ impl Network {
     /// Copy the bytes from `start` on, when they are here.
     pub(super) fn read(
         &self,
-        (number, file): (u64, &Arc<RemoteFile>),
+        number: u64,
+        file: &Arc<RemoteFile>,
         start: u64,
         out: &mut [u8],
     ) -> Result<(), RemoteError> {
@@ -287,7 +289,7 @@ impl Network {
         let mut state = self.shared.lock();
         let mut at = start;
         while at < end {
-            self.shared.demand(&mut state, (number, file), at..end);
+            self.shared.demand(&mut state, number, file, at..end);
             match state.take((number, at), &mut out[(at - start) as usize..])? {
                 0 => state = self.shared.wait(state),
                 count => at += count as u64,
@@ -329,7 +331,8 @@ impl SharedState {
     fn demand(
         self: &Arc<Self>,
         state: &mut NetworkState,
-        (number, file): (u64, &Arc<RemoteFile>),
+        number: u64,
+        file: &Arc<RemoteFile>,
         range: Range<u64>,
     ) {
         let mut at = range.start;
