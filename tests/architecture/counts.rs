@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::source::{Source, Text, texts};
 
 /// Names of types that more than one file defines.
-const NAMES_TWICE: usize = 35;
+const NAMES_TWICE: usize = 27;
 
 /// Parameters of functions that are tuples: their parts have no names for who calls.
-const TUPLES: usize = 38;
+const TUPLES: usize = 33;
 
 /// The longest file, without comments, tests and empty lines.
 const FILE_LINES: usize = 561;
