@@ -3,9 +3,10 @@
 use half::slice::HalfFloatSliceExt;
 
 use super::number::{
-    BF16, Bool, Exact, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, F16, Number,
+    BF16, Bool, Exact, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, F16, Number, table,
 };
 use crate::dtype::Scalar;
+use crate::element::FloatFormat;
 
 /// A loop over little-endian elements.
 type Kernel = fn(&[u8], &mut [u8]);
@@ -187,8 +188,7 @@ fn convert<A: Number, B: Number>(input: &[u8], output: &mut [u8]) {
 }
 
 /// The numbers of float4_e2m1fn, by their codes.
-const F4: [f32; 16] =
-    [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
+static F4: [f32; 16] = table(FloatFormat::F4);
 
 /// Two elements from each byte, the first one from the low bits.
 fn unpack_f4<B: Number>(input: &[u8], output: &mut [u8]) {

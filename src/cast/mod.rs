@@ -37,7 +37,6 @@ mod element;
 mod kernels;
 mod number;
 mod promotion;
-mod rounding;
 mod rules;
 mod times;
 

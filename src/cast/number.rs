@@ -4,7 +4,7 @@
 //! integers. So a type says how it is made from those four, and not from every other type.
 
 use crate::dtype::Scalar;
-use crate::element::SmallFloat;
+use crate::element::{FloatFormat, Magnitude};
 
 /// A number type of whole bytes, little-endian.
 pub(super) trait Number: Copy {
@@ -186,7 +186,7 @@ macro_rules! small_floats {
         pub(super) struct $name($bits);
 
         impl $name {
-            const FORMAT: SmallFloat = match SmallFloat::of(Scalar::$scalar) {
+            const FORMAT: FloatFormat = match FloatFormat::of(Scalar::$scalar) {
                 Some(format) => format,
                 None => unreachable!(),
             };
@@ -226,18 +226,16 @@ macro_rules! small_floats {
     )*};
 }
 
-/// The numbers of all codes of a float of 8 bits. NaN have the sign of their code, which constant
+/// The numbers of all codes of a small float. NaN have the sign of their code, which constant
 /// arithmetic does not promise to keep.
-const fn table(format: SmallFloat) -> [f32; 256] {
+pub(super) const fn table<const CODES: usize>(format: FloatFormat) -> [f32; CODES] {
     const NAN: u32 = 0x7fc0_0000;
-    let (mut table, mut code) = ([0.0; 256], 0);
-    while code < 256 {
-        let value = format.decode(code as u32) as f32;
-        let is_negative = format.sign.is_some() && code >= 128;
-        table[code] = match (value.is_nan(), is_negative) {
-            (false, _) => value,
-            (true, false) => f32::from_bits(NAN),
-            (true, true) => f32::from_bits(NAN | 1 << 31),
+    let (mut table, mut code) = ([0.0; CODES], 0);
+    while code < CODES {
+        let float = format.decode(code as u128);
+        table[code] = match float.magnitude {
+            Magnitude::Nan => f32::from_bits(NAN | (float.negative as u32) << 31),
+            _ => float.value() as f32,
         };
         code += 1;
     }

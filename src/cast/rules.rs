@@ -1,7 +1,7 @@
 //! Which casts a rule allows: np.can_cast, and its like for the floats that NumPy lacks.
 
 use crate::dtype::{NumberKind as Kind, Scalar};
-use crate::element::SmallFloat;
+use crate::element::{FloatFormat, Specials};
 
 /// A rule for casts, as NumPy has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,56 +44,28 @@ pub(super) fn is_safe(from: Scalar, to: Scalar) -> bool {
     }
 }
 
-/// The mantissa, exponents and specials of any float type that can be cast.
-struct Range {
-    mantissa: u32,
-    least: i32,
-    top: i32,
-    has_infinity: bool,
-    has_sign: bool,
-    /// The greatest number has all bits of the mantissa set but the last.
-    is_short: bool,
-}
-
-fn range(scalar: Scalar) -> Option<Range> {
-    let wide = |mantissa, top: i32| Range {
-        mantissa,
-        least: 1 - top,
-        top,
-        has_infinity: true,
-        has_sign: true,
-        is_short: false,
-    };
-    match scalar {
-        Scalar::F32 => Some(wide(23, 127)),
-        Scalar::F64 => Some(wide(52, 1023)),
-        Scalar::F4 => Some(Range { least: 0, has_infinity: false, ..wide(1, 2) }),
-        _ => SmallFloat::of(scalar).map(|format| Range {
-            mantissa: format.mantissa,
-            least: format.least,
-            top: format.top,
-            has_infinity: format.infinity.is_some(),
-            has_sign: format.sign.is_some(),
-            is_short: scalar == Scalar::F8E4M3,
-        }),
-    }
+/// The format of a float type that can be cast.
+fn format(scalar: Scalar) -> Option<FloatFormat> {
+    if scalar == Scalar::F4 { Some(FloatFormat::F4) } else { FloatFormat::of(scalar) }
 }
 
 /// Whether every number of a float type is one of another.
 fn keeps_floats(from: Scalar, to: Scalar) -> bool {
-    let (Some(from), Some(to)) = (range(from), range(to)) else { return false };
-    let reaches = to.top > from.top || (to.top == from.top && (from.is_short || !to.is_short));
+    let (Some(from), Some(to)) = (format(from), format(to)) else { return false };
+    // the greatest number lacks the last bit of the mantissa where its code is NaN
+    let is_short = |format: FloatFormat| format.specials == Specials::Last;
+    let reaches = to.top > from.top || (to.top == from.top && (is_short(from) || !is_short(to)));
     // the type without a sign has no 0 either
     from.mantissa <= to.mantissa
         && to.least - to.mantissa as i32 <= from.least - from.mantissa as i32
         && reaches
-        && (to.has_infinity || !from.has_infinity)
-        && (to.has_sign || !from.has_sign)
+        && (to.infinity().is_some() || from.infinity().is_none())
+        && (to.signed || !from.signed)
 }
 
 /// Whether every number of an integer type, or booleans, is one of a float type of 8 or 16 bits.
 fn keeps_integers(kind: Kind, from: Scalar, to: Scalar) -> bool {
-    let Some(to) = range(to).filter(|to| to.has_sign) else { return false };
+    let Some(to) = format(to).filter(|to| to.signed) else { return false };
     let bits = match kind {
         Kind::Bool => 1,
         Kind::Signed => from.bits() - 1,

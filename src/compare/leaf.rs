@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use crate::dtype::{DType, Endian, NpyType, Scalar, Step, Walk};
-use crate::element::{BinaryFloat, FloatFormat, Magnitude, SmallFloat};
+use crate::dtype::{DType, Endian, NpyType, Step, Walk};
+use crate::element::{FloatFormat, Meaning};
 
 /// A part of an element, several times over in a subarray.
 #[derive(Clone, Debug)]
@@ -15,26 +15,7 @@ pub(super) struct Leaf {
     size: usize,
     /// How many there are.
     pub(super) count: usize,
-    kind: Kind,
-    endian: Endian,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Bool,
-    Integer {
-        signed: bool,
-    },
-    /// NumPy's time types: an integer, of which the least one is no time.
-    Time,
-    Float(Scalar),
-    Complex(Scalar),
-    LongDouble,
-    ComplexLongDouble,
-    /// Strings and plain bytes, compared in units of so many bytes.
-    Bytes {
-        unit: usize,
-    },
+    meaning: Meaning,
 }
 
 /// What an item is worth.
@@ -54,8 +35,7 @@ pub(super) struct Float {
     /// Rounded to a double where it is a long double.
     pub(super) value: f64,
     pub(super) bits: u128,
-    /// In which type NumPy would calculate with it.
-    pub(super) arithmetic: Scalar,
+    pub(super) format: FloatFormat,
 }
 
 /// The parts of an element; `None` for a dtype whose elements are no whole bytes.
@@ -117,47 +97,27 @@ pub(super) fn leaves_within(dtype: &DType, range: &Range<u64>) -> Option<Vec<Lea
 
 /// Add items that are no structures.
 fn add(dtype: &DType, offset: usize, count: usize, found: &mut Vec<Leaf>) -> Option<()> {
-    let size = (dtype.item_bits() / 8) as usize;
-    let mut leaf = |kind, endian| found.push(Leaf { offset, size, count, kind, endian });
-    match dtype {
-        &DType::Scalar(scalar, endian) => match scalar {
-            Scalar::Bool => leaf(Kind::Bool, endian),
-            Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => {
-                leaf(Kind::Integer { signed: true }, endian);
-            }
-            Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => {
-                leaf(Kind::Integer { signed: false }, endian);
-            }
-            Scalar::F32 | Scalar::F64 => leaf(Kind::Float(scalar), endian),
-            Scalar::C64 => leaf(Kind::Complex(Scalar::F32), endian),
-            Scalar::C128 => leaf(Kind::Complex(Scalar::F64), endian),
-            _ => {
-                SmallFloat::of(scalar)?;
-                leaf(Kind::Float(scalar), endian);
-            }
-        },
-        DType::Npy(npy) => match *npy {
-            NpyType::Bytes(_) | NpyType::Void(..) => leaf(Kind::Bytes { unit: 1 }, Endian::Little),
-            NpyType::Unicode(_, endian) => leaf(Kind::Bytes { unit: 4 }, endian),
-            NpyType::Datetime(endian, _) | NpyType::Timedelta(endian, _) => {
-                leaf(Kind::Time, endian);
-            }
-            NpyType::LongDouble(endian) => leaf(Kind::LongDouble, endian),
-            NpyType::ComplexLongDouble(endian) => leaf(Kind::ComplexLongDouble, endian),
-            NpyType::Structure(_) => return None,
-        },
-    }
+    let (size, meaning) = ((dtype.item_bits() / 8) as usize, Meaning::of(dtype)?);
+    found.push(Leaf { offset, size, count, meaning });
     Some(())
 }
 
 impl Leaf {
+    /// The byte order; `Little` where there is none.
     pub(super) fn endian(&self) -> Endian {
-        self.endian
+        match self.meaning {
+            Meaning::Integer(integers) => integers.endian,
+            Meaning::Float(_, endian) | Meaning::Complex(_, endian) => endian,
+            Meaning::Datetime(endian, _) | Meaning::Timedelta(endian, _) => endian,
+            Meaning::Unicode(endian) => endian,
+            Meaning::Bool | Meaning::Bytes | Meaning::Void => Endian::Little,
+        }
     }
 
     /// Whether there are values that are not equal to themselves.
     pub(super) fn has_nan(&self) -> bool {
-        !matches!(self.kind, Kind::Bool | Kind::Integer { .. } | Kind::Bytes { .. })
+        matches!(self.meaning, Meaning::Float(..) | Meaning::Complex(..))
+            || matches!(self.meaning, Meaning::Datetime(..) | Meaning::Timedelta(..))
     }
 
     /// Whether it is all of an element.
@@ -169,62 +129,34 @@ impl Leaf {
     pub(super) fn value<'a>(&self, element: &'a [u8], item: usize) -> Value<'a> {
         let start = self.offset + item * self.size;
         let bytes = &element[start..start + self.size];
-        match self.kind {
-            Kind::Bool => Value::Integer(i128::from(bytes != [0])),
-            Kind::Integer { signed } => {
-                let shift = 128 - 8 * self.size as u32;
-                let bits = self.bits(bytes);
-                Value::Integer(match signed {
-                    true => ((bits << shift) as i128) >> shift,
-                    false => bits as i128,
-                })
+        match self.meaning {
+            Meaning::Bool => Value::Integer(i128::from(bytes != [0])),
+            Meaning::Integer(integers) => Value::Integer(integers.value(bytes)),
+            Meaning::Datetime(endian, _) | Meaning::Timedelta(endian, _) => {
+                Value::Integer(i128::from(endian.bits(bytes) as i64))
             }
-            Kind::Time => Value::Integer(i128::from(self.bits(bytes) as i64)),
-            Kind::Float(scalar) => Value::Float(float(scalar, self.bits(bytes))),
-            Kind::Complex(scalar) => {
+            Meaning::Float(format, endian) => Value::Float(Float::new(format, endian.bits(bytes))),
+            Meaning::Complex(format, endian) => {
                 let (real, imaginary) = bytes.split_at(self.size / 2);
-                let part = |bytes| float(scalar, self.bits(bytes));
+                let part = |bytes| Float::new(format, endian.bits(bytes));
                 Value::Complex(part(real), part(imaginary))
             }
-            Kind::LongDouble => Value::Float(long_double(self.bits(bytes))),
-            Kind::ComplexLongDouble => {
-                let (real, imaginary) = bytes.split_at(self.size / 2);
-                Value::Complex(long_double(self.bits(real)), long_double(self.bits(imaginary)))
-            }
-            Kind::Bytes { unit } if unit > 1 && self.endian == Endian::Big => {
+            Meaning::Unicode(Endian::Big) => {
                 let mut swapped = bytes.to_vec();
-                swapped.chunks_exact_mut(unit).for_each(<[u8]>::reverse);
+                swapped.chunks_exact_mut(4).for_each(<[u8]>::reverse);
                 Value::Owned(swapped)
             }
-            Kind::Bytes { .. } => Value::Bytes(bytes),
+            Meaning::Unicode(Endian::Little) | Meaning::Bytes | Meaning::Void => {
+                Value::Bytes(bytes)
+            }
         }
-    }
-
-    fn bits(&self, bytes: &[u8]) -> u128 {
-        self.endian.bits(bytes)
     }
 }
 
-fn float(scalar: Scalar, bits: u128) -> Float {
-    let value = match scalar {
-        Scalar::F32 => f64::from(f32::from_bits(bits as u32)),
-        Scalar::F64 => f64::from_bits(bits as u64),
-        _ => SmallFloat::of(scalar).map_or(f64::NAN, |format| format.decode(bits as u32)),
-    };
-    Float { value, bits, arithmetic: scalar }
-}
-
-fn long_double(bits: u128) -> Float {
-    let float = BinaryFloat::from_bits(FloatFormat::Extended, bits);
-    let magnitude = match float.magnitude {
-        Magnitude::Nan => f64::NAN,
-        Magnitude::Infinite => f64::INFINITY,
-        // in two steps, as the power alone may be too small for a double
-        Magnitude::Finite { mantissa, exponent, .. } => {
-            mantissa as f64 * 2f64.powi(exponent / 2) * 2f64.powi(exponent - exponent / 2)
-        }
-    };
-    let value = if float.negative { -magnitude } else { magnitude };
-    // ten bytes count; what fills them up to sixteen does not
-    Float { value, bits: bits & ((1 << 80) - 1), arithmetic: Scalar::F64 }
+impl Float {
+    fn new(format: FloatFormat, bits: u128) -> Float {
+        // of the sixteen bytes of an x87 float ten count
+        let bits = if format.mantissa == 63 { bits & ((1 << 80) - 1) } else { bits };
+        Float { value: format.value(bits), bits, format }
+    }
 }

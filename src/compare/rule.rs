@@ -3,7 +3,7 @@
 use half::f16;
 
 use super::leaf::{Float, Value};
-use crate::dtype::Scalar;
+use crate::element::FloatFormat;
 
 /// When two values count as the same: as NumPy's `==` has it, with NaN the same as NaN of the same
 /// bits; or within a tolerance, as np.allclose has it.
@@ -26,7 +26,7 @@ impl Rule {
             (Value::Integer(a), Value::Integer(b)) => {
                 // NumPy calculates with integers in doubles
                 let (x, y) = (*a as f64, *b as f64);
-                a == b || self.within((x - y).abs(), y.abs(), Scalar::F64)
+                a == b || self.within((x - y).abs(), y.abs(), FloatFormat::DOUBLE)
             }
             (Value::Float(a), Value::Float(b)) => self.same_floats(&[*a], &[*b]),
             (Value::Complex(ar, ai), Value::Complex(br, bi)) => {
@@ -48,33 +48,34 @@ impl Rule {
             return self.equal_nan && any_nan(a) && any_nan(b)
                 || self.tolerance.is_none() && same_bits();
         }
-        let arithmetic = a[0].arithmetic;
+        let format = a[0].format;
         let size = |parts: [f64; 2]| match a.len() {
             1 => parts[0].abs(),
-            _ => round(parts[0].hypot(parts[1]), arithmetic),
+            _ => round(parts[0].hypot(parts[1]), format),
         };
         let part = |floats: &[Float], at: usize| floats.get(at).map_or(0.0, |float| float.value);
-        let difference = |at| round(part(a, at) - part(b, at), arithmetic);
+        let difference = |at| round(part(a, at) - part(b, at), format);
         let size_b = size([part(b, 0), part(b, 1)]);
         let distance = size([difference(0), difference(1)]);
-        self.within(distance, size_b, arithmetic)
+        self.within(distance, size_b, format)
     }
 
     /// Whether a distance is within the tolerance, calculated in the type that NumPy would use.
-    fn within(&self, distance: f64, size: f64, arithmetic: Scalar) -> bool {
+    fn within(&self, distance: f64, size: f64, format: FloatFormat) -> bool {
         let Some((absolute, relative)) = self.tolerance else { return false };
-        let (absolute, relative) = (round(absolute, arithmetic), round(relative, arithmetic));
-        let limit = round(absolute + round(relative * size, arithmetic), arithmetic);
+        let (absolute, relative) = (round(absolute, format), round(relative, format));
+        let limit = round(absolute + round(relative * size, format), format);
         size.is_finite() && distance <= limit
     }
 }
 
-/// Round a result to a type; doubles hold those of smaller types exactly enough that this rounds as
-/// arithmetic in the type does.
-fn round(value: f64, arithmetic: Scalar) -> f64 {
-    match arithmetic {
-        Scalar::F16 => f16::from_f64(value).to_f64(),
-        Scalar::F32 => f64::from(value as f32),
+/// Round a result to the type in which NumPy calculates with floats of a format: doubles for those
+/// that it lacks. Doubles hold those of smaller types exactly enough that this rounds as arithmetic in
+/// the type does.
+fn round(value: f64, format: FloatFormat) -> f64 {
+    match format.mantissa {
+        10 => f16::from_f64(value).to_f64(),
+        23 => f64::from(value as f32),
         _ => value,
     }
 }

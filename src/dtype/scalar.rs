@@ -18,19 +18,21 @@ impl Endian {
         }
     }
 
-    /// At most 16 bytes as one unsigned number.
+    /// The unsigned number that 1, 2, 4, 8 or 16 bytes are.
+    #[inline]
     pub(crate) fn bits(self, bytes: &[u8]) -> u128 {
-        let mut all = [0; 16];
-        match self {
-            Endian::Little => {
-                all[..bytes.len()].copy_from_slice(bytes);
-                u128::from_le_bytes(all)
-            }
-            Endian::Big => {
-                all[16 - bytes.len()..].copy_from_slice(bytes);
-                u128::from_be_bytes(all)
-            }
+        macro_rules! read {
+            ($($type:ty),*) => {$(
+                if let Ok(bytes) = bytes.try_into() {
+                    return u128::from(match self {
+                        Endian::Little => <$type>::from_le_bytes(bytes),
+                        Endian::Big => <$type>::from_be_bytes(bytes),
+                    });
+                }
+            )*};
         }
+        read!(u8, u16, u32, u64, u128);
+        0
     }
 }
 

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::fmt::Write;
 
 use super::big::Big;
-use super::binary_float::{BinaryFloat, Magnitude};
+use super::float::{BinaryFloat, Magnitude};
 
 /// What is done with zeros at the end of the fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,11 +245,11 @@ fn increment(digits: &mut String) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::binary_float::FloatFormat;
     use super::*;
+    use crate::element::FloatFormat;
 
     fn double(value: f64) -> BinaryFloat {
-        BinaryFloat::from_bits(FloatFormat::Double, u128::from(value.to_bits()))
+        FloatFormat::DOUBLE.decode(u128::from(value.to_bits()))
     }
 
     fn positional(value: f64, decimal: Decimal) -> String {

@@ -2,10 +2,8 @@
 
 use std::fmt::{self, Display, Write};
 
-use half::{bf16, f16};
-
-use super::small_float::SmallFloat;
-use crate::dtype::Scalar;
+use super::float::FloatFormat;
+use super::meaning::Meaning;
 
 /// How numbers are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,76 +14,61 @@ pub(crate) enum Notation {
     Json,
 }
 
-/// Whether [`write_number`] takes numbers of a type.
-pub(crate) fn writes_number(scalar: Scalar) -> bool {
-    scalar.type_string().is_some() || SmallFloat::of(scalar).is_some()
-}
-
-/// Append a little-endian number of a type that [`writes_number`] tells.
+/// Append a number.
 ///
 /// # Errors
-/// Any other type.
+/// What is no number.
 pub(crate) fn write_number(
     text: &mut String,
-    scalar: Scalar,
+    meaning: &Meaning,
     bytes: &[u8],
     notation: Notation,
 ) -> fmt::Result {
-    macro_rules! read {
-        ($type:ty) => {{
-            let mut item = [0; size_of::<$type>()];
-            item.copy_from_slice(&bytes[..size_of::<$type>()]);
-            <$type>::from_le_bytes(item)
-        }};
-    }
-    match scalar {
-        Scalar::Bool if notation == Notation::Json => write!(text, "{}", bytes[0] != 0),
-        Scalar::Bool => text.write_str(if bytes[0] != 0 { "1" } else { "0" }),
-        Scalar::I8 => write!(text, "{}", read!(i8)),
-        Scalar::I16 => write!(text, "{}", read!(i16)),
-        Scalar::I32 => write!(text, "{}", read!(i32)),
-        Scalar::I64 => write!(text, "{}", read!(i64)),
-        Scalar::U8 => write!(text, "{}", read!(u8)),
-        Scalar::U16 => write!(text, "{}", read!(u16)),
-        Scalar::U32 => write!(text, "{}", read!(u32)),
-        Scalar::U64 => write!(text, "{}", read!(u64)),
-        Scalar::F16 => {
-            let value = f16::from_bits(read!(u16));
-            let same = |short: f64| f16::from_f64(short) == value;
-            float(text, &shortest(value.to_f64(), same), notation)
-        }
-        Scalar::BF16 => {
-            let value = bf16::from_bits(read!(u16));
-            let same = |short: f64| bf16::from_f64(short) == value;
-            float(text, &shortest(value.to_f64(), same), notation)
-        }
-        Scalar::F32 => float(text, &Shortest(read!(f32)), notation),
-        Scalar::F64 => float(text, &Shortest(read!(f64)), notation),
-        _ => {
-            if let Some(part) = scalar.part() {
-                return complex(text, part, bytes, notation);
+    match *meaning {
+        Meaning::Bool if notation == Notation::Json => write!(text, "{}", bytes != [0]),
+        Meaning::Bool => text.write_str(if bytes != [0] { "1" } else { "0" }),
+        Meaning::Integer(integers) => match integers.value(bytes) {
+            value if integers.signed => write!(text, "{}", value as i64),
+            value => write!(text, "{}", value as u64),
+        },
+        Meaning::Float(format, endian) => write_float(text, format, endian.bits(bytes), notation),
+        Meaning::Complex(format, endian) => {
+            let (re, im) = bytes.split_at(bytes.len() / 2);
+            let (re, im) = (endian.bits(re), endian.bits(im));
+            if notation == Notation::Json {
+                text.write_char('[')?;
+                write_float(text, format, re, notation)?;
+                text.write_str(", ")?;
+                write_float(text, format, im, notation)?;
+                return text.write_char(']');
             }
-            // exactly: the fewest digits would be one or two, and far off for other readers
-            let format = SmallFloat::of(scalar).ok_or(fmt::Error)?;
-            float(text, &Shortest(format.decode(u32::from(bytes[0]))), notation)
+            write_float(text, format, re, notation)?;
+            let mut imaginary = String::new();
+            write_float(&mut imaginary, format, im, notation)?;
+            let sign = if imaginary.starts_with('-') { "" } else { "+" };
+            write!(text, "{sign}{imaginary}j")
         }
+        _ => Err(fmt::Error),
     }
 }
 
-fn complex(text: &mut String, part: Scalar, bytes: &[u8], notation: Notation) -> fmt::Result {
-    let (re, im) = bytes.split_at(bytes.len() / 2);
-    if notation == Notation::Json {
-        text.write_char('[')?;
-        write_number(text, part, re, notation)?;
-        text.write_str(", ")?;
-        write_number(text, part, im, notation)?;
-        return text.write_char(']');
+/// Append a float with the fewest digits that keep its value; those of 8 bits exactly, as one or two
+/// digits would be far off for other readers.
+fn write_float(
+    text: &mut String,
+    format: FloatFormat,
+    bits: u128,
+    notation: Notation,
+) -> fmt::Result {
+    match format.mantissa {
+        52 => float(text, &Shortest(f64::from_bits(bits as u64)), notation),
+        23 => float(text, &Shortest(f32::from_bits(bits as u32)), notation),
+        7 | 10 => {
+            let same = |short: f64| u128::from(format.round(short)) == bits;
+            float(text, &shortest(format.value(bits), same), notation)
+        }
+        _ => float(text, &Shortest(format.value(bits)), notation),
     }
-    write_number(text, part, re, notation)?;
-    let mut imaginary = String::new();
-    write_number(&mut imaginary, part, im, notation)?;
-    let sign = if imaginary.starts_with('-') { "" } else { "+" };
-    write!(text, "{sign}{imaginary}j")
 }
 
 /// Append a float; `value` prints as Rust prints floats.

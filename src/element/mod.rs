@@ -13,17 +13,18 @@
 //! ```
 
 mod big;
-mod binary_float;
 mod dragon4;
+mod float;
 mod format;
+mod meaning;
 mod parse;
-mod small_float;
+mod rounding;
 mod time;
 
 pub(crate) use big::Big;
-pub(crate) use binary_float::{BinaryFloat, FloatFormat, Magnitude};
 pub(crate) use dragon4::{Decimal, Trim};
-pub(crate) use format::{Notation, write_number, writes_number};
+pub(crate) use float::{FloatFormat, Magnitude, Specials};
+pub(crate) use format::{Notation, write_number};
+pub(crate) use meaning::Meaning;
 pub use parse::{ElementError, parse};
-pub(crate) use small_float::SmallFloat;
 pub(crate) use time::{NAT, civil, days_of_civil, write_datetime, write_timedelta};

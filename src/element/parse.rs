@@ -1,8 +1,7 @@
 //! One element from the text of a number, exact for its dtype.
 
-use std::cmp::Ordering;
-
-use super::small_float::{SmallFloat, compare};
+use super::float::FloatFormat;
+use super::rounding::rounded_to_odd;
 use crate::dtype::{DType, Endian, Integers, Scalar};
 
 /// Why a text cannot become an element of a dtype.
@@ -47,7 +46,7 @@ pub enum ElementError {
 /// [`ElementError`]: not a number, a number of the wrong kind, a value outside the dtype's range,
 /// or a dtype without numbers of whole bytes.
 pub fn parse(text: &str, dtype: &DType) -> Result<Vec<u8>, ElementError> {
-    let number = Number { text: text.trim_ascii(), dtype };
+    let number = Literal { text: text.trim_ascii(), dtype };
     number.check()?;
     let DType::Scalar(scalar, endian) = dtype else {
         return Err(ElementError::Unsupported(dtype.to_string()));
@@ -70,25 +69,26 @@ pub fn parse(text: &str, dtype: &DType) -> Result<Vec<u8>, ElementError> {
 }
 
 /// A text and the dtype that it is parsed for.
-struct Number<'a> {
+struct Literal<'a> {
     text: &'a str,
     dtype: &'a DType,
 }
 
-/// A real number: sign and magnitude.
-struct Decimal {
+/// A real number.
+struct Real {
     negative: bool,
-    magnitude: Magnitude,
+    /// The magnitude, as `str::parse` of a float takes it: `nan`, `inf`, or ASCII digits with an
+    /// optional point and exponent.
+    magnitude: String,
 }
 
-enum Magnitude {
-    Nan,
-    Infinity,
-    /// ASCII digits with an optional point and exponent, as `str::parse` of a float takes them.
-    Finite(String),
+impl Real {
+    fn is_finite(&self) -> bool {
+        !matches!(self.magnitude.as_str(), "nan" | "inf")
+    }
 }
 
-impl Number<'_> {
+impl Literal<'_> {
     /// Refuse what is no element of any dtype, so that this error does not depend on the dtype.
     fn check(&self) -> Result<(), ElementError> {
         match self.text {
@@ -97,7 +97,7 @@ impl Number<'_> {
         }
     }
 
-    fn real(&self) -> Result<Decimal, ElementError> {
+    fn real(&self) -> Result<Real, ElementError> {
         self.decimal(self.text).map_err(|_| self.kind("a real number"))
     }
 
@@ -121,12 +121,12 @@ impl Number<'_> {
     }
 
     /// The real and the imaginary part of `1`, `2j`, `1+2j` or `(1+2j)`.
-    fn parts(&self) -> Result<(Decimal, Decimal), ElementError> {
+    fn parts(&self) -> Result<(Real, Real), ElementError> {
         let bare = self.text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
         let text = bare.unwrap_or(self.text);
-        let zero = |negative| Decimal { negative, magnitude: Magnitude::Finite("0".into()) };
+        let zero = || Real { negative: false, magnitude: "0".into() };
         let Some(text) = text.strip_suffix(['j', 'J']) else {
-            return Ok((self.decimal(text)?, zero(false)));
+            return Ok((self.decimal(text)?, zero()));
         };
         // the sign of the imaginary part: the last sign that is not part of an exponent
         let bytes = text.as_bytes();
@@ -136,62 +136,46 @@ impl Number<'_> {
         });
         match sign {
             Some(at) => Ok((self.decimal(&text[..at])?, self.decimal(&text[at..])?)),
-            None => Ok((zero(false), self.decimal(text)?)),
+            None => Ok((zero(), self.decimal(text)?)),
         }
     }
 
-    fn decimal(&self, text: &str) -> Result<Decimal, ElementError> {
+    fn decimal(&self, text: &str) -> Result<Real, ElementError> {
         let (negative, rest) = signed(text);
         let magnitude = match rest.to_ascii_lowercase().as_str() {
-            "nan" => Magnitude::Nan,
-            "inf" | "infinity" => Magnitude::Infinity,
+            "nan" => "nan".to_owned(),
+            "inf" | "infinity" => "inf".to_owned(),
             rest => match integer_literal(rest) {
-                Some(Some(value)) => Magnitude::Finite(value.to_string()),
-                _ => Magnitude::Finite(float_literal(rest).ok_or_else(|| self.not_a_number())?),
+                Some(Some(value)) => value.to_string(),
+                _ => float_literal(rest).ok_or_else(|| self.not_a_number())?,
             },
         };
-        Ok(Decimal { negative, magnitude })
+        Ok(Real { negative, magnitude })
     }
 
     /// The nearest float, little-endian.
-    fn float(&self, decimal: &Decimal, scalar: Scalar) -> Result<Vec<u8>, ElementError> {
-        let sign = if decimal.negative { -1.0 } else { 1.0 };
-        let text = match &decimal.magnitude {
-            Magnitude::Nan => "nan",
-            Magnitude::Infinity => "inf",
-            Magnitude::Finite(text) => text,
-        };
+    fn float(&self, real: &Real, scalar: Scalar) -> Result<Vec<u8>, ElementError> {
+        let text = &real.magnitude;
         let value: f64 = text.parse().map_err(|_| self.not_a_number())?;
-        let is_finite = matches!(decimal.magnitude, Magnitude::Finite(_));
         let overflow = || self.out_of_range(largest(scalar));
-        if is_finite && value.is_infinite() {
+        if real.is_finite() && value.is_infinite() {
             return Err(overflow());
         }
-        let bytes = match scalar {
-            Scalar::F64 => f64::copysign(value, sign).to_le_bytes().to_vec(),
-            Scalar::F32 => {
-                let value: f32 = text.parse().map_err(|_| self.not_a_number())?;
-                if is_finite && value.is_infinite() {
-                    return Err(overflow());
-                }
-                f32::copysign(value, sign as f32).to_le_bytes().to_vec()
-            }
-            _ => {
-                let small = SmallFloat::of(scalar)
-                    .ok_or_else(|| ElementError::Unsupported(self.dtype.to_string()))?;
-                let bits = small
-                    .encode(value, decimal.negative, || match &decimal.magnitude {
-                        Magnitude::Finite(text) => compare(text, value),
-                        _ => Ordering::Equal,
-                    })
-                    .ok_or_else(overflow)?;
-                if is_finite && small.is_infinity(bits) {
-                    return Err(overflow());
-                }
-                bits.to_le_bytes()[..scalar.bits() as usize / 8].to_vec()
-            }
+        let format = FloatFormat::of(scalar)
+            .ok_or_else(|| ElementError::Unsupported(self.dtype.to_string()))?;
+        let sign = if real.negative { -1.0 } else { 1.0 };
+        let bits = if scalar == Scalar::F64 {
+            value.copysign(sign).to_bits()
+        } else {
+            let is_rounded = real.is_finite() && value > 0.0;
+            let value = if is_rounded { rounded_to_odd(text, value) } else { value };
+            u64::from(format.round(value.copysign(sign)))
         };
-        Ok(bytes)
+        let nearest = format.value(u128::from(bits));
+        if nearest.is_nan() != value.is_nan() || nearest.is_infinite() && real.is_finite() {
+            return Err(overflow());
+        }
+        Ok(bits.to_le_bytes()[..scalar.bits() as usize / 8].to_vec())
     }
 
     fn not_a_number(&self) -> ElementError {
@@ -209,11 +193,8 @@ impl Number<'_> {
 
 /// The largest finite value of a float type, as the error of a larger one says it.
 fn largest(scalar: Scalar) -> String {
-    let largest = match scalar {
-        Scalar::F64 => Some(f64::MAX),
-        Scalar::F32 => Some(f64::from(f32::MAX)),
-        _ => SmallFloat::of(scalar).and_then(|small| small.largest()),
-    };
+    let format = FloatFormat::of(scalar).filter(|format| format.signed);
+    let largest = format.map(|format| format.value(format.greatest()));
     match largest {
         Some(value) if value < 1e6 => format!(", whose largest finite value is {value}"),
         Some(value) => format!(", whose largest finite value is {value:.5e}"),

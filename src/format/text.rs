@@ -1,7 +1,7 @@
 //! The text formats: `.csv`, `.txt` and `.json`, which are written only.
 
-use crate::dtype::{DType, Endian, Field, NpyType};
-use crate::element::writes_number;
+use crate::dtype::{DType, Endian, Field};
+use crate::element::{FloatFormat, Meaning};
 use crate::shape::MAX_NDIM;
 
 /// A text format for elements.
@@ -61,15 +61,14 @@ pub fn stored_dtype(dtype: &DType) -> Option<DType> {
 
 /// Whether elements of a dtype have a text form.
 fn has_text(dtype: &DType) -> bool {
-    match dtype {
-        DType::Scalar(scalar, _) => writes_number(*scalar),
-        DType::Npy(NpyType::Structure(structure)) => {
-            structure.fields.iter().all(|field| has_text(&field.dtype))
+    if let Some(structure) = dtype.structure() {
+        return structure.fields.iter().all(|field| has_text(&field.dtype));
+    }
+    match Meaning::of(dtype) {
+        Some(Meaning::Float(format, _) | Meaning::Complex(format, _)) => {
+            format != FloatFormat::EXTENDED
         }
-        DType::Npy(npy) => !matches!(
-            npy,
-            NpyType::Void(..) | NpyType::LongDouble(_) | NpyType::ComplexLongDouble(_)
-        ),
+        meaning => !matches!(meaning, None | Some(Meaning::Void)),
     }
 }
 

@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use super::float::FloatColumn;
 use super::item::Item;
-use super::number::{integer, write_float, write_small_float};
+use super::number::{is_numpys, write_float, write_small_float};
 use super::options::PrintOptions;
 use super::strings::{write_bytes, write_unicode, write_void};
 use super::words::Words;
-use crate::dtype::{DType, Endian, Field, NpyType, Scalar, TimeUnit};
-use crate::element::{FloatFormat, NAT, SmallFloat, write_datetime};
+use crate::dtype::{DType, Endian, Field, Integers, TimeUnit};
+use crate::element::{FloatFormat, Meaning, NAT, write_datetime};
 
 /// Writes the elements of an array, after all of them were [observed](Formatter::observe) and their
 /// common form was [decided](Formatter::decide).
@@ -21,19 +21,18 @@ pub(super) enum Formatter {
     },
     /// Integers to the right of a column.
     Integer {
-        scalar: Scalar,
-        endian: Endian,
+        integers: Integers,
         range: Option<(i128, i128)>,
         width: usize,
     },
     /// Floats in a column, points below each other.
-    Float(Endian, FloatColumn),
+    Float(FloatColumn, Endian),
     /// Real and imaginary parts in columns of their own.
-    Complex(Endian, Box<(FloatColumn, FloatColumn)>),
+    Complex(Box<(FloatColumn, FloatColumn)>, Endian),
     /// A float as NumPy's scalars print it.
-    LoneFloat(Endian, FloatFormat),
+    LoneFloat(FloatFormat, Endian),
     /// A float that NumPy lacks, as `ml_dtypes` prints it.
-    Small(Scalar, Endian),
+    Small(FloatFormat, Endian),
     Bytes,
     Unicode(Endian),
     Void,
@@ -71,52 +70,38 @@ impl Formatter {
         padded: bool,
     ) -> Option<Formatter> {
         let column = |format, plus| FloatColumn::new(format, options.precision, plus);
-        let float = |endian, format| match alone {
-            true => Formatter::LoneFloat(endian, format),
-            false => Formatter::Float(endian, column(format, false)),
-        };
-        let complex = |endian, format| {
-            Formatter::Complex(endian, Box::new((column(format, false), column(format, true))))
-        };
         let time =
             |endian, unit| Formatter::Time { endian, unit, range: None, nat: false, width: 0 };
-        Some(match dtype {
-            &DType::Scalar(scalar, endian) => match scalar {
-                Scalar::Bool => Formatter::Bool { padded },
-                Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => {
-                    Formatter::Integer { scalar, endian, range: None, width: 0 }
-                }
-                Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => {
-                    Formatter::Integer { scalar, endian, range: None, width: 0 }
-                }
-                Scalar::F16 => float(endian, FloatFormat::Half),
-                Scalar::F32 => float(endian, FloatFormat::Single),
-                Scalar::F64 => float(endian, FloatFormat::Double),
-                Scalar::C64 => complex(endian, FloatFormat::Single),
-                Scalar::C128 => complex(endian, FloatFormat::Double),
-                _ => SmallFloat::of(scalar).map(|_| Formatter::Small(scalar, endian))?,
-            },
-            DType::Npy(npy) => match *npy {
-                NpyType::Bytes(_) => Formatter::Bytes,
-                NpyType::Unicode(_, endian) => Formatter::Unicode(endian),
-                NpyType::Void(..) => Formatter::Void,
-                NpyType::Datetime(endian, unit) => time(endian, Some(unit)),
-                NpyType::Timedelta(endian, _) => time(endian, None),
-                NpyType::LongDouble(endian) => float(endian, FloatFormat::Extended),
-                NpyType::ComplexLongDouble(endian) => complex(endian, FloatFormat::Extended),
-                NpyType::Structure(ref structure) => {
-                    let field = |field: &Field| {
-                        let padded = padded || !field.shape.is_empty();
-                        Some(FieldFormatter {
-                            formatter: Formatter::padded(&field.dtype, options, alone, padded)?,
-                            threshold: options.threshold,
-                            edge: options.edge,
-                            field: field.clone(),
-                        })
-                    };
-                    Formatter::Structure(structure.fields.iter().map(field).collect::<Option<_>>()?)
-                }
-            },
+        if let Some(structure) = dtype.structure() {
+            let field = |field: &Field| {
+                let padded = padded || !field.shape.is_empty();
+                Some(FieldFormatter {
+                    formatter: Formatter::padded(&field.dtype, options, alone, padded)?,
+                    threshold: options.threshold,
+                    edge: options.edge,
+                    field: field.clone(),
+                })
+            };
+            let fields = structure.fields.iter().map(field).collect::<Option<_>>()?;
+            return Some(Formatter::Structure(fields));
+        }
+        Some(match Meaning::of(dtype)? {
+            Meaning::Bool => Formatter::Bool { padded },
+            Meaning::Integer(integers) => Formatter::Integer { integers, range: None, width: 0 },
+            Meaning::Float(format, endian) if !is_numpys(format) => {
+                Formatter::Small(format, endian)
+            }
+            Meaning::Float(format, endian) if alone => Formatter::LoneFloat(format, endian),
+            Meaning::Float(format, endian) => Formatter::Float(column(format, false), endian),
+            Meaning::Complex(format, endian) => {
+                let columns = Box::new((column(format, false), column(format, true)));
+                Formatter::Complex(columns, endian)
+            }
+            Meaning::Bytes => Formatter::Bytes,
+            Meaning::Unicode(endian) => Formatter::Unicode(endian),
+            Meaning::Void => Formatter::Void,
+            Meaning::Datetime(endian, unit) => time(endian, Some(unit)),
+            Meaning::Timedelta(endian, _) => time(endian, None),
         })
     }
 
@@ -158,13 +143,13 @@ impl Formatter {
     /// Take a number or a time into account.
     fn observe_value(&mut self, bytes: &[u8]) {
         match self {
-            Formatter::Integer { scalar, endian, range, .. } => {
-                let value = integer(*scalar, endian.bits(bytes));
+            Formatter::Integer { integers, range, .. } => {
+                let value = integers.value(bytes);
                 let (least, greatest) = range.unwrap_or((value, value));
                 *range = Some((least.min(value), greatest.max(value)));
             }
-            Formatter::Float(endian, column) => column.observe(endian.bits(bytes)),
-            Formatter::Complex(endian, columns) => {
+            Formatter::Float(column, endian) => column.observe(endian.bits(bytes)),
+            Formatter::Complex(columns, endian) => {
                 let (real, imaginary) = bytes.split_at(bytes.len() / 2);
                 columns.0.observe(endian.bits(real));
                 columns.1.observe(endian.bits(imaginary));
@@ -186,8 +171,8 @@ impl Formatter {
             Formatter::Integer { range: Some((least, greatest)), width, .. } => {
                 *width = least.to_string().len().max(greatest.to_string().len());
             }
-            Formatter::Float(_, column) => column.decide(),
-            Formatter::Complex(_, columns) => {
+            Formatter::Float(column, _) => column.decide(),
+            Formatter::Complex(columns, _) => {
                 columns.0.decide();
                 columns.1.decide();
             }
@@ -240,8 +225,8 @@ impl Formatter {
                 (true, false) => "True",
                 (false, _) => "False",
             }),
-            Formatter::Integer { scalar, endian, width, .. } => {
-                write!(out, "{:width$}", integer(*scalar, endian.bits(bytes)))
+            Formatter::Integer { integers, width, .. } => {
+                write!(out, "{:width$}", integers.value(bytes))
             }
             Formatter::Time { endian, unit, width, .. } => match endian.bits(bytes) as i64 {
                 NAT => write!(out, "{:>width$}", "'NaT'"),
@@ -256,8 +241,8 @@ impl Formatter {
 
     fn write_float(&self, out: &mut String, bytes: &[u8]) {
         match self {
-            Formatter::Float(endian, column) => column.write(out, endian.bits(bytes)),
-            Formatter::Complex(endian, columns) => {
+            Formatter::Float(column, endian) => column.write(out, endian.bits(bytes)),
+            Formatter::Complex(columns, endian) => {
                 let (real, imaginary) = bytes.split_at(bytes.len() / 2);
                 columns.0.write(out, endian.bits(real));
                 columns.1.write(out, endian.bits(imaginary));
@@ -265,11 +250,11 @@ impl Formatter {
                 let end = out.trim_end().len();
                 out.insert(end, 'j');
             }
-            Formatter::LoneFloat(endian, format) => {
+            Formatter::LoneFloat(format, endian) => {
                 write_float(out, *format, endian.bits(bytes));
             }
-            Formatter::Small(scalar, endian) => {
-                write_small_float(out, *scalar, endian.bits(bytes) as u32);
+            Formatter::Small(format, endian) => {
+                write_small_float(out, *format, endian.bits(bytes));
             }
             _ => {}
         }

@@ -3,7 +3,7 @@
 //! All numbers of an array are written with or without exponents, by the largest and the smallest
 //! of them. Which it is, is known when all have been seen, so that the widths of both are kept.
 
-use crate::element::{Big, BinaryFloat, Decimal, FloatFormat, Magnitude, Trim};
+use crate::element::{Big, Decimal, FloatFormat, Magnitude, Trim};
 
 /// The floats of an array: first [observed](FloatColumn::observe), then written.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl FloatColumn {
 
     /// Take a float into account.
     pub(super) fn observe(&mut self, bits: u128) {
-        let float = BinaryFloat::from_bits(self.format, bits);
+        let float = self.format.decode(bits);
         let Magnitude::Finite { mantissa, .. } = float.magnitude else {
             self.any_special = true;
             self.any_negative_infinity |= float.negative && float.magnitude == Magnitude::Infinite;
@@ -66,7 +66,7 @@ impl FloatColumn {
         };
         self.any_finite = true;
         if mantissa > 0 {
-            let magnitude = self.format.magnitude_bits(bits);
+            let magnitude = self.format.magnitude(bits);
             let (least, greatest) = self.bounds.unwrap_or((magnitude, magnitude));
             self.bounds = Some((least.min(magnitude), greatest.max(magnitude)));
         }
@@ -116,23 +116,32 @@ impl FloatColumn {
     /// Whether the numbers are too large, too small or too different to be written without.
     fn needs_exponent(&self) -> bool {
         let Some((least, greatest)) = self.bounds else { return false };
-        let greatest_plain = Big::from(10u64.pow(self.format.decimal_digits().min(8)));
-        let (least_bits, precision) = (least, self.format.precision());
+        // NumPy's `finfo(dtype).precision`: the decimal digits that any value keeps
+        let decimal_digits = self.format.mantissa * 30103 / 100_000;
+        let greatest_plain = Big::from(10u64.pow(decimal_digits.min(8)));
+        // the bits of the float next to 0.0001; NumPy rounds it to a double first
+        let ten_thousandth = match self.format {
+            FloatFormat::HALF => 0x068e,
+            FloatFormat::SINGLE => u128::from(1e-4f32.to_bits()),
+            FloatFormat::DOUBLE => u128::from(1e-4f64.to_bits()),
+            _ => 0x3ff1_d1b7_1758_e219_6800,
+        };
+        let is_small = least < ten_thousandth;
         let (least, greatest) = (self.fraction(least), self.fraction(greatest));
         let is_large = greatest.0.cmp(&greatest.1.times(&greatest_plain)).is_ge();
         // the quotient is rounded to the precision of the format before it is compared: it is more
         // than 1000 where it lies beyond half of the distance from 1000 to the next float
-        let half = precision - 9;
+        let half = self.format.mantissa - 8;
         let numerator = greatest.0.times(&least.1).shifted(half);
         let divisor = least.0.times(&greatest.1);
         let mut limit = divisor.times(&Big::from(1000)).shifted(half);
         limit.add(&divisor);
-        is_large || least_bits < self.format.ten_thousandth() || numerator.cmp(&limit).is_gt()
+        is_large || is_small || numerator.cmp(&limit).is_gt()
     }
 
     /// An absolute value as numerator and denominator.
     fn fraction(&self, bits: u128) -> (Big, Big) {
-        match BinaryFloat::from_bits(self.format, bits).magnitude {
+        match self.format.decode(bits).magnitude {
             Magnitude::Finite { mantissa, exponent, .. } => (
                 Big::from(mantissa).shifted(exponent.max(0) as u32),
                 Big::from(1).shifted((-exponent).max(0) as u32),
@@ -143,7 +152,7 @@ impl FloatColumn {
 
     /// Append a float, as wide as all of them.
     pub(super) fn write(&self, out: &mut String, bits: u128) {
-        let float = BinaryFloat::from_bits(self.format, bits);
+        let float = self.format.decode(bits);
         let Decided { decimal, with_exponent, width } = &self.decided;
         let special = match (float.magnitude, float.negative) {
             (Magnitude::Nan, _) => "nan",

@@ -1,19 +1,14 @@
-//! Numbers from bytes, and floats as NumPy's scalars print them.
+//! Floats as NumPy's scalars print them.
 
 use std::fmt::Write;
 
-use crate::dtype::{Endian, Scalar};
-use crate::element::{BinaryFloat, Decimal, FloatFormat, Magnitude, SmallFloat, Trim};
+use crate::dtype::Endian;
+use crate::element::{Decimal, FloatFormat, Magnitude, Trim};
 
-/// The integer that bits are.
-pub(super) fn integer(scalar: Scalar, bits: u128) -> i128 {
-    match scalar {
-        Scalar::I8 => i128::from(bits as i8),
-        Scalar::I16 => i128::from(bits as i16),
-        Scalar::I32 => i128::from(bits as i32),
-        Scalar::I64 => i128::from(bits as i64),
-        _ => bits as i128,
-    }
+/// Whether NumPy has floats of a format; others are those of `ml_dtypes`.
+pub(super) fn is_numpys(format: FloatFormat) -> bool {
+    use FloatFormat as F;
+    matches!(format, F::HALF | F::SINGLE | F::DOUBLE | F::EXTENDED)
 }
 
 /// Append a float as NumPy's scalars print: `1.0`, `1e+16`.
@@ -27,7 +22,7 @@ pub(super) fn write_complex(out: &mut String, format: FloatFormat, endian: Endia
     let (real, imaginary) = bytes.split_at(bytes.len() / 2);
     let (real, imaginary) = (endian.bits(real), endian.bits(imaginary));
     let plain = Decimal { trim: Trim::PointToo, ..Decimal::default() };
-    if BinaryFloat::from_bits(format, real).is_positive_zero() {
+    if format.decode(real).is_positive_zero() {
         write_lone(out, format, imaginary, plain);
         out.push('j');
     } else {
@@ -40,7 +35,7 @@ pub(super) fn write_complex(out: &mut String, format: FloatFormat, endian: Endia
 
 /// Append a float, with an exponent where it is large or small.
 fn write_lone(out: &mut String, format: FloatFormat, bits: u128, plain: Decimal) {
-    let float = BinaryFloat::from_bits(format, bits);
+    let float = format.decode(bits);
     match float.magnitude {
         Magnitude::Nan => out.push_str(if plain.plus { "+nan" } else { "nan" }),
         Magnitude::Infinite => out.push_str(match (float.negative, plain.plus) {
@@ -48,15 +43,13 @@ fn write_lone(out: &mut String, format: FloatFormat, bits: u128, plain: Decimal)
             (false, true) => "+inf",
             (false, false) => "inf",
         }),
-        Magnitude::Finite { mantissa, exponent, .. } => {
-            // below 2^64, which all that matters is, a product with a power of two is exact
-            let value = mantissa as f64 * 2f64.powi(exponent);
+        Magnitude::Finite { mantissa, .. } => {
             let greatest = match format {
-                FloatFormat::Half => 1e3,
-                FloatFormat::Single => 1e6,
-                FloatFormat::Double | FloatFormat::Extended => 1e16,
+                FloatFormat::HALF => 1e3,
+                FloatFormat::SINGLE => 1e6,
+                _ => 1e16,
             };
-            if mantissa == 0 || (1e-4..greatest).contains(&value) {
+            if mantissa == 0 || (1e-4..greatest).contains(&float.value().abs()) {
                 plain.positional(out, &float);
             } else {
                 Decimal { trim: Trim::PointToo, ..plain }.scientific(out, &float);
@@ -66,9 +59,8 @@ fn write_lone(out: &mut String, format: FloatFormat, bits: u128, plain: Decimal)
 }
 
 /// Append a float of `ml_dtypes` as its package prints it: in C's `%g`, with six digits.
-pub(super) fn write_small_float(out: &mut String, scalar: Scalar, bits: u32) {
-    let Some(format) = SmallFloat::of(scalar) else { return };
-    let value = format.decode(bits);
+pub(super) fn write_small_float(out: &mut String, format: FloatFormat, bits: u128) {
+    let value = format.value(bits);
     if !value.is_finite() {
         let text = if value.is_nan() { "nan" } else { "inf" };
         out.push_str(if value == f64::NEG_INFINITY { "-" } else { "" });

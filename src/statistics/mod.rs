@@ -21,7 +21,7 @@ mod quantile;
 mod tally;
 
 use crate::dtype::{Endian, NumberKind, Scalar};
-use crate::element::SmallFloat;
+use crate::element::FloatFormat;
 use exact_sum::{ExactSum, deviation};
 use key::Keys;
 pub use quantile::{Bar, Quantile};
@@ -112,7 +112,17 @@ impl Statistics {
                 })
             };
         }
-        let small = SmallFloat::of(self.scalar);
+        macro_rules! float {
+            ($bits:ty, $scalar:ident) => {{
+                const FORMAT: Option<FloatFormat> = FloatFormat::of(Scalar::$scalar);
+                let Some(format) = FORMAT else { return };
+                each!($bits, |this: &mut Statistics, bits: $bits, place| {
+                    let value = format.value(u128::from(bits));
+                    // the square of such a float fits into a double
+                    this.float(value, u64::from(bits), place, |sum| sum.add(value * value));
+                });
+            }};
+        }
         match self.scalar {
             Scalar::Bool => each!(u8, |this: &mut Statistics, value: u8, place| {
                 let bits = u64::from(value != 0);
@@ -126,25 +136,19 @@ impl Statistics {
             Scalar::U16 => unsigned!(u16),
             Scalar::U32 => unsigned!(u32),
             Scalar::U64 => unsigned!(u64),
-            Scalar::F32 => each!(f32, |this: &mut Statistics, value: f32, place| {
-                let wide = f64::from(value);
-                // the square of a float fits into a double
-                this.float(wide, u64::from(value.to_bits()), place, |sum| sum.add(wide * wide));
-            }),
+            Scalar::F16 => float!(u16, F16),
+            Scalar::BF16 => float!(u16, BF16),
+            Scalar::F8E4M3 => float!(u8, F8E4M3),
+            Scalar::F8E5M2 => float!(u8, F8E5M2),
+            Scalar::F8E8M0 => float!(u8, F8E8M0),
+            Scalar::F8E4M3Fnuz => float!(u8, F8E4M3Fnuz),
+            Scalar::F8E5M2Fnuz => float!(u8, F8E5M2Fnuz),
+            Scalar::F32 => float!(u32, F32),
             Scalar::F64 => each!(f64, |this: &mut Statistics, value: f64, place| {
                 this.float(value, value.to_bits(), place, |sum| sum.add_square(value));
             }),
-            _ => {
-                let Some(format) = small else { return };
-                let take = |this: &mut Statistics, code: u32, place| {
-                    let value = format.decode(code);
-                    this.float(value, u64::from(code), place, |sum| sum.add(value * value));
-                };
-                match self.scalar.bits() {
-                    8 => each!(u8, |this, code, place| take(this, u32::from(code), place)),
-                    _ => each!(u16, |this, code, place| take(this, u32::from(code), place)),
-                }
-            }
+            // none that statistics are made of
+            Scalar::C64 | Scalar::C128 | Scalar::F6E2M3 | Scalar::F6E3M2 | Scalar::F4 => {}
         }
     }
 

@@ -5,8 +5,8 @@ use std::fmt::{self, Write};
 
 use super::out::{Out, TextError};
 use super::string::StringText;
-use crate::dtype::{DType, Endian, NpyType, Paused, Scalar, Step, Walk};
-use crate::element::{NAT, Notation, write_datetime, write_number};
+use crate::dtype::{DType, NpyType, Paused, Step, Walk};
+use crate::element::{Meaning, NAT, Notation, write_datetime, write_number};
 use crate::format::{TextFormat, write_printable_json};
 
 /// An element whose text has begun.
@@ -199,11 +199,12 @@ impl Begun {
 
 /// Append a number or a time.
 fn write_value(text: &mut String, dtype: &DType, format: TextFormat, bytes: &[u8]) -> fmt::Result {
-    let notation = if format == TextFormat::Json { Notation::Json } else { Notation::Plain };
-    match dtype {
-        DType::Scalar(scalar, endian) => number(text, (*scalar, *endian), bytes, notation),
-        DType::Npy(NpyType::Datetime(endian, unit)) => {
-            let quote = if format == TextFormat::Json { "\"" } else { "" };
+    let is_json = format == TextFormat::Json;
+    let notation = if is_json { Notation::Json } else { Notation::Plain };
+    let quote = if is_json { "\"" } else { "" };
+    let meaning = Meaning::of(dtype).ok_or(fmt::Error)?;
+    match &meaning {
+        Meaning::Datetime(endian, unit) => {
             text.push_str(quote);
             match endian.bits(bytes) as i64 {
                 NAT => text.push_str("NaT"),
@@ -211,27 +212,10 @@ fn write_value(text: &mut String, dtype: &DType, format: TextFormat, bytes: &[u8
             }
             text.write_str(quote)
         }
-        DType::Npy(NpyType::Timedelta(endian, _)) => match endian.bits(bytes) as i64 {
-            NAT if format == TextFormat::Json => text.write_str("\"NaT\""),
-            NAT => text.write_str("NaT"),
+        Meaning::Timedelta(endian, _) => match endian.bits(bytes) as i64 {
+            NAT => write!(text, "{quote}NaT{quote}"),
             time => write!(text, "{time}"),
         },
-        DType::Npy(_) => Err(fmt::Error),
+        number => write_number(text, number, bytes, notation),
     }
-}
-
-/// Append a number.
-fn number(
-    text: &mut String,
-    (scalar, endian): (Scalar, Endian),
-    bytes: &[u8],
-    notation: Notation,
-) -> fmt::Result {
-    if endian == Endian::Little {
-        return write_number(text, scalar, bytes, notation);
-    }
-    let mut swapped = bytes.to_vec();
-    let width = DType::Scalar(scalar, endian).swap_width();
-    swapped.chunks_exact_mut(width).for_each(<[u8]>::reverse);
-    write_number(text, scalar, &swapped, notation)
 }

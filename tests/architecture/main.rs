@@ -160,7 +160,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("flate2", &["source/inflate.rs", "sink/zip/deflated.rs"]),
     ("futures_util", &["source/remote/"]),
     ("globset", &["input/pattern.rs"]),
-    ("half", &["cast/kernels.rs", "compare/rule.rs", "element/format.rs", "handle/element.rs"]),
+    ("half", &["cast/kernels.rs", "compare/rule.rs", "handle/element.rs"]),
     ("http", &["source/remote/"]),
     ("indicatif", &["cli/report/progress.rs"]),
     ("libc", &["os/", "source/", "sink/", "job/edit/original.rs"]),

@@ -1,0 +1,211 @@
+//! Binary floats taken apart: one model of those of IEEE 754, the OCP specifications, `ml_dtypes`
+//! and the x87.
+
+use crate::dtype::Scalar;
+
+/// A binary float format: from the highest bit on a sign, an exponent and a mantissa without its
+/// leading bit, which x87 alone stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FloatFormat {
+    /// Bits of the mantissa after the leading one.
+    pub(crate) mantissa: u32,
+    /// The exponent of the least normal number.
+    pub(crate) least: i32,
+    /// The exponent of the greatest finite number.
+    pub(crate) top: i32,
+    /// Which codes are no finite numbers.
+    pub(crate) specials: Specials,
+    /// Not so of the format that has neither a sign nor a 0.
+    pub(crate) signed: bool,
+}
+
+/// Which codes are no finite numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Specials {
+    /// Those of an exponent past the greatest: infinity, and NaN behind it.
+    Exponent,
+    /// The last one, NaN.
+    Last,
+    /// That of -0, NaN.
+    MinusZero,
+    /// None.
+    None,
+}
+
+impl FloatFormat {
+    pub(crate) const HALF: FloatFormat = FloatFormat::ieee(10, 15);
+    pub(crate) const SINGLE: FloatFormat = FloatFormat::ieee(23, 127);
+    pub(crate) const DOUBLE: FloatFormat = FloatFormat::ieee(52, 1023);
+
+    /// The x87 format of 80 bits.
+    pub(crate) const EXTENDED: FloatFormat = FloatFormat::ieee(63, 16383);
+
+    /// float4_e2m1fn, of which two lie in a byte.
+    pub(crate) const F4: FloatFormat = FloatFormat::ieee(1, 2).with(0, Specials::None);
+
+    const fn ieee(mantissa: u32, top: i32) -> FloatFormat {
+        FloatFormat { mantissa, least: 1 - top, top, specials: Specials::Exponent, signed: true }
+    }
+
+    const fn with(self, least: i32, specials: Specials) -> FloatFormat {
+        FloatFormat { least, specials, ..self }
+    }
+
+    /// The format of a dtype; `None` for dtypes that are no real floats of whole bytes.
+    pub(crate) const fn of(scalar: Scalar) -> Option<FloatFormat> {
+        Some(match scalar {
+            Scalar::F16 => FloatFormat::HALF,
+            Scalar::F32 => FloatFormat::SINGLE,
+            Scalar::F64 => FloatFormat::DOUBLE,
+            Scalar::BF16 => FloatFormat::ieee(7, 127),
+            Scalar::F8E5M2 => FloatFormat::ieee(2, 15),
+            Scalar::F8E4M3 => FloatFormat::ieee(3, 8).with(-6, Specials::Last),
+            Scalar::F8E8M0 => FloatFormat {
+                signed: false,
+                ..FloatFormat::ieee(0, 127).with(-127, Specials::Last)
+            },
+            Scalar::F8E4M3Fnuz => FloatFormat::ieee(3, 7).with(-7, Specials::MinusZero),
+            Scalar::F8E5M2Fnuz => FloatFormat::ieee(2, 15).with(-15, Specials::MinusZero),
+            _ => return None,
+        })
+    }
+
+    /// Bits below the exponent.
+    const fn stored(self) -> u32 {
+        self.mantissa + (self.mantissa == FloatFormat::EXTENDED.mantissa) as u32
+    }
+
+    /// The code behind those of the exponents of finite numbers: infinity, where there is one.
+    const fn end(self) -> u128 {
+        ((self.top - self.least + 2) as u128) << self.stored()
+    }
+
+    /// The code of infinity, where there is one.
+    pub(crate) const fn infinity(self) -> Option<u128> {
+        match self.specials {
+            Specials::Exponent => Some(self.end()),
+            _ => None,
+        }
+    }
+
+    /// The code of the greatest finite number.
+    pub(crate) const fn greatest(self) -> u128 {
+        match self.specials {
+            Specials::Last => self.end() - 2,
+            _ => self.end() - 1,
+        }
+    }
+
+    /// A code of NaN, of a format that has some.
+    pub(crate) const fn nan(self) -> u128 {
+        match self.specials {
+            Specials::Exponent => self.end() | 1 << (self.mantissa - 1),
+            Specials::Last => self.end() - 1,
+            Specials::MinusZero | Specials::None => self.end(),
+        }
+    }
+
+    /// The sign bit, or the bit past all codes of a format without sign.
+    pub(crate) const fn sign(self) -> u128 {
+        match self.specials {
+            Specials::Exponent => self.end() + (1 << self.stored()),
+            _ => self.end(),
+        }
+    }
+
+    /// The bits without the sign: they ascend with the absolute value.
+    pub(crate) const fn magnitude(self, bits: u128) -> u128 {
+        bits & (self.sign() - 1)
+    }
+
+    /// The value of a float: exact for all formats but that of x87, of which the nearest double is
+    /// given.
+    #[inline]
+    pub(crate) fn value(self, bits: u128) -> f64 {
+        match self.mantissa {
+            23 => f64::from(f32::from_bits(bits as u32)),
+            52 => f64::from_bits(bits as u64),
+            _ => self.decode(bits).value(),
+        }
+    }
+
+    /// Take a float apart; bits beyond those of the format do not count.
+    #[inline]
+    pub(crate) const fn decode(self, bits: u128) -> BinaryFloat {
+        let (code, negative) = (self.magnitude(bits), bits & self.sign() != 0);
+        // the codes of the format without a sign begin with the least power of two instead of 0
+        let steps = if self.signed { code } else { code + 1 };
+        let leading = 1u64 << self.mantissa;
+        let fraction = (steps & ((1 << self.stored()) - 1)) as u64;
+        let biased = (steps >> self.stored()) as i32;
+        let is_power = fraction & (leading - 1) == 0;
+        let magnitude = if code > self.greatest() {
+            match self.specials {
+                Specials::Exponent if is_power => Magnitude::Infinite,
+                _ => Magnitude::Nan,
+            }
+        } else if negative && code == 0 && matches!(self.specials, Specials::MinusZero) {
+            Magnitude::Nan
+        } else {
+            let (mantissa, biased) =
+                if biased > 0 { (fraction | leading, biased) } else { (fraction, 1) };
+            Magnitude::Finite {
+                mantissa,
+                exponent: biased - 1 + self.least - self.mantissa as i32,
+                unequal_margins: biased > 1 && is_power,
+            }
+        };
+        BinaryFloat { negative, magnitude }
+    }
+}
+
+/// A float of any of the formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BinaryFloat {
+    pub(crate) negative: bool,
+    pub(crate) magnitude: Magnitude,
+}
+
+/// A float without its sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Magnitude {
+    Nan,
+    Infinite,
+    /// `mantissa * 2^exponent`.
+    Finite {
+        mantissa: u64,
+        exponent: i32,
+        /// Whether the next smaller float is only half as far away as the next larger one.
+        unequal_margins: bool,
+    },
+}
+
+impl BinaryFloat {
+    /// Its value: exact for all formats but that of x87, of which the nearest double is given.
+    #[inline]
+    pub(crate) const fn value(self) -> f64 {
+        let magnitude = match self.magnitude {
+            Magnitude::Nan => f64::NAN,
+            Magnitude::Infinite => f64::INFINITY,
+            // in two steps, as the power alone may be too small for a double
+            Magnitude::Finite { mantissa, exponent, .. } => {
+                mantissa as f64 * power_of_two(exponent / 2) * power_of_two(exponent - exponent / 2)
+            }
+        };
+        if self.negative { -magnitude } else { magnitude }
+    }
+
+    /// Whether it is zero, and not -0.
+    pub(crate) fn is_positive_zero(&self) -> bool {
+        !self.negative && matches!(self.magnitude, Magnitude::Finite { mantissa: 0, .. })
+    }
+}
+
+/// 2 to the power of an exponent; 0 or infinite where it is not a normal double.
+const fn power_of_two(exponent: i32) -> f64 {
+    match exponent {
+        -1022..=1023 => f64::from_bits(((exponent + 1023) as u64) << 52),
+        ..=-1023 => 0.0,
+        1024.. => f64::INFINITY,
+    }
+}
