@@ -237,10 +237,6 @@ impl Sink for ScatterSink<'_> {
         }
         Ok(())
     }
-
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
-        Ok(())
-    }
 }
 
 impl ScatterSink<'_> {
@@ -388,16 +384,8 @@ mod tests {
     struct Untouched;
 
     impl Sink for Untouched {
-        fn order(&self) -> WriteOrder {
-            WriteOrder::Any
-        }
-
         fn write_at(&self, _offset: u64, _bytes: &[u8]) -> Result<(), SinkError> {
             unreachable!("what was read are no positions")
-        }
-
-        fn commit(self: Box<Self>) -> Result<(), SinkError> {
-            Ok(())
         }
     }
 

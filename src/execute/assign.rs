@@ -11,7 +11,7 @@ use super::unpack::{each_run, unpack};
 use super::{Conversion, FillError, Pieces, tiling};
 use crate::plan::{Plan, Tiling, row_piece_bytes};
 use crate::runs::{Runs, byte_bounds, starts};
-use crate::sink::{Sink, SinkError, WritableMap, WriteOrder};
+use crate::sink::{Sink, SinkError, WritableMap};
 use crate::source::Source;
 
 /// Runs further apart than this, in bytes, lie on pages of their own.
@@ -116,10 +116,6 @@ impl<'a> StridedSink<'a> {
 }
 
 impl Sink for StridedSink<'_> {
-    fn order(&self) -> WriteOrder {
-        WriteOrder::Any
-    }
-
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         let mut bytes = bytes;
         self.target.split(offset..offset + bytes.len() as u64, &mut |part| {
@@ -127,10 +123,6 @@ impl Sink for StridedSink<'_> {
             bytes = later;
             write_runs(self.sink, &part, now)
         })
-    }
-
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
-        Ok(())
     }
 }
 

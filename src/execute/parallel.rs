@@ -311,10 +311,6 @@ mod tests {
         fn write_at(&self, _offset: u64, _bytes: &[u8]) -> Result<(), SinkError> {
             Ok(())
         }
-
-        fn commit(self: Box<Self>) -> Result<(), SinkError> {
-            Ok(())
-        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Elements in memory: the types that a slice can be read into, and the sink that they grow in.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use half::{bf16, f16};
 
@@ -56,27 +56,27 @@ impl Element for bool {
 /// A sink that decodes bytes to elements, in order.
 pub(crate) struct ElementSink<T> {
     endian: Endian,
-    received: Shared<T>,
+    received: Mutex<Received<T>>,
 }
 
-/// What a sink and the reader of its elements share.
-pub(crate) type Shared<T> = Arc<Mutex<Received<T>>>;
-
 /// What an [`ElementSink`] has received so far.
-pub(crate) struct Received<T> {
-    pub(crate) elements: Vec<T>,
+struct Received<T> {
+    elements: Vec<T>,
     /// The first bytes of an element whose last bytes have not arrived yet.
     partial: Vec<u8>,
 }
 
 impl<T: Element> ElementSink<T> {
-    /// A sink with room for `count` elements, and what it will have received; `None` where there
-    /// is not that much memory.
-    pub(crate) fn new(endian: Endian, count: usize) -> Option<(ElementSink<T>, Shared<T>)> {
+    /// A sink with room for `count` elements; `None` where there is not that much memory.
+    pub(crate) fn new(endian: Endian, count: usize) -> Option<ElementSink<T>> {
         let (mut elements, partial) = (Vec::new(), Vec::new());
         elements.try_reserve_exact(count).ok()?;
-        let received = Arc::new(Mutex::new(Received { elements, partial }));
-        Some((ElementSink { endian, received: Arc::clone(&received) }, received))
+        Some(ElementSink { endian, received: Mutex::new(Received { elements, partial }) })
+    }
+
+    /// What it has received.
+    pub(crate) fn into_elements(self) -> Vec<T> {
+        self.received.into_inner().unwrap_or_else(PoisonError::into_inner).elements
     }
 }
 
@@ -107,10 +107,6 @@ impl<T: Element> Sink for ElementSink<T> {
         partial.extend(&bytes[whole..]);
         Ok(())
     }
-
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -121,11 +117,11 @@ mod tests {
     fn elements_may_arrive_in_parts() {
         let bytes: Vec<u8> = [1.5f32, -2.0, 7.0].iter().flat_map(|it| it.to_be_bytes()).collect();
         for part in 1..=bytes.len() {
-            let (sink, received) = ElementSink::<f32>::new(Endian::Big, 3).unwrap();
+            let sink = ElementSink::<f32>::new(Endian::Big, 3).unwrap();
             for (number, bytes) in bytes.chunks(part).enumerate() {
                 sink.write_at((number * part) as u64, bytes).unwrap();
             }
-            assert_eq!(received.lock().unwrap().elements, [1.5, -2.0, 7.0], "parts of {part}");
+            assert_eq!(sink.into_elements(), [1.5, -2.0, 7.0], "parts of {part}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Tensors of a file as lazy handles: opened once, sliced, and only then read or written.
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
@@ -308,16 +308,15 @@ impl Slice {
         };
         let count = shape::element_count(&self.shape).and_then(|it| usize::try_from(it).ok());
         let count = count.ok_or_else(|| self.failed(ReadFault::TooLarge))?;
-        let (sink, received) =
-            ElementSink::<T>::new(endian, count).ok_or_else(|| self.failed(ReadFault::TooLarge))?;
+        let sink = ElementSink::<T>::new(endian, count);
+        let sink = sink.ok_or_else(|| self.failed(ReadFault::TooLarge))?;
         let conversion = self.cast.map_or(Conversion::None, Conversion::Cast);
         let takes = [self.take(Order::C, conversion, 0)?];
         let progress = Progress::default();
-        let job = Writing::into_sink(Box::new(sink), &takes, &Workers::default(), &progress)?;
+        let job = Writing::into_sink(&sink, &takes, &Workers::default(), &progress)?;
         self.copy(&job, &takes)?;
-        job.commit()?;
-        let mut received = received.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(std::mem::take(&mut received.elements))
+        drop(job);
+        Ok(sink.into_elements())
     }
 
     /// Write the slice to a new file, whose name tells the format: `.npy`, `.npz`, `.safetensors`,

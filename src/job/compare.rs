@@ -17,7 +17,7 @@ use crate::job::parallel;
 use crate::region::RegionReader;
 use crate::runs::unravel_index;
 use crate::shape::{self, Order};
-use crate::sink::{Sink, SinkError, WriteOrder};
+use crate::sink::{Sink, SinkError};
 
 /// Two tensors of one shape, to be compared.
 pub(super) struct Comparison {
@@ -208,7 +208,7 @@ fn whole(
         at += pair.bytes();
     }
     let shared = Shared { pairs, leader, spare: Mutex::default(), failed: Mutex::default() };
-    let outcome = Writing::into_sink(Box::new(CompareSink(&shared)), &takes, workers, progress)
+    let outcome = Writing::into_sink(&CompareSink(&shared), &takes, workers, progress)
         .and_then(|job| job.copy(leading, &takes));
     if let Some(error) = shared.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
@@ -242,10 +242,6 @@ struct Shared<'a> {
 struct CompareSink<'a>(&'a Shared<'a>);
 
 impl Sink for CompareSink<'_> {
-    fn order(&self) -> WriteOrder {
-        WriteOrder::Any
-    }
-
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         let shared = self.0;
         let number = shared.pairs.partition_point(|pair| pair.at <= offset).saturating_sub(1);
@@ -272,10 +268,6 @@ impl Sink for CompareSink<'_> {
             findings.lock().unwrap_or_else(PoisonError::into_inner).merge(found);
         }
         shared.spare.lock().unwrap_or_else(PoisonError::into_inner).push((theirs, scratch));
-        Ok(())
-    }
-
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
         Ok(())
     }
 }

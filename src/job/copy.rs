@@ -18,7 +18,7 @@ use crate::output::layout::Frame;
 use crate::output::{Output, Prepared};
 use crate::plan::Plan;
 use crate::region::{Gathered, ReadBy, ReadFor, RegionPieces, Take};
-use crate::sink::{Sink, SinkError, WriteOrder};
+use crate::sink::{Draft, Sink, SinkError, WriteOrder};
 use crate::source::{Forward, Source};
 use std::sync::{Mutex, PoisonError};
 
@@ -46,11 +46,19 @@ pub(super) fn write(
 /// How many takes go to the executor at once: each has some 300 bytes there.
 const RUN_TAKES: usize = 1 << 13;
 
+/// Where bytes go to.
+enum Target<'a> {
+    /// An output.
+    Draft(Box<dyn Draft + 'a>),
+    /// Elements alone are looked at, or written where somebody else puts them in place.
+    Sink(&'a dyn Sink),
+}
+
 /// An output that is being written. Dropping it leaves what stood there before.
 pub(crate) struct Writing<'a> {
     /// The output, where it is a file or a stream.
     name: Option<FileName>,
-    sink: Box<dyn Sink + 'a>,
+    target: Target<'a>,
     workers: Workers,
     progress: &'a Progress,
     /// What is not elements, where it is written at the end.
@@ -81,13 +89,13 @@ impl<'a> Writing<'a> {
         (shares, takes): (bool, &[Take]),
         progress: &'a Progress,
     ) -> Result<Writing<'a>, ContainerError> {
-        let sink = output.create(prepared, shares)?;
+        let target = Target::Draft(output.create(prepared, shares)?);
         let name = Some(FileName::from(&output.destination));
         let frame = Some(prepared.frame.as_ref());
         let workers = output.options.workers.clone();
-        let mut job = Writing { name, sink, workers, progress, frame, counted: None };
+        let mut job = Writing { name, target, workers, progress, frame, counted: None };
         job.check(takes)?;
-        if !shares || job.sink.order() == WriteOrder::Ascending {
+        if !shares || job.sink().order() == WriteOrder::Ascending {
             job.write_headers()?;
         }
         Ok(job)
@@ -97,40 +105,47 @@ impl<'a> Writing<'a> {
     fn write_headers(&mut self) -> Result<(), ContainerError> {
         let frame = self.frame.take();
         let written = frame.map_or(Ok(()), |frame| {
-            frame.write_headers(&|at, bytes| self.sink.write_at(at, bytes))
+            frame.write_headers(&|at, bytes| self.sink().write_at(at, bytes))
         });
         written.map_err(|error| self.failed_sink(error))
     }
 
     /// Write elements alone, to a sink that is no file.
     pub(crate) fn into_sink(
-        sink: Box<dyn Sink + 'a>,
+        sink: &'a dyn Sink,
         takes: &[Take],
         workers: &Workers,
         progress: &'a Progress,
     ) -> Result<Writing<'a>, ContainerError> {
-        Writing::elements(None, sink, takes, workers, progress)
-    }
-
-    /// The same, to a sink whose errors name a file.
-    pub(crate) fn elements(
-        name: Option<FileName>,
-        sink: Box<dyn Sink + 'a>,
-        takes: &[Take],
-        workers: &Workers,
-        progress: &'a Progress,
-    ) -> Result<Writing<'a>, ContainerError> {
-        let workers = workers.clone();
-        let job = Writing { name, sink, workers, progress, frame: None, counted: None };
+        let job = Writing::elements(None, Target::Sink(sink), workers, progress);
         job.check(takes)?;
         Ok(job)
     }
 
+    /// Write elements alone, to an output that has all else.
+    pub(crate) fn into_draft(
+        name: FileName,
+        draft: Box<dyn Draft + 'a>,
+        workers: &Workers,
+        progress: &'a Progress,
+    ) -> Writing<'a> {
+        Writing::elements(Some(name), Target::Draft(draft), workers, progress)
+    }
+
+    fn elements(
+        name: Option<FileName>,
+        target: Target<'a>,
+        workers: &Workers,
+        progress: &'a Progress,
+    ) -> Writing<'a> {
+        let workers = workers.clone();
+        Writing { name, target, workers, progress, frame: None, counted: None }
+    }
+
     /// A job that copies nothing, and counts the requests that copying would make.
     pub(super) fn counting(workers: &Workers, progress: &'a Progress) -> Writing<'a> {
-        let (sink, counted) = (Box::new(NullSink), Some(Mutex::default()));
-        let workers = workers.clone();
-        Writing { name: None, sink, workers, progress, frame: None, counted }
+        let counted = Some(Mutex::default());
+        Writing { counted, ..Writing::elements(None, Target::Sink(&NullSink), workers, progress) }
     }
 
     /// Whether it only counts.
@@ -160,13 +175,16 @@ impl<'a> Writing<'a> {
 
     /// Look at all indices first where copying would not, or where nothing can be taken back.
     pub(crate) fn check(&self, takes: &[Take]) -> Result<(), ContainerError> {
-        let is_atomic = self.sink.is_atomic();
+        let is_atomic = self.sink().is_atomic();
         takes.iter().try_for_each(|take| check_indices(take, &self.workers, is_atomic))
     }
 
     /// Where the bytes go to.
     pub(crate) fn sink(&self) -> &dyn Sink {
-        self.sink.as_ref()
+        match &self.target {
+            Target::Draft(draft) => draft.as_ref(),
+            Target::Sink(sink) => *sink,
+        }
     }
 
     /// Copy, and make sure that all of the input was there.
@@ -256,7 +274,7 @@ impl<'a> Writing<'a> {
         take: &Take,
         plan: &Plan,
     ) -> Result<(), ExecuteError> {
-        let (sink, conversion, at) = (self.sink.as_ref(), take.conversion, take.at);
+        let (sink, conversion, at) = (self.sink(), take.conversion, take.at);
         execute::run_forward(stream, plan, conversion, sink, at, self.progress)
     }
 
@@ -325,7 +343,7 @@ impl<'a> Writing<'a> {
         take: &'t Take,
         source: &dyn Source,
     ) -> Result<RegionPieces<'t>, ContainerError> {
-        let to = match self.sink.order() {
+        let to = match self.sink().order() {
             WriteOrder::Any => ReadFor::Position(take.at),
             WriteOrder::Ascending => ReadFor::Stream,
         };
@@ -367,8 +385,10 @@ impl<'a> Writing<'a> {
     /// Put the output in place.
     pub(crate) fn commit(mut self) -> Result<(), ContainerError> {
         self.write_headers()?;
-        let name = self.name;
-        self.sink.commit().map_err(|error| failed_sink(name, error))
+        match self.target {
+            Target::Draft(draft) => draft.commit().map_err(|error| failed_sink(self.name, error)),
+            Target::Sink(_) => Ok(()),
+        }
     }
 }
 

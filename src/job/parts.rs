@@ -174,7 +174,7 @@ impl<'a> Parts<'a> {
         self.work.identify(&mut work)?;
         let ids = inputs.iter().map(|input| input.id().clone()).collect();
         let job = JobRecord::new(self.count, self.len, ids, work.to_string());
-        let name = Some(FileName::from(&self.output.destination));
+        let name = FileName::from(&self.output.destination);
         let begun = PartSink::begin(
             self.path,
             Part { index, count: self.count },
@@ -183,9 +183,9 @@ impl<'a> Parts<'a> {
             size,
             self.output.sink_options(),
         );
-        let begun = begun.map_err(|error| failed_sink(name.clone(), error))?;
+        let begun = begun.map_err(|error| failed_sink(Some(name.clone()), error))?;
         let Begun::Part(sink) = begun else { return Ok(()) };
-        let writing = Writing::elements(name, sink, &[], &self.output.options.workers, progress)?;
+        let writing = Writing::into_draft(name, sink, &self.output.options.workers, progress);
         self.work.copy(&range, &writing)?;
         writing.commit()
     }

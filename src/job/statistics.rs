@@ -8,7 +8,7 @@ use crate::execute::{Progress, Workers};
 use crate::input::Input;
 use crate::job::chosen::Chosen;
 use crate::job::copy::Writing;
-use crate::sink::{Sink, SinkError, WriteOrder};
+use crate::sink::{Sink, SinkError};
 use crate::statistics::Statistics;
 
 impl Chosen {
@@ -29,8 +29,8 @@ impl Chosen {
         let empty = &empty.ok_or_else(|| StatisticsFault(self.dtype.clone()))?;
         let (takes, itemsize) = ([self.take(0)], self.dtype.item_bits() / 8);
         let shared = Shared { empty, itemsize, idle: Mutex::default() };
-        let sink = Box::new(StatisticsSink(&shared));
-        Writing::into_sink(sink, &takes, workers, progress)?.copy(input, &takes)?;
+        let sink = StatisticsSink(&shared);
+        Writing::into_sink(&sink, &takes, workers, progress)?.copy(input, &takes)?;
         let mut all = empty.clone();
         let idle = shared.idle.into_inner().unwrap_or_else(PoisonError::into_inner);
         idle.into_iter().for_each(|part| all.merge(part));
@@ -57,20 +57,12 @@ struct Shared<'a> {
 struct StatisticsSink<'a>(&'a Shared<'a>);
 
 impl Sink for StatisticsSink<'_> {
-    fn order(&self) -> WriteOrder {
-        WriteOrder::Any
-    }
-
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         let Shared { empty, itemsize, idle } = self.0;
         let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut own = taken.unwrap_or_else(|| (*empty).clone());
         own.add(bytes, offset / itemsize);
         idle.lock().unwrap_or_else(PoisonError::into_inner).push(own);
-        Ok(())
-    }
-
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use crate::output::layout;
 use crate::output::layout::{Entries, Frame, OutputFormat, OutputTensor, Request};
 use crate::output::options::WriteOptions;
 use crate::shape::Order;
-use crate::sink::{self, Destination, Sink, SinkError, Targets};
+use crate::sink::{self, Destination, Draft, SinkError, Targets};
 
 /// Where an output goes, and in what form.
 pub struct Output {
@@ -218,7 +218,7 @@ impl Output {
         &self,
         prepared: &Prepared,
         shares: bool,
-    ) -> Result<Box<dyn Sink>, ContainerError> {
+    ) -> Result<Box<dyn Draft>, ContainerError> {
         let options = sink::SinkOptions { shares, ..self.sink_options() };
         let created = prepared.frame.create(&self.destination, options);
         created.map_err(|error| self.failed(error))

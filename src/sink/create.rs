@@ -11,7 +11,7 @@ use super::file::Naming;
 use super::resolve::{Resolved, SpecialFile, resolve};
 use super::spooled::SpooledSink;
 use super::{
-    Destination, FileSink, InPlaceFile, Sink, SinkError, SinkOptions, StreamSink, Targets,
+    Destination, Draft, FileSink, InPlaceFile, SinkError, SinkOptions, StreamSink, Targets,
 };
 use crate::os::stdio::{StdStream, closed_at_start};
 use crate::os::{self, FileId};
@@ -34,7 +34,7 @@ impl Destination {
 /// # Errors
 /// [`SinkError::AlreadyExists`], [`SinkError::IsADirectory`], [`SinkError::StdoutClosed`]; the operating
 /// system's errors, such as a missing directory or a full disk, as [`SinkError::Os`].
-pub fn create(target: &Destination, options: SinkOptions) -> Result<Box<dyn Sink>, SinkError> {
+pub fn create(target: &Destination, options: SinkOptions) -> Result<Box<dyn Draft>, SinkError> {
     let path = match target {
         Destination::Stdout => return Ok(Box::new(StreamSink::stdout(options)?)),
         Destination::Path(path) => path,
@@ -59,7 +59,7 @@ pub fn create_copy(
     options: SinkOptions,
     (original, len): (&File, u64),
     copied: &dyn Fn(u64),
-) -> Result<(Box<dyn Sink>, InPlaceFile), SinkError> {
+) -> Result<(Box<dyn Draft>, InPlaceFile), SinkError> {
     let place = match target {
         Destination::Stdout => Resolved::Stdout,
         Destination::Path(path) => resolve(path)?,

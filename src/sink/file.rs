@@ -35,11 +35,11 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::copy_file::copy_file;
 use super::in_place::InPlaceFile;
-use super::placed::{Placed, move_to_free, no_folder, open_dir};
+use super::placed::{Old, Placed, move_to_free, no_folder, open_dir};
 use super::resolve::{FileAt, Resolved, resolve};
 use super::space::Space;
 use super::temp_name::TempName;
-use super::{Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz};
+use super::{Draft, Sink, SinkError, SinkOptions, ignore_sigxfsz};
 use crate::os::{self, FileId};
 
 /// A regular file that is being written.
@@ -55,15 +55,6 @@ pub struct FileSink {
     written: AtomicU64,
     end: AtomicU64,
     space: Space,
-}
-
-/// What becomes of a file that is replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Old {
-    /// It is replaced by one call, and gone.
-    Gone,
-    /// It is kept, so that it can be put back.
-    Kept,
 }
 
 /// Whether a file has a name before it is complete.
@@ -160,18 +151,17 @@ impl FileSink {
     }
 
     /// Steps 5 to 8, under a name that may differ from the first one (same file system).
-    pub(super) fn commit_as(self, entry: &FileAt) -> Result<(), SinkError> {
+    pub(super) fn commit_as(mut self, entry: &FileAt) -> Result<(), SinkError> {
+        self.seal()?;
         self.put(entry, Old::Gone)?.keep()
     }
 
-    /// Steps 5 to 7.
+    /// Steps 6 and 7.
     fn put(self, entry: &FileAt, old: Old) -> Result<Placed, SinkError> {
-        self.check_complete()?;
         // Opened before anything is put in place, so that a folder without read permission fails
         // here and not afterwards.
         let dir = self.options.fsync.then(|| open_dir(&entry.dir)).transpose();
         let dir = dir.map_err(SinkError::os("cannot be brought to the disk"))?;
-        self.sync_data()?;
         let force = self.options.force;
         let placed = self.name(entry, old);
         let mut placed = placed.map_err(|error| match Errno::from_io_error(&error) {
@@ -184,7 +174,7 @@ impl FileSink {
         Ok(placed)
     }
 
-    /// Steps 6 and 7.
+    /// What the two steps do.
     fn name(mut self, entry: &FileAt, old: Old) -> io::Result<Placed> {
         let force = self.options.force;
         let id = match (old, &self.named, &self.file) {
@@ -265,10 +255,6 @@ impl FileSink {
 }
 
 impl Sink for FileSink {
-    fn order(&self) -> WriteOrder {
-        WriteOrder::Any
-    }
-
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         let count = bytes.len() as u64;
         let len = self.options.len.unwrap_or(i64::MAX as u64);
@@ -290,27 +276,24 @@ impl Sink for FileSink {
         self.written.fetch_add(shared.end - shared.start, Ordering::AcqRel);
         shared
     }
+}
 
+impl Draft for FileSink {
+    /// Step 5.
     fn seal(&mut self) -> Result<(), SinkError> {
         self.check_complete()?;
         self.sync_data()
     }
 
     fn park(&mut self) -> Result<(), SinkError> {
-        self.sync_data()?;
         self.give_temp_name().map_err(SinkError::os("cannot be put in place"))?;
         self.file = None;
         Ok(())
     }
 
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+    fn place(self: Box<Self>, old: Old) -> Result<Placed, SinkError> {
         let entry = self.entry.clone();
-        self.commit_as(&entry)
-    }
-
-    fn place(self: Box<Self>) -> Result<Placed, SinkError> {
-        let entry = self.entry.clone();
-        self.put(&entry, Old::Kept)
+        self.put(&entry, old)
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::writable_map::PAGE;
-use super::{Sink, SinkError, WritableMap, WriteOrder, ignore_sigxfsz};
+use super::{Sink, SinkError, WritableMap, ignore_sigxfsz};
 use crate::os::{self, FileId};
 
 /// Runs of at least this many bytes are written by `pwrite`, shorter ones through the map.
@@ -79,10 +79,6 @@ impl InPlaceFile {
 }
 
 impl Sink for InPlaceFile {
-    fn order(&self) -> WriteOrder {
-        WriteOrder::Any
-    }
-
     fn is_atomic(&self) -> bool {
         false
     }
@@ -108,9 +104,5 @@ impl Sink for InPlaceFile {
             Err(error @ (Errno::NOSPC | Errno::DQUOT)) => SinkError::Io(error.into()),
             _ => SinkError::Truncated,
         })
-    }
-
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
-        self.finish(false)
     }
 }

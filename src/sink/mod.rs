@@ -1,11 +1,12 @@
 //! Writing outputs: a file appears under its name complete, or not at all.
 //!
-//! A [`Sink`] takes bytes, at any position ([`WriteOrder::Any`]) or only in order. `commit`
-//! consumes it and puts the output in place; dropping it without `commit` leaves the old file.
+//! A [`Sink`] takes bytes, at any position ([`WriteOrder::Any`]) or only in order. A [`Draft`] is one
+//! that becomes an output: `commit` consumes it and puts the output in place; dropping it without
+//! `commit` leaves the old file.
 //! Sinks know nothing of tensors or of command line flags.
 //!
 //! ```no_run
-//! use tslice::sink::{SinkOptions, Destination, create};
+//! use tslice::sink::{Destination, SinkOptions, create};
 //!
 //! let sink = create(&Destination::Path("out.npy".into()), SinkOptions { len: Some(4), ..SinkOptions::default() })?;
 //! sink.write_at(0, b"\x93NUM")?;
@@ -51,7 +52,7 @@ pub use parts::{
     Begun, Difference, Fingerprint, FixedFrame, InputId, JobRecord, Look, MAX_PARTS, Part,
     PartSink, PartSize, PartsError, PartsStatus, Unchanged, discard, status,
 };
-pub use placed::Placed;
+pub use placed::{Old, Placed};
 pub use scratch::ScratchSink;
 pub use several::SeveralSinks;
 pub use stream::StreamSink;
@@ -72,12 +73,14 @@ pub enum WriteOrder {
     Ascending,
 }
 
-/// An output that is being written.
+/// What takes the bytes of an output.
 pub trait Sink: Send + Sync {
     /// In which order `write_at` may be called.
-    fn order(&self) -> WriteOrder;
+    fn order(&self) -> WriteOrder {
+        WriteOrder::Any
+    }
 
-    /// Whether nobody sees any byte of the output before `commit`. False for streams.
+    /// Whether nobody sees any byte of the output before it is put in place. False for streams.
     fn is_atomic(&self) -> bool {
         true
     }
@@ -112,10 +115,12 @@ pub trait Sink: Send + Sync {
     fn verify(&self) -> Result<(), SinkError> {
         Ok(())
     }
+}
 
+/// An output that appears when it is complete. Dropping it leaves what stood there before.
+pub trait Draft: Sink {
     /// After all elements: write what stands behind them, and check that no byte is missing, so
-    /// that [`commit`](Sink::commit) only has to put the output in place. `commit` does the same
-    /// where it was not done before.
+    /// that [`place`](Draft::place) only has to put the output in place. Called once.
     ///
     /// # Errors
     /// [`SinkError::Incomplete`] if bytes are missing, and those of [`write_at`](Sink::write_at).
@@ -123,7 +128,7 @@ pub trait Sink: Send + Sync {
         Ok(())
     }
 
-    /// After [`seal`](Sink::seal): close the file, which gets a temporary name to be put in place by.
+    /// After [`seal`](Draft::seal): close the file, which gets a temporary name to be put in place by.
     /// So there can be more outputs at a time than descriptors. Does nothing where that cannot be.
     ///
     /// # Errors
@@ -132,22 +137,21 @@ pub trait Sink: Send + Sync {
         Ok(())
     }
 
-    /// Put the output in place, after every byte of it was written.
+    /// Put a sealed output in place. What it replaces may be kept, so that it can be taken back; an
+    /// output that cannot be, such as a stream, stays.
     ///
     /// # Errors
     /// [`SinkError::AlreadyExists`] if another process created the file meanwhile,
-    /// [`SinkError::Incomplete`] if bytes are missing, [`SinkError::Os`]. The old file is then
-    /// still in place.
-    fn commit(self: Box<Self>) -> Result<(), SinkError>;
+    /// [`SinkError::Os`]. The old file is then still in place.
+    fn place(self: Box<Self>, old: Old) -> Result<Placed, SinkError>;
 
-    /// Put one of several outputs in place, as [`commit`](Sink::commit) does: what it replaces is kept,
-    /// so that it can be taken back until all are in place. An output that cannot be taken back, such as a stream,
-    /// is committed.
+    /// Seal an output and put it in place.
     ///
     /// # Errors
-    /// Those of [`commit`](Sink::commit).
-    fn place(self: Box<Self>) -> Result<Placed, SinkError> {
-        self.commit().map(|()| Placed::default())
+    /// Those of [`seal`](Draft::seal) and [`place`](Draft::place).
+    fn commit(mut self: Box<Self>) -> Result<(), SinkError> {
+        self.seal()?;
+        self.place(Old::Gone)?.keep()
     }
 }
 

@@ -32,6 +32,15 @@ use super::resolve::FileAt;
 use super::temp_name::{PREFIX, TempName};
 use crate::os::{self, FileId, path_of};
 
+/// What becomes of what an output replaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Old {
+    /// It is replaced by one call, and gone.
+    Gone,
+    /// It is kept, so that it can be put back.
+    Kept,
+}
+
 /// Outputs in their places, each of which can be taken back. Those that nothing is known of, such as
 /// streams, stay.
 #[derive(Default)]

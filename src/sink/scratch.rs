@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::file::reserve;
-use super::{Sink, SinkError, WriteOrder, ignore_sigxfsz};
+use super::{Sink, SinkError, ignore_sigxfsz};
 
 /// A temporary file that takes bytes in any order. It vanishes with the last handle on it.
 #[derive(Debug)]
@@ -26,16 +26,8 @@ impl ScratchSink {
 }
 
 impl Sink for ScratchSink {
-    fn order(&self) -> WriteOrder {
-        WriteOrder::Any
-    }
-
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         let written = self.0.write_all_at(bytes, offset);
         written.map_err(SinkError::os("a temporary file cannot be written"))
-    }
-
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
-        Ok(())
     }
 }

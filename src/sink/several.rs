@@ -21,9 +21,9 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use super::placed::Placed;
+use super::placed::{Old, Placed};
 use super::temp_name::without_signals;
-use super::{Sink, SinkError, WriteOrder};
+use super::{Draft, Sink, SinkError, WriteOrder};
 use crate::os::open_file_limit;
 
 /// Outputs of which all appear or none.
@@ -46,7 +46,7 @@ struct OneOutput {
     path: PathBuf,
     /// The position of its first byte.
     start: u64,
-    sink: Box<dyn Sink>,
+    sink: Box<dyn Draft>,
 }
 
 impl OneOutput {
@@ -67,7 +67,12 @@ impl SeveralSinks {
     ///
     /// # Errors
     /// [`SinkError::OutOfBounds`] where positions exceed 63 bits.
-    pub fn push(&mut self, path: PathBuf, sink: Box<dyn Sink>, len: u64) -> Result<u64, SinkError> {
+    pub fn push(
+        &mut self,
+        path: PathBuf,
+        sink: Box<dyn Draft>,
+        len: u64,
+    ) -> Result<u64, SinkError> {
         let start = self.end;
         let end = start.checked_add(len).filter(|&end| i64::try_from(end).is_ok());
         let too_far = SinkError::OutOfBounds { offset: start, count: len, len: i64::MAX as u64 };
@@ -107,7 +112,7 @@ impl SeveralSinks {
         let placed = without_signals(|| {
             let mut placed = Placed::default();
             for OneOutput { path, sink, .. } in self.outputs {
-                match sink.place() {
+                match sink.place(Old::Kept) {
                     Ok(one) => placed.append(one),
                     Err(error) => {
                         let error = Box::new(placed.undo(error));
@@ -121,7 +126,7 @@ impl SeveralSinks {
     }
 }
 
-/// Outputs as one sink. It is only borrowed: whoever owns them commits them.
+/// Outputs as one sink, borrowed from who puts them in place.
 pub struct OpenSinks<'a> {
     outputs: &'a [OneOutput],
 }
@@ -159,9 +164,5 @@ impl Sink for OpenSinks<'_> {
             Some(output) => output.sink.share(offset - output.start, file, range),
             None => range.start..range.start,
         }
-    }
-
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
-        Ok(())
     }
 }

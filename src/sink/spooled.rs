@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 
 use super::copy_file::copy_file;
-use super::{InPlaceFile, Sink, SinkError, StreamSink, WriteOrder};
+use super::{Draft, InPlaceFile, Old, Placed, Sink, SinkError, StreamSink};
 
 /// Buffer size for sending, in bytes.
 const PIECE: usize = 256 << 10;
@@ -36,16 +36,14 @@ impl SpooledSink {
 }
 
 impl Sink for SpooledSink {
-    fn order(&self) -> WriteOrder {
-        WriteOrder::Any
-    }
-
     /// Always an error: all bytes are written through the [`InPlaceFile`].
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         Err(SinkError::OutOfBounds { offset, count: bytes.len() as u64, len: self.len })
     }
+}
 
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+impl Draft for SpooledSink {
+    fn place(self: Box<Self>, old: Old) -> Result<Placed, SinkError> {
         let mut piece = vec![0; PIECE];
         let mut at = 0;
         while at < self.len {
@@ -59,6 +57,6 @@ impl Sink for SpooledSink {
             self.pipe.write_at(at, &piece[..count])?;
             at += count as u64;
         }
-        Box::new(self.pipe).commit()
+        Box::new(self.pipe).place(old)
     }
 }

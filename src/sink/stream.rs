@@ -17,7 +17,7 @@ use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, openat, statat};
 use rustix::io::retry_on_intr;
 
 use super::resolve::SpecialFile;
-use super::{Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz};
+use super::{Draft, Old, Placed, Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz};
 use crate::os;
 use crate::os::stdio::{StdStream, closed_at_start};
 
@@ -131,8 +131,10 @@ impl Sink for StreamSink {
             _ => SinkError::Io(error),
         })
     }
+}
 
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+impl Draft for StreamSink {
+    fn place(self: Box<Self>, _: Old) -> Result<Placed, SinkError> {
         let written = self.position.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(len) = self.options.len
             && written != len
@@ -149,6 +151,6 @@ impl Sink for StreamSink {
         if regular && (self.options.fsync || os::is_network(&self.file)) {
             self.file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;
         }
-        Ok(())
+        Ok(Placed::default())
     }
 }

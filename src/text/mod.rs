@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::dtype::DType;
 use crate::format::TextFormat;
 use crate::format::text::{columns, stored_dtype};
-use crate::sink::{Placed, Sink, SinkError, WriteOrder};
+use crate::sink::{Draft, Old, Placed, Sink, SinkError, WriteOrder};
 
 mod element;
 mod out;
@@ -32,12 +32,11 @@ use out::{Out, TextError};
 
 /// A sink that takes the bytes of elements in order and writes their text to another sink.
 pub struct TextSink {
-    inner: Box<dyn Sink>,
+    inner: Box<dyn Draft>,
     format: TextFormat,
     dtype: DType,
     shape: Vec<u64>,
     state: Mutex<State>,
-    sealed: bool,
 }
 
 /// How far the text has been written.
@@ -57,14 +56,14 @@ impl TextSink {
     /// Write a tensor as text to `inner`; `None` for a dtype other than those that
     /// [`stored_dtype`] gives for text.
     pub fn new(
-        inner: Box<dyn Sink>,
+        inner: Box<dyn Draft>,
         format: TextFormat,
         dtype: &DType,
         shape: &[u64],
     ) -> Option<TextSink> {
         stored_dtype(dtype)?;
         let (dtype, shape, state) = (dtype.clone(), shape.to_vec(), Mutex::default());
-        Some(TextSink { inner, format, dtype, shape, state, sealed: false })
+        Some(TextSink { inner, format, dtype, shape, state })
     }
 
     /// Write the elements that bytes are, with the brackets and separators around each.
@@ -189,11 +188,10 @@ impl Sink for TextSink {
         })?;
         out.pass()
     }
+}
 
+impl Draft for TextSink {
     fn seal(&mut self) -> Result<(), SinkError> {
-        if std::mem::replace(&mut self.sealed, true) {
-            return Ok(());
-        }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let count = crate::shape::element_count(&self.shape).unwrap_or(u64::MAX);
         if state.count != count {
@@ -216,14 +214,8 @@ impl Sink for TextSink {
         self.inner.park()
     }
 
-    fn commit(mut self: Box<Self>) -> Result<(), SinkError> {
-        self.seal()?;
-        self.inner.commit()
-    }
-
-    fn place(mut self: Box<Self>) -> Result<Placed, SinkError> {
-        self.seal()?;
-        self.inner.place()
+    fn place(self: Box<Self>, old: Old) -> Result<Placed, SinkError> {
+        self.inner.place(old)
     }
 }
 
@@ -250,9 +242,11 @@ mod tests {
             written.1 += 1;
             Ok(())
         }
+    }
 
-        fn commit(self: Box<Self>) -> Result<(), SinkError> {
-            Ok(())
+    impl Draft for Written {
+        fn place(self: Box<Self>, _: Old) -> Result<Placed, SinkError> {
+            Ok(Placed::default())
         }
     }
 

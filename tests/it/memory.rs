@@ -129,8 +129,4 @@ impl Sink for Memory {
         }
         Ok(())
     }
-
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
-        Ok(())
-    }
 }

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tslice::sink::{
-    Destination, FileSink, Sink, SinkError, SinkOptions, UNNAMED_FILES, WriteOrder, check, create,
+    Destination, Draft, FileSink, Sink, SinkError, SinkOptions, UNNAMED_FILES, WriteOrder, check,
+    create,
 };
 
 use crate::child::child;
@@ -31,7 +32,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-fn sink(path: impl Into<PathBuf>, options: SinkOptions) -> Result<Box<dyn Sink>, SinkError> {
+fn sink(path: impl Into<PathBuf>, options: SinkOptions) -> Result<Box<dyn Draft>, SinkError> {
     create(&Destination::Path(path.into()), options)
 }
 

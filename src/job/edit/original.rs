@@ -18,7 +18,7 @@ use crate::input::{raw, single};
 use crate::job::edit::fault::EditFault;
 use crate::job::overwrite;
 use crate::output::layout::{self, OutputFormat};
-use crate::sink::{self, Destination, InPlaceFile, Sink, SinkError};
+use crate::sink::{self, Destination, Draft, InPlaceFile, Sink, SinkError};
 use crate::source::{self, PreadSource, SourceError};
 
 /// Where the change is written.
@@ -256,7 +256,7 @@ fn open_input(
 pub(super) struct Edit {
     name: FileName,
     patch: InPlaceFile,
-    copy: Option<Box<dyn Sink>>,
+    copy: Option<Box<dyn Draft>>,
     options: EditOptions,
 }
 

@@ -16,7 +16,7 @@ use crate::job::join::inputs::JoinFault;
 use crate::output::LayoutFault;
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::region::Region;
-use crate::sink::{Sink, SinkError, WriteOrder};
+use crate::sink::{Sink, SinkError};
 use crate::source::{Source, SourceError};
 
 impl Joined<'_> {
@@ -169,10 +169,6 @@ struct SameSink<'a> {
 }
 
 impl Sink for SameSink<'_> {
-    fn order(&self) -> WriteOrder {
-        WriteOrder::Any
-    }
-
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         if self.differs.load(Ordering::Relaxed) {
             return Ok(());
@@ -183,10 +179,6 @@ impl Sink for SameSink<'_> {
         if window.map_err(|error| SinkError::Io(error.into()))? != bytes {
             self.differs.store(true, Ordering::Relaxed);
         }
-        Ok(())
-    }
-
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
         Ok(())
     }
 }

@@ -200,10 +200,9 @@ impl Joined<'_> {
     ) -> Result<(), ContainerError> {
         let (sink, file) = ScratchSink::new(place.bytes)?;
         let progress = Progress::default();
-        let job = Writing::into_sink(Box::new(sink), &[], &self.options.workers, &progress)?;
+        let job = Writing::into_sink(&sink, &[], &self.options.workers, &progress)?;
         let there = Copy { job: &job, ..*copy };
         self.copy(&there, &[Place { start: 0, ..place.clone() }])?;
-        job.commit()?;
         let source = PreadSource::new(file, 0, place.bytes);
         let runs = Runs { offset: 0, axes: vec![], run: place.bytes };
         let join = Join::new(vec![JoinPart::of_runs(runs, 1)], 1, place.bytes, 1);

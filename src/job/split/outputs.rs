@@ -161,9 +161,8 @@ impl<'a> Split<'a> {
         let (sink, file) = ScratchSink::new(end)?;
         let progress = Progress::default();
         let workers = &self.options.write.workers;
-        let job = Writing::into_sink(Box::new(sink), &takes, workers, &progress)?;
+        let job = Writing::into_sink(&sink, &takes, workers, &progress)?;
         job.copy(&mut self.input, &takes)?;
-        job.commit()?;
         let bytes = source::Opened::Random(Box::new(PreadSource::new(file, 0, end)));
         let contents = Contents {
             format: Format::Raw,
@@ -368,7 +367,8 @@ impl Job for Split<'_> {
             let end = self.count.min(first.saturating_add(batch));
             let Batch { groups, frames } = self.create(first..end, &mut sinks)?;
             let workers = &self.options.write.workers;
-            let job = Writing::into_sink(Box::new(sinks.open()), &[], workers, progress)?;
+            let open = sinks.open();
+            let job = Writing::into_sink(&open, &[], workers, progress)?;
             for (from_lists, takes) in &groups {
                 let input = match (&mut self.chosen, from_lists) {
                     (Some(chosen), true) => chosen,

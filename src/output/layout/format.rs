@@ -12,7 +12,7 @@ use crate::error::Cause;
 use crate::input::Checkpoint;
 use crate::output::fault::LayoutFault;
 use crate::shape::{self, Order};
-use crate::sink::{self, Destination, Sink, SinkError, Targets};
+use crate::sink::{self, Destination, Draft, SinkError, Targets};
 
 /// A format that outputs are written in. Each is a `static` in a file of its own, and a line in
 /// [`FORMATS`](super::FORMATS).
@@ -92,7 +92,7 @@ pub trait Frame: Send + Sync {
         &self,
         target: &Destination,
         options: sink::SinkOptions,
-    ) -> Result<Box<dyn Sink>, SinkError>;
+    ) -> Result<Box<dyn Draft>, SinkError>;
 
     /// Where the files begin, in the positions of the output, if their elements can be shared with an
     /// input; none where each byte must be looked at.
@@ -146,7 +146,7 @@ impl Frame for Headed {
         &self,
         target: &Destination,
         options: sink::SinkOptions,
-    ) -> Result<Box<dyn Sink>, SinkError> {
+    ) -> Result<Box<dyn Draft>, SinkError> {
         sink::create(target, sink::SinkOptions { len: self.size(), ..options })
     }
 

@@ -8,7 +8,7 @@ use super::header::WriteAt;
 use crate::error::Cause;
 use crate::format::{npy, npz};
 use crate::output::fault::LayoutFault;
-use crate::sink::{self, DeflatedZipSink, Destination, Sink, SinkError, ZipLayout, ZipSink};
+use crate::sink::{self, DeflatedZipSink, Destination, Draft, SinkError, ZipLayout, ZipSink};
 
 pub(super) static FORMAT: OutputFormat = OutputFormat {
     name: "npz",
@@ -59,7 +59,7 @@ impl Frame for StoredMembers {
         &self,
         target: &Destination,
         options: sink::SinkOptions,
-    ) -> Result<Box<dyn Sink>, SinkError> {
+    ) -> Result<Box<dyn Draft>, SinkError> {
         let inner = sink::create(target, sink::SinkOptions { len: self.size(), ..options })?;
         Ok(Box::new(ZipSink::new(inner, Arc::clone(&self.0))?))
     }
@@ -89,7 +89,7 @@ impl Frame for Deflated {
         &self,
         target: &Destination,
         options: sink::SinkOptions,
-    ) -> Result<Box<dyn Sink>, SinkError> {
+    ) -> Result<Box<dyn Draft>, SinkError> {
         Ok(Box::new(DeflatedZipSink::new(sink::create(target, options)?, Arc::clone(&self.0))?))
     }
 

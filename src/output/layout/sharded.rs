@@ -10,7 +10,7 @@ use crate::error::Cause;
 use crate::format::{FormatError, safetensors, shards};
 use crate::output::fault::LayoutFault;
 use crate::shape;
-use crate::sink::{self, Destination, FolderSink, Sink, SinkError, Targets};
+use crate::sink::{self, Destination, Draft, FolderSink, SinkError, Targets};
 
 pub(super) static FORMAT: OutputFormat = OutputFormat {
     name: "sharded safetensors",
@@ -113,7 +113,7 @@ impl Frame for ShardFiles {
         &self,
         target: &Destination,
         options: sink::SinkOptions,
-    ) -> Result<Box<dyn Sink>, SinkError> {
+    ) -> Result<Box<dyn Draft>, SinkError> {
         let Destination::Path(path) = target else { return Err(SinkError::IsADirectory) };
         let lens: Vec<_> = self.0.iter().map(|file| (&*file.name, file.len())).collect();
         Ok(Box::new(FolderSink::create(path, &lens, options)?))

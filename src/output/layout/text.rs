@@ -8,7 +8,7 @@ use super::header::WriteAt;
 use crate::error::Cause;
 use crate::format::text::{MAX_EMPTY_ROWS, TextFormat, stored_dtype};
 use crate::output::fault::LayoutFault;
-use crate::sink::{self, Destination, Sink, SinkError};
+use crate::sink::{self, Destination, Draft, SinkError};
 
 use crate::text::TextSink;
 
@@ -85,7 +85,7 @@ impl Frame for TextLayout {
         &self,
         target: &Destination,
         options: sink::SinkOptions,
-    ) -> Result<Box<dyn Sink>, SinkError> {
+    ) -> Result<Box<dyn Draft>, SinkError> {
         let inner = sink::create(target, options)?;
         let text = TextSink::new(inner, self.form, &self.tensor.dtype, &self.tensor.shape);
         // the dtype is one that `stored_dtype` gave

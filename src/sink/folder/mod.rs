@@ -22,7 +22,7 @@ use self::pending::PendingFile;
 use self::place::Place;
 use super::file::{FileSink, Naming};
 use super::resolve::FileAt;
-use super::{Placed, Sink, SinkError, SinkOptions, Targets, WriteOrder};
+use super::{Draft, Old, Placed, Sink, SinkError, SinkOptions, Targets};
 
 mod one_by_one;
 mod pending;
@@ -98,10 +98,6 @@ impl FolderSink {
 }
 
 impl Sink for FolderSink {
-    fn order(&self) -> WriteOrder {
-        WriteOrder::Any
-    }
-
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         match self.file_at(offset) {
             Some(file) => file.sink.write_at(offset - file.start, bytes),
@@ -115,17 +111,14 @@ impl Sink for FolderSink {
             None => range.start..range.start,
         }
     }
+}
 
+impl Draft for FolderSink {
     fn seal(&mut self) -> Result<(), SinkError> {
         self.files.iter().try_for_each(|file| file.sink.check_complete())
     }
 
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
-        self.place()?.keep()
-    }
-
-    fn place(self: Box<Self>) -> Result<Placed, SinkError> {
-        self.files.iter().try_for_each(|file| file.sink.check_complete())?;
+    fn place(self: Box<Self>, _: Old) -> Result<Placed, SinkError> {
         let Self { path, files, place, options } = *self;
         match place {
             Place::New { dir, name } => whole::place_new(files, &dir, name, options),

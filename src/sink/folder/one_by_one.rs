@@ -5,9 +5,9 @@
 //! an error undoes all of it.
 
 use super::pending::PendingFile;
-use crate::sink::placed::Placed;
+use crate::sink::placed::{Old, Placed};
 use crate::sink::temp_name::without_signals;
-use crate::sink::{Sink, SinkError, SinkOptions};
+use crate::sink::{Draft, SinkError, SinkOptions};
 
 /// Give all files their names; `in_folder` says which one could not have its own.
 pub(super) fn replace(
@@ -25,8 +25,8 @@ pub(super) fn replace(
             let away = Placed::take_away(entry).map_err(SinkError::os("cannot be put in place"));
             placed.append(away.map_err(|error| in_folder(&name, error))?);
         }
-        for PendingFile { name, sink, .. } in files {
-            match Box::new(sink).place() {
+        for PendingFile { name, mut sink, .. } in files {
+            match sink.seal().and_then(|()| Box::new(sink).place(Old::Kept)) {
                 Ok(one) => placed.append(one),
                 Err(error) => return Err(in_folder(&name, placed.undo(error))),
             }

@@ -21,7 +21,7 @@ use crate::os::FileId;
 use crate::sink::file::{FileSink, Naming};
 use crate::sink::resolve::FileAt;
 use crate::sink::temp_name::random_name;
-use crate::sink::{Sink, SinkError, SinkOptions, WriteOrder};
+use crate::sink::{Draft, Old, Placed, Sink, SinkError, SinkOptions};
 
 /// Asks whether all inputs are what they were when the part was begun: an error where one is not,
 /// [`PartsError::InputChanged`] in a [`SinkError::File`] that names it.
@@ -298,10 +298,6 @@ struct Around {
 }
 
 impl Sink for Around {
-    fn order(&self) -> WriteOrder {
-        WriteOrder::Any
-    }
-
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         let (count, len) = (bytes.len() as u64, self.len);
         match offset.checked_add(count).is_some_and(|end| end <= len) {
@@ -309,9 +305,12 @@ impl Sink for Around {
             false => Err(SinkError::OutOfBounds { offset, count, len }),
         }
     }
+}
 
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
-        self.data.sync_all().map_err(SinkError::os("cannot be brought to the disk"))
+impl Draft for Around {
+    fn place(self: Box<Self>, _: Old) -> Result<Placed, SinkError> {
+        self.data.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;
+        Ok(Placed::default())
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::record::DoneRecord;
 use crate::sink::zip::MemberCrcs;
-use crate::sink::{Sink, SinkError, ZipLayout, ZipSink};
+use crate::sink::{Draft, SinkError, ZipLayout, ZipSink};
 
 /// All of an output but its elements, where every byte has its place beforehand.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub(super) enum OwnedFrame {
 
 impl OwnedFrame {
     /// Write it around the elements, whose sums are those of `all`; `data` is committed.
-    pub(super) fn write(self, data: Box<dyn Sink>, all: &DoneRecord) -> Result<(), SinkError> {
+    pub(super) fn write(self, data: Box<dyn Draft>, all: &DoneRecord) -> Result<(), SinkError> {
         match self {
             OwnedFrame::Header(header) => {
                 data.write_at(0, &header)?;

@@ -18,7 +18,7 @@ use super::writer::Writer;
 use crate::os::allocate;
 use crate::sink::resolve::{Resolved, resolve};
 use crate::sink::space::Space;
-use crate::sink::{Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz};
+use crate::sink::{Draft, Old, Placed, Sink, SinkError, SinkOptions, ignore_sigxfsz};
 
 /// A part that is being written. `commit` records it and, if it was the last one, puts the output in
 /// place. Dropping it leaves the part to be written again.
@@ -131,10 +131,6 @@ impl PartSink {
 }
 
 impl Sink for PartSink {
-    fn order(&self) -> WriteOrder {
-        WriteOrder::Any
-    }
-
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         let (count, len) = (bytes.len() as u64, self.output.job.len);
         let fits = offset.checked_add(count).is_some_and(|end| end <= len);
@@ -159,9 +155,11 @@ impl Sink for PartSink {
             _ => nothing,
         }
     }
+}
 
+impl Draft for PartSink {
     /// Steps 4 to 8.
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
+    fn place(self: Box<Self>, _: Old) -> Result<Placed, SinkError> {
         let PartSink { output, part, writer, frame, counted, size, .. } = *self;
         let record = counted.record(part.index);
         if record.written != size.bytes {
@@ -170,11 +168,13 @@ impl Sink for PartSink {
         output.check_inputs(Look::Quick)?;
         match writer.close() {
             Err(error) if is_stale(&error) => {
-                return output.unless_placed(PartsError::Discarded.into());
+                output.unless_placed(PartsError::Discarded.into())?;
+                return Ok(Placed::default());
             }
             closed => closed?,
         }
-        output.record(part, record, frame)
+        output.record(part, record, frame)?;
+        Ok(Placed::default())
     }
 }
 

@@ -20,17 +20,16 @@ use flate2::write::DeflateEncoder;
 
 use super::ZipLayout;
 use super::headers::{LOCAL, MemberHeader, Method, write_directory};
-use crate::sink::{Placed, Sink, SinkError, WriteOrder};
+use crate::sink::{Draft, Old, Placed, Sink, SinkError, WriteOrder};
 
 /// How many bytes are deflated at a time.
 const BLOCK: usize = 1 << 18;
 
 /// An archive of deflated members that is being written.
 pub struct DeflatedZipSink {
-    inner: Box<dyn Sink>,
+    inner: Box<dyn Draft>,
     layout: Arc<ZipLayout>,
     state: Mutex<State>,
-    sealed: bool,
 }
 
 #[derive(Default)]
@@ -70,11 +69,14 @@ impl DeflatedZipSink {
     ///
     /// # Errors
     /// [`SinkError::OutOfOrder`] if `inner` is sequential and the layout is not made for that.
-    pub fn new(inner: Box<dyn Sink>, layout: Arc<ZipLayout>) -> Result<DeflatedZipSink, SinkError> {
+    pub fn new(
+        inner: Box<dyn Draft>,
+        layout: Arc<ZipLayout>,
+    ) -> Result<DeflatedZipSink, SinkError> {
         if inner.order() == WriteOrder::Ascending && !layout.forward {
             return Err(SinkError::OutOfOrder { expected: 0, offset: layout.len() });
         }
-        Ok(DeflatedZipSink { inner, layout, state: Mutex::default(), sealed: false })
+        Ok(DeflatedZipSink { inner, layout, state: Mutex::default() })
     }
 
     fn record(&self, number: usize, done: &Done) -> MemberHeader<'_> {
@@ -206,11 +208,10 @@ impl Sink for DeflatedZipSink {
             }
         }
     }
+}
 
+impl Draft for DeflatedZipSink {
     fn seal(&mut self) -> Result<(), SinkError> {
-        if std::mem::replace(&mut self.sealed, true) {
-            return Ok(());
-        }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.advance(&mut state, self.layout.count())?;
         let records = state.done.iter().enumerate().map(|(number, done)| self.record(number, done));
@@ -223,13 +224,7 @@ impl Sink for DeflatedZipSink {
         self.inner.park()
     }
 
-    fn commit(mut self: Box<Self>) -> Result<(), SinkError> {
-        self.seal()?;
-        self.inner.commit()
-    }
-
-    fn place(mut self: Box<Self>) -> Result<Placed, SinkError> {
-        self.seal()?;
-        self.inner.place()
+    fn place(self: Box<Self>, old: Old) -> Result<Placed, SinkError> {
+        self.inner.place(old)
     }
 }

@@ -16,16 +16,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::crcs::MemberCrcs;
 use super::headers::{LOCAL, MemberHeader, Method, write_directory};
 use super::{Member, ZipLayout};
-use crate::sink::{Placed, Sink, SinkError, WriteOrder};
+use crate::sink::{Draft, Old, Placed, Sink, SinkError, WriteOrder};
 
 /// An archive that is being written.
 pub struct ZipSink {
-    inner: Box<dyn Sink>,
+    inner: Box<dyn Draft>,
     layout: Arc<ZipLayout>,
     crcs: MemberCrcs,
     /// How many members are begun: everything before their data is written.
     begun: Mutex<usize>,
-    sealed: bool,
 }
 
 impl ZipSink {
@@ -33,13 +32,13 @@ impl ZipSink {
     ///
     /// # Errors
     /// [`SinkError::OutOfOrder`] if `inner` is sequential and the layout is not made for that.
-    pub fn new(inner: Box<dyn Sink>, layout: Arc<ZipLayout>) -> Result<ZipSink, SinkError> {
+    pub fn new(inner: Box<dyn Draft>, layout: Arc<ZipLayout>) -> Result<ZipSink, SinkError> {
         if inner.order() == WriteOrder::Ascending && !layout.forward {
             return Err(SinkError::OutOfOrder { expected: 0, offset: layout.len() });
         }
         let crcs = MemberCrcs::new(&layout);
         crcs.add_heads(&layout);
-        Ok(ZipSink { inner, layout, crcs, begun: Mutex::new(0), sealed: false })
+        Ok(ZipSink { inner, layout, crcs, begun: Mutex::new(0) })
     }
 
     /// Take data as written whose CRCs are these: each the number of a member and its sum.
@@ -112,11 +111,10 @@ impl Sink for ZipSink {
         }
         self.inner.write_at(offset, bytes)
     }
+}
 
+impl Draft for ZipSink {
     fn seal(&mut self) -> Result<(), SinkError> {
-        if std::mem::replace(&mut self.sealed, true) {
-            return Ok(());
-        }
         // a sink of any order has written no header yet: this writes all of them
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         self.advance(&mut begun, self.layout.count())?;
@@ -130,13 +128,7 @@ impl Sink for ZipSink {
         self.inner.park()
     }
 
-    fn commit(mut self: Box<Self>) -> Result<(), SinkError> {
-        self.seal()?;
-        self.inner.commit()
-    }
-
-    fn place(mut self: Box<Self>) -> Result<Placed, SinkError> {
-        self.seal()?;
-        self.inner.place()
+    fn place(self: Box<Self>, old: Old) -> Result<Placed, SinkError> {
+        self.inner.place(old)
     }
 }

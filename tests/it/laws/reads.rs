@@ -56,10 +56,6 @@ impl Sink for ComparingSink {
         self.written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(())
     }
-
-    fn commit(self: Box<Self>) -> Result<(), SinkError> {
-        Ok(())
-    }
 }
 
 /// A tensor of some MB, a slice of it, and an order of its axes in the output.
