@@ -320,7 +320,7 @@ mod tests {
     use super::*;
     use crate::dtype::{DType, Endian, Scalar};
     use crate::shape::Order;
-    use crate::source::{Advice, FileRange, MemorySource, SourceError};
+    use crate::source::{MemorySource, SourceError};
     use std::ops::Range;
 
     /// Zeros, as a mapped file has them where it was cut short.
@@ -339,44 +339,8 @@ mod tests {
             self.0.window(range, scratch)
         }
 
-        fn window_limit(&self) -> Option<u64> {
-            None
-        }
-
-        fn request_gap(&self) -> Option<u64> {
-            None
-        }
-
-        fn file_end(&self, _at: u64) -> u64 {
-            self.len()
-        }
-
-        fn is_hungry(&self) -> bool {
-            false
-        }
-
         fn verify(&self) -> Result<(), SourceError> {
             Err(SourceError::Truncated)
-        }
-
-        fn file(&self, range: Range<u64>) -> Option<(&std::fs::File, u64)> {
-            self.0.file(range)
-        }
-
-        fn is_cached(&self, at: u64) -> bool {
-            self.0.is_cached(at)
-        }
-
-        fn reads_ahead(&self, at: u64) -> bool {
-            self.0.reads_ahead(at)
-        }
-
-        fn advise(&self, range: Range<u64>, advice: Advice) {
-            self.0.advise(range, advice);
-        }
-
-        fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
-            self.0.places(range)
         }
     }
 

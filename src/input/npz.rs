@@ -33,7 +33,7 @@ pub(crate) fn open(
     };
     let members = npz::members(archive.as_ref()).map_err(unfit)?;
     let mut joined = ConcatSource::default();
-    joined.push("archive".to_owned(), Box::new(Arc::clone(&archive))).map_err(unread)?;
+    joined.push("archive".to_owned(), Arc::clone(&archive)).map_err(unread)?;
     let compressed = members.iter().filter(|member| member.deflated);
     let compressed: Vec<DeflatedRange> =
         compressed.map(|member| compressed_bytes(&archive, &member)).collect();
@@ -57,8 +57,8 @@ pub(crate) fn open(
         let (mut part, mut start) = (0, member.data.start);
         if let Some(range) = range {
             let bytes = Arc::new(InflatedSource::from(range.clone()));
-            let pushed = joined.push(member.name.to_owned(), Box::new(Arc::clone(&bytes)));
-            start = pushed.map_err(unread)?;
+            let inflated = Arc::clone(&bytes) as Arc<dyn Source>;
+            start = joined.push(member.name.to_owned(), inflated).map_err(unread)?;
             deflated.push(DeflatedMember { start, bytes });
             part = deflated.len();
         } else if tensor.bytes() > 0 {

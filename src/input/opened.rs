@@ -19,7 +19,7 @@ use crate::input::pattern::SelectFault;
 use crate::input::watched::Watched;
 use crate::runs::Runs;
 use crate::source::remote::Address;
-use crate::source::{self, InflatedSource, OffsetSource, Source, SourceError, Stream};
+use crate::source::{self, ConcatSource, InflatedSource, Source, SourceError, Stream};
 
 /// Where an input comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -386,7 +386,13 @@ impl Input {
                 }
                 error => error.into(),
             })?;
-        Ok(Arc::new(OffsetSource::new(start, copied)))
+        self.at(start, copied)
+    }
+
+    /// Bytes of which the first stands at position `start`.
+    fn at(&self, start: u64, rest: Box<dyn Source>) -> Result<Arc<dyn Source>, ContainerError> {
+        let source = ConcatSource::at(start, rest.into());
+        Ok(Arc::new(source.map_err(|error| failed_source(&self.location, error))?))
     }
 
     /// Keep a tensor as [`spool`](Input::spool) does, where another thread watches how far it is:
@@ -408,7 +414,7 @@ impl Input {
         progress.keep(0);
         let rest = rest.map_err(|error| failed_source(&self.location, error))?;
         check_len(&self.location, start + rest.len(), &self.contents)?;
-        let source: Arc<dyn Source> = Arc::new(OffsetSource::new(start, rest));
+        let source = self.at(start, rest)?;
         self.bytes = Bytes::Random(Arc::clone(&source));
         Ok(source)
     }

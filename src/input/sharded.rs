@@ -99,7 +99,7 @@ pub(crate) fn open(
             return Err(ContainerError::file(&shard_location, ShardsFault::NotSafetensors));
         }
         index.check_shard(number, &shard).map_err(|error| unfit(location, error))?;
-        let pushed = joined.push(file.clone(), source);
+        let pushed = joined.push(file.clone(), source.into());
         let base = pushed.map_err(|error| failed_source(location, error))?;
         tensors.extend(shard.tensors.iter().map(|tensor| tensor.placed(number, base)));
         (metadata[number], starts[number]) = (shard.metadata, base);

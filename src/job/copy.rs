@@ -39,7 +39,7 @@ pub(super) fn write(
     let job = Writing::begin(output, prepared, (input, takes), progress)?;
     job.copy(input, takes)?;
     job.commit()?;
-    input.random().iter().for_each(|source| unmap(source, &output.options.workers));
+    input.random().iter().for_each(|source| unmap(source.as_ref(), &output.options.workers));
     Ok(())
 }
 

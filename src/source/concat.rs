@@ -2,7 +2,8 @@
 //!
 //! Sharded checkpoints and archives with deflated members are read through this: offsets count
 //! through all files, so that the code downstream knows of one source only. A window must lie inside
-//! one file.
+//! one file. What is left of a pipe after its header is a source that begins behind position 0, so
+//! that positions from the header need no correction.
 //!
 //! ```text
 //!   file       0            1      2
@@ -11,13 +12,14 @@
 
 use std::fs::File;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::{Advice, FileRange, Source, SourceError, checked_len};
 
-/// Named sources, concatenated.
+/// Sources, concatenated.
 #[derive(Default)]
 pub struct ConcatSource {
-    files: Vec<NamedSource>,
+    files: Vec<Segment>,
     len: u64,
     /// The shortest limit of them, which is asked for with every piece of a job.
     window_limit: Option<u64>,
@@ -25,11 +27,12 @@ pub struct ConcatSource {
     request_gap: Option<u64>,
 }
 
-struct NamedSource {
-    name: String,
+struct Segment {
+    /// What errors call it, where it is one of several.
+    name: Option<String>,
     /// The offset of its first byte.
     start: u64,
-    source: Box<dyn Source>,
+    source: Arc<dyn Source>,
 }
 
 impl ConcatSource {
@@ -37,27 +40,46 @@ impl ConcatSource {
     ///
     /// # Errors
     /// [`SourceError::OutOfBounds`] if offsets would exceed 63 bits.
-    pub fn push(&mut self, name: String, source: Box<dyn Source>) -> Result<u64, SourceError> {
+    pub fn push(&mut self, name: String, source: Arc<dyn Source>) -> Result<u64, SourceError> {
+        self.append(Some(name), source)
+    }
+
+    /// Let byte 0 of a source stand at position `start`, with nothing before it.
+    ///
+    /// # Errors
+    /// [`SourceError::OutOfBounds`] if offsets would exceed 63 bits.
+    pub fn at(start: u64, rest: Arc<dyn Source>) -> Result<ConcatSource, SourceError> {
+        let mut source = ConcatSource { len: start, ..ConcatSource::default() };
+        source.append(None, rest)?;
+        Ok(source)
+    }
+
+    fn append(
+        &mut self,
+        name: Option<String>,
+        source: Arc<dyn Source>,
+    ) -> Result<u64, SourceError> {
         let (start, count) = (self.len, source.len());
         let end = start.checked_add(count).filter(|&end| i64::try_from(end).is_ok());
         self.len = end.ok_or(SourceError::OutOfBounds { start, end: u64::MAX, len: count })?;
         self.window_limit = self.window_limit.into_iter().chain(source.window_limit()).min();
         self.request_gap = self.request_gap.max(source.request_gap());
-        self.files.push(NamedSource { name, start, source });
+        self.files.push(Segment { name, start, source });
         Ok(start)
     }
 
     /// The file that holds a range, and the range relative to that file.
-    fn find(&self, range: &Range<u64>) -> Option<(&NamedSource, Range<u64>)> {
+    fn find(&self, range: &Range<u64>) -> Result<(&Segment, Range<u64>), SourceError> {
         let at = self.files.partition_point(|file| file.start <= range.start);
-        let file = self.files[..at].last()?;
-        Some((file, range.start - file.start..range.end.checked_sub(file.start)?))
+        let found = self.files[..at].last().and_then(|file| {
+            Some((file, range.start - file.start..range.end.checked_sub(file.start)?))
+        });
+        let Range { start, end } = *range;
+        found.ok_or(SourceError::OutOfBounds { start, end, len: self.len })
     }
-}
 
-impl ConcatSource {
     /// The files that hold a range, and the range relative to each.
-    fn parts(&self, range: Range<u64>) -> impl Iterator<Item = (&NamedSource, Range<u64>)> {
+    fn parts(&self, range: Range<u64>) -> impl Iterator<Item = (&Segment, Range<u64>)> {
         let first =
             self.files.partition_point(|file| file.start + file.source.len() <= range.start);
         let files = self.files[first..].iter().take_while(move |file| file.start < range.end);
@@ -69,9 +91,12 @@ impl ConcatSource {
     }
 }
 
-impl NamedSource {
+impl Segment {
     fn name_error(&self, error: SourceError) -> SourceError {
-        SourceError::File { name: self.name.clone(), error: Box::new(error) }
+        match &self.name {
+            Some(name) => SourceError::File { name: name.clone(), error: Box::new(error) },
+            None => error,
+        }
     }
 }
 
@@ -88,12 +113,8 @@ impl Source for ConcatSource {
         if checked_len(&range, self.len)? == 0 {
             return Ok(&[]);
         }
-        match self.find(&range) {
-            Some((file, inner)) => {
-                file.source.window(inner, scratch).map_err(|error| file.name_error(error))
-            }
-            None => Ok(&[]),
-        }
+        let (file, inner) = self.find(&range)?;
+        file.source.window(inner, scratch).map_err(|error| file.name_error(error))
     }
 
     fn read(
@@ -102,14 +123,8 @@ impl Source for ConcatSource {
         scratch: &mut Vec<u8>,
         out: &mut [u8],
     ) -> Result<(), SourceError> {
-        match self.find(&range) {
-            Some((file, inner)) => {
-                file.source.read(inner, scratch, out).map_err(|error| file.name_error(error))
-            }
-            None => {
-                Err(SourceError::OutOfBounds { start: range.start, end: range.end, len: self.len })
-            }
-        }
+        let (file, inner) = self.find(&range)?;
+        file.source.read(inner, scratch, out).map_err(|error| file.name_error(error))
     }
 
     fn window_limit(&self) -> Option<u64> {
@@ -144,7 +159,7 @@ impl Source for ConcatSource {
     }
 
     fn file(&self, range: Range<u64>) -> Option<(&File, u64)> {
-        let (file, inner) = self.find(&range)?;
+        let (file, inner) = self.find(&range).ok()?;
         file.source.file(inner)
     }
 

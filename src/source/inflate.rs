@@ -4,7 +4,6 @@
 //! to an unnamed temporary file at the first window. Neither makes more bytes than the archive
 //! declares, and both check the length and the CRC-32 at the end.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read, Take};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -12,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crc32fast::Hasher;
 use flate2::bufread::DeflateDecoder;
 
-use super::{Advice, FileRange, Forward, Reader, Source, SourceError, checked_len, spool};
+use super::{FileRange, Forward, Reader, Source, SourceError, checked_len, spool};
 
 /// A deflated range of a source, with what the archive declares of it.
 #[derive(Clone)]
@@ -141,7 +140,7 @@ impl InflatedSource {
     }
 }
 
-impl Source for Arc<InflatedSource> {
+impl Source for InflatedSource {
     fn len(&self) -> u64 {
         self.deflated.len
     }
@@ -158,46 +157,13 @@ impl Source for Arc<InflatedSource> {
         }
     }
 
-    fn window_limit(&self) -> Option<u64> {
-        None
+    /// The temporary file, once there is one.
+    fn behind(&self) -> Option<&dyn Source> {
+        self.spooled.get().map(Box::as_ref)
     }
 
     /// That of the compressed bytes, all of which are needed for any of the others.
     fn places(&self, _range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
         self.deflated.archive.places(self.deflated.range.clone())
-    }
-
-    fn request_gap(&self) -> Option<u64> {
-        None
-    }
-
-    fn file_end(&self, _at: u64) -> u64 {
-        Source::len(self)
-    }
-
-    fn is_hungry(&self) -> bool {
-        false
-    }
-
-    fn verify(&self) -> Result<(), SourceError> {
-        self.spooled.get().map_or(Ok(()), |spooled| spooled.verify())
-    }
-
-    fn file(&self, range: Range<u64>) -> Option<(&File, u64)> {
-        self.spooled.get()?.file(range)
-    }
-
-    fn is_cached(&self, at: u64) -> bool {
-        self.spooled.get().is_none_or(|spooled| spooled.is_cached(at))
-    }
-
-    fn reads_ahead(&self, at: u64) -> bool {
-        self.spooled.get().is_some_and(|spooled| spooled.reads_ahead(at))
-    }
-
-    fn advise(&self, range: Range<u64>, advice: Advice) {
-        if let Some(spooled) = self.spooled.get() {
-            spooled.advise(range, advice);
-        }
     }
 }

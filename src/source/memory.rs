@@ -1,9 +1,8 @@
 //! Bytes in memory, for inputs from the command line.
 
-use std::fs::File;
 use std::ops::Range;
 
-use super::{Advice, FileRange, Source, SourceError, checked_len};
+use super::{Source, SourceError, checked_len};
 
 /// A source that lends bytes it owns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,42 +22,4 @@ impl Source for MemorySource {
         let start = range.start as usize;
         Ok(&self.0[start..start + count])
     }
-
-    fn window_limit(&self) -> Option<u64> {
-        None
-    }
-
-    fn places(&self, _range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
-        Ok(Vec::new())
-    }
-
-    fn request_gap(&self) -> Option<u64> {
-        None
-    }
-
-    fn file_end(&self, _at: u64) -> u64 {
-        self.len()
-    }
-
-    fn is_hungry(&self) -> bool {
-        false
-    }
-
-    fn verify(&self) -> Result<(), SourceError> {
-        Ok(())
-    }
-
-    fn file(&self, _range: Range<u64>) -> Option<(&File, u64)> {
-        None
-    }
-
-    fn is_cached(&self, _at: u64) -> bool {
-        true
-    }
-
-    fn reads_ahead(&self, _at: u64) -> bool {
-        true
-    }
-
-    fn advise(&self, _range: Range<u64>, _advice: Advice) {}
 }

@@ -10,12 +10,11 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::sync::OnceLock;
 
 use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
 
-use super::pread::read_exact;
-use super::{Advice, FileRange, Source, SourceError, checked_len, steps};
+use super::pread::PreadSource;
+use super::{Advice, Source, SourceError, checked_len, steps};
 use crate::os;
 use crate::os::sigbus::Watch;
 
@@ -25,11 +24,8 @@ pub struct MmapSource {
     // Declared before the map: fields are dropped in order, and the watch must go first.
     watch: Watch,
     map: Mmap,
-    file: File,
-    /// The byte of the file that is byte 0 of the source.
-    base: u64,
-    len: u64,
-    reads_ahead: OnceLock<bool>,
+    /// The same bytes, read by position.
+    read: PreadSource,
 }
 
 impl MmapSource {
@@ -51,7 +47,7 @@ impl MmapSource {
         };
         let addresses = map.as_ptr_range();
         match Watch::new(addresses.start as usize..addresses.end as usize) {
-            Some(watch) => Ok(Self { watch, map, file, base, len, reads_ahead: OnceLock::new() }),
+            Some(watch) => Ok(Self { watch, map, read: PreadSource::new(file, base, len) }),
             None => Err((file, None)),
         }
     }
@@ -59,7 +55,11 @@ impl MmapSource {
 
 impl Source for MmapSource {
     fn len(&self) -> u64 {
-        self.len
+        self.read.len()
+    }
+
+    fn behind(&self) -> Option<&dyn Source> {
+        Some(&self.read)
     }
 
     fn window<'a>(
@@ -67,77 +67,41 @@ impl Source for MmapSource {
         range: Range<u64>,
         _scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SourceError> {
-        let count = checked_len(&range, self.len)?;
+        let count = checked_len(&range, self.len())?;
         // `base + len` is the length of the map, so that neither sum can wrap around.
-        let start = (self.base + range.start) as usize;
+        let start = (self.read.base + range.start) as usize;
         let window = self.map.get(start..start + count);
-        window.ok_or(SourceError::OutOfBounds { start: range.start, end: range.end, len: self.len })
-    }
-
-    fn read(
-        &self,
-        range: Range<u64>,
-        _scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), SourceError> {
-        checked_len(&range, self.len)?;
-        read_exact(&self.file, self.base + range.start, out)
+        window.ok_or(SourceError::OutOfBounds {
+            start: range.start,
+            end: range.end,
+            len: self.len(),
+        })
     }
 
     fn window_limit(&self) -> Option<u64> {
         None
     }
 
-    fn request_gap(&self) -> Option<u64> {
-        None
-    }
-
-    fn file_end(&self, _at: u64) -> u64 {
-        self.len()
-    }
-
-    fn is_hungry(&self) -> bool {
-        false
-    }
-
     fn verify(&self) -> Result<(), SourceError> {
         if let Some(at) = self.watch.lost() {
             // Truncation and a disk error both lose pages; reading tells which it was.
-            self.file.read_at(&mut [0], at as u64)?;
+            self.read.file.read_at(&mut [0], at as u64)?;
             return Err(SourceError::Truncated);
         }
-        if self.file.metadata()?.len() < self.base + self.len {
+        if self.read.file.metadata()?.len() < self.read.base + self.len() {
             return Err(SourceError::Truncated);
         }
         Ok(())
     }
 
-    fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
-        FileRange::of(&self.file, self.base, range)
-    }
-
-    fn file(&self, range: Range<u64>) -> Option<(&File, u64)> {
-        checked_len(&range, self.len).ok()?;
-        Some((&self.file, self.base.checked_add(range.start)?))
-    }
-
-    fn is_cached(&self, at: u64) -> bool {
-        // `mincore` on the map works only for files that we may write
-        os::is_cached(&self.file, self.base.saturating_add(at))
-    }
-
-    fn reads_ahead(&self, _at: u64) -> bool {
-        *self.reads_ahead.get_or_init(|| os::reads_ahead(&self.file))
-    }
-
     fn advise(&self, range: Range<u64>, advice: Advice) {
-        if checked_len(&range, self.len).is_err() {
+        if checked_len(&range, self.len()).is_err() {
             return;
         }
         let advise = |advice, range: Range<u64>| {
             let count = (range.end - range.start) as usize;
             // Errors are ignored: pages are then read when they are touched.
-            let _ = self.map.advise_range(advice, (self.base + range.start) as usize, count);
+            let _ = self.map.advise_range(advice, (self.read.base + range.start) as usize, count);
         };
         match advice {
             Advice::Sequential => advise(memmap2::Advice::Sequential, range),
@@ -147,11 +111,11 @@ impl Source for MmapSource {
             }
             Advice::Populate => {
                 let count = (range.end - range.start) as usize;
-                let _ = os::populate(&self.map, (self.base + range.start) as usize, count);
+                let _ = os::populate(&self.map, (self.read.base + range.start) as usize, count);
             }
             Advice::DontNeed => {
                 let count = (range.end - range.start) as usize;
-                let start = (self.base + range.start) as usize;
+                let start = (self.read.base + range.start) as usize;
                 // SAFETY: the map is shared with the page cache and never written, so that a page
                 // comes back with the bytes of the file; addresses of lent slices stay mapped.
                 let _ = unsafe {

@@ -19,13 +19,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 mod concat;
 mod inflate;
 mod memory;
 mod mmap;
-mod offset;
 mod open;
 mod pread;
 mod reader;
@@ -38,7 +36,6 @@ pub use concat::ConcatSource;
 pub use inflate::{DeflatedRange, InflateReader, InflatedSource};
 pub use memory::MemorySource;
 pub use mmap::MmapSource;
-pub use offset::OffsetSource;
 pub use open::{IoMode, OpenError, Opened, open, open_file, open_stdin};
 pub use pread::PreadSource;
 pub use reader::Reader;
@@ -84,114 +81,83 @@ pub trait Source: Send + Sync {
         scratch: &mut Vec<u8>,
         out: &mut [u8],
     ) -> Result<(), SourceError> {
+        if let Some(behind) = self.behind() {
+            return behind.read(range, scratch, out);
+        }
         out.copy_from_slice(self.window(range, scratch)?);
         Ok(())
     }
 
+    /// The source that has the same bytes at the same positions, knows how they are best read, and
+    /// takes the hints: what is not said here is asked of it. `None` for bytes in memory, where
+    /// nothing is gained by any order, and for a source that says all by itself.
+    fn behind(&self) -> Option<&dyn Source> {
+        None
+    }
+
     /// The longest window in bytes worth reading if only a part of it is used; `None` if unused
     /// bytes cost nothing (a map).
-    fn window_limit(&self) -> Option<u64>;
+    fn window_limit(&self) -> Option<u64> {
+        self.behind()?.window_limit()
+    }
 
     /// The longest gap between two ranges that is cheaper to read than to ask for each by itself;
     /// `None` where asking costs next to nothing. Where there is one, [`WillNeed`](Advice::WillNeed)
     /// is how the bytes of a job are asked for, in the order in which they are used.
-    fn request_gap(&self) -> Option<u64>;
+    fn request_gap(&self) -> Option<u64> {
+        self.behind()?.request_gap()
+    }
 
     /// Where the file ends that holds byte `at`, in bytes of the source: no request reaches further.
-    fn file_end(&self, at: u64) -> u64;
+    fn file_end(&self, at: u64) -> u64 {
+        self.behind().map_or(self.len(), |behind| behind.file_end(at))
+    }
 
     /// Whether there is use for more such advice: a source keeps a bounded number of bytes.
-    fn is_hungry(&self) -> bool;
+    fn is_hungry(&self) -> bool {
+        self.behind().is_some_and(Source::is_hungry)
+    }
 
     /// Check that all windows so far held real bytes of the file, and not pages lost because another
     /// process truncated it. Call it after the last window and before committing a result.
     ///
     /// # Errors
     /// [`SourceError::Truncated`], and [`SourceError::Io`] if a page could not be read.
-    fn verify(&self) -> Result<(), SourceError>;
+    fn verify(&self) -> Result<(), SourceError> {
+        self.behind().map_or(Ok(()), Source::verify)
+    }
 
     /// Where the bytes of `range` lie: in which files, and in which ranges of them. Nothing for bytes
     /// that are in memory only.
     ///
     /// # Errors
     /// [`SourceError::Io`] if a file cannot be asked for its identity.
-    fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError>;
+    fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
+        self.behind().map_or(Ok(Vec::new()), |behind| behind.places(range))
+    }
 
     /// The file that holds all of `range`, and the position in it of the first byte; `None` where
     /// there is no such file.
-    fn file(&self, range: Range<u64>) -> Option<(&File, u64)>;
+    fn file(&self, range: Range<u64>) -> Option<(&File, u64)> {
+        self.behind()?.file(range)
+    }
 
     /// Whether byte `at` is in memory; true if that is unknown.
-    fn is_cached(&self, at: u64) -> bool;
+    fn is_cached(&self, at: u64) -> bool {
+        self.behind().is_none_or(|behind| behind.is_cached(at))
+    }
 
     /// Whether the kernel reads far ahead of who reads in order from byte `at` on. To ask it for the
     /// same makes it slower then: it takes what it is asked for page by page.
-    fn reads_ahead(&self, at: u64) -> bool;
+    fn reads_ahead(&self, at: u64) -> bool {
+        self.behind().is_none_or(|behind| behind.reads_ahead(at))
+    }
 
     /// Tell how `range` is going to be used. A hint, which cannot fail.
-    fn advise(&self, range: Range<u64>, advice: Advice);
-}
-
-impl Source for Arc<dyn Source> {
-    fn len(&self) -> u64 {
-        self.as_ref().len()
-    }
-
-    fn window<'a>(
-        &'a self,
-        range: Range<u64>,
-        scratch: &'a mut Vec<u8>,
-    ) -> Result<&'a [u8], SourceError> {
-        self.as_ref().window(range, scratch)
-    }
-
-    fn read(
-        &self,
-        range: Range<u64>,
-        scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), SourceError> {
-        self.as_ref().read(range, scratch, out)
-    }
-
-    fn window_limit(&self) -> Option<u64> {
-        self.as_ref().window_limit()
-    }
-
-    fn request_gap(&self) -> Option<u64> {
-        self.as_ref().request_gap()
-    }
-
-    fn file_end(&self, at: u64) -> u64 {
-        self.as_ref().file_end(at)
-    }
-
-    fn is_hungry(&self) -> bool {
-        self.as_ref().is_hungry()
-    }
-
-    fn verify(&self) -> Result<(), SourceError> {
-        self.as_ref().verify()
-    }
-
-    fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
-        self.as_ref().places(range)
-    }
-
-    fn file(&self, range: Range<u64>) -> Option<(&File, u64)> {
-        self.as_ref().file(range)
-    }
-
-    fn is_cached(&self, at: u64) -> bool {
-        self.as_ref().is_cached(at)
-    }
-
-    fn reads_ahead(&self, at: u64) -> bool {
-        self.as_ref().reads_ahead(at)
-    }
-
     fn advise(&self, range: Range<u64>, advice: Advice) {
-        self.as_ref().advise(range, advice);
+        if let Some(behind) = self.behind() {
+            behind.advise(range, advice);
+        }
     }
 }
 

@@ -18,9 +18,9 @@ const WINDOW: u64 = 1 << 20;
 /// A file, or its tail from some byte on, read with `pread`.
 #[derive(Debug)]
 pub struct PreadSource {
-    file: File,
+    pub(super) file: File,
     /// The byte of the file that is byte 0 of the source.
-    base: u64,
+    pub(super) base: u64,
     len: u64,
     reads_ahead: OnceLock<bool>,
 }
@@ -65,23 +65,6 @@ impl Source for PreadSource {
 
     fn window_limit(&self) -> Option<u64> {
         Some(WINDOW)
-    }
-
-    fn request_gap(&self) -> Option<u64> {
-        None
-    }
-
-    fn file_end(&self, _at: u64) -> u64 {
-        self.len()
-    }
-
-    fn is_hungry(&self) -> bool {
-        false
-    }
-
-    fn verify(&self) -> Result<(), SourceError> {
-        // Missing bytes were errors of the reads.
-        Ok(())
     }
 
     fn places(&self, range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use tslice::sink::{Sink, SinkError, WriteOrder};
-use tslice::source::{Advice, FileRange, Source, SourceError};
+use tslice::source::{Advice, Source, SourceError};
 
 /// An input in memory, lent whole or read in windows of `limit` bytes at most, that keeps the ranges
 /// it is asked for, and the advice it is given.
@@ -57,14 +57,6 @@ impl Source for Bytes {
         self.limit
     }
 
-    fn places(&self, _range: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
-        Ok(Vec::new())
-    }
-
-    fn file(&self, _range: Range<u64>) -> Option<(&std::fs::File, u64)> {
-        None
-    }
-
     fn is_cached(&self, _at: u64) -> bool {
         self.is_cached
     }
@@ -75,22 +67,6 @@ impl Source for Bytes {
 
     fn advise(&self, range: Range<u64>, advice: Advice) {
         self.advised.lock().unwrap().push((range, advice));
-    }
-
-    fn request_gap(&self) -> Option<u64> {
-        None
-    }
-
-    fn file_end(&self, _at: u64) -> u64 {
-        self.len()
-    }
-
-    fn is_hungry(&self) -> bool {
-        false
-    }
-
-    fn verify(&self) -> Result<(), SourceError> {
-        Ok(())
     }
 }
 

@@ -124,7 +124,7 @@ impl Joined<'_> {
         let bytes = source_of(input)?;
         let conversion = Conversion::None;
         let transfers = plans.iter().map(|(at, plan)| Transfer {
-            source: &bytes,
+            source: bytes.as_ref(),
             pieces: plan,
             conversion,
             at: *at,

@@ -370,7 +370,7 @@ impl<'a> Group<'a> {
     ) -> Result<(), ContainerError> {
         let bytes = source_of(&input)?;
         let name = input.location.to_string();
-        let base = self.source.push(name, Box::new(Arc::clone(&bytes)));
+        let base = self.source.push(name, Arc::clone(&bytes));
         let base = base.map_err(|error| failed_source(&input.location, error))?;
         self.inputs.push(GroupInput { number, input, bytes, chosen, base });
         Ok(())

@@ -1,13 +1,12 @@
 //! A remote file as a [`Source`].
 
 use std::env;
-use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::open::{IoMode, OpenError, Opened};
-use super::super::{Advice, FileRange, Source, SourceError, checked_len};
+use super::super::{Advice, Source, SourceError, checked_len};
 use super::address::Address;
 use super::error::RemoteError;
 use super::fetch::{self, Identity, Opening, RemoteFile};
@@ -137,34 +136,8 @@ impl Source for RemoteSource {
         Some(GAP)
     }
 
-    fn file_end(&self, _at: u64) -> u64 {
-        self.len()
-    }
-
     fn is_hungry(&self) -> bool {
         self.network.is_hungry()
-    }
-
-    fn verify(&self) -> Result<(), SourceError> {
-        // every answer was one of the same version, or an error
-        Ok(())
-    }
-
-    fn places(&self, _: Range<u64>) -> Result<Vec<FileRange>, SourceError> {
-        Ok(Vec::new())
-    }
-
-    fn file(&self, _: Range<u64>) -> Option<(&File, u64)> {
-        None
-    }
-
-    fn is_cached(&self, _: u64) -> bool {
-        // nothing that a hint could improve: what is needed is announced
-        true
-    }
-
-    fn reads_ahead(&self, _at: u64) -> bool {
-        false
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) {
