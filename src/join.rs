@@ -36,7 +36,9 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::execute::pack::{pack, swap_bytes};
 use crate::execute::unpack::unpack;
-use crate::execute::{FillError, Pieces, needs_of_pieces, read_pieces, read_range, visit_ranges};
+use crate::execute::{
+    FillError, Pieces, needs_of_pieces, read_pieces, read_range, split_first, visit_ranges,
+};
 use crate::plan::{PIECE_BYTES, stretches};
 use crate::runs::{Axis, Runs, coalesce};
 use crate::source::Source;
@@ -192,9 +194,7 @@ impl<'a> Join<'a> {
     ) -> Result<(), FillError> {
         let mut rest = out;
         self.each_part(row, range, &mut |part, range| {
-            let len = (range.end - range.start) as usize;
-            let (now, later) = std::mem::take(&mut rest).split_at_mut(len);
-            rest = later;
+            let now = split_first(&mut rest, range.end - range.start);
             self.read(part, range, source, scratch, now)
         })
     }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::fill::split_first;
 use super::{FillError, Pieces};
 use crate::runs::Runs;
 use crate::source::Source;
@@ -10,18 +11,67 @@ use crate::source::Source;
 /// Those at both ends are filled in full, and cut.
 pub struct Clipped<P> {
     pieces: P,
-    range: Range<u64>,
-    /// The first of the other's pieces, and how many.
-    first: u64,
-    count: u64,
+    cut: Cut,
 }
 
 impl<P: Pieces> Clipped<P> {
     /// Keep a range of the output, in bytes.
     pub fn new(pieces: P, range: Range<u64>) -> Clipped<P> {
+        let cut = Cut::of(&pieces, range);
+        Clipped { pieces, cut }
+    }
+}
+
+impl<P: Pieces> Pieces for Clipped<P> {
+    fn bytes(&self) -> u64 {
+        self.cut.range.end - self.cut.range.start
+    }
+
+    fn count(&self) -> u64 {
+        self.cut.count
+    }
+
+    fn output(&self, number: u64) -> Runs {
+        self.cut.output(&self.pieces, number)
+    }
+
+    fn fill(
+        &self,
+        number: u64,
+        source: &dyn Source,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), FillError> {
+        self.cut.fill(&self.pieces, number, source, scratch, out)
+    }
+
+    fn needs(
+        &self,
+        number: u64,
+        gap: u64,
+        visit: &mut dyn FnMut(Range<u64>),
+    ) -> Result<(), FillError> {
+        self.pieces.needs(self.cut.first + number, gap, visit)
+    }
+
+    fn sparse_range(&self) -> Option<Range<u64>> {
+        self.pieces.sparse_range()
+    }
+}
+
+/// Which pieces hold a range of an output.
+struct Cut {
+    range: Range<u64>,
+    /// The first of them, and how many.
+    first: u64,
+    count: u64,
+}
+
+impl Cut {
+    fn of(pieces: &dyn Pieces, range: Range<u64>) -> Cut {
         let range = range.start..range.end.min(pieces.bytes());
         if range.is_empty() {
-            return Clipped { pieces, range: 0..0, first: 0, count: 0 };
+            return Cut { range: 0..0, first: 0, count: 0 };
         }
         // the number of pieces that begin before or at a byte
         let begun = |at: u64| {
@@ -38,7 +88,7 @@ impl<P: Pieces> Clipped<P> {
         };
         let first = begun(range.start).saturating_sub(1);
         let count = begun(range.end - 1) - first;
-        Clipped { pieces, range, first, count }
+        Cut { range, first, count }
     }
 
     /// What is kept of a piece.
@@ -46,52 +96,30 @@ impl<P: Pieces> Clipped<P> {
         let (start, bytes) = (piece.offset as u64, piece.bytes());
         start.max(self.range.start)..(start + bytes).min(self.range.end)
     }
-}
 
-impl<P: Pieces> Pieces for Clipped<P> {
-    fn bytes(&self) -> u64 {
-        self.range.end - self.range.start
-    }
-
-    fn count(&self) -> u64 {
-        self.count
-    }
-
-    fn output(&self, number: u64) -> Runs {
-        let kept = self.kept(&self.pieces.output(self.first + number));
+    fn output(&self, pieces: &dyn Pieces, number: u64) -> Runs {
+        let kept = self.kept(&pieces.output(self.first + number));
         Runs::contiguous(kept.start - self.range.start, kept.end - kept.start)
     }
 
     fn fill(
         &self,
+        pieces: &dyn Pieces,
         number: u64,
         source: &dyn Source,
         scratch: &mut Vec<u8>,
         out: &mut [u8],
     ) -> Result<(), FillError> {
         let number = self.first + number;
-        let piece = self.pieces.output(number);
+        let piece = pieces.output(number);
         if piece.bytes() == out.len() as u64 {
-            return self.pieces.fill(number, source, scratch, out);
+            return pieces.fill(number, source, scratch, out);
         }
         let mut whole = vec![0; piece.bytes() as usize];
-        self.pieces.fill(number, source, scratch, &mut whole)?;
+        pieces.fill(number, source, scratch, &mut whole)?;
         let skipped = self.kept(&piece).start - piece.offset as u64;
         out.copy_from_slice(&whole[skipped as usize..][..out.len()]);
         Ok(())
-    }
-
-    fn needs(
-        &self,
-        number: u64,
-        gap: u64,
-        visit: &mut dyn FnMut(Range<u64>),
-    ) -> Result<(), FillError> {
-        self.pieces.needs(self.first + number, gap, visit)
-    }
-
-    fn sparse_range(&self) -> Option<Range<u64>> {
-        self.pieces.sparse_range()
     }
 }
 
@@ -104,15 +132,12 @@ pub(crate) fn read_pieces(
     scratch: &mut Vec<u8>,
     out: &mut [u8],
 ) -> Result<(), FillError> {
-    let clipped = Clipped::new(pieces, start..start + out.len() as u64);
+    let cut = Cut::of(pieces, start..start + out.len() as u64);
     let mut rest = out;
-    for number in 0..clipped.count() {
-        let bytes = clipped.output(number).bytes() as usize;
-        let (now, later) = std::mem::take(&mut rest).split_at_mut(bytes);
-        rest = later;
-        clipped.fill(number, source, scratch, now)?;
-    }
-    Ok(())
+    (0..cut.count).try_for_each(|number| {
+        let now = split_first(&mut rest, cut.output(pieces, number).bytes());
+        cut.fill(pieces, number, source, scratch, now)
+    })
 }
 
 /// The ranges of the input that a range of the output of such pieces needs, as
@@ -123,41 +148,8 @@ pub(crate) fn needs_of_pieces(
     gap: u64,
     visit: &mut dyn FnMut(Range<u64>),
 ) -> Result<(), FillError> {
-    let clipped = Clipped::new(pieces, range);
-    (0..clipped.count()).try_for_each(|number| clipped.needs(number, gap, visit))
-}
-
-impl Pieces for &dyn Pieces {
-    fn bytes(&self) -> u64 {
-        (**self).bytes()
-    }
-
-    fn count(&self) -> u64 {
-        (**self).count()
-    }
-
-    fn output(&self, number: u64) -> Runs {
-        (**self).output(number)
-    }
-
-    fn needs(
-        &self,
-        number: u64,
-        gap: u64,
-        visit: &mut dyn FnMut(Range<u64>),
-    ) -> Result<(), FillError> {
-        (**self).needs(number, gap, visit)
-    }
-
-    fn fill(
-        &self,
-        number: u64,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), FillError> {
-        (**self).fill(number, source, scratch, out)
-    }
+    let Cut { first, count, .. } = Cut::of(pieces, range);
+    (first..first + count).try_for_each(|number| pieces.needs(number, gap, visit))
 }
 
 #[cfg(test)]

@@ -18,11 +18,6 @@ pub enum Conversion {
     /// Nothing: bytes are copied.
     #[default]
     None,
-    /// Nothing, and no piece divides elements: for sinks that look at them.
-    Whole {
-        /// Bytes an element, at least 1.
-        width: usize,
-    },
     /// The other byte order.
     SwapBytes {
         /// Bytes that are reversed together, at least 2.
@@ -45,7 +40,7 @@ impl Conversion {
     pub fn unit(self) -> u64 {
         match self {
             Conversion::None => 1,
-            Conversion::Whole { width } | Conversion::SwapBytes { width } => width as u64,
+            Conversion::SwapBytes { width } => width as u64,
             Conversion::Cast(cast) => cast.input_bytes() as u64,
         }
     }
@@ -107,7 +102,7 @@ impl Conversion {
         spare: &mut Vec<Buffer>,
     ) -> (Buffer, Runs) {
         match self {
-            Conversion::None | Conversion::Whole { .. } => (packed, rows),
+            Conversion::None => (packed, rows),
             Conversion::SwapBytes { width } => {
                 swap_bytes(&mut packed, width);
                 (packed, rows)
@@ -149,7 +144,7 @@ mod tests {
 
     #[test]
     fn pieces_behind_the_first_begin_at_blocks() {
-        let (width_4, width_3) = (Conversion::swap_bytes(4), Conversion::Whole { width: 3 });
+        let (width_4, width_3) = (Conversion::swap_bytes(4), Conversion::swap_bytes(3));
         let aligned = [(Conversion::None, 128, 1 << 18), (Conversion::None, 5, 1 << 18)];
         let units = [(width_4, 128, 1 << 18), (width_4, 0, 1 << 12), (width_3, 129, 3 << 14)];
         for (conversion, at, piece) in aligned.into_iter().chain(units) {

@@ -107,6 +107,13 @@ fn prefetch(runs: &Runs, source: &dyn Source) {
     }
 }
 
+/// The first `count` bytes of what is left of a buffer.
+pub(crate) fn split_first<'b>(rest: &mut &'b mut [u8], count: u64) -> &'b mut [u8] {
+    let (first, others) = std::mem::take(rest).split_at_mut(count as usize);
+    *rest = others;
+    first
+}
+
 /// Fill `out` with a range of the dense bytes of `runs` of the source.
 pub(crate) fn read_range(
     runs: &Runs,
@@ -117,8 +124,7 @@ pub(crate) fn read_range(
 ) -> Result<(), SourceError> {
     let mut rest = out;
     runs.split(range, &mut |runs| {
-        let (now, later) = std::mem::take(&mut rest).split_at_mut(runs.bytes() as usize);
-        rest = later;
+        let now = split_first(&mut rest, runs.bytes());
         read_runs(&runs, source, scratch, now)
     })
 }
@@ -132,8 +138,7 @@ pub(crate) fn read_boxes(
 ) -> Result<(), SourceError> {
     let mut rest = out;
     boxes.iter().try_for_each(|runs| {
-        let (now, later) = std::mem::take(&mut rest).split_at_mut(runs.bytes() as usize);
-        rest = later;
+        let now = split_first(&mut rest, runs.bytes());
         read_runs(runs, source, scratch, now)
     })
 }

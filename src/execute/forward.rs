@@ -5,6 +5,7 @@
 
 use super::buffer::{Buffer, Places};
 use super::convert::write_rows;
+use super::fill::split_first;
 use super::pack::pack;
 use super::{Conversion, ExecuteError, Progress};
 use crate::plan::Plan;
@@ -37,8 +38,7 @@ pub fn run_forward(
             window.resize((bounds.end - bounds.start) as usize, 0);
             read_window(stream, bounds.start as u64, &mut window)
                 .map_err(|error| ExecuteError::Fill { transfer: 0, error: error.into() })?;
-            let (now, later) = std::mem::take(&mut rest).split_at_mut(runs.bytes() as usize);
-            rest = later;
+            let now = split_first(&mut rest, runs.bytes());
             let first = (runs.offset - bounds.start) as usize;
             pack(&runs.axes, runs.run, &window, first, now);
         }

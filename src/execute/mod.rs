@@ -41,7 +41,7 @@ pub(crate) use clip::{needs_of_pieces, read_pieces};
 pub use convert::Conversion;
 pub use error::{BadPosition, ExecuteError, FillError};
 pub use feed::{Announced, announced};
-pub(crate) use fill::{read_boxes, read_range, read_runs, visit_ranges};
+pub(crate) use fill::{read_boxes, read_range, read_runs, split_first, visit_ranges};
 pub use forward::{WINDOW_BYTES, run_forward};
 pub use parallel::run;
 pub use progress::Progress;

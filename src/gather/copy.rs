@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::DROPPED;
 use super::row_block::RowBlock;
-use crate::execute::{pack::pack, read_runs};
+use crate::execute::{pack::pack, read_runs, split_first};
 use crate::runs::Runs;
 use crate::source::{Source, SourceError};
 
@@ -24,8 +24,7 @@ pub(super) fn copy_rows(input: &[u8], start: u64, block: &RowBlock, slab: &Runs,
 fn copy_stretches(input: &[u8], start: u64, block: &RowBlock, slab: &Runs, out: &mut [u8]) {
     let (slab_bytes, mut rest) = (slab.bytes(), out);
     for (offset, rows) in block.stretches() {
-        let now;
-        (now, rest) = rest.split_at_mut((rows * slab_bytes) as usize);
+        let now = split_first(&mut rest, rows * slab_bytes);
         if offset == DROPPED {
             now.fill(0);
             continue;

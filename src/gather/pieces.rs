@@ -13,7 +13,9 @@ use super::reader::BLOCK;
 use super::row_block::RowBlock;
 use super::rows::{BoundRows, MaskRows};
 use super::{DROPPED, Gather};
-use crate::execute::{FillError, Pieces, Workers, read_boxes, read_range, read_runs, visit_ranges};
+use crate::execute::{
+    FillError, Pieces, Workers, read_boxes, read_range, read_runs, split_first, visit_ranges,
+};
 use crate::plan::{PieceCuts, Plan, stretches};
 use crate::runs::Runs;
 use crate::source::Source;
@@ -256,13 +258,13 @@ impl GatherPieces<'_> {
             let whole = (range.end - at) / slab;
             let count = if skipped > 0 { 0 } else { whole };
             let len = if count > 0 { count * slab } else { (slab - skipped).min(range.end - at) };
-            let (now, later) = std::mem::take(&mut rest).split_at_mut(len as usize);
+            let now = split_first(&mut rest, len);
             if count > 0 {
                 self.fill_rows(row..row + count, source, scratch, now)?;
             } else {
                 self.fill_part(row, skipped..skipped + len, source, scratch, now)?;
             }
-            (at, rest) = (at + len, later);
+            at += len;
         }
         Ok(())
     }
@@ -302,13 +304,12 @@ impl GatherPieces<'_> {
         self.prepare(source, row, row == 0 || rows.end - rows.start > AHEAD);
         while row < rows.end {
             if let Some(count) = self.compress(row..rows.end, source, scratch, rest)? {
-                rest = rest.split_at_mut((count * slab.run) as usize).1;
+                split_first(&mut rest, count * slab.run);
                 row += count;
                 continue;
             }
             self.rows.block(row..rows.end, most, slab, &mut block)?;
-            let part;
-            (part, rest) = rest.split_at_mut((block.rows() * slab.bytes()) as usize);
+            let part = split_first(&mut rest, block.rows() * slab.bytes());
             self.prefetch_ahead(source, row, block.rows());
             if let (true, None) = (reads, held) {
                 read_rows(source, &block, slab, scratch, part)?;

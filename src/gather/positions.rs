@@ -12,7 +12,7 @@ use std::ops::Range;
 use super::error::GatherError;
 use super::ravel::{Ravel, kernel};
 use crate::dtype::{DType, Integers};
-use crate::execute::{BadPosition, FillError, read_runs};
+use crate::execute::{BadPosition, FillError, read_range};
 use crate::permutation::Permutation;
 use crate::runs::{Axis, Runs, byte_bounds, unravel_index};
 use crate::shape;
@@ -328,12 +328,7 @@ impl Positions {
             return source.window(offset + bytes.start..offset + bytes.end, scratch);
         }
         buffer.resize((bytes.end - bytes.start) as usize, 0);
-        let mut out = buffer.as_mut_slice();
-        self.coalesced.split(bytes, &mut |part| {
-            let (now, later) = std::mem::take(&mut out).split_at_mut(part.bytes() as usize);
-            out = later;
-            read_runs(&part, source, scratch, now)
-        })?;
+        read_range(&self.coalesced, bytes, source, scratch, buffer)?;
         Ok(buffer)
     }
 

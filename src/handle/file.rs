@@ -378,7 +378,7 @@ impl Slice {
                 indices.region(tensor, *axis, &options)?
             }
         };
-        Ok(Take { part: tensor.part(), region, conversion, at })
+        Ok(Take::new(tensor.part(), region, conversion, at))
     }
 
     fn failed(&self, fault: ReadFault) -> ContainerError {

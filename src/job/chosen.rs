@@ -83,11 +83,8 @@ impl Chosen {
 
     /// Its bytes on their way to position `at`, where no piece divides elements.
     pub(super) fn take(&self, at: u64) -> Take {
-        let conversion = match (self.dtype.item_bits() / 8) as usize {
-            0 => Conversion::None,
-            width => Conversion::Whole { width },
-        };
-        Take { part: self.part, region: Arc::clone(&self.region), conversion, at }
+        let take = Take::new(self.part, Arc::clone(&self.region), Conversion::None, at);
+        Take { unit: (self.dtype.item_bits() / 8).max(1), ..take }
     }
 }
 

@@ -344,10 +344,13 @@ impl<'a> Writing<'a> {
         source: &dyn Source,
     ) -> Result<RegionPieces<'t>, ContainerError> {
         let to = match self.sink().order() {
-            WriteOrder::Any => ReadFor::Position(take.at),
             WriteOrder::Ascending => ReadFor::Stream,
+            WriteOrder::Any if take.unit == take.conversion.unit() => ReadFor::Position(take.at),
+            // who looks at elements has no blocks
+            WriteOrder::Any => ReadFor::Memory,
         };
-        let by = ReadBy { source, conversion: take.conversion, to, workers: &self.workers };
+        let Take { conversion, unit, .. } = *take;
+        let by = ReadBy { source, conversion, unit, to, workers: &self.workers };
         take.region.pieces(&by).map_err(|error| match error {
             ExecuteError::Fill { error: FillError::Position(bad), .. } => self.first_bad(take, bad),
             ExecuteError::Fill { error: error @ FillError::Indices { .. }, .. } => {

@@ -94,7 +94,7 @@ impl Copying {
         // those that are kept are looked at once more, so that nothing is held of each of a million
         for ((_, sliced), (to, at)) in results(&selected, options, &output).zip(prepared.places()) {
             let (part, conversion) = (to.part, to.conversion);
-            Take { part, region: sliced?.region, conversion, at }.push(&mut takes);
+            Take::new(part, sliced?.region, conversion, at).push(&mut takes);
         }
         prepared.align(&input, &mut takes);
         drop(selected);
@@ -129,7 +129,7 @@ impl Copying {
         let region = indices.region(tensor, *axis, &how)?;
         let takes = prepared.places().map(|(to, at)| {
             let (part, region) = (tensor.part(), Arc::clone(&region));
-            Take { part, region, conversion: to.conversion, at }
+            Take::new(part, region, to.conversion, at)
         });
         let takes = takes.collect();
         Ok(Copying { input, output, prepared, takes })

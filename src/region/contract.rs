@@ -70,8 +70,10 @@ pub trait Region: Send + Sync {
 pub struct ReadBy<'a> {
     /// The bytes of the tensor's file.
     pub source: &'a dyn Source,
-    /// What elements go through. No piece divides an element.
+    /// What elements go through.
     pub conversion: Conversion,
+    /// No piece divides so many bytes.
+    pub unit: u64,
     /// Where the bytes go.
     pub to: ReadFor,
     /// Who puts in order what must be in order first.

@@ -86,7 +86,8 @@ impl Region for SideBySide {
         let row = self.parts.iter().map(|(bytes, _)| bytes).sum();
         let rows = |(bytes, part): &(u64, Arc<dyn Region>)| part.bytes().checked_div(*bytes);
         let rows = self.parts.iter().filter_map(rows).max().unwrap_or(0);
-        let inner = ReadBy { conversion: Conversion::None, to: ReadFor::Memory, ..*by };
+        let (conversion, to) = (Conversion::None, ReadFor::Memory);
+        let inner = ReadBy { conversion, unit: 1, to, ..*by };
         let mut parts = Vec::with_capacity(self.parts.len());
         for (_, part) in &self.parts {
             parts.push(match part.strided() {
@@ -94,7 +95,7 @@ impl Region for SideBySide {
                 None => JoinPart::of_pieces(part.pieces(&inner)?.pieces),
             });
         }
-        let join = Join::new(parts, rows, row, by.conversion.unit());
+        let join = Join::new(parts, rows, row, by.unit);
         let pieces: Box<dyn Pieces + 'a> = match &self.window {
             Some(window) => Box::new(Clipped::new(join, window.clone())),
             None => Box::new(join),

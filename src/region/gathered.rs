@@ -19,7 +19,7 @@ impl Region for Gathered {
             ReadFor::Position(at) => by.conversion.first_bytes(at, PIECE_BYTES),
             ReadFor::Memory | ReadFor::Stream => None,
         };
-        let pieces = self.gather.clone().with(&self.sources(), by.conversion.unit(), by.workers);
+        let pieces = self.gather.clone().with(&self.sources(), by.unit, by.workers);
         let pieces = pieces.map_err(|error| {
             let error = match error {
                 // nothing but an index tensor has been read

@@ -41,7 +41,7 @@ impl<'a> RegionReader<'a> {
             None => {
                 let (conversion, to) = (Conversion::None, ReadFor::Memory);
                 let workers = &Workers::new(1);
-                let by = ReadBy { source: source.as_ref(), conversion, to, workers };
+                let by = ReadBy { source: source.as_ref(), conversion, unit: 1, to, workers };
                 let pieces = region.pieces(&by).map_err(|error| match error {
                     ExecuteError::Fill { error, .. } => region.failed_fill(error),
                     error => error.into(),

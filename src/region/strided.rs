@@ -15,7 +15,7 @@ impl Region for View {
     }
 
     fn pieces<'a>(&'a self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
-        let (unit, expansion) = (by.conversion.unit(), by.conversion.expansion());
+        let (unit, expansion) = (by.unit, by.conversion.expansion());
         let (plan, copied) = match by.to {
             ReadFor::Stream => {
                 execute::in_order(by.source, self.runs(), (unit, expansion), by.workers)?

@@ -18,9 +18,16 @@ pub struct Take {
     pub conversion: Conversion,
     /// Where it goes in the output, in bytes.
     pub at: u64,
+    /// No piece divides so many bytes: an element, where it is converted or looked at.
+    pub unit: u64,
 }
 
 impl Take {
+    /// What is taken of a part of the input, on its way to position `at` of the output.
+    pub fn new(part: usize, region: Arc<dyn Region>, conversion: Conversion, at: u64) -> Take {
+        Take { part, region, conversion, at, unit: conversion.unit() }
+    }
+
     /// Add what is taken of the next tensor to `takes`: to the last of them, where both are one
     /// range of bytes in the input and in the output. A range that stays alone, of which there may be
     /// hundreds of thousands, keeps no axes.
@@ -67,15 +74,10 @@ impl Take {
         view.range().filter(long).filter(|_| self.conversion == Conversion::None)
     }
 
-    /// How many bytes belong together.
-    pub(crate) fn unit(&self) -> u64 {
-        self.conversion.unit()
-    }
-
     /// How it is read in one pass of a stream that begins at position `start`, where it can be.
     pub(crate) fn forward(&self, start: u64) -> Option<Plan> {
         let window = WINDOW_BYTES / self.conversion.expansion();
-        self.region.forward(start, self.unit(), window)
+        self.region.forward(start, self.unit, window)
     }
 
     /// Bytes of the output.
@@ -85,7 +87,7 @@ impl Take {
 
     /// About how many bytes of the input are read, in whole cache lines.
     pub(crate) fn reads(&self) -> u64 {
-        self.region.reads(self.unit())
+        self.region.reads(self.unit)
     }
 
     /// What goes to a range of the output.

@@ -133,7 +133,7 @@ impl Explained {
         let Explained { index, selection, transpose, .. } = self;
         let region = index.lists.region(tensor, selection, transpose, Order::C);
         let region = region.map_err(Failure::new)?;
-        let take = Take { part: tensor.part(), region, conversion: Conversion::None, at: 0 };
+        let take = Take::new(tensor.part(), region, Conversion::None, 0);
         Ok(network(|| tslice::job::announced(input, &[take]))?)
     }
 

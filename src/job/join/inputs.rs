@@ -469,14 +469,14 @@ impl Chosen {
     pub(super) fn conversion(&self, first: Conversion) -> Conversion {
         let cast = match (self.step, first) {
             (Step::AsFirst(1), _) => return first,
-            (Step::AsFirst(width), Conversion::None | Conversion::Whole { .. }) => {
+            (Step::AsFirst(width), Conversion::None) => {
                 return Conversion::swap_bytes(width);
             }
             (Step::AsFirst(_), Conversion::SwapBytes { .. }) => return Conversion::None,
             (Step::AsFirst(_), Conversion::Cast(cast)) => cast.of_swapped(),
             (Step::Own(cast), Conversion::Cast(theirs)) => cast.with_order_of(&theirs.to()),
             (Step::Own(cast), Conversion::SwapBytes { .. }) => cast.to_swapped(),
-            (Step::Own(cast), Conversion::None | Conversion::Whole { .. }) => cast,
+            (Step::Own(cast), Conversion::None) => cast,
         };
         match cast.swap_width() {
             Some(width) => Conversion::swap_bytes(width),

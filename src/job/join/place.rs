@@ -109,7 +109,7 @@ impl Joined<'_> {
         let tensor = &first.contents.tensors.at(self.tensors[place.target].number);
         let region = <dyn Region>::of_selection(tensor, &Selection::whole(&tensor.shape), order);
         let region = region.map_err(|cause| first.failed_tensor(tensor, true, cause))?;
-        Ok(Take { part: tensor.part(), region, conversion: place.conversion, at: place.start })
+        Ok(Take::new(tensor.part(), region, place.conversion, place.start))
     }
 
     /// What is taken of an input, at the beginning of the tensor's place.
@@ -123,7 +123,7 @@ impl Joined<'_> {
         let region = self.options.index.region(tensor, &chosen.selection, order);
         let region = region.map_err(|cause| input.failed_tensor(tensor, false, cause))?;
         let conversion = chosen.conversion(place.conversion);
-        Ok(Take { part: tensor.part(), region, conversion, at: place.start })
+        Ok(Take::new(tensor.part(), region, conversion, place.start))
     }
 }
 

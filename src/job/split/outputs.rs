@@ -147,7 +147,7 @@ impl<'a> Split<'a> {
             let bytes = shape::byte_count(&shape, tensor.dtype.item_bits());
             let bytes = bytes.ok_or(LayoutFault::TooLarge)?;
             let conversion = Default::default();
-            takes.push(Take { part: tensor.part(), region, conversion, at: end });
+            takes.push(Take::new(tensor.part(), region, conversion, end));
             (target.number, target.from_lists) = (contents.len(), true);
             let made = Tensor::new(tensor.dtype.clone(), shape, Order::C, end);
             let made = Tensor { name: tensor.name.clone(), ..made };
@@ -249,7 +249,7 @@ impl<'a> Split<'a> {
             let Some(selection) = selection else { continue };
             let region = <dyn Region>::of_selection(tensor, &selection, order);
             let region = region.map_err(|cause| input.failed_tensor(tensor, true, cause))?;
-            let take = Take { part: tensor.part(), region, conversion: entry.conversion, at };
+            let take = Take::new(tensor.part(), region, entry.conversion, at);
             takes.push((target.from_lists, take));
         }
         Ok(takes)

@@ -115,7 +115,9 @@ impl Taken {
             WriteOrder::Ascending => ReadFor::Stream,
         };
         let conversion = Conversion::None;
-        let prepared = region.pieces(&ReadBy { source, conversion, to, workers }).unwrap();
+        let prepared = region
+            .pieces(&ReadBy { source, conversion, unit: conversion.unit(), to, workers })
+            .unwrap();
         let source = prepared.copied.as_deref().unwrap_or(source);
         let transfer = Transfer { source, pieces: prepared.pieces.as_ref(), conversion, at: 0 };
         let sink = Memory::new(region.bytes(), self.write);
