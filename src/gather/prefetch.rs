@@ -82,7 +82,7 @@ impl GatherPieces<'_> {
         CacheState::Cold
     }
 
-    /// Sampled at a few rows from row `first` on.
+    /// Look at a few rows from row `first` on.
     fn look(&self, source: &dyn Source, first: u64) -> Sampled {
         let mut offsets = [DROPPED; NEIGHBOURS];
         let count = self.rows.rows.count().saturating_sub(first).min(NEIGHBOURS as u64) as usize;

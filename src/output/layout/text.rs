@@ -1,4 +1,4 @@
-//! TextLayout as an output: csv, txt and json.
+//! Text as an output: csv, txt and json.
 
 use std::{io, iter};
 
@@ -27,14 +27,14 @@ const TEXT: OutputFormat = OutputFormat {
 
 pub(super) static CSV: OutputFormat = OutputFormat {
     name: "csv",
-    about: "TextLayout, columns parted by commas",
+    about: "Text, columns parted by commas",
     extensions: &["csv"],
     ..TEXT
 };
 
 pub(super) static TXT: OutputFormat = OutputFormat {
     name: "txt",
-    about: "TextLayout, columns parted by spaces",
+    about: "Text, columns parted by spaces",
     extensions: &["txt"],
     lay_out: |request| lay_out(TextFormat::Txt, request),
     ..TEXT
@@ -42,7 +42,7 @@ pub(super) static TXT: OutputFormat = OutputFormat {
 
 pub(super) static JSON: OutputFormat = OutputFormat {
     name: "json",
-    about: "TextLayout, nested lists",
+    about: "Text, nested lists",
     extensions: &["json"],
     lay_out: |request| lay_out(TextFormat::Json, request),
     ..TEXT
