@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::cast::CastError;
+use crate::element::ElementError;
 use crate::execute::ExecuteError;
 use crate::format::{FormatError, shortened};
 use crate::gather::GatherError;
@@ -128,6 +129,7 @@ pub trait Fault: Any + Error + Send + Sync {}
 
 impl Fault for io::Error {}
 impl Fault for CastError {}
+impl Fault for ElementError {}
 impl Fault for ExecuteError {}
 impl Fault for FormatError {}
 impl Fault for GatherError {}

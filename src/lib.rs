@@ -45,6 +45,21 @@
 //! # Ok::<(), tslice::ContainerError>(())
 //! ```
 //!
+//! Join slices, cut one in files that appear together, and assign to a file:
+//!
+//! ```no_run
+//! use tslice::job::Cuts;
+//!
+//! let a = tslice::open("a.npy")?.only()?.all()?;
+//! let b = tslice::open("b.npy")?.only()?.slice("[10:]")?;
+//! tslice::concatenate(&[a.clone(), b], 0).write("both.npy")?;
+//! tslice::write_all("a-{}.npy", &a.split(0, &Cuts::Parts(4))?, &Default::default())?;
+//!
+//! let target = tslice::open("target.npy")?.only()?;
+//! target.edit("[..., -1]")?.fill(0)?.in_place()?;
+//! # Ok::<(), tslice::ContainerError>(())
+//! ```
+//!
 //! The same as programs stand in `examples/`. All of it is what the command-line program runs.
 //! `tslice = { version = "0.1", default-features = false }` leaves out the packages that only that
 //! program needs.
@@ -100,6 +115,7 @@ pub mod output;
 pub mod region;
 
 pub use error::ContainerError;
+pub use handle::{Change, Editable, JoinedSlices, concatenate, stack, write_all};
 pub use handle::{Element, Slice, Tensor, TensorFile, open_file as open};
 pub use output::WriteOptions;
 pub use region::IndexTensor;

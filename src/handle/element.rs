@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use crate::dtype::{Endian, Scalar};
 use crate::sink::{Sink, SinkError, WriteOrder};
 
-/// A type of numbers that tensors hold, for [`Slice::read`](crate::handle::file::Slice::read).
+/// A type of numbers that tensors hold, for [`Slice::read`](crate::Slice::read).
 pub trait Element: Copy + Send + sealed::Sealed + 'static {
     /// The dtype of the numbers, but for the byte order.
     const SCALAR: Scalar;

@@ -117,21 +117,9 @@ impl Copying {
         let (shape, axes) = options.shape(tensor, &indices.info)?;
         let order = output.options().order;
         let how = gather::Options { order, transpose: Some(axes), ..how.clone() };
-        let item = Item {
-            name: &output.tensor_name(tensor, input.location(), true),
-            dtype: &tensor.dtype,
-            shape,
-            cast: casts.of(&tensor.dtype)?,
-            part: tensor.part(),
-            number: 0,
-        };
-        let prepared = output.prepare(&[item], &input.contents().metadata)?;
-        let region = indices.region(tensor, *axis, &how)?;
-        let takes = prepared.places().map(|(to, at)| {
-            let (part, region) = (tensor.part(), Arc::clone(&region));
-            Take::new(part, region, to.conversion, at)
-        });
-        let takes = takes.collect();
+        let cast = casts.of(&tensor.dtype)?;
+        let region = || Ok(indices.region(tensor, *axis, &how)?);
+        let (prepared, takes) = single(&input, tensor, shape, cast, &output, region)?;
         Ok(Copying { input, output, prepared, takes })
     }
 }
@@ -162,6 +150,27 @@ impl Job for Copying {
     fn parts(&mut self, count: u64) -> Result<Parts<'_>, ContainerError> {
         Parts::of_takes(&self.output, &self.prepared, &mut self.input, &self.takes, count)
     }
+}
+
+/// The place of one tensor in an output, and what is taken for it: a region of this shape.
+pub(crate) fn single(
+    input: &Input,
+    tensor: &Tensor,
+    shape: Vec<u64>,
+    cast: Option<Cast>,
+    output: &Output,
+    region: impl FnOnce() -> Result<Arc<dyn Region>, Cause>,
+) -> Result<(Prepared, Vec<Take>), ContainerError> {
+    let (dtype, part, number) = (&tensor.dtype, tensor.part(), 0);
+    let name = &output.tensor_name(tensor, input.location(), true);
+    let item = Item { name, dtype, shape, cast, part, number };
+    let mut prepared = output.prepare(&[item], &input.contents().metadata)?;
+    let region = region()?;
+    let takes =
+        prepared.places().map(|(to, at)| Take::new(part, Arc::clone(&region), to.conversion, at));
+    let mut takes: Vec<Take> = takes.collect();
+    prepared.align(input, &mut takes);
+    Ok((prepared, takes))
 }
 
 /// What becomes of a tensor.

@@ -3,31 +3,29 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::dtype::DType;
 use crate::error::{Cause, ContainerError, FileName};
 use crate::execute::{Progress, Workers};
 use crate::format::Tensor;
 use crate::input::Input;
 use crate::job::edit::original::Original;
 use crate::region::{GatheredList, IndexTensor};
-use crate::shape::Order;
-use crate::source::{MemorySource, Source};
+use crate::source::Source;
 
 /// A tensor that is read as a whole, in a file or in memory.
 pub struct Operand {
     tensor: Tensor,
-    bytes: Bytes,
+    bytes: OperandBytes,
     file: Option<FileName>,
 }
 
-enum Bytes {
+enum OperandBytes {
     File(Box<Input>),
     There(Arc<dyn Source>),
 }
 
 impl From<IndexTensor> for Operand {
     fn from(IndexTensor { info, bytes, file }: IndexTensor) -> Operand {
-        Operand { tensor: info, bytes: Bytes::There(bytes), file }
+        Operand { tensor: info, bytes: OperandBytes::There(bytes), file }
     }
 }
 
@@ -38,13 +36,7 @@ impl Operand {
     /// [`SelectFault`](crate::input::SelectFault).
     pub fn of_input(input: Input, patterns: &[String]) -> Result<Operand, ContainerError> {
         let (tensor, file) = (input.tensor(patterns)?, Some(input.location().into()));
-        Ok(Operand { tensor, bytes: Bytes::File(Box::new(input)), file })
-    }
-
-    /// One element of a dtype, without axes.
-    pub fn element(bytes: Vec<u8>, dtype: &DType) -> Operand {
-        let tensor = Tensor::new(dtype.clone(), Vec::new(), Order::C, 0);
-        Operand { tensor, bytes: Bytes::There(Arc::new(MemorySource(bytes))), file: None }
+        Ok(Operand { tensor, bytes: OperandBytes::File(Box::new(input)), file })
     }
 
     /// The dtype and the shape of the tensor.
@@ -75,8 +67,8 @@ impl Operand {
         progress: &Progress,
     ) -> Result<IndexTensor, ContainerError> {
         let bytes = match self.bytes {
-            Bytes::File(mut input) => input.nearby(&self.tensor, workers, progress)?,
-            Bytes::There(bytes) => bytes,
+            OperandBytes::File(mut input) => input.nearby(&self.tensor, workers, progress)?,
+            OperandBytes::There(bytes) => bytes,
         };
         Ok(IndexTensor { info: self.tensor, bytes, file: self.file })
     }
@@ -93,12 +85,12 @@ impl Operand {
         progress: &Progress,
     ) -> Result<GatheredList, ContainerError> {
         let source = match &mut self.bytes {
-            Bytes::File(input) => {
+            OperandBytes::File(input) => {
                 let source = input.spool_watched(progress)?;
                 original.keep(input, &self.tensor, written)?;
                 source
             }
-            Bytes::There(source) => Arc::clone(source),
+            OperandBytes::There(source) => Arc::clone(source),
         };
         Ok(GatheredList { source, file: self.file.clone() })
     }

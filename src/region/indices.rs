@@ -1,16 +1,19 @@
 //! An index tensor, in memory or in a file.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::dtype::{DType, Endian, Scalar};
-use crate::error::FileName;
+use crate::error::{ContainerError, FileName};
+use crate::execute::{self, Workers};
 use crate::format::Tensor;
 use crate::gather::{Gather, GatherError, Indices, Options};
 use crate::region::contract::Region;
 use crate::region::fields::layout;
 use crate::region::list::{Gathered, GatheredList};
+use crate::runs::Runs;
 use crate::shape::Order;
-use crate::source::{MemorySource, Source};
+use crate::source::{ConcatSource, MemorySource, Source};
 use crate::view::Layout;
 
 /// Positions to gather from.
@@ -43,6 +46,27 @@ impl IndexTensor {
         let dtype = DType::Scalar(Scalar::I64, Endian::Little);
         let info = Tensor::new(dtype, shape, Order::C, 0);
         IndexTensor { info, bytes: Arc::new(MemorySource(bytes)), file: None }
+    }
+
+    /// One element of a dtype in memory, without axes.
+    pub fn element(bytes: Vec<u8>, dtype: &DType) -> IndexTensor {
+        let info = Tensor::new(dtype.clone(), Vec::new(), Order::C, 0);
+        IndexTensor { info, bytes: Arc::new(MemorySource(bytes)), file: None }
+    }
+
+    /// These indices, and a copy of their bytes in a temporary file, where they lie in a file.
+    ///
+    /// # Errors
+    /// A file that fails, no space for the temporary one.
+    pub(crate) fn kept(self, workers: &Workers) -> Result<IndexTensor, ContainerError> {
+        let Some(file) = &self.file else { return Ok(self) };
+        let Range { start, end } = self.info.data();
+        let runs = Runs::contiguous(start, end - start);
+        let copied = execute::spool(self.bytes.as_ref(), &runs, 1, workers);
+        let copied = copied.map_err(|error| ContainerError::file(file.clone(), error))?;
+        let source = ConcatSource::at(start, copied.into());
+        let source = source.map_err(|error| ContainerError::file(file.clone(), error))?;
+        Ok(IndexTensor { bytes: Arc::new(source), ..self })
     }
 
     /// What is gathered of a tensor: along an axis or, without one, by tuples.

@@ -62,6 +62,7 @@ const MODULES: &[(&str, &[&str])] = &[
         "error",
         &[
             "cast",
+            "element",
             "execute",
             "format",
             "gather",
@@ -133,6 +134,7 @@ const MODULES: &[(&str, &[&str])] = &[
         &[
             "cast",
             "dtype",
+            "element",
             "error",
             "execute",
             "format",
@@ -209,7 +211,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "region/lists.rs",
             "output/fault.rs",
             "job/",
-            "handle/file.rs",
+            "handle/slice.rs",
         ],
     ),
     ("tokio", &["source/remote/"]),

@@ -48,6 +48,7 @@ mod view;
 
 // The library: inputs and outputs, and files that are right or wrong.
 mod examples;
+mod handles;
 mod hostile;
 mod sinks;
 mod sources;

@@ -5,10 +5,11 @@ use std::path::Path;
 use tslice::dtype::DType;
 use tslice::element::{self, ElementError};
 use tslice::job::Operand;
+use tslice::region::IndexTensor;
 
 use super::index::Index;
 use super::part::Share;
-use super::target::{self, Named};
+use super::target::{self, NamedTensor};
 use super::{cast, output};
 use crate::cli::args::AssignArgs;
 use crate::cli::report::{Exit, Failure};
@@ -35,10 +36,10 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
 /// What is written: the elements of a file, or one number everywhere.
 fn value(args: &AssignArgs, target: &DType) -> Result<Operand, Failure> {
     if let Some(text) = &args.what.fill {
-        return Ok(Operand::element(number(text, target)?, target));
+        return Ok(IndexTensor::element(number(text, target)?, target).into());
     }
     let path = args.what.value.as_deref().unwrap_or(Path::new(""));
-    let named = Named { path, flag: "--value-tensor", name: args.value_tensor.as_ref() };
+    let named = NamedTensor { path, flag: "--value-tensor", name: args.value_tensor.as_ref() };
     // a number is not read from a file of that name
     let number = path.to_str().filter(|text| element::parse(text, target).is_ok());
     named.open(args.from.io, false, args.to.quiet).map_err(|failure| match number {

@@ -28,12 +28,12 @@ pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
 }
 
 /// What was found in these files.
-struct Shown {
+struct Found {
     files: [Location; 2],
     found: Differences,
 }
 
-fn differences(args: &DiffArgs) -> Result<Shown, Failure> {
+fn differences(args: &DiffArgs) -> Result<Found, Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     index.refuse_stdin(("A", &args.first))?;
     let workers = output::workers(args.threads);
@@ -66,14 +66,14 @@ fn differences(args: &DiffArgs) -> Result<Shown, Failure> {
     let comparing = Comparing::new([a, b], &options).map_err(failed)?;
     let (progress, total) = (Progress::default(), comparing.bytes());
     let found = watch(&progress, total, args.quiet, || comparing.run(&progress));
-    Ok(Shown { files: locations, found: found.map_err(failed)? })
+    Ok(Found { files: locations, found: found.map_err(failed)? })
 }
 
 fn shown(name: &Option<String>) -> &str {
     name.as_deref().unwrap_or("the tensor without a name")
 }
 
-impl Shown {
+impl Found {
     fn text(&self) -> String {
         let mut text = String::new();
         for (file, names) in self.files.iter().zip(&self.found.only) {

@@ -7,7 +7,7 @@ use tslice::execute::{ExecuteError, FillError, Progress};
 use tslice::gather::{GatherError, Options, OutOfRange, count_batch_dims};
 use tslice::job::{Copying, GatherOptions};
 
-use super::target::Named;
+use super::target::NamedTensor;
 use super::{cast, input, output, part, transpose};
 use crate::cli::args::{GatherArgs, Outside};
 use crate::cli::report::{Failure, watch};
@@ -27,7 +27,7 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
         return Err(Failure::usage("a negative --batch-dims cannot be used without --axis"));
     }
     let name = args.indices_tensor.as_ref();
-    let named = Named { path: &args.indices, flag: "--indices-tensor", name };
+    let named = NamedTensor { path: &args.indices, flag: "--indices-tensor", name };
     let transpose = transpose::parse(&args.transpose)?;
     let casts = cast::parse(&args.cast)?;
     let typed = named.typed()?;

@@ -9,7 +9,7 @@ use tslice::job::{Editing, ScatterOptions};
 use tslice::scatter::ScatterError;
 
 use super::part::Share;
-use super::target::{self, Named};
+use super::target::{self, NamedTensor};
 use super::{cast, output};
 use crate::cli::args::{Beyond, ScatterArgs};
 use crate::cli::report::Failure;
@@ -20,7 +20,7 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
         return Err(Failure::usage("--indices and --values cannot both be standard input"));
     }
     let name = args.indices_tensor.as_ref();
-    let indices = Named { path: &args.indices, flag: "--indices-tensor", name };
+    let indices = NamedTensor { path: &args.indices, flag: "--indices-tensor", name };
     let typed = indices.typed()?;
     let out_of_range = match args.out_of_range {
         Beyond::Error => OutOfRange::Error,
@@ -33,7 +33,7 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let tensor = original.input().tensor(&args.from.tensor)?;
     let indices = typed.map_or_else(|| indices.indices(args.from.io, args.to.quiet), Ok)?;
     let name = args.values_tensor.as_ref();
-    let values = Named { path: &args.values, flag: "--values-tensor", name };
+    let values = NamedTensor { path: &args.values, flag: "--values-tensor", name };
     let values = values.open(args.from.io, false, args.to.quiet)?;
     let job = Editing::scatter(original, tensor, indices, values, &options);
     let mut job = job.map_err(advised)?;

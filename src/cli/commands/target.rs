@@ -35,13 +35,13 @@ pub(super) fn open(
 }
 
 /// A tensor of a file, chosen by the name that a flag gave.
-pub(super) struct Named<'a> {
+pub(super) struct NamedTensor<'a> {
     pub(super) path: &'a Path,
     pub(super) flag: &'a str,
     pub(super) name: Option<&'a String>,
 }
 
-impl Named<'_> {
+impl NamedTensor<'_> {
     /// Open the file; integers as text are an index tensor where `integers` are needed.
     pub(super) fn open(&self, io: Io, integers: bool, quiet: bool) -> Result<Operand, Failure> {
         let options = OpenOptions { io: io.into(), integers, ..OpenOptions::default() };

@@ -40,7 +40,7 @@ pub struct Editing {
     shape: Vec<u64>,
     value: Operand,
     conversion: Conversion,
-    place: Place,
+    place: WrittenTo,
     /// The lists of positions, and an index tensor that becomes the only one.
     lists: Vec<GatheredList>,
     indices: Option<Operand>,
@@ -49,7 +49,7 @@ pub struct Editing {
 }
 
 /// Where values go.
-enum Place {
+enum WrittenTo {
     /// To ranges of positions, from bytes in the same order.
     Slice { to: Runs, from: Runs },
     /// To positions that lists name.
@@ -111,7 +111,7 @@ impl EditedSlice<'_> {
         let (place, lists) = match slice {
             Some(slice) => {
                 let (to, from) = Runs::pair_in_memory_order(slice.runs(), from.runs());
-                (Place::Slice { to, from }, Vec::new())
+                (WrittenTo::Slice { to, from }, Vec::new())
             }
             None => {
                 let (indexed, lists) = index.lists.indexed(&tensor, &selection)?;
@@ -121,7 +121,7 @@ impl EditedSlice<'_> {
                     let kept = original.check_kept(input, list, &written);
                     kept.map_err(|error| ListError { item, error })
                 })?;
-                (Place::Listed(Box::new(scatter)), lists)
+                (WrittenTo::Listed(Box::new(scatter)), lists)
             }
         };
         let (indices, kept) = (None, None);
@@ -164,7 +164,7 @@ impl Editing {
                 Scatter::of(&to, indexed, spread(&value, &shape)?.runs(), conversion)?
             }
         };
-        let (place, lists, kept) = (Place::Listed(Box::new(scatter)), Vec::new(), None);
+        let (place, lists, kept) = (WrittenTo::Listed(Box::new(scatter)), Vec::new(), None);
         let indices = Some(indices);
         Ok(Editing { original, tensor, shape, value, conversion, place, lists, indices, kept })
     }
@@ -173,8 +173,8 @@ impl Editing {
 impl Job for Editing {
     fn bytes(&self) -> u64 {
         match &self.place {
-            Place::Slice { to, .. } => to.bytes(),
-            Place::Listed(scatter) => scatter.bytes(),
+            WrittenTo::Slice { to, .. } => to.bytes(),
+            WrittenTo::Listed(scatter) => scatter.bytes(),
         }
     }
 
@@ -185,7 +185,7 @@ impl Job for Editing {
             *lists = vec![indices.keep(original, &written, progress)?];
         }
         *kept = Some(value.keep(original, &written, progress)?);
-        if let Place::Listed(scatter) = place {
+        if let WrittenTo::Listed(scatter) = place {
             scatter.check(&sources(lists), original.workers()).map_err(|error| match error {
                 ExecuteError::Fill { error, .. } => GatheredList::failed(lists, error),
                 error => error.into(),
@@ -225,7 +225,7 @@ impl Job for Editing {
         let Some(GatheredList { source, file }) = kept else { return Ok(()) };
         let (source, conversion) = (source.as_ref(), *conversion);
         match place {
-            Place::Slice { to, from } => {
+            WrittenTo::Slice { to, from } => {
                 let pieces = &Assignment::new(to, from, conversion, source);
                 let edit = original.begin(progress)?;
                 let transfer = Transfer { source, pieces, conversion, at: 0 };
@@ -233,7 +233,7 @@ impl Job for Editing {
                 edit.run(transfer, &sink, file.as_ref(), progress)?;
                 edit.finish()
             }
-            Place::Listed(scatter) => {
+            WrittenTo::Listed(scatter) => {
                 let (lists, workers) = (lists.as_slice(), original.workers().clone());
                 let positions = scatter.positions(&sources(lists), &workers);
                 let positions = positions.map_err(|error| GatheredList::failed(lists, error))?;

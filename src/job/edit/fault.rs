@@ -20,6 +20,9 @@ pub enum EditFault {
     /// An index of several files.
     #[error("a sharded checkpoint cannot be changed as a whole")]
     Sharded,
+    /// What is to be changed is a field of a tensor, or the file is not what it was.
+    #[error("the file does not hold this tensor: it is a field of one, or the file was changed")]
+    OtherTensor,
     /// A copy whose name tells another format than that of the file.
     #[error("the output is a copy of {original}, in the {} format", format.name)]
     CopyName {

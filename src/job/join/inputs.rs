@@ -1,16 +1,18 @@
 //! The inputs of a join: opened, checked against the first one, and opened again when they are
 //! copied.
 
-use crate::shape::AsTuple;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{Deref, Range};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::fault::JoinFault;
+use super::step::PartStep;
+use super::tensor::{Along, JoinedTensor};
 use crate::cast::{Cast, CastError, Casting, result_type};
 use crate::dtype::DType;
-use crate::error::{Cause, ContainerError, Fault};
-use crate::execute::{Conversion, Workers};
+use crate::error::{Cause, ContainerError};
+use crate::execute::Workers;
 use crate::format::Tensor;
 use crate::index::resolve::Selection;
 use crate::input::{Bytes, Input, Location};
@@ -20,10 +22,8 @@ use crate::job::casts::Casts;
 use crate::job::edit::conversion::conversion;
 use crate::job::parallel;
 use crate::job::select::{Select, Selected, select};
-use crate::output::LayoutFault;
 use crate::output::{Item, Output, Prepared};
 use crate::region::OpenIndex;
-use crate::shape::{Order, normalize_axis};
 use crate::source::IoMode;
 
 /// As many descriptors as all inputs together may take to stay open.
@@ -34,15 +34,6 @@ const SMALL: u64 = 1 << 20;
 
 /// As many inputs as are looked at between two checks for the first that does not fit.
 const CHUNK: usize = 4096;
-
-/// The kind of axis along which tensors are joined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Along {
-    /// One that they have (np.concatenate).
-    Existing,
-    /// A new one (np.stack).
-    New,
-}
 
 /// How inputs are joined.
 pub struct JoinOptions<'a> {
@@ -99,36 +90,14 @@ pub(super) struct Target {
     pub(super) join: Option<JoinedTensor>,
 }
 
-/// A tensor that is joined.
-pub(super) struct JoinedTensor {
-    /// The shape of the first input's, after the index, and with the new axis of a stack.
-    shape: Vec<u64>,
-    /// The axis along which it is joined.
-    axis: usize,
-    /// Where each input ends along that axis; empty where all have length 1.
-    ends: Vec<u64>,
-    /// The length of the result.
-    total: u64,
-}
-
 /// What is copied of one tensor of one input.
-pub(super) struct Chosen {
+pub(super) struct ChosenPart {
     /// The number of the tensor in its input.
     pub(super) number: usize,
     pub(super) selection: Selection,
-    pub(super) step: Step,
+    pub(super) step: PartStep,
     /// Its length along the joined axis.
     len: u64,
-}
-
-/// What the elements of an input go through.
-#[derive(Clone, Copy)]
-pub(super) enum Step {
-    /// What those of the first do, after so many bytes were reversed together: of the same type, in
-    /// another byte order at most.
-    AsFirst(usize),
-    /// A cast of their own, to the dtype that those of the first have afterwards.
-    Own(Cast),
 }
 
 /// An input that is held, or was opened again.
@@ -200,7 +169,8 @@ impl<'a> Joined<'a> {
                 }
                 let chosen = self.choose(number, &input)?;
                 let lens: Vec<u64> = chosen.iter().map(|chosen| chosen.len).collect();
-                let dtypes: Vec<DType> = chosen.iter().filter_map(Chosen::other_dtype).collect();
+                let dtypes: Vec<DType> =
+                    chosen.iter().filter_map(|one| one.step.other_dtype()).collect();
                 let shapes: Vec<Vec<u64>> = match self.options.index.lists.is_empty() {
                     true => Vec::new(),
                     false => chosen.into_iter().map(|one| one.selection.source_shape).collect(),
@@ -217,15 +187,7 @@ impl<'a> Joined<'a> {
                 }
                 let joins = self.tensors.iter_mut().filter_map(|target| target.join.as_mut());
                 for (join, len) in joins.zip(lens) {
-                    let before = join.total;
-                    join.total = before.checked_add(len).ok_or(LayoutFault::TooLarge)?;
-                    if join.ends.is_empty() && len == 1 {
-                        continue;
-                    }
-                    if join.ends.is_empty() {
-                        join.ends = (1..=before).collect();
-                    }
-                    join.ends.push(join.total);
+                    join.push(len)?;
                 }
                 self.indexed_shapes.extend(shapes);
                 self.shards.extend(shards.map(|files| (start + at, files)));
@@ -298,7 +260,7 @@ impl<'a> Joined<'a> {
     pub(super) fn lend_checked(
         &self,
         number: usize,
-    ) -> Result<(Lent<'_>, Vec<Chosen>), ContainerError> {
+    ) -> Result<(Lent<'_>, Vec<ChosenPart>), ContainerError> {
         let input = self.lend(number)?;
         let chosen = self.choose(number, &input)?;
         let joins = self.tensors.iter().filter_map(|target| target.join.as_ref());
@@ -309,7 +271,7 @@ impl<'a> Joined<'a> {
     }
 
     /// What is joined of an input, checked against the first one.
-    fn choose(&self, number: usize, input: &Input) -> Result<Vec<Chosen>, ContainerError> {
+    fn choose(&self, number: usize, input: &Input) -> Result<Vec<ChosenPart>, ContainerError> {
         let failed = |fault: JoinFault| ContainerError::file(&input.location, fault);
         let ours = input.find(&self.options.open.tensors)?;
         let joins = || self.tensors.iter().filter(|target| target.join.is_some());
@@ -347,35 +309,14 @@ impl<'a> Joined<'a> {
         number: usize,
         (found, tensor): (usize, &Tensor),
         (theirs, join): (&Tensor, &JoinedTensor),
-    ) -> Result<Chosen, Cause> {
-        let step = match conversion(&tensor.dtype, &theirs.dtype) {
-            Ok(Conversion::SwapBytes { width }) => Step::AsFirst(width),
-            Ok(_) => Step::AsFirst(1),
-            Err(_) => Step::Own(self.own_cast(number, &tensor.dtype, &theirs.dtype)?),
+    ) -> Result<ChosenPart, Cause> {
+        let step = match PartStep::as_first(&tensor.dtype, &theirs.dtype) {
+            Some(step) => step,
+            None => PartStep::Own(self.own_cast(number, &tensor.dtype, &theirs.dtype)?),
         };
         let selection = self.options.index.resolve(&tensor.shape)?;
-        let (shape, ours) = (selection.shape(), &join.shape);
-        let fits = match self.options.along {
-            Along::New => {
-                let mut first = ours.clone();
-                first.remove(join.axis);
-                (shape != first).then_some((first, None))
-            }
-            Along::Existing => {
-                let differs = |(axis, (a, b)): (usize, (&u64, &u64))| axis != join.axis && a != b;
-                let misfit =
-                    shape.len() != ours.len() || shape.iter().zip(ours).enumerate().any(differs);
-                misfit.then(|| (ours.clone(), Some(join.axis)))
-            }
-        };
-        if let Some((first, axis)) = fits {
-            return Err(JoinFault::Shape { number, shape, first, axis }.into());
-        }
-        let len = match self.options.along {
-            Along::New => 1,
-            Along::Existing => shape[join.axis],
-        };
-        Ok(Chosen { number: found, selection, step, len })
+        let len = join.fit(number, &selection.shape())?;
+        Ok(ChosenPart { number: found, selection, step, len })
     }
 
     /// The cast of elements of another type than those of the first input, to what those become.
@@ -428,103 +369,14 @@ impl<'a> Joined<'a> {
         for target in &self.tensors {
             let bits = first.contents.tensors.at(target.number).dtype.item_bits();
             if let Some(join) = target.join.as_ref().filter(|_| !bits.is_multiple_of(8)) {
-                self.check_bytes(join, bits, output.options().order)?;
+                let cut = join.cut_byte(self.locations.len(), bits, output.options().order);
+                if let Some(number) = cut {
+                    let fault = JoinFault::CutsByte { number, item_bits: bits };
+                    return Err(ContainerError::file(&self.locations[number], fault));
+                }
             }
         }
         Ok(prepared)
-    }
-
-    /// Elements smaller than a byte: each row of each input must be whole bytes.
-    fn check_bytes(
-        &self,
-        join: &JoinedTensor,
-        item_bits: u64,
-        order: Order,
-    ) -> Result<(), ContainerError> {
-        let (_, inner) = join.rows_and_inner(order);
-        let cuts = |number: &usize| {
-            let bits = u128::from(join.len(*number)) * u128::from(inner) * u128::from(item_bits);
-            bits % 8 != 0
-        };
-        match (0..self.locations.len()).find(cuts) {
-            Some(number) => Err(ContainerError::file(
-                &self.locations[number],
-                JoinFault::CutsByte { number, item_bits },
-            )),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Chosen {
-    /// The dtype of elements that are of another type than those of the first input.
-    fn other_dtype(&self) -> Option<DType> {
-        match self.step {
-            Step::AsFirst(_) => None,
-            Step::Own(cast) => Some(cast.from()),
-        }
-    }
-
-    /// What its elements go through, where those of the first input go through `first`.
-    pub(super) fn conversion(&self, first: Conversion) -> Conversion {
-        let cast = match (self.step, first) {
-            (Step::AsFirst(1), _) => return first,
-            (Step::AsFirst(width), Conversion::None) => {
-                return Conversion::swap_bytes(width);
-            }
-            (Step::AsFirst(_), Conversion::SwapBytes { .. }) => return Conversion::None,
-            (Step::AsFirst(_), Conversion::Cast(cast)) => cast.of_swapped(),
-            (Step::Own(cast), Conversion::Cast(theirs)) => cast.with_order_of(&theirs.to()),
-            (Step::Own(cast), Conversion::SwapBytes { .. }) => cast.to_swapped(),
-            (Step::Own(cast), Conversion::None) => cast,
-        };
-        match cast.swap_width() {
-            Some(width) => Conversion::swap_bytes(width),
-            None => Conversion::Cast(cast),
-        }
-    }
-
-    /// How the bytes of a part of it are read, where those of the first input go through `first`:
-    /// how many are reversed together, and what all parts that are copied with it go through.
-    pub(super) fn part_conversion(&self, first: Conversion) -> (usize, Conversion) {
-        match self.step {
-            Step::AsFirst(width) => (width, first),
-            Step::Own(_) => (1, self.conversion(first)),
-        }
-    }
-}
-
-impl JoinedTensor {
-    /// Where an input lies along the joined axis of the result.
-    pub(super) fn range(&self, number: usize) -> Range<u64> {
-        let start = match number.checked_sub(1) {
-            Some(before) => self.ends.get(before).copied().unwrap_or(number as u64),
-            None => 0,
-        };
-        start..self.ends.get(number).copied().unwrap_or(start + 1)
-    }
-
-    /// The length of an input along the joined axis.
-    fn len(&self, number: usize) -> u64 {
-        let Range { start, end } = self.range(number);
-        end - start
-    }
-
-    /// The shape of the result.
-    fn result(&self) -> Vec<u64> {
-        let mut shape = self.shape.clone();
-        shape[self.axis] = self.total;
-        shape
-    }
-
-    /// The number of rows of the result, one for each position on the axes before the joined one in
-    /// the order of the output; and how many elements each position on the joined axis has in a row.
-    pub(super) fn rows_and_inner(&self, order: Order) -> (u64, u64) {
-        let (before, after) = (&self.shape[..self.axis], &self.shape[self.axis + 1..]);
-        let (rows, inner) = if order == Order::C { (before, after) } else { (after, before) };
-        // a result without elements may have axes of any length
-        let product = |lens: &[u64]| lens.iter().fold(1u64, |all, &len| all.saturating_mul(len));
-        (product(rows), product(inner))
     }
 }
 
@@ -536,7 +388,10 @@ fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<Target>, Cont
     let mut targets = Vec::new();
     for (number, tensor) in first.contents.tensors.iter().enumerate() {
         let join = if let Ok(at) = chosen.binary_search(&number) {
-            let join = joined_tensor(&tensor, axes[at], options);
+            let selection = options.index.resolve(&tensor.shape);
+            let join = selection.and_then(|selection| {
+                Ok(JoinedTensor::new(selection.shape(), axes[at], options.along)?)
+            });
             Some(join.map_err(|cause| first.failed_tensor(&tensor, several, cause))?)
         } else if options.open.rest {
             None
@@ -546,27 +401,6 @@ fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<Target>, Cont
         targets.push(Target { number, join });
     }
     Ok(targets)
-}
-
-/// How a tensor of the first input is joined.
-fn joined_tensor(
-    tensor: &Tensor,
-    asked: i64,
-    options: &JoinOptions<'_>,
-) -> Result<JoinedTensor, Cause> {
-    let mut shape = options.index.resolve(&tensor.shape)?.shape();
-    let ndim = match options.along {
-        Along::Existing if shape.is_empty() => return Err(JoinFault::NoAxes.into()),
-        Along::Existing => shape.len(),
-        Along::New => shape.len() + 1,
-    };
-    let axis = normalize_axis(asked, ndim).ok_or(JoinFault::Axis { axis: asked, ndim })?;
-    if options.along == Along::New {
-        shape.insert(axis, 1);
-    }
-    let total = shape[axis];
-    let ends = if total == 1 { vec![] } else { vec![total] };
-    Ok(JoinedTensor { shape, axis, ends, total })
 }
 
 fn name(input: &Input, number: usize) -> Option<&str> {
@@ -588,92 +422,3 @@ pub(super) fn descriptors(input: &Input) -> usize {
     let shards = input.checkpoint().map_or(0, |checkpoint| checkpoint.index.files.len());
     1 + shards + input.deflated.len()
 }
-
-/// Why inputs do not fit together. The error names the file of the input at fault.
-#[derive(Debug, thiserror::Error)]
-pub enum JoinFault {
-    /// There are no inputs.
-    #[error("at least one input is needed")]
-    Nothing,
-    /// Standard input is named twice.
-    #[error("standard input can be only one of the inputs")]
-    StdinTwice,
-    /// The result has no such axis.
-    #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
-    Axis {
-        /// The axis that was asked for.
-        axis: i64,
-        /// How many axes there are.
-        ndim: usize,
-    },
-    /// A tensor without axes has none to be joined along.
-    #[error("zero-dimensional arrays cannot be concatenated")]
-    NoAxes,
-    /// Another shape than that of the first input.
-    #[error(
-        "input {number} has shape {}, which does not fit shape {} of input 0: {}",
-        AsTuple(shape), AsTuple(first),
-        match axis {
-            _ if shape.len() != first.len() => "they need as many axes".to_owned(),
-            Some(axis) => format!("they may differ along axis {axis} only"),
-            None => "they must be equal".to_owned(),
-        }
-    )]
-    Shape {
-        /// The number of the input, from 0.
-        number: usize,
-        /// The shape of the input, after an index.
-        shape: Vec<u64>,
-        /// The shape of the first input.
-        first: Vec<u64>,
-        /// The axis along which they may differ.
-        axis: Option<usize>,
-    },
-    /// Another dtype than that of the first input.
-    #[error("input {number} has dtype {dtype}, input 0 has {first}")]
-    DType {
-        /// The number of the input, from 0.
-        number: usize,
-        /// The dtype of the input.
-        dtype: DType,
-        /// The dtype of the first input.
-        first: DType,
-        /// The dtype that both can be cast to (np.result_type), where there is one.
-        common: Option<DType>,
-    },
-    /// A tensor of the first input is missing.
-    #[error("input {number} has no tensor {name:?}, which input 0 has")]
-    Missing {
-        /// The number of the input, from 0.
-        number: usize,
-        /// The name.
-        name: String,
-    },
-    /// A tensor that the first input does not have.
-    #[error("input {number} has a tensor {name:?}, which input 0 does not have")]
-    Surplus {
-        /// The number of the input, from 0.
-        number: usize,
-        /// The name.
-        name: String,
-    },
-    /// A tensor that is to be taken once differs.
-    #[error("input {number} has other bytes than input 0, so that it cannot be taken once")]
-    Differs {
-        /// The number of the input, from 0.
-        number: usize,
-    },
-    /// Elements smaller than a byte, and a part would not begin on a whole byte.
-    #[error("input {number} has {item_bits}-bit elements that do not fill whole bytes here")]
-    CutsByte {
-        /// The number of the input, from 0.
-        number: usize,
-        /// Bits an element.
-        item_bits: u64,
-    },
-    /// An input is not what it was when its header was read first.
-    #[error("the file was changed while it was being read")]
-    Changed,
-}
-
-impl Fault for JoinFault {}

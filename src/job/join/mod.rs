@@ -10,12 +10,19 @@
 //!    of each input is arithmetic (`bands`, `place`).
 
 mod bands;
+mod fault;
 mod inputs;
 mod joining;
 mod part;
 mod place;
 mod same;
+mod slices;
+mod step;
+mod tensor;
 mod write;
 
-pub use inputs::{Along, JoinFault, JoinOptions};
+pub use fault::JoinFault;
+pub use inputs::JoinOptions;
 pub use joining::Joining;
+pub(crate) use slices::{JoinedSlice, join_slices};
+pub use tensor::Along;

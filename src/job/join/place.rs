@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use super::bands::{Band, Cell, bands};
-use super::inputs::{Chosen, Joined, JoinedTensor, Target};
+use super::inputs::{ChosenPart, Joined, Target};
+use super::tensor::JoinedTensor;
 use crate::error::ContainerError;
 use crate::execute::Conversion;
 use crate::index::resolve::Selection;
@@ -67,7 +68,7 @@ pub(super) struct JoinedPlace<'a> {
 }
 
 impl<'a> JoinedPlace<'a> {
-    fn new(place: &'a Place, join: &'a JoinedTensor, at: usize, order: Order) -> Self {
+    pub(super) fn new(place: &'a Place, join: &'a JoinedTensor, at: usize, order: Order) -> Self {
         let (rows, inner) = join.rows_and_inner(order);
         let row = place.bytes.checked_div(rows).unwrap_or(0);
         let bands = bands(place.window.clone(), row);
@@ -115,14 +116,14 @@ impl Joined<'_> {
     /// What is taken of an input, at the beginning of the tensor's place.
     pub(super) fn take_joined(
         &self,
-        (input, chosen): (&Input, &Chosen),
+        (input, chosen): (&Input, &ChosenPart),
         place: &Place,
         order: Order,
     ) -> Result<Take, ContainerError> {
         let tensor = &input.contents.tensors.at(chosen.number);
         let region = self.options.index.region(tensor, &chosen.selection, order);
         let region = region.map_err(|cause| input.failed_tensor(tensor, false, cause))?;
-        let conversion = chosen.conversion(place.conversion);
+        let conversion = chosen.step.conversion(place.conversion);
         Ok(Take::new(tensor.part(), region, conversion, place.start))
     }
 }

@@ -12,7 +12,7 @@ use crate::execute::{self, Conversion, ExecuteError, FillError, Progress, Transf
 use crate::format::Tensor;
 use crate::index::resolve::Selection;
 use crate::input::{Input, failed_source};
-use crate::job::join::inputs::JoinFault;
+use crate::job::join::fault::JoinFault;
 use crate::output::LayoutFault;
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::region::Region;

@@ -10,12 +10,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::bands::Band;
-use super::inputs::{Chosen, Joined, Lent, descriptors};
+use super::bands::{Band, Cell};
+use super::inputs::{ChosenPart, Joined, Lent, descriptors};
 use super::place::{JoinedPlace, Place, bytes_of, places};
 use super::same::source_of;
 use crate::error::ContainerError;
-use crate::execute::{Announced, Conversion, Progress, StridedSink, Transfer};
+use crate::execute::{Announced, Conversion, Progress, StridedSink, Transfer, Workers};
 use crate::input::Location;
 use crate::input::{Bytes, Input, failed_source};
 use crate::job::align::shared_bytes;
@@ -42,7 +42,7 @@ impl Joined<'_> {
     /// that are taken once are the same in all inputs, byte for byte.
     ///
     /// # Errors
-    /// [`JoinFault`](crate::job::join::inputs::JoinFault) for the first input that differs; inputs that
+    /// [`JoinFault`](crate::job::join::fault::JoinFault) for the first input that differs; inputs that
     /// cannot be read; an output that exists or cannot be created, or is an input; positions out of
     /// range.
     pub(super) fn check(
@@ -198,16 +198,10 @@ impl Joined<'_> {
         copy: &Copy<'_>,
         place: &Place,
     ) -> Result<(), ContainerError> {
-        let (sink, file) = ScratchSink::new(place.bytes)?;
-        let progress = Progress::default();
-        let job = Writing::into_sink(&sink, &[], &self.options.workers, &progress)?;
-        let there = Copy { job: &job, ..*copy };
-        self.copy(&there, &[Place { start: 0, ..place.clone() }])?;
-        let source = PreadSource::new(file, 0, place.bytes);
-        let runs = Runs { offset: 0, axes: vec![], run: place.bytes };
-        let join = Join::new(vec![JoinPart::of_runs(runs, 1)], 1, place.bytes, 1);
-        let (conversion, at) = (Conversion::None, place.start);
-        copy.job.transfer(&Transfer { source: &source, pieces: &join, conversion, at })
+        let (order, workers) = (copy.order, self.options.workers.clone());
+        through_scratch(copy.job, place, &workers, |job| {
+            self.copy(&Copy { job, order }, &[Place { start: 0, ..place.clone() }])
+        })
     }
 
     /// Copy these tensors, or what is wanted of them.
@@ -300,42 +294,106 @@ impl Joined<'_> {
         target: &JoinedPlace<'_>,
         band: &Band,
     ) -> Result<(), ContainerError> {
-        let place = target.place;
-        let any_order = copy.job.sink().order() == WriteOrder::Any;
-        let mut pending = Pending::default();
+        let mut cells = Cells::new(copy.job, &group.source, target.row);
         for one in &group.inputs {
             let Some(cell) = target.cell(one.number, band) else { continue };
             let chosen = &one.chosen[target.at];
-            let take = self.take_joined((&one.input, chosen), place, copy.order)?;
-            let (at, rows) = (place.start + cell.at, cell.rows);
-            let (swap_width, conversion) = chosen.part_conversion(place.conversion);
-            let dense =
-                conversion.input_bytes(cell.dense.start)..conversion.input_bytes(cell.dense.end);
-            if pending.conversion != conversion {
-                copy.flush(group, &mut pending, target)?;
-            }
-            match take.region.strided() {
-                Some(view) if !(is_alone(view, &dense, rows) && (rows == 1 || any_order)) => {
-                    let runs = view.runs().clone();
-                    let runs = Runs { offset: runs.offset + one.base as i64, ..runs };
-                    let part = JoinPart::of_runs(runs, swap_width).within(dense);
-                    pending.push(at, rows, conversion, part);
-                    continue;
-                }
-                _ => copy.flush(group, &mut pending, target)?,
-            }
-            if rows == 1 {
-                let takes = take.window(cell.dense, at);
-                copy.job.copy_random(&one.input, one.bytes.as_ref(), &takes)?;
-                continue;
-            }
-            let axes = vec![Axis { len: rows, stride: target.row as i64 }];
-            let rows = Runs { offset: at as i64, axes, run: cell.run };
-            let sink = StridedSink::new(copy.job.sink(), &rows);
-            let takes = take.window(cell.dense, 0);
-            copy.job.run(&sink, &one.input, one.bytes.as_ref(), &takes)?;
+            let take = self.take_joined((&one.input, chosen), target.place, copy.order)?;
+            let from = InGroup { input: &one.input, bytes: one.bytes.as_ref(), base: one.base };
+            let (width, conversion) = chosen.step.part_conversion(target.place.conversion);
+            cells.copy(&from, &take, &cell, width, conversion)?;
         }
-        copy.flush(group, &mut pending, target)
+        cells.flush()
+    }
+}
+
+/// Put a tensor together in a temporary file, and copy that to the output.
+pub(super) fn through_scratch(
+    to: &Writing<'_>,
+    place: &Place,
+    workers: &Workers,
+    fill: impl FnOnce(&Writing<'_>) -> Result<(), ContainerError>,
+) -> Result<(), ContainerError> {
+    let (sink, file) = ScratchSink::new(place.bytes)?;
+    let progress = Progress::default();
+    fill(&Writing::into_sink(&sink, &[], workers, &progress)?)?;
+    let source = PreadSource::new(file, 0, place.bytes);
+    let runs = Runs { offset: 0, axes: vec![], run: place.bytes };
+    let join = Join::new(vec![JoinPart::of_runs(runs, 1)], 1, place.bytes, 1);
+    let (conversion, at) = (Conversion::None, place.start);
+    to.transfer(&Transfer { source: &source, pieces: &join, conversion, at })
+}
+
+/// An input of a group, its bytes, and where these begin in those of the group.
+pub(super) struct InGroup<'a> {
+    pub(super) input: &'a Input,
+    pub(super) bytes: &'a dyn Source,
+    pub(super) base: u64,
+}
+
+/// What inputs of a group give to a band, one after the other; neighbours are copied together.
+pub(super) struct Cells<'a> {
+    job: &'a Writing<'a>,
+    /// The bytes of the group.
+    source: &'a ConcatSource,
+    /// Bytes of a row of the output.
+    row: u64,
+    pending: Pending,
+}
+
+impl<'a> Cells<'a> {
+    pub(super) fn new(job: &'a Writing<'a>, source: &'a ConcatSource, row: u64) -> Cells<'a> {
+        Cells { job, source, row, pending: Pending::default() }
+    }
+
+    /// Copy what an input gives, all of which `take` would write from the place of the tensor on:
+    /// `swap_width` bytes are reversed together, and then all that is copied with it is converted.
+    pub(super) fn copy(
+        &mut self,
+        from: &InGroup<'_>,
+        take: &Take,
+        cell: &Cell,
+        swap_width: usize,
+        conversion: Conversion,
+    ) -> Result<(), ContainerError> {
+        let any_order = self.job.sink().order() == WriteOrder::Any;
+        let (at, rows) = (take.at + cell.at, cell.rows);
+        let dense =
+            conversion.input_bytes(cell.dense.start)..conversion.input_bytes(cell.dense.end);
+        if self.pending.conversion != conversion {
+            self.flush()?;
+        }
+        match take.region.strided() {
+            Some(view) if !(is_alone(view, &dense, rows) && (rows == 1 || any_order)) => {
+                let runs = view.runs().clone();
+                let runs = Runs { offset: runs.offset + from.base as i64, ..runs };
+                let part = JoinPart::of_runs(runs, swap_width).within(dense);
+                self.pending.push(at, rows, conversion, part);
+                return Ok(());
+            }
+            _ => self.flush()?,
+        }
+        if rows == 1 {
+            let takes = take.window(cell.dense.clone(), at);
+            return self.job.copy_random(from.input, from.bytes, &takes);
+        }
+        let axes = vec![Axis { len: rows, stride: self.row as i64 }];
+        let rows = Runs { offset: at as i64, axes, run: cell.run };
+        let sink = StridedSink::new(self.job.sink(), &rows);
+        let takes = take.window(cell.dense.clone(), 0);
+        self.job.run(&sink, from.input, from.bytes, &takes)
+    }
+
+    /// Copy the parts that wait.
+    pub(super) fn flush(&mut self) -> Result<(), ContainerError> {
+        let Pending { parts, at, rows, conversion } = std::mem::take(&mut self.pending);
+        if parts.is_empty() {
+            return Ok(());
+        }
+        // of the elements as they are before the conversion
+        let row_stride = conversion.input_bytes(self.row);
+        let pieces = Join::new(parts, rows, row_stride, conversion.unit());
+        self.job.transfer(&Transfer { source: self.source, pieces: &pieces, conversion, at })
     }
 }
 
@@ -356,7 +414,7 @@ struct GroupInput<'a> {
     number: usize,
     input: Lent<'a>,
     bytes: Arc<dyn Source>,
-    chosen: Vec<Chosen>,
+    chosen: Vec<ChosenPart>,
     /// Where its bytes begin in those of the group.
     base: u64,
 }
@@ -366,7 +424,7 @@ impl<'a> Group<'a> {
         &mut self,
         number: usize,
         input: Lent<'a>,
-        chosen: Vec<Chosen>,
+        chosen: Vec<ChosenPart>,
     ) -> Result<(), ContainerError> {
         let bytes = source_of(&input)?;
         let name = input.location.to_string();
@@ -382,25 +440,6 @@ impl<'a> Group<'a> {
 pub(super) struct Copy<'a> {
     pub(super) job: &'a Writing<'a>,
     pub(super) order: Order,
-}
-
-impl Copy<'_> {
-    /// Copy the parts that wait.
-    fn flush(
-        &self,
-        group: &Group<'_>,
-        pending: &mut Pending,
-        target: &JoinedPlace<'_>,
-    ) -> Result<(), ContainerError> {
-        let Pending { parts, at, rows, conversion } = std::mem::take(pending);
-        if parts.is_empty() {
-            return Ok(());
-        }
-        // of the elements as they are before the conversion
-        let row_stride = conversion.input_bytes(target.row);
-        let pieces = Join::new(parts, rows, row_stride, conversion.unit());
-        self.job.transfer(&Transfer { source: &group.source, pieces: &pieces, conversion, at })
-    }
 }
 
 /// Neighbouring parts that wait to be copied together.

@@ -82,6 +82,9 @@ impl Cuts {
 /// Why an input cannot be split.
 #[derive(Debug, thiserror::Error)]
 pub enum SplitFault {
+    /// A name of files that has no place for their number.
+    #[error("no place for the number of the part")]
+    NoPlace,
     /// The result has no such axis.
     #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
     Axis {

@@ -9,7 +9,9 @@
 mod cuts;
 mod names;
 mod outputs;
+mod together;
 
 pub use cuts::{Cuts, MAX_PARTS, SplitFault};
 pub use names::PartNames;
 pub use outputs::{Split, SplitOptions};
+pub(crate) use together::{OnePart, Together, check_together, write_together};

@@ -1,32 +1,29 @@
 //! The outputs of a split: prepared and checked one by one, written together.
 
-use std::ops::Range;
-use std::sync::Arc;
-
 use super::cuts::Cuts;
 use super::names::PartNames;
+use super::together::{OnePart, Together, check_together, write_together};
 use crate::dtype::DType;
 use crate::error::{Cause, ContainerError};
-use crate::execute::{Announced, Progress};
-use crate::format::{Contents, Format, Tensor, Tensors};
+use crate::execute::{Announced, Progress, Workers};
+use crate::format::{Tensor, Tensors};
 use crate::index::resolve::Selection;
 use crate::input::{Bytes, Input};
 use crate::job::align::shared_bytes;
 use crate::job::axes::Axes;
 use crate::job::casts::Casts;
 use crate::job::contract::{Job, Planned};
-use crate::job::copy::{Writing, failed_sink, forward};
+use crate::job::copy::{Writing, forward};
+use crate::job::scratch::in_scratch;
 use crate::job::select::{Select, Selected, select};
 use crate::job::split::cuts::SplitFault;
 use crate::output::LayoutFault;
 use crate::output::WriteOptions;
-use crate::output::layout::Frame;
-use crate::output::{Item, Output, Prepared};
+use crate::output::{Item, Output};
 use crate::region::OpenIndex;
 use crate::region::{Region, Take};
 use crate::shape::{self, Order};
-use crate::sink::{Destination, ScratchSink, SeveralSinks, Targets, WriteOrder};
-use crate::source::{self, PreadSource};
+use crate::sink::{Destination, SeveralSinks};
 
 /// How an input is split.
 pub struct SplitOptions<'a> {
@@ -69,24 +66,6 @@ struct PartTensor {
     selection: Selection,
     /// The axis that is cut, and its length; `None` for a tensor that is kept whole.
     axis: Option<(usize, u64)>,
-}
-
-/// Outputs that are written at the same time.
-struct Batch {
-    /// What is taken for them, in their order, and whether from what lists choose: those of one source
-    /// together.
-    groups: Vec<(bool, Vec<Take>)>,
-    /// What is not elements of each, and where it begins in the job, where it is written last.
-    frames: Vec<(u64, Box<dyn Frame>)>,
-}
-
-/// One of the outputs.
-struct Part {
-    /// The place and the format of the output.
-    output: Output,
-    /// What is in it.
-    prepared: Prepared,
-    number: u64,
 }
 
 impl<'a> Split<'a> {
@@ -158,19 +137,9 @@ impl<'a> Split<'a> {
         if takes.is_empty() {
             return Ok(());
         }
-        let (sink, file) = ScratchSink::new(end)?;
-        let progress = Progress::default();
-        let workers = &self.options.write.workers;
-        let job = Writing::into_sink(&sink, &takes, workers, &progress)?;
-        job.copy(&mut self.input, &takes)?;
-        let bytes = source::Opened::Random(Box::new(PreadSource::new(file, 0, end)));
-        let contents = Contents {
-            format: Format::Raw,
-            tensors: Arc::new(contents),
-            metadata: Default::default(),
-            header_len: 0,
-        };
-        self.chosen = Some(Input::of_file(&self.input.location, bytes, contents));
+        let (location, workers) = (self.input.location.clone(), &self.options.write.workers);
+        let copy = |job: &Writing<'_>| job.copy(&mut self.input, &takes);
+        self.chosen = Some(in_scratch(&location, contents, end, &takes, workers, copy)?);
         Ok(())
     }
 
@@ -184,7 +153,7 @@ impl<'a> Split<'a> {
     ///
     /// # Errors
     /// Those of [`Output::new`] and [`Output::prepare`].
-    fn part(&self, number: u64) -> Result<Part, ContainerError> {
+    fn prepare(&self, number: u64) -> Result<OnePart, ContainerError> {
         let path = self.options.names.path(number);
         let output = Output::new(Destination::Path(path), self.options.write.clone())?;
         let selected = select(&self.input, &self.options.select, &output)?;
@@ -204,14 +173,14 @@ impl<'a> Split<'a> {
             pushed.map_err(|error| if several { error.of_tensor(&name) } else { error })?;
         }
         let prepared = preparation.finish(&self.input.contents.metadata)?;
-        Ok(Part { output, prepared, number })
+        Ok(OnePart { output, prepared, number })
     }
 
     /// How many bytes of an output would be shared with the input: `None` where none are.
     ///
     /// # Errors
     /// A selection that would cut a byte.
-    fn shared(&self, part: &Part) -> Result<Option<u64>, ContainerError> {
+    fn shared(&self, part: &OnePart) -> Result<Option<u64>, ContainerError> {
         let takes = self.takes(part.number, part)?.into_iter();
         let takes = takes.filter(|(from_lists, _)| !from_lists).map(|(_, take)| take);
         let takes: Vec<Take> = takes.collect();
@@ -219,8 +188,8 @@ impl<'a> Split<'a> {
     }
 
     /// One output, and what is taken for it.
-    fn part_and_takes(&self, number: u64) -> Result<(Part, Vec<(bool, Take)>), ContainerError> {
-        let mut part = self.part(number)?;
+    fn part_and_takes(&self, number: u64) -> Result<(OnePart, Vec<(bool, Take)>), ContainerError> {
+        let mut part = self.prepare(number)?;
         let (from_lists, mut takes): (Vec<bool>, Vec<Take>) =
             self.takes(number, &part)?.into_iter().unzip();
         if !from_lists.contains(&true) {
@@ -230,7 +199,7 @@ impl<'a> Split<'a> {
     }
 
     /// What is taken for one output; whether from what lists choose.
-    fn takes(&self, number: u64, part: &Part) -> Result<Vec<(bool, Take)>, ContainerError> {
+    fn takes(&self, number: u64, part: &OnePart) -> Result<Vec<(bool, Take)>, ContainerError> {
         let order = part.output.options().order;
         let mut takes = Vec::with_capacity(self.tensors.len());
         for (target, (entry, at)) in self.tensors.iter().zip(part.prepared.places()) {
@@ -266,43 +235,10 @@ impl<'a> Split<'a> {
     fn is_one_pass(&self) -> Result<bool, ContainerError> {
         let mut takes = Vec::new();
         for number in 0..self.count {
-            let of_one = self.takes(number, &self.part(number)?)?;
+            let of_one = self.takes(number, &self.prepare(number)?)?;
             takes.extend(of_one.into_iter().map(|(_, take)| take));
         }
         Ok(forward(&takes).is_some())
-    }
-
-    /// Create some of the outputs.
-    fn create(
-        &self,
-        numbers: Range<u64>,
-        sinks: &mut SeveralSinks,
-    ) -> Result<Batch, ContainerError> {
-        let mut batch = Batch { groups: vec![(false, Vec::new())], frames: Vec::new() };
-        for number in numbers {
-            let (part, takes) = self.part_and_takes(number)?;
-            let (output, prepared) = (&part.output, &part.prepared);
-            let sink = output.create(prepared, true)?;
-            let in_order = sink.order() == WriteOrder::Ascending;
-            if in_order {
-                let written = prepared.frame.write_headers(&|at, bytes| sink.write_at(at, bytes));
-                written.map_err(|error| output.failed(error))?;
-            }
-            let path = self.options.names.path(number);
-            let base = sinks.push(path, sink, extent(prepared));
-            let base = base.map_err(|error| output.failed(error))?;
-            for (from_lists, take) in takes {
-                let take = Take { at: base + take.at, ..take };
-                match batch.groups.last_mut() {
-                    Some((same, takes)) if *same == from_lists => takes.push(take),
-                    _ => batch.groups.push((from_lists, vec![take])),
-                }
-            }
-            if !in_order {
-                batch.frames.push((base, part.prepared.frame));
-            }
-        }
-        Ok(batch)
     }
 }
 
@@ -312,19 +248,13 @@ impl Job for Split<'_> {
     }
 
     fn look(&mut self, _: &Progress) -> Result<(), ContainerError> {
-        let mut targets = Targets::default();
-        self.bytes = 0;
-        for number in 0..self.count {
-            let (part, _) = self.part_and_takes(number)?;
-            part.output.check_among(&part.prepared, &mut targets)?;
-            self.bytes = self.bytes.saturating_add(part.prepared.bytes);
-        }
+        self.bytes = check_together(self)?;
         Ok(())
     }
 
     fn describe(&mut self) -> Result<Vec<Planned>, ContainerError> {
         let planned = |number| {
-            let part = self.part(number)?;
+            let part = self.prepare(number)?;
             let shared = self.shared(&part)?;
             Ok(Planned::new(&part.output, &part.prepared, shared))
         };
@@ -361,43 +291,41 @@ impl Job for Split<'_> {
         {
             self.input.spool_watched(progress)?;
         }
-        let mut sinks = SeveralSinks::default();
-        let mut first = 0;
-        while first < self.count {
-            let end = self.count.min(first.saturating_add(batch));
-            let Batch { groups, frames } = self.create(first..end, &mut sinks)?;
-            let workers = &self.options.write.workers;
-            let open = sinks.open();
-            let job = Writing::into_sink(&open, &[], workers, progress)?;
-            for (from_lists, takes) in &groups {
-                let input = match (&mut self.chosen, from_lists) {
-                    (Some(chosen), true) => chosen,
-                    _ => &mut self.input,
-                };
-                match end == self.count {
-                    true => job.copy(input, takes)?,
-                    false => job.copy_some(input, takes)?,
-                }
-            }
-            // after the blocks that the outputs share with the input
-            for (base, frame) in frames {
-                let write = |at: u64, bytes: &[u8]| job.sink().write_at(base + at, bytes);
-                frame.write_headers(&write).map_err(|error| job.failed_sink(error))?;
-            }
-            drop(job);
-            if end < self.count {
-                sinks.park().map_err(|error| failed_sink(None, error))?;
-            }
-            first = end;
-        }
-        sinks.commit().map_err(|error| failed_sink(None, error))
+        write_together(self, progress)
     }
 }
 
-/// The positions that an output takes.
-fn extent(prepared: &Prepared) -> u64 {
-    let ends = prepared.places().map(|(tensor, start)| start.saturating_add(tensor.bytes));
-    prepared.frame.size().unwrap_or(0).max(ends.max().unwrap_or(0))
+impl Together for Split<'_> {
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn workers(&self) -> &Workers {
+        &self.options.write.workers
+    }
+
+    fn part(&self, number: u64) -> Result<(OnePart, Vec<(usize, Take)>), ContainerError> {
+        let (part, takes) = self.part_and_takes(number)?;
+        let source = |(from_lists, take)| (usize::from(from_lists), take);
+        Ok((part, takes.into_iter().map(source).collect()))
+    }
+
+    fn copy(
+        &mut self,
+        job: &Writing<'_>,
+        source: usize,
+        takes: &[Take],
+        is_last: bool,
+    ) -> Result<(), ContainerError> {
+        let input = match &mut self.chosen {
+            Some(chosen) if source == 1 => chosen,
+            _ => &mut self.input,
+        };
+        match is_last {
+            true => job.copy(input, takes),
+            false => job.copy_some(input, takes),
+        }
+    }
 }
 
 /// The axis that is cut, and its length.

@@ -1,0 +1,187 @@
+//! Changes of files: what is assigned to a tensor, in place or in a copy.
+
+use std::path::Path;
+
+use crate::cast::Cast;
+use crate::element;
+use crate::error::ContainerError;
+use crate::execute::{Progress, Workers};
+use crate::gather::OutOfRange;
+use crate::handle::file::Tensor;
+use crate::handle::slice::Slice;
+use crate::index::{IndexExpr, numpy};
+use crate::job::{
+    Casts, EditFault, EditMode, EditOptions, Editing, Job, Operand, Original, ScatterOptions,
+};
+use crate::output::WriteOptions;
+use crate::region::{IndexRules, IndexTensor, Lists, OpenIndex};
+use crate::sink::Destination;
+use crate::source::IoMode;
+
+/// What an index selects of a tensor that is to be changed.
+pub struct Editable {
+    tensor: Tensor,
+    index: IndexExpr,
+    lists: Lists,
+}
+
+/// Values, and where they go in a file. Nothing has been written.
+pub struct Change {
+    tensor: Tensor,
+    /// What an index selects; without it, the values go to the positions.
+    index: Option<(IndexExpr, Lists)>,
+    positions: Option<IndexTensor>,
+    values: IndexTensor,
+}
+
+impl Tensor {
+    /// What NumPy's indexing selects, to be changed.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = |name: &str| folder.path().join(name);
+    /// # use tslice::dtype::{DType, Endian, Scalar};
+    /// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
+    /// # let header = tslice::format::npy::header(&u8, &[2, 2], Default::default())?;
+    /// # std::fs::write(path("a.npy"), [&header[..], &[1, 2, 3, 4]].concat())?;
+    /// let target = tslice::open(path("a.npy"))?.only()?;
+    /// let value = target.slice("[1]")?;
+    /// target.edit("[0]")?.assign(&value)?.write(path("changed.npy"))?;
+    /// assert_eq!(tslice::open(path("changed.npy"))?.only()?.all()?.read::<u8>()?, [3, 4, 3, 4]);
+    ///
+    /// target.edit("[..., -1]")?.fill(0)?.in_place()?;
+    /// assert_eq!(target.all()?.read::<u8>()?, [1, 0, 3, 0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`slice`](Tensor::slice), but for a text that does not fit the shape: that is an error of
+    /// writing.
+    pub fn edit(&self, index: &str) -> Result<Editable, ContainerError> {
+        let index = numpy::parse(index)?.expr;
+        let lists = Lists::open(&index, IoMode::Auto, &Workers::default());
+        let lists = lists.map_err(|fault| fault.error)?;
+        Ok(Editable { tensor: self.clone(), index, lists })
+    }
+
+    /// TensorFlow's `tensor_scatter_nd_update`: slabs of `values` at the tuples on the last axis of
+    /// `indices`. Of several for one position the last one stands.
+    ///
+    /// ```no_run
+    /// use tslice::IndexTensor;
+    ///
+    /// let embed = tslice::open("embed.npy")?.only()?;
+    /// let rows = tslice::open("rows.npy")?.only()?.all()?;
+    /// embed.scatter(IndexTensor::new(&[3, 0], vec![2, 1]), &rows)?.in_place()?;
+    /// # Ok::<(), tslice::ContainerError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Indices or values that cannot be read. What does not fit is an error of writing.
+    pub fn scatter(
+        &self,
+        indices: impl Into<IndexTensor>,
+        values: &Slice,
+    ) -> Result<Change, ContainerError> {
+        let positions = Some(indices.into().kept(&Workers::default())?);
+        let values = (&values.spooled()?).into();
+        Ok(Change { tensor: self.clone(), index: None, positions, values })
+    }
+}
+
+impl Editable {
+    /// NumPy's `tensor[index] = value`: the value is broadcast, and cast within its kind. It is copied to
+    /// a temporary file now.
+    ///
+    /// # Errors
+    /// A value that cannot be read. One of another kind, or of a shape that does not fit, is an error of
+    /// writing.
+    pub fn assign(self, value: &Slice) -> Result<Change, ContainerError> {
+        let target = self.tensor.dtype();
+        let value = match Cast::new(value.dtype(), target, Default::default()) {
+            Ok(_) if value.dtype() != target => {
+                value.cast(target, Default::default())?.spooled()?
+            }
+            _ => value.spooled()?,
+        };
+        Ok(self.of_values((&value).into()))
+    }
+
+    /// One number everywhere: `0`, `1.5`, `true`, `"nan"`, `"1+2j"`.
+    ///
+    /// # Errors
+    /// [`ElementError`](crate::element::ElementError): no number of the dtype of the tensor.
+    pub fn fill(self, number: impl ToString) -> Result<Change, ContainerError> {
+        let element = element::parse(&number.to_string(), self.tensor.dtype())?;
+        let values = IndexTensor::element(element, self.tensor.dtype());
+        Ok(self.of_values(values))
+    }
+
+    fn of_values(self, values: IndexTensor) -> Change {
+        let Editable { tensor, index, lists } = self;
+        Change { tensor, index: Some((index, lists)), positions: None, values }
+    }
+}
+
+impl Change {
+    /// Write a copy of the file with the change in it, in the format of the file. It appears when it is
+    /// complete.
+    ///
+    /// # Errors
+    /// [`EditFault`], an index or indices that do not fit, a file that exists or cannot be written.
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), ContainerError> {
+        self.write_with(path, &WriteOptions::default())
+    }
+
+    /// Write a copy with options: of these `force`, `fsync` and the threads count.
+    ///
+    /// # Errors
+    /// As [`write`](Change::write).
+    pub fn write_with(
+        &self,
+        path: impl AsRef<Path>,
+        options: &WriteOptions,
+    ) -> Result<(), ContainerError> {
+        self.make(EditMode::Copy(Destination::Path(path.as_ref().to_owned())), options)
+    }
+
+    /// Change the file itself: only the bytes of what is selected are touched. All checks come first; a
+    /// run that was killed is completed by running it again.
+    ///
+    /// # Errors
+    /// As [`write`](Change::write).
+    pub fn in_place(&self) -> Result<(), ContainerError> {
+        self.make(EditMode::InPlace, &WriteOptions::default())
+    }
+
+    fn make(&self, mode: EditMode, options: &WriteOptions) -> Result<(), ContainerError> {
+        let Change { tensor: Tensor { file, info }, index, positions, values } = self;
+        let WriteOptions { force, fsync, ref workers, .. } = *options;
+        let options = EditOptions { force, fsync, workers: workers.clone() };
+        let location = file.input.location();
+        let path = location.path().unwrap_or(Path::new("-"));
+        let original = Original::open(path, &file.options, mode, options)?;
+        let name: Vec<String> = info.name.iter().cloned().collect();
+        let tensor = original.input().tensor(&name)?;
+        if tensor != **info {
+            return Err(ContainerError::file(location, EditFault::OtherTensor));
+        }
+        let values = Operand::from(values.clone());
+        let mut job = match (index, positions) {
+            (Some((expr, lists)), _) => {
+                let index = OpenIndex { expr, rules: IndexRules::default(), lists };
+                original.slice(tensor, index)?.assign(values, &Casts::default(), true)?
+            }
+            (None, positions) => {
+                let indices = positions.clone().unwrap_or_else(|| (&[]).into());
+                let (axis, out_of_range) = (None, OutOfRange::Error);
+                let options = ScatterOptions { axis, out_of_range, casts: Casts::default() };
+                Editing::scatter(original, tensor, indices.into(), values, &options)?
+            }
+        };
+        let progress = Progress::default();
+        job.look(&progress)?;
+        job.check()?;
+        job.write(&progress)
+    }
+}

@@ -1,0 +1,163 @@
+//! Several slices in one file, and several files at once.
+
+use std::path::Path;
+
+use crate::error::{ContainerError, FileName};
+use crate::execute::{Progress, Workers};
+use crate::handle::file::File;
+use crate::handle::slice::Slice;
+use crate::job::{
+    Along, JoinedSlice, OnePart, PartNames, SplitFault, Together, Writing, check_together,
+    join_slices, write_together,
+};
+use crate::output::{Output, WriteOptions};
+use crate::region::Take;
+use crate::shape::Order;
+use crate::sink::Destination;
+
+/// Slices side by side. Nothing of them has been read.
+pub struct JoinedSlices<'a> {
+    slices: &'a [Slice],
+    axis: i64,
+    along: Along,
+}
+
+/// NumPy's `concatenate`: slices joined along an axis that they have; a negative one counts from the end.
+/// The shapes must agree on all other axes, and the dtypes be one, byte order aside.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = |name: &str| folder.path().join(name);
+/// # use tslice::dtype::{DType, Endian, Scalar};
+/// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
+/// # let header = tslice::format::npy::header(&u8, &[2, 2], Default::default())?;
+/// # std::fs::write(path("a.npy"), [&header[..], &[1, 2, 3, 4]].concat())?;
+/// # std::fs::write(path("b.npy"), [&header[..], &[5, 6, 7, 8]].concat())?;
+/// let a = tslice::open(path("a.npy"))?.only()?.all()?;
+/// let b = tslice::open(path("b.npy"))?.only()?.slice("[1:]")?;
+/// tslice::concatenate(&[a, b], 0).write(path("both.npy"))?;
+/// let both = tslice::open(path("both.npy"))?.only()?.all()?;
+/// assert_eq!((both.shape(), both.read::<u8>()?), (&[3, 2][..], vec![1, 2, 3, 4, 7, 8]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn concatenate(slices: &[Slice], axis: i64) -> JoinedSlices<'_> {
+    JoinedSlices { slices, axis, along: Along::Existing }
+}
+
+/// NumPy's `stack`: slices of one shape joined along a new axis; a negative one counts from the end.
+///
+/// ```no_run
+/// let frames = ["0.npy", "1.npy"].map(|path| tslice::open(path)?.only()?.all());
+/// let frames: Vec<_> = frames.into_iter().collect::<Result<_, tslice::ContainerError>>()?;
+/// tslice::stack(&frames, 0).write("frames.npy")?;
+/// # Ok::<(), tslice::ContainerError>(())
+/// ```
+pub fn stack(slices: &[Slice], axis: i64) -> JoinedSlices<'_> {
+    JoinedSlices { slices, axis, along: Along::New }
+}
+
+impl JoinedSlices<'_> {
+    /// Write all to a new file, whose name tells the format. The file appears when it is complete.
+    ///
+    /// # Errors
+    /// [`JoinFault`](crate::job::JoinFault) for slices that do not fit together; those of
+    /// [`Slice::write`].
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), ContainerError> {
+        self.write_with(path, &WriteOptions::default())
+    }
+
+    /// Write all with options: another format, a file that is replaced, a name.
+    ///
+    /// # Errors
+    /// As [`write`](JoinedSlices::write), and options that do not apply to the format.
+    pub fn write_with(
+        &self,
+        path: impl AsRef<Path>,
+        options: &WriteOptions,
+    ) -> Result<(), ContainerError> {
+        let destination = Destination::Path(path.as_ref().to_owned());
+        let output = Output::new(destination, options.clone())?;
+        let slices = self.slices.iter().map(|slice| slice.to_join(options.order));
+        let slices: Vec<_> = slices.collect::<Result<_, _>>()?;
+        join_slices(&slices, self.axis, self.along, &output)
+    }
+}
+
+impl Slice {
+    fn to_join(&self, order: Order) -> Result<JoinedSlice<'_>, ContainerError> {
+        let File { input, source, .. } = self.tensor.file.as_ref();
+        let (tensor, shape, cast) = (self.tensor.info(), &self.shape, self.cast);
+        let region = self.region(order)?;
+        Ok(JoinedSlice { input, source, tensor, shape, cast, region })
+    }
+}
+
+/// Write each slice to a file of its own, whose number from 0 stands where `pattern` has `{}`, or `{:04}`
+/// for four digits. The files appear together, when all are complete; on any error, none does.
+///
+/// ```
+/// use tslice::WriteOptions;
+/// use tslice::job::Cuts;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = |name: &str| folder.path().join(name);
+/// # use tslice::dtype::{DType, Endian, Scalar};
+/// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
+/// # let header = tslice::format::npy::header(&u8, &[2, 2], Default::default())?;
+/// # std::fs::write(path("a.npy"), [&header[..], &[1, 2, 3, 4]].concat())?;
+/// let rows = tslice::open(path("a.npy"))?.only()?.all()?.split(0, &Cuts::Every(1))?;
+/// tslice::write_all(path("row-{:02}.npy"), &rows, &WriteOptions::default())?;
+/// assert_eq!(tslice::open(path("row-01.npy"))?.only()?.all()?.read::<u8>()?, [3, 4]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`SplitFault::NoPlace`] for a pattern without a place for the number; those of [`Slice::write`].
+pub fn write_all(
+    pattern: impl AsRef<Path>,
+    slices: &[Slice],
+    options: &WriteOptions,
+) -> Result<(), ContainerError> {
+    let names = PartNames::parse(pattern.as_ref()).ok_or_else(|| {
+        ContainerError::file(FileName::from(pattern.as_ref()), SplitFault::NoPlace)
+    })?;
+    let mut outputs = Outputs { names, slices, options };
+    check_together(&outputs)?;
+    write_together(&mut outputs, &Progress::default())
+}
+
+/// Slices on their way to files.
+struct Outputs<'a> {
+    names: PartNames,
+    slices: &'a [Slice],
+    options: &'a WriteOptions,
+}
+
+impl Together for Outputs<'_> {
+    fn count(&self) -> u64 {
+        self.slices.len() as u64
+    }
+
+    fn workers(&self) -> &Workers {
+        &self.options.workers
+    }
+
+    fn part(&self, number: u64) -> Result<(OnePart, Vec<(usize, Take)>), ContainerError> {
+        let destination = Destination::Path(self.names.path(number));
+        let output = Output::new(destination, self.options.clone())?;
+        let at = number as usize;
+        let (prepared, takes) = self.slices[at].prepare(&output)?;
+        let takes = takes.into_iter().map(|take| (at, take)).collect();
+        Ok((OnePart { output, prepared, number }, takes))
+    }
+
+    fn copy(
+        &mut self,
+        job: &Writing<'_>,
+        source: usize,
+        takes: &[Take],
+        _: bool,
+    ) -> Result<(), ContainerError> {
+        self.slices.get(source).map_or(Ok(()), |slice| slice.copy(job, takes))
+    }
+}

@@ -1,0 +1,134 @@
+//! Slices of inputs that are open, joined to one output.
+
+use std::sync::Arc;
+
+use super::fault::JoinFault;
+use super::place::{JoinedPlace, places};
+use super::step::PartStep;
+use super::tensor::{Along, JoinedTensor};
+use super::write::{Cells, InGroup, through_scratch};
+use crate::cast::{Cast, Casting};
+use crate::dtype::DType;
+use crate::error::{Cause, ContainerError};
+use crate::execute::Progress;
+use crate::format::Tensor;
+use crate::input::{Input, failed_source};
+use crate::job::copy::Writing;
+use crate::job::edit::conversion::conversion;
+use crate::job::overwrite;
+use crate::output::{Item, Output};
+use crate::region::{Region, Take};
+use crate::sink::WriteOrder;
+use crate::source::{ConcatSource, Source};
+
+/// What is taken of a tensor of an input.
+pub(crate) struct JoinedSlice<'a> {
+    pub(crate) input: &'a Input,
+    pub(crate) source: &'a Arc<dyn Source>,
+    pub(crate) tensor: &'a Tensor,
+    pub(crate) shape: &'a [u64],
+    pub(crate) cast: Option<Cast>,
+    /// The bytes, in the memory order of the output.
+    pub(crate) region: Arc<dyn Region>,
+}
+
+/// Write slices to an output, side by side along an axis.
+///
+/// # Errors
+/// [`JoinFault`] for the first slice that does not fit the first; dtypes that the output lacks, inputs
+/// that fail, an output that cannot be written.
+pub(crate) fn join_slices(
+    slices: &[JoinedSlice<'_>],
+    axis: i64,
+    along: Along,
+    output: &Output,
+) -> Result<(), ContainerError> {
+    let first = slices.first().ok_or(JoinFault::Nothing)?;
+    let mut join = JoinedTensor::new(first.shape.to_vec(), axis, along)?;
+    let mut steps = vec![PartStep::AsFirst(1)];
+    for (number, slice) in slices.iter().enumerate().skip(1) {
+        let failed = |cause| slice.input.failed_tensor(slice.tensor, true, cause);
+        steps.push(slice.step(number, first).map_err(failed)?);
+        join.push(join.fit(number, slice.shape).map_err(|fault| failed(fault.into()))?)?;
+    }
+    let order = output.options().order;
+    let item_bits = first.tensor.dtype.item_bits();
+    if let Some(number) = join.cut_byte(slices.len(), item_bits, order) {
+        return Err(JoinFault::CutsByte { number, item_bits }.into());
+    }
+    let item = Item {
+        name: &output.tensor_name(first.tensor, &first.input.location, true),
+        dtype: &first.tensor.dtype,
+        shape: join.result(),
+        cast: first.cast,
+        part: first.tensor.part(),
+        number: 0,
+    };
+    let prepared = output.prepare(&[item], &first.input.contents.metadata)?;
+    let progress = Progress::default();
+    for place in &places(&prepared, &(0..u64::MAX)) {
+        let takes = slices.iter().zip(&steps).map(|(slice, step)| {
+            let (part, region) = (slice.tensor.part(), Arc::clone(&slice.region));
+            Take::new(part, region, step.conversion(place.conversion), place.start)
+        });
+        let takes: Vec<Take> = takes.collect();
+        for (slice, take) in slices.iter().zip(&takes) {
+            let take = std::slice::from_ref(take);
+            overwrite::check_output(output.destination(), slice.input, take)?;
+        }
+        let mut source = ConcatSource::default();
+        let mut opened = Vec::new();
+        for JoinedSlice { input, source: bytes, .. } in slices {
+            let base = source.push(input.location.to_string(), Arc::clone(bytes));
+            let base = base.map_err(|error| failed_source(&input.location, error))?;
+            opened.push(InGroup { input, bytes: bytes.as_ref(), base });
+        }
+        let target = JoinedPlace::new(place, &join, 0, order);
+        let copy = |job: &Writing<'_>, at: u64| -> Result<(), ContainerError> {
+            for band in &target.bands {
+                let mut cells = Cells::new(job, &source, target.row);
+                for (number, ((from, take), step)) in
+                    opened.iter().zip(&takes).zip(&steps).enumerate()
+                {
+                    let Some(cell) = target.cell(number, band) else { continue };
+                    let take = Take { at, region: Arc::clone(&take.region), ..*take };
+                    let (width, conversion) = step.part_conversion(place.conversion);
+                    cells.copy(from, &take, &cell, width, conversion)?;
+                }
+                cells.flush()?;
+            }
+            Ok(())
+        };
+        let job = Writing::of_output(output, &prepared, (true, &takes), &progress)?;
+        let in_order = job.sink().order() == WriteOrder::Ascending;
+        match in_order && join.rows_and_inner(order).0 > 1 {
+            true => {
+                through_scratch(&job, place, &output.options().workers, |job| copy(job, 0))?;
+            }
+            false => copy(&job, place.start)?,
+        }
+        job.commit()?;
+    }
+    Ok(())
+}
+
+impl JoinedSlice<'_> {
+    fn dtype(&self) -> DType {
+        self.cast.map_or_else(|| self.tensor.dtype.clone(), Cast::to)
+    }
+
+    /// What its elements go through, beside those of the first slice.
+    fn step(&self, number: usize, first: &JoinedSlice<'_>) -> Result<PartStep, Cause> {
+        let (ours, theirs) = (self.dtype(), first.dtype());
+        if conversion(&ours, &theirs).is_err() {
+            let (dtype, first, common) = (ours, theirs, None);
+            return Err(JoinFault::DType { number, dtype, first, common }.into());
+        }
+        let plain = PartStep::as_first(&self.tensor.dtype, &first.tensor.dtype);
+        Ok(match (self.cast, first.cast, plain) {
+            (None, None, Some(step)) => step,
+            (Some(cast), ..) => PartStep::Own(cast.with_order_of(&theirs)),
+            _ => PartStep::Own(Cast::new(&self.tensor.dtype, &theirs, Casting::Unsafe)?),
+        })
+    }
+}
