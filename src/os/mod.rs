@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 pub use advice::Advice;
 pub use file_id::FileId;
-pub(crate) use open_files::open_file_limit;
+pub(crate) use open_files::{NO_TERMINAL, NO_WAIT, open_file_limit};
 pub use open_files::{is_too_many_open_files, raise_open_files};
 pub(crate) use read_files::read_from_stdout;
 pub use read_files::{note_read, note_will_read};

@@ -1,8 +1,14 @@
-//! How many files a process may have open.
+//! How files are opened, and how many a process may have open.
 
 use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// For `custom_flags`: a terminal that is opened does not become that of this process.
+pub(crate) const NO_TERMINAL: i32 = libc::O_NOCTTY;
+
+/// For `custom_flags`: opening does not wait for the other end of a FIFO either.
+pub(crate) const NO_WAIT: i32 = libc::O_NOCTTY | libc::O_NONBLOCK;
 
 /// Let this process have as many open files as its hard limit allows. The soft one, mostly 1,024, is
 /// meant for programs that use `select`; a checkpoint of 700 files that is written as 700 others

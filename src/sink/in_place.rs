@@ -32,9 +32,7 @@ impl InPlaceFile {
     /// # Errors
     /// [`SinkError::IsADirectory`], [`SinkError::NotRegularFile`], [`SinkError::Io`].
     pub fn open(path: &Path) -> Result<InPlaceFile, SinkError> {
-        // O_NONBLOCK: don't wait for a FIFO's reader. O_NOCTTY: don't take over a terminal.
-        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-        let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
+        let opened = OpenOptions::new().read(true).write(true).custom_flags(os::NO_WAIT).open(path);
         let file = opened.map_err(|error| match error.kind() {
             std::io::ErrorKind::IsADirectory => SinkError::IsADirectory,
             _ => SinkError::Io(error),

@@ -18,6 +18,8 @@ use std::fs::File;
 use std::ops::Range;
 use std::sync::{Arc, Once};
 
+use signal_hook::consts::SIGXFSZ;
+
 mod blocks;
 mod copy_file;
 mod create;
@@ -160,6 +162,6 @@ pub trait Draft: Sink {
 fn ignore_sigxfsz() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let _ = signal_hook::flag::register(libc::SIGXFSZ, Arc::default());
+        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     });
 }

@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
 
 use super::pread::PreadSource;
-use super::{Advice, Source, SourceError, checked_len, steps};
+use super::{Advice, Source, SourceError, checked_len};
 use crate::os;
 use crate::os::sigbus::Watch;
 
@@ -106,9 +106,8 @@ impl Source for MmapSource {
         match advice {
             Advice::Sequential => advise(memmap2::Advice::Sequential, range),
             Advice::Random => advise(memmap2::Advice::Random, range),
-            Advice::WillNeed => {
-                steps(range).for_each(|step| advise(memmap2::Advice::WillNeed, step));
-            }
+            // the kernel does the same of a map
+            Advice::WillNeed => self.read.advise(range, advice),
             Advice::Populate => {
                 let count = (range.end - range.start) as usize;
                 let _ = os::populate(&self.map, (self.read.base + range.start) as usize, count);

@@ -46,7 +46,7 @@ pub use stream::Stream;
 pub use crate::os::{
     Advice, FileId, is_too_many_open_files, note_read, note_will_read, raise_open_files,
 };
-pub(crate) use crate::os::{mapped_pages, memory_bytes};
+pub(crate) use crate::os::{NO_WAIT, mapped_pages, memory_bytes};
 
 /// Bytes with random access, for several threads at once.
 pub trait Source: Send + Sync {
@@ -260,14 +260,6 @@ impl From<SourceError> for io::Error {
             other => io::Error::other(other),
         }
     }
-}
-
-/// A range in the steps in which [`Advice::WillNeed`] is given: kernels begin to read no more at a
-/// call than they commonly read ahead.
-fn steps(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
-    const STEP: usize = 128 << 10;
-    let end = range.end;
-    range.step_by(STEP).map(move |start| start..end.min(start.saturating_add(STEP as u64)))
 }
 
 /// The length of `range` in bytes, where it lies inside `0..len`.

@@ -13,8 +13,8 @@ use std::path::Path;
 use super::remote::RemoteError;
 use super::{MmapSource, PreadSource, Source, Stream};
 use crate::os;
-use crate::os::note_read;
 use crate::os::stdio::{STDIN, StdStream, closed_at_start};
+use crate::os::{NO_TERMINAL, NO_WAIT, note_read};
 
 /// How to read a regular file (`--io`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,8 +77,7 @@ pub fn open(path: &Path, io: IoMode) -> Result<Opened, OpenError> {
     if STDIN.iter().any(|name| path == Path::new(name)) {
         return open_stdin(io);
     }
-    // O_NOCTTY: a terminal that is read must not become the controlling terminal.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOCTTY).open(path)?;
+    let file = OpenOptions::new().read(true).custom_flags(NO_TERMINAL).open(path)?;
     note_read(&file, || path.display().to_string());
     classify(file, io)
 }
@@ -89,8 +88,7 @@ pub fn open(path: &Path, io: IoMode) -> Result<Opened, OpenError> {
 /// # Errors
 /// [`OpenError::NotRegularFile`], [`OpenError::IsADirectory`], [`OpenError::Io`].
 pub fn open_file(path: &Path, io: IoMode) -> Result<Box<dyn Source>, OpenError> {
-    let flags = libc::O_NOCTTY | libc::O_NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
     note_read(&file, || path.display().to_string());
     let metadata = file.metadata()?;
     match metadata.file_type() {

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
-use super::{Advice, FileRange, Source, SourceError, checked_len, steps};
+use super::{Advice, FileRange, Source, SourceError, checked_len};
 use crate::os;
 
 /// The longest window in bytes that is worth reading for a part of it.
@@ -87,12 +87,7 @@ impl Source for PreadSource {
     fn advise(&self, range: Range<u64>, advice: Advice) {
         let end = self.base + range.end.min(self.len);
         let range = self.base.saturating_add(range.start)..end;
-        match advice {
-            Advice::WillNeed => {
-                steps(range).for_each(|step| os::advise_file(&self.file, step, advice))
-            }
-            _ => os::advise_file(&self.file, range, advice),
-        }
+        os::advise_file(&self.file, range, advice);
     }
 }
 

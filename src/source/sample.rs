@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use crate::os::{Advice, advise_file};
+use crate::os::{Advice, NO_WAIT, advise_file};
 
 /// Bytes of a block.
 const BLOCK: u64 = 4096;
@@ -27,8 +27,7 @@ const LEAST_BLOCKS: u64 = 4;
 /// # Errors
 /// The operating system's; [`ErrorKind::InvalidInput`] for what is no regular file.
 pub fn sample(path: &Path, files: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Metadata> {
-    let flags = libc::O_NOCTTY | libc::O_NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
     let found = file.metadata()?;
     if !found.is_file() {
         return Err(ErrorKind::InvalidInput.into());

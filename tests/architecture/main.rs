@@ -165,7 +165,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("half", &["cast/kernels.rs", "compare/rule.rs", "handle/element.rs"]),
     ("http", &["source/remote/"]),
     ("indicatif", &["cli/report/progress.rs"]),
-    ("libc", &["os/", "source/", "sink/", "job/edit/original.rs"]),
+    ("libc", &["os/"]),
     ("memmap2", &["os/", "source/mmap.rs", "sink/writable_map.rs"]),
     ("object_store", &["source/remote/"]),
     ("png", &["job/picture.rs"]),

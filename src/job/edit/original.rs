@@ -19,7 +19,7 @@ use crate::job::edit::fault::EditFault;
 use crate::job::overwrite;
 use crate::output::layout::{self, OutputFormat};
 use crate::sink::{self, Destination, Draft, InPlaceFile, Sink, SinkError};
-use crate::source::{self, PreadSource, SourceError};
+use crate::source::{self, NO_WAIT, PreadSource, SourceError};
 
 /// Where the change is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl Original {
         let file = match &patch {
             Some(patch) => patch.file().try_clone(),
             // not to wait for the other end of a FIFO
-            None => fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path),
+            None => fs::OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path),
         };
         let file = file.map_err(failed)?;
         source::note_read(&file, || path.display().to_string());

@@ -15,6 +15,10 @@ use crate::os::advice::Advice;
 /// How far a kernel reads ahead, at least, that need not be asked to, in bytes.
 const FAR_AHEAD: u64 = 1 << 20;
 
+/// How much is asked for at a call, in bytes: kernels begin to read no more than they commonly read
+/// ahead.
+const STEP: u64 = 128 << 10;
+
 /// Tell how a range of a file that is read by position is going to be used.
 pub(crate) fn advise_file(file: &File, range: Range<u64>, advice: Advice) {
     let advice = match advice {
@@ -23,9 +27,13 @@ pub(crate) fn advise_file(file: &File, range: Range<u64>, advice: Advice) {
         Advice::WillNeed => FileAdvice::WillNeed,
         Advice::Populate | Advice::DontNeed => return,
     };
+    let step = if advice == FileAdvice::WillNeed { STEP } else { u64::MAX };
+    let mut start = range.start;
     // a length of 0 would mean "to the end of the file"
-    if let Some(count) = range.end.checked_sub(range.start).and_then(NonZeroU64::new) {
-        let _ = fadvise(file, range.start, Some(count), advice);
+    while let Some(rest) = range.end.checked_sub(start).and_then(NonZeroU64::new) {
+        let count = rest.get().min(step);
+        let _ = fadvise(file, start, NonZeroU64::new(count), advice);
+        start += count;
     }
 }
 

@@ -50,8 +50,8 @@ pub(super) fn place_new(
         Ok(()) => Ok(()),
         Err(_) => renameat(from, old, dir, &at.name),
     });
-    named.map_err(|error| match error.raw_os_error() {
-        Some(libc::EEXIST | libc::ENOTEMPTY | libc::ENOTDIR) => SinkError::FolderNotEmpty,
+    named.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => SinkError::FolderNotEmpty,
         _ => failed(error),
     })?;
     let mut placed = Placed::new(at, id, temp_name.files());

@@ -4,7 +4,7 @@
 //! record can have: it is an error that names the file.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::Duration;
@@ -72,7 +72,7 @@ pub(super) fn read_record<T: DeserializeOwned>(
     }
     match file.take(MOST).read_to_end(&mut bytes) {
         Ok(_) => {}
-        Err(error) if error.raw_os_error() == Some(libc::ESTALE) => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::StaleNetworkFileHandle => return Ok(None),
         Err(error) => return Err(SinkError::Io(error)),
     }
     serde_json::from_slice(&bytes).map(Some).map_err(|_| damaged(name))
@@ -82,7 +82,7 @@ pub(super) fn read_record<T: DeserializeOwned>(
 pub(super) fn write_record(mut file: File, record: &impl Serialize) -> Result<(), SinkError> {
     let bytes = serde_json::to_vec(record).map_err(|error| SinkError::Io(error.into()))?;
     if bytes.len() as u64 > MOST {
-        return Err(SinkError::Io(io::ErrorKind::FileTooLarge.into()));
+        return Err(SinkError::Io(ErrorKind::FileTooLarge.into()));
     }
     file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(SinkError::Io)
 }

@@ -1,7 +1,7 @@
 //! A part of an output as a sink.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -122,9 +122,9 @@ impl PartSink {
     /// The error of writing; success where the file is gone because the output is in place, for which
     /// nothing is to be written any more. Only network file systems take a file from under a process.
     fn failed(&self, error: io::Error) -> Result<(), SinkError> {
-        match error.raw_os_error() {
-            Some(libc::ESTALE) if self.output.is_over() => Ok(()),
-            Some(libc::ESTALE) => Err(PartsError::Discarded.into()),
+        match error.kind() {
+            ErrorKind::StaleNetworkFileHandle if self.output.is_over() => Ok(()),
+            ErrorKind::StaleNetworkFileHandle => Err(PartsError::Discarded.into()),
             _ => Err(SinkError::Io(error)),
         }
     }
@@ -180,7 +180,7 @@ impl Draft for PartSink {
 
 /// Whether a file is gone for the server of a network file system.
 fn is_stale(error: &SinkError) -> bool {
-    error.io().and_then(io::Error::raw_os_error) == Some(libc::ESTALE)
+    error.io().is_some_and(|error| error.kind() == ErrorKind::StaleNetworkFileHandle)
 }
 
 /// Step 3: space for a range, so that a full disk is noticed at once.
