@@ -42,7 +42,7 @@ pub(super) struct Float {
 pub(super) fn leaves(dtype: &DType) -> Option<Vec<Leaf>> {
     let mut found = Vec::new();
     for step in Walk::new(dtype) {
-        if let Step::Leaf { dtype, offset, count } = step {
+        if let Step::Leaf { dtype, offset, count, .. } = step {
             add(dtype, offset as usize, count as usize, &mut found)?;
         }
     }
@@ -52,14 +52,7 @@ pub(super) fn leaves(dtype: &DType) -> Option<Vec<Leaf>> {
 /// The types of the parts, each once where it stands in a subarray; `None` as for [`leaves`].
 pub(super) fn types(dtype: &DType) -> Option<Vec<Leaf>> {
     let mut found = Vec::new();
-    match dtype.structure() {
-        None => add(dtype, 0, 1, &mut found)?,
-        Some(structure) => {
-            for field in &structure.fields {
-                found.extend(types(&field.dtype)?);
-            }
-        }
-    }
+    dtype.leaves().into_iter().try_for_each(|dtype| add(dtype, 0, 1, &mut found))?;
     Some(found)
 }
 
@@ -68,7 +61,7 @@ pub(super) fn types(dtype: &DType) -> Option<Vec<Leaf>> {
 pub(super) fn leaves_within(dtype: &DType, range: &Range<u64>) -> Option<Vec<Leaf>> {
     let mut found = Vec::new();
     for step in Walk::within(dtype, range.clone()) {
-        let Step::Leaf { dtype, offset, count } = step else { continue };
+        let Step::Leaf { dtype, offset, count, .. } = step else { continue };
         let size = dtype.item_bits() / 8;
         let unit = match dtype {
             DType::Npy(NpyType::Bytes(_) | NpyType::Void(..)) => 1,

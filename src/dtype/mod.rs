@@ -24,4 +24,5 @@ pub use repr::is_printable;
 pub(crate) use repr::{CodePoints, write_str};
 pub use scalar::{Endian, NumberKind, Scalar};
 pub use types::{DType, Field, NpyType, Structure, TimeUnit};
+pub(crate) use walk::Shortened;
 pub use walk::{Paused, Step, Walk};

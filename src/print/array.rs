@@ -65,7 +65,7 @@ impl<E: Elements> Writer<'_, '_, E> {
                 None => break,
                 Some(Shown::Held(bytes)) => {
                     let mut words = Words::held();
-                    let Ok(()) = self.formatter.write(&mut words, &mut Held(bytes), 0, self.size);
+                    let Ok(()) = self.formatter.write(&mut words, &mut Held(bytes));
                     let Ok((_, word)) = words.end();
                     line.add(&word, self.write)?;
                 }
@@ -84,13 +84,13 @@ impl<E: Elements> Writer<'_, '_, E> {
     fn large(&mut self, number: u64, line: &mut Line) -> Result<(), E::Error> {
         let mut item = Windowed::new(self.elements, number, self.size);
         let mut words = Words::counted();
-        self.formatter.write(&mut words, &mut item, 0, self.size)?;
+        self.formatter.write(&mut words, &mut item)?;
         let (len, _) = words.end()?;
         line.make_room(len, self.write)?;
         (self.write)(&line.text)?;
         line.text.clear();
         let mut words = Words::written(self.write);
-        self.formatter.write(&mut words, &mut item, 0, self.size)?;
+        self.formatter.write(&mut words, &mut item)?;
         words.end()?;
         line.len += len;
         Ok(())

@@ -100,10 +100,10 @@ pub fn print<E: Elements>(
     {
         match shown {
             Shown::Held(bytes) => {
-                let Ok(()) = formatter.observe(&mut Held(bytes), 0, size);
+                let Ok(()) = formatter.observe(&mut Held(bytes));
             }
             Shown::Large(number) => {
-                formatter.observe(&mut Windowed::new(elements, number, size), 0, size)?;
+                formatter.observe(&mut Windowed::new(elements, number, size))?;
             }
         }
     }

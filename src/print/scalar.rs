@@ -38,9 +38,9 @@ pub(super) fn write<I: Item>(
         }
         _ => {
             if let Some(mut formatter) = Formatter::new(dtype, options, true) {
-                formatter.observe(item, 0, size)?;
+                formatter.observe(item)?;
                 formatter.decide();
-                formatter.write(words, item, 0, size)?;
+                formatter.write(words, item)?;
             }
         }
     }

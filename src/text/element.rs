@@ -72,7 +72,7 @@ impl Begun {
                 self.skip_to(dtype.item_bits() / 8, bytes);
                 break;
             };
-            if let Step::Leaf { dtype, offset, count } = step {
+            if let Step::Leaf { dtype, offset, count, .. } = step {
                 let dtype = dtype.clone();
                 self.leaf = Some(Leaf { dtype, offset, left: count, item: Item::None });
             } else if form.0 == TextFormat::Json {
@@ -97,7 +97,7 @@ impl Begun {
             }
             Step::EndStructure => text.push('}'),
             Step::EndList => text.push(']'),
-            Step::Leaf { .. } => {}
+            Step::Leaf { .. } | Step::Gap => {}
         }
         self.parted = matches!(step, Step::EndStructure | Step::EndList | Step::Leaf { .. });
         Ok(())

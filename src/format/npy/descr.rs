@@ -502,7 +502,7 @@ mod tests {
     fn items<'a>(walk: impl Iterator<Item = Step<'a>>) -> Vec<(u64, String)> {
         let mut found = Vec::new();
         for step in walk {
-            if let Step::Leaf { dtype, offset, count } = step {
+            if let Step::Leaf { dtype, offset, count, .. } = step {
                 let size = dtype.item_bits() / 8;
                 found.extend((0..count).map(|item| (offset + item * size, dtype.to_string())));
             }
