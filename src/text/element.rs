@@ -4,7 +4,7 @@
 use std::fmt::{self, Write};
 
 use super::out::{Out, TextError};
-use super::string::StringText;
+use super::string::{StringText, Style};
 use crate::dtype::{DType, NpyType, Paused, Step, Walk};
 use crate::element::{Meaning, NAT, Notation, write_datetime, write_number};
 use crate::format::{TextFormat, write_printable_json};
@@ -40,9 +40,6 @@ enum Item {
     Text(StringText),
 }
 
-/// How elements are written, and whether a line holds but one value.
-pub(super) type Form = (TextFormat, bool);
-
 impl Begun {
     /// Write what the next bytes are, and take them; what is left of them follows the element.
     /// Whether it is whole.
@@ -52,7 +49,7 @@ impl Begun {
     pub(super) fn feed(
         &mut self,
         dtype: &DType,
-        form: Form,
+        style: Style,
         bytes: &mut &[u8],
         out: &mut Out<'_>,
     ) -> Result<bool, TextError> {
@@ -62,7 +59,7 @@ impl Begun {
         };
         loop {
             if let Some(mut leaf) = self.leaf.take()
-                && !self.feed_leaf(&mut leaf, form, bytes, out)?
+                && !self.feed_leaf(&mut leaf, style, bytes, out)?
             {
                 self.leaf = Some(leaf);
                 break;
@@ -75,7 +72,7 @@ impl Begun {
             if let Step::Leaf { dtype, offset, count, .. } = step {
                 let dtype = dtype.clone();
                 self.leaf = Some(Leaf { dtype, offset, left: count, item: Item::None });
-            } else if form.0 == TextFormat::Json {
+            } else if style.format == TextFormat::Json {
                 self.punctuate(step, &mut out.text)?;
             }
         }
@@ -114,7 +111,7 @@ impl Begun {
     fn feed_leaf(
         &mut self,
         leaf: &mut Leaf,
-        form: Form,
+        style: Style,
         bytes: &mut &[u8],
         out: &mut Out<'_>,
     ) -> Result<bool, TextError> {
@@ -131,7 +128,7 @@ impl Begun {
             let (own, rest) = bytes.split_at(now);
             *bytes = rest;
             self.taken += now as u64;
-            self.feed_item(leaf, form, own, self.taken == end, out)?;
+            self.feed_item(leaf, style, own, self.taken == end, out)?;
             if self.taken < end {
                 return Ok(false);
             }
@@ -146,7 +143,7 @@ impl Begun {
     fn feed_item(
         &mut self,
         leaf: &mut Leaf,
-        form: Form,
+        style: Style,
         bytes: &[u8],
         is_last: bool,
         out: &mut Out<'_>,
@@ -160,7 +157,7 @@ impl Begun {
             Item::Partial(mut partial) => {
                 partial.extend_from_slice(bytes);
                 match is_last {
-                    true => write_value(&mut out.text, &leaf.dtype, form.0, &partial)?,
+                    true => write_value(&mut out.text, &leaf.dtype, style.format, &partial)?,
                     false => leaf.item = Item::Partial(partial),
                 }
             }
@@ -173,17 +170,19 @@ impl Begun {
             }
             Item::None => {
                 if std::mem::replace(&mut self.parted, true) {
-                    out.text.push_str(match form.0 {
+                    out.text.push_str(match style.format {
                         TextFormat::Json => ", ",
                         TextFormat::Csv => ",",
                         TextFormat::Txt => " ",
                     });
                 }
                 match points {
-                    None if is_last => write_value(&mut out.text, &leaf.dtype, form.0, bytes)?,
+                    None if is_last => {
+                        write_value(&mut out.text, &leaf.dtype, style.format, bytes)?
+                    }
                     None => leaf.item = Item::Partial(bytes.to_vec()),
                     Some(points) => {
-                        let mut string = StringText::begin(points, form, out);
+                        let mut string = StringText::begin(points, style, out);
                         string.push(bytes, out)?;
                         match is_last {
                             true => string.end(out)?,

@@ -29,6 +29,7 @@ mod string;
 
 use element::Begun;
 use out::{Out, TextError};
+use string::Style;
 
 /// A sink that takes the bytes of elements in order and writes their text to another sink.
 pub struct TextSink {
@@ -69,11 +70,13 @@ impl TextSink {
     /// Write the elements that bytes are, with the brackets and separators around each.
     fn elements(
         &self,
-        (count, begun): (&mut u64, &mut Option<Begun>),
+        count: &mut u64,
+        begun: &mut Option<Begun>,
         mut bytes: &[u8],
         out: &mut Out<'_>,
     ) -> Result<(), TextError> {
         let alone = self.columns() == 1 && columns(&self.dtype) == 1;
+        let style = Style { format: self.format, alone };
         while !bytes.is_empty() {
             let mut element = match begun.take() {
                 Some(element) => element,
@@ -84,7 +87,7 @@ impl TextSink {
                     Begun::default()
                 }
             };
-            if !element.feed(&self.dtype, (self.format, alone), &mut bytes, out)? {
+            if !element.feed(&self.dtype, style, &mut bytes, out)? {
                 *begun = Some(element);
                 break;
             }
@@ -178,7 +181,7 @@ impl Sink for TextSink {
         let State { taken, begun, count, written } = &mut *state;
         *taken += bytes.len() as u64;
         let mut out = Out::new(self.inner.as_ref(), written);
-        let outcome = self.elements((count, begun), bytes, &mut out);
+        let outcome = self.elements(count, begun, bytes, &mut out);
         outcome.map_err(|error| match error {
             TextError::Sink(error) => error,
             TextError::NotText => {

@@ -10,6 +10,14 @@ use crate::sink::HeldBytes;
 /// The most bytes of a string that are decoded at a time.
 const CHUNK: usize = 16 << 10;
 
+/// How elements are written.
+#[derive(Clone, Copy)]
+pub(super) struct Style {
+    pub(super) format: TextFormat,
+    /// Whether a line holds but one value.
+    pub(super) alone: bool,
+}
+
 /// A string whose text has begun.
 pub(super) struct StringText {
     /// The byte order of code points; `None` for UTF-8.
@@ -35,7 +43,7 @@ impl StringText {
     /// Begin a string. A line of csv that is one empty string is not to be empty (`alone`).
     pub(super) fn begin(
         points: Option<Endian>,
-        (format, alone): (TextFormat, bool),
+        Style { format, alone }: Style,
         out: &mut Out<'_>,
     ) -> StringText {
         let written = match format {
