@@ -100,6 +100,7 @@ mod os;
 pub mod sink;
 pub mod source;
 
+pub mod chunked;
 pub mod compare;
 pub mod format;
 pub mod picture;

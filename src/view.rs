@@ -70,6 +70,9 @@ pub enum ViewError {
     /// Strides that lead out of the bytes of the tensor.
     #[error("the strides of the tensor lead out of its bytes")]
     Outside,
+    /// Elements that have no places in the file, where these are needed.
+    #[error("the tensor is stored in chunks: it can be copied, and nothing else")]
+    InChunks,
 }
 
 impl ViewError {

@@ -45,7 +45,7 @@ pub(crate) use fill::{read_boxes, read_range, read_runs, split_first, visit_rang
 pub use forward::{WINDOW_BYTES, run_forward};
 pub use parallel::run;
 pub use progress::Progress;
-pub use relayout::{in_order, spool};
+pub use relayout::{in_order, spool, spool_pieces};
 pub use share::SHARED_BYTES;
 pub use tiling::tiling;
 pub use workers::Workers;

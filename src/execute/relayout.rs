@@ -5,7 +5,9 @@
 //! use up what they read, and where memory does not hold those, a copy of the selected bytes in
 //! the order of the output, in an unnamed file in `TMPDIR`. The input is read about once in any case.
 
-use super::{Conversion, ExecuteError, FillError, Progress, Transfer, Workers, run, tiling};
+use super::{
+    Conversion, ExecuteError, FillError, Pieces, Progress, Transfer, Workers, run, tiling,
+};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::Runs;
 use crate::sink::{ScratchSink, SinkError};
@@ -52,6 +54,19 @@ pub fn spool(
     unit: u64,
     workers: &Workers,
 ) -> Result<Box<dyn Source>, ExecuteError> {
+    let plan = Plan::of_runs_tiled(runs, unit, tiling(source, runs.bytes()));
+    spool_pieces(source, &plan, workers)
+}
+
+/// The output of pieces, in an unnamed file in `TMPDIR`.
+///
+/// # Errors
+/// Those of [`in_order`].
+pub fn spool_pieces(
+    source: &dyn Source,
+    pieces: &dyn Pieces,
+    workers: &Workers,
+) -> Result<Box<dyn Source>, ExecuteError> {
     let failed = |error| ExecuteError::Fill { transfer: 0, error: FillError::Source(error) };
     let unwritten = |error: SinkError| {
         failed(SourceError::unspooled(match error {
@@ -59,13 +74,13 @@ pub fn spool(
             error => std::io::Error::other(error),
         }))
     };
-    let (sink, file) = ScratchSink::new(runs.bytes()).map_err(unwritten)?;
-    let plan = Plan::of_runs_tiled(runs, unit, tiling(source, runs.bytes()));
-    let copy = Transfer { source, pieces: &plan, conversion: Conversion::None, at: 0 };
+    let bytes = pieces.bytes();
+    let (sink, file) = ScratchSink::new(bytes).map_err(unwritten)?;
+    let copy = Transfer { source, pieces, conversion: Conversion::None, at: 0 };
     run(&[copy], &sink, workers, &Progress::default()).map_err(|error| match error {
         ExecuteError::Sink(error) => unwritten(error),
         error => error,
     })?;
     source.verify().map_err(failed)?;
-    open_spooled(file, runs.bytes()).map_err(failed)
+    open_spooled(file, bytes).map_err(failed)
 }

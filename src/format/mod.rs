@@ -19,6 +19,7 @@
 //! ```
 
 mod brief;
+mod chunks;
 mod contents;
 mod detect;
 mod error;
@@ -35,11 +36,12 @@ mod tensors;
 pub mod text;
 
 pub use brief::{is_printable, printable, shortened, write_printable_json};
+pub use chunks::Chunks;
 pub use contents::{Contents, Format};
 pub use detect::{FileKind, MAGIC_LEN, detect, header_len, read_contents};
 pub use error::FormatError;
 pub use foreign::{Foreign, LOOK_LEN, TextTable};
 pub use named::{NameError, dtype_names, parse_dtype};
-pub use tensor::{Strided, Strides, Tensor};
+pub use tensor::{Storage, StorageKind, Tensor};
 pub use tensors::Tensors;
 pub use text::TextFormat;

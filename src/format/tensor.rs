@@ -1,7 +1,9 @@
 //! One tensor of an input: what it is, and where its elements are.
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use super::chunks::Chunks;
 use super::header::data_bytes;
 use crate::dtype::DType;
 use crate::shape::Order;
@@ -16,29 +18,29 @@ pub struct Tensor {
     /// The shape, in elements.
     pub shape: Vec<u64>,
     /// Where its elements are.
-    pub storage: Strided,
+    pub storage: Storage,
 }
 
-/// Elements at strides among the bytes of an input.
+/// Which bytes of an input hold the elements of a tensor, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Strided {
+pub struct Storage {
     /// Number of the part of the input that holds the bytes: a shard, or a deflated member (from
     /// 1 on); 0 if the input is one file.
     pub part: usize,
     /// The bytes that hold all elements. For an input of several parts their positions count
     /// through all of them, as those of [`ConcatSource`](crate::source::ConcatSource) do.
     pub data: Range<u64>,
-    /// Where each element lies among them.
-    pub strides: Strides,
+    /// Where each element is among them.
+    pub kind: StorageKind,
 }
 
-/// How elements lie among the bytes of a tensor.
+/// How the elements of a tensor are stored in its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Strides {
+pub enum StorageKind {
     /// One after the other, in this order: the elements are all of the bytes.
     Contiguous(Order),
     /// Anywhere: fields of larger items, views of a storage that several tensors share.
-    Said {
+    Strided {
         /// From the first of the bytes to where the first element begins.
         first: u64,
         /// From an element to the next one along each axis, in bytes.
@@ -46,6 +48,8 @@ pub enum Strides {
         /// The bytes that together are an element, from where it begins; none for one range.
         ranges: Vec<Range<u64>>,
     },
+    /// In chunks, which are decoded.
+    Chunks(Arc<dyn Chunks>),
 }
 
 impl Tensor {
@@ -54,7 +58,7 @@ impl Tensor {
     pub fn new(dtype: DType, shape: Vec<u64>, order: Order, start: u64) -> Tensor {
         let bytes = data_bytes(&shape, dtype.item_bits()).unwrap_or_default();
         let data = start..start.saturating_add(bytes);
-        let storage = Strided { part: 0, data, strides: Strides::Contiguous(order) };
+        let storage = Storage { part: 0, data, kind: StorageKind::Contiguous(order) };
         Tensor { name: None, dtype, shape, storage }
     }
 
@@ -76,9 +80,9 @@ impl Tensor {
     /// The order of its elements in the file. Where strides are said, it is Fortran's if the first of
     /// the axes longer than 1 has a shorter one than the second.
     pub fn order(&self) -> Order {
-        match &self.storage.strides {
-            Strides::Contiguous(order) => *order,
-            Strides::Said { strides, .. } => {
+        match &self.storage.kind {
+            StorageKind::Contiguous(order) => *order,
+            StorageKind::Strided { strides, .. } => {
                 let axes = self.shape.iter().zip(strides).filter(|(len, _)| **len > 1);
                 let mut apart = axes.map(|(_, stride)| stride.unsigned_abs());
                 match (apart.next(), apart.next()) {
@@ -86,6 +90,7 @@ impl Tensor {
                     _ => Order::C,
                 }
             }
+            StorageKind::Chunks(_) => Order::C,
         }
     }
 

@@ -9,9 +9,13 @@
 //!
 //! All numbers but the type's are of variable length, 7 bits a byte. A type that only `.npy` has
 //! is followed by its place among those types, which are kept as they are. An odd last number is
-//! followed by the strides that are said.
+//! followed by the end of the bytes, and then by the place of a table of chunks, from 1 on, or 0 and the
+//! strides.
 
-use super::tensor::{Strided, Strides, Tensor};
+use std::sync::Arc;
+
+use super::chunks::Chunks;
+use super::tensor::{Storage, StorageKind, Tensor};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::Order;
 
@@ -23,6 +27,7 @@ pub struct Tensors {
     starts: Vec<usize>,
     /// Types that only `.npy` has.
     types: Vec<NpyType>,
+    chunks: Vec<Arc<dyn Chunks>>,
 }
 
 /// The byte of a type: the number of a scalar, or [`NPY`], and these two bits.
@@ -47,23 +52,32 @@ impl Tensors {
     /// Append a tensor. Where its elements follow each other, the end of its bytes is kept as that
     /// of its shape and dtype.
     pub fn push(&mut self, tensor: &Tensor) {
-        let Tensor { name, dtype, shape, storage: Strided { part, data, strides } } = tensor;
+        let Tensor { name, dtype, shape, storage: Storage { part, data, kind } } = tensor;
         self.begin(name.as_deref());
-        let (order, said) = match strides {
-            Strides::Contiguous(order) => (*order, None),
-            Strides::Said { first, strides, ranges } => (Order::C, Some((first, strides, ranges))),
+        let part = *part as u64 * 2;
+        let (order, last) = match kind {
+            StorageKind::Contiguous(order) => (*order, part),
+            _ => (Order::C, part + 1),
         };
         self.describe(dtype, (shape, order), data.start);
         let entries = &mut self.entries;
-        push_number(entries, *part as u64 * 2 + u64::from(said.is_some()));
-        if let Some((first, strides, ranges)) = said {
-            for number in [data.end, *first, ranges.len() as u64] {
-                push_number(entries, number);
+        push_number(entries, last);
+        match kind {
+            StorageKind::Contiguous(_) => {}
+            StorageKind::Chunks(chunks) => {
+                self.chunks.push(Arc::clone(chunks));
+                push_number(entries, data.end);
+                push_number(entries, self.chunks.len() as u64);
             }
-            let ends = ranges.iter().flat_map(|range| [range.start, range.end]);
-            ends.for_each(|end| push_number(entries, end));
-            // as many as the shape has axes
-            strides.iter().for_each(|&stride| push_number(entries, stride as u64));
+            StorageKind::Strided { first, strides, ranges } => {
+                for number in [data.end, 0, *first, ranges.len() as u64] {
+                    push_number(entries, number);
+                }
+                let ends = ranges.iter().flat_map(|range| [range.start, range.end]);
+                ends.for_each(|end| push_number(entries, end));
+                // as many as the shape has axes
+                strides.iter().for_each(|&stride| push_number(entries, stride as u64));
+            }
         }
     }
 
@@ -144,7 +158,7 @@ impl Tensors {
 
     /// The entry that begins there.
     fn entry(&self, start: usize) -> Entry<'_> {
-        Entry { rest: &self.entries[start..], types: &self.types }
+        Entry { rest: &self.entries[start..], all: self }
     }
 
     /// The last one.
@@ -227,7 +241,7 @@ fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
 /// What is left of an entry. Entries are only written here, so that nothing in them is missing.
 struct Entry<'a> {
     rest: &'a [u8],
-    types: &'a [NpyType],
+    all: &'a Tensors,
 }
 
 impl<'a> Entry<'a> {
@@ -276,7 +290,7 @@ impl<'a> Entry<'a> {
             }
             None => {
                 let place = self.number() as usize;
-                DType::Npy(self.types.get(place).cloned().unwrap_or(NpyType::Void(0, None)))
+                DType::Npy(self.all.types.get(place).cloned().unwrap_or(NpyType::Void(0, None)))
             }
         };
         (dtype, order)
@@ -293,10 +307,15 @@ impl<'a> Entry<'a> {
         tensor.storage.part = (last / 2) as usize;
         if last % 2 == 1 {
             tensor.storage.data.end = self.number();
+            let chunks = (self.number() as usize).checked_sub(1);
+            if let Some(chunks) = chunks.and_then(|place| self.all.chunks.get(place)) {
+                tensor.storage.kind = StorageKind::Chunks(Arc::clone(chunks));
+                return tensor;
+            }
             let (first, count) = (self.number(), self.number());
             let ranges = (0..count).map(|_| self.number()..self.number()).collect();
             let strides = (0..ndim).map(|_| self.number() as i64).collect();
-            tensor.storage.strides = Strides::Said { first, strides, ranges };
+            tensor.storage.kind = StorageKind::Strided { first, strides, ranges };
         }
         tensor
     }
@@ -332,7 +351,7 @@ mod tests {
                 tensor.storage.data.end = first.wrapping_mul(3);
                 let ranges = ends.iter().map(|&end| start..end).collect();
                 let strides = vec![stride; tensor.shape.len()];
-                tensor.storage.strides = Strides::Said { first, strides, ranges };
+                tensor.storage.kind = StorageKind::Strided { first, strides, ranges };
             }
             tensor
         })

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::error::{ContainerError, Fault};
-use crate::format::{Strided, Strides, Tensor};
+use crate::format::{Chunks, Storage, StorageKind, Tensor};
 use crate::input::opened::Input;
 use crate::shape::{MAX_NDIM, Order, contiguous_strides};
+use crate::source::{Source, SourceError};
 
 impl Input {
     /// Take fields, if any are named, of the tensors with these numbers in place of their items: the field of a name or
@@ -60,29 +61,38 @@ pub(crate) fn take_fields(tensor: &Tensor, names: &str) -> Result<Tensor, FieldF
 
 /// A field, reached through others.
 fn one(tensor: &Tensor, path: &[&Field]) -> Result<Tensor, FieldFault> {
-    let mut items = Items::of(tensor)?;
-    let (mut shape, mut dtype, mut offset) = (tensor.shape.clone(), &tensor.dtype, 0);
+    let unfit = || FieldFault::NotStructured(tensor.dtype.clone());
+    let (mut dtype, mut offset, mut own) = (&tensor.dtype, 0, Vec::new());
+    let mut strides = Vec::new();
     for field in path {
         dtype = &field.dtype;
         offset += field.offset;
-        let own = contiguous_strides(&field.shape, bytes(dtype), Order::C);
-        items.strides.extend(own.ok_or_else(|| FieldFault::NotStructured(tensor.dtype.clone()))?);
-        shape.extend(&field.shape);
+        let inner = contiguous_strides(&field.shape, bytes(dtype), Order::C);
+        strides.extend(inner.ok_or_else(unfit)?);
+        own.extend(&field.shape);
     }
+    let shape = [&tensor.shape[..], &own].concat();
     if shape.len() > MAX_NDIM {
         return Err(FieldFault::TooManyAxes(shape.len()));
     }
-    let first = items.place(offset);
-    let strides = Strides::Said { first, strides: items.strides, ranges: Vec::new() };
-    let storage = Strided { strides, ..tensor.storage.clone() };
+    let range = offset..offset + path.last().map_or(0, |field| field.bytes());
+    let kind = match items(tensor).ok_or_else(unfit)? {
+        StorageKind::Strided { first, strides: outer, ranges } => StorageKind::Strided {
+            first: first + place(&ranges, offset),
+            strides: [outer, strides].concat(),
+            ranges: Vec::new(),
+        },
+        StorageKind::Chunks(chunks) => FieldChunks::of(&chunks, &tensor.dtype, vec![range], &own),
+        contiguous @ StorageKind::Contiguous(_) => contiguous,
+    };
+    let storage = Storage { kind, ..tensor.storage.clone() };
     Ok(Tensor { name: tensor.name.clone(), dtype: dtype.clone(), shape, storage })
 }
 
 /// Several fields of the outermost structure. As in NumPy, these have no other names than their
 /// own, and keep their titles.
 fn several(tensor: &Tensor, fields: &[Field], names: &str) -> Result<Tensor, FieldFault> {
-    let items = Items::of(tensor)?;
-    let mut ranges = Vec::new();
+    let mut taken = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     let mut packed = Structure { fields: Vec::new(), itemsize: 0 };
     // as in a tuple of Python, a comma makes one name a list
@@ -92,47 +102,97 @@ fn several(tensor: &Tensor, fields: &[Field], names: &str) -> Result<Tensor, Fie
             return Err(FieldFault::Twice(name.to_owned()));
         }
         seen.push(name);
-        let start = items.place(field.offset);
-        ranges.push(start..start + field.bytes());
+        taken.push(field.offset..field.offset + field.bytes());
         packed.fields.push(Field { offset: packed.itemsize, is_named: true, ..field.clone() });
         packed.itemsize += field.bytes();
     }
+    let unfit = || FieldFault::NotStructured(tensor.dtype.clone());
+    let kind = match items(tensor).ok_or_else(unfit)? {
+        StorageKind::Strided { first, strides, ranges } => {
+            let moved = |it: Range<u64>| {
+                let start = place(&ranges, it.start);
+                start..start + (it.end - it.start)
+            };
+            let ranges = taken.into_iter().map(moved).collect();
+            StorageKind::Strided { first, strides, ranges }
+        }
+        StorageKind::Chunks(chunks) => FieldChunks::of(&chunks, &tensor.dtype, taken, &[]),
+        contiguous @ StorageKind::Contiguous(_) => contiguous,
+    };
     let dtype = DType::Npy(NpyType::Structure(Arc::new(packed)));
-    let strides = Strides::Said { first: 0, strides: items.strides, ranges };
-    let storage = Strided { strides, ..tensor.storage.clone() };
+    let storage = Storage { kind, ..tensor.storage.clone() };
     Ok(Tensor { dtype, storage, ..tensor.clone() })
 }
 
-/// The structures of a tensor, which may be fields of others.
-struct Items {
-    first: u64,
-    strides: Vec<i64>,
-    ranges: Vec<Range<u64>>,
+/// How structures are stored, with their strides where they are not in chunks; `None` for strides that
+/// cannot be counted.
+fn items(tensor: &Tensor) -> Option<StorageKind> {
+    match &tensor.storage.kind {
+        StorageKind::Contiguous(order) => {
+            let strides = contiguous_strides(&tensor.shape, bytes(&tensor.dtype), *order)?;
+            Some(StorageKind::Strided { first: 0, strides, ranges: Vec::new() })
+        }
+        kind => Some(kind.clone()),
+    }
 }
 
-impl Items {
-    fn of(tensor: &Tensor) -> Result<Items, FieldFault> {
-        match tensor.storage.strides.clone() {
-            Strides::Said { first, strides, ranges } => Ok(Items { first, strides, ranges }),
-            Strides::Contiguous(order) => {
-                let strides = contiguous_strides(&tensor.shape, bytes(&tensor.dtype), order);
-                let strides =
-                    strides.ok_or_else(|| FieldFault::NotStructured(tensor.dtype.clone()))?;
-                Ok(Items { first: 0, strides, ranges: Vec::new() })
-            }
+/// Where byte `offset` of a structure lies that is made of ranges, if there are any.
+fn place(ranges: &[Range<u64>], mut offset: u64) -> u64 {
+    for range in ranges {
+        let len = range.end - range.start;
+        if offset < len {
+            return range.start + offset;
         }
+        offset -= len;
+    }
+    offset
+}
+
+/// Fields of structures that are stored in chunks.
+#[derive(Debug)]
+struct FieldChunks {
+    items: Arc<dyn Chunks>,
+    /// Bytes of a structure, and which of them are taken.
+    item: u64,
+    ranges: Vec<Range<u64>>,
+    /// The shape of the chunks, with the axes of the field behind those of the structures.
+    shape: Vec<u64>,
+}
+
+impl FieldChunks {
+    fn of(
+        items: &Arc<dyn Chunks>,
+        dtype: &DType,
+        ranges: Vec<Range<u64>>,
+        own: &[u64],
+    ) -> StorageKind {
+        let own = own.iter().map(|&len| len.max(1));
+        let shape = items.chunk_shape().iter().copied().chain(own).collect();
+        let (items, item) = (Arc::clone(items), bytes(dtype));
+        StorageKind::Chunks(Arc::new(FieldChunks { items, item, ranges, shape }))
+    }
+}
+
+impl Chunks for FieldChunks {
+    fn chunk_shape(&self) -> &[u64] {
+        &self.shape
     }
 
-    /// From the first byte of the data to byte `offset` of the first structure.
-    fn place(&self, mut offset: u64) -> u64 {
-        for range in &self.ranges {
-            let len = range.end - range.start;
-            if offset < len {
-                return self.first + range.start + offset;
+    fn decode(&self, at: &[u64], source: &dyn Source, out: &mut [u8]) -> Result<(), SourceError> {
+        let taken = self.ranges.iter().map(|range| range.end - range.start).sum::<u64>() as usize;
+        let (item, at) = (self.item as usize, &at[..self.items.chunk_shape().len()]);
+        let mut items = vec![0; out.len() / taken.max(1) * item];
+        self.items.decode(at, source, &mut items)?;
+        for (item, out) in items.chunks_exact(item).zip(out.chunks_exact_mut(taken.max(1))) {
+            let mut rest = out;
+            for range in &self.ranges {
+                let field = &item[range.start as usize..range.end as usize];
+                let (now, later) = rest.split_at_mut(field.len());
+                now.copy_from_slice(field);
+                rest = later;
             }
-            offset -= len;
         }
-        self.first + offset
+        Ok(())
     }
 }
 
@@ -211,16 +271,16 @@ mod tests {
         let tensor = Tensor::new(items, vec![3, 2], Order::F, 100);
         let taken = |names: &[&str]| {
             let all = names.iter().try_fold(tensor.clone(), |it, name| take_fields(&it, name));
-            all.unwrap().storage.strides
+            all.unwrap().storage.kind
         };
-        let said = |first, ranges| Strides::Said { first, strides: vec![10, 30], ranges };
+        let said = |first, ranges| StorageKind::Strided { first, strides: vec![10, 30], ranges };
         assert_eq!(taken(&["pos.y"]), said(6, vec![]));
         assert_eq!(taken(&["pos", "y"]), said(6, vec![]));
         // of several that stand side by side
         assert_eq!(taken(&["pos,a"]), said(0, vec![4..8, 0..2]));
         assert_eq!(taken(&["pos,a", "pos.y"]), said(6, vec![]));
         assert_eq!(taken(&["pos,b", "b"]), said(2, vec![]));
-        let Strided { part, data, .. } = take_fields(&tensor, "a").unwrap().storage;
+        let Storage { part, data, .. } = take_fields(&tensor, "a").unwrap().storage;
         assert_eq!((part, data), (0, 100..160));
     }
 }

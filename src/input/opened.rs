@@ -176,6 +176,12 @@ impl Input {
         }
     }
 
+    /// An input whose header was read by other means, for a format that is not recognised:
+    /// `contents` tells where in the bytes of `source` its tensors are.
+    pub fn of_source(location: &Location, source: Arc<dyn Source>, contents: Contents) -> Input {
+        Input::of_file(location, Bytes::Random(source), contents)
+    }
+
     /// Where it comes from.
     pub fn location(&self) -> &Location {
         &self.location

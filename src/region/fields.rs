@@ -4,28 +4,39 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::chunked::Chunked;
 use crate::error::ContainerError;
 use crate::execute::{Clipped, Conversion, ExecuteError, Pieces};
-use crate::format::{Strided, Strides, Tensor};
+use crate::format::{Storage, StorageKind, Tensor};
 use crate::gather;
 use crate::join::{Join, JoinPart};
+use crate::region::chunks::InChunks;
 use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
 use crate::region::list::Gathered;
-use crate::view::Layout;
+use crate::shape::Order;
+use crate::view::{Layout, ViewError};
 
 /// How the elements of a tensor lie in its input; where each is made of several ranges, how the first
 /// of these do.
-pub fn layout(tensor: &Tensor) -> Layout<'_> {
-    layouts(tensor).swap_remove(0)
+///
+/// # Errors
+/// [`ViewError::InChunks`]: they lie in chunks.
+pub fn layout(tensor: &Tensor) -> Result<Layout<'_>, ViewError> {
+    match tensor.storage.kind {
+        StorageKind::Chunks(_) => Err(ViewError::InChunks),
+        _ => Ok(layouts(tensor).swap_remove(0)),
+    }
 }
 
-/// How the elements lie, or each of the ranges that together are one: at least one layout.
-fn layouts(tensor: &Tensor) -> Vec<Layout<'_>> {
-    let Tensor { dtype, shape, storage: Strided { data, strides, .. }, .. } = tensor;
+/// How the elements lie, or each of the ranges that together are one: at least one layout. Those of
+/// chunks follow each other from position 0 on.
+pub(super) fn layouts(tensor: &Tensor) -> Vec<Layout<'_>> {
+    let Tensor { dtype, shape, storage: Storage { data, kind, .. }, .. } = tensor;
     let bits = dtype.item_bits();
-    match strides {
-        Strides::Contiguous(order) => vec![Layout::new(shape, bits, *order, data.start)],
-        Strides::Said { first, strides, ranges } => {
+    match kind {
+        StorageKind::Contiguous(order) => vec![Layout::new(shape, bits, *order, data.start)],
+        StorageKind::Chunks(_) => vec![Layout::new(shape, bits, Order::C, 0)],
+        StorageKind::Strided { first, strides, ranges } => {
             let layout = |bits: u64, start: u64| {
                 let offset = data.start.saturating_add(*first).saturating_add(start);
                 Layout::strided(shape, bits, offset, strides.clone(), data.clone())
@@ -40,16 +51,22 @@ fn layouts(tensor: &Tensor) -> Vec<Layout<'_>> {
 }
 
 impl dyn Region {
-    /// What `make` takes of a tensor or, where its elements are several fields, of each of these, which
+    /// What `make` takes of a tensor or, where its elements are several ranges, of each of these, which
     /// then stand side by side. The pieces of all are as many elements.
-    pub(super) fn of_fields<E>(
+    pub(super) fn of_fields<E: From<ViewError>>(
         tensor: &Tensor,
         options: &gather::Options,
         mut make: impl FnMut(&Layout<'_>, &gather::Options) -> Result<Arc<dyn Region>, E>,
     ) -> Result<Arc<dyn Region>, E> {
         let layouts = layouts(tensor);
         if let [only] = layouts.as_slice() {
-            return make(only, options);
+            let elements = make(only, options)?;
+            let StorageKind::Chunks(chunks) = &tensor.storage.kind else { return Ok(elements) };
+            let bits = tensor.dtype.item_bits();
+            let item = bits.is_multiple_of(8).then_some(bits / 8);
+            let chunks = |item| Chunked::new(Arc::clone(chunks), &tensor.shape, item);
+            let chunked = Arc::new(item.and_then(chunks).ok_or(ViewError::Outside)?);
+            return Ok(Arc::new(InChunks { elements, chunked }));
         }
         let bytes = |layout: &Layout<'_>| layout.item_bits / 8;
         let row: u64 = layouts.iter().map(bytes).sum();

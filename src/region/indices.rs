@@ -9,7 +9,7 @@ use crate::execute::{self, Workers};
 use crate::format::Tensor;
 use crate::gather::{Gather, GatherError, Indices, Options};
 use crate::region::contract::Region;
-use crate::region::fields::layout;
+use crate::region::fields::{layout, layouts};
 use crate::region::list::{Gathered, GatheredList};
 use crate::runs::Runs;
 use crate::shape::Order;
@@ -97,7 +97,7 @@ pub fn gathered_shape(
     axis: Option<i64>,
     options: &Options,
 ) -> Result<Vec<u64>, GatherError> {
-    Ok(gather(&layout(params), indices, axis, options)?.shape().to_vec())
+    Ok(gather(&layouts(params).swap_remove(0), indices, axis, options)?.shape().to_vec())
 }
 
 fn gather(
@@ -106,7 +106,7 @@ fn gather(
     axis: Option<i64>,
     options: &Options,
 ) -> Result<Gather, GatherError> {
-    let indices = Indices { dtype: &indices.dtype, layout: layout(indices) };
+    let indices = Indices { dtype: &indices.dtype, layout: layout(indices)? };
     match axis {
         None => Gather::nd(params, &indices, options),
         Some(axis) if options.elements => Gather::elements(params, &indices, axis, options),

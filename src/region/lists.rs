@@ -176,7 +176,7 @@ impl Lists {
         let shape = &selection.source_shape;
         let layout = Layout::new(shape, 8, Order::C, 0);
         let bound = self.bind(selection)?;
-        let tensors: Vec<ListTensor<'_>> = bound.iter().map(BoundList::tensor).collect();
+        let tensors = bound.iter().map(BoundList::tensor).collect::<Result<Vec<_>, _>>()?;
         let options = gather::Options::default();
         let gather = Gather::select(&layout, selection, &tensors, &options).map_err(Cause::from)?;
         let lists: Vec<GatheredList> = bound.into_iter().map(|bound| bound.list).collect();
@@ -216,7 +216,7 @@ impl Lists {
         let options = gather::Options { order, transpose, ..gather::Options::default() };
         let in_memory = axes.in_memory(order);
         let bound = self.bind(selection)?;
-        let tensors: Vec<ListTensor<'_>> = bound.iter().map(BoundList::tensor).collect();
+        let tensors = bound.iter().map(BoundList::tensor).collect::<Result<Vec<_>, _>>()?;
         <dyn Region>::of_fields(tensor, &options, |layout, options| {
             if selection.lists.is_empty() {
                 return Ok(Arc::new(View::permuted(layout, selection, &in_memory)?));
@@ -237,8 +237,8 @@ impl Lists {
         selection: &Selection,
     ) -> Result<(Indexed, Vec<GatheredList>), Cause> {
         let lists = self.bind(selection)?;
-        let tensors: Vec<ListTensor<'_>> = lists.iter().map(BoundList::tensor).collect();
-        let indexed = Indexed::select(&layout(tensor), selection, &tensors)?;
+        let tensors = lists.iter().map(BoundList::tensor).collect::<Result<Vec<_>, _>>()?;
+        let indexed = Indexed::select(&layout(tensor)?, selection, &tensors)?;
         Ok((indexed, lists.into_iter().map(|bound| bound.list).collect()))
     }
 
@@ -314,13 +314,12 @@ impl BoundList {
     }
 
     /// What gather needs to know of it.
-    pub(crate) fn tensor(&self) -> ListTensor<'_> {
-        let indices = indices_of(&self.tensor);
-        match &self.mask {
+    pub(crate) fn tensor(&self) -> Result<ListTensor<'_>, Cause> {
+        Ok(match &self.mask {
             Some(mask) => ListTensor::Mask(mask.clone()),
-            None if self.has_tuples => ListTensor::Tuples(indices),
-            None => ListTensor::Integers(indices),
-        }
+            None if self.has_tuples => ListTensor::Tuples(indices_of(&self.tensor)?),
+            None => ListTensor::Integers(indices_of(&self.tensor)?),
+        })
     }
 }
 
@@ -344,15 +343,19 @@ fn open_list(
     let source = input.nearby(&tensor, workers, progress)?;
     let (shape, mask) = match &tensor.dtype {
         DType::Scalar(Scalar::Bool, _) => {
-            let mask = Mask::count(&layout(&tensor), source.as_ref(), workers, progress);
+            let layout =
+                layout(&tensor).map_err(|error| ContainerError::file(name.clone(), error))?;
+            let mask = Mask::count(&layout, source.as_ref(), workers, progress);
             source.verify().map_err(|error| ContainerError::file(name.clone(), error))?;
             let mask = mask.map_err(|error| ContainerError::file(name.clone(), error))?;
             let (shape, count) = (tensor.shape.clone(), mask.true_count());
             (FileList::Mask { shape, count }, Some(mask))
         }
         dtype if is_integer(dtype) => {
-            let indices = indices_of(&tensor).only(source.as_ref());
-            let only = indices.map_err(|error| ContainerError::file(name.clone(), error))?;
+            let indices = indices_of(&tensor);
+            let indices = indices.map_err(|error| ContainerError::file(name.clone(), error))?;
+            let only = indices.only(source.as_ref());
+            let only = only.map_err(|error| ContainerError::file(name.clone(), error))?;
             let integer = only.map(|only| {
                 i64::try_from(only)
                     .map_err(|_| ContainerError::file(name.clone(), ListFault::Integer(only)))
@@ -367,8 +370,8 @@ fn open_list(
 }
 
 /// A tensor as positions.
-fn indices_of(tensor: &Tensor) -> Indices<'_> {
-    Indices { dtype: &tensor.dtype, layout: layout(tensor) }
+fn indices_of(tensor: &Tensor) -> Result<Indices<'_>, Cause> {
+    Ok(Indices { dtype: &tensor.dtype, layout: layout(tensor)? })
 }
 
 fn is_integer(dtype: &DType) -> bool {

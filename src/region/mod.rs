@@ -2,9 +2,10 @@
 //!
 //! A [`Region`] says how many bytes it has, what it is to the executor, what a range of it is, and
 //! whether it runs forward. Its kinds are ranges of positions (`strided`), positions that index
-//! tensors name (`gathered`) and fields side by side (`fields`). A [`Take`] is a region on its way to
+//! tensors name (`gathered`), either of a tensor in chunks (`chunks`), and fields side by side (`fields`). A [`Take`] is a region on its way to
 //! its place in an output. The index tensors of an expression are opened here too ([`Lists`]).
 
+mod chunks;
 mod contract;
 mod fields;
 mod gathered;

@@ -7,7 +7,7 @@ use crate::execute::{
     Conversion, ExecuteError, FillError, Pieces, Workers, read_pieces, read_range,
 };
 use crate::input::{Input, Location, failed_source};
-use crate::region::contract::{ReadBy, ReadFor, Region};
+use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
 use crate::runs::Runs;
 use crate::source::Source;
 
@@ -36,6 +36,18 @@ impl<'a> RegionReader<'a> {
         region: &'a dyn Region,
     ) -> Result<RegionReader<'a>, ContainerError> {
         let source = input.spool()?;
+        RegionReader::of(input.location(), source, region)
+    }
+
+    /// Prepare to read a region of the input at a location, whose bytes are those of `source`.
+    ///
+    /// # Errors
+    /// An index tensor that cannot be read, a temporary file that cannot be written.
+    pub(crate) fn of(
+        location: &Location,
+        mut source: Arc<dyn Source>,
+        region: &'a dyn Region,
+    ) -> Result<RegionReader<'a>, ContainerError> {
         let bytes = match region.strided() {
             Some(view) => RegionBytes::Runs(view.runs().coalesced()),
             None => {
@@ -46,11 +58,14 @@ impl<'a> RegionReader<'a> {
                     ExecuteError::Fill { error, .. } => region.failed_fill(error),
                     error => error.into(),
                 })?;
-                RegionBytes::Pieces(pieces.pieces)
+                let RegionPieces { pieces, copied } = pieces;
+                if let Some(copied) = copied {
+                    source = Arc::from(copied);
+                }
+                RegionBytes::Pieces(pieces)
             }
         };
-        let location = input.location().clone();
-        Ok(RegionReader { location, source, bytes })
+        Ok(RegionReader { location: location.clone(), source, bytes })
     }
 
     /// Fill `out` with the bytes from position `start` of the region on; `scratch` is for what must

@@ -58,6 +58,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ),
     ("scatter", &["execute", "gather", "plan", "runs", "shape", "sink", "source", "view"]),
     ("join", &["execute", "plan", "runs", "source"]),
+    ("chunked", &["execute", "format", "plan", "runs", "shape", "source", "view"]),
     (
         "error",
         &[
@@ -78,6 +79,7 @@ const MODULES: &[(&str, &[&str])] = &[
     (
         "region",
         &[
+            "chunked",
             "dtype",
             "error",
             "execute",

@@ -22,6 +22,7 @@ mod program;
 mod archives;
 mod assign;
 mod cast;
+mod chunks;
 mod completions;
 mod deflate;
 mod diff;

@@ -79,7 +79,7 @@ impl Original {
     ) -> Result<EditedSlice<'a>, ContainerError> {
         let selection = index.resolve(&tensor.shape)?;
         let view = match selection.lists.is_empty() {
-            true => Some(View::new(&layout_of(&tensor), &selection)?),
+            true => Some(View::new(&layout_of(&tensor)?, &selection)?),
             false => None,
         };
         Ok(EditedSlice { original: self, tensor, index, selection, view })
@@ -115,7 +115,7 @@ impl EditedSlice<'_> {
             }
             None => {
                 let (indexed, lists) = index.lists.indexed(&tensor, &selection)?;
-                let scatter = Scatter::of(&layout_of(&tensor), indexed, from.runs(), conversion)?;
+                let scatter = Scatter::of(&layout_of(&tensor)?, indexed, from.runs(), conversion)?;
                 let written = written(&tensor, scatter.bytes());
                 index.lists.files().try_for_each(|(item, input, list)| {
                     let kept = original.check_kept(input, list, &written);
@@ -147,9 +147,9 @@ impl Editing {
             ScatterError::Indices(GatherError::NotIntegers(_)) => indices.failed(error),
             error => error.into(),
         };
-        let (to, from) = (layout_of(&tensor), layout_of(value.tensor()));
+        let (to, from) = (layout_of(&tensor)?, layout_of(value.tensor())?);
         let dtype = &indices.tensor().dtype;
-        let positions = Indices { dtype, layout: layout_of(indices.tensor()) };
+        let positions = Indices { dtype, layout: layout_of(indices.tensor())? };
         let out_of_range = options.out_of_range;
         let mut shape = value.tensor().shape.clone();
         let scatter = match options.axis {
@@ -278,7 +278,7 @@ fn written(tensor: &Tensor, bytes: u64) -> Range<u64> {
 
 /// All of a value.
 fn whole(value: &Tensor) -> Result<View, ContainerError> {
-    Ok(View::new(&layout_of(value), &Selection::whole(&value.shape))?)
+    Ok(View::new(&layout_of(value)?, &Selection::whole(&value.shape))?)
 }
 
 /// The elements of a value as they meet a slice of this shape, which is a view where the index has no

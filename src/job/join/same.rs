@@ -1,21 +1,22 @@
 //! Tensors that are taken once: they must be the same in all inputs, byte for byte.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::inputs::Joined;
 use super::place::Place;
 use crate::error::ContainerError;
-use crate::execute::{self, Conversion, ExecuteError, FillError, Progress, Transfer};
+use crate::execute::{Conversion, Progress};
 use crate::format::Tensor;
 use crate::index::resolve::Selection;
 use crate::input::{Input, failed_source};
+use crate::job::copy::Writing;
 use crate::job::join::fault::JoinFault;
 use crate::output::LayoutFault;
-use crate::plan::{PIECE_BYTES, Plan};
-use crate::region::Region;
+use crate::region::{Region, RegionReader, Take};
 use crate::sink::{Sink, SinkError};
 use crate::source::{Source, SourceError};
 
@@ -108,41 +109,29 @@ impl Joined<'_> {
             return Err(failed(JoinFault::Shape { number, shape, first, axis: None }));
         }
         let everything = Selection::whole(&theirs.shape);
-        let region = <dyn Region>::of_selection(theirs, &everything, ours.order());
-        let region = region.map_err(|cause| input.failed_tensor(theirs, false, cause))?;
-        let Some(view) = region.strided() else { return Ok(()) };
-        let (mut at, mut plans) = (window.start, Vec::new());
-        for view in view.split(window.clone()) {
-            plans.push((at, Plan::new(&view, 1, PIECE_BYTES)));
-            at += view.bytes();
-        }
-        let sink = SameSink {
-            source: source.as_ref(),
-            start: ours.data().start,
-            differs: AtomicBool::new(false),
+        let region = |input: &Input, tensor: &Tensor| {
+            let region = <dyn Region>::of_selection(tensor, &everything, ours.order());
+            region.map_err(|cause| input.failed_tensor(tensor, false, cause))
         };
-        let bytes = source_of(input)?;
-        let conversion = Conversion::None;
-        let transfers = plans.iter().map(|(at, plan)| Transfer {
-            source: bytes.as_ref(),
-            pieces: plan,
-            conversion,
-            at: *at,
-        });
-        let transfers: Vec<Transfer<'_>> = transfers.collect();
-        let outcome = execute::run(&transfers, &sink, &self.options.workers, progress);
-        bytes.verify().map_err(|error| failed_source(&input.location, error))?;
+        let expected = region(first, ours)?;
+        let take = Take::new(theirs.part(), region(input, theirs)?, Conversion::None, 0);
+        let takes = take.window(window.clone(), window.start);
+        let same = Same {
+            expected: RegionReader::of(&first.location, Arc::clone(source), expected.as_ref())?,
+            spare: Mutex::default(),
+            differs: AtomicBool::new(false),
+            failed: Mutex::default(),
+        };
+        let (sink, bytes) = (SameSink(&same), source_of(input)?);
+        let job = Writing::into_sink(&sink, &takes, &self.options.workers, progress)?;
+        let outcome = job.run(job.sink(), input, bytes.as_ref(), &takes);
+        drop(job);
+        if let Some(error) = same.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        outcome?;
         source.verify().map_err(|error| failed_source(&first.location, error))?;
-        outcome.map_err(|error| match error {
-            ExecuteError::Fill { error: FillError::Source(error), .. } => {
-                failed_source(&input.location, error)
-            }
-            ExecuteError::Sink(SinkError::Io(error)) => {
-                failed_source(&first.location, SourceError::Io(error))
-            }
-            error => error.into(),
-        })?;
-        match sink.differs.into_inner() {
+        match same.differs.into_inner() {
             true => Err(failed(JoinFault::Differs { number })),
             false => Ok(()),
         }
@@ -160,25 +149,36 @@ pub(super) fn source_of(input: &Input) -> Result<Arc<dyn Source>, ContainerError
     input.random().ok_or_else(|| failed_source(&input.location, SourceError::Truncated))
 }
 
-/// A sink that compares what it is given with a range of a source.
-struct SameSink<'a> {
-    source: &'a dyn Source,
-    /// Where the range begins, in bytes.
-    start: u64,
+/// What a tensor must be, and whether it is.
+struct Same<'a> {
+    expected: RegionReader<'a>,
+    /// Buffers that no worker uses at the moment.
+    spare: Mutex<Vec<Vec<u8>>>,
     differs: AtomicBool,
+    /// The first error of reading what is expected.
+    failed: Mutex<Option<ContainerError>>,
 }
+
+/// A sink that compares what it is given with what is expected there.
+struct SameSink<'a>(&'a Same<'a>);
 
 impl Sink for SameSink<'_> {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        if self.differs.load(Ordering::Relaxed) {
+        let Same { expected, spare, differs, failed } = self.0;
+        if differs.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let start = self.start + offset;
-        let mut scratch = Vec::new();
-        let window = self.source.window(start..start + bytes.len() as u64, &mut scratch);
-        if window.map_err(|error| SinkError::Io(error.into()))? != bytes {
-            self.differs.store(true, Ordering::Relaxed);
+        let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut there = lock().pop().unwrap_or_default();
+        there.resize(bytes.len(), 0);
+        if let Err(error) = expected.read(offset, &mut Vec::new(), &mut there) {
+            failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            return Err(SinkError::Io(ErrorKind::Other.into()));
         }
+        if there != bytes {
+            differs.store(true, Ordering::Relaxed);
+        }
+        lock().push(there);
         Ok(())
     }
 }

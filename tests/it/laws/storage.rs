@@ -1,13 +1,14 @@
 //! However the elements of a tensor are stored, what is taken of it is what is taken of the same
 //! elements one after the other.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use tslice::dtype::{DType, NpyType};
 use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
-use tslice::format::{Strides, Tensor};
+use tslice::format::{StorageKind, Tensor};
 use tslice::index::numpy;
 use tslice::index::resolve::{Selection, resolve};
 use tslice::permutation::Permutation;
@@ -18,6 +19,7 @@ use tslice::source::Source;
 use tslice::view::{View, ViewError};
 
 use super::cases;
+use crate::chunks::{Grid, source};
 use crate::memory::{Bytes, Memory};
 
 /// What is taken of a tensor, and how it is read.
@@ -134,7 +136,7 @@ impl Taken {
 
 /// The same elements in C order.
 fn dense(tensor: &Tensor, file: &[u8], itemsize: u64) -> Vec<u8> {
-    let Strides::Said { first, strides, .. } = &tensor.storage.strides else { unreachable!() };
+    let StorageKind::Strided { first, strides, .. } = &tensor.storage.kind else { unreachable!() };
     let mut all = Vec::new();
     for number in 0..tensor.shape.iter().product::<u64>() {
         let (mut rest, mut at) = (number, (tensor.data().start + first) as i64);
@@ -176,7 +178,7 @@ proptest! {
         let file = bytes(before + span);
         let mut tensor = Tensor::new(taken.dtype(), shape.clone(), Order::C, before);
         tensor.storage.data = before..before + span;
-        tensor.storage.strides = Strides::Said { first, strides, ranges: Vec::new() };
+        tensor.storage.kind = StorageKind::Strided { first, strides, ranges: Vec::new() };
         let expected = taken.of_plain(dense(&tensor, &file, *itemsize));
         let source = Bytes::new(file, window);
         prop_assert_eq!(taken.read(taken.region(&tensor).as_ref(), &source), expected);
@@ -185,9 +187,52 @@ proptest! {
         for data in [before + 1..before + span, before..before + span - 1] {
             let mut tensor = tensor.clone();
             tensor.storage.data = data;
-            let view = View::new(&layout_of(&tensor), &Selection::whole(shape));
+            let view = View::new(&layout_of(&tensor).unwrap(), &Selection::whole(shape));
             let is_empty = shape.contains(&0);
             prop_assert!(is_empty || matches!(view, Err(ViewError::Outside)));
         }
+    }
+
+    #[test]
+    fn what_is_taken_of_chunks_is_taken_of_the_elements(
+        taken in taken(),
+        lens in prop::collection::vec(prop_oneof![8 => 1u64..6, 1 => 6u64..70], 5),
+    ) {
+        let Taken { shape, itemsize, .. } = &taken;
+        let count: u64 = shape.iter().product();
+        let elements = bytes(count * itemsize);
+        let chunk = &lens[..shape.len()];
+        let grid = Grid::new(shape, chunk, *itemsize, &elements);
+        let region = taken.region(&grid.tensor(&taken.dtype()));
+        // each element replaced by the number of its chunk
+        let numbers = (0..count).flat_map(|number| {
+            let (mut rest, mut place) = (number, Vec::new());
+            for (&len, chunk) in shape.iter().zip(chunk).rev() {
+                place.push((rest % len / chunk) as u8);
+                rest /= len;
+            }
+            place.resize(4, 0);
+            place
+        });
+        let of_four = Tensor::new(DType::Npy(NpyType::Bytes(4)), shape.clone(), Order::C, 0);
+        let needed = Bytes::new(numbers.collect(), None);
+        let needed = taken.read_one(taken.region(&of_four).as_ref(), &needed);
+        let needed: BTreeMap<Vec<u64>, u64> = needed
+            .chunks(4)
+            .map(|place| {
+                let place = place[..shape.len()].iter().rev();
+                (place.map(|&at| u64::from(at)).collect(), 1)
+            })
+            .collect();
+        let found = taken.read_one(region.as_ref(), &source());
+        // none twice and, but for gathers, which hold few elements as a whole, none without need
+        let mut decoded = grid.decoded.lock().unwrap().clone();
+        if region.gathered().is_some() {
+            decoded.retain(|at, times| *times > 1 || needed.contains_key(at));
+        }
+        prop_assert_eq!(decoded, needed);
+        let expected = taken.of_plain(elements);
+        prop_assert_eq!(found, &expected[..]);
+        prop_assert_eq!(taken.read(region.as_ref(), &source()), expected);
     }
 }

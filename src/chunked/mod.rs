@@ -1,0 +1,207 @@
+//! Elements of a tensor that is stored in chunks ([`Chunks`]), as [`Pieces`](crate::execute::Pieces).
+//!
+//! To who selects, the elements stand one after the other in C order, at positions from 0 on: a
+//! selection is a view of those, as if they were bytes of a file. [`Chunked`] finds the chunks that a box
+//! of such positions touches, and takes the box from them. Three makers of pieces rest on it:
+//! [`ChunkPieces`], boxes of whole neighbouring chunks, which decodes each chunk once;
+//! [`InOrder`], ranges of the output, which keeps chunks for the ranges that follow; and
+//! [`Decoding`], pieces of any kind that read positions.
+//!
+//! ```text
+//!   a[1:, ::4]   · · · ·│· · ·        one axis: elements 0, 4 of 7, in chunks of 4
+//!                x · · ·│x · ·        boxes: one in each chunk
+//!                ───────┼──────
+//!                x · · ·│x · ·
+//! ```
+
+mod cache;
+mod grid;
+mod pieces;
+mod positions;
+
+use std::cell::Cell;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::sync::Arc;
+
+use cache::Cache;
+use grid::{CellBoxes, Steps};
+pub use pieces::{ChunkPieces, InOrder};
+pub use positions::Decoding;
+
+use crate::execute::pack::pack;
+use crate::execute::unpack::unpack;
+use crate::format::Chunks;
+use crate::runs::{Axis, Runs, unravel_index};
+use crate::shape::{Order, byte_count, contiguous_strides};
+use crate::source::{Source, SourceError};
+
+/// The elements of a tensor in chunks, at the positions that they would have one after the other in C
+/// order.
+#[derive(Clone, Debug)]
+pub struct Chunked {
+    chunks: Arc<dyn Chunks>,
+    shape: Vec<u64>,
+    /// From an element to the next one along each axis, in bytes of the positions.
+    strides: Vec<i64>,
+    item: u64,
+    bytes: u64,
+}
+
+impl Chunked {
+    /// Elements of `item` bytes each in chunks of a tensor of that shape; `None` where the chunks are
+    /// none of such a tensor.
+    pub fn new(chunks: Arc<dyn Chunks>, shape: &[u64], item: u64) -> Option<Chunked> {
+        let bytes = byte_count(shape, item.checked_mul(8)?)?;
+        let strides = contiguous_strides(shape, item, Order::C)?;
+        let fits = chunks.chunk_shape().len() == shape.len() && !chunks.chunk_shape().contains(&0);
+        fits.then(|| Chunked { chunks, shape: shape.to_vec(), strides, item, bytes })
+    }
+
+    /// The bytes of a chunk that is not at the end of an axis.
+    fn chunk_bytes(&self) -> u64 {
+        let lens = self.shape.iter().zip(self.chunks.chunk_shape());
+        lens.map(|(len, chunk)| len.min(chunk)).product::<u64>() * self.item
+    }
+
+    /// The index of the element at a position along each axis.
+    fn index(&self, position: u64) -> Vec<u64> {
+        let lens = self.shape.iter().rev().copied();
+        let mut index: Vec<u64> = unravel_index(lens, position / self.item).collect();
+        index.reverse();
+        index
+    }
+
+    /// How each axis of runs of positions, which must be some, steps through the chunks.
+    fn steps(&self, runs: &Runs) -> Vec<Steps> {
+        let first = self.index(runs.offset as u64);
+        let steps = |&Axis { len, stride }: &Axis| {
+            // axes longer than 1 are told apart by their strides
+            let mut axes = (0..self.shape.len()).filter(|&axis| self.shape[axis] > 1);
+            let axis = axes.find(|&axis| len > 1 && self.strides[axis] <= stride.abs());
+            match axis.filter(|_| stride != 0) {
+                None => Steps { len, axis: None, start: 0, step: 0, chunk: 1 },
+                Some(axis) => Steps {
+                    len,
+                    axis: Some(axis),
+                    start: first[axis],
+                    step: stride / self.strides[axis],
+                    chunk: self.chunks.chunk_shape()[axis],
+                },
+            }
+        };
+        runs.axes.iter().map(steps).collect()
+    }
+
+    /// Fill `out` with what runs of positions take of each chunk that they touch: of chunks that are
+    /// kept in a cache or, without one, of each after the other.
+    ///
+    /// # Errors
+    /// Those of [`Chunks::decode`]; chunks that do not fit into memory.
+    fn fill(
+        &self,
+        runs: &Runs,
+        source: &dyn Source,
+        cache: Option<&Cache>,
+        out: &mut [u8],
+    ) -> Result<(), SourceError> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        let (steps, dense) = (self.steps(runs), dense(runs));
+        let cells = CellBoxes::new(&steps, &vec![1; steps.len()]);
+        let mut part = Vec::new();
+        for number in 0..cells.count() {
+            let cell = cells.items(&steps, number);
+            let (at, inside) = self.in_chunk(&part_of(runs, &cell), &steps);
+            let decode = || self.decode(&at, source);
+            let chunk = cache.map_or_else(|| decode().map(Arc::new), |it| it.get(&at, decode))?;
+            let (from, Runs { axes, run, .. }) = (inside.offset as usize, &inside);
+            if cells.count() == 1 {
+                pack(axes, *run, &chunk, from, out);
+                return Ok(());
+            }
+            part.resize(inside.bytes() as usize, 0);
+            pack(axes, *run, &chunk, from, &mut part);
+            let Runs { offset, axes, run } = part_of(&dense, &cell).coalesced();
+            unpack(&axes, run, &part, Cell::from_mut(out).as_slice_of_cells(), offset as usize);
+        }
+        Ok(())
+    }
+
+    /// As [`fill`](Chunked::fill), with a range of the dense bytes of runs.
+    fn fill_range(
+        &self,
+        runs: &Runs,
+        range: Range<u64>,
+        source: &dyn Source,
+        cache: &Cache,
+        out: &mut [u8],
+    ) -> Result<(), SourceError> {
+        let mut rest = out;
+        runs.split(range, &mut |part| {
+            let (now, later) = std::mem::take(&mut rest).split_at_mut(part.bytes() as usize);
+            rest = later;
+            self.fill(&part, source, Some(cache), now)
+        })
+    }
+
+    /// The positions of all elements.
+    fn all(&self) -> Runs {
+        let axes = self.shape.iter().zip(&self.strides);
+        let axes = axes.map(|(&len, &stride)| Axis { len, stride });
+        Runs { offset: 0, axes: axes.collect(), run: self.item }
+    }
+
+    /// The chunk that a box of positions lies in, and the box in its bytes.
+    fn in_chunk(&self, taken: &Runs, steps: &[Steps]) -> (Vec<u64>, Runs) {
+        let index = self.index(taken.offset as u64);
+        let at: Vec<u64> =
+            index.iter().zip(self.chunks.chunk_shape()).map(|(at, len)| at / len).collect();
+        let shape = self.shape_of(&at);
+        let strides = contiguous_strides(&shape, self.item, Order::C).unwrap_or_default();
+        let inside = index.iter().zip(self.chunks.chunk_shape()).map(|(at, len)| (at % len) as i64);
+        let offset = inside.zip(&strides).map(|(at, stride)| at * stride).sum::<i64>();
+        let axes = taken.axes.iter().zip(steps).map(|(&Axis { len, .. }, steps)| Axis {
+            len,
+            stride: steps.axis.map_or(0, |axis| steps.step * strides[axis]),
+        });
+        let offset = offset + taken.offset % self.item as i64;
+        (at, Runs { offset, axes: axes.collect(), run: taken.run }.coalesced())
+    }
+
+    /// The shape of a chunk.
+    fn shape_of(&self, at: &[u64]) -> Vec<u64> {
+        let lens = self.shape.iter().zip(self.chunks.chunk_shape());
+        at.iter().zip(lens).map(|(at, (len, chunk))| (*chunk).min(len - at * chunk)).collect()
+    }
+
+    /// The elements of a chunk.
+    fn decode(&self, at: &[u64], source: &dyn Source) -> Result<Vec<u8>, SourceError> {
+        let bytes = (self.shape_of(at).iter().product::<u64>() * self.item) as usize;
+        let mut chunk = Vec::new();
+        let reserved = chunk.try_reserve_exact(bytes);
+        reserved.map_err(|_| SourceError::Io(ErrorKind::OutOfMemory.into()))?;
+        chunk.resize(bytes, 0);
+        self.chunks.decode(at, source, &mut chunk)?;
+        Ok(chunk)
+    }
+}
+
+/// The part of runs that has these items of each axis.
+fn part_of(runs: &Runs, cell: &[Range<u64>]) -> Runs {
+    let pairs = || runs.axes.iter().zip(cell);
+    let offset = pairs().map(|(axis, items)| items.start as i64 * axis.stride).sum::<i64>();
+    let axes = pairs().map(|(axis, items)| Axis { len: items.end - items.start, ..*axis });
+    Runs { offset: runs.offset + offset, axes: axes.collect(), run: runs.run }
+}
+
+/// Where runs lie in their dense bytes.
+fn dense(runs: &Runs) -> Runs {
+    let (mut axes, mut stride) = (runs.axes.clone(), runs.run as i64);
+    for axis in axes.iter_mut().rev() {
+        axis.stride = stride;
+        stride *= axis.len as i64;
+    }
+    Runs { offset: 0, axes, run: runs.run }
+}

@@ -1,0 +1,134 @@
+//! Pieces of what a view takes of the elements in chunks.
+
+use std::ops::Range;
+
+use super::cache::{CACHE_BYTES, Cache};
+use super::grid::{CellBoxes, Steps};
+use super::{Chunked, dense, part_of};
+use crate::execute::{FillError, Pieces};
+use crate::plan::PIECE_BYTES;
+use crate::runs::Runs;
+use crate::source::Source;
+use crate::view::View;
+
+/// Boxes of whole chunks, as far as they are selected, for outputs that take bytes in any order: no
+/// chunk is decoded twice.
+pub struct ChunkPieces<'a> {
+    chunked: &'a Chunked,
+    runs: &'a Runs,
+    /// Where the selected elements lie in the output.
+    dense: Runs,
+    steps: Vec<Steps>,
+    cells: CellBoxes,
+}
+
+impl<'a> ChunkPieces<'a> {
+    /// What a view of the positions takes.
+    pub fn new(chunked: &'a Chunked, view: &'a View) -> ChunkPieces<'a> {
+        let runs = view.runs();
+        let steps = if runs.bytes() == 0 { Vec::new() } else { chunked.steps(runs) };
+        let cells = CellBoxes::of_bytes(&steps, runs.run, PIECE_BYTES);
+        ChunkPieces { chunked, runs, dense: dense(runs), steps, cells }
+    }
+
+    /// The bytes of the chunks that must be kept so that ranges of the output, one after the other,
+    /// decode none twice: those that one step along the outermost axis needs.
+    fn kept_bytes(&self) -> u64 {
+        let cells = self.steps.iter().map(Steps::cells).skip_while(|cells| *cells == 1);
+        cells.skip(1).fold(self.chunked.chunk_bytes(), u64::saturating_mul)
+    }
+}
+
+impl Pieces for ChunkPieces<'_> {
+    fn bytes(&self) -> u64 {
+        self.runs.bytes()
+    }
+
+    fn count(&self) -> u64 {
+        if self.bytes() == 0 { 0 } else { self.cells.count() }
+    }
+
+    fn output(&self, number: u64) -> Runs {
+        part_of(&self.dense, &self.cells.items(&self.steps, number)).coalesced()
+    }
+
+    fn fill(
+        &self,
+        number: u64,
+        source: &dyn Source,
+        _scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), FillError> {
+        let taken = part_of(self.runs, &self.cells.items(&self.steps, number));
+        Ok(self.chunked.fill(&taken, source, None, out)?)
+    }
+
+    fn needs(
+        &self,
+        _number: u64,
+        _gap: u64,
+        _visit: &mut dyn FnMut(Range<u64>),
+    ) -> Result<(), FillError> {
+        Ok(())
+    }
+}
+
+/// Ranges of the output in its order. The chunks of a range are kept for those that follow.
+pub struct InOrder<'a> {
+    chunked: &'a Chunked,
+    runs: &'a Runs,
+    piece: u64,
+    cache: Cache,
+}
+
+impl<'a> InOrder<'a> {
+    /// What a view of the positions takes, in pieces that do not divide `unit` bytes; `None` where so
+    /// many chunks would have to be kept that it is better to put them in order in a file.
+    pub fn new(chunked: &'a Chunked, view: &'a View, unit: u64) -> Option<InOrder<'a>> {
+        // those of two steps, since workers are not at the same one
+        let kept = ChunkPieces::new(chunked, view).kept_bytes().saturating_mul(2);
+        let piece = (PIECE_BYTES / unit.max(1) * unit).max(unit).max(1);
+        let pieces = InOrder { chunked, runs: view.runs(), piece, cache: Cache::default() };
+        // where one chunk is needed at a time, that is how much memory it takes in any case
+        let most = CACHE_BYTES.max(chunked.chunk_bytes().saturating_mul(2));
+        (kept <= most).then_some(pieces)
+    }
+}
+
+impl Pieces for InOrder<'_> {
+    fn bytes(&self) -> u64 {
+        self.runs.bytes()
+    }
+
+    fn count(&self) -> u64 {
+        self.bytes().div_ceil(self.piece)
+    }
+
+    fn output(&self, number: u64) -> Runs {
+        let start = number * self.piece;
+        Runs::contiguous(start, self.piece.min(self.bytes() - start))
+    }
+
+    fn fill(
+        &self,
+        number: u64,
+        source: &dyn Source,
+        _scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), FillError> {
+        let start = number * self.piece;
+        let range = start..start + out.len() as u64;
+        self.chunked.fill_range(self.runs, range, source, &self.cache, out)?;
+        self.cache.filled(self.count());
+        Ok(())
+    }
+
+    fn needs(
+        &self,
+        _number: u64,
+        _gap: u64,
+        _visit: &mut dyn FnMut(Range<u64>),
+    ) -> Result<(), FillError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,317 @@
+//! A tensor in chunks, through the jobs of the library: what comes out is what comes out of the same
+//! elements one after the other.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use tslice::cast::Casting;
+use tslice::compare::Rule;
+use tslice::dtype::{DType, Endian, Field, NpyType, Scalar, Structure};
+use tslice::error::ContainerError;
+use tslice::execute::{self, Conversion, Pieces, Progress, StridedSink, Transfer, Workers};
+use tslice::format::{Chunks, Contents, Format, StorageKind, Tensor};
+use tslice::index::numpy;
+use tslice::index::resolve::{Selection, resolve};
+use tslice::input::{Input, Location};
+use tslice::job::{
+    Casts, Chosen, CompareOptions, Comparing, Copying, GatherOptions, Job, Select, SliceOptions,
+};
+use tslice::join::{Join, JoinPart};
+use tslice::output::{Output, WriteOptions};
+use tslice::permutation::{Permutation, Transposition};
+use tslice::print::{self, Elements};
+use tslice::region::{
+    IndexRules, IndexTensor, Lists, OpenIndex, ReadBy, ReadFor, Region, RegionPieces,
+};
+use tslice::runs::{Axis, Runs};
+use tslice::shape::Order;
+use tslice::sink::{Destination, WriteOrder};
+use tslice::source::{MemorySource, Source, SourceError};
+
+use crate::memory::Memory;
+
+/// The elements of a tensor, of which chunks are given out; how often each was is counted.
+#[derive(Debug)]
+pub(crate) struct Grid {
+    shape: Vec<u64>,
+    chunk: Vec<u64>,
+    item: u64,
+    elements: Vec<u8>,
+    pub(crate) decoded: Mutex<BTreeMap<Vec<u64>, u64>>,
+}
+
+impl Grid {
+    pub(crate) fn new(shape: &[u64], chunk: &[u64], item: u64, elements: &[u8]) -> Arc<Grid> {
+        let (shape, chunk, elements) = (shape.to_vec(), chunk.to_vec(), elements.to_vec());
+        Arc::new(Grid { shape, chunk, item, elements, decoded: Mutex::default() })
+    }
+
+    /// A tensor that is stored this way, in an input of one byte that is no element.
+    pub(crate) fn tensor(self: &Arc<Grid>, dtype: &DType) -> Tensor {
+        let mut tensor = Tensor::new(dtype.clone(), self.shape.clone(), Order::C, 0);
+        tensor.storage.data = 0..1;
+        tensor.storage.kind = StorageKind::Chunks(Arc::clone(self) as Arc<dyn Chunks>);
+        tensor
+    }
+}
+
+impl Chunks for Grid {
+    fn chunk_shape(&self) -> &[u64] {
+        &self.chunk
+    }
+
+    fn decode(&self, at: &[u64], source: &dyn Source, out: &mut [u8]) -> Result<(), SourceError> {
+        assert_eq!(source.window(0..1, &mut Vec::new())?, [7], "the bytes of the input");
+        *self.decoded.lock().unwrap().entry(at.to_vec()).or_default() += 1;
+        let first = |axis: usize| at[axis] * self.chunk[axis];
+        let lens: Vec<u64> = (0..at.len())
+            .map(|axis| self.chunk[axis].min(self.shape[axis] - first(axis)))
+            .collect();
+        assert_eq!(out.len() as u64, lens.iter().product::<u64>() * self.item);
+        for (number, out) in out.chunks_exact_mut(self.item as usize).enumerate() {
+            let (mut rest, mut from, mut stride) = (number as u64, 0, self.item);
+            for axis in (0..at.len()).rev() {
+                from += (first(axis) + rest % lens[axis]) * stride;
+                rest /= lens[axis];
+                stride *= self.shape[axis];
+            }
+            out.copy_from_slice(&self.elements[from as usize..][..self.item as usize]);
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of an input whose tensors are all in chunks.
+pub(crate) fn source() -> MemorySource {
+    MemorySource(vec![7])
+}
+
+const SHAPE: [u64; 3] = [7, 40, 30];
+const FLOAT: DType = DType::Scalar(Scalar::F32, Endian::Little);
+
+fn elements() -> Vec<u8> {
+    (0..7 * 40 * 30).flat_map(|at| ((at * 37 % 1009) as f32).to_le_bytes()).collect()
+}
+
+/// A tensor in chunks, and as it is without them.
+fn tensors() -> [(Tensor, Arc<dyn Source>); 2] {
+    let chunks = Grid::new(&SHAPE, &[2, 16, 7], 4, &elements()).tensor(&FLOAT);
+    let plain = Tensor::new(FLOAT, SHAPE.to_vec(), Order::C, 0);
+    [(chunks, Arc::new(source())), (plain, Arc::new(MemorySource(elements())))]
+}
+
+fn input(path: &Path, (tensor, source): (Tensor, Arc<dyn Source>)) -> Input {
+    let named = Tensor { name: Some("a".to_owned()), ..tensor };
+    let tensors = Arc::new([named].into_iter().collect());
+    let contents =
+        Contents { format: Format::Raw, tensors, metadata: BTreeMap::new(), header_len: 0 };
+    Input::of_source(&Location::Path(path.to_owned()), source, contents)
+}
+
+/// What a job writes of both tensors, whole and in three parts: four times the same.
+fn same(extension: &str, make: &dyn Fn(Input, Output) -> Copying) -> Vec<u8> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("input"), [7]).unwrap();
+    let mut written: Vec<Vec<u8>> = Vec::new();
+    for (number, tensor) in tensors().into_iter().enumerate() {
+        for parts in [1, 3] {
+            let to = path(&format!("{number}-{parts}.{extension}"));
+            let output = Output::new(Destination::Path(to.clone()), WriteOptions::default());
+            let mut job = make(input(&path("input"), tensor.clone()), output.unwrap());
+            let progress = Progress::default();
+            if parts == 1 {
+                job.check().unwrap();
+                job.write(&progress).unwrap();
+            } else {
+                let mut divided = job.parts(parts).unwrap();
+                (0..parts).for_each(|index| divided.write(index, &progress).unwrap());
+            }
+            written.push(fs::read(to).unwrap());
+        }
+    }
+    assert!(written.windows(2).all(|two| two[0] == two[1]));
+    written.remove(0)
+}
+
+#[test]
+fn slices_and_gathers_are_those_of_the_elements() {
+    for (index, transpose, cast) in [
+        ("[2]", Transposition::None, None),
+        ("[::-1, 3::5, None, -4:]", Transposition::Reversed, None),
+        ("[..., [3, 3, 29, 0]]", Transposition::None, None),
+        ("[[6, 0], :, [1, 2]]", Transposition::Reversed, None),
+        ("[1:, :33]", Transposition::None, Some(DType::Scalar(Scalar::F64, Endian::Big))),
+    ] {
+        let expr = numpy::parse(index).unwrap().expr;
+        let (rules, lists) = (IndexRules::default(), Lists::default());
+        let casts = cast.map(|cast| Casts::new(vec![(None, cast)], Casting::default()));
+        let options = SliceOptions {
+            select: Select::default(),
+            fields: None,
+            index: OpenIndex { expr: &expr, rules, lists: &lists },
+            transpose,
+            casts: casts.unwrap_or_default(),
+        };
+        let written =
+            same("npy", &|input, output| Copying::slice(input, &options, output).unwrap());
+        assert!(written.len() > 400, "{index}");
+    }
+    let indices = IndexTensor::from(&[39, 0, 17, 16, 15]);
+    let options = GatherOptions {
+        axis: Some(1),
+        how: Default::default(),
+        transpose: Transposition::None,
+        casts: Casts::default(),
+    };
+    same("npy", &|input, output| {
+        let tensor = input.tensor(&[]).unwrap();
+        Copying::gather(input, &tensor, &indices, &options, output).unwrap()
+    });
+}
+
+#[test]
+fn what_is_looked_at_is_the_same() {
+    let path = Path::new("chunks");
+    let index = |text: &str| numpy::parse(text).unwrap().expr;
+    let (rules, lists, workers) = (IndexRules::default(), Lists::default(), Workers::new(2));
+    for text in ["[:]", "[::2, 39, 3:]", "[:, [1, 30, 2]]"] {
+        let expr = &index(text);
+        let index = OpenIndex { expr, rules, lists: &lists };
+        let shown = tensors().map(|tensor| {
+            let mut input = input(path, tensor);
+            let transpose = Transposition::Reversed;
+            let chosen = Chosen::all(&mut input, &[0], None, index, &transpose).unwrap().remove(0);
+            let statistics = chosen.statistics(&mut input, &workers, &Progress::default()).unwrap();
+            let mut text = format!("{statistics:?}\n");
+            let mut elements = chosen.elements::<ContainerError>(&mut input).unwrap();
+            let options =
+                print::PrintOptions { threshold: u64::MAX, ..print::PrintOptions::default() };
+            print::print(&chosen.dtype, &chosen.shape, &options, &mut elements, &mut |part| {
+                text.push_str(part);
+                Ok(())
+            })
+            .unwrap();
+            text
+        });
+        assert_eq!(shown[0], shown[1]);
+        let options = CompareOptions {
+            tensors: Vec::new(),
+            fields: None,
+            index,
+            rule: Rule::default(),
+            workers: workers.clone(),
+        };
+        for swap in [false, true] {
+            let mut both = tensors().map(|tensor| input(path, tensor));
+            if swap {
+                both.reverse();
+            }
+            let differences = Comparing::new(both, &options).unwrap();
+            assert!(!differences.run(&Progress::default()).unwrap().any());
+        }
+    }
+}
+
+#[test]
+fn a_tensor_in_chunks_is_joined_with_another() {
+    let [(chunks, bytes), _] = tensors();
+    let region = |tensor: &Tensor| {
+        let everything = Selection::whole(&tensor.shape);
+        let axes = Permutation::identity(tensor.shape.len());
+        <dyn Region>::of(tensor, &everything, &axes, Order::C).unwrap()
+    };
+    let region = region(&chunks);
+    // itself twice along the last axis: rows of 30 elements
+    let row = 30 * 4;
+    let expected: Vec<u8> = elements().chunks(row).flat_map(|row| [row, row].concat()).collect();
+    let (workers, conversion) = (&Workers::new(2), Conversion::None);
+    let prepared = |to| {
+        let by = ReadBy { source: bytes.as_ref(), conversion, unit: 1, to, workers };
+        region.pieces(&by).unwrap().pieces
+    };
+    let (source, progress) = (bytes.as_ref(), Progress::default());
+    let parts = [0, 1].map(|_| JoinPart::of_pieces(prepared(ReadFor::Memory)));
+    let join = Join::new(parts.into(), 7 * 40, 2 * row as u64, 1);
+    let sink = Memory::new(join.bytes(), WriteOrder::Ascending);
+    let transfer = Transfer { source, pieces: &join, conversion, at: 0 };
+    execute::run(&[transfer], &sink, workers, &progress).unwrap();
+    assert!(sink.into_bytes() == expected);
+
+    let sink = Memory::new(expected.len() as u64, WriteOrder::Any);
+    for at in [0, row as i64] {
+        let axes = vec![Axis { len: 7 * 40, stride: 2 * row as i64 }];
+        let rows = Runs { offset: at, axes, run: row as u64 };
+        let pieces = prepared(ReadFor::Position(0));
+        let transfer = Transfer { source, pieces: pieces.as_ref(), conversion, at: 0 };
+        execute::run(&[transfer], &StridedSink::new(&sink, &rows), workers, &progress).unwrap();
+    }
+    assert!(sink.into_bytes() == expected);
+}
+
+#[test]
+fn fields_are_taken_of_structures_in_chunks() {
+    let field = |name: &str, dtype: &DType, shape: &[u64], offset| Field {
+        is_named: true,
+        name: name.to_owned(),
+        title: None,
+        dtype: dtype.clone(),
+        shape: shape.to_vec(),
+        nesting: Vec::new(),
+        offset,
+    };
+    let (byte, short) = (Scalar::U8, DType::Scalar(Scalar::I16, Endian::Little));
+    let byte = DType::Scalar(byte, Endian::Little);
+    let fields = vec![field("v", &short, &[3], 0), field("id", &byte, &[], 7)];
+    let dtype = DType::Npy(NpyType::Structure(Arc::new(Structure { fields, itemsize: 9 })));
+    let elements: Vec<u8> = (0..9 * 10 * 6u32).map(|at| ((at * 31) >> 3) as u8).collect();
+    let (rules, lists) = (IndexRules::default(), Lists::default());
+    let chunks = Grid::new(&[10, 6], &[4, 5], 9, &elements).tensor(&dtype);
+    let plain = Tensor::new(dtype, vec![10, 6], Order::C, 0);
+    for (fields, index) in [("v", "[::-3, 1:, 2]"), ("id", "[:, [5, 0]]"), ("id,v", "[1:]")] {
+        let expr = &numpy::parse(index).unwrap().expr;
+        let taken = [
+            (chunks.clone(), Arc::new(source()) as Arc<dyn Source>),
+            (plain.clone(), Arc::new(MemorySource(elements.clone()))),
+        ]
+        .map(|tensor| {
+            let mut input = input(Path::new("chunks"), tensor);
+            let index = OpenIndex { expr, rules, lists: &lists };
+            let chosen = Chosen::all(&mut input, &[0], Some(fields), index, &Transposition::None);
+            let chosen = chosen.unwrap().remove(0);
+            let mut bytes = Vec::new();
+            let mut elements = chosen.elements::<ContainerError>(&mut input).unwrap();
+            elements.read(0, chosen.bytes() as usize, &mut bytes).unwrap();
+            (chosen.shape.clone(), bytes)
+        });
+        assert_eq!(taken[0], taken[1], "{fields}");
+    }
+}
+
+#[test]
+fn what_needs_many_chunks_at_a_time_is_put_in_order_in_a_file() {
+    // rows of 256 chunks of 128 KiB each: no cache holds those of two rows
+    let (shape, item) = ([4, 4096], 4096);
+    let elements: Vec<u8> = (0..4 * 4096 * 4096u64).map(|at| (at >> 11) as u8).collect();
+    let dtype = DType::Npy(NpyType::Bytes(item));
+    let grid = Grid::new(&shape, &[2, 16], item, &elements);
+    let expr = numpy::parse("[::-1, ::9]").unwrap().expr;
+    let selection = resolve(&expr, &shape, false).unwrap();
+    let axes = Permutation::identity(2);
+    let region = <dyn Region>::of(&grid.tensor(&dtype), &selection, &axes, Order::C).unwrap();
+    let (workers, conversion) = (&Workers::new(2), Conversion::None);
+    let by = ReadBy { source: &source(), conversion, unit: 1, to: ReadFor::Stream, workers };
+    let RegionPieces { pieces, copied } = region.pieces(&by).unwrap();
+    let source = copied.unwrap();
+    let sink = Memory::new(region.bytes(), WriteOrder::Ascending);
+    let pieces = pieces.as_ref();
+    let transfer = Transfer { source: source.as_ref(), pieces, conversion, at: 0 };
+    execute::run(&[transfer], &sink, workers, &Progress::default()).unwrap();
+    let rows = elements.chunks(4096 * 4096).rev();
+    let items = rows.flat_map(|row| row.chunks(4096).step_by(9));
+    assert!(sink.into_bytes() == items.flatten().copied().collect::<Vec<u8>>());
+    let decoded = grid.decoded.lock().unwrap();
+    assert!(decoded.len() == 512 && decoded.values().all(|times| *times == 1));
+}
