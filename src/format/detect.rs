@@ -1,4 +1,4 @@
-//! Which format a file has, by its first bytes, and the reading of its header.
+//! The headers of files that begin with one.
 
 use std::io::Read;
 
@@ -6,34 +6,8 @@ use super::contents::Contents;
 use super::error::FormatError;
 use super::{npy, safetensors};
 
-/// How many bytes [`detect`] looks at.
+/// How many bytes tell a format.
 pub const MAGIC_LEN: usize = 9;
-
-/// What a file is, by its first bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
-    /// A `.npy`, for [`read_contents`].
-    Npy,
-    /// A `.safetensors`, for [`read_contents`].
-    Safetensors,
-    /// A zip archive.
-    Zip,
-    /// A JSON object.
-    Json,
-}
-
-/// What a file is, by its first [`MAGIC_LEN`] bytes, or all if it has fewer.
-pub fn detect(first: &[u8]) -> Option<FileKind> {
-    if npy::begins(first) {
-        Some(FileKind::Npy)
-    } else if [b"PK\x03\x04", b"PK\x05\x06"].iter().any(|magic| first.starts_with(*magic)) {
-        Some(FileKind::Zip)
-    } else if let [b'{', b'"' | b'}' | b' ' | b'\n' | b'\r' | b'\t', ..] = first {
-        Some(FileKind::Json)
-    } else {
-        safetensors::begins(first).then_some(FileKind::Safetensors)
-    }
-}
 
 /// The length of a header in bytes, where the first [`MAGIC_LEN`] bytes of the file tell it.
 pub fn header_len(first: &[u8]) -> Option<u64> {

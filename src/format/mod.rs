@@ -1,6 +1,6 @@
 //! Headers of tensor files, read and written. Element data is not touched here.
 //!
-//! A format is detected by its first bytes, not by a file name. [`read_contents`] consumes exactly
+//! A format is told by the first bytes of a file, not by its name. [`read_contents`] consumes exactly
 //! the header of a reader, so that a pipe is at its data afterwards. Memory grows with the bytes that
 //! are really there, not with the lengths that a header claims. Messages of [`FormatError`] don't
 //! name the file: the caller adds the path.
@@ -38,7 +38,7 @@ pub mod text;
 pub use brief::{is_printable, printable, shortened, write_printable_json};
 pub use chunks::Chunks;
 pub use contents::{Contents, Format};
-pub use detect::{FileKind, MAGIC_LEN, detect, header_len, read_contents};
+pub use detect::{MAGIC_LEN, header_len, read_contents};
 pub use error::FormatError;
 pub use foreign::{Foreign, LOOK_LEN, TextTable};
 pub use named::{NameError, dtype_names, parse_dtype};

@@ -5,6 +5,7 @@
 
 mod checked;
 mod field;
+mod format;
 mod integers;
 mod npz;
 mod open;
@@ -18,8 +19,10 @@ mod watched;
 pub(crate) use checked::{Checked, StoredMember};
 pub use field::FieldFault;
 pub(crate) use field::take_fields;
+pub use format::OpenOptions;
 pub use integers::IntegersFault;
-pub use open::{OpenOptions, open, open_watched};
+pub(crate) use open::recognise;
+pub use open::{open, open_watched};
 pub use opened::{BadMember, Checkpoint, Input, Location, Unreadable};
 pub(crate) use opened::{Bytes, DeflatedMember, failed_source, failed_stream, finish};
 pub use pattern::SelectFault;

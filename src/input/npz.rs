@@ -6,25 +6,24 @@ use std::sync::Arc;
 
 use crate::crc::{CrcReader, shifted};
 use crate::error::{Cause, ContainerError};
-use crate::execute::Progress;
 use crate::format::npy::NpyError;
 use crate::format::npz::{self, Member};
 use crate::format::{Contents, Format, FormatError, Tensor, Tensors, npy};
 use crate::input::checked::StoredMember;
-use crate::input::opened::{
-    BadMember, Bytes, DeflatedMember, Input, Location, Unreadable, failed_source,
-};
+use crate::input::format::{InputFormat, RecognisedFile};
+use crate::input::opened::{BadMember, Bytes, DeflatedMember, Input, Unreadable, failed_source};
 use crate::input::watched::spool_all;
 use crate::source::{
     self, ConcatSource, DeflatedRange, InflateReader, InflatedSource, Reader, Source,
 };
 
+/// NumPy's `.npz`.
+pub(super) const FORMAT: InputFormat =
+    InputFormat { format: Format::Npz, begins: npz::begins, open };
+
 /// Read what an archive holds. One that comes through a pipe is kept in a temporary file.
-pub(crate) fn open(
-    location: &Location,
-    bytes: source::Opened,
-    progress: &Progress,
-) -> Result<Input, ContainerError> {
+fn open(file: RecognisedFile<'_>) -> Result<Input, ContainerError> {
+    let RecognisedFile { location, bytes, progress, .. } = file;
     let unread = |error| failed_source(location, error);
     let unfit = |error: FormatError| ContainerError::file(location, error);
     let archive: Arc<dyn Source> = match bytes {

@@ -1,29 +1,34 @@
-//! Opening an input, whatever it is: one opener for each kind that is recognised.
+//! Opening an input, whatever it is: the table of the formats that are recognised.
 
 use crate::error::ContainerError;
 use crate::execute::Progress;
-use crate::format::{self, FileKind, MAGIC_LEN};
+use crate::format::{Format, MAGIC_LEN, npy, safetensors};
+use crate::input::format::{InputFormat, OpenOptions, RecognisedFile};
 use crate::input::opened::{Input, Location};
-use crate::input::raw::RawLayout;
-use crate::input::sharded::Shards;
 use crate::input::single::open_bytes;
 use crate::input::{integers, npz, raw, sharded, single};
-use crate::source::{self, IoMode};
+use crate::source;
 
-/// How an input is opened.
-#[derive(Clone, Debug, Default)]
-pub struct OpenOptions {
-    /// How its bytes are read.
-    pub io: IoMode,
-    /// What is said of an input that does not say it itself.
-    pub raw: RawLayout,
-    /// Names or globs of the tensors that are needed: of a sharded checkpoint only the files that
-    /// hold them are opened. Empty for all.
-    pub tensors: Vec<String>,
-    /// Whether the other tensors are needed too.
-    pub rest: bool,
-    /// Whether a text of integers is an index tensor.
-    pub integers: bool,
+/// The formats that files are recognised as, by how they begin.
+const FORMATS: [&InputFormat; 4] = [&NPY, &npz::FORMAT, &sharded::FORMAT, &SAFETENSORS];
+
+/// NumPy's `.npy`.
+const NPY: InputFormat = InputFormat {
+    format: Format::Npy,
+    begins: npy::begins,
+    open: |file| single::open(file.location, file.bytes),
+};
+
+/// Hugging Face's `.safetensors`.
+const SAFETENSORS: InputFormat = InputFormat {
+    format: Format::Safetensors,
+    begins: safetensors::begins,
+    open: |file| single::open(file.location, file.bytes),
+};
+
+/// The format of a file that begins with these [`MAGIC_LEN`] bytes, or has no more.
+pub(crate) fn recognise(first: &[u8]) -> Option<&'static InputFormat> {
+    FORMATS.into_iter().find(|format| (format.begins)(first))
 }
 
 /// Open an input, find out what it is, and read its header. A folder with the index of a sharded
@@ -55,26 +60,17 @@ pub fn open_watched(
         }
         source::Opened::Random(source) => single::first_bytes(location, source.as_ref())?,
     };
-    let kind = format::detect(&first);
-    if let Some(dtype) = options.raw.of_raw_bytes(kind) {
+    let format = recognise(&first);
+    if let Some(dtype) = options.raw.of_raw_bytes(format.is_some()) {
         return raw::open((location, bytes), dtype, &options.raw, progress);
     }
-    if kind.is_none() && options.integers {
-        return match integers::is_text(&first) {
-            true => integers::open(location, bytes, progress),
-            false => Err(integers::refused(location, &mut bytes)),
-        };
-    }
-    let mut input = match kind {
-        Some(FileKind::Json) => {
-            let shards = match options.tensors.as_slice() {
-                patterns if !patterns.is_empty() && !options.rest => Shards::Holding(patterns),
-                _ => Shards::All,
-            };
-            sharded::open(location, bytes, options.io, shards)?
+    let mut input = match format {
+        Some(format) => (format.open)(RecognisedFile { location, bytes, options, progress })?,
+        None if options.integers && integers::is_text(&first) => {
+            return integers::open(location, bytes, progress);
         }
-        Some(FileKind::Zip) => npz::open(location, bytes, progress)?,
-        Some(FileKind::Npy | FileKind::Safetensors) | None => single::open(location, bytes)?,
+        None if options.integers => return Err(integers::refused(location, &mut bytes)),
+        None => return Err(single::unrecognised(location, bytes)),
     };
     options.raw.apply(&mut input, &options.tensors)?;
     Ok(input)

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::dtype::DType;
 use crate::error::{ContainerError, Fault};
 use crate::execute::Progress;
-use crate::format::{Contents, FileKind, Foreign, Format, LOOK_LEN, Tensor, Tensors};
+use crate::format::{Contents, Foreign, Format, LOOK_LEN, Tensor, Tensors};
 use crate::input::opened::{Input, Location, failed_source};
 use crate::input::single::foreign;
 use crate::input::watched::spool_all;
@@ -39,9 +39,9 @@ pub struct RawLayout {
 
 impl RawLayout {
     /// The dtype, where the input is taken as raw bytes.
-    pub(crate) fn of_raw_bytes(&self, kind: Option<FileKind>) -> Option<&DType> {
+    pub(crate) fn of_raw_bytes(&self, is_known: bool) -> Option<&DType> {
         let forced = self.offset.is_some() && !self.several;
-        self.dtype.as_ref().filter(|_| kind.is_none() || forced)
+        self.dtype.as_ref().filter(|_| !is_known || forced)
     }
 
     /// What is said that only raw bytes leave open.

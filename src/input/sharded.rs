@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{ContainerError, Fault};
-use crate::format::shards::{MAX_INDEX, ShardIndex, ShardsError};
+use crate::format::shards::{self, MAX_INDEX, ShardIndex, ShardsError};
 use crate::format::{Contents, Foreign, Format, FormatError, Tensors};
+use crate::input::format::{InputFormat, OpenOptions, RecognisedFile};
 use crate::input::opened::{Bytes, Checkpoint, Input, Location, failed_source};
 use crate::input::pattern;
 use crate::input::single;
@@ -64,24 +65,17 @@ fn zarr(folder: &Path) -> Option<Foreign> {
     }
 }
 
-/// Which files of a checkpoint are opened.
-pub(crate) enum Shards<'a> {
-    /// All of them.
-    All,
-    /// Those that hold a tensor that one of these patterns means.
-    Holding(&'a [String]),
-}
+/// A checkpoint of several files, by its index.
+pub(super) const FORMAT: InputFormat =
+    InputFormat { format: Format::Sharded, begins: shards::begins, open };
 
-/// Open the shards that an index names.
-pub(crate) fn open(
-    location: &Location,
-    mut bytes: source::Opened,
-    io: IoMode,
-    wanted: Shards<'_>,
-) -> Result<Input, ContainerError> {
+/// Open the shards that an index names: those that hold tensors that are needed.
+fn open(file: RecognisedFile<'_>) -> Result<Input, ContainerError> {
+    let RecognisedFile { location, mut bytes, options, .. } = file;
+    let OpenOptions { io, tensors: patterns, rest, .. } = options;
     let index = read_index(location, &mut bytes)?;
-    let files = wanted_files(location, &index, wanted)?;
-    let mut folder = ShardFolder::of(location, &index, &files, io)?;
+    let files = wanted_files(location, &index, if *rest { &[] } else { patterns })?;
+    let mut folder = ShardFolder::of(location, &index, &files, *io)?;
     let mut joined = ConcatSource::default();
     let mut tensors = Tensors::default();
     let mut metadata = Vec::new();
@@ -192,21 +186,19 @@ fn unfit(location: &Location, error: ShardsError) -> ContainerError {
     ContainerError::file(location, FormatError::from(error))
 }
 
-/// The numbers of the files that are opened.
+/// The numbers of the files that hold tensors that one of these patterns means; of all without any.
 fn wanted_files(
     location: &Location,
     index: &ShardIndex,
-    wanted: Shards<'_>,
+    patterns: &[String],
 ) -> Result<HashSet<usize>, ContainerError> {
-    match wanted {
-        Shards::All => Ok((0..index.files.len()).collect()),
-        Shards::Holding(patterns) => {
-            let names = index.tensors().map(|(name, _)| name);
-            let found = pattern::find(names, patterns);
-            let found = found.map_err(|fault| ContainerError::file(location, fault))?;
-            Ok(found.into_iter().map(|number| index.tensor(number).1).collect())
-        }
+    if patterns.is_empty() {
+        return Ok((0..index.files.len()).collect());
     }
+    let names = index.tensors().map(|(name, _)| name);
+    let found = pattern::find(names, patterns);
+    let found = found.map_err(|fault| ContainerError::file(location, fault))?;
+    Ok(found.into_iter().map(|number| index.tensor(number).1).collect())
 }
 
 /// The folder of the index: the one that it was found in, and the one that it really lies in.

@@ -26,22 +26,33 @@ pub(crate) fn open(
     location: &Location,
     mut bytes: source::Opened,
 ) -> Result<Input, ContainerError> {
-    // what is read of a pipe is gone: how it looks is found out before
-    let looks = match &mut bytes {
-        source::Opened::Forward(stream) => {
-            let first = stream.peek(MAGIC_LEN);
-            let first = first.map_err(|error| ContainerError::file(location, error))?;
-            let is_known = format::detect(&first).is_some();
-            if is_known { None } else { foreign(location, &mut bytes, LOOK_LEN) }
-        }
-        source::Opened::Random(_) => None,
-    };
     let contents = match &mut bytes {
         source::Opened::Random(source) => read_header(location, source.as_ref())?,
         source::Opened::Forward(stream) => format::read_contents(stream, None)
-            .map_err(|error| ContainerError::file(location, named(error, looks)))?,
+            .map_err(|error| ContainerError::file(location, error))?,
     };
     Ok(Input::of_file(location, bytes, contents))
+}
+
+/// The error of a file that begins as none of the formats.
+pub(crate) fn unrecognised(location: &Location, mut bytes: source::Opened) -> ContainerError {
+    // what is read of a pipe is gone: how it looks is found out before
+    let looks = match &bytes {
+        source::Opened::Forward(_) => foreign(location, &mut bytes, LOOK_LEN),
+        source::Opened::Random(_) => None,
+    };
+    // a header that was begun says best what is wrong with it
+    let error = match &mut bytes {
+        source::Opened::Random(source) => match read_header(location, source.as_ref()) {
+            Err(error) => return error,
+            Ok(_) => FormatError::Unrecognised,
+        },
+        source::Opened::Forward(stream) => match format::read_contents(stream, None) {
+            Err(error) => named(error, looks),
+            Ok(_) => FormatError::Unrecognised,
+        },
+    };
+    ContainerError::file(location, error)
 }
 
 /// Read the header of a whole file.

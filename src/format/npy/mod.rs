@@ -43,7 +43,7 @@ const ALIGN: usize = 64;
 const GROWTH_DIGITS: usize = 21;
 
 /// Whether a file that begins with these bytes, its first 8 or all it has, is to be a `.npy`.
-pub(super) fn begins(first: &[u8]) -> bool {
+pub(crate) fn begins(first: &[u8]) -> bool {
     first.starts_with(MAGIC) || (!first.is_empty() && MAGIC.starts_with(first))
 }
 

@@ -22,6 +22,11 @@ mod error;
 
 pub use error::{MemberFault, NpzError};
 
+/// Whether a file that begins with these bytes is a zip archive.
+pub(crate) fn begins(first: &[u8]) -> bool {
+    first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06")
+}
+
 /// A member of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member<'a> {

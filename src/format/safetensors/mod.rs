@@ -19,6 +19,7 @@ mod write;
 pub use dtypes::{dtype_name, stored_dtype};
 pub(super) use dtypes::{dtype_names, scalar};
 pub use error::SafetensorsError;
+pub(crate) use read::begins;
+pub(super) use read::header_len;
 pub use read::read;
-pub(super) use read::{begins, header_len};
 pub use write::{HeaderText, header, longer};

@@ -22,7 +22,7 @@ use crate::format::tensors::Tensors;
 use crate::shape::{AsList, Order};
 
 /// Whether a file that begins with these bytes can be a `.safetensors`.
-pub(in crate::format) fn begins(first: &[u8]) -> bool {
+pub(crate) fn begins(first: &[u8]) -> bool {
     let Some((length, rest)) = first.split_first_chunk::<8>() else { return false };
     (2..=MAX_HEADER).contains(&u64::from_le_bytes(*length)) && rest.first() == Some(&b'{')
 }

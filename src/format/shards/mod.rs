@@ -20,6 +20,11 @@ mod error;
 
 pub use error::{MAX_INDEX, ShardsError};
 
+/// Whether a file that begins with these bytes is a JSON object.
+pub(crate) fn begins(first: &[u8]) -> bool {
+    matches!(first, [b'{', b'"' | b'}' | b' ' | b'\n' | b'\r' | b'\t', ..])
+}
+
 /// A parsed index with valid file names.
 ///
 /// An index may list millions of tensors: their names lie one after the other in one text, and

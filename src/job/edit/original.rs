@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{ContainerError, FileName};
 use crate::execute::{self, ExecuteError, FillError, Progress, Transfer, Workers};
-use crate::format::{self, FileKind, Format, Tensor};
+use crate::format::{Format, Tensor};
 use crate::input::OpenOptions;
 use crate::input::{Bytes, Input, Location, failed_source};
-use crate::input::{raw, single};
+use crate::input::{raw, recognise, single};
 use crate::job::edit::fault::EditFault;
 use crate::job::overwrite;
 use crate::output::layout::{self, OutputFormat};
@@ -233,20 +233,21 @@ fn open_input(
     source: PreadSource,
     options: &OpenOptions,
 ) -> Result<Input, ContainerError> {
-    let kind = format::detect(&single::first_bytes(location, &source)?);
+    let format = recognise(&single::first_bytes(location, &source)?).map(|it| it.format);
     let mut bytes = source::Opened::Random(Box::new(source));
-    let mut input = match (options.raw.of_raw_bytes(kind), kind) {
+    let mut input = match (options.raw.of_raw_bytes(format.is_some()), format) {
         (Some(dtype), _) => {
             let contents = raw::read(location, &mut bytes, dtype, &options.raw)?;
             Input::of_file(location, bytes, contents)
         }
-        (None, Some(FileKind::Zip)) => {
+        (None, Some(Format::Npz)) => {
             return Err(ContainerError::file(location, EditFault::Archive));
         }
-        (None, Some(FileKind::Json)) => {
+        (None, Some(Format::Sharded)) => {
             return Err(ContainerError::file(location, EditFault::Sharded));
         }
-        (None, _) => single::open(location, bytes)?,
+        (None, Some(_)) => single::open(location, bytes)?,
+        (None, None) => return Err(single::unrecognised(location, bytes)),
     };
     options.raw.apply(&mut input, &options.tensors)?;
     Ok(input)

@@ -1,0 +1,44 @@
+//! What each format that is recognised says of itself: how its files begin, and what opens them.
+
+use crate::error::ContainerError;
+use crate::execute::Progress;
+use crate::format::Format;
+use crate::input::opened::{Input, Location};
+use crate::input::raw::RawLayout;
+use crate::source::{self, IoMode};
+
+/// How an input is opened.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// How its bytes are read.
+    pub io: IoMode,
+    /// What is said of an input that does not say it itself.
+    pub raw: RawLayout,
+    /// Names or globs of the tensors that are needed: of a sharded checkpoint only the files that
+    /// hold them are opened. Empty for all.
+    pub tensors: Vec<String>,
+    /// Whether the other tensors are needed too.
+    pub rest: bool,
+    /// Whether a text of integers is an index tensor.
+    pub integers: bool,
+}
+
+/// A format that files are recognised as.
+pub(crate) struct InputFormat {
+    /// The format, which has the name in messages.
+    pub(crate) format: Format,
+    /// Whether a file of it may begin so: with these [`MAGIC_LEN`](crate::format::MAGIC_LEN) bytes, or
+    /// all that it has.
+    pub(crate) begins: fn(&[u8]) -> bool,
+    /// Read its header.
+    pub(crate) open: fn(RecognisedFile<'_>) -> Result<Input, ContainerError>,
+}
+
+/// A file that is recognised, and not yet opened.
+pub(crate) struct RecognisedFile<'a> {
+    pub(crate) location: &'a Location,
+    pub(crate) bytes: source::Opened,
+    pub(crate) options: &'a OpenOptions,
+    /// How far a pipe is read that must be kept.
+    pub(crate) progress: &'a Progress,
+}
