@@ -20,7 +20,7 @@ pub(super) struct Leaf {
 
 /// What an item is worth.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value<'a> {
+pub(super) enum LeafValue<'a> {
     Integer(i128),
     Float(Float),
     Complex(Float, Float),
@@ -119,28 +119,28 @@ impl Leaf {
     }
 
     /// The value of an item in an element.
-    pub(super) fn value<'a>(&self, element: &'a [u8], item: usize) -> Value<'a> {
+    pub(super) fn value<'a>(&self, element: &'a [u8], item: usize) -> LeafValue<'a> {
         let start = self.offset + item * self.size;
         let bytes = &element[start..start + self.size];
         match self.meaning {
-            Meaning::Bool => Value::Integer(i128::from(bytes != [0])),
-            Meaning::Integer(integers) => Value::Integer(integers.value(bytes)),
+            Meaning::Bool => LeafValue::Integer(i128::from(bytes != [0])),
+            Meaning::Integer(integers) => LeafValue::Integer(integers.value(bytes)),
             Meaning::Datetime(endian, _) | Meaning::Timedelta(endian, _) => {
-                Value::Integer(i128::from(endian.bits(bytes) as i64))
+                LeafValue::Integer(i128::from(endian.bits(bytes) as i64))
             }
-            Meaning::Float(format, endian) => Value::Float(Float::new(format, endian.bits(bytes))),
+            Meaning::Float(format, endian) => LeafValue::Float(Float::new(format, endian.bits(bytes))),
             Meaning::Complex(format, endian) => {
                 let (real, imaginary) = bytes.split_at(self.size / 2);
                 let part = |bytes| Float::new(format, endian.bits(bytes));
-                Value::Complex(part(real), part(imaginary))
+                LeafValue::Complex(part(real), part(imaginary))
             }
             Meaning::Unicode(Endian::Big) => {
                 let mut swapped = bytes.to_vec();
                 swapped.chunks_exact_mut(4).for_each(<[u8]>::reverse);
-                Value::Owned(swapped)
+                LeafValue::Owned(swapped)
             }
             Meaning::Unicode(Endian::Little) | Meaning::Bytes | Meaning::Void => {
-                Value::Bytes(bytes)
+                LeafValue::Bytes(bytes)
             }
         }
     }

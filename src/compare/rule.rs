@@ -2,7 +2,7 @@
 
 use half::f16;
 
-use super::leaf::{Float, Value};
+use super::leaf::{Float, LeafValue};
 use crate::element::FloatFormat;
 
 /// When two values count as the same: as NumPy's `==` has it, with NaN the same as NaN of the same
@@ -21,15 +21,15 @@ impl Rule {
         self.equal_nan || self.tolerance.is_none()
     }
 
-    pub(super) fn same(&self, a: &Value<'_>, b: &Value<'_>) -> bool {
+    pub(super) fn same(&self, a: &LeafValue<'_>, b: &LeafValue<'_>) -> bool {
         match (a, b) {
-            (Value::Integer(a), Value::Integer(b)) => {
+            (LeafValue::Integer(a), LeafValue::Integer(b)) => {
                 // NumPy calculates with integers in doubles
                 let (x, y) = (*a as f64, *b as f64);
                 a == b || self.within((x - y).abs(), y.abs(), FloatFormat::DOUBLE)
             }
-            (Value::Float(a), Value::Float(b)) => self.same_floats(&[*a], &[*b]),
-            (Value::Complex(ar, ai), Value::Complex(br, bi)) => {
+            (LeafValue::Float(a), LeafValue::Float(b)) => self.same_floats(&[*a], &[*b]),
+            (LeafValue::Complex(ar, ai), LeafValue::Complex(br, bi)) => {
                 self.same_floats(&[*ar, *ai], &[*br, *bi])
             }
             (a, b) => a.bytes() == b.bytes(),
@@ -88,24 +88,24 @@ impl Float {
     }
 }
 
-impl Value<'_> {
+impl LeafValue<'_> {
     /// The bytes of a string.
     fn bytes(&self) -> &[u8] {
         match self {
-            Value::Bytes(bytes) => bytes,
-            Value::Owned(bytes) => bytes,
+            LeafValue::Bytes(bytes) => bytes,
+            LeafValue::Owned(bytes) => bytes,
             _ => &[],
         }
     }
 
     /// The absolute and the relative difference, where both are numbers.
-    pub(super) fn distance(&self, other: &Value<'_>) -> Option<(f64, f64)> {
+    pub(super) fn distance(&self, other: &LeafValue<'_>) -> Option<(f64, f64)> {
         let (absolute, size) = match (self, other) {
-            (Value::Integer(a), Value::Integer(b)) => {
+            (LeafValue::Integer(a), LeafValue::Integer(b)) => {
                 ((a - b).unsigned_abs() as f64, b.unsigned_abs() as f64)
             }
-            (Value::Float(a), Value::Float(b)) => ((a.value - b.value).abs(), b.value.abs()),
-            (Value::Complex(ar, ai), Value::Complex(br, bi)) => {
+            (LeafValue::Float(a), LeafValue::Float(b)) => ((a.value - b.value).abs(), b.value.abs()),
+            (LeafValue::Complex(ar, ai), LeafValue::Complex(br, bi)) => {
                 ((ar.value - br.value).hypot(ai.value - bi.value), br.value.hypot(bi.value))
             }
             _ => return None,

@@ -46,7 +46,7 @@ pub enum ElementError {
 /// [`ElementError`]: not a number, a number of the wrong kind, a value outside the dtype's range,
 /// or a dtype without numbers of whole bytes.
 pub fn parse(text: &str, dtype: &DType) -> Result<Vec<u8>, ElementError> {
-    let number = Literal { text: text.trim_ascii(), dtype };
+    let number = NumberText { text: text.trim_ascii(), dtype };
     number.check()?;
     let DType::Scalar(scalar, endian) = dtype else {
         return Err(ElementError::Unsupported(dtype.to_string()));
@@ -69,7 +69,7 @@ pub fn parse(text: &str, dtype: &DType) -> Result<Vec<u8>, ElementError> {
 }
 
 /// A text and the dtype that it is parsed for.
-struct Literal<'a> {
+struct NumberText<'a> {
     text: &'a str,
     dtype: &'a DType,
 }
@@ -88,7 +88,7 @@ impl Real {
     }
 }
 
-impl Literal<'_> {
+impl NumberText<'_> {
     /// Refuse what is no element of any dtype, so that this error does not depend on the dtype.
     fn check(&self) -> Result<(), ElementError> {
         match self.text {

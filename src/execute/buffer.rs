@@ -22,7 +22,7 @@ pub(super) struct Buffer {
 
 /// Where in files the bytes of a piece come from and go to, as far as that is known.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Places {
+pub(super) struct PiecePlaces {
     pub(super) read: Option<u64>,
     pub(super) written: u64,
 }
@@ -30,7 +30,7 @@ pub(super) struct Places {
 impl Buffer {
     /// A buffer of `len` bytes, whatever they are, in memory that is free: in the shortest that will do, so
     /// that buffers for what is packed do not become as long as those for what it is converted to.
-    pub(super) fn take(spare: &mut Vec<Buffer>, len: usize, places: Places) -> Buffer {
+    pub(super) fn take(spare: &mut Vec<Buffer>, len: usize, places: PiecePlaces) -> Buffer {
         let needed = len + PAGE + STEP;
         let lens = || spare.iter().map(|buffer| buffer.memory.len()).enumerate();
         let fitting = lens().filter(|(_, has)| *has >= needed).min_by_key(|(_, has)| *has);
@@ -44,7 +44,7 @@ impl Buffer {
     }
 }
 
-impl Places {
+impl PiecePlaces {
     /// How far behind an address bytes are moved fast: at most a page and a [`STEP`].
     fn start(self, address: usize) -> usize {
         let start = (self.written as usize).wrapping_add(APART).wrapping_sub(address) % PAGE;
@@ -76,7 +76,7 @@ mod tests {
         let mut spare = Vec::new();
         for read in (0..PAGE as u64).step_by(5) {
             for written in [0, 1, 16, 31, 128, 4095] {
-                let places = Places { read: Some(read), written };
+                let places = PiecePlaces { read: Some(read), written };
                 let buffer = Buffer::take(&mut spare, 1000, places);
                 let address = buffer.as_ptr().addr();
                 assert_eq!(buffer.len(), 1000);
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_shortest_memory_that_will_do_is_taken() {
-        let taken = |spare: &mut Vec<Buffer>, len| Buffer::take(spare, len, Places::default());
+        let taken = |spare: &mut Vec<Buffer>, len| Buffer::take(spare, len, PiecePlaces::default());
         let mut spare: Vec<Buffer> = [100, 5000, 300].map(|len| taken(&mut Vec::new(), len)).into();
         let of_medium = spare[2].memory.as_ptr();
         assert_eq!(taken(&mut spare, 200).memory.as_ptr(), of_medium);

@@ -6,7 +6,7 @@
 //! second buffer, and the rows of the result are scaled.
 
 use super::Progress;
-use super::buffer::{Buffer, Places};
+use super::buffer::{Buffer, PiecePlaces};
 use super::pack::swap_bytes;
 use crate::cast::Cast;
 use crate::runs::{Axis, Runs};
@@ -113,7 +113,7 @@ impl Conversion {
                     axes: rows.axes.iter().map(|axis| self.output_axis(*axis)).collect(),
                     run: self.output_bytes(rows.run),
                 };
-                let places = Places { read: None, written: at + rows.offset as u64 };
+                let places = PiecePlaces { read: None, written: at + rows.offset as u64 };
                 let mut converted = Buffer::take(spare, rows.bytes() as usize, places);
                 cast.run(&mut packed, &mut converted);
                 spare.push(packed);

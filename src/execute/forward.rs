@@ -3,7 +3,7 @@
 //! The pieces of a [forward plan](crate::plan::Plan::forward) ascend in the input. The bytes
 //! between them are skipped, unread where the operating system can.
 
-use super::buffer::{Buffer, Places};
+use super::buffer::{Buffer, PiecePlaces};
 use super::convert::write_rows;
 use super::fill::split_first;
 use super::pack::pack;
@@ -30,7 +30,7 @@ pub fn run_forward(
     let (mut window, mut spare) = (Vec::new(), Vec::new());
     for number in 0..plan.pieces() {
         let piece = plan.piece(number);
-        let places = Places { read: None, written: at + piece.output.offset as u64 };
+        let places = PiecePlaces { read: None, written: at + piece.output.offset as u64 };
         let mut buffer = Buffer::take(&mut spare, piece.output.bytes() as usize, places);
         let mut rest = &mut buffer[..];
         for runs in &piece.input {

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::buffer::{Buffer, Places};
+use super::buffer::{Buffer, PiecePlaces};
 use super::convert::write_rows;
 use super::feed::Feed;
 use super::share::share;
@@ -50,7 +50,7 @@ pub fn run(
     for transfer in transfers.iter().enumerate() {
         shared.push(share(transfer, sink, progress)?);
     }
-    let job = Job::new((transfers, &shared), sink, progress);
+    let job = Run::new((transfers, &shared), sink, progress);
     let copied = transfers.iter().zip(&shared).filter(|(_, shared)| !**shared);
     let copied = copied.map(|(transfer, _)| transfer);
     let work: u64 = copied.clone().map(|transfer| transfer.pieces.work()).sum();
@@ -86,7 +86,7 @@ fn wait_for_disk<'a>(mut copied: impl Iterator<Item = &'a Transfer<'a>> + Clone)
 }
 
 /// What the workers share.
-struct Job<'a> {
+struct Run<'a> {
     transfers: &'a [Transfer<'a>],
     sink: &'a dyn Sink,
     progress: &'a Progress,
@@ -128,19 +128,19 @@ struct Outcome {
     error: Option<(u64, ExecuteError)>,
 }
 
-impl<'a> Job<'a> {
+impl<'a> Run<'a> {
     /// A job of the transfers that are not shared.
     fn new(
         (transfers, shared): (&'a [Transfer<'a>], &[bool]),
         sink: &'a dyn Sink,
         progress: &'a Progress,
-    ) -> Job<'a> {
+    ) -> Run<'a> {
         let (mut pieces, mut starts) = (0, Vec::with_capacity(transfers.len()));
         for (transfer, shared) in transfers.iter().zip(shared) {
             starts.push(pieces);
             pieces += if *shared { 0 } else { transfer.pieces.count() };
         }
-        Job {
+        Run {
             transfers,
             sink,
             progress,
@@ -216,7 +216,7 @@ impl<'a> Job<'a> {
         let local = number - self.starts[index];
         let rows = transfer.pieces.output(local);
         let Transfer { source, pieces, conversion, at } = transfer;
-        let places = Places { read: transfer.file_offset(&rows), written: at + rows.offset as u64 };
+        let places = PiecePlaces { read: transfer.file_offset(&rows), written: at + rows.offset as u64 };
         let mut bytes = Buffer::take(spare, rows.bytes() as usize, places);
         pieces
             .fill(local, *source, scratch, &mut bytes)

@@ -98,7 +98,7 @@ fn read(
 /// A reader of text as a reader of its integers.
 struct IntegerReader<R> {
     text: R,
-    parser: Parser,
+    parser: IntegersParser,
     chunk: Vec<u8>,
     /// How much of the parser's output has been handed on.
     given: usize,
@@ -107,7 +107,7 @@ struct IntegerReader<R> {
 
 impl<R: Read> IntegerReader<R> {
     fn new(text: R) -> IntegerReader<R> {
-        let parser = Parser::default();
+        let parser = IntegersParser::default();
         IntegerReader { text, parser, chunk: vec![0; CHUNK], given: 0, ended: false }
     }
 }
@@ -140,7 +140,7 @@ impl<R: Read> Read for IntegerReader<R> {
 
 /// Where a text stands between two of its bytes.
 #[derive(Debug, Default)]
-struct Parser {
+struct IntegersParser {
     /// Integers that are complete, 8 bytes each.
     out: Vec<u8>,
     fault: Option<IntegersFault>,
@@ -166,7 +166,7 @@ enum Before {
     Comma,
 }
 
-impl Parser {
+impl IntegersParser {
     fn parse(&mut self, text: &[u8]) -> Result<(), IntegersFault> {
         let begins = self.lines == 0 && self.found == 0 && self.word.is_empty();
         let text = if begins { text.strip_prefix(MARK).unwrap_or(text) } else { text };
@@ -299,7 +299,7 @@ mod tests {
 
     /// Read a text in chunks of some bytes.
     fn read_by(text: &[u8], chunk: usize) -> Result<(Vec<u64>, Vec<i64>), IntegersFault> {
-        let mut parser = Parser::default();
+        let mut parser = IntegersParser::default();
         text.chunks(chunk).try_for_each(|chunk| parser.parse(chunk))?;
         parser.end_line()?;
         let numbers = parser.out.as_chunks().0.iter().map(|&bytes| i64::from_le_bytes(bytes));

@@ -47,7 +47,7 @@ pub(super) fn write(
 const RUN_TAKES: usize = 1 << 13;
 
 /// Where bytes go to.
-enum Target<'a> {
+enum WriteTarget<'a> {
     /// An output.
     Draft(Box<dyn Draft + 'a>),
     /// Elements alone are looked at, or written where somebody else puts them in place.
@@ -58,7 +58,7 @@ enum Target<'a> {
 pub(crate) struct Writing<'a> {
     /// The output, where it is a file or a stream.
     name: Option<FileName>,
-    target: Target<'a>,
+    target: WriteTarget<'a>,
     workers: Workers,
     progress: &'a Progress,
     /// What is not elements, where it is written at the end.
@@ -89,7 +89,7 @@ impl<'a> Writing<'a> {
         (shares, takes): (bool, &[Take]),
         progress: &'a Progress,
     ) -> Result<Writing<'a>, ContainerError> {
-        let target = Target::Draft(output.create(prepared, shares)?);
+        let target = WriteTarget::Draft(output.create(prepared, shares)?);
         let name = Some(FileName::from(&output.destination));
         let frame = Some(prepared.frame.as_ref());
         let workers = output.options.workers.clone();
@@ -117,7 +117,7 @@ impl<'a> Writing<'a> {
         workers: &Workers,
         progress: &'a Progress,
     ) -> Result<Writing<'a>, ContainerError> {
-        let job = Writing::elements(None, Target::Sink(sink), workers, progress);
+        let job = Writing::elements(None, WriteTarget::Sink(sink), workers, progress);
         job.check(takes)?;
         Ok(job)
     }
@@ -129,12 +129,12 @@ impl<'a> Writing<'a> {
         workers: &Workers,
         progress: &'a Progress,
     ) -> Writing<'a> {
-        Writing::elements(Some(name), Target::Draft(draft), workers, progress)
+        Writing::elements(Some(name), WriteTarget::Draft(draft), workers, progress)
     }
 
     fn elements(
         name: Option<FileName>,
-        target: Target<'a>,
+        target: WriteTarget<'a>,
         workers: &Workers,
         progress: &'a Progress,
     ) -> Writing<'a> {
@@ -145,7 +145,7 @@ impl<'a> Writing<'a> {
     /// A job that copies nothing, and counts the requests that copying would make.
     pub(super) fn counting(workers: &Workers, progress: &'a Progress) -> Writing<'a> {
         let counted = Some(Mutex::default());
-        Writing { counted, ..Writing::elements(None, Target::Sink(&NullSink), workers, progress) }
+        Writing { counted, ..Writing::elements(None, WriteTarget::Sink(&NullSink), workers, progress) }
     }
 
     /// Whether it only counts.
@@ -182,8 +182,8 @@ impl<'a> Writing<'a> {
     /// Where the bytes go to.
     pub(crate) fn sink(&self) -> &dyn Sink {
         match &self.target {
-            Target::Draft(draft) => draft.as_ref(),
-            Target::Sink(sink) => *sink,
+            WriteTarget::Draft(draft) => draft.as_ref(),
+            WriteTarget::Sink(sink) => *sink,
         }
     }
 
@@ -389,8 +389,8 @@ impl<'a> Writing<'a> {
     pub(crate) fn commit(mut self) -> Result<(), ContainerError> {
         self.write_headers()?;
         match self.target {
-            Target::Draft(draft) => draft.commit().map_err(|error| failed_sink(self.name, error)),
-            Target::Sink(_) => Ok(()),
+            WriteTarget::Draft(draft) => draft.commit().map_err(|error| failed_sink(self.name, error)),
+            WriteTarget::Sink(_) => Ok(()),
         }
     }
 }

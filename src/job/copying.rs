@@ -14,7 +14,7 @@ use crate::job::contract::{Job, Planned};
 use crate::job::copy::{announced, check, write};
 use crate::job::parts::Parts;
 use crate::job::select::{Select, Selected, SelectedTensors, select};
-use crate::output::{Item, Output, Prepared};
+use crate::output::{NamedTensor, Output, Prepared};
 use crate::permutation::{Permutation, Transposition};
 use crate::region::{IndexTensor, OpenIndex, Region, Take, gathered_shape};
 use std::sync::Arc;
@@ -163,7 +163,7 @@ pub(crate) fn single(
 ) -> Result<(Prepared, Vec<Take>), ContainerError> {
     let (dtype, part, number) = (&tensor.dtype, tensor.part(), 0);
     let name = &output.tensor_name(tensor, input.location(), true);
-    let item = Item { name, dtype, shape, cast, part, number };
+    let item = NamedTensor { name, dtype, shape, cast, part, number };
     let mut prepared = output.prepare(&[item], &input.contents().metadata)?;
     let region = region()?;
     let takes =
@@ -194,7 +194,7 @@ fn prepare(
         let Sliced { shape, cast, .. } = sliced?;
         let Selected { number, tensor, name, .. } = &selected;
         let (dtype, part, number) = (&tensor.dtype, tensor.part(), *number);
-        let item = Item { name, dtype, shape, cast, part, number };
+        let item = NamedTensor { name, dtype, shape, cast, part, number };
         let pushed = preparation.push(&item);
         pushed.map_err(|error| if several { error.of_tensor(name) } else { error })?;
         if selected.sliced && !dtypes.contains(&tensor.dtype) {

@@ -28,7 +28,7 @@ impl Chosen {
         };
         let empty = &empty.ok_or_else(|| StatisticsFault(self.dtype.clone()))?;
         let (takes, itemsize) = ([self.take(0)], self.dtype.item_bits() / 8);
-        let shared = Shared { empty, itemsize, idle: Mutex::default() };
+        let shared = SharedTally { empty, itemsize, idle: Mutex::default() };
         let sink = StatisticsSink(&shared);
         Writing::into_sink(&sink, &takes, workers, progress)?.copy(input, &takes)?;
         let mut all = empty.clone();
@@ -46,7 +46,7 @@ pub struct StatisticsFault(pub DType);
 impl Fault for StatisticsFault {}
 
 /// What the workers share.
-struct Shared<'a> {
+struct SharedTally<'a> {
     empty: &'a Statistics,
     itemsize: u64,
     /// Statistics that no worker is adding to now: as many as there are workers.
@@ -54,11 +54,11 @@ struct Shared<'a> {
 }
 
 /// A sink that keeps statistics of what it is given.
-struct StatisticsSink<'a>(&'a Shared<'a>);
+struct StatisticsSink<'a>(&'a SharedTally<'a>);
 
 impl Sink for StatisticsSink<'_> {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let Shared { empty, itemsize, idle } = self.0;
+        let SharedTally { empty, itemsize, idle } = self.0;
         let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut own = taken.unwrap_or_else(|| (*empty).clone());
         own.add(bytes, offset / itemsize);

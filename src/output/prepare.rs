@@ -25,7 +25,7 @@ pub struct Output {
 }
 
 /// A tensor that is to be written.
-pub struct Item<'a> {
+pub struct NamedTensor<'a> {
     /// The name of the tensor, where the format has names.
     pub name: &'a str,
     /// The dtype that its bytes have now.
@@ -112,7 +112,7 @@ impl Output {
     /// folder for anything but a sharded checkpoint; names that the format refuses.
     pub fn prepare(
         &self,
-        items: &[Item<'_>],
+        items: &[NamedTensor<'_>],
         metadata: &BTreeMap<String, String>,
     ) -> Result<Prepared, ContainerError> {
         let mut preparation = self.begin_preparing(None)?;
@@ -152,7 +152,7 @@ impl Output {
     }
 
     /// Fit a tensor to the format.
-    fn entry(&self, item: &Item<'_>) -> Result<OutputTensor, LayoutFault> {
+    fn entry(&self, item: &NamedTensor<'_>) -> Result<OutputTensor, LayoutFault> {
         let wanted = item.cast.map_or_else(|| item.dtype.clone(), Cast::to);
         let dtype = (self.format.stored_dtype)(&wanted).ok_or_else(|| LayoutFault::DType {
             dtype: wanted.clone(),
@@ -248,7 +248,7 @@ impl Preparation<'_> {
     ///
     /// # Errors
     /// [`LayoutFault`]: a dtype or a shape that the format lacks, an output that is too large.
-    pub fn push(&mut self, item: &Item<'_>) -> Result<(), ContainerError> {
+    pub fn push(&mut self, item: &NamedTensor<'_>) -> Result<(), ContainerError> {
         let entry = self.output.entry(item)?;
         self.bytes = self.bytes.checked_add(entry.bytes).ok_or(LayoutFault::TooLarge)?;
         self.tensors.push(entry, item.number);

@@ -3,26 +3,26 @@
 use super::element::Formatter;
 use super::elements::Elements;
 use super::item::{Held, Windowed};
-use super::kept::{Cursor, Shown};
+use super::kept::{KeptCursor, Shown};
 use super::words::Words;
 
 /// What stands between elements of a line.
 const SEPARATOR: char = ' ';
 
 /// Writes an array that has axes and elements.
-pub(super) struct Writer<'a, 'w, E: Elements> {
+pub(super) struct ArrayWriter<'a, 'w, E: Elements> {
     pub(super) shape: &'a [u64],
     /// How many items of a long axis are shown at each end.
     pub(super) edge: Option<u64>,
     pub(super) formatter: &'a Formatter,
     /// Bytes an element.
     pub(super) size: u64,
-    pub(super) cursor: Cursor,
+    pub(super) cursor: KeptCursor,
     pub(super) elements: &'a mut E,
     pub(super) write: &'w mut dyn FnMut(&str) -> Result<(), E::Error>,
 }
 
-impl<E: Elements> Writer<'_, '_, E> {
+impl<E: Elements> ArrayWriter<'_, '_, E> {
     /// Write it in lines of at most `width` characters, where elements allow.
     pub(super) fn write(&mut self, width: usize) -> Result<(), E::Error> {
         // every axis needs a character for its closing bracket, so the width may become negative
@@ -79,7 +79,7 @@ impl<E: Elements> Writer<'_, '_, E> {
     }
 }
 
-impl<E: Elements> Writer<'_, '_, E> {
+impl<E: Elements> ArrayWriter<'_, '_, E> {
     /// Write an element whose text is not held: first it is counted.
     fn large(&mut self, number: u64, line: &mut Line) -> Result<(), E::Error> {
         let mut item = Windowed::new(self.elements, number, self.size);

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use super::float::FloatColumn;
-use super::item::Item;
+use super::item::PrintedItem;
 use super::number::{is_numpys, write_float, write_small_float};
 use super::options::PrintOptions;
 use super::strings::{write_bytes, write_unicode, write_void};
@@ -71,7 +71,7 @@ impl Formatter {
     }
 
     /// Take an element into account.
-    pub(super) fn observe<I: Item>(&mut self, item: &mut I) -> Result<(), I::Error> {
+    pub(super) fn observe<I: PrintedItem>(&mut self, item: &mut I) -> Result<(), I::Error> {
         if self.dtype.structure().is_none()
             && let [form] = self.parts.as_mut_slice()
             && form.observes()
@@ -102,7 +102,7 @@ impl Formatter {
     }
 
     /// Append an element.
-    pub(super) fn write<I: Item>(
+    pub(super) fn write<I: PrintedItem>(
         &self,
         words: &mut Words<'_, I::Error>,
         item: &mut I,
@@ -227,7 +227,7 @@ impl Form {
     }
 
     /// Append an item.
-    fn write<I: Item>(
+    fn write<I: PrintedItem>(
         &self,
         words: &mut Words<'_, I::Error>,
         item: &mut I,

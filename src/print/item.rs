@@ -11,7 +11,7 @@ pub(super) const LARGE: u64 = 64 << 10;
 pub(super) const CHUNK: u64 = 16 << 10;
 
 /// The bytes of an element.
-pub(super) trait Item {
+pub(super) trait PrintedItem {
     /// Why they could not be read.
     type Error;
 
@@ -22,7 +22,7 @@ pub(super) trait Item {
 /// An element in memory.
 pub(super) struct Held<'a>(pub(super) &'a [u8]);
 
-impl Item for Held<'_> {
+impl PrintedItem for Held<'_> {
     type Error = Infallible;
 
     fn bytes(&mut self, at: u64, len: u64) -> Result<&[u8], Infallible> {
@@ -48,7 +48,7 @@ impl<'a, E: Elements> Windowed<'a, E> {
     }
 }
 
-impl<E: Elements> Item for Windowed<'_, E> {
+impl<E: Elements> PrintedItem for Windowed<'_, E> {
     type Error = E::Error;
 
     fn bytes(&mut self, at: u64, len: u64) -> Result<&[u8], E::Error> {

@@ -64,7 +64,7 @@ impl Iterator for Kept {
 }
 
 /// The shown elements, one after the other.
-pub(super) struct Cursor {
+pub(super) struct KeptCursor {
     kept: Kept,
     itemsize: u64,
     /// What of the present range is not in the block.
@@ -83,9 +83,9 @@ pub(super) enum Shown<'a> {
     Large(u64),
 }
 
-impl Cursor {
-    pub(super) fn new(kept: Kept, itemsize: u64) -> Cursor {
-        Cursor { kept, itemsize, range: 0..0, block: Vec::new(), held: 0, taken: 0 }
+impl KeptCursor {
+    pub(super) fn new(kept: Kept, itemsize: u64) -> KeptCursor {
+        KeptCursor { kept, itemsize, range: 0..0, block: Vec::new(), held: 0, taken: 0 }
     }
 
     /// The next element; `None` after the last one.

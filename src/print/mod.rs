@@ -34,7 +34,7 @@ use crate::dtype::DType;
 use element::Formatter;
 pub use elements::{Elements, InMemory};
 use item::{Held, Windowed};
-use kept::{Cursor, Kept, Shown};
+use kept::{KeptCursor, Kept, Shown};
 pub use options::PrintOptions;
 use words::Words;
 
@@ -109,6 +109,6 @@ pub fn print<E: Elements>(
     }
     formatter.decide();
     let cursor = Cursor::new(Kept::new(shape, edge), size);
-    array::Writer { shape, edge, formatter: &formatter, size, cursor, elements, write }
+    array::ArrayWriter { shape, edge, formatter: &formatter, size, cursor, elements, write }
         .write(options.line_width)
 }

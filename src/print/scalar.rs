@@ -1,7 +1,7 @@
 //! Arrays without axes: NumPy prints their element as a scalar, without columns and quotes.
 
 use super::element::Formatter;
-use super::item::Item;
+use super::item::PrintedItem;
 use super::number::write_complex;
 use super::options::PrintOptions;
 use super::strings::{write_bytes, write_plain};
@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::element::{Meaning, NAT, write_datetime, write_timedelta};
 
 /// Append an element as Python's `str` of a NumPy scalar does.
-pub(super) fn write<I: Item>(
+pub(super) fn write<I: PrintedItem>(
     words: &mut Words<'_, I::Error>,
     dtype: &DType,
     item: &mut I,

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use super::item::{CHUNK, Item};
+use super::item::{CHUNK, PrintedItem};
 use super::words::Words;
 use crate::dtype::{CodePoints, Endian};
 
 /// Go through a range of an element, a multiple of 4 bytes at a time; `visit` says whether to go on.
-fn each_chunk<I: Item>(
+fn each_chunk<I: PrintedItem>(
     item: &mut I,
     range: Range<u64>,
     mut visit: impl FnMut(&[u8]) -> Result<bool, I::Error>,
@@ -25,7 +25,7 @@ fn each_chunk<I: Item>(
 }
 
 /// The bytes of a string without its padding: units of so many bytes that are zero.
-fn without_padding<I: Item>(
+fn without_padding<I: PrintedItem>(
     item: &mut I,
     range: Range<u64>,
     unit: u64,
@@ -49,7 +49,7 @@ fn code_points(bytes: &[u8], endian: Endian) -> impl Iterator<Item = u32> + use<
 }
 
 /// Append an `S` element as `b'text'`.
-pub(super) fn write_bytes<I: Item>(
+pub(super) fn write_bytes<I: PrintedItem>(
     words: &mut Words<'_, I::Error>,
     item: &mut I,
     range: Range<u64>,
@@ -84,7 +84,7 @@ pub(super) fn write_bytes<I: Item>(
 }
 
 /// Append a `U` element as `'text'`.
-pub(super) fn write_unicode<I: Item>(
+pub(super) fn write_unicode<I: PrintedItem>(
     words: &mut Words<'_, I::Error>,
     item: &mut I,
     range: Range<u64>,
@@ -108,7 +108,7 @@ pub(super) fn write_unicode<I: Item>(
 }
 
 /// Append a `U` element as it is.
-pub(super) fn write_plain<I: Item>(
+pub(super) fn write_plain<I: PrintedItem>(
     words: &mut Words<'_, I::Error>,
     item: &mut I,
     range: Range<u64>,
@@ -123,7 +123,7 @@ pub(super) fn write_plain<I: Item>(
 }
 
 /// Append a `V` element, all its bytes as escapes.
-pub(super) fn write_void<I: Item>(
+pub(super) fn write_void<I: PrintedItem>(
     words: &mut Words<'_, I::Error>,
     item: &mut I,
     range: Range<u64>,

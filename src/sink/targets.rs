@@ -17,11 +17,11 @@ use crate::os::FileId;
 
 /// Where outputs go that are written together.
 #[derive(Debug, Default)]
-pub struct Targets(HashMap<Target, PathBuf>);
+pub struct Targets(HashMap<OutputTarget, PathBuf>);
 
 /// What a path leads to.
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Target {
+enum OutputTarget {
     Stdout,
     /// A FIFO, a device, or an open descriptor.
     Special(FileId),
@@ -37,10 +37,10 @@ impl Targets {
     pub(super) fn add(&mut self, path: &Path) -> Result<(), SinkError> {
         let target = match resolve(path)? {
             Resolved::File(entry) => return self.add_entry(path, &entry),
-            Resolved::Stdout => Target::Stdout,
+            Resolved::Stdout => OutputTarget::Stdout,
             Resolved::Special(SpecialFile { dir, name }) => {
                 let stat = statat(&dir, &name, AtFlags::empty());
-                Target::Special(FileId::any(&stat.map_err(SinkError::os("cannot be opened"))?))
+                OutputTarget::Special(FileId::any(&stat.map_err(SinkError::os("cannot be opened"))?))
             }
         };
         self.add_target(path, target)
@@ -49,10 +49,10 @@ impl Targets {
     /// Add a name in a directory, to which a path leads.
     pub(super) fn add_entry(&mut self, path: &Path, entry: &FileAt) -> Result<(), SinkError> {
         let dir = fstat(&entry.dir).map_err(SinkError::os("cannot be created"))?;
-        self.add_target(path, Target::Name(FileId::any(&dir), entry.name.clone()))
+        self.add_target(path, OutputTarget::Name(FileId::any(&dir), entry.name.clone()))
     }
 
-    fn add_target(&mut self, path: &Path, target: Target) -> Result<(), SinkError> {
+    fn add_target(&mut self, path: &Path, target: OutputTarget) -> Result<(), SinkError> {
         match self.0.entry(target) {
             Entry::Occupied(other) => Err(SinkError::SameFile { other: other.get().clone() }),
             Entry::Vacant(free) => {

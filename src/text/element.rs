@@ -11,36 +11,36 @@ use crate::format::{TextFormat, write_printable_json};
 
 /// An element whose text has begun.
 #[derive(Default)]
-pub(super) struct Begun {
+pub(super) struct ElementBegun {
     /// Where it is; `None` at its beginning.
     paused: Option<Paused>,
     /// Bytes that have been taken of it.
     taken: u64,
-    leaf: Option<Leaf>,
+    leaf: Option<LeafBegun>,
     /// Whether a separator comes before the next value.
     parted: bool,
 }
 
 /// Neighbouring items of one type.
-struct Leaf {
+struct LeafBegun {
     dtype: DType,
     /// Where the next one begins in the element, in bytes.
     offset: u64,
     /// How many are left.
     left: u64,
     /// The one that has begun.
-    item: Item,
+    item: ItemBegun,
 }
 
 /// An item, as far as its bytes have arrived.
-enum Item {
+enum ItemBegun {
     None,
     /// The first bytes of a number or a time.
     Partial(Vec<u8>),
     Text(StringText),
 }
 
-impl Begun {
+impl ElementBegun {
     /// Write what the next bytes are, and take them; what is left of them follows the element.
     /// Whether it is whole.
     ///
@@ -71,7 +71,7 @@ impl Begun {
             };
             if let Step::Leaf { dtype, offset, count, .. } = step {
                 let dtype = dtype.clone();
-                self.leaf = Some(Leaf { dtype, offset, left: count, item: Item::None });
+                self.leaf = Some(LeafBegun { dtype, offset, left: count, item: ItemBegun::None });
             } else if style.format == TextFormat::Json {
                 self.punctuate(step, &mut out.text)?;
             }
@@ -110,7 +110,7 @@ impl Begun {
     /// Write items; whether all of them are written.
     fn feed_leaf(
         &mut self,
-        leaf: &mut Leaf,
+        leaf: &mut LeafBegun,
         style: Style,
         bytes: &mut &[u8],
         out: &mut Out<'_>,
@@ -142,7 +142,7 @@ impl Begun {
     /// Write an item, or a part of it, which may be its last.
     fn feed_item(
         &mut self,
-        leaf: &mut Leaf,
+        leaf: &mut LeafBegun,
         style: Style,
         bytes: &[u8],
         is_last: bool,
@@ -153,22 +153,22 @@ impl Begun {
             DType::Npy(NpyType::Unicode(_, endian)) => Some(Some(endian)),
             _ => None,
         };
-        match std::mem::replace(&mut leaf.item, Item::None) {
-            Item::Partial(mut partial) => {
+        match std::mem::replace(&mut leaf.item, ItemBegun::None) {
+            ItemBegun::Partial(mut partial) => {
                 partial.extend_from_slice(bytes);
                 match is_last {
                     true => write_value(&mut out.text, &leaf.dtype, style.format, &partial)?,
-                    false => leaf.item = Item::Partial(partial),
+                    false => leaf.item = ItemBegun::Partial(partial),
                 }
             }
-            Item::Text(mut string) => {
+            ItemBegun::Text(mut string) => {
                 string.push(bytes, out)?;
                 match is_last {
                     true => string.end(out)?,
-                    false => leaf.item = Item::Text(string),
+                    false => leaf.item = ItemBegun::Text(string),
                 }
             }
-            Item::None => {
+            ItemBegun::None => {
                 if std::mem::replace(&mut self.parted, true) {
                     out.text.push_str(match style.format {
                         TextFormat::Json => ", ",
@@ -180,13 +180,13 @@ impl Begun {
                     None if is_last => {
                         write_value(&mut out.text, &leaf.dtype, style.format, bytes)?
                     }
-                    None => leaf.item = Item::Partial(bytes.to_vec()),
+                    None => leaf.item = ItemBegun::Partial(bytes.to_vec()),
                     Some(points) => {
                         let mut string = StringText::begin(points, style, out);
                         string.push(bytes, out)?;
                         match is_last {
                             true => string.end(out)?,
-                            false => leaf.item = Item::Text(string),
+                            false => leaf.item = ItemBegun::Text(string),
                         }
                     }
                 }

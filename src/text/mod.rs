@@ -27,7 +27,7 @@ mod element;
 mod out;
 mod string;
 
-use element::Begun;
+use element::ElementBegun;
 use out::{Out, TextError};
 use string::Style;
 
@@ -37,16 +37,16 @@ pub struct TextSink {
     format: TextFormat,
     dtype: DType,
     shape: Vec<u64>,
-    state: Mutex<State>,
+    state: Mutex<TextState>,
 }
 
 /// How far the text has been written.
 #[derive(Default)]
-struct State {
+struct TextState {
     /// Bytes of elements received.
     taken: u64,
     /// The element whose last bytes have not arrived yet.
-    begun: Option<Begun>,
+    begun: Option<ElementBegun>,
     /// Elements written.
     count: u64,
     /// Bytes of text written.
@@ -71,7 +71,7 @@ impl TextSink {
     fn elements(
         &self,
         count: &mut u64,
-        begun: &mut Option<Begun>,
+        begun: &mut Option<ElementBegun>,
         mut bytes: &[u8],
         out: &mut Out<'_>,
     ) -> Result<(), TextError> {
@@ -84,7 +84,7 @@ impl TextSink {
                     if self.format == TextFormat::Json {
                         self.json_edge(&mut out.text, *count);
                     }
-                    Begun::default()
+                    ElementBegun::default()
                 }
             };
             if !element.feed(&self.dtype, style, &mut bytes, out)? {
@@ -178,7 +178,7 @@ impl Sink for TextSink {
         if offset != state.taken {
             return Err(SinkError::OutOfOrder { expected: state.taken, offset });
         }
-        let State { taken, begun, count, written } = &mut *state;
+        let TextState { taken, begun, count, written } = &mut *state;
         *taken += bytes.len() as u64;
         let mut out = Out::new(self.inner.as_ref(), written);
         let outcome = self.elements(count, begun, bytes, &mut out);

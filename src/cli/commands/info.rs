@@ -53,12 +53,12 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
 }
 
 /// The numbers of what is shown of a file.
-struct Shown {
+struct ShownFile {
     tensors: Vec<usize>,
     unreadable: Vec<usize>,
 }
 
-impl Shown {
+impl ShownFile {
     /// The tensors, each made when it is asked for.
     fn tensors<'a>(&'a self, input: &'a Input) -> impl ExactSizeIterator<Item = Tensor> + 'a {
         self.tensors.iter().map(|&number| input.contents().tensors.at(number))
@@ -70,7 +70,7 @@ impl Shown {
 }
 
 /// Open a file, and find the tensors that are shown: those that the patterns mean, or all.
-fn open(path: &Path, options: &OpenOptions) -> Result<(Input, Shown), Failure> {
+fn open(path: &Path, options: &OpenOptions) -> Result<(Input, ShownFile), Failure> {
     let input = tslice::input::open(&input::location(path), options)?;
     let count = input.contents().tensors.len();
     let mut tensors = match options.tensors.as_slice() {
@@ -80,10 +80,10 @@ fn open(path: &Path, options: &OpenOptions) -> Result<(Input, Shown), Failure> {
     // what cannot be read has the numbers after those of the tensors
     let beyond = tensors.partition_point(|&number| number < count);
     let unreadable = tensors.split_off(beyond).into_iter().map(|number| number - count).collect();
-    Ok((input, Shown { tensors, unreadable }))
+    Ok((input, ShownFile { tensors, unreadable }))
 }
 
-fn write_text(out: &mut dyn Write, input: &Input, shown: &Shown) -> io::Result<()> {
+fn write_text(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Result<()> {
     let contents = input.contents();
     let total: u64 = shown.tensors(input).map(|tensor| tensor.bytes()).sum();
     // of a checkpoint only the files that hold what is shown were opened
@@ -137,7 +137,7 @@ fn row(input: &Input, number: usize) -> [Cow<'_, str>; 7] {
 }
 
 /// One object; its tensors are written one by one.
-fn write_json(out: &mut dyn Write, input: &Input, shown: &Shown) -> io::Result<()> {
+fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Result<()> {
     let contents = input.contents();
     let file = match input.location() {
         Location::Stdin => "-".to_owned(),

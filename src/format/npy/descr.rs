@@ -206,7 +206,7 @@ fn parse_unit(text: &str) -> Option<TimeUnit> {
 }
 
 /// An item, as the fields around it see it.
-struct Item {
+struct DescrItem {
     /// The type of an element of it.
     dtype: DType,
     /// The shapes of its subarrays joined, and how many axes each has, the outermost first.
@@ -216,7 +216,7 @@ struct Item {
     size: u64,
 }
 
-impl Item {
+impl DescrItem {
     /// Whether NumPy takes it for padding where it has no name: plain bytes, or any subarray.
     fn pads(&self) -> bool {
         !self.nesting.is_empty() || self.dtype.is_void()
@@ -224,13 +224,13 @@ impl Item {
 }
 
 /// The item that a type of a field is.
-fn item(descr: &PyLiteral) -> Result<Item, DescrError> {
+fn item(descr: &PyLiteral) -> Result<DescrItem, DescrError> {
     match descr {
         PyLiteral::Str(text) if comma::is_comma_string(text) => item(&comma::expand(text)?),
         PyLiteral::Str(text) => {
             let dtype = parse_type_string(text)?;
             let size = dtype.item_bits() / 8;
-            Ok(Item { dtype, shape: Vec::new(), nesting: Vec::new(), size })
+            Ok(DescrItem { dtype, shape: Vec::new(), nesting: Vec::new(), size })
         }
         PyLiteral::Tuple(parts) => match parts.as_slice() {
             [base, shape] => subarray(base, &subarray_shape(shape)?),
@@ -240,14 +240,14 @@ fn item(descr: &PyLiteral) -> Result<Item, DescrError> {
             let structure = structure(fields)?;
             let size = structure.itemsize;
             let dtype = DType::Npy(NpyType::Structure(Arc::new(structure)));
-            Ok(Item { dtype, shape: Vec::new(), nesting: Vec::new(), size })
+            Ok(DescrItem { dtype, shape: Vec::new(), nesting: Vec::new(), size })
         }
         _ => Err(DescrError::Structure("a field's type is no string, tuple or list")),
     }
 }
 
 /// A subarray; without axes, its element.
-fn subarray(base: &PyLiteral, shape: &[u64]) -> Result<Item, DescrError> {
+fn subarray(base: &PyLiteral, shape: &[u64]) -> Result<DescrItem, DescrError> {
     let mut item = item(base)?;
     let has_fields = item.nesting.is_empty() && item.dtype.structure().is_some();
     if item.size == 0 && !has_fields {
@@ -309,7 +309,7 @@ fn structure(literals: &[PyLiteral]) -> Result<Structure, DescrError> {
                 literal::write(&mut text, title);
                 text
             });
-            let Item { dtype, shape, nesting, .. } = item;
+            let DescrItem { dtype, shape, nesting, .. } = item;
             fields.push(Field { name, is_named, title, dtype, shape, nesting, offset });
         }
         if size > MAX_ITEMSIZE {

@@ -22,7 +22,7 @@ use crate::job::casts::Casts;
 use crate::job::edit::conversion::conversion;
 use crate::job::parallel;
 use crate::job::select::{Select, Selected, select};
-use crate::output::{Item, Output, Prepared};
+use crate::output::{NamedTensor, Output, Prepared};
 use crate::region::OpenIndex;
 use crate::source::IoMode;
 
@@ -75,7 +75,7 @@ pub(super) struct Joined<'a> {
     /// The files of those inputs that are sharded checkpoints.
     pub(super) shards: BTreeMap<usize, Vec<PathBuf>>,
     /// The tensors of the output, in the order of the first input.
-    pub(super) tensors: Vec<Target>,
+    pub(super) tensors: Vec<JoinTarget>,
     /// The shapes that the index is applied to, where its lists are in files.
     indexed_shapes: BTreeSet<Vec<u64>>,
     /// The dtypes of tensors that are of another type than those of the first input.
@@ -83,7 +83,7 @@ pub(super) struct Joined<'a> {
 }
 
 /// A tensor of the output.
-pub(super) struct Target {
+pub(super) struct JoinTarget {
     /// Its number in the first input.
     pub(super) number: usize,
     /// How it is joined; `None` for a tensor that is taken once.
@@ -361,7 +361,7 @@ impl<'a> Joined<'a> {
             let cast = target.join.as_ref().map(|_| self.options.casts.of(&tensor.dtype));
             let cast = cast.transpose()?.flatten();
             let (dtype, part) = (&tensor.dtype, tensor.part());
-            let item = Item { name: &name, dtype, shape, cast, part, number };
+            let item = NamedTensor { name: &name, dtype, shape, cast, part, number };
             let pushed = preparation.push(&item);
             pushed.map_err(|error| if several { error.of_tensor(&name) } else { error })?;
         }
@@ -381,7 +381,7 @@ impl<'a> Joined<'a> {
 }
 
 /// The tensors of the output, by what the first input holds.
-fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<Target>, ContainerError> {
+fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<JoinTarget>, ContainerError> {
     let chosen = first.find(&options.open.tensors)?;
     let axes = options.axes.of_tensors(first, &chosen)?;
     let several = chosen.len() > 1;
@@ -398,7 +398,7 @@ fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<Target>, Cont
         } else {
             continue;
         };
-        targets.push(Target { number, join });
+        targets.push(JoinTarget { number, join });
     }
     Ok(targets)
 }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::bands::{Band, Cell, bands};
-use super::inputs::{ChosenPart, Joined, Target};
+use super::inputs::{ChosenPart, Joined, JoinTarget};
 use super::tensor::JoinedTensor;
 use crate::error::ContainerError;
 use crate::execute::Conversion;
@@ -92,7 +92,7 @@ impl Joined<'_> {
     /// Those of these tensors that are joined.
     pub(super) fn joined<'p>(&'p self, places: &'p [Place], order: Order) -> Vec<JoinedPlace<'p>> {
         let mut before = 0;
-        let number = |target: &Target| {
+        let number = |target: &JoinTarget| {
             before += usize::from(target.join.is_some());
             before
         };

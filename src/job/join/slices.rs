@@ -16,7 +16,7 @@ use crate::input::{Input, failed_source};
 use crate::job::copy::Writing;
 use crate::job::edit::conversion::conversion;
 use crate::job::overwrite;
-use crate::output::{Item, Output};
+use crate::output::{NamedTensor, Output};
 use crate::region::{Region, Take};
 use crate::sink::WriteOrder;
 use crate::source::{ConcatSource, Source};
@@ -56,7 +56,7 @@ pub(crate) fn join_slices(
     if let Some(number) = join.cut_byte(slices.len(), item_bits, order) {
         return Err(JoinFault::CutsByte { number, item_bits }.into());
     }
-    let item = Item {
+    let item = NamedTensor {
         name: &output.tensor_name(first.tensor, &first.input.location, true),
         dtype: &first.tensor.dtype,
         shape: join.result(),

@@ -19,7 +19,7 @@ use crate::job::select::{Select, Selected, select};
 use crate::job::split::cuts::SplitFault;
 use crate::output::LayoutFault;
 use crate::output::WriteOptions;
-use crate::output::{Item, Output};
+use crate::output::{NamedTensor, Output};
 use crate::region::OpenIndex;
 use crate::region::{Region, Take};
 use crate::shape::{self, Order};
@@ -168,7 +168,7 @@ impl<'a> Split<'a> {
             let cast = target.axis.map(|_| self.options.casts.of(&tensor.dtype));
             let cast = cast.transpose()?.flatten();
             let (dtype, part) = (&tensor.dtype, tensor.part());
-            let item = Item { name: &name, dtype, shape, cast, part, number: target.number };
+            let item = NamedTensor { name: &name, dtype, shape, cast, part, number: target.number };
             let pushed = preparation.push(&item);
             pushed.map_err(|error| if several { error.of_tensor(&name) } else { error })?;
         }

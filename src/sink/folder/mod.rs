@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::pending::PendingFile;
-use self::place::Place;
+use self::place::FolderPlace;
 use super::file::{FileSink, Naming};
 use super::resolve::FileAt;
 use super::{Draft, Old, Placed, Sink, SinkError, SinkOptions, Targets};
@@ -35,7 +35,7 @@ pub struct FolderSink {
     /// For errors.
     path: PathBuf,
     files: Vec<PendingFile>,
-    place: Place,
+    place: FolderPlace,
     options: SinkOptions,
 }
 
@@ -51,7 +51,7 @@ impl FolderSink {
         files: &[(&str, u64)],
         options: SinkOptions,
     ) -> Result<Self, SinkError> {
-        let place = Place::find(path, options)?;
+        let place = FolderPlace::find(path, options)?;
         let entries = files
             .iter()
             .map(|(name, _)| place.entry(name).map_err(|error| in_folder(path, name, error)));
@@ -80,7 +80,7 @@ impl FolderSink {
         options: SinkOptions,
         targets: &mut Targets,
     ) -> Result<(), SinkError> {
-        let place = Place::find(path, options)?;
+        let place = FolderPlace::find(path, options)?;
         let entry = |name: &'a str| match place.entry(name) {
             Ok(entry) => Ok((name, entry)),
             Err(error) => Err(in_folder(path, name, error)),
@@ -121,8 +121,8 @@ impl Draft for FolderSink {
     fn place(self: Box<Self>, _: Old) -> Result<Placed, SinkError> {
         let Self { path, files, place, options } = *self;
         match place {
-            Place::New { dir, name } => whole::place_new(files, &dir, name, options),
-            Place::Existing(folder) => {
+            FolderPlace::New { dir, name } => whole::place_new(files, &dir, name, options),
+            FolderPlace::Existing(folder) => {
                 let linked = files.iter().any(|file| !Arc::ptr_eq(&file.entry.dir, &folder.fd));
                 match if linked { None } else { whole::prepare(&folder, &files)? } {
                     Some(prepared) => whole::replace(files, folder, prepared, options),
@@ -138,16 +138,16 @@ impl Draft for FolderSink {
 /// Refuse a folder, or a file of it, that another output is to have, too.
 fn claim<'a>(
     path: &Path,
-    place: &Place,
+    place: &FolderPlace,
     mut entries: impl Iterator<Item = (&'a str, &'a FileAt)>,
     targets: &mut Targets,
 ) -> Result<(), SinkError> {
     match place {
-        Place::New { dir, name } => {
+        FolderPlace::New { dir, name } => {
             let (dir, name) = (Arc::clone(dir), name.clone());
             targets.add_entry(path, &FileAt { dir, name, old_mode: None })
         }
-        Place::Existing(_) => entries.try_for_each(|(name, entry)| {
+        FolderPlace::Existing(_) => entries.try_for_each(|(name, entry)| {
             let added = targets.add_entry(&path.join(name), entry);
             added.map_err(|error| in_folder(path, name, error))
         }),

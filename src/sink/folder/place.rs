@@ -14,7 +14,7 @@ use crate::sink::{SinkError, SinkOptions};
 
 /// The place of a folder.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum FolderPlace {
     /// A name in an open directory, where nothing stands.
     New { dir: Arc<OwnedFd>, name: OsString },
     /// A folder that is there.
@@ -30,22 +30,22 @@ pub(super) struct ExistingFolder {
     pub(super) is_empty: bool,
 }
 
-impl Place {
+impl FolderPlace {
     /// Find out what stands at `path`, and refuse a folder that is not empty without `force`.
-    pub(super) fn find(path: &Path, options: SinkOptions) -> Result<Place, SinkError> {
+    pub(super) fn find(path: &Path, options: SinkOptions) -> Result<FolderPlace, SinkError> {
         let failed = SinkError::os::<Errno>("cannot be created");
         match open(CWD, path) {
             Ok(fd) => {
                 let folder = ExistingFolder::new(path, fd)?;
                 match folder.is_empty || options.force {
-                    true => Ok(Place::Existing(folder)),
+                    true => Ok(FolderPlace::Existing(folder)),
                     false => Err(SinkError::FolderNotEmpty),
                 }
             }
             // a link that leads to nothing is followed, as for a single file
             Err(Errno::NOENT) => match resolve(without_slash(path))? {
                 Resolved::File(FileAt { dir, name, old_mode: None }) => {
-                    Ok(Place::New { dir, name })
+                    Ok(FolderPlace::New { dir, name })
                 }
                 _ => Err(failed(Errno::NOTDIR)),
             },
@@ -56,16 +56,16 @@ impl Place {
     /// The place of a file of the folder.
     pub(super) fn entry(&self, name: &str) -> Result<FileAt, SinkError> {
         match self {
-            Place::New { dir, .. } => {
+            FolderPlace::New { dir, .. } => {
                 Ok(FileAt { dir: Arc::clone(dir), name: name.into(), old_mode: None })
             }
-            Place::Existing(folder) => folder.entry(name),
+            FolderPlace::Existing(folder) => folder.entry(name),
         }
     }
 
     /// Check that names can be made there.
     pub(super) fn check_writable(&self) -> Result<(), SinkError> {
-        let (Place::New { dir, .. } | Place::Existing(ExistingFolder { fd: dir, .. })) = self;
+        let (FolderPlace::New { dir, .. } | FolderPlace::Existing(ExistingFolder { fd: dir, .. })) = self;
         accessat(dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
             .map_err(SinkError::os("cannot be created"))
     }

@@ -20,7 +20,7 @@ use crate::sink::{SinkError, SinkOptions};
 
 /// A folder with a temporary name beside the one that it is to replace, which has its owner and
 /// rights, and holds all but the new files.
-pub(super) struct Prepared {
+pub(super) struct PreparedFolder {
     temp_name: TempName,
     fd: Arc<OwnedFd>,
     mode: Mode,
@@ -64,7 +64,7 @@ pub(super) fn place_new(
 pub(super) fn prepare(
     folder: &ExistingFolder,
     files: &[PendingFile],
-) -> Result<Option<Prepared>, SinkError> {
+) -> Result<Option<PreparedFolder>, SinkError> {
     let Some((dir, name)) = &folder.at else { return Ok(None) };
     let Some(stat) = stands_there(folder, dir, name) else { return Ok(None) };
     // the old files could not be removed afterwards: one by one, that is an error
@@ -84,7 +84,7 @@ pub(super) fn prepare(
         return Ok(None);
     };
     let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
-    let prepared = Prepared { temp_name, fd, mode, kept };
+    let prepared = PreparedFolder { temp_name, fd, mode, kept };
     let ready = prepared.take_rights(&stat, &folder.fd)
         && prepared.take_kept(&folder.fd)
         && (folder.is_empty || exchanges(dir));
@@ -95,7 +95,7 @@ pub(super) fn prepare(
 pub(super) fn replace(
     files: Vec<PendingFile>,
     folder: ExistingFolder,
-    prepared: Prepared,
+    prepared: PreparedFolder,
     options: SinkOptions,
 ) -> Result<Placed, SinkError> {
     let Some((dir, name)) = folder.at.clone() else { return Err(failed(Errno::BUSY)) };
@@ -104,7 +104,7 @@ pub(super) fn replace(
     fchmod(&prepared.fd, prepared.mode).map_err(failed)?;
     let open = open_to_sync(&dir, options)?;
     let ours = FileId::any(&fstat(&folder.fd).map_err(failed)?);
-    let Prepared { temp_name, fd, .. } = prepared;
+    let PreparedFolder { temp_name, fd, .. } = prepared;
     let before_removal = Box::new(move || take_changes(&folder, &fd, &names));
     let at = FileAt { dir: Arc::clone(&dir), name, old_mode: None };
     // another folder may have been put there meanwhile
@@ -127,7 +127,7 @@ fn take_changes(old: &ExistingFolder, new: &OwnedFd, replaced: &[String]) -> boo
     })
 }
 
-impl Prepared {
+impl PreparedFolder {
     /// Give it owner, group and rights of a folder; false if it cannot have them.
     fn take_rights(&self, stat: &Stat, old: &OwnedFd) -> bool {
         let Ok(ours) = fstat(&self.fd) else { return false };

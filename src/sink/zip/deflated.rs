@@ -29,17 +29,17 @@ const BLOCK: usize = 1 << 18;
 pub struct DeflatedZipSink {
     inner: Box<dyn Draft>,
     layout: Arc<ZipLayout>,
-    state: Mutex<State>,
+    state: Mutex<DeflateState>,
 }
 
 #[derive(Default)]
-struct State {
+struct DeflateState {
     /// Where the next byte of the archive goes.
     written: u64,
     /// The members that are complete.
     done: Vec<Done>,
     /// The member that is being written, number `done.len()`.
-    open: Option<Open>,
+    open: Option<OpenMember>,
 }
 
 /// What is known of a complete member.
@@ -51,7 +51,7 @@ struct Done {
 }
 
 /// A member that is being written.
-struct Open {
+struct OpenMember {
     /// Where its local header begins.
     start: u64,
     /// Bytes of its data that the caller wrote.
@@ -93,7 +93,7 @@ impl DeflatedZipSink {
     }
 
     /// End the members before member `number`, and begin those up to it.
-    fn advance(&self, state: &mut State, number: usize) -> Result<(), SinkError> {
+    fn advance(&self, state: &mut DeflateState, number: usize) -> Result<(), SinkError> {
         loop {
             let current = state.done.len();
             if let Some(open) = state.open.take_if(|_| current < number) {
@@ -106,7 +106,7 @@ impl DeflatedZipSink {
         }
     }
 
-    fn begin(&self, state: &mut State) -> Result<(), SinkError> {
+    fn begin(&self, state: &mut DeflateState) -> Result<(), SinkError> {
         let (number, start) = (state.done.len(), state.written);
         let member = self.layout.member(number);
         if self.layout.forward {
@@ -118,7 +118,7 @@ impl DeflatedZipSink {
         }
         let encoder = DeflateEncoder::new(Vec::new(), Compression::default());
         let (crc, block) = (Hasher::new(), Vec::with_capacity(BLOCK));
-        let open = state.open.insert(Open { start, taken: 0, stored: 0, crc, block, encoder });
+        let open = state.open.insert(OpenMember { start, taken: 0, stored: 0, crc, block, encoder });
         self.deflate(&mut state.written, open, member.head)
     }
 
@@ -126,7 +126,7 @@ impl DeflatedZipSink {
     fn deflate(
         &self,
         written: &mut u64,
-        open: &mut Open,
+        open: &mut OpenMember,
         mut bytes: &[u8],
     ) -> Result<(), SinkError> {
         open.crc.update(bytes);
@@ -146,8 +146,8 @@ impl DeflatedZipSink {
         Ok(())
     }
 
-    fn end(&self, state: &mut State, open: Open) -> Result<(), SinkError> {
-        let Open { start, taken, mut stored, crc, block, mut encoder } = open;
+    fn end(&self, state: &mut DeflateState, open: OpenMember) -> Result<(), SinkError> {
+        let OpenMember { start, taken, mut stored, crc, block, mut encoder } = open;
         let number = state.done.len();
         let len = self.layout.member(number).data_len();
         if taken != len {
@@ -195,7 +195,7 @@ impl Sink for DeflatedZipSink {
         if count > len.saturating_sub(offset) {
             return Err(SinkError::OutOfBounds { offset, count, len });
         }
-        let State { written, done, open } = state;
+        let DeflateState { written, done, open } = state;
         match open {
             Some(open) if done.len() == number && data.start + open.taken == offset => {
                 open.taken += count;

@@ -21,7 +21,7 @@ use self::headers::{DESCRIPTOR, ENDS, ENTRY, LOCAL};
 /// The offsets of everything in an archive.
 #[derive(Clone, Debug)]
 pub struct ZipLayout {
-    members: Vec<Placed>,
+    members: Vec<PlacedMember>,
     /// The names of the members, one after the other.
     names: String,
     /// Whether each member's CRC follows its data.
@@ -32,7 +32,7 @@ pub struct ZipLayout {
 
 /// A member in a layout: what cannot be computed.
 #[derive(Clone, Debug)]
-struct Placed {
+struct PlacedMember {
     /// Where its local header begins.
     start: u64,
     /// Where its name ends in those of all.
@@ -42,7 +42,7 @@ struct Placed {
 }
 
 /// A member of a layout.
-struct Member<'a> {
+struct ZipMember<'a> {
     name: &'a str,
     head: &'a [u8],
     /// Where its local header begins.
@@ -71,7 +71,7 @@ impl ZipLayout {
         let end = data.checked_add(data_len)?.checked_add(self.descriptor())?;
         self.names.push_str(name);
         let name_end = self.names.len();
-        self.members.push(Placed { start, name_end, head: Arc::clone(head) });
+        self.members.push(PlacedMember { start, name_end, head: Arc::clone(head) });
         self.end = end;
         let len = end.checked_add(self.directory_len())?;
         i64::try_from(len).ok().map(|_| ())
@@ -106,15 +106,15 @@ impl ZipLayout {
         self.members.len()
     }
 
-    /// Member `number`, of those that there are.
-    fn member(&self, number: usize) -> Member<'_> {
-        let Placed { start, name_end, ref head } = self.members[number];
+    /// ZipMember `number`, of those that there are.
+    fn member(&self, number: usize) -> ZipMember<'_> {
+        let PlacedMember { start, name_end, ref head } = self.members[number];
         let name_start = number.checked_sub(1).map_or(0, |before| self.members[before].name_end);
         let name = &self.names[name_start..name_end];
         let next = self.members.get(number + 1).map_or(self.end, |next| next.start);
         // it was computed without an overflow when the member was added
         let data = data_start(start, name, head).unwrap_or(next);
-        Member { name, head, start, data: data..next - self.descriptor() }
+        ZipMember { name, head, start, data: data..next - self.descriptor() }
     }
 
     /// The number of the last member whose data begin at a position or before it.
@@ -131,7 +131,7 @@ fn data_start(start: u64, name: &str, head: &[u8]) -> Option<u64> {
     head_at.checked_next_multiple_of(ALIGN)?.checked_add(head.len() as u64)
 }
 
-impl Member<'_> {
+impl ZipMember<'_> {
     /// Bytes of its data.
     fn data_len(&self) -> u64 {
         self.data.end - self.data.start

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::crcs::MemberCrcs;
 use super::headers::{LOCAL, MemberHeader, Method, write_directory};
-use super::{Member, ZipLayout};
+use super::{ZipMember, ZipLayout};
 use crate::sink::{Draft, Old, Placed, Sink, SinkError, WriteOrder};
 
 /// An archive that is being written.
@@ -63,7 +63,7 @@ impl ZipSink {
 
     /// The bytes before a member's data.
     fn header_bytes(&self, number: usize) -> Vec<u8> {
-        let Member { name, head, start, data } = self.layout.member(number);
+        let ZipMember { name, head, start, data } = self.layout.member(number);
         let mut record = self.record(number);
         if self.layout.forward {
             record.crc = 0;
