@@ -12,7 +12,7 @@ use tslice::element;
 use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
 use tslice::format::npz::{self, Member};
 use tslice::format::shards::{ShardIndex, ShardsError, index_json};
-use tslice::format::{Contents, Format, FormatError, Tensor, npy, read_contents, safetensors};
+use tslice::format::{Contents, Format, FormatError, TensorInfo, npy, read_contents, safetensors};
 use tslice::index::array;
 use tslice::index::resolve::{AxisSelection, ListPositions, Selection, resolve};
 use tslice::index::strided_slice::{StridedSlice, parse_list, parse_mask};
@@ -169,7 +169,7 @@ pub(crate) fn npy_header(data: &[u8]) {
 }
 
 /// The one tensor of a `.npy`.
-fn only(contents: &Contents) -> Tensor {
+fn only(contents: &Contents) -> TensorInfo {
     assert_eq!(contents.tensors.len(), 1, "a .npy holds one tensor");
     contents.tensors.at(0)
 }
@@ -181,7 +181,7 @@ pub(crate) fn safetensors_header(data: &[u8]) {
     if contents.format != Format::Safetensors {
         return;
     }
-    let tensors: Vec<Tensor> = contents.tensors.iter().collect();
+    let tensors: Vec<TensorInfo> = contents.tensors.iter().collect();
     let tensors: Vec<(&str, &DType, &[u64], u64)> = tensors
         .iter()
         .map(|t| (t.name.as_deref().expect("a name"), &t.dtype, t.shape.as_slice(), t.bytes()))
@@ -364,7 +364,7 @@ pub(crate) fn shard_index(data: &[u8]) {
 fn assert_shard(index: &ShardIndex, file: usize) {
     let tensor = |name: &str| {
         let dtype = DType::Scalar(Scalar::U8, Endian::Little);
-        Tensor { name: Some(name.to_owned()), ..Tensor::new(dtype, vec![0], Order::C, 0) }
+        TensorInfo { name: Some(name.to_owned()), ..TensorInfo::new(dtype, vec![0], Order::C, 0) }
     };
     let listed = index.tensors().filter(|(_, at)| *at == file).map(|(name, _)| tensor(name));
     let mut shard = Contents {

@@ -128,7 +128,9 @@ impl Leaf {
             Meaning::Datetime(endian, _) | Meaning::Timedelta(endian, _) => {
                 LeafValue::Integer(i128::from(endian.bits(bytes) as i64))
             }
-            Meaning::Float(format, endian) => LeafValue::Float(Float::new(format, endian.bits(bytes))),
+            Meaning::Float(format, endian) => {
+                LeafValue::Float(Float::new(format, endian.bits(bytes)))
+            }
             Meaning::Complex(format, endian) => {
                 let (real, imaginary) = bytes.split_at(self.size / 2);
                 let part = |bytes| Float::new(format, endian.bits(bytes));

@@ -104,7 +104,9 @@ impl LeafValue<'_> {
             (LeafValue::Integer(a), LeafValue::Integer(b)) => {
                 ((a - b).unsigned_abs() as f64, b.unsigned_abs() as f64)
             }
-            (LeafValue::Float(a), LeafValue::Float(b)) => ((a.value - b.value).abs(), b.value.abs()),
+            (LeafValue::Float(a), LeafValue::Float(b)) => {
+                ((a.value - b.value).abs(), b.value.abs())
+            }
             (LeafValue::Complex(ar, ai), LeafValue::Complex(br, bi)) => {
                 ((ar.value - br.value).hypot(ai.value - bi.value), br.value.hypot(bi.value))
             }

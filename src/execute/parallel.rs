@@ -216,7 +216,8 @@ impl<'a> Run<'a> {
         let local = number - self.starts[index];
         let rows = transfer.pieces.output(local);
         let Transfer { source, pieces, conversion, at } = transfer;
-        let places = PiecePlaces { read: transfer.file_offset(&rows), written: at + rows.offset as u64 };
+        let places =
+            PiecePlaces { read: transfer.file_offset(&rows), written: at + rows.offset as u64 };
         let mut bytes = Buffer::take(spare, rows.bytes() as usize, places);
         pieces
             .fill(local, *source, scratch, &mut bytes)

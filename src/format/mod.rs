@@ -42,6 +42,6 @@ pub use detect::{MAGIC_LEN, header_len, read_contents};
 pub use error::FormatError;
 pub use foreign::{Foreign, LOOK_LEN, TextTable};
 pub use named::{NameError, dtype_names, parse_dtype};
-pub use tensor::{Storage, StorageKind, Tensor};
+pub use tensor::{Storage, StorageKind, TensorInfo};
 pub use tensors::Tensors;
 pub use text::TextFormat;

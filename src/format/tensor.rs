@@ -10,7 +10,7 @@ use crate::shape::Order;
 
 /// A tensor of an input: its type, its shape, and where its elements are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tensor {
+pub struct TensorInfo {
     /// The name of the tensor, if the format names tensors.
     pub name: Option<String>,
     /// The type of its elements.
@@ -52,14 +52,14 @@ pub enum StorageKind {
     Chunks(Arc<dyn Chunks>),
 }
 
-impl Tensor {
+impl TensorInfo {
     /// A tensor without a name, whose elements begin at position `start` of an input of one part and
     /// follow each other. It must have fewer than 2^63 bytes.
-    pub fn new(dtype: DType, shape: Vec<u64>, order: Order, start: u64) -> Tensor {
+    pub fn new(dtype: DType, shape: Vec<u64>, order: Order, start: u64) -> TensorInfo {
         let bytes = data_bytes(&shape, dtype.item_bits()).unwrap_or_default();
         let data = start..start.saturating_add(bytes);
         let storage = Storage { part: 0, data, kind: StorageKind::Contiguous(order) };
-        Tensor { name: None, dtype, shape, storage }
+        TensorInfo { name: None, dtype, shape, storage }
     }
 
     /// The bytes of its elements, rounded up to whole bytes: the product of shape and item size.
@@ -95,7 +95,7 @@ impl Tensor {
     }
 
     /// This tensor in a part of an input whose first byte is at position `base`.
-    pub(crate) fn placed(mut self, part: usize, base: u64) -> Tensor {
+    pub(crate) fn placed(mut self, part: usize, base: u64) -> TensorInfo {
         let Range { start, end } = self.storage.data;
         self.storage.part = part;
         self.storage.data = start.saturating_add(base)..end.saturating_add(base);

@@ -1,7 +1,7 @@
 //! The tensors of a header, one after the other in one buffer.
 //!
-//! A header may list a million tensors. A [`Tensor`] of its own takes 200 bytes and more; an entry
-//! here takes its name and some 20 bytes, and becomes a `Tensor` when it is asked for.
+//! A header may list a million tensors. A [`TensorInfo`] of its own takes 200 bytes and more; an entry
+//! here takes its name and some 20 bytes, and becomes a `TensorInfo` when it is asked for.
 //!
 //! ```text
 //! length of the name + 1 (0: no name), name, start, type, number of axes, axes, part x 2
@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use super::chunks::Chunks;
-use super::tensor::{Storage, StorageKind, Tensor};
+use super::tensor::{Storage, StorageKind, TensorInfo};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::Order;
 
@@ -51,8 +51,8 @@ impl Tensors {
 
     /// Append a tensor. Where its elements follow each other, the end of its bytes is kept as that
     /// of its shape and dtype.
-    pub fn push(&mut self, tensor: &Tensor) {
-        let Tensor { name, dtype, shape, storage: Storage { part, data, kind } } = tensor;
+    pub fn push(&mut self, tensor: &TensorInfo) {
+        let TensorInfo { name, dtype, shape, storage: Storage { part, data, kind } } = tensor;
         self.begin(name.as_deref());
         let part = *part as u64 * 2;
         let (order, last) = match kind {
@@ -136,7 +136,7 @@ impl Tensors {
     ///
     /// # Panics
     /// If there are not that many.
-    pub(crate) fn replace(&mut self, number: usize, tensor: &Tensor) {
+    pub(crate) fn replace(&mut self, number: usize, tensor: &TensorInfo) {
         let end = self.entries.len();
         self.push(tensor);
         self.starts.pop();
@@ -147,12 +147,12 @@ impl Tensors {
     ///
     /// # Panics
     /// If there are not that many.
-    pub fn at(&self, number: usize) -> Tensor {
+    pub fn at(&self, number: usize) -> TensorInfo {
         self.entry(self.starts[number]).tensor()
     }
 
     /// The tensor of this number; `None` if there are not that many.
-    pub fn get(&self, number: usize) -> Option<Tensor> {
+    pub fn get(&self, number: usize) -> Option<TensorInfo> {
         (number < self.len()).then(|| self.at(number))
     }
 
@@ -162,12 +162,14 @@ impl Tensors {
     }
 
     /// The last one.
-    pub fn last(&self) -> Option<Tensor> {
+    pub fn last(&self) -> Option<TensorInfo> {
         self.get(self.len().checked_sub(1)?)
     }
 
     /// All of them.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Tensor> + DoubleEndedIterator + Clone + '_ {
+    pub fn iter(
+        &self,
+    ) -> impl ExactSizeIterator<Item = TensorInfo> + DoubleEndedIterator + Clone + '_ {
         (0..self.len()).map(|number| self.at(number))
     }
 
@@ -215,14 +217,14 @@ impl PartialEq for Tensors {
 
 impl Eq for Tensors {}
 
-impl Extend<Tensor> for Tensors {
-    fn extend<I: IntoIterator<Item = Tensor>>(&mut self, tensors: I) {
+impl Extend<TensorInfo> for Tensors {
+    fn extend<I: IntoIterator<Item = TensorInfo>>(&mut self, tensors: I) {
         tensors.into_iter().for_each(|tensor| self.push(&tensor));
     }
 }
 
-impl FromIterator<Tensor> for Tensors {
-    fn from_iter<I: IntoIterator<Item = Tensor>>(tensors: I) -> Tensors {
+impl FromIterator<TensorInfo> for Tensors {
+    fn from_iter<I: IntoIterator<Item = TensorInfo>>(tensors: I) -> Tensors {
         let mut all = Tensors::default();
         all.extend(tensors);
         all
@@ -296,13 +298,13 @@ impl<'a> Entry<'a> {
         (dtype, order)
     }
 
-    fn tensor(mut self) -> Tensor {
+    fn tensor(mut self) -> TensorInfo {
         let name = self.name().map(str::to_owned);
         let start = self.number();
         let (dtype, order) = self.dtype();
         let ndim = self.number();
         let shape: Vec<u64> = (0..ndim).map(|_| self.number()).collect();
-        let mut tensor = Tensor { name, ..Tensor::new(dtype, shape, order, start) };
+        let mut tensor = TensorInfo { name, ..TensorInfo::new(dtype, shape, order, start) };
         let last = self.number();
         tensor.storage.part = (last / 2) as usize;
         if last % 2 == 1 {
@@ -330,7 +332,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn any_tensor() -> impl Strategy<Value = Tensor> {
+    fn any_tensor() -> impl Strategy<Value = TensorInfo> {
         let dtype = prop_oneof![
             (prop::sample::select(&Scalar::ALL[..]), any::<bool>()).prop_map(|(scalar, big)| {
                 DType::Scalar(scalar, if big { Endian::Big } else { Endian::Little })
@@ -345,7 +347,7 @@ mod tests {
         let all = (any::<Option<String>>(), dtype, shape, rest, said);
         all.prop_map(|(name, dtype, shape, (fortran, part, start), said)| {
             let order = if fortran { Order::F } else { Order::C };
-            let mut tensor = Tensor { name, ..Tensor::new(dtype, shape, order, start) };
+            let mut tensor = TensorInfo { name, ..TensorInfo::new(dtype, shape, order, start) };
             tensor.storage.part = part;
             if let Some((first, ends, stride)) = said {
                 tensor.storage.data.end = first.wrapping_mul(3);

@@ -91,12 +91,12 @@ impl TensorFile {
 #[derive(Clone)]
 pub struct Tensor {
     pub(super) file: Arc<File>,
-    pub(super) info: Arc<format::Tensor>,
+    pub(super) info: Arc<format::TensorInfo>,
 }
 
 impl Tensor {
     /// What the header says of it.
-    pub fn info(&self) -> &format::Tensor {
+    pub fn info(&self) -> &format::TensorInfo {
         &self.info
     }
 

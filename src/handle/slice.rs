@@ -267,8 +267,8 @@ impl Slice {
     pub fn spooled(&self) -> Result<Tensor, ContainerError> {
         let conversion = self.cast.map_or(Conversion::None, Conversion::Cast);
         let takes = [self.take(Order::C, conversion, 0)?];
-        let own = format::Tensor::new(self.dtype.clone(), self.shape.clone(), Order::C, 0);
-        let tensor = format::Tensor { name: self.tensor.info().name.clone(), ..own };
+        let own = format::TensorInfo::new(self.dtype.clone(), self.shape.clone(), Order::C, 0);
+        let tensor = format::TensorInfo { name: self.tensor.info().name.clone(), ..own };
         let mut tensors = Tensors::default();
         tensors.push(&tensor);
         let (location, workers) = (&self.tensor.file.input.location, Workers::default());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::error::{ContainerError, Fault};
-use crate::format::{Chunks, Storage, StorageKind, Tensor};
+use crate::format::{Chunks, Storage, StorageKind, TensorInfo};
 use crate::input::opened::Input;
 use crate::shape::{MAX_NDIM, Order, contiguous_strides};
 use crate::source::{Source, SourceError};
@@ -40,7 +40,7 @@ impl Input {
 }
 
 /// The tensor that fields of another one are, as [`Input::take_fields`].
-pub(crate) fn take_fields(tensor: &Tensor, names: &str) -> Result<Tensor, FieldFault> {
+pub(crate) fn take_fields(tensor: &TensorInfo, names: &str) -> Result<TensorInfo, FieldFault> {
     let fields = structure(&tensor.dtype)?;
     let mut path = vec![];
     if let Some(field) = fields.iter().find(|field| field.has_name(names)) {
@@ -60,7 +60,7 @@ pub(crate) fn take_fields(tensor: &Tensor, names: &str) -> Result<Tensor, FieldF
 }
 
 /// A field, reached through others.
-fn one(tensor: &Tensor, path: &[&Field]) -> Result<Tensor, FieldFault> {
+fn one(tensor: &TensorInfo, path: &[&Field]) -> Result<TensorInfo, FieldFault> {
     let unfit = || FieldFault::NotStructured(tensor.dtype.clone());
     let (mut dtype, mut offset, mut own) = (&tensor.dtype, 0, Vec::new());
     let mut strides = Vec::new();
@@ -86,12 +86,12 @@ fn one(tensor: &Tensor, path: &[&Field]) -> Result<Tensor, FieldFault> {
         contiguous @ StorageKind::Contiguous(_) => contiguous,
     };
     let storage = Storage { kind, ..tensor.storage.clone() };
-    Ok(Tensor { name: tensor.name.clone(), dtype: dtype.clone(), shape, storage })
+    Ok(TensorInfo { name: tensor.name.clone(), dtype: dtype.clone(), shape, storage })
 }
 
 /// Several fields of the outermost structure. As in NumPy, these have no other names than their
 /// own, and keep their titles.
-fn several(tensor: &Tensor, fields: &[Field], names: &str) -> Result<Tensor, FieldFault> {
+fn several(tensor: &TensorInfo, fields: &[Field], names: &str) -> Result<TensorInfo, FieldFault> {
     let mut taken = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     let mut packed = Structure { fields: Vec::new(), itemsize: 0 };
@@ -121,12 +121,12 @@ fn several(tensor: &Tensor, fields: &[Field], names: &str) -> Result<Tensor, Fie
     };
     let dtype = DType::Npy(NpyType::Structure(Arc::new(packed)));
     let storage = Storage { kind, ..tensor.storage.clone() };
-    Ok(Tensor { dtype, storage, ..tensor.clone() })
+    Ok(TensorInfo { dtype, storage, ..tensor.clone() })
 }
 
 /// How structures are stored, with their strides where they are not in chunks; `None` for strides that
 /// cannot be counted.
-fn items(tensor: &Tensor) -> Option<StorageKind> {
+fn items(tensor: &TensorInfo) -> Option<StorageKind> {
     match &tensor.storage.kind {
         StorageKind::Contiguous(order) => {
             let strides = contiguous_strides(&tensor.shape, bytes(&tensor.dtype), *order)?;
@@ -268,7 +268,7 @@ mod tests {
             vec![field("a", &short, 0), field("b", &short, 2), field("pos", &inner, 4)],
             10,
         );
-        let tensor = Tensor::new(items, vec![3, 2], Order::F, 100);
+        let tensor = TensorInfo::new(items, vec![3, 2], Order::F, 100);
         let taken = |names: &[&str]| {
             let all = names.iter().try_fold(tensor.clone(), |it, name| take_fields(&it, name));
             all.unwrap().storage.kind

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{ContainerError, Fault};
 use crate::execute::Progress;
-use crate::format::{Contents, Format, FormatError, LOOK_LEN, Tensor, Tensors};
+use crate::format::{Contents, Format, FormatError, LOOK_LEN, TensorInfo, Tensors};
 use crate::input::opened::{Input, Location, failed_source};
 use crate::input::single::{foreign, named};
 use crate::input::watched::Watched;
@@ -66,7 +66,7 @@ pub(crate) fn open(
         }
     };
     let dtype = DType::Scalar(Scalar::I64, Endian::Little);
-    let tensor = Tensor::new(dtype, shape, Order::C, 0);
+    let tensor = TensorInfo::new(dtype, shape, Order::C, 0);
     let contents = Contents {
         format: Format::Text,
         tensors: Arc::new(Tensors::from_iter([tensor])),

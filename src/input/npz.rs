@@ -8,7 +8,7 @@ use crate::crc::{CrcReader, shifted};
 use crate::error::{Cause, ContainerError};
 use crate::format::npy::NpyError;
 use crate::format::npz::{self, Member};
-use crate::format::{Contents, Format, FormatError, Tensor, Tensors, npy};
+use crate::format::{Contents, Format, FormatError, TensorInfo, Tensors, npy};
 use crate::input::checked::StoredMember;
 use crate::input::format::{InputFormat, RecognisedFile};
 use crate::input::opened::{BadMember, Bytes, DeflatedMember, Input, Unreadable, failed_source};
@@ -66,7 +66,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, ContainerError> {
         } else if crc != 0 {
             return Err(unfit(Member::damaged(member.name)));
         }
-        tensors.push(&Tensor { name: Some(name), ..tensor.placed(part, start) });
+        tensors.push(&TensorInfo { name: Some(name), ..tensor.placed(part, start) });
     }
     let tensors = Arc::new(tensors);
     let contents =
@@ -95,7 +95,7 @@ fn read_header<'a>(
     member: &Member<'_>,
     range: Option<&'a DeflatedRange>,
     inflater: &mut Option<InflateReader<'a>>,
-) -> Result<Result<(Tensor, u32), NpyError>, Cause> {
+) -> Result<Result<(TensorInfo, u32), NpyError>, Cause> {
     let mut head = CrcReader::new(Reader::at(archive, member.data.start).take(member.len));
     let contents = match (range, &mut *inflater) {
         (None, _) => npy::read(&mut head),

@@ -12,7 +12,7 @@ use crate::error::{Cause, ContainerError, Fault, FileName};
 use crate::execute::{self, ExecuteError, FillError, Progress, Workers};
 use crate::format::npy::NpyError;
 use crate::format::npz::Member;
-use crate::format::{Contents, Format, FormatError, Tensor, shards, shortened};
+use crate::format::{Contents, Format, FormatError, TensorInfo, shards, shortened};
 use crate::input::checked::StoredMember;
 use crate::input::pattern;
 use crate::input::pattern::SelectFault;
@@ -199,7 +199,7 @@ impl Input {
 
     /// The file that holds a tensor, where there are several, and where in it the tensor begins,
     /// in bytes; no position for a tensor that is compressed.
-    pub fn whereabouts(&self, tensor: &Tensor) -> (Option<&str>, Option<u64>) {
+    pub fn whereabouts(&self, tensor: &TensorInfo) -> (Option<&str>, Option<u64>) {
         let file = match &self.checkpoint {
             Some(checkpoint) => checkpoint.index.files.get(tensor.part()).map(String::as_str),
             None => None,
@@ -217,7 +217,7 @@ impl Input {
     }
 
     /// The file that holds the bytes of a tensor: of a sharded checkpoint, a file beside the index.
-    pub(crate) fn file_name(&self, tensor: &Tensor) -> FileName {
+    pub(crate) fn file_name(&self, tensor: &TensorInfo) -> FileName {
         let shard = self.checkpoint.as_ref().and_then(|checkpoint| {
             let file = checkpoint.index.files.get(tensor.part())?;
             Some(FileName::from(&self.location.with_file_name(file)?))
@@ -229,7 +229,7 @@ impl Input {
     ///
     /// # Errors
     /// [`SelectFault`]: no such tensor, several of them, a pattern that is no glob.
-    pub fn tensor(&self, patterns: &[String]) -> Result<Tensor, ContainerError> {
+    pub fn tensor(&self, patterns: &[String]) -> Result<TensorInfo, ContainerError> {
         Ok(self.contents.tensors.at(self.find_one(patterns)?))
     }
 
@@ -241,7 +241,7 @@ impl Input {
         &mut self,
         patterns: &[String],
         fields: Option<&str>,
-    ) -> Result<Tensor, ContainerError> {
+    ) -> Result<TensorInfo, ContainerError> {
         let number = self.find_one(patterns)?;
         self.take_fields(fields, &[number])?;
         Ok(self.contents.tensors.at(number))
@@ -296,7 +296,7 @@ impl Input {
     /// The error of one of its tensors, whose name is told where there are several.
     pub(crate) fn failed_tensor(
         &self,
-        tensor: &Tensor,
+        tensor: &TensorInfo,
         several: bool,
         cause: impl Into<Cause>,
     ) -> ContainerError {
@@ -341,7 +341,7 @@ impl Input {
     /// The error of a member whose bytes are damaged.
     pub(crate) fn damaged(&self, member: &StoredMember) -> ContainerError {
         let mut tensors = self.contents.tensors.iter();
-        let at = |tensor: &Tensor| Some(tensor.data()).filter(|data| !data.is_empty());
+        let at = |tensor: &TensorInfo| Some(tensor.data()).filter(|data| !data.is_empty());
         let found = tensors.find(|tensor| at(tensor).is_some_and(|it| it.start == member.start));
         let name = found.and_then(|tensor| tensor.name).unwrap_or_default() + ".npy";
         ContainerError::file(&self.location, Member::damaged(&name))
@@ -375,7 +375,7 @@ impl Input {
     /// As [`spool`](Input::spool).
     pub fn nearby(
         &mut self,
-        tensor: &Tensor,
+        tensor: &TensorInfo,
         workers: &Workers,
         progress: &Progress,
     ) -> Result<Arc<dyn Source>, ContainerError> {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::dtype::DType;
 use crate::error::{ContainerError, Fault};
 use crate::execute::Progress;
-use crate::format::{Contents, Foreign, Format, LOOK_LEN, Tensor, Tensors};
+use crate::format::{Contents, Foreign, Format, LOOK_LEN, TensorInfo, Tensors};
 use crate::input::opened::{Input, Location, failed_source};
 use crate::input::single::foreign;
 use crate::input::watched::spool_all;
@@ -138,7 +138,7 @@ impl RawLayout {
             return Err(RawFault::TooLarge(shape));
         }
         let order = self.order.unwrap_or_default();
-        let tensor = Tensor::new(dtype.clone(), shape, order, offset);
+        let tensor = TensorInfo::new(dtype.clone(), shape, order, offset);
         Ok(Contents {
             format: Format::Raw,
             tensors: Arc::new(Tensors::from_iter([tensor])),
@@ -148,7 +148,7 @@ impl RawLayout {
     }
 
     /// Name the dtype of a tensor from a file with a header.
-    fn name_dtype(&self, tensor: &mut Tensor) -> Result<(), RawFault> {
+    fn name_dtype(&self, tensor: &mut TensorInfo) -> Result<(), RawFault> {
         let Some(given) = self.dtype.as_ref().filter(|given| **given != tensor.dtype) else {
             return Ok(());
         };

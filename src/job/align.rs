@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use crate::execute::SHARED_BYTES;
-use crate::format::{Format, Tensor, npy};
+use crate::format::{Format, TensorInfo, npy};
 use crate::input::{Bytes, Input};
 use crate::output::{Output, Prepared};
 use crate::region::{Region, Take};
@@ -68,7 +68,12 @@ pub fn shared_bytes(
 
 /// How many bytes of a region of a tensor an output of the input's own format has at the same place
 /// in a block, so that they can be shared where the file system does that.
-pub fn shareable_bytes(input: &Input, tensor: &Tensor, region: &dyn Region, shape: &[u64]) -> u64 {
+pub fn shareable_bytes(
+    input: &Input,
+    tensor: &TensorInfo,
+    region: &dyn Region,
+    shape: &[u64],
+) -> u64 {
     let Some(view) = region.strided() else { return 0 };
     let range = view.range().filter(|range| range.end - range.start >= SHARED_BYTES);
     let Some(range) = range else { return 0 };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::dtype::DType;
 use crate::error::{Cause, ContainerError};
 use crate::execute::Conversion;
-use crate::format::Tensor;
+use crate::format::TensorInfo;
 use crate::input::Input;
 use crate::permutation::Transposition;
 use crate::print::Elements;
@@ -42,7 +42,7 @@ impl Chosen {
         input.take_fields(fields, numbers)?;
         let several = numbers.len() > 1;
         let tensors = numbers.iter().map(|&number| input.contents.tensors.at(number));
-        let choose = |tensor: Tensor| {
+        let choose = |tensor: TensorInfo| {
             let chosen = Chosen::of(&tensor, index, transpose, Order::C);
             chosen.map_err(|cause| match &tensor.name {
                 Some(name) if several => ContainerError::from(cause).of_tensor(name),
@@ -54,7 +54,7 @@ impl Chosen {
 
     /// What an index takes of a tensor, its axes transposed, in this memory order.
     pub(super) fn of(
-        tensor: &Tensor,
+        tensor: &TensorInfo,
         index: OpenIndex<'_>,
         transpose: &Transposition,
         order: Order,

@@ -4,7 +4,7 @@ use crate::compare::{Comparer, Findings, Rule, same_dtype};
 use crate::dtype::DType;
 use crate::error::{Cause, ContainerError, Fault};
 use crate::execute::{Progress, Workers};
-use crate::format::Tensor;
+use crate::format::TensorInfo;
 use crate::input::{Bytes, Input, SelectFault};
 use crate::job::chosen::{Chosen, Values};
 use crate::job::compare::{Comparison, Leader, compare};
@@ -203,7 +203,7 @@ fn find(input: &Input, patterns: &[String]) -> Result<Vec<usize>, ContainerError
 
 /// The shapes of the selections and, where shapes and dtypes are the same, what to compare.
 fn prepare(
-    tensors: &[Tensor; 2],
+    tensors: &[TensorInfo; 2],
     options: &CompareOptions<'_>,
 ) -> Result<([Vec<u64>; 2], Option<Comparison>), Cause> {
     let choose = |tensor, order| Chosen::of(tensor, options.index, &Transposition::None, order);

@@ -145,7 +145,10 @@ impl<'a> Writing<'a> {
     /// A job that copies nothing, and counts the requests that copying would make.
     pub(super) fn counting(workers: &Workers, progress: &'a Progress) -> Writing<'a> {
         let counted = Some(Mutex::default());
-        Writing { counted, ..Writing::elements(None, WriteTarget::Sink(&NullSink), workers, progress) }
+        Writing {
+            counted,
+            ..Writing::elements(None, WriteTarget::Sink(&NullSink), workers, progress)
+        }
     }
 
     /// Whether it only counts.
@@ -389,7 +392,9 @@ impl<'a> Writing<'a> {
     pub(crate) fn commit(mut self) -> Result<(), ContainerError> {
         self.write_headers()?;
         match self.target {
-            WriteTarget::Draft(draft) => draft.commit().map_err(|error| failed_sink(self.name, error)),
+            WriteTarget::Draft(draft) => {
+                draft.commit().map_err(|error| failed_sink(self.name, error))
+            }
             WriteTarget::Sink(_) => Ok(()),
         }
     }

@@ -4,7 +4,7 @@ use crate::cast::Cast;
 use crate::dtype::DType;
 use crate::error::{Cause, ContainerError};
 use crate::execute::{Announced, Progress};
-use crate::format::Tensor;
+use crate::format::TensorInfo;
 use crate::gather;
 use crate::index::resolve::Selection;
 use crate::input::Input;
@@ -58,15 +58,19 @@ impl GatherOptions {
     ///
     /// # Errors
     /// [`GatherError`](crate::gather::GatherError); axes that are not those of the result.
-    pub fn check_shapes(&self, tensor: &Tensor, indices: &Tensor) -> Result<(), ContainerError> {
+    pub fn check_shapes(
+        &self,
+        tensor: &TensorInfo,
+        indices: &TensorInfo,
+    ) -> Result<(), ContainerError> {
         self.shape(tensor, indices).map(|_| ())
     }
 
     /// The shape of the result, and the order of its axes.
     fn shape(
         &self,
-        tensor: &Tensor,
-        indices: &Tensor,
+        tensor: &TensorInfo,
+        indices: &TensorInfo,
     ) -> Result<(Vec<u64>, Permutation), ContainerError> {
         let shape = gathered_shape(tensor, indices, self.axis, &self.how)?;
         let axes = self.transpose.of_axes(shape.len())?;
@@ -107,7 +111,7 @@ impl Copying {
     /// Indices that are no integers or do not fit, dtypes that the output lacks.
     pub fn gather(
         input: Input,
-        tensor: &Tensor,
+        tensor: &TensorInfo,
         indices: &IndexTensor,
         options: &GatherOptions,
         output: Output,
@@ -155,7 +159,7 @@ impl Job for Copying {
 /// The place of one tensor in an output, and what is taken for it: a region of this shape.
 pub(crate) fn single(
     input: &Input,
-    tensor: &Tensor,
+    tensor: &TensorInfo,
     shape: Vec<u64>,
     cast: Option<Cast>,
     output: &Output,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Cause, ContainerError, FileName};
 use crate::execute::{Progress, Workers};
-use crate::format::Tensor;
+use crate::format::TensorInfo;
 use crate::input::Input;
 use crate::job::edit::original::Original;
 use crate::region::{GatheredList, IndexTensor};
@@ -13,7 +13,7 @@ use crate::source::Source;
 
 /// A tensor that is read as a whole, in a file or in memory.
 pub struct Operand {
-    tensor: Tensor,
+    tensor: TensorInfo,
     bytes: OperandBytes,
     file: Option<FileName>,
 }
@@ -40,7 +40,7 @@ impl Operand {
     }
 
     /// The dtype and the shape of the tensor.
-    pub fn tensor(&self) -> &Tensor {
+    pub fn tensor(&self) -> &TensorInfo {
         &self.tensor
     }
 

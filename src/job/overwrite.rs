@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use crate::error::{ContainerError, FileName, InputIsOutput};
-use crate::format::Tensor;
+use crate::format::TensorInfo;
 use crate::input::{Bytes, Input, failed_source};
 use crate::job::edit::fault::EditFault;
 use crate::region::{GatheredList, Take};
@@ -79,7 +79,7 @@ fn check_source(
 
 /// The name of the file of an input that is `file`: of a sharded checkpoint, one of several.
 fn file_of(input: &Input, file: FileId) -> FileName {
-    let is_in = |tensor: &Tensor| {
+    let is_in = |tensor: &TensorInfo| {
         let Bytes::Random(source) = &input.bytes else { return false };
         let places = source.places(tensor.data());
         places.is_ok_and(|places| places.iter().any(|place| place.file == file))
@@ -97,7 +97,7 @@ fn file_of(input: &Input, file: FileId) -> FileName {
 pub(crate) fn check_in_place(
     file: &InPlaceFile,
     written: &Range<u64>,
-    (input, tensor): (&Input, &Tensor),
+    (input, tensor): (&Input, &TensorInfo),
     source: &dyn Source,
 ) -> Result<(), ContainerError> {
     let failed = |error: SourceError| failed_source(&input.location, error);

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::error::ContainerError;
-use crate::format::Tensor;
+use crate::format::TensorInfo;
 use crate::input::Input;
 use crate::input::SelectFault;
 use crate::job::rename::rename;
@@ -33,7 +33,7 @@ pub struct Selected {
     /// The number of the tensor in the input.
     pub number: usize,
     /// The tensor.
-    pub tensor: Tensor,
+    pub tensor: TensorInfo,
     /// Whether the index applies to it; the others are kept whole.
     pub sliced: bool,
     /// The name that it has in the output, if it has one there.

@@ -8,7 +8,7 @@ use crate::cast::Cast;
 use crate::dtype::DType;
 use crate::error::{ContainerError, FileName};
 use crate::execute::Conversion;
-use crate::format::Tensor;
+use crate::format::TensorInfo;
 use crate::input::{Checkpoint, Input, Location};
 use crate::output::fault::{FormatOption, LayoutFault};
 use crate::output::layout;
@@ -183,7 +183,7 @@ impl Output {
 
     /// The name of a tensor in the output: that of the options for a tensor that is `sliced`, or
     /// the name that it had, or the stem of the input.
-    pub fn tensor_name(&self, from: &Tensor, input: &Location, sliced: bool) -> String {
+    pub fn tensor_name(&self, from: &TensorInfo, input: &Location, sliced: bool) -> String {
         let stem = || match input.file_name().and_then(|name| Path::new(name).file_stem()) {
             Some(stem) => stem.to_string_lossy().into_owned(),
             None => "tensor".to_owned(),

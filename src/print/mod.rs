@@ -34,7 +34,7 @@ use crate::dtype::DType;
 use element::Formatter;
 pub use elements::{Elements, InMemory};
 use item::{Held, Windowed};
-use kept::{KeptCursor, Kept, Shown};
+use kept::{Kept, KeptCursor, Shown};
 pub use options::PrintOptions;
 use words::Words;
 
@@ -94,7 +94,7 @@ pub fn print<E: Elements>(
     let Some(mut formatter) = Formatter::new(dtype, options, false) else { return Ok(()) };
     let count = shape.iter().fold(1u64, |count, &len| count.saturating_mul(len));
     let edge = (count > options.threshold).then_some(options.edge);
-    let mut cursor = Cursor::new(Kept::new(shape, edge), size);
+    let mut cursor = KeptCursor::new(Kept::new(shape, edge), size);
     while formatter.observes()
         && let Some(shown) = cursor.next(elements)?
     {
@@ -108,7 +108,7 @@ pub fn print<E: Elements>(
         }
     }
     formatter.decide();
-    let cursor = Cursor::new(Kept::new(shape, edge), size);
+    let cursor = KeptCursor::new(Kept::new(shape, edge), size);
     array::ArrayWriter { shape, edge, formatter: &formatter, size, cursor, elements, write }
         .write(options.line_width)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::chunked::Chunked;
 use crate::error::ContainerError;
 use crate::execute::{Clipped, Conversion, ExecuteError, Pieces};
-use crate::format::{Storage, StorageKind, Tensor};
+use crate::format::{Storage, StorageKind, TensorInfo};
 use crate::gather;
 use crate::join::{Join, JoinPart};
 use crate::region::chunks::InChunks;
@@ -21,7 +21,7 @@ use crate::view::{Layout, ViewError};
 ///
 /// # Errors
 /// [`ViewError::InChunks`]: they lie in chunks.
-pub fn layout(tensor: &Tensor) -> Result<Layout<'_>, ViewError> {
+pub fn layout(tensor: &TensorInfo) -> Result<Layout<'_>, ViewError> {
     match tensor.storage.kind {
         StorageKind::Chunks(_) => Err(ViewError::InChunks),
         _ => Ok(layouts(tensor).swap_remove(0)),
@@ -30,8 +30,8 @@ pub fn layout(tensor: &Tensor) -> Result<Layout<'_>, ViewError> {
 
 /// How the elements lie, or each of the ranges that together are one: at least one layout. Those of
 /// chunks follow each other from position 0 on.
-pub(super) fn layouts(tensor: &Tensor) -> Vec<Layout<'_>> {
-    let Tensor { dtype, shape, storage: Storage { data, kind, .. }, .. } = tensor;
+pub(super) fn layouts(tensor: &TensorInfo) -> Vec<Layout<'_>> {
+    let TensorInfo { dtype, shape, storage: Storage { data, kind, .. }, .. } = tensor;
     let bits = dtype.item_bits();
     match kind {
         StorageKind::Contiguous(order) => vec![Layout::new(shape, bits, *order, data.start)],
@@ -54,7 +54,7 @@ impl dyn Region {
     /// What `make` takes of a tensor or, where its elements are several ranges, of each of these, which
     /// then stand side by side. The pieces of all are as many elements.
     pub(super) fn of_fields<E: From<ViewError>>(
-        tensor: &Tensor,
+        tensor: &TensorInfo,
         options: &gather::Options,
         mut make: impl FnMut(&Layout<'_>, &gather::Options) -> Result<Arc<dyn Region>, E>,
     ) -> Result<Arc<dyn Region>, E> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{ContainerError, FileName};
 use crate::execute::{self, Workers};
-use crate::format::Tensor;
+use crate::format::TensorInfo;
 use crate::gather::{Gather, GatherError, Indices, Options};
 use crate::region::contract::Region;
 use crate::region::fields::{layout, layouts};
@@ -20,7 +20,7 @@ use crate::view::Layout;
 #[derive(Clone)]
 pub struct IndexTensor {
     /// The dtype, the shape, and the place in the bytes.
-    pub info: Tensor,
+    pub info: TensorInfo,
     /// The bytes that it lies in.
     pub bytes: Arc<dyn Source>,
     /// The file, for errors; `None` for indices in memory.
@@ -44,13 +44,13 @@ impl IndexTensor {
     pub fn new(values: &[i64], shape: Vec<u64>) -> IndexTensor {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         let dtype = DType::Scalar(Scalar::I64, Endian::Little);
-        let info = Tensor::new(dtype, shape, Order::C, 0);
+        let info = TensorInfo::new(dtype, shape, Order::C, 0);
         IndexTensor { info, bytes: Arc::new(MemorySource(bytes)), file: None }
     }
 
     /// One element of a dtype in memory, without axes.
     pub fn element(bytes: Vec<u8>, dtype: &DType) -> IndexTensor {
-        let info = Tensor::new(dtype.clone(), Vec::new(), Order::C, 0);
+        let info = TensorInfo::new(dtype.clone(), Vec::new(), Order::C, 0);
         IndexTensor { info, bytes: Arc::new(MemorySource(bytes)), file: None }
     }
 
@@ -75,7 +75,7 @@ impl IndexTensor {
     /// [`GatherError`]: indices that are no integers or do not fit.
     pub fn region(
         &self,
-        params: &Tensor,
+        params: &TensorInfo,
         axis: Option<i64>,
         options: &Options,
     ) -> Result<Arc<dyn Region>, GatherError> {
@@ -92,8 +92,8 @@ impl IndexTensor {
 /// # Errors
 /// [`GatherError`]: indices that are no integers or do not fit.
 pub fn gathered_shape(
-    params: &Tensor,
-    indices: &Tensor,
+    params: &TensorInfo,
+    indices: &TensorInfo,
     axis: Option<i64>,
     options: &Options,
 ) -> Result<Vec<u64>, GatherError> {
@@ -102,7 +102,7 @@ pub fn gathered_shape(
 
 fn gather(
     params: &Layout<'_>,
-    indices: &Tensor,
+    indices: &TensorInfo,
     axis: Option<i64>,
     options: &Options,
 ) -> Result<Gather, GatherError> {

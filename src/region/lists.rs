@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Cause, ContainerError, Fault, FileName};
 use crate::execute::{ExecuteError, Progress, Workers};
-use crate::format::Tensor;
+use crate::format::TensorInfo;
 use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask};
 use crate::index::resolve::{
     FileList, ListPositions, ResolveError, Rules, SelectedList, Selection, resolve_with,
@@ -39,7 +39,7 @@ pub struct Lists {
 struct ListFile {
     /// Its item in the expression.
     item: usize,
-    tensor: Tensor,
+    tensor: TensorInfo,
     mask: Option<Mask>,
     list: GatheredList,
     input: Arc<Input>,
@@ -80,7 +80,7 @@ impl OpenIndex<'_> {
     /// As [`Lists::region`].
     pub(crate) fn region(
         &self,
-        tensor: &Tensor,
+        tensor: &TensorInfo,
         selection: &Selection,
         order: Order,
     ) -> Result<Arc<dyn Region>, Cause> {
@@ -207,7 +207,7 @@ impl Lists {
     /// byte.
     pub fn region(
         &self,
-        tensor: &Tensor,
+        tensor: &TensorInfo,
         selection: &Selection,
         axes: &Permutation,
         order: Order,
@@ -233,7 +233,7 @@ impl Lists {
     /// [`GatherError`](crate::gather::GatherError): sizes past 63 bits.
     pub fn indexed(
         &self,
-        tensor: &Tensor,
+        tensor: &TensorInfo,
         selection: &Selection,
     ) -> Result<(Indexed, Vec<GatheredList>), Cause> {
         let lists = self.bind(selection)?;
@@ -248,7 +248,7 @@ impl Lists {
     }
 
     /// The files of all of them, each with its item in the expression.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (usize, &Input, &Tensor)> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = (usize, &Input, &TensorInfo)> {
         self.files.iter().map(|file| (file.item, file.input.as_ref(), &file.tensor))
     }
 
@@ -275,7 +275,7 @@ impl dyn Region {
     /// # Errors
     /// As [`Lists::region`].
     pub fn of(
-        tensor: &Tensor,
+        tensor: &TensorInfo,
         selection: &Selection,
         axes: &Permutation,
         order: Order,
@@ -285,7 +285,7 @@ impl dyn Region {
 
     /// The same with the axes as they are.
     pub(crate) fn of_selection(
-        tensor: &Tensor,
+        tensor: &TensorInfo,
         selection: &Selection,
         order: Order,
     ) -> Result<Arc<dyn Region>, Cause> {
@@ -296,7 +296,7 @@ impl dyn Region {
 
 /// A list of a selection with its bytes.
 pub(crate) struct BoundList {
-    tensor: Tensor,
+    tensor: TensorInfo,
     mask: Option<Mask>,
     has_tuples: bool,
     pub(crate) list: GatheredList,
@@ -308,7 +308,7 @@ impl BoundList {
         let bytes: Vec<u8> = positions.iter().flat_map(|at| at.to_le_bytes()).collect();
         let dtype = DType::Scalar(Scalar::U64, Endian::Little);
         let shape = [&list.shape[..], &[list.axes.len() as u64]].concat();
-        let tensor = Tensor::new(dtype, shape, Order::C, 0);
+        let tensor = TensorInfo::new(dtype, shape, Order::C, 0);
         let list = GatheredList { source: Arc::new(MemorySource(bytes)), file: None };
         BoundList { tensor, mask: None, has_tuples: true, list }
     }
@@ -370,7 +370,7 @@ fn open_list(
 }
 
 /// A tensor as positions.
-fn indices_of(tensor: &Tensor) -> Result<Indices<'_>, Cause> {
+fn indices_of(tensor: &TensorInfo) -> Result<Indices<'_>, Cause> {
     Ok(Indices { dtype: &tensor.dtype, layout: layout(tensor)? })
 }
 

@@ -40,7 +40,9 @@ impl Targets {
             Resolved::Stdout => OutputTarget::Stdout,
             Resolved::Special(SpecialFile { dir, name }) => {
                 let stat = statat(&dir, &name, AtFlags::empty());
-                OutputTarget::Special(FileId::any(&stat.map_err(SinkError::os("cannot be opened"))?))
+                OutputTarget::Special(FileId::any(
+                    &stat.map_err(SinkError::os("cannot be opened"))?,
+                ))
             }
         };
         self.add_target(path, target)

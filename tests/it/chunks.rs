@@ -11,7 +11,7 @@ use tslice::compare::Rule;
 use tslice::dtype::{DType, Endian, Field, NpyType, Scalar, Structure};
 use tslice::error::ContainerError;
 use tslice::execute::{self, Conversion, Pieces, Progress, StridedSink, Transfer, Workers};
-use tslice::format::{Chunks, Contents, Format, StorageKind, Tensor};
+use tslice::format::{Chunks, Contents, Format, StorageKind, TensorInfo};
 use tslice::index::numpy;
 use tslice::index::resolve::{Selection, resolve};
 use tslice::input::{Input, Location};
@@ -49,8 +49,8 @@ impl Grid {
     }
 
     /// A tensor that is stored this way, in an input of one byte that is no element.
-    pub(crate) fn tensor(self: &Arc<Grid>, dtype: &DType) -> Tensor {
-        let mut tensor = Tensor::new(dtype.clone(), self.shape.clone(), Order::C, 0);
+    pub(crate) fn tensor(self: &Arc<Grid>, dtype: &DType) -> TensorInfo {
+        let mut tensor = TensorInfo::new(dtype.clone(), self.shape.clone(), Order::C, 0);
         tensor.storage.data = 0..1;
         tensor.storage.kind = StorageKind::Chunks(Arc::clone(self) as Arc<dyn Chunks>);
         tensor
@@ -96,14 +96,14 @@ fn elements() -> Vec<u8> {
 }
 
 /// A tensor in chunks, and as it is without them.
-fn tensors() -> [(Tensor, Arc<dyn Source>); 2] {
+fn tensors() -> [(TensorInfo, Arc<dyn Source>); 2] {
     let chunks = Grid::new(&SHAPE, &[2, 16, 7], 4, &elements()).tensor(&FLOAT);
-    let plain = Tensor::new(FLOAT, SHAPE.to_vec(), Order::C, 0);
+    let plain = TensorInfo::new(FLOAT, SHAPE.to_vec(), Order::C, 0);
     [(chunks, Arc::new(source())), (plain, Arc::new(MemorySource(elements())))]
 }
 
-fn input(path: &Path, (tensor, source): (Tensor, Arc<dyn Source>)) -> Input {
-    let named = Tensor { name: Some("a".to_owned()), ..tensor };
+fn input(path: &Path, (tensor, source): (TensorInfo, Arc<dyn Source>)) -> Input {
+    let named = TensorInfo { name: Some("a".to_owned()), ..tensor };
     let tensors = Arc::new([named].into_iter().collect());
     let contents =
         Contents { format: Format::Raw, tensors, metadata: BTreeMap::new(), header_len: 0 };
@@ -218,7 +218,7 @@ fn what_is_looked_at_is_the_same() {
 #[test]
 fn a_tensor_in_chunks_is_joined_with_another() {
     let [(chunks, bytes), _] = tensors();
-    let region = |tensor: &Tensor| {
+    let region = |tensor: &TensorInfo| {
         let everything = Selection::whole(&tensor.shape);
         let axes = Permutation::identity(tensor.shape.len());
         <dyn Region>::of(tensor, &everything, &axes, Order::C).unwrap()
@@ -269,7 +269,7 @@ fn fields_are_taken_of_structures_in_chunks() {
     let elements: Vec<u8> = (0..9 * 10 * 6u32).map(|at| ((at * 31) >> 3) as u8).collect();
     let (rules, lists) = (IndexRules::default(), Lists::default());
     let chunks = Grid::new(&[10, 6], &[4, 5], 9, &elements).tensor(&dtype);
-    let plain = Tensor::new(dtype, vec![10, 6], Order::C, 0);
+    let plain = TensorInfo::new(dtype, vec![10, 6], Order::C, 0);
     for (fields, index) in [("v", "[::-3, 1:, 2]"), ("id", "[:, [5, 0]]"), ("id,v", "[1:]")] {
         let expr = &numpy::parse(index).unwrap().expr;
         let taken = [

@@ -11,9 +11,9 @@ use tempfile::TempDir;
 use crate::program::tslice;
 
 /// A tensor: its name, its shape, its values.
-type Tensor<'a> = (&'a str, Vec<usize>, Vec<f32>);
+type TensorInfo<'a> = (&'a str, Vec<usize>, Vec<f32>);
 
-fn write(path: &Path, tensors: &[Tensor<'_>]) {
+fn write(path: &Path, tensors: &[TensorInfo<'_>]) {
     let bytes = |values: &[f32]| values.iter().flat_map(|it| it.to_le_bytes()).collect::<Vec<u8>>();
     let data: Vec<Vec<u8>> = tensors.iter().map(|(_, _, values)| bytes(values)).collect();
     let views = tensors.iter().zip(&data).map(|((name, shape, _), data)| {

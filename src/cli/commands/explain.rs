@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tslice::dtype::{DType, Endian, Scalar};
 use tslice::error::ContainerError;
 use tslice::execute::{Conversion, Workers};
-use tslice::format::Tensor;
+use tslice::format::TensorInfo;
 use tslice::index::resolve::Selection;
 use tslice::index::strided_slice::{StridedSlice, parse_list};
 use tslice::input::Input;
@@ -114,7 +114,7 @@ struct Explained {
     index: Index,
     shape: Vec<u64>,
     input: Option<Input>,
-    tensor: Option<Tensor>,
+    tensor: Option<TensorInfo>,
     /// The fields that are taken of it before the index is applied.
     field: Option<String>,
     selection: Selection,
@@ -202,7 +202,7 @@ impl Explained {
     /// elements are bytes.
     fn region(&self) -> Option<Arc<dyn Region>> {
         let dtype = DType::Scalar(Scalar::U8, Endian::Little);
-        let bytes = Tensor::new(dtype, self.shape.clone(), Order::C, 0);
+        let bytes = TensorInfo::new(dtype, self.shape.clone(), Order::C, 0);
         let tensor = self.tensor.as_ref().unwrap_or(&bytes);
         let lists = &self.index.lists;
         lists.region(tensor, &self.selection, &self.transpose, Order::C).ok()
@@ -257,7 +257,7 @@ impl Explained {
 
     /// A shape, with dtype and bytes where they are known.
     fn described(&self, shape: &[u64]) -> String {
-        let bytes = |tensor: &Tensor| shape::byte_count(shape, tensor.dtype.item_bits());
+        let bytes = |tensor: &TensorInfo| shape::byte_count(shape, tensor.dtype.item_bits());
         match self.tensor.as_ref().and_then(|tensor| Some((tensor, bytes(tensor)?))) {
             Some((tensor, bytes)) => {
                 format!("shape {}, dtype {}, {bytes} bytes", AsTuple(shape), tensor.dtype)

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tslice::format::{Tensor, printable};
+use tslice::format::{TensorInfo, printable};
 use tslice::input::{Input, Location, OpenOptions, Unreadable};
 use tslice::shape::AsTuple;
 use tslice::source::note_will_read;
@@ -60,7 +60,7 @@ struct ShownFile {
 
 impl ShownFile {
     /// The tensors, each made when it is asked for.
-    fn tensors<'a>(&'a self, input: &'a Input) -> impl ExactSizeIterator<Item = Tensor> + 'a {
+    fn tensors<'a>(&'a self, input: &'a Input) -> impl ExactSizeIterator<Item = TensorInfo> + 'a {
         self.tensors.iter().map(|&number| input.contents().tensors.at(number))
     }
 

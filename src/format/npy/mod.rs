@@ -25,7 +25,7 @@ use self::literal::PyLiteral;
 use super::contents::{Contents, Format};
 use super::error::FormatError;
 use super::header::{data_bytes, read_more};
-use super::tensor::Tensor;
+use super::tensor::TensorInfo;
 use super::tensors::Tensors;
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
@@ -87,7 +87,7 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, FormatError> {
 }
 
 /// What the text of a header says.
-fn parse(text: &str, python2: bool, start: u64) -> Result<Tensor, NpyError> {
+fn parse(text: &str, python2: bool, start: u64) -> Result<TensorInfo, NpyError> {
     let PyLiteral::Dict(entries) = literal::parse(text, python2)? else {
         return Err(NpyError::Keys);
     };
@@ -118,7 +118,7 @@ fn parse(text: &str, python2: bool, start: u64) -> Result<Tensor, NpyError> {
         let (shape, itemsize) = (AsTuple(&shape).to_string(), dtype.item_bits() / 8);
         return Err(NpyError::TooLarge { shape, itemsize });
     }
-    Ok(Tensor::new(dtype, shape, order, start))
+    Ok(TensorInfo::new(dtype, shape, order, start))
 }
 
 fn parse_shape(shape: &PyLiteral) -> Result<Vec<u64>, NpyError> {
@@ -250,7 +250,7 @@ mod tests {
         file
     }
 
-    fn tensor(version: u8, text: &[u8]) -> Result<Tensor, FormatError> {
+    fn tensor(version: u8, text: &[u8]) -> Result<TensorInfo, FormatError> {
         read(&mut file(version, text).as_slice()).map(|contents| contents.tensors.at(0))
     }
 

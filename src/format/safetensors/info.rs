@@ -16,7 +16,7 @@ use crate::shape::{AsList, MAX_NDIM};
 
 /// What a header says of one tensor.
 #[derive(Deserialize)]
-pub(super) struct TensorInfo<'a> {
+pub(super) struct HeaderInfo<'a> {
     #[serde(borrow)]
     pub(super) dtype: Cow<'a, str>,
     pub(super) shape: Shape,
@@ -59,9 +59,9 @@ impl<'de> Deserialize<'de> for Shape {
 /// The type of a tensor, and the bytes that shape and offsets agree on.
 pub(super) fn item_and_bytes(
     name: &str,
-    info: &TensorInfo<'_>,
+    info: &HeaderInfo<'_>,
 ) -> Result<(Scalar, u64), SafetensorsError> {
-    let TensorInfo { dtype, shape: Shape { lens, ndim }, data_offsets } = info;
+    let HeaderInfo { dtype, shape: Shape { lens, ndim }, data_offsets } = info;
     let Some((scalar, dtype)) = parse_dtype(dtype) else {
         let (tensor, dtype) = (brief(name), brief(dtype));
         return Err(SafetensorsError::Dtype { tensor, dtype });

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 
 use super::error::{MAX_HEADER, METADATA, SafetensorsError};
-use super::info::{TensorInfo, item_and_bytes};
+use super::info::{HeaderInfo, item_and_bytes};
 use super::text::Utf8Text;
 use crate::dtype::{DType, Endian};
 use crate::format::brief::brief;
@@ -130,7 +130,7 @@ impl ParsedHeader {
     }
 
     /// Keep what is said of the tensor that is begun, or what is wrong with it.
-    fn end_tensor(&mut self, info: &TensorInfo<'_>) {
+    fn end_tensor(&mut self, info: &HeaderInfo<'_>) {
         let name = self.tensors.begun();
         match self.described(name, info) {
             Ok((dtype, offset)) => self.tensors.end(&dtype, (&info.shape.lens, Order::C), offset),
@@ -149,7 +149,7 @@ impl ParsedHeader {
     fn described(
         &self,
         name: &str,
-        info: &TensorInfo<'_>,
+        info: &HeaderInfo<'_>,
     ) -> Result<(DType, u64), SafetensorsError> {
         let (scalar, bytes) = item_and_bytes(name, info)?;
         let (begin, shape) = (info.data_offsets.0, &info.shape.lens);
@@ -206,7 +206,7 @@ impl<'de> Visitor<'de> for &mut ParsedHeader {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key_seed(Key(&mut self.tensors))? {
-            if key == KeyKind::Tensor {
+            if key == KeyKind::TensorInfo {
                 let name = || brief(self.tensors.begun());
                 let of_tensor = |error| within(format_args!("tensor '{}'", name()), &error);
                 let info = map.next_value().map_err(of_tensor)?;
@@ -229,7 +229,7 @@ struct Key<'a>(&'a mut Tensors);
 /// What a key is about.
 #[derive(PartialEq, Eq)]
 enum KeyKind {
-    Tensor,
+    TensorInfo,
     Metadata,
 }
 
@@ -253,7 +253,7 @@ impl Visitor<'_> for Key<'_> {
             return Ok(KeyKind::Metadata);
         }
         self.0.begin(Some(name));
-        Ok(KeyKind::Tensor)
+        Ok(KeyKind::TensorInfo)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::error::{ContainerError, FileName};
 use crate::execute::{
     Assignment, Conversion, ExecuteError, FillError, Progress, StridedSink, Transfer,
 };
-use crate::format::Tensor;
+use crate::format::TensorInfo;
 use crate::gather::{GatherError, Indexed, Indices, Options, OutOfRange};
 use crate::index::resolve::Selection;
 use crate::job::casts::Casts;
@@ -25,7 +25,7 @@ use crate::view::View;
 /// What an index selects of a tensor of a file that is to be changed.
 pub struct EditedSlice<'a> {
     original: Original,
-    tensor: Tensor,
+    tensor: TensorInfo,
     index: OpenIndex<'a>,
     selection: Selection,
     /// Where its elements lie; `None` where lists name them.
@@ -35,7 +35,7 @@ pub struct EditedSlice<'a> {
 /// Values on their way into a file.
 pub struct Editing {
     original: Original,
-    tensor: Tensor,
+    tensor: TensorInfo,
     /// The shape of what is written.
     shape: Vec<u64>,
     value: Operand,
@@ -74,7 +74,7 @@ impl Original {
     /// [`ResolveError`](crate::index::resolve::ResolveError) for an index that does not fit.
     pub fn slice<'a>(
         self,
-        tensor: Tensor,
+        tensor: TensorInfo,
         index: OpenIndex<'a>,
     ) -> Result<EditedSlice<'a>, ContainerError> {
         let selection = index.resolve(&tensor.shape)?;
@@ -88,7 +88,7 @@ impl Original {
 
 impl EditedSlice<'_> {
     /// The tensor that is changed.
-    pub fn tensor(&self) -> &Tensor {
+    pub fn tensor(&self) -> &TensorInfo {
         &self.tensor
     }
 
@@ -137,7 +137,7 @@ impl Editing {
     /// [`ScatterError`], [`EditFault`], [`CastError`](crate::cast::CastError).
     pub fn scatter(
         original: Original,
-        tensor: Tensor,
+        tensor: TensorInfo,
         indices: Operand,
         value: Operand,
         options: &ScatterOptions,
@@ -262,7 +262,7 @@ impl Job for Editing {
 /// What the elements of a value go through.
 fn conversion(
     value: &Operand,
-    target: &Tensor,
+    target: &TensorInfo,
     casts: &Casts,
 ) -> Result<Conversion, ContainerError> {
     let dtype = &value.tensor().dtype;
@@ -271,13 +271,13 @@ fn conversion(
 }
 
 /// The bytes of the target's file among which `bytes` are changed.
-fn written(tensor: &Tensor, bytes: u64) -> Range<u64> {
+fn written(tensor: &TensorInfo, bytes: u64) -> Range<u64> {
     let data = tensor.data();
     if bytes > 0 { data } else { data.start..data.start }
 }
 
 /// All of a value.
-fn whole(value: &Tensor) -> Result<View, ContainerError> {
+fn whole(value: &TensorInfo) -> Result<View, ContainerError> {
     Ok(View::new(&layout_of(value)?, &Selection::whole(&value.shape))?)
 }
 

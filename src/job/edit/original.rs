@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{ContainerError, FileName};
 use crate::execute::{self, ExecuteError, FillError, Progress, Transfer, Workers};
-use crate::format::{Format, Tensor};
+use crate::format::{Format, TensorInfo};
 use crate::input::OpenOptions;
 use crate::input::{Bytes, Input, Location, failed_source};
 use crate::input::{raw, recognise, single};
@@ -167,7 +167,7 @@ impl Original {
     pub(in crate::job) fn keep(
         &self,
         input: &Input,
-        tensor: &Tensor,
+        tensor: &TensorInfo,
         written: &Range<u64>,
     ) -> Result<(), ContainerError> {
         self.check_kept(input, tensor, written)?;
@@ -190,7 +190,7 @@ impl Original {
     pub(super) fn check_kept(
         &self,
         input: &Input,
-        tensor: &Tensor,
+        tensor: &TensorInfo,
         written: &Range<u64>,
     ) -> Result<(), ContainerError> {
         match (&self.mode, &self.patch, &input.bytes) {

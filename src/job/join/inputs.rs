@@ -13,7 +13,7 @@ use crate::cast::{Cast, CastError, Casting, result_type};
 use crate::dtype::DType;
 use crate::error::{Cause, ContainerError};
 use crate::execute::Workers;
-use crate::format::Tensor;
+use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
 use crate::input::{Bytes, Input, Location};
 use crate::input::{OpenOptions, open};
@@ -307,8 +307,8 @@ impl<'a> Joined<'a> {
     fn fit(
         &self,
         number: usize,
-        (found, tensor): (usize, &Tensor),
-        (theirs, join): (&Tensor, &JoinedTensor),
+        (found, tensor): (usize, &TensorInfo),
+        (theirs, join): (&TensorInfo, &JoinedTensor),
     ) -> Result<ChosenPart, Cause> {
         let step = match PartStep::as_first(&tensor.dtype, &theirs.dtype) {
             Some(step) => step,

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::bands::{Band, Cell, bands};
-use super::inputs::{ChosenPart, Joined, JoinTarget};
+use super::inputs::{ChosenPart, JoinTarget, Joined};
 use super::tensor::JoinedTensor;
 use crate::error::ContainerError;
 use crate::execute::Conversion;

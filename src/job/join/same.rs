@@ -10,7 +10,7 @@ use super::inputs::Joined;
 use super::place::Place;
 use crate::error::ContainerError;
 use crate::execute::{Conversion, Progress};
-use crate::format::Tensor;
+use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
 use crate::input::{Input, failed_source};
 use crate::job::copy::Writing;
@@ -60,7 +60,7 @@ impl Joined<'_> {
             let (input, chosen) = self.lend_checked(number)?;
             let chosen: BTreeSet<usize> = chosen.iter().map(|chosen| chosen.number).collect();
             let others = input.contents.tensors.iter().enumerate();
-            let others: Vec<Tensor> =
+            let others: Vec<TensorInfo> =
                 others.filter(|(at, _)| !chosen.contains(at)).map(|(_, tensor)| tensor).collect();
             for (ours, window) in &rest {
                 let ours = &first.contents.tensors.at(*ours);
@@ -94,8 +94,8 @@ impl Joined<'_> {
     fn same(
         &self,
         number: usize,
-        (first, ours, source): (&Input, &Tensor, &Arc<dyn Source>),
-        (input, theirs): (&Input, &Tensor),
+        (first, ours, source): (&Input, &TensorInfo, &Arc<dyn Source>),
+        (input, theirs): (&Input, &TensorInfo),
         window: &Range<u64>,
         progress: &Progress,
     ) -> Result<(), ContainerError> {
@@ -109,7 +109,7 @@ impl Joined<'_> {
             return Err(failed(JoinFault::Shape { number, shape, first, axis: None }));
         }
         let everything = Selection::whole(&theirs.shape);
-        let region = |input: &Input, tensor: &Tensor| {
+        let region = |input: &Input, tensor: &TensorInfo| {
             let region = <dyn Region>::of_selection(tensor, &everything, ours.order());
             region.map_err(|cause| input.failed_tensor(tensor, false, cause))
         };

@@ -11,7 +11,7 @@ use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
 use crate::error::{Cause, ContainerError};
 use crate::execute::Progress;
-use crate::format::Tensor;
+use crate::format::TensorInfo;
 use crate::input::{Input, failed_source};
 use crate::job::copy::Writing;
 use crate::job::edit::conversion::conversion;
@@ -25,7 +25,7 @@ use crate::source::{ConcatSource, Source};
 pub(crate) struct JoinedSlice<'a> {
     pub(crate) input: &'a Input,
     pub(crate) source: &'a Arc<dyn Source>,
-    pub(crate) tensor: &'a Tensor,
+    pub(crate) tensor: &'a TensorInfo,
     pub(crate) shape: &'a [u64],
     pub(crate) cast: Option<Cast>,
     /// The bytes, in the memory order of the output.

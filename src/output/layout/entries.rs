@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::dtype::DType;
 use crate::execute::Conversion;
-use crate::format::{Tensor, Tensors};
+use crate::format::{TensorInfo, Tensors};
 use crate::shape::Order;
 
 /// A tensor of an output.
@@ -26,9 +26,9 @@ pub struct OutputTensor {
 
 impl OutputTensor {
     /// A tensor of the input, as it is.
-    fn kept(tensor: Tensor) -> OutputTensor {
+    fn kept(tensor: TensorInfo) -> OutputTensor {
         let (part, bytes, conversion) = (tensor.part(), tensor.bytes(), Conversion::None);
-        let Tensor { name, dtype, shape, .. } = tensor;
+        let TensorInfo { name, dtype, shape, .. } = tensor;
         OutputTensor { name: name.unwrap_or_default(), dtype, shape, bytes, conversion, part }
     }
 }
@@ -116,8 +116,8 @@ impl Entries {
         let first = if is_own { self.own.len() } else { number };
         if is_own {
             let OutputTensor { name, dtype, shape, conversion, part, .. } = entry;
-            let tensor = Tensor::new(dtype, shape, Order::C, 0).placed(part, 0);
-            self.own.push(&Tensor { name: Some(name), ..tensor });
+            let tensor = TensorInfo::new(dtype, shape, Order::C, 0).placed(part, 0);
+            self.own.push(&TensorInfo { name: Some(name), ..tensor });
             self.conversions.push(conversion);
         }
         let begin = self.len;
@@ -135,10 +135,10 @@ mod tests {
     use crate::dtype::{Endian, Scalar};
     use proptest::prelude::*;
 
-    fn tensor(number: usize) -> Tensor {
+    fn tensor(number: usize) -> TensorInfo {
         let dtype = DType::Scalar(Scalar::U8, Endian::Little);
-        let tensor = Tensor::new(dtype, vec![number as u64], Order::C, 100 * number as u64);
-        Tensor { name: Some(format!("t{number}")), ..tensor.placed(number % 3, 0) }
+        let tensor = TensorInfo::new(dtype, vec![number as u64], Order::C, 100 * number as u64);
+        TensorInfo { name: Some(format!("t{number}")), ..tensor.placed(number % 3, 0) }
     }
 
     proptest! {

@@ -65,7 +65,8 @@ impl FolderPlace {
 
     /// Check that names can be made there.
     pub(super) fn check_writable(&self) -> Result<(), SinkError> {
-        let (FolderPlace::New { dir, .. } | FolderPlace::Existing(ExistingFolder { fd: dir, .. })) = self;
+        let (FolderPlace::New { dir, .. } | FolderPlace::Existing(ExistingFolder { fd: dir, .. })) =
+            self;
         accessat(dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
             .map_err(SinkError::os("cannot be created"))
     }

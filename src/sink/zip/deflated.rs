@@ -118,7 +118,8 @@ impl DeflatedZipSink {
         }
         let encoder = DeflateEncoder::new(Vec::new(), Compression::default());
         let (crc, block) = (Hasher::new(), Vec::with_capacity(BLOCK));
-        let open = state.open.insert(OpenMember { start, taken: 0, stored: 0, crc, block, encoder });
+        let open =
+            state.open.insert(OpenMember { start, taken: 0, stored: 0, crc, block, encoder });
         self.deflate(&mut state.written, open, member.head)
     }
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::crcs::MemberCrcs;
 use super::headers::{LOCAL, MemberHeader, Method, write_directory};
-use super::{ZipMember, ZipLayout};
+use super::{ZipLayout, ZipMember};
 use crate::sink::{Draft, Old, Placed, Sink, SinkError, WriteOrder};
 
 /// An archive that is being written.

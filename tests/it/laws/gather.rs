@@ -21,13 +21,13 @@ use crate::memory::{Bytes, Memory};
 /// A tensor of integers from -2^63 to 2^64 and how a file holds it, or of items that are only
 /// bytes.
 #[derive(Clone, Debug)]
-struct Tensor {
+struct TensorInfo {
     shape: Vec<u64>,
     order: Order,
     before: u64,
 }
 
-impl Tensor {
+impl TensorInfo {
     fn count(&self) -> u64 {
         self.shape.iter().product()
     }
@@ -41,9 +41,9 @@ impl Tensor {
 
 #[derive(Clone, Debug)]
 struct Case {
-    params: Tensor,
+    params: TensorInfo,
     itemsize: u64,
-    indices: Tensor,
+    indices: TensorInfo,
     scalar: Scalar,
     endian: Endian,
     /// In C order.
@@ -175,10 +175,10 @@ impl Case {
     }
 
     fn gather(&self) -> Gather {
-        let Tensor { shape, order, before } = &self.params;
+        let TensorInfo { shape, order, before } = &self.params;
         let layout = Layout::new(shape, self.itemsize * 8, *order, *before);
         let dtype = DType::Scalar(self.scalar, self.endian);
-        let Tensor { shape, order, before } = &self.indices;
+        let TensorInfo { shape, order, before } = &self.indices;
         let indices = Layout::new(shape, dtype.item_bits(), *order, *before);
         let indices = Indices { dtype: &dtype, layout: indices };
         let transpose = Some(self.permutation());
@@ -326,8 +326,8 @@ fn case(wild: bool) -> impl Strategy<Value = Case> {
                 }
             });
             let numbers = numbers.collect();
-            let params = Tensor { shape: params, order, before };
-            let indices = Tensor { shape, order: index_order, before: index_before };
+            let params = TensorInfo { shape: params, order, before };
+            let indices = TensorInfo { shape, order: index_order, before: index_before };
             let shuffle = if seed % 3 == 0 { 0 } else { seed >> 8 };
             Case { params, itemsize, indices, scalar, endian, numbers, axis, options, shuffle }
         })

@@ -19,16 +19,16 @@ use crate::memory::{Bytes, Memory};
 
 /// A tensor whose bytes lie behind `before` others.
 #[derive(Clone, Debug)]
-struct Tensor {
+struct TensorInfo {
     shape: Vec<u64>,
     itemsize: u64,
     order: Order,
     before: u64,
 }
 
-impl Tensor {
+impl TensorInfo {
     fn layout(&self) -> Layout<'_> {
-        let Tensor { shape, itemsize, order, before } = self;
+        let TensorInfo { shape, itemsize, order, before } = self;
         Layout::new(shape, itemsize * 8, *order, *before)
     }
 
@@ -39,7 +39,7 @@ impl Tensor {
 }
 
 /// The selected bytes, one element after the other.
-fn naive(tensor: &Tensor, selection: &Selection, order: Order) -> Vec<u8> {
+fn naive(tensor: &TensorInfo, selection: &Selection, order: Order) -> Vec<u8> {
     let data = tensor.data();
     let strides = contiguous_strides(&tensor.shape, tensor.itemsize, tensor.order).unwrap();
     let mut axes = Vec::new();
@@ -81,7 +81,7 @@ struct Way {
     write: WriteOrder,
 }
 
-fn engine(tensor: &Tensor, selection: &Selection, order: Order, way: &Way) -> Vec<u8> {
+fn engine(tensor: &TensorInfo, selection: &Selection, order: Order, way: &Way) -> Vec<u8> {
     let axes = Permutation::identity(selection.shape().len()).in_memory(order);
     let view = View::permuted(&tensor.layout(), selection, &axes).unwrap();
     let source = Bytes::new(tensor.data(), way.window);
@@ -109,12 +109,12 @@ fn order() -> impl Strategy<Value = Order> {
     prop_oneof![Just(Order::C), Just(Order::F)]
 }
 
-fn tensor() -> impl Strategy<Value = Tensor> {
+fn tensor() -> impl Strategy<Value = TensorInfo> {
     let shape = prop::collection::vec(prop_oneof![8 => 1u64..7, 1 => Just(0), 1 => 7u64..40], 0..7);
     let itemsize = prop_oneof![Just(1), Just(2), Just(3), Just(4), Just(8), Just(12), Just(16)];
     (shape, itemsize, order(), 0u64..9)
         .prop_filter("small", |(shape, ..)| shape.iter().product::<u64>() < 20_000)
-        .prop_map(|(shape, itemsize, order, before)| Tensor { shape, itemsize, order, before })
+        .prop_map(|(shape, itemsize, order, before)| TensorInfo { shape, itemsize, order, before })
 }
 
 fn slice(len: u64) -> impl Strategy<Value = SliceItem> {
@@ -157,7 +157,7 @@ fn expression(shape: &[u64]) -> impl Strategy<Value = IndexExpr> + use<> {
     })
 }
 
-fn case() -> impl Strategy<Value = (Tensor, IndexExpr)> {
+fn case() -> impl Strategy<Value = (TensorInfo, IndexExpr)> {
     tensor().prop_flat_map(|tensor| {
         let expr = expression(&tensor.shape);
         (Just(tensor), expr)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tslice::dtype::{DType, NpyType};
 use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
-use tslice::format::{StorageKind, Tensor};
+use tslice::format::{StorageKind, TensorInfo};
 use tslice::index::numpy;
 use tslice::index::resolve::{Selection, resolve};
 use tslice::permutation::Permutation;
@@ -87,7 +87,7 @@ impl Taken {
         resolve(&index, &self.shape, false).unwrap()
     }
 
-    fn region(&self, tensor: &Tensor) -> Arc<dyn Region> {
+    fn region(&self, tensor: &TensorInfo) -> Arc<dyn Region> {
         let selection = self.selection();
         let ndim = selection.shape().len();
         let mut axes: Vec<i64> = (0..ndim as i64).collect();
@@ -129,13 +129,13 @@ impl Taken {
 
     /// What is taken of elements that follow each other in C order.
     fn of_plain(&self, elements: Vec<u8>) -> Vec<u8> {
-        let tensor = Tensor::new(self.dtype(), self.shape.clone(), Order::C, 0);
+        let tensor = TensorInfo::new(self.dtype(), self.shape.clone(), Order::C, 0);
         self.read(self.region(&tensor).as_ref(), &Bytes::new(elements, None))
     }
 }
 
 /// The same elements in C order.
-fn dense(tensor: &Tensor, file: &[u8], itemsize: u64) -> Vec<u8> {
+fn dense(tensor: &TensorInfo, file: &[u8], itemsize: u64) -> Vec<u8> {
     let StorageKind::Strided { first, strides, .. } = &tensor.storage.kind else { unreachable!() };
     let mut all = Vec::new();
     for number in 0..tensor.shape.iter().product::<u64>() {
@@ -176,7 +176,7 @@ proptest! {
             span += stride as u64 * shape[axis].saturating_sub(1);
         }
         let file = bytes(before + span);
-        let mut tensor = Tensor::new(taken.dtype(), shape.clone(), Order::C, before);
+        let mut tensor = TensorInfo::new(taken.dtype(), shape.clone(), Order::C, before);
         tensor.storage.data = before..before + span;
         tensor.storage.kind = StorageKind::Strided { first, strides, ranges: Vec::new() };
         let expected = taken.of_plain(dense(&tensor, &file, *itemsize));
@@ -214,7 +214,7 @@ proptest! {
             place.resize(4, 0);
             place
         });
-        let of_four = Tensor::new(DType::Npy(NpyType::Bytes(4)), shape.clone(), Order::C, 0);
+        let of_four = TensorInfo::new(DType::Npy(NpyType::Bytes(4)), shape.clone(), Order::C, 0);
         let needed = Bytes::new(numbers.collect(), None);
         let needed = taken.read_one(taken.region(&of_four).as_ref(), &needed);
         let needed: BTreeMap<Vec<u64>, u64> = needed
