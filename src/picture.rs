@@ -199,7 +199,8 @@ impl Mean {
 pub struct Colours {
     /// The colours of the map at even distances, from its beginning to its end.
     shades: Vec<[u8; 3]>,
-    range: (f64, f64),
+    low: f64,
+    high: f64,
     nan: [u8; 3],
 }
 
@@ -222,7 +223,7 @@ impl Colours {
     /// Colours of a map, from its beginning for the first number of the range (and those beyond) to
     /// its end for the last. NaN is grey, or red on the map `gray`. `None` for a map that there
     /// is not.
-    pub fn new(map: &str, range: (f64, f64)) -> Option<Colours> {
+    pub fn new(map: &str, low: f64, high: f64) -> Option<Colours> {
         let (name, gradient) = *COLOUR_MAPS.iter().find(|(name, _)| *name == map)?;
         let is_gray = name == "gray";
         let nan = if is_gray { [214, 39, 40] } else { [128, 128, 128] };
@@ -231,14 +232,14 @@ impl Colours {
             // the greys of the package go from white to black
             gradient.eval_continuous(if is_gray { 1.0 - along } else { along }).as_array()
         };
-        Some(Colours { shades: (0..SHADES).map(shade).collect(), range, nan })
+        Some(Colours { shades: (0..SHADES).map(shade).collect(), low, high, nan })
     }
 
     fn of(&self, value: f64) -> [u8; 3] {
         if value.is_nan() {
             return self.nan;
         }
-        let (low, high) = self.range;
+        let Colours { low, high, .. } = *self;
         // halved, as the difference of doubles may be infinite
         let along = (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
         let along = if along.is_nan() { 0.0 } else { along.clamp(0.0, 1.0) };
@@ -253,8 +254,8 @@ mod tests {
     use super::*;
 
     /// The rows of a picture of elements that count up.
-    fn painted(sheet: &Sheet, range: (f64, f64)) -> Vec<Vec<u8>> {
-        let colours = Colours::new("gray", range).unwrap();
+    fn painted(sheet: &Sheet, low: f64, high: f64) -> Vec<Vec<u8>> {
+        let colours = Colours::new("gray", low, high).unwrap();
         let row = |y| {
             let read = |range: Range<u64>, take: &mut dyn FnMut(f64)| {
                 range.for_each(|number| take(number as f64));
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn a_pixel_shows_an_element() {
         let sheet = Sheet::new(&[2, 3], false, None).unwrap();
-        let rows = painted(&sheet, (0.0, 5.0));
+        let rows = painted(&sheet, 0.0, 5.0);
         assert_eq!((rows.len(), rows[0].len()), (2, 9));
         let lightness: Vec<u8> = rows.iter().flatten().step_by(3).copied().collect();
         assert!(lightness.is_sorted() && lightness[0] == 0 && lightness[5] == 255, "{lightness:?}");
@@ -277,7 +278,7 @@ mod tests {
     #[test]
     fn colours_stay_and_tiles_stand_beside_each_other() {
         let sheet = Sheet::new(&[3, 1, 2, 3], true, None).unwrap();
-        let rows = painted(&sheet, (0.0, 1.0));
+        let rows = painted(&sheet, 0.0, 1.0);
         assert_eq!(rows[0], [0, 1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 10, 11]);
         assert_eq!(rows[1], [0; 15]);
         assert_eq!(rows[2], [12, 13, 14, 15, 16, 17, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -287,9 +288,9 @@ mod tests {
     fn smaller_pictures_show_means_and_larger_ones_repeat() {
         let sheet = Sheet::new(&[4, 4, 3], true, Some(2)).unwrap();
         // the mean of elements 0, 3, 12 and 15
-        assert_eq!(painted(&sheet, (0.0, 1.0))[0][..3], [8, 9, 10]);
+        assert_eq!(painted(&sheet, 0.0, 1.0)[0][..3], [8, 9, 10]);
         let sheet = Sheet::new(&[1, 2, 3], true, Some(4)).unwrap();
-        let rows = painted(&sheet, (0.0, 1.0));
+        let rows = painted(&sheet, 0.0, 1.0);
         assert_eq!(rows, vec![vec![0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5]; 2]);
     }
 

@@ -197,7 +197,7 @@ impl Scatter {
         values: &dyn Source,
         workers: &Workers,
     ) -> Result<(Assignment, Option<Box<dyn Source>>), ExecuteError> {
-        let (plan, spooled) = in_order(values, &self.values, (self.unit, 1), workers)?;
+        let (plan, spooled) = in_order(values, &self.values, self.unit, 1, workers)?;
         Ok((plan.into(), spooled))
     }
 

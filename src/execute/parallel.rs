@@ -47,10 +47,10 @@ pub fn run(
         }
     }
     let mut shared = Vec::with_capacity(transfers.len());
-    for transfer in transfers.iter().enumerate() {
-        shared.push(share(transfer, sink, progress)?);
+    for (index, transfer) in transfers.iter().enumerate() {
+        shared.push(share(index, transfer, sink, progress)?);
     }
-    let job = Run::new((transfers, &shared), sink, progress);
+    let job = Run::new(transfers, &shared, sink, progress);
     let copied = transfers.iter().zip(&shared).filter(|(_, shared)| !**shared);
     let copied = copied.map(|(transfer, _)| transfer);
     let work: u64 = copied.clone().map(|transfer| transfer.pieces.work()).sum();
@@ -131,7 +131,8 @@ struct Outcome {
 impl<'a> Run<'a> {
     /// A job of the transfers that are not shared.
     fn new(
-        (transfers, shared): (&'a [Transfer<'a>], &[bool]),
+        transfers: &'a [Transfer<'a>],
+        shared: &[bool],
         sink: &'a dyn Sink,
         progress: &'a Progress,
     ) -> Run<'a> {

@@ -28,7 +28,8 @@ const LONG_PIECES: (u64, u64) = (1 << 20, 8 << 20);
 pub fn in_order(
     source: &dyn Source,
     runs: &Runs,
-    (unit, expansion): (u64, u64),
+    unit: u64,
+    expansion: u64,
     workers: &Workers,
 ) -> Result<(Plan, Option<Box<dyn Source>>), ExecuteError> {
     let piece = (PIECE_BYTES / expansion.max(1)).max(unit);

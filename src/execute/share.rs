@@ -13,7 +13,8 @@ pub const SHARED_BYTES: u64 = 64 << 10;
 
 /// Share what can be shared of transfer number `index`. True if all of it is in the output then.
 pub(super) fn share(
-    (index, transfer): (usize, &Transfer<'_>),
+    index: usize,
+    transfer: &Transfer<'_>,
     sink: &dyn Sink,
     progress: &Progress,
 ) -> Result<bool, ExecuteError> {

@@ -59,7 +59,7 @@ impl Tensors {
             StorageKind::Contiguous(order) => (*order, part),
             _ => (Order::C, part + 1),
         };
-        self.describe(dtype, (shape, order), data.start);
+        self.describe(dtype, shape, order, data.start);
         let entries = &mut self.entries;
         push_number(entries, last);
         match kind {
@@ -96,8 +96,8 @@ impl Tensors {
 
     /// Say of the tensor that is begun what it is: in an input of one part, its elements one after the
     /// other.
-    pub(super) fn end(&mut self, dtype: &DType, (shape, order): (&[u64], Order), start: u64) {
-        self.describe(dtype, (shape, order), start);
+    pub(super) fn end(&mut self, dtype: &DType, shape: &[u64], order: Order, start: u64) {
+        self.describe(dtype, shape, order, start);
         push_number(&mut self.entries, 0);
     }
 
@@ -107,7 +107,7 @@ impl Tensors {
     }
 
     /// Append all that follows the name but the last number.
-    fn describe(&mut self, dtype: &DType, (shape, order): (&[u64], Order), start: u64) {
+    fn describe(&mut self, dtype: &DType, shape: &[u64], order: Order, start: u64) {
         let entries = &mut self.entries;
         push_number(entries, start);
         let fortran = if order == Order::F { FORTRAN } else { 0 };

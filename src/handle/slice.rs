@@ -254,7 +254,7 @@ impl Slice {
         let (prepared, takes) = self.prepare(&output)?;
         let progress = Progress::default();
         let input = &self.tensor.file.input;
-        let job = Writing::begin(&output, &prepared, (input, &takes), &progress)?;
+        let job = Writing::begin(&output, &prepared, input, &takes, &progress)?;
         self.copy(&job, &takes)?;
         job.commit()
     }

@@ -62,7 +62,7 @@ pub fn open_watched(
     };
     let format = recognise(&first);
     if let Some(dtype) = options.raw.of_raw_bytes(format.is_some()) {
-        return raw::open((location, bytes), dtype, &options.raw, progress);
+        return raw::open(location, bytes, dtype, &options.raw, progress);
     }
     let mut input = match format {
         Some(format) => (format.open)(RecognisedFile { location, bytes, options, progress })?,

@@ -208,7 +208,8 @@ fn refuse_foreign(
 
 /// Open bytes of which the caller tells all.
 pub(crate) fn open(
-    (location, mut bytes): (&Location, source::Opened),
+    location: &Location,
+    mut bytes: source::Opened,
     dtype: &DType,
     layout: &RawLayout,
     progress: &Progress,

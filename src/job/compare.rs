@@ -68,11 +68,11 @@ impl Comparison {
     /// Inputs that cannot be read.
     pub(super) fn readers(
         &self,
-        inputs: (&mut Input, &mut Input),
+        inputs: [&mut Input; 2],
         place: u64,
     ) -> Result<([RegionReader<'_>; 2], u64), ContainerError> {
-        let first = RegionReader::new(inputs.0, self.chosen[0].region.as_ref())?;
-        let second = RegionReader::new(inputs.1, self.chosen[1].region.as_ref())?;
+        let first = RegionReader::new(inputs[0], self.chosen[0].region.as_ref())?;
+        let second = RegionReader::new(inputs[1], self.chosen[1].region.as_ref())?;
         let (mut number, mut along) = (0, 1);
         for &(len, step) in self.places.iter().rev() {
             number += place / step % len * along;
@@ -103,29 +103,30 @@ impl Comparison {
 /// # Errors
 /// An input that fails or is cut short, positions that are out of range.
 pub(super) fn compare(
-    inputs: (&mut Input, &mut Input),
+    inputs: [&mut Input; 2],
     comparisons: &[Comparison],
     leader: Leader,
     workers: &Workers,
     progress: &Progress,
 ) -> Result<Vec<Findings>, ContainerError> {
+    let [first, second] = inputs;
     let (large, small): (Vec<_>, Vec<_>) = (0..comparisons.len())
         .partition(|&number| comparisons.get(number).is_some_and(Comparison::is_large));
     let mut found = vec![Findings::default(); comparisons.len()];
     if !large.is_empty() {
-        inputs.0.spool_watched(progress)?;
-        inputs.1.spool_watched(progress)?;
+        first.spool_watched(progress)?;
+        second.spool_watched(progress)?;
     }
     for number in large {
         if comparisons[number].count == 0 {
             continue;
         }
-        let readers = comparisons[number].readers((&mut *inputs.0, &mut *inputs.1), 0)?.0;
+        let readers = comparisons[number].readers([&mut *first, &mut *second], 0)?.0;
         found[number] = windows(&comparisons[number], &readers, workers, progress)?;
     }
     let rest: Vec<&Comparison> = small.iter().map(|&number| &comparisons[number]).collect();
     for (number, findings) in
-        small.into_iter().zip(whole(inputs, &rest, leader, workers, progress)?)
+        small.into_iter().zip(whole([first, second], &rest, leader, workers, progress)?)
     {
         found[number] = findings;
     }
@@ -176,7 +177,7 @@ fn windows(
 
 /// Compare pairs of elements that are no large ones.
 fn whole(
-    inputs: (&mut Input, &mut Input),
+    inputs: [&mut Input; 2],
     comparisons: &[&Comparison],
     leader: Leader,
     workers: &Workers,
@@ -185,9 +186,10 @@ fn whole(
     if comparisons.is_empty() {
         return Ok(Vec::new());
     }
+    let [first, second] = inputs;
     let (leading, following) = match leader {
-        Leader::First => inputs,
-        Leader::Second => (inputs.1, inputs.0),
+        Leader::First => (first, second),
+        Leader::Second => (second, first),
     };
     if comparisons.len() > 1 {
         // the pairs may stand in another order than the tensors of a pipe

@@ -124,11 +124,11 @@ impl Comparing {
     pub fn run(self, progress: &Progress) -> Result<Differences, ContainerError> {
         let Comparing { inputs: [mut a, mut b], only, mut tensors, comparisons, workers } = self;
         let leader = leader(&a, &b);
-        let found = compare((&mut a, &mut b), &comparisons, leader, &workers, progress)?;
+        let found = compare([&mut a, &mut b], &comparisons, leader, &workers, progress)?;
         let compared = tensors.iter_mut().filter(|tensor| tensor.findings.is_some());
         for ((tensor, pair), found) in compared.zip(&comparisons).zip(found) {
             if let (true, Some(first)) = (pair.is_large(), &found.first) {
-                let (readers, number) = pair.readers((&mut a, &mut b), first.place)?;
+                let (readers, number) = pair.readers([&mut a, &mut b], first.place)?;
                 let mut texts = [String::new(), String::new()];
                 for ((text, reader), dtype) in texts.iter_mut().zip(readers).zip(&tensor.dtypes) {
                     let values = &mut Values::<ContainerError>::new(reader);

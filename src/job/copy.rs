@@ -36,7 +36,7 @@ pub(super) fn write(
     takes: &[Take],
     progress: &Progress,
 ) -> Result<(), ContainerError> {
-    let job = Writing::begin(output, prepared, (input, takes), progress)?;
+    let job = Writing::begin(output, prepared, input, takes, progress)?;
     job.copy(input, takes)?;
     job.commit()?;
     input.random().iter().for_each(|source| unmap(source.as_ref(), &output.options.workers));
@@ -74,19 +74,21 @@ impl<'a> Writing<'a> {
     pub(crate) fn begin(
         output: &Output,
         prepared: &'a Prepared,
-        (input, takes): (&Input, &[Take]),
+        input: &Input,
+        takes: &[Take],
         progress: &'a Progress,
     ) -> Result<Writing<'a>, ContainerError> {
         overwrite::check_output(&output.destination, input, takes)?;
         let shares = takes.iter().any(|take| take.may_share(input));
-        Writing::of_output(output, prepared, (shares, takes), progress)
+        Writing::of_output(output, prepared, shares, takes, progress)
     }
 
     /// The same for an output that is known to overwrite no input.
     pub(crate) fn of_output(
         output: &Output,
         prepared: &'a Prepared,
-        (shares, takes): (bool, &[Take]),
+        shares: bool,
+        takes: &[Take],
         progress: &'a Progress,
     ) -> Result<Writing<'a>, ContainerError> {
         let target = WriteTarget::Draft(output.create(prepared, shares)?);

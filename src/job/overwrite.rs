@@ -97,7 +97,8 @@ fn file_of(input: &Input, file: FileId) -> FileName {
 pub(crate) fn check_in_place(
     file: &InPlaceFile,
     written: &Range<u64>,
-    (input, tensor): (&Input, &TensorInfo),
+    input: &Input,
+    tensor: &TensorInfo,
     source: &dyn Source,
 ) -> Result<(), ContainerError> {
     let failed = |error: SourceError| failed_source(&input.location, error);

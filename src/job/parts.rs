@@ -178,7 +178,8 @@ impl<'a> Parts<'a> {
         let begun = PartSink::begin(
             self.path,
             Part { index, count: self.count },
-            (&job, unchanged(inputs)),
+            &job,
+            unchanged(inputs),
             self.frame.clone(),
             size,
             self.output.sink_options(),

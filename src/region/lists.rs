@@ -134,7 +134,7 @@ impl Lists {
         }
         for (item, file) in files {
             let (file, shape) =
-                open_list(item, file, (io, workers), progress).map_err(failed(item))?;
+                open_list(item, file, io, workers, progress).map_err(failed(item))?;
             lists.files.push(file);
             lists.shapes.push(shape);
         }
@@ -327,7 +327,8 @@ impl BoundList {
 fn open_list(
     item: usize,
     file: &FileRef,
-    (io, workers): (IoMode, &Workers),
+    io: IoMode,
+    workers: &Workers,
     progress: &Progress,
 ) -> Result<(ListFile, FileList), ContainerError> {
     let location = match file.is_stdin() {

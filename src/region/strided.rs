@@ -18,7 +18,7 @@ impl Region for View {
         let (unit, expansion) = (by.unit, by.conversion.expansion());
         let (plan, copied) = match by.to {
             ReadFor::Stream => {
-                execute::in_order(by.source, self.runs(), (unit, expansion), by.workers)?
+                execute::in_order(by.source, self.runs(), unit, expansion, by.workers)?
             }
             ReadFor::Position(_) | ReadFor::Memory => {
                 let tiling = execute::tiling(by.source, View::bytes(self)).divided(expansion);

@@ -24,7 +24,8 @@ const MAX_RANGE: u64 = 64 << 20;
 /// # Errors
 /// [`SinkError::OriginalTruncated`] if `from` is shorter than `len`, [`SinkError::Copy`].
 pub(super) fn copy_file(
-    (from, len): (&File, u64),
+    from: &File,
+    len: u64,
     to: &File,
     copied: &dyn Fn(u64),
 ) -> Result<(), SinkError> {

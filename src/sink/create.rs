@@ -57,7 +57,8 @@ pub fn create(target: &Destination, options: SinkOptions) -> Result<Box<dyn Draf
 pub fn create_copy(
     target: &Destination,
     options: SinkOptions,
-    (original, len): (&File, u64),
+    original: &File,
+    len: u64,
     copied: &dyn Fn(u64),
 ) -> Result<(Box<dyn Draft>, InPlaceFile), SinkError> {
     let place = match target {
@@ -67,13 +68,13 @@ pub fn create_copy(
     let pipe = match place {
         Resolved::File(entry) => {
             let mut sink = FileSink::at(entry, options, Naming::Unnamed)?;
-            let patch = sink.fill_from((original, len), copied)?;
+            let patch = sink.fill_from(original, len, copied)?;
             return Ok((Box::new(sink), patch));
         }
         Resolved::Stdout => StreamSink::stdout(options)?,
         Resolved::Special(stream) => StreamSink::open(&stream, options)?,
     };
-    let (sink, patch) = SpooledSink::copy_of((original, len), pipe, copied)?;
+    let (sink, patch) = SpooledSink::copy_of(original, len, pipe, copied)?;
     Ok((Box::new(sink), patch))
 }
 

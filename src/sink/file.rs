@@ -141,10 +141,11 @@ impl FileSink {
     /// [`InPlaceFile`] and don't change the count of written bytes.
     pub(super) fn fill_from(
         &mut self,
-        (original, len): (&File, u64),
+        original: &File,
+        len: u64,
         copied: &dyn Fn(u64),
     ) -> Result<InPlaceFile, SinkError> {
-        copy_file((original, len), self.file()?, copied)?;
+        copy_file(original, len, self.file()?, copied)?;
         self.options.len = Some(len);
         (self.written, self.end) = (len.into(), len.into());
         InPlaceFile::new(self.file()?.try_clone().map_err(SinkError::Io)?)
@@ -272,7 +273,7 @@ impl Sink for FileSink {
         let (Some(len), Some(own)) = (self.options.len, &self.file) else {
             return range.start..range.start;
         };
-        let shared = self.space.share((own, len), offset, file, range);
+        let shared = self.space.share(own, len, offset, file, range);
         self.written.fetch_add(shared.end - shared.start, Ordering::AcqRel);
         shared
     }

@@ -37,7 +37,8 @@ impl Space {
     /// position `at`. The range of `from` that the file has now; empty where blocks cannot be shared.
     pub(super) fn share(
         &self,
-        (file, len): (&File, u64),
+        file: &File,
+        len: u64,
         at: u64,
         from: &File,
         range: Range<u64>,

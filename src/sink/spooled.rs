@@ -24,12 +24,13 @@ impl SpooledSink {
     /// Copy `len` bytes of `original`. The copy is changed through the returned [`InPlaceFile`] and
     /// sent to `pipe`.
     pub(super) fn copy_of(
-        (original, len): (&File, u64),
+        original: &File,
+        len: u64,
         pipe: StreamSink,
         copied: &dyn Fn(u64),
     ) -> Result<(Self, InPlaceFile), SinkError> {
         let file = tempfile::tempfile().map_err(SinkError::Copy)?;
-        copy_file((original, len), &file, copied)?;
+        copy_file(original, len, &file, copied)?;
         let patch = InPlaceFile::new(file.try_clone().map_err(SinkError::Io)?)?;
         Ok((Self { file, len, pipe }, patch))
     }

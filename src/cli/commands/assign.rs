@@ -18,10 +18,10 @@ use crate::cli::report::{Exit, Failure};
 pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     if let Some(value) = args.what.value.as_deref() {
-        index.refuse_stdin(("--value", value))?;
+        index.refuse_stdin("--value", value)?;
     }
     let workers = output::workers(args.to.threads);
-    let index = index.open(args.from.io, &workers, args.to.quiet, ("TARGET", &args.target))?;
+    let index = index.open(args.from.io, &workers, args.to.quiet, "TARGET", &args.target)?;
     let casts = cast::parse(&args.cast)?;
     let original = target::open(&args.target, &args.from, &args.to, &workers)?;
     let tensor = original.input().tensor(&args.from.tensor)?;

@@ -35,9 +35,9 @@ struct Found {
 
 fn differences(args: &DiffArgs) -> Result<Found, Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
-    index.refuse_stdin(("A", &args.first))?;
+    index.refuse_stdin("A", &args.first)?;
     let workers = output::workers(args.threads);
-    let index = index.open(args.from.io, &workers, args.quiet, ("B", &args.second))?;
+    let index = index.open(args.from.io, &workers, args.quiet, "B", &args.second)?;
     // a tensor may be missing from one of the files
     let options = OpenOptions { tensors: vec![], ..input::options_of_several(&args.from)? };
     let locations = [&args.first, &args.second].map(|path| input::location(path));

@@ -48,7 +48,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
             let index = Index::parse(args.input.as_deref(), &args.index)?;
             let shape = parse_shape(shape)?;
             (
-                index.open(args.from.io, &Workers::default(), false, ("INPUT", Path::new("")))?,
+                index.open(args.from.io, &Workers::default(), false, "INPUT", Path::new(""))?,
                 shape,
                 None,
             )
@@ -59,7 +59,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
             };
             let index = Index::parse(args.text.as_deref(), &args.index)?;
             let index =
-                index.open(args.from.io, &Workers::default(), false, ("INPUT", path.as_ref()))?;
+                index.open(args.from.io, &Workers::default(), false, "INPUT", path.as_ref())?;
             let options = input::options(&args.from)?;
             let mut input = tslice::input::open(&input::location(path.as_ref()), &options)?;
             let fields = args.field.field.as_deref();

@@ -61,9 +61,10 @@ impl Index {
         io: Io,
         workers: &Workers,
         quiet: bool,
-        (what, input): (&str, &Path),
+        what: &str,
+        input: &Path,
     ) -> Result<Index, Failure> {
-        self.refuse_stdin((what, input))?;
+        self.refuse_stdin(what, input)?;
         self.open_lists(io, workers, quiet)
     }
 
@@ -82,7 +83,7 @@ impl Index {
     }
 
     /// Refuse an input that is standard input, where a list is read from there.
-    pub(crate) fn refuse_stdin(&self, (what, input): (&str, &Path)) -> Result<(), Failure> {
+    pub(crate) fn refuse_stdin(&self, what: &str, input: &Path) -> Result<(), Failure> {
         let is_stdin =
             |item: &Item| matches!(item, Item::List(List::File(file)) if file.is_stdin());
         match self.spanned.expr.items.iter().position(is_stdin) {

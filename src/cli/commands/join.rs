@@ -32,13 +32,13 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     let rules = IndexRules { keepdims: args.keepdims, outer: args.outer };
     let index = Index::of_text(args.index.as_deref(), rules)?;
     if let Some(list) = &args.names.files_from {
-        index.refuse_stdin(("--files-from", list))?;
+        index.refuse_stdin("--files-from", list)?;
     }
     let workers = output::workers(args.to.threads);
     let output = output::open(&args.to, &workers)?;
     let locations = locations(args)?;
     if locations.contains(&Location::Stdin) {
-        index.refuse_stdin(("INPUT", Path::new("-")))?;
+        index.refuse_stdin("INPUT", Path::new("-"))?;
     }
     let index = index.open_lists(args.from.io, &workers, args.to.quiet)?;
     let options = JoinOptions {

@@ -55,7 +55,7 @@ pub(super) fn run(
     }
     // a pipe is kept in a file, as it may be read twice
     output::spool(input, args.quiet)?;
-    let colours = match sheet.has_colours() {
+    let (low, high) = match sheet.has_colours() {
         true if picture.colormap.is_some() || picture.range.is_some() => {
             return Err(Failure::usage(
                 "--colormap and --range have no effect: the elements are colours already",
@@ -69,7 +69,7 @@ pub(super) fn run(
         }
     };
     let map = picture.colormap.as_deref().unwrap_or("viridis");
-    let colours = Colours::new(map, colours)
+    let colours = Colours::new(map, low, high)
         .ok_or_else(|| Failure::usage(format_args!("there is no colour map {map}")))?;
     let drawing = Drawing::new(input, chosen, sheet, colours, workers)?;
     let (progress, total) = (Progress::default(), chosen.bytes());

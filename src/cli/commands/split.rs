@@ -21,7 +21,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     }
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let workers = output::workers(args.to.threads);
-    let index = index.open(args.from.io, &workers, args.to.quiet, ("INPUT", &args.input))?;
+    let index = index.open(args.from.io, &workers, args.to.quiet, "INPUT", &args.input)?;
     let cuts = cuts(args)?;
     let names = names(args.to.output.as_deref())?;
     let write = output::options(&args.to, &workers);

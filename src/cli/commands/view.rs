@@ -14,7 +14,7 @@ use crate::cli::report::{Failure, print};
 pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let workers = output::workers(args.threads);
-    let index = index.open(args.from.io, &workers, args.quiet, ("INPUT", &args.input))?;
+    let index = index.open(args.from.io, &workers, args.quiet, "INPUT", &args.input)?;
     let transpose = transpose::parse(&args.transpose)?;
     let options = input::options(&args.from)?;
     let mut input = input::open_watched(&input::location(&args.input), &options, args.quiet)?;

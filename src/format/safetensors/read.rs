@@ -133,7 +133,7 @@ impl ParsedHeader {
     fn end_tensor(&mut self, info: &HeaderInfo<'_>) {
         let name = self.tensors.begun();
         match self.described(name, info) {
-            Ok((dtype, offset)) => self.tensors.end(&dtype, (&info.shape.lens, Order::C), offset),
+            Ok((dtype, offset)) => self.tensors.end(&dtype, &info.shape.lens, Order::C, offset),
             Err(error) => {
                 let (name, data_offsets) = (brief(name), info.data_offsets);
                 let first = self.misfit.as_ref().map(|misfit| misfit.data_offsets);

@@ -196,7 +196,7 @@ impl Original {
         match (&self.mode, &self.patch, &input.bytes) {
             (EditMode::Copy(target), ..) => overwrite::check_input(target, input),
             (EditMode::InPlace, Some(patch), Bytes::Random(source)) => {
-                overwrite::check_in_place(patch, written, (input, tensor), source.as_ref())
+                overwrite::check_in_place(patch, written, input, tensor, source.as_ref())
             }
             _ => Ok(()),
         }
@@ -217,7 +217,7 @@ impl Original {
         };
         progress.copy(self.len);
         let add = |bytes| progress.add_copied(bytes);
-        let copied = sink::create_copy(target, options.sink(), (&self.file, self.len), &add);
+        let copied = sink::create_copy(target, options.sink(), &self.file, self.len, &add);
         progress.copy(0);
         let (copy, patch) = copied.map_err(|error| match error {
             SinkError::OriginalTruncated => ContainerError::file(self.path.as_path(), error),

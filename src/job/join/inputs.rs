@@ -297,7 +297,7 @@ impl<'a> Joined<'a> {
             };
             let several = names.len() > 1;
             let tensor = &input.contents.tensors.at(found);
-            let chosen = self.fit(number, (found, tensor), (theirs, join));
+            let chosen = self.fit(number, found, tensor, theirs, join);
             all.push(chosen.map_err(|cause| input.failed_tensor(tensor, several, cause))?);
         }
         Ok(all)
@@ -307,8 +307,10 @@ impl<'a> Joined<'a> {
     fn fit(
         &self,
         number: usize,
-        (found, tensor): (usize, &TensorInfo),
-        (theirs, join): (&TensorInfo, &JoinedTensor),
+        found: usize,
+        tensor: &TensorInfo,
+        theirs: &TensorInfo,
+        join: &JoinedTensor,
     ) -> Result<ChosenPart, Cause> {
         let step = match PartStep::as_first(&tensor.dtype, &theirs.dtype) {
             Some(step) => step,

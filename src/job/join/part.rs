@@ -70,7 +70,7 @@ impl Divisible for JoinedParts<'_, '_> {
             }
             let (input, chosen) = joined.lend_checked(number)?;
             for target in &targets {
-                let take = joined.take_joined((&input, &chosen[target.at]), target.place, order)?;
+                let take = joined.take_joined(&input, &chosen[target.at], target.place, order)?;
                 let cells = target.bands.iter().filter_map(|band| target.cell(number, band));
                 let windows = cells.flat_map(|cell| take.window(cell.dense, 0));
                 reads += windows.map(|take| take.reads()).sum::<u64>();
@@ -132,7 +132,7 @@ impl Divisible for JoinedParts<'_, '_> {
             }
         }
         for target in joined.joined(&places, order) {
-            let take = joined.take_joined((&input, &chosen[target.at]), target.place, order)?;
+            let take = joined.take_joined(&input, &chosen[target.at], target.place, order)?;
             let _ = write!(work, "{:?}", (target.row, take.part));
             take.region.identify(&mut |bytes| work.add(bytes))?;
         }

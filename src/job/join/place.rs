@@ -116,7 +116,8 @@ impl Joined<'_> {
     /// What is taken of an input, at the beginning of the tensor's place.
     pub(super) fn take_joined(
         &self,
-        (input, chosen): (&Input, &ChosenPart),
+        input: &Input,
+        chosen: &ChosenPart,
         place: &Place,
         order: Order,
     ) -> Result<Take, ContainerError> {

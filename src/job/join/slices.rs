@@ -99,7 +99,7 @@ pub(crate) fn join_slices(
             }
             Ok(())
         };
-        let job = Writing::of_output(output, &prepared, (true, &takes), &progress)?;
+        let job = Writing::of_output(output, &prepared, true, &takes, &progress)?;
         let in_order = job.sink().order() == WriteOrder::Ascending;
         match in_order && join.rows_and_inner(order).0 > 1 {
             true => {

@@ -85,7 +85,7 @@ impl Joined<'_> {
             self.spool_all(progress)?;
         }
         self.check_overwrite(output)?;
-        let job = Writing::of_output(output, prepared, (true, &[]), progress)?;
+        let job = Writing::of_output(output, prepared, true, &[], progress)?;
         let copy = Copy { job: &job, order };
         let places = places(prepared, &(0..u64::MAX));
         match job.sink().order() {
@@ -155,7 +155,7 @@ impl Joined<'_> {
             let mut takes = Vec::new();
             for target in &targets {
                 let place = target.place;
-                let take = self.take_joined((&input, &chosen[target.at]), place, order)?;
+                let take = self.take_joined(&input, &chosen[target.at], place, order)?;
                 let cells = target.bands.iter().filter_map(|band| target.cell(number, band));
                 for cell in cells.filter(|cell| cell.rows == 1 && is_large(&cell.dense)) {
                     takes.extend(take.window(cell.dense, place.start + cell.at));
@@ -246,7 +246,7 @@ impl Joined<'_> {
             let (_, inner) = join.rows_and_inner(copy.order);
             let before = join.range(number).start.saturating_mul(inner);
             let at = place.start + bytes_of(before, place.item_bits);
-            let take = Take { at, ..self.take_joined((&input, chosen), place, copy.order)? };
+            let take = Take { at, ..self.take_joined(&input, chosen, place, copy.order)? };
             drop(input);
             if let Some(input) = self.held.get_mut(&number) {
                 copy.job.copy(input, &[take])?;
@@ -298,7 +298,7 @@ impl Joined<'_> {
         for one in &group.inputs {
             let Some(cell) = target.cell(one.number, band) else { continue };
             let chosen = &one.chosen[target.at];
-            let take = self.take_joined((&one.input, chosen), target.place, copy.order)?;
+            let take = self.take_joined(&one.input, chosen, target.place, copy.order)?;
             let from = InGroup { input: &one.input, bytes: one.bytes.as_ref(), base: one.base };
             let (width, conversion) = chosen.step.part_conversion(target.place.conversion);
             cells.copy(&from, &take, &cell, width, conversion)?;

@@ -92,10 +92,11 @@ impl SharedOutput {
     pub(super) fn finish(
         self,
         part: Part,
-        record: (DoneRecord, Option<Stored>),
+        record: DoneRecord,
+        stored: Option<Stored>,
         frame: OwnedFrame,
     ) -> Result<(), SinkError> {
-        match self.climb_and_place(part, record, frame) {
+        match self.climb_and_place(part, record, stored, frame) {
             Ok(true) => self.clean(),
             Ok(false) => Ok(()),
             Err(error) => self.unless_placed(error),
@@ -153,7 +154,7 @@ impl SharedOutput {
             }
         });
         match recorded {
-            Ok(stored) => self.finish(part, (record, Some(stored)), frame),
+            Ok(stored) => self.finish(part, record, Some(stored), frame),
             Err(error) => self.unless_placed(error),
         }
     }
@@ -174,7 +175,8 @@ impl SharedOutput {
     fn climb_and_place(
         &self,
         part: Part,
-        (record, stored): (DoneRecord, Option<Stored>),
+        record: DoneRecord,
+        stored: Option<Stored>,
         frame: OwnedFrame,
     ) -> Result<bool, SinkError> {
         let Some(all) = climb(&self.folder, part, record, stored)? else { return Ok(false) };
@@ -237,7 +239,7 @@ impl SharedOutput {
         let entry = FileAt { dir, name: name.clone().into(), old_mode: None };
         let options = SinkOptions { fsync: true, ..SinkOptions::default() };
         let mut sink = FileSink::at(entry, options, Naming::Unnamed)?;
-        sink.fill_from((closed, self.job.len), &|_| {})?;
+        sink.fill_from(closed, self.job.len, &|_| {})?;
         Box::new(sink).commit()?;
         let copy = open_own(&self.folder.dir, &name, OFlags::RDONLY, "its parts cannot be read")?;
         mark(&copy.ok_or(PartsError::Discarded)?, &self.job)?;

@@ -64,7 +64,8 @@ impl PartSink {
     pub fn begin(
         path: &Path,
         part: Part,
-        (job, unchanged): (&JobRecord, Unchanged),
+        job: &JobRecord,
+        unchanged: Unchanged,
         frame: FixedFrame<'_>,
         size: PartSize,
         options: SinkOptions,
@@ -106,7 +107,7 @@ impl PartSink {
             output.folder.check_unspoiled()?;
             let frame = frame.clone().into_owned();
             if let Some(record) = output.folder.done(part.index)? {
-                output.finish(part, (record, None), frame)?;
+                output.finish(part, record, None, frame)?;
                 return Ok(Begun::Complete);
             }
             // closed, if not being discarded: another run of this part is complete
@@ -147,8 +148,8 @@ impl Sink for PartSink {
         let nothing = range.start..range.start;
         match self.writer.file() {
             Ok(data) if self.counted.takes_shared() => {
-                let data = (data, self.output.job.len);
-                let shared = self.space.share(data, offset, file, range);
+                let len = self.output.job.len;
+                let shared = self.space.share(data, len, offset, file, range);
                 self.counted.add_shared(shared.end - shared.start);
                 shared
             }

@@ -131,7 +131,7 @@ fn bytes_read_for_each_needed(case: &Case) -> f64 {
     let runs = view.runs().clone();
     let sink = ComparingSink { order, runs, written: AtomicU64::new(0) };
     let (plan, spooled) = if case.ascending {
-        execute::in_order(&source, view.runs(), (1, 1), &Workers::new(2)).unwrap()
+        execute::in_order(&source, view.runs(), 1, 1, &Workers::new(2)).unwrap()
     } else {
         (Plan::tiled(&view, 1, Tiling::of(source.window_limit())), None)
     };
