@@ -2,11 +2,9 @@
 //!
 //! `cargo run --example gather -- model.safetensors embed.weight vectors.npy 17 3 17`
 
-use std::error::Error;
+use tslice::Error;
 
-use tslice::ContainerError;
-
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();
     match args.as_slice() {
         [_, model, name, output, rows @ ..] => {
@@ -18,12 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Write the rows at these positions, in this order, a position any number of times.
-pub(crate) fn gather(
-    model: &str,
-    name: &str,
-    rows: &[i64],
-    output: &str,
-) -> Result<(), ContainerError> {
+pub(crate) fn gather(model: &str, name: &str, rows: &[i64], output: &str) -> Result<(), Error> {
     let vectors = tslice::open(model)?.tensor(name)?.take(rows, 0)?;
     vectors.write(output)
 }

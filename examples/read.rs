@@ -2,14 +2,13 @@
 //!
 //! `cargo run --example read -- model.safetensors embed.weight '[0]'`
 
-use std::error::Error;
 use std::io::{self, Write};
 
 use half::{bf16, f16};
-use tslice::dtype::{DType, Scalar};
-use tslice::{ContainerError, Slice};
+use tslice::internals::dtype::{DType, Scalar};
+use tslice::{Error, Slice};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();
     match args.as_slice() {
         [_, model, name, index] => {
@@ -21,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The mean of the elements, whatever kind of float they are.
-pub(crate) fn mean(slice: &Slice) -> Result<f64, ContainerError> {
+pub(crate) fn mean(slice: &Slice) -> Result<f64, Error> {
     let floats: Vec<f32> = match slice.dtype() {
         DType::Scalar(Scalar::F16, _) => {
             slice.read::<f16>()?.iter().map(|it| it.to_f32()).collect()

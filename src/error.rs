@@ -1,7 +1,6 @@
 //! Errors that say which file, which tensor, and why.
 
 use std::any::Any;
-use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -61,7 +60,7 @@ impl From<&Destination> for FileName {
 
 /// What went wrong, in which file, and with which tensor.
 #[derive(Debug)]
-pub struct ContainerError {
+pub struct Error {
     /// The file, where one is at fault.
     pub file: Option<FileName>,
     /// The tensor, where it is one of several.
@@ -70,7 +69,7 @@ pub struct ContainerError {
     pub cause: Cause,
 }
 
-impl fmt::Display for ContainerError {
+impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(file) = &self.file {
             write!(f, "{file}: ")?;
@@ -82,21 +81,21 @@ impl fmt::Display for ContainerError {
     }
 }
 
-impl Error for ContainerError {}
+impl std::error::Error for Error {}
 
-impl<C: Into<Cause>> From<C> for ContainerError {
-    fn from(cause: C) -> ContainerError {
-        ContainerError { file: None, tensor: None, cause: cause.into() }
+impl<C: Into<Cause>> From<C> for Error {
+    fn from(cause: C) -> Error {
+        Error { file: None, tensor: None, cause: cause.into() }
     }
 }
 
-impl ContainerError {
+impl Error {
     /// An error about a file.
-    pub(crate) fn file(file: impl Into<FileName>, cause: impl Into<Cause>) -> ContainerError {
+    pub(crate) fn file(file: impl Into<FileName>, cause: impl Into<Cause>) -> Error {
         let cause = match cause.into().downcast::<SinkError>() {
             // one of several files, which it names itself
             Ok(SinkError::File { path, error }) => {
-                return ContainerError::file(path.as_path(), *error);
+                return Error::file(path.as_path(), *error);
             }
             Ok(SinkError::InputIsOutput) => InputIsOutput.into(),
             Ok(error) => Cause::from(error),
@@ -109,13 +108,13 @@ impl ContainerError {
                 Some(SinkError::StdoutClosed | SinkError::Positions(_))
             );
         let file = (!unnamed).then(|| file.into());
-        ContainerError { file, tensor: None, cause }
+        Error { file, tensor: None, cause }
     }
 
     /// Name the tensor that it is about.
     #[must_use]
-    pub fn of_tensor(self, name: &str) -> ContainerError {
-        ContainerError { tensor: Some(name.to_owned()), ..self }
+    pub(crate) fn of_tensor(self, name: &str) -> Error {
+        Error { tensor: Some(name.to_owned()), ..self }
     }
 }
 
@@ -125,7 +124,7 @@ pub struct Cause(Box<dyn Fault>);
 
 /// An error that can be the [`Cause`] of another one, which names the file and the tensor. Whoever
 /// has words or a hint of its own for it asks for its type ([`Cause::downcast_ref`]).
-pub trait Fault: Any + Error + Send + Sync {}
+pub trait Fault: Any + std::error::Error + Send + Sync {}
 
 impl Fault for io::Error {}
 impl Fault for CastError {}
@@ -163,7 +162,7 @@ impl Cause {
     }
 
     /// The error, to be changed, where it is of that type.
-    pub fn downcast_mut<F: Fault>(&mut self) -> Option<&mut F> {
+    pub(crate) fn downcast_mut<F: Fault>(&mut self) -> Option<&mut F> {
         let fault: &mut dyn Any = self.0.as_mut();
         fault.downcast_mut()
     }

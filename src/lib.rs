@@ -11,7 +11,7 @@
 //! let file = tslice::open("model.safetensors")?;
 //! let rows = file.tensor("embed.weight")?.slice("[:32000]")?;
 //! rows.write("embed.npy")?;
-//! # Ok::<(), tslice::ContainerError>(())
+//! # Ok::<(), tslice::Error>(())
 //! ```
 //!
 //! See what a file holds:
@@ -20,7 +20,7 @@
 //! for tensor in tslice::open("model.safetensors.index.json")?.tensors() {
 //!     println!("{} {} {:?}", tensor.name().unwrap_or("-"), tensor.dtype(), tensor.shape());
 //! }
-//! # Ok::<(), tslice::ContainerError>(())
+//! # Ok::<(), tslice::Error>(())
 //! ```
 //!
 //! Read a slice into memory. The type must be that of the file, half floats are those of the
@@ -30,7 +30,7 @@
 //! let file = tslice::open("model.safetensors")?;
 //! let bias: Vec<f32> = file.tensor("bias")?.all()?.read()?;
 //! let column: Vec<half::bf16> = file.tensor("embed.weight")?.slice("[..., 0]")?.read()?;
-//! # Ok::<(), tslice::ContainerError>(())
+//! # Ok::<(), tslice::Error>(())
 //! ```
 //!
 //! Gather rows by position, from memory or from another file, and replace what was there:
@@ -42,13 +42,13 @@
 //! embed.take(&[17, 3, 17], 0)?.write("three.npy")?;
 //! let tokens = tslice::open("tokens.npy")?.only()?;
 //! embed.take(&tokens, 0)?.write_with("vectors.npy", &WriteOptions::default().force(true))?;
-//! # Ok::<(), tslice::ContainerError>(())
+//! # Ok::<(), tslice::Error>(())
 //! ```
 //!
 //! Join slices, cut one in files that appear together, and assign to a file:
 //!
 //! ```no_run
-//! use tslice::job::Cuts;
+//! use tslice::Cuts;
 //!
 //! let a = tslice::open("a.npy")?.only()?.all()?;
 //! let b = tslice::open("b.npy")?.only()?.slice("[10:]")?;
@@ -57,7 +57,7 @@
 //!
 //! let target = tslice::open("target.npy")?.only()?;
 //! target.edit("[..., -1]")?.fill(0)?.in_place()?;
-//! # Ok::<(), tslice::ContainerError>(())
+//! # Ok::<(), tslice::Error>(())
 //! ```
 //!
 //! The same as programs stand in `examples/`. All of it is what the command-line program runs.
@@ -74,52 +74,159 @@
 //!                     input gives the tensor: its bytes (source), dtype, shape (format) ▲
 //! ```
 //!
-//! The modules below stand in that order. The core opens no files and knows no paths: that is for
-//! `source`, `sink`, [`input`] and [`job`]. The library prints nothing and knows no flags.
+//! The modules stand in that order, and are not public: what a program needs of them is handed out
+//! here by name. The core opens no files and knows no paths: that is for `source`, `sink`, `input` and
+//! `job`. The library prints nothing and knows no flags.
 
-pub mod index;
+mod index;
 
-pub mod cast;
-pub mod dtype;
-pub mod element;
-pub mod gather;
-pub mod permutation;
-pub mod runs;
-pub mod shape;
-pub mod view;
+mod cast;
+mod dtype;
+mod element;
+mod gather;
+mod permutation;
+mod runs;
+mod shape;
+mod view;
 
-pub mod plan;
+mod plan;
 
-pub mod execute;
+mod execute;
 
-pub mod join;
-pub mod scatter;
+mod join;
+mod scatter;
 
 mod crc;
 mod os;
-pub mod sink;
-pub mod source;
+mod sink;
+mod source;
 
-pub mod chunked;
-pub mod compare;
-pub mod format;
-pub mod picture;
-pub mod print;
-pub mod statistics;
-pub mod text;
+mod chunked;
+mod compare;
+mod format;
+mod picture;
+mod print;
+mod statistics;
+mod text;
 
-pub mod error;
-pub mod handle;
-pub mod input;
-pub mod job;
-pub mod output;
-pub mod region;
+mod error;
+mod handle;
+mod input;
+mod job;
+mod output;
+mod region;
 
-pub use error::ContainerError;
-pub use handle::{Change, Editable, JoinedSlices, concatenate, stack, write_all};
-pub use handle::{Element, Slice, Tensor, TensorFile, open_file as open};
-pub use output::WriteOptions;
+pub use cast::{CastError, Casting};
+pub use dtype::{DType, Endian, Field, NpyType, Scalar, Structure};
+pub use error::{Cause, Error, Fault, FileName};
+pub use execute::{ExecuteError, FillError, Workers};
+pub use format::{Chunks, Format, FormatError, Storage, StorageKind, TensorInfo};
+pub use gather::{GatherError, Options as GatherOptions, OutOfRange};
+pub use handle::{Change, Editable, Element, JoinedSlices, ReadFault, Slice, Tensor, TensorFile};
+pub use handle::{concatenate, open_file as open, stack, write_all};
+pub use index::numpy::{ParseError, parse as parse_index};
+pub use index::resolve::ResolveError;
+pub use index::strided_slice::{StridedSlice, StridedSliceError};
+pub use index::{IndexExpr, Item, List, SliceItem};
+pub use input::{FieldFault, Location, OpenOptions, RawLayout, SelectFault};
+pub use job::{Cuts, EditFault, JoinFault, SplitFault};
+pub use output::layout::{FORMATS, OutputFormat};
+pub use output::{LayoutFault, WriteOptions};
+pub use permutation::{Permutation, PermutationError};
 pub use region::IndexTensor;
+pub use shape::Order;
+pub use sink::SinkError;
+pub use source::{IoMode, SourceError};
+
+/// All of the library, for the command-line program, the tests and the benchmarks: what stands here may
+/// change with every version.
+#[doc(hidden)]
+pub mod internals {
+    pub mod cast {
+        pub use crate::cast::*;
+    }
+    pub mod chunked {
+        pub use crate::chunked::*;
+    }
+    pub mod compare {
+        pub use crate::compare::*;
+    }
+    pub mod dtype {
+        pub use crate::dtype::*;
+    }
+    pub mod element {
+        pub use crate::element::*;
+    }
+    pub mod error {
+        pub use crate::error::*;
+    }
+    pub mod execute {
+        pub use crate::execute::*;
+    }
+    pub mod format {
+        pub use crate::format::*;
+    }
+    pub mod gather {
+        pub use crate::gather::*;
+    }
+    pub mod handle {
+        pub use crate::handle::*;
+    }
+    pub mod index {
+        pub use crate::index::*;
+    }
+    pub mod input {
+        pub use crate::input::*;
+    }
+    pub mod job {
+        pub use crate::job::*;
+    }
+    pub mod join {
+        pub use crate::join::*;
+    }
+    pub mod output {
+        pub use crate::output::*;
+    }
+    pub mod permutation {
+        pub use crate::permutation::*;
+    }
+    pub mod picture {
+        pub use crate::picture::*;
+    }
+    pub mod plan {
+        pub use crate::plan::*;
+    }
+    pub mod print {
+        pub use crate::print::*;
+    }
+    pub mod region {
+        pub use crate::region::*;
+    }
+    pub mod runs {
+        pub use crate::runs::*;
+    }
+    pub mod scatter {
+        pub use crate::scatter::*;
+    }
+    pub mod shape {
+        pub use crate::shape::*;
+    }
+    pub mod sink {
+        pub use crate::sink::*;
+    }
+    pub mod source {
+        pub use crate::source::*;
+    }
+    pub mod statistics {
+        pub use crate::statistics::*;
+    }
+    pub mod text {
+        pub use crate::text::*;
+    }
+    pub mod view {
+        pub use crate::view::*;
+    }
+}
 
 /// The program in docs/library.md, which is compiled.
 #[cfg(doctest)]

@@ -1,13 +1,13 @@
 //! Permutations of axes, as np.transpose takes them.
 //!
 //! ```
-//! use tslice::permutation::Permutation;
-//! use tslice::shape::Order;
+//! use tslice::internals::permutation::Permutation;
+//! use tslice::internals::shape::Order;
 //! let nchw = Permutation::new(&[0, -1, 1, 2], 4)?;
 //! assert_eq!(nchw.permute(&[8, 48, 64, 3]), [8, 3, 48, 64]);
 //! assert_eq!(nchw.in_memory(Order::F).permute(&[8, 48, 64, 3]), [64, 48, 3, 8]);
 //! assert_eq!(Permutation::reversed(3).permute(&['a', 'b', 'c']), ['c', 'b', 'a']);
-//! # Ok::<(), tslice::permutation::PermutationError>(())
+//! # Ok::<(), tslice::internals::permutation::PermutationError>(())
 //! ```
 
 use crate::shape::Order;
@@ -111,7 +111,7 @@ impl Permutation {
 
     /// This order, and then another one of its result.
     #[must_use]
-    pub fn then(&self, next: &Permutation) -> Permutation {
+    pub(crate) fn then(&self, next: &Permutation) -> Permutation {
         Permutation(next.permute(&self.0))
     }
 

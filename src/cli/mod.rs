@@ -34,7 +34,7 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
 
 /// Understand a command line, and do what it asks for.
 fn run_command(args: impl Iterator<Item = OsString>) -> Result<Exit, Failure> {
-    tslice::source::raise_open_files();
+    tslice::internals::source::raise_open_files();
     match args::parse(args) {
         Ok(command) => commands::run(&command),
         // help and version go to standard output

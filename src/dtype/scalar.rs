@@ -171,7 +171,7 @@ impl Scalar {
     }
 
     /// The type of the real and the imaginary part of a complex number.
-    pub const fn part(self) -> Option<Scalar> {
+    pub(crate) const fn part(self) -> Option<Scalar> {
         match self {
             Scalar::C64 => Some(Scalar::F32),
             Scalar::C128 => Some(Scalar::F64),
@@ -180,7 +180,7 @@ impl Scalar {
     }
 
     /// The kind of the numbers.
-    pub const fn kind(self) -> NumberKind {
+    pub(crate) const fn kind(self) -> NumberKind {
         match self {
             Scalar::Bool => NumberKind::Bool,
             Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => NumberKind::Unsigned,

@@ -76,7 +76,7 @@ pub struct Field {
 
 impl Field {
     /// Whether that is its name, or its title.
-    pub fn has_name(&self, name: &str) -> bool {
+    pub(crate) fn has_name(&self, name: &str) -> bool {
         let is_title = |title: &String| {
             let mut literal = String::new();
             write_str(&mut literal, name);
@@ -86,17 +86,17 @@ impl Field {
     }
 
     /// How many elements it has.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.shape.iter().fold(1, |count, &len| count.saturating_mul(len))
     }
 
     /// Bytes of an element.
-    pub fn itemsize(&self) -> u64 {
+    pub(crate) fn itemsize(&self) -> u64 {
         self.dtype.item_bits() / 8
     }
 
     /// How many bytes the field has: those of all its elements.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.itemsize().saturating_mul(self.count())
     }
 }
@@ -117,7 +117,7 @@ impl NpyType {
     /// The width in bytes of the units to reverse when converting to `other`, if that is the same
     /// type in the other byte order: a datetime, a UCS-4 string, a long double. `None` for any
     /// other pair of types.
-    pub fn swap_width_to(&self, other: &NpyType) -> Option<usize> {
+    pub(crate) fn swap_width_to(&self, other: &NpyType) -> Option<usize> {
         let (swapped, width) = match *self {
             NpyType::Unicode(len, endian) => (NpyType::Unicode(len, endian.swapped()), 4),
             NpyType::Datetime(endian, unit) => (NpyType::Datetime(endian.swapped(), unit), 8),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::cast::Cast;
 use crate::element;
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::{Progress, Workers};
 use crate::gather::OutOfRange;
 use crate::handle::file::Tensor;
@@ -40,9 +40,9 @@ impl Tensor {
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let path = |name: &str| folder.path().join(name);
-    /// # use tslice::dtype::{DType, Endian, Scalar};
+    /// # use tslice::internals::dtype::{DType, Endian, Scalar};
     /// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
-    /// # let header = tslice::format::npy::header(&u8, &[2, 2], Default::default())?;
+    /// # let header = tslice::internals::format::npy::header(&u8, &[2, 2], Default::default())?;
     /// # std::fs::write(path("a.npy"), [&header[..], &[1, 2, 3, 4]].concat())?;
     /// let target = tslice::open(path("a.npy"))?.only()?;
     /// let value = target.slice("[1]")?;
@@ -57,7 +57,7 @@ impl Tensor {
     /// # Errors
     /// As [`slice`](Tensor::slice), but for a text that does not fit the shape: that is an error of
     /// writing.
-    pub fn edit(&self, index: &str) -> Result<Editable, ContainerError> {
+    pub fn edit(&self, index: &str) -> Result<Editable, Error> {
         let index = numpy::parse(index)?.expr;
         let lists = Lists::open(&index, IoMode::Auto, &Workers::default());
         let lists = lists.map_err(|fault| fault.error)?;
@@ -73,7 +73,7 @@ impl Tensor {
     /// let embed = tslice::open("embed.npy")?.only()?;
     /// let rows = tslice::open("rows.npy")?.only()?.all()?;
     /// embed.scatter(IndexTensor::new(&[3, 0], vec![2, 1]), &rows)?.in_place()?;
-    /// # Ok::<(), tslice::ContainerError>(())
+    /// # Ok::<(), tslice::Error>(())
     /// ```
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Tensor {
         &self,
         indices: impl Into<IndexTensor>,
         values: &Slice,
-    ) -> Result<Change, ContainerError> {
+    ) -> Result<Change, Error> {
         let positions = Some(indices.into().kept(&Workers::default())?);
         let values = (&values.spooled()?).into();
         Ok(Change { tensor: self.clone(), index: None, positions, values })
@@ -96,7 +96,7 @@ impl Editable {
     /// # Errors
     /// A value that cannot be read. One of another kind, or of a shape that does not fit, is an error of
     /// writing.
-    pub fn assign(self, value: &Slice) -> Result<Change, ContainerError> {
+    pub fn assign(self, value: &Slice) -> Result<Change, Error> {
         let target = self.tensor.dtype();
         let value = match Cast::new(value.dtype(), target, Default::default()) {
             Ok(_) if value.dtype() != target => {
@@ -111,7 +111,7 @@ impl Editable {
     ///
     /// # Errors
     /// [`ElementError`](crate::element::ElementError): no number of the dtype of the tensor.
-    pub fn fill(self, number: impl ToString) -> Result<Change, ContainerError> {
+    pub fn fill(self, number: impl ToString) -> Result<Change, Error> {
         let element = element::parse(&number.to_string(), self.tensor.dtype())?;
         let values = IndexTensor::element(element, self.tensor.dtype());
         Ok(self.of_values(values))
@@ -129,7 +129,7 @@ impl Change {
     ///
     /// # Errors
     /// [`EditFault`], an index or indices that do not fit, a file that exists or cannot be written.
-    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), ContainerError> {
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.write_with(path, &WriteOptions::default())
     }
 
@@ -137,11 +137,7 @@ impl Change {
     ///
     /// # Errors
     /// As [`write`](Change::write).
-    pub fn write_with(
-        &self,
-        path: impl AsRef<Path>,
-        options: &WriteOptions,
-    ) -> Result<(), ContainerError> {
+    pub fn write_with(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<(), Error> {
         self.make(EditMode::Copy(Destination::Path(path.as_ref().to_owned())), options)
     }
 
@@ -150,11 +146,11 @@ impl Change {
     ///
     /// # Errors
     /// As [`write`](Change::write).
-    pub fn in_place(&self) -> Result<(), ContainerError> {
+    pub fn in_place(&self) -> Result<(), Error> {
         self.make(EditMode::InPlace, &WriteOptions::default())
     }
 
-    fn make(&self, mode: EditMode, options: &WriteOptions) -> Result<(), ContainerError> {
+    fn make(&self, mode: EditMode, options: &WriteOptions) -> Result<(), Error> {
         let Change { tensor: Tensor { file, info }, index, positions, values } = self;
         let WriteOptions { force, fsync, ref workers, .. } = *options;
         let options = EditOptions { force, fsync, workers: workers.clone() };
@@ -164,7 +160,7 @@ impl Change {
         let name: Vec<String> = info.name.iter().cloned().collect();
         let tensor = original.input().tensor(&name)?;
         if tensor != **info {
-            return Err(ContainerError::file(location, EditFault::OtherTensor));
+            return Err(Error::file(location, EditFault::OtherTensor));
         }
         let values = Operand::from(values.clone());
         let mut job = match (index, positions) {

@@ -1,10 +1,11 @@
 //! Tensors of a file as lazy handles: opened once, and only then sliced, gathered from or changed.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::dtype::DType;
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::format::{self, Format};
 use crate::input::{Input, Location, OpenOptions, open as open_input, take_fields};
 use crate::region::IndexTensor;
@@ -30,7 +31,7 @@ pub(super) struct File {
 /// # Errors
 /// No such file, no known format, a header that breaks its format's rules; see
 /// [`Cause`](crate::error::Cause).
-pub fn open(path: impl AsRef<Path>) -> Result<TensorFile, ContainerError> {
+pub fn open(path: impl AsRef<Path>) -> Result<TensorFile, Error> {
     TensorFile::open(&Location::of(path.as_ref()), &OpenOptions::default())
 }
 
@@ -39,7 +40,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// As [`open`].
-    pub fn open(location: &Location, options: &OpenOptions) -> Result<TensorFile, ContainerError> {
+    pub fn open(location: &Location, options: &OpenOptions) -> Result<TensorFile, Error> {
         let mut input = open_input(location, options)?;
         let source = input.spool()?;
         let options = options.clone();
@@ -51,9 +52,9 @@ impl TensorFile {
         self.file.input.contents.format
     }
 
-    /// What is known of the file: its header, its metadata.
-    pub fn input(&self) -> &Input {
-        &self.file.input
+    /// The `__metadata__` of a `.safetensors`; empty for other formats.
+    pub fn metadata(&self) -> &BTreeMap<String, String> {
+        &self.file.input.contents.metadata
     }
 
     /// All tensors, in the order of the file.
@@ -65,7 +66,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// [`SelectFault`](crate::input::SelectFault): no such tensor, or several.
-    pub fn tensor(&self, name: &str) -> Result<Tensor, ContainerError> {
+    pub fn tensor(&self, name: &str) -> Result<Tensor, Error> {
         self.one(&[name.to_owned()])
     }
 
@@ -73,11 +74,11 @@ impl TensorFile {
     ///
     /// # Errors
     /// [`SelectFault`](crate::input::SelectFault): the file holds none, or several.
-    pub fn only(&self) -> Result<Tensor, ContainerError> {
+    pub fn only(&self) -> Result<Tensor, Error> {
         self.one(&[])
     }
 
-    fn one(&self, patterns: &[String]) -> Result<Tensor, ContainerError> {
+    fn one(&self, patterns: &[String]) -> Result<Tensor, Error> {
         Ok(self.handle(self.file.input.find_one(patterns)?))
     }
 
@@ -120,7 +121,7 @@ impl Tensor {
     ///
     /// # Errors
     /// [`FieldFault`](crate::input::FieldFault): no structured dtype, no such field.
-    pub fn field(&self, names: &str) -> Result<Tensor, ContainerError> {
+    pub fn field(&self, names: &str) -> Result<Tensor, Error> {
         let file = Arc::clone(&self.file);
         let info = take_fields(&self.info, names);
         let info = info.map_err(|fault| file.input.failed_tensor(&self.info, true, fault))?;

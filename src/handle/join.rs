@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::error::{ContainerError, FileName};
+use crate::error::{Error, FileName};
 use crate::execute::{Progress, Workers};
 use crate::handle::file::File;
 use crate::handle::slice::Slice;
@@ -28,9 +28,9 @@ pub struct JoinedSlices<'a> {
 /// ```
 /// # let folder = tempfile::tempdir()?;
 /// # let path = |name: &str| folder.path().join(name);
-/// # use tslice::dtype::{DType, Endian, Scalar};
+/// # use tslice::internals::dtype::{DType, Endian, Scalar};
 /// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
-/// # let header = tslice::format::npy::header(&u8, &[2, 2], Default::default())?;
+/// # let header = tslice::internals::format::npy::header(&u8, &[2, 2], Default::default())?;
 /// # std::fs::write(path("a.npy"), [&header[..], &[1, 2, 3, 4]].concat())?;
 /// # std::fs::write(path("b.npy"), [&header[..], &[5, 6, 7, 8]].concat())?;
 /// let a = tslice::open(path("a.npy"))?.only()?.all()?;
@@ -48,9 +48,9 @@ pub fn concatenate(slices: &[Slice], axis: i64) -> JoinedSlices<'_> {
 ///
 /// ```no_run
 /// let frames = ["0.npy", "1.npy"].map(|path| tslice::open(path)?.only()?.all());
-/// let frames: Vec<_> = frames.into_iter().collect::<Result<_, tslice::ContainerError>>()?;
+/// let frames: Vec<_> = frames.into_iter().collect::<Result<_, tslice::Error>>()?;
 /// tslice::stack(&frames, 0).write("frames.npy")?;
-/// # Ok::<(), tslice::ContainerError>(())
+/// # Ok::<(), tslice::Error>(())
 /// ```
 pub fn stack(slices: &[Slice], axis: i64) -> JoinedSlices<'_> {
     JoinedSlices { slices, axis, along: Along::New }
@@ -62,7 +62,7 @@ impl JoinedSlices<'_> {
     /// # Errors
     /// [`JoinFault`](crate::job::JoinFault) for slices that do not fit together; those of
     /// [`Slice::write`].
-    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), ContainerError> {
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.write_with(path, &WriteOptions::default())
     }
 
@@ -70,11 +70,7 @@ impl JoinedSlices<'_> {
     ///
     /// # Errors
     /// As [`write`](JoinedSlices::write), and options that do not apply to the format.
-    pub fn write_with(
-        &self,
-        path: impl AsRef<Path>,
-        options: &WriteOptions,
-    ) -> Result<(), ContainerError> {
+    pub fn write_with(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<(), Error> {
         let destination = Destination::Path(path.as_ref().to_owned());
         let output = Output::new(destination, options.clone())?;
         let slices = self.slices.iter().map(|slice| slice.to_join(options.order));
@@ -84,7 +80,7 @@ impl JoinedSlices<'_> {
 }
 
 impl Slice {
-    fn to_join(&self, order: Order) -> Result<JoinedSlice<'_>, ContainerError> {
+    fn to_join(&self, order: Order) -> Result<JoinedSlice<'_>, Error> {
         let File { input, source, .. } = self.tensor.file.as_ref();
         let (tensor, shape, cast) = (self.tensor.info(), &self.shape, self.cast);
         let region = self.region(order)?;
@@ -97,13 +93,13 @@ impl Slice {
 ///
 /// ```
 /// use tslice::WriteOptions;
-/// use tslice::job::Cuts;
+/// use tslice::internals::job::Cuts;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = |name: &str| folder.path().join(name);
-/// # use tslice::dtype::{DType, Endian, Scalar};
+/// # use tslice::internals::dtype::{DType, Endian, Scalar};
 /// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
-/// # let header = tslice::format::npy::header(&u8, &[2, 2], Default::default())?;
+/// # let header = tslice::internals::format::npy::header(&u8, &[2, 2], Default::default())?;
 /// # std::fs::write(path("a.npy"), [&header[..], &[1, 2, 3, 4]].concat())?;
 /// let rows = tslice::open(path("a.npy"))?.only()?.all()?.split(0, &Cuts::Every(1))?;
 /// tslice::write_all(path("row-{:02}.npy"), &rows, &WriteOptions::default())?;
@@ -117,10 +113,9 @@ pub fn write_all(
     pattern: impl AsRef<Path>,
     slices: &[Slice],
     options: &WriteOptions,
-) -> Result<(), ContainerError> {
-    let names = PartNames::parse(pattern.as_ref()).ok_or_else(|| {
-        ContainerError::file(FileName::from(pattern.as_ref()), SplitFault::NoPlace)
-    })?;
+) -> Result<(), Error> {
+    let names = PartNames::parse(pattern.as_ref())
+        .ok_or_else(|| Error::file(FileName::from(pattern.as_ref()), SplitFault::NoPlace))?;
     let mut outputs = Outputs { names, slices, options };
     check_together(&outputs)?;
     write_together(&mut outputs, &Progress::default())
@@ -142,7 +137,7 @@ impl Together for Outputs<'_> {
         &self.options.workers
     }
 
-    fn part(&self, number: u64) -> Result<(OnePart, Vec<(usize, Take)>), ContainerError> {
+    fn part(&self, number: u64) -> Result<(OnePart, Vec<(usize, Take)>), Error> {
         let destination = Destination::Path(self.names.path(number));
         let output = Output::new(destination, self.options.clone())?;
         let at = number as usize;
@@ -157,7 +152,7 @@ impl Together for Outputs<'_> {
         source: usize,
         takes: &[Take],
         _: bool,
-    ) -> Result<(), ContainerError> {
+    ) -> Result<(), Error> {
         self.slices.get(source).map_or(Ok(()), |slice| slice.copy(job, takes))
     }
 }

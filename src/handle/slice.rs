@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
-use crate::error::{Cause, ContainerError, Fault};
+use crate::error::{Cause, Error, Fault};
 use crate::execute::{Conversion, Progress, Workers};
 use crate::format::{self, Tensors};
 use crate::gather;
@@ -59,7 +59,7 @@ impl Tensor {
     /// # Errors
     /// [`ParseError`](crate::index::numpy::ParseError) for a text that is no index, [`ResolveError`](crate::index::resolve::ResolveError) for one that does not fit
     /// the shape.
-    pub fn slice(&self, index: &str) -> Result<Slice, ContainerError> {
+    pub fn slice(&self, index: &str) -> Result<Slice, Error> {
         let parsed = numpy::parse(index).map_err(Cause::from)?;
         self.slice_by(&parsed.expr)
     }
@@ -68,7 +68,7 @@ impl Tensor {
     ///
     /// # Errors
     /// [`ResolveError`](crate::index::resolve::ResolveError) for an index that does not fit the shape.
-    pub fn slice_by(&self, index: &IndexExpr) -> Result<Slice, ContainerError> {
+    pub fn slice_by(&self, index: &IndexExpr) -> Result<Slice, Error> {
         let lists =
             Lists::open(index, IoMode::Auto, &Workers::default()).map_err(|fault| fault.error)?;
         let selection = lists.resolve(index, self.shape(), IndexRules::default())?;
@@ -89,7 +89,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Those of [`slice_by`](Tensor::slice_by); none, for the shapes of files.
-    pub fn all(&self) -> Result<Slice, ContainerError> {
+    pub fn all(&self) -> Result<Slice, Error> {
         self.slice_by(&IndexExpr::default())
     }
 
@@ -98,11 +98,7 @@ impl Tensor {
     ///
     /// # Errors
     /// [`GatherError`](crate::gather::GatherError): indices that are no integers, no such axis.
-    pub fn take(
-        &self,
-        indices: impl Into<IndexTensor>,
-        axis: i64,
-    ) -> Result<Slice, ContainerError> {
+    pub fn take(&self, indices: impl Into<IndexTensor>, axis: i64) -> Result<Slice, Error> {
         self.gather(indices, Some(axis), &gather::Options::default())
     }
 
@@ -111,7 +107,7 @@ impl Tensor {
     ///
     /// # Errors
     /// [`GatherError`](crate::gather::GatherError): indices that are no integers, tuples longer than the shape.
-    pub fn gather_nd(&self, indices: impl Into<IndexTensor>) -> Result<Slice, ContainerError> {
+    pub fn gather_nd(&self, indices: impl Into<IndexTensor>) -> Result<Slice, Error> {
         self.gather(indices, None, &gather::Options::default())
     }
 
@@ -125,7 +121,7 @@ impl Tensor {
         indices: impl Into<IndexTensor>,
         axis: Option<i64>,
         options: &gather::Options,
-    ) -> Result<Slice, ContainerError> {
+    ) -> Result<Slice, Error> {
         let (indices, options) = (indices.into(), options.clone());
         let shape = gathered_shape(self.info(), &indices.info, axis, &options)?;
         let tensor = self.clone();
@@ -151,7 +147,7 @@ impl Slice {
     ///
     /// # Errors
     /// [`CastError`](crate::cast::CastError) for a cast that `casting` does not allow, and for types that are no numbers.
-    pub fn cast(&self, dtype: &DType, casting: Casting) -> Result<Slice, ContainerError> {
+    pub fn cast(&self, dtype: &DType, casting: Casting) -> Result<Slice, Error> {
         let cast = Cast::new(self.tensor.dtype(), dtype, casting)?;
         Ok(Slice { dtype: dtype.clone(), cast: Some(cast), ..self.clone() })
     }
@@ -160,17 +156,17 @@ impl Slice {
     /// the end. Of a slice made of lists, a copy in a temporary file is cut.
     ///
     /// ```no_run
-    /// use tslice::job::Cuts;
+    /// use tslice::internals::job::Cuts;
     ///
     /// let embed = tslice::open("model.safetensors")?.tensor("embed.weight")?;
     /// let parts = embed.all()?.split(0, &Cuts::Parts(4))?;
     /// tslice::write_all("embed-{}.npy", &parts, &Default::default())?;
-    /// # Ok::<(), tslice::ContainerError>(())
+    /// # Ok::<(), tslice::Error>(())
     /// ```
     ///
     /// # Errors
     /// [`SplitFault`](crate::job::SplitFault): no such axis, parts that do not fit its length.
-    pub fn split(&self, axis: i64, cuts: &Cuts) -> Result<Vec<Slice>, ContainerError> {
+    pub fn split(&self, axis: i64, cuts: &Cuts) -> Result<Vec<Slice>, Error> {
         let ndim = self.shape.len();
         let at = shape::normalize_axis(axis, ndim).ok_or(SplitFault::Axis { axis, ndim })?;
         let count = cuts.count(self.shape[at])?;
@@ -198,7 +194,7 @@ impl Slice {
     ///
     /// # Errors
     /// [`PermutationError`](crate::permutation::PermutationError) for axes that are not those of the slice, each once.
-    pub fn transpose(&self, axes: &[i64]) -> Result<Slice, ContainerError> {
+    pub fn transpose(&self, axes: &[i64]) -> Result<Slice, Error> {
         let axes = Permutation::new(axes, self.shape.len())?;
         let shape = axes.permute(&self.shape);
         Ok(Slice { shape, axes: self.axes.then(&axes), ..self.clone() })
@@ -209,7 +205,7 @@ impl Slice {
     /// # Errors
     /// [`ReadFault`] for a `T` that is not the dtype or for more elements than memory can hold,
     /// positions out of range, an input that fails or is cut short.
-    pub fn read<T: Element>(&self) -> Result<Vec<T>, ContainerError> {
+    pub fn read<T: Element>(&self) -> Result<Vec<T>, Error> {
         let endian = match &self.dtype {
             DType::Scalar(scalar, endian) if *scalar == T::SCALAR => *endian,
             dtype => {
@@ -236,7 +232,7 @@ impl Slice {
     /// # Errors
     /// A file that exists or cannot be written, a dtype that the format lacks, positions out of
     /// range, an input that fails or is cut short.
-    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), ContainerError> {
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.write_with(path, &WriteOptions::default())
     }
 
@@ -244,11 +240,7 @@ impl Slice {
     ///
     /// # Errors
     /// As [`write`](Slice::write), and options that do not apply to the format.
-    pub fn write_with(
-        &self,
-        path: impl AsRef<Path>,
-        options: &WriteOptions,
-    ) -> Result<(), ContainerError> {
+    pub fn write_with(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<(), Error> {
         let destination = Destination::Path(path.as_ref().to_owned());
         let output = Output::new(destination, options.clone())?;
         let (prepared, takes) = self.prepare(&output)?;
@@ -264,7 +256,7 @@ impl Slice {
     ///
     /// # Errors
     /// Positions out of range, an input that fails or is cut short, no space for the file.
-    pub fn spooled(&self) -> Result<Tensor, ContainerError> {
+    pub(crate) fn spooled(&self) -> Result<Tensor, Error> {
         let conversion = self.cast.map_or(Conversion::None, Conversion::Cast);
         let takes = [self.take(Order::C, conversion, 0)?];
         let own = format::TensorInfo::new(self.dtype.clone(), self.shape.clone(), Order::C, 0);
@@ -279,19 +271,19 @@ impl Slice {
     }
 
     /// The place of the slice in an output, and what is taken for it.
-    pub(super) fn prepare(&self, output: &Output) -> Result<(Prepared, Vec<Take>), ContainerError> {
+    pub(super) fn prepare(&self, output: &Output) -> Result<(Prepared, Vec<Take>), Error> {
         let (input, order) = (&self.tensor.file.input, output.options().order);
         let region = || self.region(order);
         single(input, self.tensor.info(), self.shape.clone(), self.cast, output, region)
     }
 
-    pub(super) fn copy(&self, job: &Writing<'_>, takes: &[Take]) -> Result<(), ContainerError> {
+    pub(super) fn copy(&self, job: &Writing<'_>, takes: &[Take]) -> Result<(), Error> {
         let File { input, source, .. } = self.tensor.file.as_ref();
         job.copy_random(input, source.as_ref(), takes)
     }
 
     /// The bytes of the slice on their way to position `at` of an output.
-    fn take(&self, order: Order, conversion: Conversion, at: u64) -> Result<Take, ContainerError> {
+    fn take(&self, order: Order, conversion: Conversion, at: u64) -> Result<Take, Error> {
         let part = self.tensor.info().part();
         Ok(Take::new(part, self.region(order)?, conversion, at))
     }
@@ -310,8 +302,8 @@ impl Slice {
         }
     }
 
-    fn failed(&self, fault: ReadFault) -> ContainerError {
-        let error = ContainerError::file(&self.tensor.file.input.location, fault);
+    fn failed(&self, fault: ReadFault) -> Error {
+        let error = Error::file(&self.tensor.file.input.location, fault);
         match self.tensor.name() {
             Some(name) => error.of_tensor(name),
             None => error,

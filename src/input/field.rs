@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::dtype::{DType, Field, NpyType, Structure};
-use crate::error::{ContainerError, Fault};
+use crate::error::{Error, Fault};
 use crate::format::{Chunks, Storage, StorageKind, TensorInfo};
 use crate::input::opened::Input;
 use crate::shape::{MAX_NDIM, Order, contiguous_strides};
@@ -22,11 +22,7 @@ impl Input {
     ///
     /// # Errors
     /// [`FieldFault`]: no structured dtype, no such field, one that is named twice.
-    pub fn take_fields(
-        &mut self,
-        names: Option<&str>,
-        numbers: &[usize],
-    ) -> Result<(), ContainerError> {
+    pub fn take_fields(&mut self, names: Option<&str>, numbers: &[usize]) -> Result<(), Error> {
         let Some(names) = names else { return Ok(()) };
         for &number in numbers {
             let Some(tensor) = self.contents.tensors.get(number) else { continue };

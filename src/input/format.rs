@@ -1,6 +1,6 @@
 //! What each format that is recognised says of itself: how its files begin, and what opens them.
 
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::Progress;
 use crate::format::Format;
 use crate::input::opened::{Input, Location};
@@ -31,7 +31,7 @@ pub(crate) struct InputFormat {
     /// all that it has.
     pub(crate) begins: fn(&[u8]) -> bool,
     /// Read its header.
-    pub(crate) open: fn(RecognisedFile<'_>) -> Result<Input, ContainerError>,
+    pub(crate) open: fn(RecognisedFile<'_>) -> Result<Input, Error>,
 }
 
 /// A file that is recognised, and not yet opened.

@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use crate::dtype::{DType, Endian, Scalar};
-use crate::error::{ContainerError, Fault};
+use crate::error::{Error, Fault};
 use crate::execute::Progress;
 use crate::format::{Contents, Format, FormatError, LOOK_LEN, TensorInfo, Tensors};
 use crate::input::opened::{Input, Location, failed_source};
@@ -45,10 +45,10 @@ pub(crate) fn open(
     location: &Location,
     mut bytes: Opened,
     progress: &Progress,
-) -> Result<Input, ContainerError> {
+) -> Result<Input, Error> {
     let (shape, integers) = match &mut bytes {
         Opened::Random(source) if source.is_empty() => {
-            return Err(ContainerError::file(location, FormatError::Empty));
+            return Err(Error::file(location, FormatError::Empty));
         }
         Opened::Random(source) => {
             progress.keep(source.len());
@@ -77,10 +77,7 @@ pub(crate) fn open(
 }
 
 /// The shape, and the integers, 8 bytes each, little-endian.
-fn read(
-    location: &Location,
-    text: impl Read,
-) -> Result<(Vec<u64>, Box<dyn Source>), ContainerError> {
+fn read(location: &Location, text: impl Read) -> Result<(Vec<u64>, Box<dyn Source>), Error> {
     let mut text = IntegerReader::new(text);
     let mut first = Vec::new();
     let integers = match Read::take(&mut text, FEW).read_to_end(&mut first) {
@@ -89,7 +86,7 @@ fn read(
         Err(error) => Err(error.into()),
     };
     match (text.parser.fault.take(), integers) {
-        (Some(fault), _) => Err(ContainerError::file(location, fault)),
+        (Some(fault), _) => Err(Error::file(location, fault)),
         (None, Ok(integers)) => Ok((text.parser.shape(), integers)),
         (None, Err(error)) => Err(failed_source(location, error)),
     }
@@ -249,9 +246,9 @@ impl IntegersParser {
 }
 
 /// The error of bytes that are no text, and of no known format either.
-pub(crate) fn refused(location: &Location, bytes: &mut Opened) -> ContainerError {
+pub(crate) fn refused(location: &Location, bytes: &mut Opened) -> Error {
     let looks = foreign(location, bytes, LOOK_LEN);
-    ContainerError::file(location, named(FormatError::Unrecognised, looks))
+    Error::file(location, named(FormatError::Unrecognised, looks))
 }
 
 /// Why a text is no index tensor.

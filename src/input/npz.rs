@@ -5,7 +5,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use crate::crc::{CrcReader, shifted};
-use crate::error::{Cause, ContainerError};
+use crate::error::{Cause, Error};
 use crate::format::npy::NpyError;
 use crate::format::npz::{self, Member};
 use crate::format::{Contents, Format, FormatError, TensorInfo, Tensors, npy};
@@ -22,10 +22,10 @@ pub(super) const FORMAT: InputFormat =
     InputFormat { format: Format::Npz, begins: npz::begins, open };
 
 /// Read what an archive holds. One that comes through a pipe is kept in a temporary file.
-fn open(file: RecognisedFile<'_>) -> Result<Input, ContainerError> {
+fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, progress, .. } = file;
     let unread = |error| failed_source(location, error);
-    let unfit = |error: FormatError| ContainerError::file(location, error);
+    let unfit = |error: FormatError| Error::file(location, error);
     let archive: Arc<dyn Source> = match bytes {
         source::Opened::Random(source) => Arc::from(source),
         source::Opened::Forward(stream) => Arc::from(spool_all(stream, progress).map_err(unread)?),
@@ -43,7 +43,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, ContainerError> {
     for member in members.iter() {
         let range = if member.deflated { ranges.next() } else { None };
         let header = read_header(archive.as_ref(), &member, range, &mut inflater);
-        let header = header.map_err(|cause| ContainerError::file(location, cause))?;
+        let header = header.map_err(|cause| Error::file(location, cause))?;
         let name = member.name.strip_suffix(".npy").unwrap_or(member.name).to_owned();
         let (tensor, crc) = match header {
             Ok(read) => read,

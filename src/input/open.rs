@@ -1,6 +1,6 @@
 //! Opening an input, whatever it is: the table of the formats that are recognised.
 
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::Progress;
 use crate::format::{Format, MAGIC_LEN, npy, safetensors};
 use crate::input::format::{InputFormat, OpenOptions, RecognisedFile};
@@ -37,7 +37,7 @@ pub(crate) fn recognise(first: &[u8]) -> Option<&'static InputFormat> {
 /// # Errors
 /// The [`Cause`](crate::error::Cause) tells: no such file, no known format, a header that breaks its
 /// format's rules, bytes that cannot be what [`OpenOptions::raw`] says.
-pub fn open(location: &Location, options: &OpenOptions) -> Result<Input, ContainerError> {
+pub fn open(location: &Location, options: &OpenOptions) -> Result<Input, Error> {
     open_watched(location, options, &Progress::default())
 }
 
@@ -50,13 +50,13 @@ pub fn open_watched(
     location: &Location,
     options: &OpenOptions,
     progress: &Progress,
-) -> Result<Input, ContainerError> {
+) -> Result<Input, Error> {
     let location = &sharded::in_folder(location)?;
     let mut bytes = open_bytes(location, options.io)?;
     let first = match &mut bytes {
         // still to be read afterwards
         source::Opened::Forward(stream) => {
-            stream.peek(MAGIC_LEN).map_err(|error| ContainerError::file(location, error))?
+            stream.peek(MAGIC_LEN).map_err(|error| Error::file(location, error))?
         }
         source::Opened::Random(source) => single::first_bytes(location, source.as_ref())?,
     };

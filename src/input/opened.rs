@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::{Cause, ContainerError, Fault, FileName};
+use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{self, ExecuteError, FillError, Progress, Workers};
 use crate::format::npy::NpyError;
 use crate::format::npz::Member;
@@ -50,7 +50,7 @@ impl Location {
     }
 
     /// The last part of the path or address; none of standard input.
-    pub fn file_name(&self) -> Option<&OsStr> {
+    pub(crate) fn file_name(&self) -> Option<&OsStr> {
         match self {
             Location::Stdin => None,
             Location::Path(path) => path.file_name(),
@@ -229,7 +229,7 @@ impl Input {
     ///
     /// # Errors
     /// [`SelectFault`]: no such tensor, several of them, a pattern that is no glob.
-    pub fn tensor(&self, patterns: &[String]) -> Result<TensorInfo, ContainerError> {
+    pub fn tensor(&self, patterns: &[String]) -> Result<TensorInfo, Error> {
         Ok(self.contents.tensors.at(self.find_one(patterns)?))
     }
 
@@ -241,14 +241,14 @@ impl Input {
         &mut self,
         patterns: &[String],
         fields: Option<&str>,
-    ) -> Result<TensorInfo, ContainerError> {
+    ) -> Result<TensorInfo, Error> {
         let number = self.find_one(patterns)?;
         self.take_fields(fields, &[number])?;
         Ok(self.contents.tensors.at(number))
     }
 
     /// The number of that tensor.
-    pub(crate) fn find_one(&self, patterns: &[String]) -> Result<usize, ContainerError> {
+    pub(crate) fn find_one(&self, patterns: &[String]) -> Result<usize, Error> {
         match self.find(patterns)?.as_slice() {
             &[only] => Ok(only),
             several => Err(self.failed(SelectFault::Several(several.len()))),
@@ -264,7 +264,7 @@ impl Input {
     ///
     /// # Errors
     /// [`SelectFault`], and [`BadMember`](crate::input::BadMember) for one that cannot be read.
-    pub fn find(&self, patterns: &[String]) -> Result<Vec<usize>, ContainerError> {
+    pub fn find(&self, patterns: &[String]) -> Result<Vec<usize>, Error> {
         let found = self.find_named(patterns)?;
         found.iter().try_for_each(|&number| self.refuse_unreadable(number))?;
         Ok(found)
@@ -275,7 +275,7 @@ impl Input {
     ///
     /// # Errors
     /// [`SelectFault`].
-    pub fn find_named(&self, patterns: &[String]) -> Result<Vec<usize>, ContainerError> {
+    pub fn find_named(&self, patterns: &[String]) -> Result<Vec<usize>, Error> {
         let tensors = &self.contents.tensors;
         let names = tensors.names().map(|name| name.unwrap_or("-"));
         let names = names.chain(self.unreadable.iter().map(|member| member.name.as_str()));
@@ -299,8 +299,8 @@ impl Input {
         tensor: &TensorInfo,
         several: bool,
         cause: impl Into<Cause>,
-    ) -> ContainerError {
-        let error = ContainerError::file(&self.location, cause);
+    ) -> Error {
+        let error = Error::file(&self.location, cause);
         match &tensor.name {
             Some(name) if several => error.of_tensor(name),
             _ => error,
@@ -313,12 +313,12 @@ impl Input {
     }
 
     /// The error of a number that is beyond those of the tensors.
-    pub(crate) fn refuse_unreadable(&self, number: usize) -> Result<(), ContainerError> {
+    pub(crate) fn refuse_unreadable(&self, number: usize) -> Result<(), Error> {
         let beyond = number.checked_sub(self.contents.tensors.len());
         match beyond.and_then(|number| self.unreadable.get(number)) {
             Some(Unreadable { name, error }) => {
                 let (name, error) = (name.clone(), error.clone().into());
-                Err(ContainerError::file(&self.location, BadMember { name, error }))
+                Err(Error::file(&self.location, BadMember { name, error }))
             }
             None => Ok(()),
         }
@@ -339,16 +339,16 @@ impl Input {
     }
 
     /// The error of a member whose bytes are damaged.
-    pub(crate) fn damaged(&self, member: &StoredMember) -> ContainerError {
+    pub(crate) fn damaged(&self, member: &StoredMember) -> Error {
         let mut tensors = self.contents.tensors.iter();
         let at = |tensor: &TensorInfo| Some(tensor.data()).filter(|data| !data.is_empty());
         let found = tensors.find(|tensor| at(tensor).is_some_and(|it| it.start == member.start));
         let name = found.and_then(|tensor| tensor.name).unwrap_or_default() + ".npy";
-        ContainerError::file(&self.location, Member::damaged(&name))
+        Error::file(&self.location, Member::damaged(&name))
     }
 
-    fn failed(&self, fault: SelectFault) -> ContainerError {
-        ContainerError::file(&self.location, fault)
+    fn failed(&self, fault: SelectFault) -> Error {
+        Error::file(&self.location, fault)
     }
 
     /// Its bytes, where they can be read in any order.
@@ -364,7 +364,7 @@ impl Input {
     ///
     /// # Errors
     /// A pipe that fails or ends before its tensors do, a temporary file that cannot be written.
-    pub fn spool(&mut self) -> Result<Arc<dyn Source>, ContainerError> {
+    pub fn spool(&mut self) -> Result<Arc<dyn Source>, Error> {
         self.spool_watched(&Progress::default())
     }
 
@@ -378,7 +378,7 @@ impl Input {
         tensor: &TensorInfo,
         workers: &Workers,
         progress: &Progress,
-    ) -> Result<Arc<dyn Source>, ContainerError> {
+    ) -> Result<Arc<dyn Source>, Error> {
         let source = self.spool_watched(progress)?;
         let Range { start, end } = tensor.data();
         if source.request_gap().is_none() || start == end {
@@ -396,7 +396,7 @@ impl Input {
     }
 
     /// Bytes of which the first stands at position `start`.
-    fn at(&self, start: u64, rest: Box<dyn Source>) -> Result<Arc<dyn Source>, ContainerError> {
+    fn at(&self, start: u64, rest: Box<dyn Source>) -> Result<Arc<dyn Source>, Error> {
         let source = ConcatSource::at(start, rest.into());
         Ok(Arc::new(source.map_err(|error| failed_source(&self.location, error))?))
     }
@@ -406,10 +406,7 @@ impl Input {
     ///
     /// # Errors
     /// As [`spool`](Input::spool).
-    pub fn spool_watched(
-        &mut self,
-        progress: &Progress,
-    ) -> Result<Arc<dyn Source>, ContainerError> {
+    pub fn spool_watched(&mut self, progress: &Progress) -> Result<Arc<dyn Source>, Error> {
         let stream = match &mut self.bytes {
             Bytes::Random(source) => return Ok(Arc::clone(source)),
             Bytes::Stream(stream) => stream,
@@ -431,10 +428,10 @@ pub(crate) fn finish(
     location: &Location,
     stream: &mut Stream,
     contents: &Contents,
-) -> Result<(), ContainerError> {
+) -> Result<(), Error> {
     let rest = contents.expected_len().saturating_sub(stream.position());
     stream.skip(rest).map_err(|error| failed_stream(location, stream, contents, error))?;
-    let io = |error| ContainerError::file(location, source::SourceError::Io(error));
+    let io = |error| Error::file(location, source::SourceError::Io(error));
     if !contents.allows_trailing_bytes() && stream.read(&mut [0]).map_err(io)? > 0 {
         // how many follow is known only to whoever reads them all
         return check_len(location, stream.position(), contents);
@@ -442,8 +439,8 @@ pub(crate) fn finish(
     Ok(())
 }
 
-fn check_len(location: &Location, len: u64, contents: &Contents) -> Result<(), ContainerError> {
-    contents.check_len(len).map_err(|error| ContainerError::file(location, error))
+fn check_len(location: &Location, len: u64, contents: &Contents) -> Result<(), Error> {
+    contents.check_len(len).map_err(|error| Error::file(location, error))
 }
 
 /// The error of a stream; of one that ended too early, the same as of a file that is cut short.
@@ -452,7 +449,7 @@ pub(crate) fn failed_stream(
     stream: &Stream,
     contents: &Contents,
     error: SourceError,
-) -> ContainerError {
+) -> Error {
     let ended = matches!(error, SourceError::UnexpectedEnd(_) | SourceError::Truncated);
     match check_len(location, stream.position(), contents) {
         Err(short) if ended && contents.format != Format::Raw => short,
@@ -461,6 +458,6 @@ pub(crate) fn failed_stream(
 }
 
 /// The error of the bytes of an input.
-pub(crate) fn failed_source(location: &Location, error: SourceError) -> ContainerError {
-    ContainerError::file(location, error)
+pub(crate) fn failed_source(location: &Location, error: SourceError) -> Error {
+    Error::file(location, error)
 }

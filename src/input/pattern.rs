@@ -3,7 +3,7 @@
 //! A pattern that is the very name of a tensor means that tensor, whatever else it would match as
 //! a glob.
 
-use crate::error::{ContainerError, Fault};
+use crate::error::{Error, Fault};
 use crate::format::shortened;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -160,10 +160,10 @@ pub enum SelectFault {
 
 impl Fault for SelectFault {}
 
-impl ContainerError {
+impl Error {
     /// Say whether several tensors may be chosen, where one has to be named.
     #[must_use]
-    pub fn of_several(mut self, holds_several: bool) -> ContainerError {
+    pub fn of_several(mut self, holds_several: bool) -> Error {
         if let Some(SelectFault::NotNamed { holds_several: known, .. }) = self.cause.downcast_mut()
         {
             *known = holds_several;

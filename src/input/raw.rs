@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::dtype::DType;
-use crate::error::{ContainerError, Fault};
+use crate::error::{Error, Fault};
 use crate::execute::Progress;
 use crate::format::{Contents, Foreign, Format, LOOK_LEN, TensorInfo, Tensors};
 use crate::input::opened::{Input, Location, failed_source};
@@ -56,13 +56,9 @@ impl RawLayout {
 
     /// Apply it to an input that tells its own layout: name the dtype of the tensors that the patterns
     /// mean, where the header leaves it open, and refuse what applies to raw bytes only.
-    pub(crate) fn apply(
-        &self,
-        input: &mut Input,
-        patterns: &[String],
-    ) -> Result<(), ContainerError> {
+    pub(crate) fn apply(&self, input: &mut Input, patterns: &[String]) -> Result<(), Error> {
         let location = input.location.clone();
-        let failed = |fault| ContainerError::file(&location, fault);
+        let failed = |fault| Error::file(&location, fault);
         let format = input.contents.format;
         if format == Format::Raw {
             return Ok(());
@@ -100,15 +96,12 @@ impl RawLayout {
     ///
     /// # Errors
     /// [`RawFault::NoneRaw`].
-    pub fn check_used<'a>(
-        &self,
-        inputs: impl IntoIterator<Item = &'a Input>,
-    ) -> Result<(), ContainerError> {
+    pub fn check_used<'a>(&self, inputs: impl IntoIterator<Item = &'a Input>) -> Result<(), Error> {
         self.check_any(inputs.into_iter().any(|input| self.speaks_of(input)))
     }
 
     /// The same, where it is known whether it speaks of any.
-    pub(crate) fn check_any(&self, speaks: bool) -> Result<(), ContainerError> {
+    pub(crate) fn check_any(&self, speaks: bool) -> Result<(), Error> {
         let dtype = self.dtype.as_ref().map(|_| Given::DType);
         match self.only_for_raw().or(dtype) {
             Some(given) if !speaks => Err(RawFault::NoneRaw { given }.into()),
@@ -170,8 +163,8 @@ pub(crate) fn read(
     bytes: &mut source::Opened,
     dtype: &DType,
     layout: &RawLayout,
-) -> Result<Contents, ContainerError> {
-    let failed = |fault| ContainerError::file(location, fault);
+) -> Result<Contents, Error> {
+    let failed = |fault| Error::file(location, fault);
     refuse_foreign(location, bytes, dtype, layout)?;
     let len = match bytes {
         source::Opened::Random(source) => Some(source.len()),
@@ -191,7 +184,7 @@ fn refuse_foreign(
     bytes: &mut source::Opened,
     dtype: &DType,
     layout: &RawLayout,
-) -> Result<(), ContainerError> {
+) -> Result<(), Error> {
     if layout.offset.is_some() {
         return Ok(());
     }
@@ -199,9 +192,7 @@ fn refuse_foreign(
     let asked = if layout.needs_len() { None } else { layout.contents(dtype, None).ok() };
     let asked = asked.map_or(LOOK_LEN as u64, |contents| contents.expected_len());
     match foreign(location, bytes, asked.min(LOOK_LEN as u64) as usize) {
-        Some(kind) if kind.is_sure() => {
-            Err(ContainerError::file(location, RawFault::Foreign(kind)))
-        }
+        Some(kind) if kind.is_sure() => Err(Error::file(location, RawFault::Foreign(kind))),
         _ => Ok(()),
     }
 }
@@ -213,7 +204,7 @@ pub(crate) fn open(
     dtype: &DType,
     layout: &RawLayout,
     progress: &Progress,
-) -> Result<Input, ContainerError> {
+) -> Result<Input, Error> {
     if let source::Opened::Forward(stream) = bytes {
         bytes = match layout.needs_len() {
             true => source::Opened::Random(

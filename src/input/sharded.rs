@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::{ContainerError, Fault};
+use crate::error::{Error, Fault};
 use crate::format::shards::{self, MAX_INDEX, ShardIndex, ShardsError};
 use crate::format::{Contents, Foreign, Format, FormatError, Tensors};
 use crate::input::format::{InputFormat, OpenOptions, RecognisedFile};
@@ -21,11 +21,11 @@ use crate::source::{self, Advice, ConcatSource, IoMode, OpenError, Reader, Sourc
 ///
 /// # Errors
 /// [`ShardsFault`]: no index in the folder, or several.
-pub(crate) fn in_folder(location: &Location) -> Result<Location, ContainerError> {
+pub(crate) fn in_folder(location: &Location) -> Result<Location, Error> {
     let Some(folder) = location.path().filter(|path| path.is_dir()) else {
         return Ok(location.clone());
     };
-    let failed = |error: std::io::Error| ContainerError::file(folder, error);
+    let failed = |error: std::io::Error| Error::file(folder, error);
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
@@ -39,12 +39,12 @@ pub(crate) fn in_folder(location: &Location) -> Result<Location, ContainerError>
     match (usual, names.as_slice()) {
         (Some(name), _) | (None, [name]) => Ok(Location::Path(folder.join(name))),
         (None, []) => Err(match zarr(folder) {
-            Some(kind) => ContainerError::file(folder, FormatError::Foreign(kind)),
-            None => ContainerError::file(folder, ShardsFault::NoIndex),
+            Some(kind) => Error::file(folder, FormatError::Foreign(kind)),
+            None => Error::file(folder, ShardsFault::NoIndex),
         }),
         (None, _) => {
             let shown = names.iter().map(|name| name.to_string_lossy().into_owned());
-            Err(ContainerError::file(folder, ShardsFault::SeveralIndexes(shown.collect())))
+            Err(Error::file(folder, ShardsFault::SeveralIndexes(shown.collect())))
         }
     }
 }
@@ -70,7 +70,7 @@ pub(super) const FORMAT: InputFormat =
     InputFormat { format: Format::Sharded, begins: shards::begins, open };
 
 /// Open the shards that an index names: those that hold tensors that are needed.
-fn open(file: RecognisedFile<'_>) -> Result<Input, ContainerError> {
+fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, mut bytes, options, .. } = file;
     let OpenOptions { io, tensors: patterns, rest, .. } = options;
     let index = read_index(location, &mut bytes)?;
@@ -90,7 +90,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, ContainerError> {
         // never an index again, which could name itself
         let shard = single::read_header(&shard_location, source.as_ref())?;
         if shard.format != Format::Safetensors {
-            return Err(ContainerError::file(&shard_location, ShardsFault::NotSafetensors));
+            return Err(Error::file(&shard_location, ShardsFault::NotSafetensors));
         }
         index.check_shard(number, &shard).map_err(|error| unfit(location, error))?;
         let pushed = joined.push(file.clone(), source.into());
@@ -121,12 +121,12 @@ impl<'a> ShardFolder<'a> {
         index: &ShardIndex,
         wanted: &HashSet<usize>,
         io: IoMode,
-    ) -> Result<ShardFolder<'a>, ContainerError> {
+    ) -> Result<ShardFolder<'a>, Error> {
         match location {
-            Location::Stdin => Err(ContainerError::file(location, ShardsFault::NoFolder)),
+            Location::Stdin => Err(Error::file(location, ShardsFault::NoFolder)),
             Location::Path(path) => {
                 let folders = folders(path);
-                let folders = folders.map_err(|error| ContainerError::file(location, error))?;
+                let folders = folders.map_err(|error| Error::file(location, error))?;
                 Ok(ShardFolder::Local { index: path, folders, io })
             }
             Location::Remote(address) => {
@@ -139,17 +139,17 @@ impl<'a> ShardFolder<'a> {
     }
 
     /// Open the next one that is wanted, which has that name.
-    fn open(&mut self, file: &str) -> Result<(Location, Box<dyn Source>), ContainerError> {
+    fn open(&mut self, file: &str) -> Result<(Location, Box<dyn Source>), Error> {
         match self {
             ShardFolder::Local { index, folders, io } => {
                 let path = locate(index, file, folders)?;
                 let source = source::open_file(&path, *io)
-                    .map_err(|error| ContainerError::file(path.as_path(), error))?;
+                    .map_err(|error| Error::file(path.as_path(), error))?;
                 Ok((Location::Path(path), source))
             }
             ShardFolder::Remote { index, opened } => {
                 let location = index.with_file_name(file).unwrap_or_else(|| index.clone());
-                let failed = |error: OpenError| ContainerError::file(&location, error);
+                let failed = |error: OpenError| Error::file(&location, error);
                 match opened.next().transpose().map_err(failed)? {
                     Some(source::Opened::Random(source)) => Ok((location, source)),
                     _ => Err(failed(RemoteError::NoRanges.into())),
@@ -159,10 +159,7 @@ impl<'a> ShardFolder<'a> {
     }
 }
 
-fn read_index(
-    location: &Location,
-    bytes: &mut source::Opened,
-) -> Result<ShardIndex, ContainerError> {
+fn read_index(location: &Location, bytes: &mut source::Opened) -> Result<ShardIndex, Error> {
     if let source::Opened::Random(source) = bytes
         && source.request_gap().is_some()
     {
@@ -178,12 +175,12 @@ fn read_index(
         source::Opened::Random(source) => most(&mut Reader::new(source.as_ref())),
         source::Opened::Forward(stream) => most(stream),
     }
-    .map_err(|error| ContainerError::file(location, error))?;
+    .map_err(|error| Error::file(location, error))?;
     ShardIndex::parse(&json).map_err(|error| unfit(location, error))
 }
 
-fn unfit(location: &Location, error: ShardsError) -> ContainerError {
-    ContainerError::file(location, FormatError::from(error))
+fn unfit(location: &Location, error: ShardsError) -> Error {
+    Error::file(location, FormatError::from(error))
 }
 
 /// The numbers of the files that hold tensors that one of these patterns means; of all without any.
@@ -191,13 +188,13 @@ fn wanted_files(
     location: &Location,
     index: &ShardIndex,
     patterns: &[String],
-) -> Result<HashSet<usize>, ContainerError> {
+) -> Result<HashSet<usize>, Error> {
     if patterns.is_empty() {
         return Ok((0..index.files.len()).collect());
     }
     let names = index.tensors().map(|(name, _)| name);
     let found = pattern::find(names, patterns);
-    let found = found.map_err(|fault| ContainerError::file(location, fault))?;
+    let found = found.map_err(|fault| Error::file(location, fault))?;
     Ok(found.into_iter().map(|number| index.tensor(number).1).collect())
 }
 
@@ -212,14 +209,13 @@ fn folders(path: &Path) -> std::io::Result<[PathBuf; 2]> {
 }
 
 /// The path of a shard, unless it is a link out of the folder.
-fn locate(index: &Path, file: &str, folders: &[PathBuf]) -> Result<PathBuf, ContainerError> {
+fn locate(index: &Path, file: &str, folders: &[PathBuf]) -> Result<PathBuf, Error> {
     let path = index.with_file_name(file);
-    let real =
-        fs::canonicalize(&path).map_err(|error| ContainerError::file(path.as_path(), error))?;
+    let real = fs::canonicalize(&path).map_err(|error| Error::file(path.as_path(), error))?;
     if folders.iter().any(|folder| real.parent() == Some(folder)) {
         return Ok(path);
     }
-    Err(ContainerError::file(path.as_path(), ShardsFault::Outside))
+    Err(Error::file(path.as_path(), ShardsFault::Outside))
 }
 
 /// Why the files of a sharded checkpoint cannot be opened.

@@ -3,39 +3,34 @@
 use std::io::Read;
 use std::path::Path;
 
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::format::{self, Contents, Foreign, FormatError, LOOK_LEN, MAGIC_LEN};
 use crate::input::opened::{Input, Location, failed_source};
 use crate::source::{self, Advice, IoMode, Reader, Source};
 
 /// Open the bytes of an input.
-pub(crate) fn open_bytes(
-    location: &Location,
-    io: IoMode,
-) -> Result<source::Opened, ContainerError> {
+pub(crate) fn open_bytes(location: &Location, io: IoMode) -> Result<source::Opened, Error> {
     match location {
         Location::Stdin => source::open_stdin(io),
         Location::Path(path) => source::open(path, io),
         Location::Remote(address) => source::remote::open(address, io),
     }
-    .map_err(|error| ContainerError::file(location, error))
+    .map_err(|error| Error::file(location, error))
 }
 
 /// Read the header.
-pub(crate) fn open(
-    location: &Location,
-    mut bytes: source::Opened,
-) -> Result<Input, ContainerError> {
+pub(crate) fn open(location: &Location, mut bytes: source::Opened) -> Result<Input, Error> {
     let contents = match &mut bytes {
         source::Opened::Random(source) => read_header(location, source.as_ref())?,
-        source::Opened::Forward(stream) => format::read_contents(stream, None)
-            .map_err(|error| ContainerError::file(location, error))?,
+        source::Opened::Forward(stream) => {
+            format::read_contents(stream, None).map_err(|error| Error::file(location, error))?
+        }
     };
     Ok(Input::of_file(location, bytes, contents))
 }
 
 /// The error of a file that begins as none of the formats.
-pub(crate) fn unrecognised(location: &Location, mut bytes: source::Opened) -> ContainerError {
+pub(crate) fn unrecognised(location: &Location, mut bytes: source::Opened) -> Error {
     // what is read of a pipe is gone: how it looks is found out before
     let looks = match &bytes {
         source::Opened::Forward(_) => foreign(location, &mut bytes, LOOK_LEN),
@@ -52,14 +47,11 @@ pub(crate) fn unrecognised(location: &Location, mut bytes: source::Opened) -> Co
             Ok(_) => FormatError::Unrecognised,
         },
     };
-    ContainerError::file(location, error)
+    Error::file(location, error)
 }
 
 /// Read the header of a whole file.
-pub(crate) fn read_header(
-    location: &Location,
-    source: &dyn Source,
-) -> Result<Contents, ContainerError> {
+pub(crate) fn read_header(location: &Location, source: &dyn Source) -> Result<Contents, Error> {
     if source.request_gap().is_some()
         && let Some(len) = format::header_len(&first_bytes(location, source)?)
     {
@@ -74,7 +66,7 @@ pub(crate) fn read_header(
             FormatError::Unrecognised => foreign_in(location, source),
             _ => None,
         };
-        ContainerError::file(location, named(error, looks))
+        Error::file(location, named(error, looks))
     })
 }
 
@@ -115,12 +107,9 @@ fn extension(location: &Location) -> String {
 }
 
 /// The bytes by which a format is recognised.
-pub(crate) fn first_bytes(
-    location: &Location,
-    source: &dyn Source,
-) -> Result<Vec<u8>, ContainerError> {
+pub(crate) fn first_bytes(location: &Location, source: &dyn Source) -> Result<Vec<u8>, Error> {
     let mut first = Vec::new();
     let read = Reader::new(source).take(MAGIC_LEN as u64).read_to_end(&mut first);
-    read.map_err(|error| ContainerError::file(location, error))?;
+    read.map_err(|error| Error::file(location, error))?;
     Ok(first)
 }

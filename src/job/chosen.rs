@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::dtype::DType;
-use crate::error::{Cause, ContainerError};
+use crate::error::{Cause, Error};
 use crate::execute::Conversion;
 use crate::format::TensorInfo;
 use crate::input::Input;
@@ -38,14 +38,14 @@ impl Chosen {
         fields: Option<&str>,
         index: OpenIndex<'_>,
         transpose: &Transposition,
-    ) -> Result<Vec<Chosen>, ContainerError> {
+    ) -> Result<Vec<Chosen>, Error> {
         input.take_fields(fields, numbers)?;
         let several = numbers.len() > 1;
         let tensors = numbers.iter().map(|&number| input.contents.tensors.at(number));
         let choose = |tensor: TensorInfo| {
             let chosen = Chosen::of(&tensor, index, transpose, Order::C);
             chosen.map_err(|cause| match &tensor.name {
-                Some(name) if several => ContainerError::from(cause).of_tensor(name),
+                Some(name) if several => Error::from(cause).of_tensor(name),
                 _ => cause.into(),
             })
         };
@@ -76,7 +76,7 @@ impl Chosen {
     ///
     /// # Errors
     /// A pipe or an index tensor that cannot be read.
-    pub fn elements<E>(&self, input: &mut Input) -> Result<Values<'_, E>, ContainerError> {
+    pub fn elements<E>(&self, input: &mut Input) -> Result<Values<'_, E>, Error> {
         let reader = RegionReader::new(input, self.region.as_ref())?;
         Ok(Values::new(reader))
     }
@@ -109,7 +109,7 @@ impl<'a, E> Values<'a, E> {
     }
 }
 
-impl<E: From<ContainerError>> Elements for Values<'_, E> {
+impl<E: From<Error>> Elements for Values<'_, E> {
     type Error = E;
 
     fn read(&mut self, start: u64, len: usize, out: &mut Vec<u8>) -> Result<(), E> {

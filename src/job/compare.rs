@@ -8,7 +8,7 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use crate::compare::{Comparer, Findings};
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::{Progress, Workers};
 use crate::input::Input;
 use crate::job::chosen::Chosen;
@@ -70,7 +70,7 @@ impl Comparison {
         &self,
         inputs: [&mut Input; 2],
         place: u64,
-    ) -> Result<([RegionReader<'_>; 2], u64), ContainerError> {
+    ) -> Result<([RegionReader<'_>; 2], u64), Error> {
         let first = RegionReader::new(inputs[0], self.chosen[0].region.as_ref())?;
         let second = RegionReader::new(inputs[1], self.chosen[1].region.as_ref())?;
         let (mut number, mut along) = (0, 1);
@@ -108,7 +108,7 @@ pub(super) fn compare(
     leader: Leader,
     workers: &Workers,
     progress: &Progress,
-) -> Result<Vec<Findings>, ContainerError> {
+) -> Result<Vec<Findings>, Error> {
     let [first, second] = inputs;
     let (large, small): (Vec<_>, Vec<_>) = (0..comparisons.len())
         .partition(|&number| comparisons.get(number).is_some_and(Comparison::is_large));
@@ -145,7 +145,7 @@ fn windows(
     readers: &[RegionReader<'_>; 2],
     workers: &Workers,
     progress: &Progress,
-) -> Result<Findings, ContainerError> {
+) -> Result<Findings, Error> {
     let size = pair.comparer.itemsize() as u64;
     let each = size.div_ceil(WINDOW);
     let count = each * pair.count;
@@ -159,7 +159,7 @@ fn windows(
             reader.read(element * size + needed.start, &mut scratch, bytes)?;
         }
         progress.add(range.end - range.start);
-        Ok::<_, ContainerError>(pair.comparer.same_within(&range, &a, &b))
+        Ok::<_, Error>(pair.comparer.same_within(&range, &a, &b))
     };
     let mut findings = Findings::default();
     let mut differing = None;
@@ -182,7 +182,7 @@ fn whole(
     leader: Leader,
     workers: &Workers,
     progress: &Progress,
-) -> Result<Vec<Findings>, ContainerError> {
+) -> Result<Vec<Findings>, Error> {
     if comparisons.is_empty() {
         return Ok(Vec::new());
     }
@@ -237,7 +237,7 @@ struct Shared<'a> {
     /// Buffers for the bytes of the other, and for reading them.
     spare: Mutex<Vec<(Vec<u8>, Vec<u8>)>>,
     /// Why the other could not be read.
-    failed: Mutex<Option<ContainerError>>,
+    failed: Mutex<Option<Error>>,
 }
 
 /// A sink that compares what it is given.

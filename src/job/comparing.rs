@@ -2,7 +2,7 @@
 
 use crate::compare::{Comparer, Findings, Rule, same_dtype};
 use crate::dtype::DType;
-use crate::error::{Cause, ContainerError, Fault};
+use crate::error::{Cause, Error, Fault};
 use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
 use crate::input::{Bytes, Input, SelectFault};
@@ -84,10 +84,7 @@ impl Comparing {
     /// # Errors
     /// [`SelectFault`] for names that neither input has, fields that a tensor lacks, an index that does
     /// not fit, [`CompareFault`].
-    pub fn new(
-        inputs: [Input; 2],
-        options: &CompareOptions<'_>,
-    ) -> Result<Comparing, ContainerError> {
+    pub fn new(inputs: [Input; 2], options: &CompareOptions<'_>) -> Result<Comparing, Error> {
         let [mut a, mut b] = inputs;
         let (pairs, only) = pair(&a, &b, &options.tensors)?;
         let numbers = |side: usize| pairs.iter().map(|pair| pair[side]).collect::<Vec<_>>();
@@ -99,7 +96,7 @@ impl Comparing {
             let both = &[a.contents.tensors.at(of_a), b.contents.tensors.at(of_b)];
             let name = both[0].name.clone().or_else(|| both[1].name.clone());
             let prepared = prepare(both, options).map_err(|cause| match &name {
-                Some(name) if several => ContainerError::from(cause).of_tensor(name),
+                Some(name) if several => Error::from(cause).of_tensor(name),
                 _ => cause.into(),
             })?;
             let (shapes, comparison) = prepared;
@@ -121,7 +118,7 @@ impl Comparing {
     ///
     /// # Errors
     /// An input that fails or is cut short, positions that are out of range.
-    pub fn run(self, progress: &Progress) -> Result<Differences, ContainerError> {
+    pub fn run(self, progress: &Progress) -> Result<Differences, Error> {
         let Comparing { inputs: [mut a, mut b], only, mut tensors, comparisons, workers } = self;
         let leader = leader(&a, &b);
         let found = compare([&mut a, &mut b], &comparisons, leader, &workers, progress)?;
@@ -131,7 +128,7 @@ impl Comparing {
                 let (readers, number) = pair.readers([&mut a, &mut b], first.place)?;
                 let mut texts = [String::new(), String::new()];
                 for ((text, reader), dtype) in texts.iter_mut().zip(readers).zip(&tensor.dtypes) {
-                    let values = &mut Values::<ContainerError>::new(reader);
+                    let values = &mut Values::<Error>::new(reader);
                     *text = print::beginning(dtype, number, SHOWN, values)?;
                 }
                 tensor.large = Some(texts);
@@ -146,7 +143,7 @@ impl Comparing {
 type Paired = (Vec<[usize; 2]>, [Vec<Option<String>>; 2]);
 
 /// Pair the tensors that the patterns mean.
-fn pair(a: &Input, b: &Input, patterns: &[String]) -> Result<Paired, ContainerError> {
+fn pair(a: &Input, b: &Input, patterns: &[String]) -> Result<Paired, Error> {
     let [of_a, of_b] = [find(a, patterns)?, find(b, patterns)?];
     // names that neither input has are a mistake; the tensor without a name has none of them
     let has = |input: &Input, found: &[usize]| !is_nameless(input) && !found.is_empty();
@@ -181,7 +178,7 @@ fn is_nameless(input: &Input) -> bool {
 
 /// The tensors that the patterns mean, as far as there are any; the one without a name is meant by
 /// all.
-fn find(input: &Input, patterns: &[String]) -> Result<Vec<usize>, ContainerError> {
+fn find(input: &Input, patterns: &[String]) -> Result<Vec<usize>, Error> {
     let tensors = &input.contents.tensors;
     if patterns.is_empty() || is_nameless(input) {
         return Ok((0..tensors.len()).collect());

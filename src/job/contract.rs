@@ -4,7 +4,7 @@
 //! with them is one thing: have all checked, described, written, or divided in parts.
 
 use crate::dtype::DType;
-use crate::error::{ContainerError, FileName};
+use crate::error::{Error, FileName};
 use crate::execute::{Announced, Progress};
 use crate::job::parts::{PartFault, Parts};
 use crate::output::layout::OutputFormat;
@@ -19,7 +19,7 @@ pub trait Job {
     ///
     /// # Errors
     /// More than 63 bits.
-    fn looked_at(&self) -> Result<u64, ContainerError> {
+    fn looked_at(&self) -> Result<u64, Error> {
         Ok(0)
     }
 
@@ -28,7 +28,7 @@ pub trait Job {
     ///
     /// # Errors
     /// Inputs that cannot be read, or that do not fit together.
-    fn look(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+    fn look(&mut self, progress: &Progress) -> Result<(), Error> {
         let _ = progress;
         Ok(())
     }
@@ -37,7 +37,7 @@ pub trait Job {
     ///
     /// # Errors
     /// Whatever writing would fail at, as far as it can be known.
-    fn check(&mut self) -> Result<(), ContainerError> {
+    fn check(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
@@ -45,13 +45,13 @@ pub trait Job {
     ///
     /// # Errors
     /// Inputs that cannot be opened again.
-    fn describe(&mut self) -> Result<Vec<Planned>, ContainerError>;
+    fn describe(&mut self) -> Result<Vec<Planned>, Error>;
 
     /// The requests that reading the elements would take, where an input is remote.
     ///
     /// # Errors
     /// Indices that cannot be read, inputs that cannot be opened again.
-    fn requests(&mut self) -> Result<Option<Announced>, ContainerError> {
+    fn requests(&mut self) -> Result<Option<Announced>, Error> {
         Ok(None)
     }
 
@@ -61,13 +61,13 @@ pub trait Job {
     /// # Errors
     /// Inputs that fail, are cut short or were changed, positions out of range, outputs that cannot
     /// be written.
-    fn write(&mut self, progress: &Progress) -> Result<(), ContainerError>;
+    fn write(&mut self, progress: &Progress) -> Result<(), Error>;
 
     /// The job in `count` parts, at least one, which several processes can write.
     ///
     /// # Errors
     /// [`PartFault`]: an output whose bytes have no fixed places, or several; a file that is changed.
-    fn parts(&mut self, count: u64) -> Result<Parts<'_>, ContainerError> {
+    fn parts(&mut self, count: u64) -> Result<Parts<'_>, Error> {
         let _ = count;
         Err(PartFault::NotOne.into())
     }

@@ -3,7 +3,7 @@
 //! A pipe is read in one pass where its regions lie one after the other in it, and kept in a
 //! temporary file otherwise. So is a deflated member of an archive.
 
-use crate::error::{ContainerError, FileName};
+use crate::error::{Error, FileName};
 use crate::execute::{
     self, Announced, BadPosition, ExecuteError, FillError, Progress, Transfer, Workers,
 };
@@ -35,7 +35,7 @@ pub(super) fn write(
     input: &mut Input,
     takes: &[Take],
     progress: &Progress,
-) -> Result<(), ContainerError> {
+) -> Result<(), Error> {
     let job = Writing::begin(output, prepared, input, takes, progress)?;
     job.copy(input, takes)?;
     job.commit()?;
@@ -77,7 +77,7 @@ impl<'a> Writing<'a> {
         input: &Input,
         takes: &[Take],
         progress: &'a Progress,
-    ) -> Result<Writing<'a>, ContainerError> {
+    ) -> Result<Writing<'a>, Error> {
         overwrite::check_output(&output.destination, input, takes)?;
         let shares = takes.iter().any(|take| take.may_share(input));
         Writing::of_output(output, prepared, shares, takes, progress)
@@ -90,7 +90,7 @@ impl<'a> Writing<'a> {
         shares: bool,
         takes: &[Take],
         progress: &'a Progress,
-    ) -> Result<Writing<'a>, ContainerError> {
+    ) -> Result<Writing<'a>, Error> {
         let target = WriteTarget::Draft(output.create(prepared, shares)?);
         let name = Some(FileName::from(&output.destination));
         let frame = Some(prepared.frame.as_ref());
@@ -104,7 +104,7 @@ impl<'a> Writing<'a> {
     }
 
     /// Write what is not elements, unless it was written.
-    fn write_headers(&mut self) -> Result<(), ContainerError> {
+    fn write_headers(&mut self) -> Result<(), Error> {
         let frame = self.frame.take();
         let written = frame.map_or(Ok(()), |frame| {
             frame.write_headers(&|at, bytes| self.sink().write_at(at, bytes))
@@ -118,7 +118,7 @@ impl<'a> Writing<'a> {
         takes: &[Take],
         workers: &Workers,
         progress: &'a Progress,
-    ) -> Result<Writing<'a>, ContainerError> {
+    ) -> Result<Writing<'a>, Error> {
         let job = Writing::elements(None, WriteTarget::Sink(sink), workers, progress);
         job.check(takes)?;
         Ok(job)
@@ -179,7 +179,7 @@ impl<'a> Writing<'a> {
     }
 
     /// Look at all indices first where copying would not, or where nothing can be taken back.
-    pub(crate) fn check(&self, takes: &[Take]) -> Result<(), ContainerError> {
+    pub(crate) fn check(&self, takes: &[Take]) -> Result<(), Error> {
         let is_atomic = self.sink().is_atomic();
         takes.iter().try_for_each(|take| check_indices(take, &self.workers, is_atomic))
     }
@@ -193,7 +193,7 @@ impl<'a> Writing<'a> {
     }
 
     /// Copy, and make sure that all of the input was there.
-    pub(crate) fn copy(&self, input: &mut Input, takes: &[Take]) -> Result<(), ContainerError> {
+    pub(crate) fn copy(&self, input: &mut Input, takes: &[Take]) -> Result<(), Error> {
         if self.is_counting() && matches!(input.bytes, Bytes::Stream(_)) {
             return Ok(()); // what comes in one answer was asked for
         }
@@ -205,11 +205,7 @@ impl<'a> Writing<'a> {
     }
 
     /// The same where more is to come: a pipe is read no further than it is needed.
-    pub(crate) fn copy_some(
-        &self,
-        input: &mut Input,
-        takes: &[Take],
-    ) -> Result<(), ContainerError> {
+    pub(crate) fn copy_some(&self, input: &mut Input, takes: &[Take]) -> Result<(), Error> {
         if let Bytes::Stream(stream) = &mut input.bytes
             && let Some(plans) = forward(takes)
         {
@@ -234,7 +230,7 @@ impl<'a> Writing<'a> {
         input: &Input,
         source: &dyn Source,
         takes: &[Take],
-    ) -> Result<(), ContainerError> {
+    ) -> Result<(), Error> {
         // what can be inflated in one pass needs no temporary file
         let streamed = |take: &Take| {
             let member = input.deflated.get(take.part.checked_sub(1)?)?;
@@ -263,7 +259,7 @@ impl<'a> Writing<'a> {
         member: &DeflatedMember,
         take: &Take,
         plan: &Plan,
-    ) -> Result<(), ContainerError> {
+    ) -> Result<(), Error> {
         if self.is_counting() {
             return Ok(());
         }
@@ -290,7 +286,7 @@ impl<'a> Writing<'a> {
         input: &Input,
         source: &dyn Source,
         takes: &[Take],
-    ) -> Result<(), ContainerError> {
+    ) -> Result<(), Error> {
         let location = &input.location;
         let prepared = takes.iter().map(|take| self.pieces(location, take, source));
         let prepared: Vec<_> = prepared.collect::<Result<_, _>>()?;
@@ -331,7 +327,7 @@ impl<'a> Writing<'a> {
     }
 
     /// Copy with all threads from a source whose errors name their files.
-    pub(crate) fn transfer(&self, transfer: &Transfer<'_>) -> Result<(), ContainerError> {
+    pub(crate) fn transfer(&self, transfer: &Transfer<'_>) -> Result<(), Error> {
         let transfers = std::slice::from_ref(transfer);
         let outcome = self.execute(transfers, self.sink());
         transfer.source.verify()?;
@@ -347,7 +343,7 @@ impl<'a> Writing<'a> {
         location: &Location,
         take: &'t Take,
         source: &dyn Source,
-    ) -> Result<RegionPieces<'t>, ContainerError> {
+    ) -> Result<RegionPieces<'t>, Error> {
         let to = match self.sink().order() {
             WriteOrder::Ascending => ReadFor::Stream,
             WriteOrder::Any if take.unit == take.conversion.unit() => ReadFor::Position(take.at),
@@ -366,7 +362,7 @@ impl<'a> Writing<'a> {
     }
 
     /// The error of a bad position: of several lists the first one that has one is told.
-    fn first_bad(&self, take: &Take, bad: BadPosition) -> ContainerError {
+    fn first_bad(&self, take: &Take, bad: BadPosition) -> Error {
         if let Some(gathered) = take.region.gathered()
             && gathered.lists.len() > 1
             && let Err(error) = check_lists(take, gathered, &self.workers)
@@ -376,7 +372,7 @@ impl<'a> Writing<'a> {
         take.region.failed_fill(FillError::Position(bad))
     }
 
-    fn failed(&self, input: &Location, error: ExecuteError) -> ContainerError {
+    fn failed(&self, input: &Location, error: ExecuteError) -> Error {
         match error {
             ExecuteError::Fill { error: FillError::Source(error), .. } => {
                 failed_source(input, error)
@@ -386,12 +382,12 @@ impl<'a> Writing<'a> {
         }
     }
 
-    pub(crate) fn failed_sink(&self, error: SinkError) -> ContainerError {
+    pub(crate) fn failed_sink(&self, error: SinkError) -> Error {
         failed_sink(self.name.clone(), error)
     }
 
     /// Put the output in place.
-    pub(crate) fn commit(mut self) -> Result<(), ContainerError> {
+    pub(crate) fn commit(mut self) -> Result<(), Error> {
         self.write_headers()?;
         match self.target {
             WriteTarget::Draft(draft) => {
@@ -424,7 +420,7 @@ pub(super) fn check(
     prepared: &Prepared,
     input: &Input,
     takes: &[Take],
-) -> Result<(), ContainerError> {
+) -> Result<(), Error> {
     output.check(prepared)?;
     overwrite::check_output(&output.destination, input, takes)?;
     takes.iter().try_for_each(|take| check_indices(take, &output.options.workers, false))
@@ -435,7 +431,7 @@ pub(super) fn check(
 ///
 /// # Errors
 /// The first bad position, what kept the indices from being read.
-pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, ContainerError> {
+pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, Error> {
     let progress = Progress::default();
     let count = Writing::counting(&Workers::new(1), &progress);
     if let Some(source) = input.random().filter(|source| source.request_gap().is_some()) {
@@ -446,7 +442,7 @@ pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, Con
 
 /// Look at all indices of a take; where the output `is_atomic`, only those that copying would not
 /// look at, or in another order.
-fn check_indices(take: &Take, workers: &Workers, is_atomic: bool) -> Result<(), ContainerError> {
+fn check_indices(take: &Take, workers: &Workers, is_atomic: bool) -> Result<(), Error> {
     let Some(gathered) = take.region.gathered() else { return Ok(()) };
     if is_atomic && gathered.gather.checks_itself() {
         return Ok(());
@@ -455,7 +451,7 @@ fn check_indices(take: &Take, workers: &Workers, is_atomic: bool) -> Result<(), 
 }
 
 /// Look at all indices of a take.
-fn check_lists(take: &Take, gathered: &Gathered, workers: &Workers) -> Result<(), ContainerError> {
+fn check_lists(take: &Take, gathered: &Gathered, workers: &Workers) -> Result<(), Error> {
     gathered.gather.check(&gathered.sources(), workers).map_err(|error| match error {
         ExecuteError::Fill { error, .. } => take.region.failed_fill(error),
         error => error.into(),
@@ -463,11 +459,11 @@ fn check_lists(take: &Take, gathered: &Gathered, workers: &Workers) -> Result<()
 }
 
 /// The error of writing an output.
-pub(crate) fn failed_sink(name: Option<FileName>, error: SinkError) -> ContainerError {
+pub(crate) fn failed_sink(name: Option<FileName>, error: SinkError) -> Error {
     match (name, error) {
         // one of several outputs, which is named better
-        (_, SinkError::File { path, error }) => ContainerError::file(path.as_path(), *error),
-        (Some(name), error) => ContainerError::file(name, error),
+        (_, SinkError::File { path, error }) => Error::file(path.as_path(), *error),
+        (Some(name), error) => Error::file(name, error),
         (None, error) => error.into(),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cast::Cast;
 use crate::dtype::DType;
-use crate::error::{Cause, ContainerError};
+use crate::error::{Cause, Error};
 use crate::execute::{Announced, Progress};
 use crate::format::TensorInfo;
 use crate::gather;
@@ -58,11 +58,7 @@ impl GatherOptions {
     ///
     /// # Errors
     /// [`GatherError`](crate::gather::GatherError); axes that are not those of the result.
-    pub fn check_shapes(
-        &self,
-        tensor: &TensorInfo,
-        indices: &TensorInfo,
-    ) -> Result<(), ContainerError> {
+    pub fn check_shapes(&self, tensor: &TensorInfo, indices: &TensorInfo) -> Result<(), Error> {
         self.shape(tensor, indices).map(|_| ())
     }
 
@@ -71,7 +67,7 @@ impl GatherOptions {
         &self,
         tensor: &TensorInfo,
         indices: &TensorInfo,
-    ) -> Result<(Vec<u64>, Permutation), ContainerError> {
+    ) -> Result<(Vec<u64>, Permutation), Error> {
         let shape = gathered_shape(tensor, indices, self.axis, &self.how)?;
         let axes = self.transpose.of_axes(shape.len())?;
         Ok((axes.permute(&shape), axes))
@@ -87,7 +83,7 @@ impl Copying {
         mut input: Input,
         options: &SliceOptions<'_>,
         output: Output,
-    ) -> Result<Copying, ContainerError> {
+    ) -> Result<Copying, Error> {
         if options.fields.is_some() {
             let sliced = select(&input, &options.select, &output)?.sliced_numbers();
             input.take_fields(options.fields.as_deref(), &sliced)?;
@@ -115,7 +111,7 @@ impl Copying {
         indices: &IndexTensor,
         options: &GatherOptions,
         output: Output,
-    ) -> Result<Copying, ContainerError> {
+    ) -> Result<Copying, Error> {
         let GatherOptions { axis, how, casts, .. } = options;
         casts.refuse_unused(std::iter::once(tensor.dtype.clone()))?;
         let (shape, axes) = options.shape(tensor, &indices.info)?;
@@ -133,25 +129,25 @@ impl Job for Copying {
         self.prepared.bytes
     }
 
-    fn check(&mut self) -> Result<(), ContainerError> {
+    fn check(&mut self) -> Result<(), Error> {
         check(&self.output, &self.prepared, &self.input, &self.takes)
     }
 
-    fn describe(&mut self) -> Result<Vec<Planned>, ContainerError> {
+    fn describe(&mut self) -> Result<Vec<Planned>, Error> {
         let Copying { input, output, prepared, takes } = self;
         let shared = shared_bytes(output, prepared, input, takes);
         Ok(vec![Planned::new(output, prepared, shared)])
     }
 
-    fn requests(&mut self) -> Result<Option<Announced>, ContainerError> {
+    fn requests(&mut self) -> Result<Option<Announced>, Error> {
         announced(&self.input, &self.takes)
     }
 
-    fn write(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+    fn write(&mut self, progress: &Progress) -> Result<(), Error> {
         write(&self.output, &self.prepared, &mut self.input, &self.takes, progress)
     }
 
-    fn parts(&mut self, count: u64) -> Result<Parts<'_>, ContainerError> {
+    fn parts(&mut self, count: u64) -> Result<Parts<'_>, Error> {
         Parts::of_takes(&self.output, &self.prepared, &mut self.input, &self.takes, count)
     }
 }
@@ -164,7 +160,7 @@ pub(crate) fn single(
     cast: Option<Cast>,
     output: &Output,
     region: impl FnOnce() -> Result<Arc<dyn Region>, Cause>,
-) -> Result<(Prepared, Vec<Take>), ContainerError> {
+) -> Result<(Prepared, Vec<Take>), Error> {
     let (dtype, part, number) = (&tensor.dtype, tensor.part(), 0);
     let name = &output.tensor_name(tensor, input.location(), true);
     let item = NamedTensor { name, dtype, shape, cast, part, number };
@@ -190,7 +186,7 @@ fn prepare(
     selected: &SelectedTensors<'_>,
     options: &SliceOptions<'_>,
     output: &Output,
-) -> Result<Prepared, ContainerError> {
+) -> Result<Prepared, Error> {
     let mut preparation = output.begin_preparing(Some(input))?;
     let several = selected.len() > 1;
     let mut dtypes: Vec<DType> = Vec::new();
@@ -214,11 +210,11 @@ fn results<'a>(
     all: &'a SelectedTensors<'_>,
     options: &'a SliceOptions<'_>,
     output: &'a Output,
-) -> impl Iterator<Item = (Selected, Result<Sliced, ContainerError>)> + 'a {
+) -> impl Iterator<Item = (Selected, Result<Sliced, Error>)> + 'a {
     let several = all.sliced() > 1;
     all.iter().map(move |selected| {
         let sliced = slice(&selected, options, output).map_err(|cause| {
-            let error = ContainerError::from(cause);
+            let error = Error::from(cause);
             match &selected.tensor.name {
                 Some(name) if several => error.of_tensor(name),
                 _ => error,

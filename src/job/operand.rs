@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::error::{Cause, ContainerError, FileName};
+use crate::error::{Cause, Error, FileName};
 use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
 use crate::input::Input;
@@ -34,7 +34,7 @@ impl Operand {
     ///
     /// # Errors
     /// [`SelectFault`](crate::input::SelectFault).
-    pub fn of_input(input: Input, patterns: &[String]) -> Result<Operand, ContainerError> {
+    pub fn of_input(input: Input, patterns: &[String]) -> Result<Operand, Error> {
         let (tensor, file) = (input.tensor(patterns)?, Some(input.location().into()));
         Ok(Operand { tensor, bytes: OperandBytes::File(Box::new(input)), file })
     }
@@ -50,9 +50,9 @@ impl Operand {
     }
 
     /// An error that is about it.
-    pub(super) fn failed(&self, cause: impl Into<Cause>) -> ContainerError {
+    pub(super) fn failed(&self, cause: impl Into<Cause>) -> Error {
         match &self.file {
-            Some(file) => ContainerError::file(file.clone(), cause),
+            Some(file) => Error::file(file.clone(), cause),
             None => cause.into().into(),
         }
     }
@@ -65,7 +65,7 @@ impl Operand {
         self,
         workers: &Workers,
         progress: &Progress,
-    ) -> Result<IndexTensor, ContainerError> {
+    ) -> Result<IndexTensor, Error> {
         let bytes = match self.bytes {
             OperandBytes::File(mut input) => input.nearby(&self.tensor, workers, progress)?,
             OperandBytes::There(bytes) => bytes,
@@ -83,7 +83,7 @@ impl Operand {
         original: &Original,
         written: &Range<u64>,
         progress: &Progress,
-    ) -> Result<GatheredList, ContainerError> {
+    ) -> Result<GatheredList, Error> {
         let source = match &mut self.bytes {
             OperandBytes::File(input) => {
                 let source = input.spool_watched(progress)?;

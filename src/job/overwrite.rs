@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::error::{ContainerError, FileName, InputIsOutput};
+use crate::error::{Error, FileName, InputIsOutput};
 use crate::format::TensorInfo;
 use crate::input::{Bytes, Input, failed_source};
 use crate::job::edit::fault::EditFault;
@@ -23,7 +23,7 @@ pub(crate) fn check_output(
     destination: &Destination,
     input: &Input,
     takes: &[Take],
-) -> Result<(), ContainerError> {
+) -> Result<(), Error> {
     let Some(output) = overwritten(destination)? else { return Ok(()) };
     if let Bytes::Random(source) = &input.bytes {
         check_source(output, source.as_ref(), || file_of(input, output))?;
@@ -36,12 +36,12 @@ pub(crate) fn check_output(
 pub(crate) fn check_lists<'a>(
     destination: &Destination,
     mut lists: impl Iterator<Item = &'a GatheredList>,
-) -> Result<(), ContainerError> {
+) -> Result<(), Error> {
     let Some(output) = overwritten(destination)? else { return Ok(()) };
     lists.try_for_each(|list| check_list(output, list))
 }
 
-fn check_list(output: FileId, list: &GatheredList) -> Result<(), ContainerError> {
+fn check_list(output: FileId, list: &GatheredList) -> Result<(), Error> {
     match &list.file {
         Some(file) => check_source(output, list.source.as_ref(), || file.clone()),
         None => Ok(()),
@@ -49,30 +49,30 @@ fn check_list(output: FileId, list: &GatheredList) -> Result<(), ContainerError>
 }
 
 /// The same for a single input.
-pub(crate) fn check_input(destination: &Destination, input: &Input) -> Result<(), ContainerError> {
+pub(crate) fn check_input(destination: &Destination, input: &Input) -> Result<(), Error> {
     check_output(destination, input, &[])
 }
 
 /// Whether an output overwrites the bytes of a file as it is written.
-pub(crate) fn overwrites(destination: &Destination) -> Result<bool, ContainerError> {
+pub(crate) fn overwrites(destination: &Destination) -> Result<bool, Error> {
     overwritten(destination).map(|file| file.is_some())
 }
 
 /// The file whose bytes an output overwrites as it is written, if it does.
-fn overwritten(destination: &Destination) -> Result<Option<FileId>, ContainerError> {
+fn overwritten(destination: &Destination) -> Result<Option<FileId>, Error> {
     let found = sink::overwritten_file(destination);
-    found.map_err(|error: SinkError| ContainerError::file(destination, error))
+    found.map_err(|error: SinkError| Error::file(destination, error))
 }
 
 fn check_source(
     output: FileId,
     source: &dyn Source,
     name: impl Fn() -> FileName,
-) -> Result<(), ContainerError> {
+) -> Result<(), Error> {
     let places = source.places(0..source.len());
-    let places = places.map_err(|error| ContainerError::file(name(), error))?;
+    let places = places.map_err(|error| Error::file(name(), error))?;
     match places.iter().any(|place| place.file == output) {
-        true => Err(ContainerError::file(name(), InputIsOutput)),
+        true => Err(Error::file(name(), InputIsOutput)),
         false => Ok(()),
     }
 }
@@ -100,12 +100,12 @@ pub(crate) fn check_in_place(
     input: &Input,
     tensor: &TensorInfo,
     source: &dyn Source,
-) -> Result<(), ContainerError> {
+) -> Result<(), Error> {
     let failed = |error: SourceError| failed_source(&input.location, error);
     let places = source.places(tensor.data()).map_err(failed)?;
-    let id = file.id().map_err(|error| ContainerError::file(input.file_name(tensor), error))?;
+    let id = file.id().map_err(|error| Error::file(input.file_name(tensor), error))?;
     match id.is_some_and(|id| places.iter().any(|place| place.overlaps(id, written))) {
-        true => Err(ContainerError::file(input.file_name(tensor), EditFault::Overlap)),
+        true => Err(Error::file(input.file_name(tensor), EditFault::Overlap)),
         false => Ok(()),
     }
 }

@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::error::{ContainerError, Fault, FileName};
+use crate::error::{Error, Fault, FileName};
 use crate::execute::Progress;
 use crate::input::{Input, Location};
 use crate::job::align::shared_bytes;
@@ -41,14 +41,14 @@ pub(crate) trait Divisible {
     fn bytes(&self, range: &Range<u64>) -> u64;
 
     /// About how many bytes of elements are read for that, in whole cache lines.
-    fn reads(&self, range: &Range<u64>) -> Result<u64, ContainerError>;
+    fn reads(&self, range: &Range<u64>) -> Result<u64, Error>;
 
     /// All files that any part reads, in order, and the names by which they are known to parts on
     /// other machines.
-    fn files(&self) -> Result<Vec<(String, PathBuf)>, ContainerError>;
+    fn files(&self) -> Result<Vec<(String, PathBuf)>, Error>;
 
     /// Add all that decides the elements of the output, but for the bytes of the files.
-    fn identify(&self, work: &mut Fingerprint) -> Result<(), ContainerError>;
+    fn identify(&self, work: &mut Fingerprint) -> Result<(), Error>;
 
     /// Bytes of these that would be shared with an input: `None` where the file systems share none.
     fn shared(
@@ -56,10 +56,10 @@ pub(crate) trait Divisible {
         range: &Range<u64>,
         output: &Output,
         prepared: &Prepared,
-    ) -> Result<Option<u64>, ContainerError>;
+    ) -> Result<Option<u64>, Error>;
 
     /// Copy the elements that go to a range of the output.
-    fn copy(&mut self, range: &Range<u64>, job: &Writing<'_>) -> Result<(), ContainerError>;
+    fn copy(&mut self, range: &Range<u64>, job: &Writing<'_>) -> Result<(), Error>;
 }
 
 /// An output that is cut into parts.
@@ -88,7 +88,7 @@ impl<'a> Parts<'a> {
         input: &'a mut Input,
         takes: &'a [Take],
         count: u64,
-    ) -> Result<Parts<'a>, ContainerError> {
+    ) -> Result<Parts<'a>, Error> {
         Parts::new(output, prepared, Box::new(Taken { input, takes }), count)
     }
 
@@ -98,8 +98,8 @@ impl<'a> Parts<'a> {
         prepared: &'a Prepared,
         work: Box<dyn Divisible + 'a>,
         count: u64,
-    ) -> Result<Parts<'a>, ContainerError> {
-        let failed = |cause| ContainerError::file(&output.destination, cause);
+    ) -> Result<Parts<'a>, Error> {
+        let failed = |cause| Error::file(&output.destination, cause);
         let Destination::Path(path) = &output.destination else {
             return Err(output.failed(PartsError::NotAFile.into()));
         };
@@ -145,7 +145,7 @@ impl<'a> Parts<'a> {
     ///
     /// # Errors
     /// An input of a join that cannot be opened again.
-    pub fn reads(&self, index: u64) -> Result<u64, ContainerError> {
+    pub fn reads(&self, index: u64) -> Result<u64, Error> {
         self.work.reads(&self.range(index))
     }
 
@@ -153,7 +153,7 @@ impl<'a> Parts<'a> {
     ///
     /// # Errors
     /// An input of a join that cannot be opened again.
-    pub fn shared(&self, index: u64) -> Result<Option<u64>, ContainerError> {
+    pub fn shared(&self, index: u64) -> Result<Option<u64>, Error> {
         self.work.shared(&self.range(index), self.output, self.prepared)
     }
 
@@ -162,7 +162,7 @@ impl<'a> Parts<'a> {
     ///
     /// # Errors
     /// [`PartFault`]; those of [`Job::write`](crate::job::Job::write).
-    pub fn write(&mut self, index: u64, progress: &Progress) -> Result<(), ContainerError> {
+    pub fn write(&mut self, index: u64, progress: &Progress) -> Result<(), Error> {
         let files = self.work.files()?;
         let inputs = self.inputs(files)?;
         let range = self.range(index);
@@ -192,15 +192,15 @@ impl<'a> Parts<'a> {
     }
 
     /// All files that are read, as they are now.
-    fn inputs(&self, files: Vec<(String, PathBuf)>) -> Result<Vec<InputFile>, ContainerError> {
+    fn inputs(&self, files: Vec<(String, PathBuf)>) -> Result<Vec<InputFile>, Error> {
         let output = self.path.metadata().ok().map(|it| (it.dev(), it.ino()));
         let count = files.len();
         let input = |(name, path): (String, PathBuf)| {
-            let failed = |fault| ContainerError::file(path.as_path(), fault);
+            let failed = |fault| Error::file(path.as_path(), fault);
             let file = InputFile::look(name, path.clone(), count);
             let file = file.map_err(|error| match error.kind() {
                 ErrorKind::InvalidInput => failed(PartFault::NotAFile),
-                _ => ContainerError::file(path.as_path(), error),
+                _ => Error::file(path.as_path(), error),
             })?;
             match output.is_some_and(|output| file.is(output)) {
                 true => Err(failed(PartFault::InputIsOutput)),
@@ -231,11 +231,11 @@ impl Divisible for Taken<'_> {
         self.within(range).iter().map(Take::bytes).sum()
     }
 
-    fn reads(&self, range: &Range<u64>) -> Result<u64, ContainerError> {
+    fn reads(&self, range: &Range<u64>) -> Result<u64, Error> {
         Ok(self.within(range).iter().map(Take::reads).sum())
     }
 
-    fn files(&self) -> Result<Vec<(String, PathBuf)>, ContainerError> {
+    fn files(&self) -> Result<Vec<(String, PathBuf)>, Error> {
         let mut files = match self.input.files() {
             Some(files) => files,
             None => {
@@ -243,7 +243,7 @@ impl Divisible for Taken<'_> {
                     Location::Remote(_) => PartFault::Remote,
                     _ => PartFault::NotAFile,
                 };
-                return Err(ContainerError::file(&self.input.location, fault));
+                return Err(Error::file(&self.input.location, fault));
             }
         };
         let lists = self.takes.iter().flat_map(|take| take.region.lists());
@@ -252,7 +252,7 @@ impl Divisible for Taken<'_> {
         Ok(files.into_iter().map(|path| (last_name(&path), path)).collect())
     }
 
-    fn identify(&self, work: &mut Fingerprint) -> Result<(), ContainerError> {
+    fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {
         for take in self.takes {
             // never fails
             let _ = write!(work, "{:?}", (take.part, take.conversion, take.at));
@@ -266,11 +266,11 @@ impl Divisible for Taken<'_> {
         range: &Range<u64>,
         output: &Output,
         prepared: &Prepared,
-    ) -> Result<Option<u64>, ContainerError> {
+    ) -> Result<Option<u64>, Error> {
         Ok(shared_bytes(output, prepared, self.input, &self.within(range)))
     }
 
-    fn copy(&mut self, range: &Range<u64>, job: &Writing<'_>) -> Result<(), ContainerError> {
+    fn copy(&mut self, range: &Range<u64>, job: &Writing<'_>) -> Result<(), Error> {
         let takes = self.within(range);
         job.check(&takes)?;
         job.copy(self.input, &takes)

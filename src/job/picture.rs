@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::cast::{Cast, Casting};
 use crate::dtype::{DType, Endian, Scalar};
-use crate::error::{ContainerError, Fault};
+use crate::error::{Error, Fault};
 use crate::execute::{Progress, Workers};
 use crate::input::Input;
 use crate::job::chosen::Chosen;
@@ -41,7 +41,7 @@ impl Chosen {
         asked: Option<[Bound; 2]>,
         workers: &Workers,
         progress: &Progress,
-    ) -> Result<(f64, f64), ContainerError> {
+    ) -> Result<(f64, f64), Error> {
         if let Some([Bound::Value(low), Bound::Value(high)]) = asked {
             return Ok((low, high));
         }
@@ -82,7 +82,7 @@ impl<'a> Drawing<'a> {
         sheet: Sheet,
         colours: Colours,
         workers: Workers,
-    ) -> Result<Drawing<'a>, ContainerError> {
+    ) -> Result<Drawing<'a>, Error> {
         let reader = RegionReader::new(input, chosen.region.as_ref())?;
         Ok(Drawing { reader, dtype: chosen.dtype.clone(), sheet, colours, workers })
     }
@@ -99,8 +99,8 @@ impl<'a> Drawing<'a> {
     pub fn draw(
         &self,
         progress: &Progress,
-        mut row: impl FnMut(&[u8]) -> Result<(), ContainerError>,
-    ) -> Result<(), ContainerError> {
+        mut row: impl FnMut(&[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let double = DType::Scalar(Scalar::F64, Endian::Little);
         let cast = Cast::new(&self.dtype, &double, Casting::Safe)
             .or_else(|_| Cast::new(&self.dtype, &double, Casting::SameKind))
@@ -119,7 +119,7 @@ impl<'a> Drawing<'a> {
     }
 
     /// Make a row of pixels.
-    fn paint(&self, y: u64, cast: &Cast, progress: &Progress) -> Result<Vec<u8>, ContainerError> {
+    fn paint(&self, y: u64, cast: &Cast, progress: &Progress) -> Result<Vec<u8>, Error> {
         let itemsize = cast.input_bytes() as u64;
         let (mut scratch, mut block, mut doubles) = (Vec::new(), Vec::new(), Vec::new());
         self.sheet.paint(y, &self.colours, |range: Range<u64>, take: &mut dyn FnMut(f64)| {
@@ -148,9 +148,9 @@ impl<'a> Drawing<'a> {
         destination: &Destination,
         options: SinkOptions,
         progress: &Progress,
-    ) -> Result<(), ContainerError> {
+    ) -> Result<(), Error> {
         overwrite::check_input(destination, input)?;
-        let failed = |error: SinkError| ContainerError::file(destination, error);
+        let failed = |error: SinkError| Error::file(destination, error);
         let sink = sink::create(destination, options).map_err(failed)?;
         let mut written = SinkWriter { sink: sink.as_ref(), at: 0, error: None };
         let outcome = self.encode(&mut written, progress);
@@ -161,11 +161,7 @@ impl<'a> Drawing<'a> {
         sink.commit().map_err(failed)
     }
 
-    fn encode(
-        &self,
-        written: &mut SinkWriter<'_>,
-        progress: &Progress,
-    ) -> Result<(), ContainerError> {
+    fn encode(&self, written: &mut SinkWriter<'_>, progress: &Progress) -> Result<(), Error> {
         let encoding = |error: png::EncodingError| PictureFault::Encoding(error.to_string());
         let (width, height) = (self.sheet.width() as u32, self.sheet.height() as u32);
         let mut encoder = png::Encoder::new(written, width, height);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::{Progress, Workers};
 use crate::format::{Contents, Format, Tensors};
 use crate::input::{Input, Location};
@@ -19,8 +19,8 @@ pub(crate) fn in_scratch(
     bytes: u64,
     takes: &[Take],
     workers: &Workers,
-    copy: impl FnOnce(&Writing<'_>) -> Result<(), ContainerError>,
-) -> Result<Input, ContainerError> {
+    copy: impl FnOnce(&Writing<'_>) -> Result<(), Error>,
+) -> Result<Input, Error> {
     let (sink, file) = ScratchSink::new(bytes)?;
     let progress = Progress::default();
     copy(&Writing::into_sink(&sink, takes, workers, &progress)?)?;

@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::format::TensorInfo;
 use crate::input::Input;
 use crate::input::SelectFault;
@@ -108,7 +108,7 @@ pub fn select<'a>(
     input: &'a Input,
     select: &Select,
     output: &'a Output,
-) -> Result<SelectedTensors<'a>, ContainerError> {
+) -> Result<SelectedTensors<'a>, Error> {
     let excluded = excluded(input, &select.exclude)?;
     let mut chosen = chosen(input, select, output)?;
     chosen.retain(|number| excluded.binary_search(number).is_err());
@@ -121,7 +121,7 @@ pub fn select<'a>(
         input.refuse_unreadable(number)?;
     }
     if chosen.is_empty() {
-        return Err(ContainerError::file(&input.location, SelectFault::NothingLeft));
+        return Err(Error::file(&input.location, SelectFault::NothingLeft));
     }
     let fate = |number| match is_kept(&number) {
         true if is_sliced(number) => Fate::Sliced,
@@ -159,7 +159,7 @@ pub fn select<'a>(
 }
 
 /// The numbers of the tensors that the index applies to, ascending.
-fn chosen(input: &Input, select: &Select, output: &Output) -> Result<Vec<usize>, ContainerError> {
+fn chosen(input: &Input, select: &Select, output: &Output) -> Result<Vec<usize>, Error> {
     let holds_several = output.format.holds_several;
     let count = input.named_count();
     let all = (select.whole && holds_several) || !select.exclude.is_empty();
@@ -170,7 +170,7 @@ fn chosen(input: &Input, select: &Select, output: &Output) -> Result<Vec<usize>,
 }
 
 /// The numbers of the tensors that are left out, ascending.
-fn excluded(input: &Input, patterns: &[String]) -> Result<Vec<usize>, ContainerError> {
+fn excluded(input: &Input, patterns: &[String]) -> Result<Vec<usize>, Error> {
     if patterns.is_empty() {
         return Ok(Vec::new());
     }
@@ -179,6 +179,6 @@ fn excluded(input: &Input, patterns: &[String]) -> Result<Vec<usize>, ContainerE
             Ok(fault) => SelectFault::Excluded(Box::new(fault)).into(),
             Err(cause) => cause,
         };
-        ContainerError { cause, ..error }
+        Error { cause, ..error }
     })
 }

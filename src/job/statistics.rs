@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::dtype::DType;
-use crate::error::{ContainerError, Fault};
+use crate::error::{Error, Fault};
 use crate::execute::{Progress, Workers};
 use crate::input::Input;
 use crate::job::chosen::Chosen;
@@ -21,7 +21,7 @@ impl Chosen {
         input: &mut Input,
         workers: &Workers,
         progress: &Progress,
-    ) -> Result<Statistics, ContainerError> {
+    ) -> Result<Statistics, Error> {
         let empty = match self.dtype {
             DType::Scalar(scalar, endian) => Statistics::new(scalar, endian),
             DType::Npy(_) => None,

@@ -8,7 +8,7 @@ use crate::output::layout::OutputFormat;
 /// How an output is written.
 ///
 /// ```
-/// let options = tslice::output::WriteOptions::default().force(true).name("embed");
+/// let options = tslice::internals::output::WriteOptions::default().force(true).name("embed");
 /// assert!(options.force && !options.fsync);
 /// ```
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::cast::Cast;
 use crate::dtype::DType;
-use crate::error::{ContainerError, FileName};
+use crate::error::{Error, FileName};
 use crate::execute::Conversion;
 use crate::format::TensorInfo;
 use crate::input::{Checkpoint, Input, Location};
@@ -67,17 +67,18 @@ impl Output {
     ///
     /// # Errors
     /// [`LayoutFault`]: a name that tells no format, an option that does not apply to it.
-    pub fn new(destination: Destination, options: WriteOptions) -> Result<Output, ContainerError> {
+    pub fn new(destination: Destination, options: WriteOptions) -> Result<Output, Error> {
         if let Destination::Path(path) = &destination
             && let Location::Remote(address) = Location::of(path)
         {
-            return Err(ContainerError::file(FileName::Remote(address), LayoutFault::Remote));
+            return Err(Error::file(FileName::Remote(address), LayoutFault::Remote));
         }
         let format = match (options.format, &destination) {
             (Some(format), _) => format,
             (None, Destination::Stdout) => layout::OF_STREAMS,
-            (None, Destination::Path(path)) => by_name(path, &destination)
-                .map_err(|fault| ContainerError::file(&destination, fault))?,
+            (None, Destination::Path(path)) => {
+                by_name(path, &destination).map_err(|fault| Error::file(&destination, fault))?
+            }
         };
         let refused = [
             (FormatOption::Name, options.name.is_some() && !format.holds_several),
@@ -114,7 +115,7 @@ impl Output {
         &self,
         items: &[NamedTensor<'_>],
         metadata: &BTreeMap<String, String>,
-    ) -> Result<Prepared, ContainerError> {
+    ) -> Result<Prepared, Error> {
         let mut preparation = self.begin_preparing(None)?;
         for item in items {
             preparation.push(item).map_err(|error| match items {
@@ -133,7 +134,7 @@ impl Output {
     pub fn begin_preparing<'a>(
         &'a self,
         input: Option<&'a Input>,
-    ) -> Result<Preparation<'a>, ContainerError> {
+    ) -> Result<Preparation<'a>, Error> {
         let checkpoint = input.and_then(Input::checkpoint);
         self.check_folder(checkpoint)?;
         let tensors = input.map(|input| Arc::clone(&input.contents.tensors)).unwrap_or_default();
@@ -142,10 +143,10 @@ impl Output {
     }
 
     /// Refuse a folder where the input is no sharded checkpoint.
-    fn check_folder(&self, checkpoint: Option<&Checkpoint>) -> Result<(), ContainerError> {
+    fn check_folder(&self, checkpoint: Option<&Checkpoint>) -> Result<(), Error> {
         match checkpoint {
             None if std::ptr::eq(self.format, layout::OF_FOLDERS) => {
-                Err(ContainerError::file(&self.destination, LayoutFault::Directory))
+                Err(Error::file(&self.destination, LayoutFault::Directory))
             }
             _ => Ok(()),
         }
@@ -196,7 +197,7 @@ impl Output {
     ///
     /// # Errors
     /// [`SinkError`]: an output that exists, a folder that does not.
-    pub(crate) fn check(&self, prepared: &Prepared) -> Result<(), ContainerError> {
+    pub(crate) fn check(&self, prepared: &Prepared) -> Result<(), Error> {
         self.check_among(prepared, &mut Targets::default())
     }
 
@@ -208,7 +209,7 @@ impl Output {
         &self,
         prepared: &Prepared,
         targets: &mut Targets,
-    ) -> Result<(), ContainerError> {
+    ) -> Result<(), Error> {
         let checked = prepared.frame.check(&self.destination, self.sink_options(), targets);
         checked.map_err(|error| self.failed(error))
     }
@@ -218,7 +219,7 @@ impl Output {
         &self,
         prepared: &Prepared,
         shares: bool,
-    ) -> Result<Box<dyn Draft>, ContainerError> {
+    ) -> Result<Box<dyn Draft>, Error> {
         let options = sink::SinkOptions { shares, ..self.sink_options() };
         let created = prepared.frame.create(&self.destination, options);
         created.map_err(|error| self.failed(error))
@@ -230,8 +231,8 @@ impl Output {
     }
 
     /// The error of writing it.
-    pub(crate) fn failed(&self, error: SinkError) -> ContainerError {
-        ContainerError::file(&self.destination, error)
+    pub(crate) fn failed(&self, error: SinkError) -> Error {
+        Error::file(&self.destination, error)
     }
 }
 
@@ -248,7 +249,7 @@ impl Preparation<'_> {
     ///
     /// # Errors
     /// [`LayoutFault`]: a dtype or a shape that the format lacks, an output that is too large.
-    pub fn push(&mut self, item: &NamedTensor<'_>) -> Result<(), ContainerError> {
+    pub fn push(&mut self, item: &NamedTensor<'_>) -> Result<(), Error> {
         let entry = self.output.entry(item)?;
         self.bytes = self.bytes.checked_add(entry.bytes).ok_or(LayoutFault::TooLarge)?;
         self.tensors.push(entry, item.number);
@@ -259,7 +260,7 @@ impl Preparation<'_> {
     ///
     /// # Errors
     /// As [`Output::prepare`].
-    pub fn finish(self, metadata: &BTreeMap<String, String>) -> Result<Prepared, ContainerError> {
+    pub fn finish(self, metadata: &BTreeMap<String, String>) -> Result<Prepared, Error> {
         let Preparation { output, checkpoint, tensors, bytes } = self;
         let tensors = Arc::new(tensors);
         if i64::try_from(bytes).is_err() {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::chunked::{ChunkPieces, Chunked, Decoding, InOrder};
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::{ExecuteError, spool_pieces};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
@@ -49,7 +49,7 @@ impl Region for InChunks {
         parts.map(part).collect()
     }
 
-    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), ContainerError> {
+    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
         add(b"chunks");
         self.elements.identify(add)
     }

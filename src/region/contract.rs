@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::{Conversion, ExecuteError, FillError, Pieces, Workers};
 use crate::plan::{Plan, Reading};
 use crate::region::list::{Gathered, GatheredList};
@@ -32,7 +32,7 @@ pub trait Region: Send + Sync {
     ///
     /// # Errors
     /// Typed indices that cannot be read.
-    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), ContainerError>;
+    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error>;
 
     /// About how many bytes of the input are read, in whole cache lines, where no piece divides
     /// `unit` bytes.
@@ -106,12 +106,12 @@ impl dyn Region + '_ {
     }
 
     /// Check that the index tensors were not cut short while they were read.
-    pub(crate) fn verify_lists(&self) -> Result<(), ContainerError> {
+    pub(crate) fn verify_lists(&self) -> Result<(), Error> {
         GatheredList::verify_all(self.lists())
     }
 
     /// The error of index tensors that are bad, or could not be read.
-    pub(crate) fn failed_fill(&self, error: FillError) -> ContainerError {
+    pub(crate) fn failed_fill(&self, error: FillError) -> Error {
         GatheredList::failed(self.lists(), error)
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::chunked::Chunked;
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::{Clipped, Conversion, ExecuteError, Pieces};
 use crate::format::{Storage, StorageKind, TensorInfo};
 use crate::gather;
@@ -124,7 +124,7 @@ impl Region for SideBySide {
         vec![Arc::new(SideBySide { parts: self.parts.clone(), window: Some(range) })]
     }
 
-    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), ContainerError> {
+    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
         self.parts.iter().try_for_each(|(_, part)| part.identify(add))?;
         add(format!("{:?}", self.window).as_bytes());
         Ok(())

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::{Clipped, ExecuteError, FillError, Pieces};
 use crate::plan::{PIECE_BYTES, Reading};
 use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
@@ -41,7 +41,7 @@ impl Region for Gathered {
         vec![Arc::new(Gathered { gather, lists: self.lists.clone() })]
     }
 
-    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), ContainerError> {
+    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
         add(self.gather.identity().as_bytes());
         self.lists.iter().try_for_each(|list| list.identify(add))
     }

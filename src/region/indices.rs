@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::dtype::{DType, Endian, Scalar};
-use crate::error::{ContainerError, FileName};
+use crate::error::{Error, FileName};
 use crate::execute::{self, Workers};
 use crate::format::TensorInfo;
 use crate::gather::{Gather, GatherError, Indices, Options};
@@ -58,14 +58,14 @@ impl IndexTensor {
     ///
     /// # Errors
     /// A file that fails, no space for the temporary one.
-    pub(crate) fn kept(self, workers: &Workers) -> Result<IndexTensor, ContainerError> {
+    pub(crate) fn kept(self, workers: &Workers) -> Result<IndexTensor, Error> {
         let Some(file) = &self.file else { return Ok(self) };
         let Range { start, end } = self.info.data();
         let runs = Runs::contiguous(start, end - start);
         let copied = execute::spool(self.bytes.as_ref(), &runs, 1, workers);
-        let copied = copied.map_err(|error| ContainerError::file(file.clone(), error))?;
+        let copied = copied.map_err(|error| Error::file(file.clone(), error))?;
         let source = ConcatSource::at(start, copied.into());
-        let source = source.map_err(|error| ContainerError::file(file.clone(), error))?;
+        let source = source.map_err(|error| Error::file(file.clone(), error))?;
         Ok(IndexTensor { bytes: Arc::new(source), ..self })
     }
 
@@ -73,7 +73,7 @@ impl IndexTensor {
     ///
     /// # Errors
     /// [`GatherError`]: indices that are no integers or do not fit.
-    pub fn region(
+    pub(crate) fn region(
         &self,
         params: &TensorInfo,
         axis: Option<i64>,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::error::{Cause, ContainerError, FileName};
+use crate::error::{Cause, Error, FileName};
 use crate::execute::{BadPosition, ExecuteError, FillError};
 use crate::gather::Gather;
 use crate::source::Source;
@@ -35,12 +35,12 @@ impl Gathered {
 
 impl GatheredList {
     /// Check that none of these was cut short while it was read.
-    pub(crate) fn verify_all(lists: &[GatheredList]) -> Result<(), ContainerError> {
+    pub(crate) fn verify_all(lists: &[GatheredList]) -> Result<(), Error> {
         lists.iter().try_for_each(|list| list.source.verify().map_err(|error| list.error(error)))
     }
 
     /// The error of index tensors that are bad, or could not be read.
-    pub fn failed(lists: &[GatheredList], error: FillError) -> ContainerError {
+    pub fn failed(lists: &[GatheredList], error: FillError) -> Error {
         // a file that was cut short is the reason for whatever else is wrong with it
         if let Err(error) = GatheredList::verify_all(lists) {
             return error;
@@ -60,9 +60,9 @@ impl GatheredList {
     }
 
     /// An error that is about it.
-    fn error(&self, cause: impl Into<Cause>) -> ContainerError {
+    fn error(&self, cause: impl Into<Cause>) -> Error {
         match &self.file {
-            Some(file) => ContainerError::file(file.clone(), cause),
+            Some(file) => Error::file(file.clone(), cause),
             None => cause.into().into(),
         }
     }
@@ -76,7 +76,7 @@ impl GatheredList {
     }
 
     /// Add all bytes of indices that have no file of their own.
-    pub(crate) fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), ContainerError> {
+    pub(crate) fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
         if self.path().is_some() {
             return Ok(());
         }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::dtype::{DType, Endian, Scalar};
-use crate::error::{Cause, ContainerError, Fault, FileName};
+use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{ExecuteError, Progress, Workers};
 use crate::format::TensorInfo;
 use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask};
@@ -96,7 +96,7 @@ pub struct ListError {
     /// The item of the expression.
     pub item: usize,
     /// What is wrong with it.
-    pub error: ContainerError,
+    pub error: Error,
 }
 
 impl Fault for ListError {}
@@ -168,7 +168,7 @@ impl Lists {
     ///
     /// # Errors
     /// The first bad position of the first list that has one; a file that cannot be read.
-    pub fn check(&self, selection: &Selection) -> Result<(), ContainerError> {
+    pub fn check(&self, selection: &Selection) -> Result<(), Error> {
         if self.files.is_empty() {
             return Ok(());
         }
@@ -192,7 +192,7 @@ impl Lists {
     ///
     /// # Errors
     /// As [`check`](Lists::check).
-    pub fn check_before(&self, error: &ResolveError) -> Result<(), ContainerError> {
+    pub fn check_before(&self, error: &ResolveError) -> Result<(), Error> {
         match error.before.lists.is_empty() {
             true => Ok(()),
             false => self.check(&error.before),
@@ -330,7 +330,7 @@ fn open_list(
     io: IoMode,
     workers: &Workers,
     progress: &Progress,
-) -> Result<(ListFile, FileList), ContainerError> {
+) -> Result<(ListFile, FileList), Error> {
     let location = match file.is_stdin() {
         true => Location::Stdin,
         false => Location::of(Path::new(&file.path)),
@@ -344,27 +344,25 @@ fn open_list(
     let source = input.nearby(&tensor, workers, progress)?;
     let (shape, mask) = match &tensor.dtype {
         DType::Scalar(Scalar::Bool, _) => {
-            let layout =
-                layout(&tensor).map_err(|error| ContainerError::file(name.clone(), error))?;
+            let layout = layout(&tensor).map_err(|error| Error::file(name.clone(), error))?;
             let mask = Mask::count(&layout, source.as_ref(), workers, progress);
-            source.verify().map_err(|error| ContainerError::file(name.clone(), error))?;
-            let mask = mask.map_err(|error| ContainerError::file(name.clone(), error))?;
+            source.verify().map_err(|error| Error::file(name.clone(), error))?;
+            let mask = mask.map_err(|error| Error::file(name.clone(), error))?;
             let (shape, count) = (tensor.shape.clone(), mask.true_count());
             (FileList::Mask { shape, count }, Some(mask))
         }
         dtype if is_integer(dtype) => {
             let indices = indices_of(&tensor);
-            let indices = indices.map_err(|error| ContainerError::file(name.clone(), error))?;
+            let indices = indices.map_err(|error| Error::file(name.clone(), error))?;
             let only = indices.only(source.as_ref());
-            let only = only.map_err(|error| ContainerError::file(name.clone(), error))?;
+            let only = only.map_err(|error| Error::file(name.clone(), error))?;
             let integer = only.map(|only| {
-                i64::try_from(only)
-                    .map_err(|_| ContainerError::file(name.clone(), ListFault::Integer(only)))
+                i64::try_from(only).map_err(|_| Error::file(name.clone(), ListFault::Integer(only)))
             });
             let integer = integer.transpose()?.map(FileList::Integer);
             (integer.unwrap_or_else(|| FileList::Integers(tensor.shape.clone())), None)
         }
-        dtype => return Err(ContainerError::file(name, ListFault::DType(dtype.clone()))),
+        dtype => return Err(Error::file(name, ListFault::DType(dtype.clone()))),
     };
     let list = GatheredList { source, file: Some(name) };
     Ok((ListFile { item, tensor, mask, list, input: Arc::new(input) }, shape))

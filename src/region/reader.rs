@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::{
     Conversion, ExecuteError, FillError, Pieces, Workers, read_pieces, read_range,
 };
@@ -31,10 +31,7 @@ impl<'a> RegionReader<'a> {
     ///
     /// # Errors
     /// A pipe or an index tensor that cannot be read.
-    pub fn new(
-        input: &mut Input,
-        region: &'a dyn Region,
-    ) -> Result<RegionReader<'a>, ContainerError> {
+    pub fn new(input: &mut Input, region: &'a dyn Region) -> Result<RegionReader<'a>, Error> {
         let source = input.spool()?;
         RegionReader::of(input.location(), source, region)
     }
@@ -47,7 +44,7 @@ impl<'a> RegionReader<'a> {
         location: &Location,
         mut source: Arc<dyn Source>,
         region: &'a dyn Region,
-    ) -> Result<RegionReader<'a>, ContainerError> {
+    ) -> Result<RegionReader<'a>, Error> {
         let bytes = match region.strided() {
             Some(view) => RegionBytes::Runs(view.runs().coalesced()),
             None => {
@@ -73,12 +70,7 @@ impl<'a> RegionReader<'a> {
     ///
     /// # Errors
     /// An input that fails or is cut short, positions that are out of range.
-    pub fn read(
-        &self,
-        start: u64,
-        scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), ContainerError> {
+    pub fn read(&self, start: u64, scratch: &mut Vec<u8>, out: &mut [u8]) -> Result<(), Error> {
         let source = self.source.as_ref();
         let outcome = match &self.bytes {
             RegionBytes::Runs(runs) => {

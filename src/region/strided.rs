@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::{self, ExecuteError, WINDOW_BYTES};
 use crate::plan::{Plan, Reading, Tiling};
 use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
@@ -36,7 +36,7 @@ impl Region for View {
         self.split(range).into_iter().map(|view| Arc::new(view) as Arc<dyn Region>).collect()
     }
 
-    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), ContainerError> {
+    fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
         add(format!("{self:?}").as_bytes());
         Ok(())
     }

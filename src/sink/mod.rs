@@ -6,12 +6,12 @@
 //! Sinks know nothing of tensors or of command line flags.
 //!
 //! ```no_run
-//! use tslice::sink::{Destination, SinkOptions, create};
+//! use tslice::internals::sink::{Destination, SinkOptions, create};
 //!
 //! let sink = create(&Destination::Path("out.npy".into()), SinkOptions { len: Some(4), ..SinkOptions::default() })?;
 //! sink.write_at(0, b"\x93NUM")?;
 //! sink.commit()?;
-//! # Ok::<(), tslice::sink::SinkError>(())
+//! # Ok::<(), tslice::internals::sink::SinkError>(())
 //! ```
 
 use std::fs::File;

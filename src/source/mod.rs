@@ -5,7 +5,7 @@
 //!
 //! ```no_run
 //! use std::io::Read;
-//! use tslice::source::{Opened, IoMode, Reader, open};
+//! use tslice::internals::source::{Opened, IoMode, Reader, open};
 //!
 //! let mut magic = [0; 6];
 //! match open("a.npy".as_ref(), IoMode::Auto)? {
@@ -245,7 +245,7 @@ pub enum SourceError {
 
 impl SourceError {
     /// The error of a temporary file in `TMPDIR`.
-    pub fn unspooled(error: io::Error) -> SourceError {
+    pub(crate) fn unspooled(error: io::Error) -> SourceError {
         SourceError::Spool { dir: std::env::temp_dir(), error }
     }
 }

@@ -5,8 +5,8 @@
 //! rounded once at the end, and the bins of values are as wide as the values ask for.
 //!
 //! ```
-//! use tslice::dtype::{Endian, Scalar};
-//! use tslice::statistics::Statistics;
+//! use tslice::internals::dtype::{Endian, Scalar};
+//! use tslice::internals::statistics::Statistics;
 //! let mut statistics = Statistics::new(Scalar::F32, Endian::Little).unwrap();
 //! let bytes: Vec<u8> = [1.0f32, f32::NAN, 4.0].iter().flat_map(|it| it.to_le_bytes()).collect();
 //! statistics.add(&bytes, 0);

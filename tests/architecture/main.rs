@@ -18,6 +18,7 @@ mod counts;
 mod docs;
 mod imports;
 mod source;
+mod surface;
 
 /// The modules of the library in the order of the pipeline, and the others that each may use.
 const MODULES: &[(&str, &[&str])] = &[

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use tslice::cast::Casting;
-use tslice::dtype::{DType, Endian, Scalar};
-use tslice::format::npy;
-use tslice::shape::Order;
+use tslice::internals::cast::Casting;
+use tslice::internals::dtype::{DType, Endian, Scalar};
+use tslice::internals::format::npy;
+use tslice::internals::shape::Order;
 
 use crate::inputs::write_safetensors;
 use crate::program::tslice;

@@ -6,29 +6,31 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use tslice::cast::Casting;
-use tslice::compare::Rule;
-use tslice::dtype::{DType, Endian, Field, NpyType, Scalar, Structure};
-use tslice::error::ContainerError;
-use tslice::execute::{self, Conversion, Pieces, Progress, StridedSink, Transfer, Workers};
-use tslice::format::{Chunks, Contents, Format, StorageKind, TensorInfo};
-use tslice::index::numpy;
-use tslice::index::resolve::{Selection, resolve};
-use tslice::input::{Input, Location};
-use tslice::job::{
+use tslice::internals::cast::Casting;
+use tslice::internals::compare::Rule;
+use tslice::internals::dtype::{DType, Endian, Field, NpyType, Scalar, Structure};
+use tslice::internals::error::Error;
+use tslice::internals::execute::{
+    self, Conversion, Pieces, Progress, StridedSink, Transfer, Workers,
+};
+use tslice::internals::format::{Chunks, Contents, Format, StorageKind, TensorInfo};
+use tslice::internals::index::numpy;
+use tslice::internals::index::resolve::{Selection, resolve};
+use tslice::internals::input::{Input, Location};
+use tslice::internals::job::{
     Casts, Chosen, CompareOptions, Comparing, Copying, GatherOptions, Job, Select, SliceOptions,
 };
-use tslice::join::{Join, JoinPart};
-use tslice::output::{Output, WriteOptions};
-use tslice::permutation::{Permutation, Transposition};
-use tslice::print::{self, Elements};
-use tslice::region::{
+use tslice::internals::join::{Join, JoinPart};
+use tslice::internals::output::{Output, WriteOptions};
+use tslice::internals::permutation::{Permutation, Transposition};
+use tslice::internals::print::{self, Elements};
+use tslice::internals::region::{
     IndexRules, IndexTensor, Lists, OpenIndex, ReadBy, ReadFor, Region, RegionPieces,
 };
-use tslice::runs::{Axis, Runs};
-use tslice::shape::Order;
-use tslice::sink::{Destination, WriteOrder};
-use tslice::source::{MemorySource, Source, SourceError};
+use tslice::internals::runs::{Axis, Runs};
+use tslice::internals::shape::Order;
+use tslice::internals::sink::{Destination, WriteOrder};
+use tslice::internals::source::{MemorySource, Source, SourceError};
 
 use crate::memory::Memory;
 
@@ -186,7 +188,7 @@ fn what_is_looked_at_is_the_same() {
             let chosen = Chosen::all(&mut input, &[0], None, index, &transpose).unwrap().remove(0);
             let statistics = chosen.statistics(&mut input, &workers, &Progress::default()).unwrap();
             let mut text = format!("{statistics:?}\n");
-            let mut elements = chosen.elements::<ContainerError>(&mut input).unwrap();
+            let mut elements = chosen.elements::<Error>(&mut input).unwrap();
             let options =
                 print::PrintOptions { threshold: u64::MAX, ..print::PrintOptions::default() };
             print::print(&chosen.dtype, &chosen.shape, &options, &mut elements, &mut |part| {
@@ -282,7 +284,7 @@ fn fields_are_taken_of_structures_in_chunks() {
             let chosen = Chosen::all(&mut input, &[0], Some(fields), index, &Transposition::None);
             let chosen = chosen.unwrap().remove(0);
             let mut bytes = Vec::new();
-            let mut elements = chosen.elements::<ContainerError>(&mut input).unwrap();
+            let mut elements = chosen.elements::<Error>(&mut input).unwrap();
             elements.read(0, chosen.bytes() as usize, &mut bytes).unwrap();
             (chosen.shape.clone(), bytes)
         });

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use half::{bf16, f16};
-use tslice::dtype::DType;
-use tslice::gather::{Options, OutOfRange};
-use tslice::{ContainerError, WriteOptions};
+use tslice::internals::dtype::DType;
+use tslice::internals::gather::{Options, OutOfRange};
+use tslice::{Error, WriteOptions};
 
 #[allow(dead_code)]
 #[path = "../../examples/gather.rs"]
@@ -135,7 +135,7 @@ fn errors_say_which_file_and_why() {
     let folder = tempfile::tempdir().unwrap();
     let model = model(folder.path());
     let file = tslice::open(&model).unwrap();
-    let said = |error: ContainerError| error.to_string().replace(&model, "MODEL");
+    let said = |error: Error| error.to_string().replace(&model, "MODEL");
     assert_eq!(said(file.tensor("nobody").err().unwrap()), "MODEL: no tensor is named \"nobody\"");
     assert_eq!(
         said(file.only().err().unwrap()),

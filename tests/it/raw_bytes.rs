@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tslice::dtype::{DType, Endian, Scalar};
+use tslice::internals::dtype::{DType, Endian, Scalar};
 
 use crate::inputs::write_npy;
 use crate::program::{bash, tslice};

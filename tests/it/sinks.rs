@@ -9,7 +9,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use tslice::sink::{
+use tslice::internals::sink::{
     Destination, Draft, FileSink, Sink, SinkError, SinkOptions, UNNAMED_FILES, WriteOrder, check,
     create,
 };

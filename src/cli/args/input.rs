@@ -1,8 +1,8 @@
 //! The arguments that say how an input is read, and what raw bytes mean.
 
 use clap::{Args, ValueEnum};
-use tslice::shape::Order;
-use tslice::source;
+use tslice::internals::shape::Order;
+use tslice::internals::source;
 
 /// How an input is read.
 #[derive(Args, Clone, Debug)]

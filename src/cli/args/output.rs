@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use tslice::output::layout;
-use tslice::output::layout::{FORMATS, OutputFormat};
+use tslice::internals::output::layout;
+use tslice::internals::output::layout::{FORMATS, OutputFormat};
 
 use super::input::OrderArg;
 use super::part::{self, PartArg};

@@ -1,7 +1,7 @@
 //! The arguments that change the result of an index on its way to the output.
 
 use clap::{Args, ValueEnum};
-use tslice::cast;
+use tslice::internals::cast;
 
 /// The order of the result's axes.
 #[derive(Args, Clone, Debug, Default)]

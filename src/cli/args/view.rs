@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use tslice::job::Bound;
-use tslice::picture::COLOUR_MAPS;
+use tslice::internals::job::Bound;
+use tslice::internals::picture::COLOUR_MAPS;
 
 use super::index::IndexArgs;
 use super::input::InputArgs;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use tslice::dtype::DType;
-use tslice::element::{self, ElementError};
-use tslice::job::Operand;
-use tslice::region::IndexTensor;
+use tslice::internals::dtype::DType;
+use tslice::internals::element::{self, ElementError};
+use tslice::internals::job::Operand;
+use tslice::internals::region::IndexTensor;
 
 use super::index::Index;
 use super::part::Share;

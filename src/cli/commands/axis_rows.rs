@@ -1,10 +1,10 @@
 //! What an index does to each axis: a row each, as asked and as resolved.
 
 use serde_json::{Value, json};
-use tslice::format::is_printable;
-use tslice::index::resolve::{AxisSelection, ListPositions, Selection};
-use tslice::index::{Item, List, SpannedExpr};
-use tslice::shape::AsTuple;
+use tslice::internals::format::is_printable;
+use tslice::internals::index::resolve::{AxisSelection, ListPositions, Selection};
+use tslice::internals::index::{Item, List, SpannedExpr};
+use tslice::internals::shape::AsTuple;
 
 /// An axis of the source, or a new one.
 pub(super) struct AxisRow<'a> {

@@ -1,8 +1,8 @@
 //! From the arguments of a cast to what becomes of which dtype.
 
-use tslice::cast::{Cast, CastError};
-use tslice::dtype::DType;
-use tslice::job::Casts;
+use tslice::internals::cast::{Cast, CastError};
+use tslice::internals::dtype::DType;
+use tslice::internals::job::Casts;
 
 use super::dtype;
 use crate::cli::args::CastArgs;

@@ -1,7 +1,7 @@
 //! The dtypes that are typed: one reading for all flags, with what helps where it fails.
 
-use tslice::dtype::DType;
-use tslice::format::{NameError, dtype_names, parse_dtype};
+use tslice::internals::dtype::DType;
+use tslice::internals::format::{NameError, dtype_names, parse_dtype};
 
 use crate::cli::report::{Failure, did_you_mean, nearest};
 

@@ -4,18 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tslice::dtype::{DType, Endian, Scalar};
-use tslice::error::ContainerError;
-use tslice::execute::{Conversion, Workers};
-use tslice::format::TensorInfo;
-use tslice::index::resolve::Selection;
-use tslice::index::strided_slice::{StridedSlice, parse_list};
-use tslice::input::Input;
-use tslice::permutation::Permutation;
-use tslice::plan::{Reading, Way};
-use tslice::region::{Region, Take};
-use tslice::shape::{self, AsTuple, Order};
-use tslice::source::remote::mask_secrets;
+use tslice::internals::dtype::{DType, Endian, Scalar};
+use tslice::internals::error::Error;
+use tslice::internals::execute::{Conversion, Workers};
+use tslice::internals::format::TensorInfo;
+use tslice::internals::index::resolve::Selection;
+use tslice::internals::index::strided_slice::{StridedSlice, parse_list};
+use tslice::internals::input::Input;
+use tslice::internals::permutation::Permutation;
+use tslice::internals::plan::{Reading, Way};
+use tslice::internals::region::{Region, Take};
+use tslice::internals::shape::{self, AsTuple, Order};
+use tslice::internals::source::remote::mask_secrets;
 
 use super::axis_rows::{AxisRow, axis_rows};
 use super::equivalents::{Equivalents, masks};
@@ -61,16 +61,16 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
             let index =
                 index.open(args.from.io, &Workers::default(), false, "INPUT", path.as_ref())?;
             let options = input::options(&args.from)?;
-            let mut input = tslice::input::open(&input::location(path.as_ref()), &options)?;
+            let mut input =
+                tslice::internals::input::open(&input::location(path.as_ref()), &options)?;
             let fields = args.field.field.as_deref();
             let tensor = input.tensor_fields(&args.from.tensor, fields)?;
             (index, tensor.shape.clone(), Some((input, tensor)))
         }
     };
     let selection = index.resolve(&shape)?;
-    let transpose = transpose::parse(&args.transpose)?
-        .of_axes(selection.shape().len())
-        .map_err(ContainerError::from)?;
+    let transpose =
+        transpose::parse(&args.transpose)?.of_axes(selection.shape().len()).map_err(Error::from)?;
     let field = args.field.field.clone();
     let (input, tensor) = tensor.unzip();
     let mut explained =
@@ -134,7 +134,7 @@ impl Explained {
         let region = index.lists.region(tensor, selection, transpose, Order::C);
         let region = region.map_err(Failure::new)?;
         let take = Take::new(tensor.part(), region, Conversion::None, 0);
-        Ok(network(|| tslice::job::announced(input, &[take]))?)
+        Ok(network(|| tslice::internals::job::announced(input, &[take]))?)
     }
 
     fn text(&self) -> String {
@@ -211,8 +211,12 @@ impl Explained {
     /// How many bytes an output of the same format can share with the file, if any.
     fn shareable(&self) -> Option<u64> {
         let (input, tensor) = (self.input.as_ref()?, self.tensor.as_ref()?);
-        let bytes =
-            tslice::job::shareable_bytes(input, tensor, self.region()?.as_ref(), &self.result());
+        let bytes = tslice::internals::job::shareable_bytes(
+            input,
+            tensor,
+            self.region()?.as_ref(),
+            &self.result(),
+        );
         (bytes > 0).then_some(bytes)
     }
 

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use tslice::error::{ContainerError, FileName};
-use tslice::execute::{ExecuteError, FillError, Progress};
-use tslice::gather::{GatherError, Options, OutOfRange, count_batch_dims};
-use tslice::job::{Copying, GatherOptions};
+use tslice::internals::error::{Error, FileName};
+use tslice::internals::execute::{ExecuteError, FillError, Progress};
+use tslice::internals::gather::{GatherError, Options, OutOfRange, count_batch_dims};
+use tslice::internals::job::{Copying, GatherOptions};
 
 use super::target::NamedTensor;
 use super::{cast, input, output, part, transpose};
@@ -68,7 +68,7 @@ fn how(args: &GatherArgs, indices: &[u64]) -> Result<Options, Failure> {
 }
 
 /// The error of indices that do not fit.
-fn misfit(error: ContainerError, file: Option<&FileName>) -> Failure {
+fn misfit(error: Error, file: Option<&FileName>) -> Failure {
     match (error.cause.downcast_ref(), file) {
         (Some(error @ GatherError::NotIntegers(_)), Some(file)) => {
             Failure::new(format_args!("{file}: {error}"))
@@ -84,7 +84,7 @@ fn misfit(error: ContainerError, file: Option<&FileName>) -> Failure {
 const ALONG: &str = "--axis 0 takes each number as a position on the first axis";
 
 /// The error of indices, with the flag that would make them right.
-fn advised(error: ContainerError) -> Failure {
+fn advised(error: Error) -> Failure {
     let hint = match error.cause.downcast_ref() {
         Some(ExecuteError::Fill { error: FillError::Position(bad), .. }) => match bad {
             bad if bad.fits_first_axis() => Some(ALONG),

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use tslice::error::{ContainerError, FileName};
-use tslice::execute::{BadPosition, ExecuteError, FillError, Progress, Workers};
-use tslice::index::resolve::{ResolveError, ResolveErrorKind, Selection};
-use tslice::index::strided_slice::{self, StridedSlice};
-use tslice::index::{IndexExpr, Item, List, SpannedExpr, numpy};
-use tslice::region::{IndexRules, ListError, ListFault, Lists, OpenIndex};
+use tslice::internals::error::{Error, FileName};
+use tslice::internals::execute::{BadPosition, ExecuteError, FillError, Progress, Workers};
+use tslice::internals::index::resolve::{ResolveError, ResolveErrorKind, Selection};
+use tslice::internals::index::strided_slice::{self, StridedSlice};
+use tslice::internals::index::{IndexExpr, Item, List, SpannedExpr, numpy};
+use tslice::internals::region::{IndexRules, ListError, ListFault, Lists, OpenIndex};
 
 use crate::cli::args::{IndexArgs, Io, StridedArgs};
 use crate::cli::report::{Failure, misplaced, of_flag, watch};
@@ -134,10 +134,10 @@ impl Index {
 
     /// An error of a job, with a caret where this index does not fit an input, or a list of it holds a
     /// bad position.
-    pub(crate) fn failure(&self, error: ContainerError) -> Failure {
+    pub(crate) fn failure(&self, error: Error) -> Failure {
         let error = match error.cause.downcast() {
             Ok(list) => return self.failed_list(list),
-            Err(cause) => ContainerError { cause, ..error },
+            Err(cause) => Error { cause, ..error },
         };
         let misfit = error.cause.downcast_ref::<ResolveError>();
         if let Some(misfit) = misfit
@@ -159,7 +159,7 @@ impl Index {
         let spelled = misfit.and_then(|misfit| self.with_ellipsis(&misfit.before.source_shape));
         let failure = match misfit.and_then(|misfit| self.file_of(misfit)) {
             Some(file) if error.file.is_none() => {
-                Failure::from(ContainerError { file: Some(file), ..error })
+                Failure::from(Error { file: Some(file), ..error })
             }
             _ => Failure::from(error),
         };

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tslice::format::{TensorInfo, printable};
-use tslice::input::{Input, Location, OpenOptions, Unreadable};
-use tslice::shape::AsTuple;
-use tslice::source::note_will_read;
+use tslice::internals::format::{TensorInfo, printable};
+use tslice::internals::input::{Input, Location, OpenOptions, Unreadable};
+use tslice::internals::shape::AsTuple;
+use tslice::internals::source::note_will_read;
 
 use super::input;
 use crate::cli::args::InfoArgs;
@@ -71,7 +71,7 @@ impl ShownFile {
 
 /// Open a file, and find the tensors that are shown: those that the patterns mean, or all.
 fn open(path: &Path, options: &OpenOptions) -> Result<(Input, ShownFile), Failure> {
-    let input = tslice::input::open(&input::location(path), options)?;
+    let input = tslice::internals::input::open(&input::location(path), options)?;
     let count = input.contents().tensors.len();
     let mut tensors = match options.tensors.as_slice() {
         [] => (0..count + input.unreadable().len()).collect(),

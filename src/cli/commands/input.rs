@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use tslice::error::ContainerError;
-use tslice::execute::Progress;
-use tslice::index::strided_slice::parse_list;
-use tslice::input::{BadMember, Input, Location, OpenOptions, RawLayout};
-use tslice::job::Axes;
-use tslice::shape;
+use tslice::internals::error::Error;
+use tslice::internals::execute::Progress;
+use tslice::internals::index::strided_slice::parse_list;
+use tslice::internals::input::{BadMember, Input, Location, OpenOptions, RawLayout};
+use tslice::internals::job::Axes;
+use tslice::internals::shape;
 
 use super::dtype;
 use crate::cli::args::{AxisArg, InputArgs, OrderArg, RawArgs};
@@ -27,9 +27,11 @@ pub(super) fn open_watched(
     location: &Location,
     options: &OpenOptions,
     quiet: bool,
-) -> Result<Input, ContainerError> {
+) -> Result<Input, Error> {
     let progress = Progress::default();
-    watch(&progress, 0, quiet, || tslice::input::open_watched(location, options, &progress))
+    watch(&progress, 0, quiet, || {
+        tslice::internals::input::open_watched(location, options, &progress)
+    })
 }
 
 /// How an input is opened, by the flags that all commands with one have.
@@ -92,11 +94,7 @@ fn parse_shape(text: &str) -> Result<Vec<Option<u64>>, Failure> {
 
 /// The hint for a tensor that cannot be read: where it was not named itself, and there are others,
 /// they can be written without it.
-pub(super) fn without_unreadable(
-    error: &ContainerError,
-    others: bool,
-    named: &[String],
-) -> Option<String> {
+pub(super) fn without_unreadable(error: &Error, others: bool, named: &[String]) -> Option<String> {
     match error.cause.downcast_ref() {
         Some(BadMember { name, .. }) if others && !named.contains(name) => {
             Some(format!("--exclude {name} leaves it out"))

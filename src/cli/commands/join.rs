@@ -6,10 +6,10 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use tslice::input::{Location, OpenOptions};
-use tslice::job::{Along, JoinOptions, Joining};
-use tslice::region::IndexRules;
-use tslice::source::note_read;
+use tslice::internals::input::{Location, OpenOptions};
+use tslice::internals::job::{Along, JoinOptions, Joining};
+use tslice::internals::region::IndexRules;
+use tslice::internals::source::note_read;
 
 use super::cast;
 use super::index::Index;

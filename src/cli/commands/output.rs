@@ -4,15 +4,15 @@ use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
-use tslice::error::ContainerError;
-use tslice::execute::{Announced, Progress, Workers};
-use tslice::format::printable;
-use tslice::input::Input;
-use tslice::job::{Job, Made, Planned, PlannedTensor};
-use tslice::output::{Output, WriteOptions};
-use tslice::shape::AsTuple;
-use tslice::sink::{Destination, Part};
-use tslice::source::remote;
+use tslice::internals::error::Error;
+use tslice::internals::execute::{Announced, Progress, Workers};
+use tslice::internals::format::printable;
+use tslice::internals::input::Input;
+use tslice::internals::job::{Job, Made, Planned, PlannedTensor};
+use tslice::internals::output::{Output, WriteOptions};
+use tslice::internals::shape::AsTuple;
+use tslice::internals::sink::{Destination, Part};
+use tslice::internals::source::remote;
 
 use super::part::{self, Share};
 use crate::cli::args::{OrderArg, OutputArgs};
@@ -57,7 +57,7 @@ pub(super) fn run(
     job: &mut dyn Job,
     args: &OutputArgs,
     share: &Share,
-    advised: impl Fn(ContainerError) -> Failure,
+    advised: impl Fn(Error) -> Failure,
 ) -> Result<(), Failure> {
     if !args.dry_run && !args.to.is_some_and(|format| format.is_text) {
         refuse_terminal(&destination(args))?;
@@ -71,7 +71,7 @@ pub(super) fn perform(
     share: &Share,
     dry_run: bool,
     quiet: bool,
-    advised: impl Fn(ContainerError) -> Failure,
+    advised: impl Fn(Error) -> Failure,
 ) -> Result<(), Failure> {
     if let (Share::Part(Part { count, .. }) | Share::Plan(count), false) = (share, dry_run) {
         let parts = job.parts(*count).map_err(&advised)?;
@@ -88,7 +88,7 @@ pub(super) fn perform(
 }
 
 /// What a job, or a part of it, would do.
-fn described(job: &mut dyn Job, share: &Share) -> Result<String, ContainerError> {
+fn described(job: &mut dyn Job, share: &Share) -> Result<String, Error> {
     job.check()?;
     if let Share::Part(one) = share {
         let parts = job.parts(one.count)?;
@@ -108,9 +108,7 @@ fn in_common(bytes: Option<u64>) -> String {
 }
 
 /// What a dry run says of the requests for remote inputs, which `count` counts.
-fn requests(
-    count: impl FnOnce() -> Result<Option<Announced>, ContainerError>,
-) -> Result<String, ContainerError> {
+fn requests(count: impl FnOnce() -> Result<Option<Announced>, Error>) -> Result<String, Error> {
     let network = network(count)?;
     Ok(network.map_or_else(String::new, |network| format!("would read {network}\n")))
 }
@@ -118,8 +116,8 @@ fn requests(
 /// How many requests for remote inputs `count` counts, in words. What it asks for itself would be asked
 /// for again.
 pub(super) fn network(
-    count: impl FnOnce() -> Result<Option<Announced>, ContainerError>,
-) -> Result<Option<String>, ContainerError> {
+    count: impl FnOnce() -> Result<Option<Announced>, Error>,
+) -> Result<Option<String>, Error> {
     let before = remote::traffic();
     let Some(Announced { mut requests, mut bytes }) = count()? else {
         return Ok(None);

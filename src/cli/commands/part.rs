@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde_json::json;
-use tslice::error::{ContainerError, FileName};
-use tslice::execute::Progress;
-use tslice::format::printable;
-use tslice::job::Parts;
-use tslice::sink::{self, Part, SinkError};
-use tslice::source::remote::mask_secrets;
+use tslice::internals::error::{Error, FileName};
+use tslice::internals::execute::Progress;
+use tslice::internals::format::printable;
+use tslice::internals::job::Parts;
+use tslice::internals::sink::{self, Part, SinkError};
+use tslice::internals::source::remote::mask_secrets;
 
 use super::scheduler;
 use crate::cli::args::{OutputArgs, PartArg};
@@ -116,7 +116,7 @@ pub(super) fn run(
     mut parts: Parts<'_>,
     share: &Share,
     quiet: bool,
-    advised: impl Fn(ContainerError) -> Failure,
+    advised: impl Fn(Error) -> Failure,
 ) -> Result<(), Failure> {
     match *share {
         Share::Part(Part { index, .. }) => {
@@ -130,11 +130,7 @@ pub(super) fn run(
 }
 
 /// Print a line of JSON for each part.
-fn plan(
-    parts: &Parts<'_>,
-    count: u64,
-    advised: impl Fn(ContainerError) -> Failure,
-) -> Result<(), Failure> {
+fn plan(parts: &Parts<'_>, count: u64, advised: impl Fn(Error) -> Failure) -> Result<(), Failure> {
     let args: Option<Vec<String>> =
         std::env::args_os().map(|arg| OsString::into_string(arg).ok()).collect();
     let args = args.ok_or_else(|| {

@@ -3,14 +3,14 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use tslice::dtype::{DType, Scalar};
-use tslice::error::Cause;
-use tslice::execute::{Progress, Workers};
-use tslice::format::printable;
-use tslice::input::Input;
-use tslice::job::{Chosen, Drawing};
-use tslice::picture::{Colours, Sheet};
-use tslice::sink::{self, Destination, SinkOptions};
+use tslice::internals::dtype::{DType, Scalar};
+use tslice::internals::error::Cause;
+use tslice::internals::execute::{Progress, Workers};
+use tslice::internals::format::printable;
+use tslice::internals::input::Input;
+use tslice::internals::job::{Chosen, Drawing};
+use tslice::internals::picture::{Colours, Sheet};
+use tslice::internals::sink::{self, Destination, SinkOptions};
 
 use super::output;
 use crate::cli::args::{PictureArgs, ViewArgs};
@@ -46,7 +46,7 @@ pub(super) fn run(
         if picture.dry_run {
             return print(&format!(
                 "would write {}: {} x {} pixels, {}\n",
-                printable(&tslice::error::FileName::from(target).to_string()),
+                printable(&tslice::internals::error::FileName::from(target).to_string()),
                 sheet.width(),
                 sheet.height(),
                 if sheet.pixel_bytes() == 4 { "RGBA" } else { "RGB" },

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use tslice::error::ContainerError;
-use tslice::execute::{ExecuteError, FillError};
-use tslice::gather::{GatherError, OutOfRange};
-use tslice::job::{Editing, ScatterOptions};
-use tslice::scatter::ScatterError;
+use tslice::internals::error::Error;
+use tslice::internals::execute::{ExecuteError, FillError};
+use tslice::internals::gather::{GatherError, OutOfRange};
+use tslice::internals::job::{Editing, ScatterOptions};
+use tslice::internals::scatter::ScatterError;
 
 use super::part::Share;
 use super::target::{self, NamedTensor};
@@ -41,7 +41,7 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
 }
 
 /// The error of a scatter; what gather says of its params holds of the target here.
-fn advised(error: ContainerError) -> Failure {
+fn advised(error: Error) -> Failure {
     let (is_flat, of_params) = match (error.cause.downcast_ref(), error.cause.downcast_ref()) {
         (Some(ScatterError::Indices(GatherError::LongTuples { indices, .. })), _) => {
             (indices.len() == 1, true)

@@ -1,9 +1,9 @@
 //! `tslice INPUT [INDEX]`: the main job.
 
-use tslice::error::ContainerError;
-use tslice::input::{OpenOptions, SelectFault};
-use tslice::job::{Copying, Select, SliceOptions};
-use tslice::sink::Destination;
+use tslice::internals::error::Error;
+use tslice::internals::input::{OpenOptions, SelectFault};
+use tslice::internals::job::{Copying, Select, SliceOptions};
+use tslice::internals::sink::Destination;
 
 use super::index::Index;
 use super::{cast, input, output, part, transpose};
@@ -59,7 +59,7 @@ enum Meant {
 }
 
 /// What else was meant, where tensors of a file of several cannot be chosen.
-fn meant(error: &ContainerError, select: &Select, to_npy: bool) -> Option<Meant> {
+fn meant(error: &Error, select: &Select, to_npy: bool) -> Option<Meant> {
     let fault = error.cause.downcast_ref()?;
     match fault {
         SelectFault::NotNamed { .. } if select.keep_rest && !select.exclude.is_empty() => {

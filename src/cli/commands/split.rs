@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use tslice::index::strided_slice::parse_list;
-use tslice::input::OpenOptions;
-use tslice::job::{Cuts, PartNames, Select, Split, SplitOptions};
+use tslice::internals::index::strided_slice::parse_list;
+use tslice::internals::input::OpenOptions;
+use tslice::internals::job::{Cuts, PartNames, Select, Split, SplitOptions};
 
 use super::cast;
 use super::index::Index;
@@ -27,7 +27,8 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     let write = output::options(&args.to, &workers);
     let options = OpenOptions { rest: args.keep_rest, ..input::options(&args.from)? };
     let failed = |error| index.failure(error);
-    let input = tslice::input::open(&input::location(&args.input), &options).map_err(failed)?;
+    let input =
+        tslice::internals::input::open(&input::location(&args.input), &options).map_err(failed)?;
     let options = SplitOptions {
         cuts,
         axes: input::axes(&args.axis)?,

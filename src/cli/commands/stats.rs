@@ -1,14 +1,14 @@
 //! `tslice view --stats`: numbers about numbers.
 
 use serde_json::{Value, json};
-use tslice::dtype::{DType, Endian};
-use tslice::execute::{Progress, Workers};
-use tslice::format::printable;
-use tslice::input::Input;
-use tslice::job::{Chosen, place};
-use tslice::print;
-use tslice::shape::{AsList, AsTuple};
-use tslice::statistics::{Bar, Extreme, Statistics};
+use tslice::internals::dtype::{DType, Endian};
+use tslice::internals::execute::{Progress, Workers};
+use tslice::internals::format::printable;
+use tslice::internals::input::Input;
+use tslice::internals::job::{Chosen, place};
+use tslice::internals::print;
+use tslice::internals::shape::{AsList, AsTuple};
+use tslice::internals::statistics::{Bar, Extreme, Statistics};
 
 use super::output;
 use crate::cli::args::ViewArgs;
@@ -168,7 +168,7 @@ fn rounded(value: f64, width: f64) -> f64 {
 
 /// A number with the fewest digits that tell it from others, and an exponent where it is long.
 fn shown(value: f64) -> String {
-    let dtype = DType::Scalar(tslice::dtype::Scalar::F64, Endian::Little);
+    let dtype = DType::Scalar(tslice::internals::dtype::Scalar::F64, Endian::Little);
     let text = print::element(&dtype, &value.to_le_bytes());
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
@@ -193,7 +193,7 @@ fn as_json(chosen: &Chosen, statistics: &Statistics) -> Value {
         };
         json!({ "value": value, "position": place(&chosen.shape, extreme.place) })
     };
-    let quantile = |quantile: &tslice::statistics::Quantile| {
+    let quantile = |quantile: &tslice::internals::statistics::Quantile| {
         json!({
             "q": quantile.part,
             "value": number(quantile.value),

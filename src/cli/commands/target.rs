@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use tslice::execute::Workers;
-use tslice::index::array;
-use tslice::input::OpenOptions;
-use tslice::job::{EditMode, EditOptions, Operand, Original};
-use tslice::region::IndexTensor;
+use tslice::internals::execute::Workers;
+use tslice::internals::index::array;
+use tslice::internals::input::OpenOptions;
+use tslice::internals::job::{EditMode, EditOptions, Operand, Original};
+use tslice::internals::region::IndexTensor;
 
 use super::{input, output};
 use crate::cli::args::{EditArgs, InputArgs, Io};

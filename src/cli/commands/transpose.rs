@@ -1,7 +1,7 @@
 //! From the arguments of a transposition to an order of axes.
 
-use tslice::index::strided_slice::parse_list;
-use tslice::permutation::Transposition;
+use tslice::internals::index::strided_slice::parse_list;
+use tslice::internals::permutation::Transposition;
 
 use crate::cli::args::TransposeArgs;
 use crate::cli::report::Failure;

@@ -1,8 +1,8 @@
 //! `tslice view INPUT [INDEX]`: look at values.
 
-use tslice::input::Input;
-use tslice::job::Chosen;
-use tslice::print::{self, PrintOptions};
+use tslice::internals::input::Input;
+use tslice::internals::job::Chosen;
+use tslice::internals::print::{self, PrintOptions};
 
 use super::index::Index;
 use super::transpose;

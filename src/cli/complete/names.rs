@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use tslice::dtype::Field;
-use tslice::input::{Input, Location, OpenOptions};
-use tslice::shape::AsTuple;
+use tslice::internals::dtype::Field;
+use tslice::internals::input::{Input, Location, OpenOptions};
+use tslice::internals::shape::AsTuple;
 
 /// A name, and what it stands for.
 pub(super) type NameAndMeaning = (String, String);
@@ -48,7 +48,7 @@ fn open(path: &Path) -> Option<Input> {
     if !metadata.is_file() && !metadata.is_dir() {
         return None;
     }
-    tslice::input::open(&Location::Path(path), &OpenOptions::default()).ok()
+    tslice::internals::input::open(&Location::Path(path), &OpenOptions::default()).ok()
 }
 
 /// `~/a` is expanded when the line is run, and so not yet.

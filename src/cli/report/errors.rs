@@ -5,36 +5,36 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
-use tslice::cast::{Cast, CastError, Casting, can_cast};
-use tslice::dtype::{DType, Endian};
-use tslice::error::{Cause, ContainerError, FileName, InputIsOutput};
-use tslice::format::{FormatError, shortened};
-use tslice::input::{FieldFault, Given, RawFault, SelectFault, ShardsFault};
-use tslice::job::{EditFault, JoinFault, StatisticsFault, UnusedCast};
-use tslice::output::layout::FORMATS;
-use tslice::output::{FormatOption, LayoutFault};
-use tslice::permutation::PermutationError;
-use tslice::sink::{PartsError, SinkError};
-use tslice::source::remote::RemoteError;
-use tslice::source::{OpenError, SourceError, is_too_many_open_files};
+use tslice::internals::cast::{Cast, CastError, Casting, can_cast};
+use tslice::internals::dtype::{DType, Endian};
+use tslice::internals::error::{Cause, Error, FileName, InputIsOutput};
+use tslice::internals::format::{FormatError, shortened};
+use tslice::internals::input::{FieldFault, Given, RawFault, SelectFault, ShardsFault};
+use tslice::internals::job::{EditFault, JoinFault, StatisticsFault, UnusedCast};
+use tslice::internals::output::layout::FORMATS;
+use tslice::internals::output::{FormatOption, LayoutFault};
+use tslice::internals::permutation::PermutationError;
+use tslice::internals::sink::{PartsError, SinkError};
+use tslice::internals::source::remote::RemoteError;
+use tslice::internals::source::{OpenError, SourceError, is_too_many_open_files};
 
 use super::failure::{Failure, plain};
 use super::foreign::remedy;
 use super::nearest::{did_you_mean, nearest};
 use super::shell::quoted;
 
-impl From<ContainerError> for Failure {
-    fn from(error: ContainerError) -> Failure {
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
         failure(&error, "-t")
     }
 }
 
 /// The error of an input whose tensor is chosen by another flag than `-t`.
-pub(crate) fn of_flag(flag: &str) -> impl Fn(ContainerError) -> Failure {
+pub(crate) fn of_flag(flag: &str) -> impl Fn(Error) -> Failure {
     move |error| failure(&error, flag)
 }
 
-fn failure(error: &ContainerError, flag: &str) -> Failure {
+fn failure(error: &Error, flag: &str) -> Failure {
     let said = |words: &dyn Display| {
         let file = error.file.iter().map(|file| format!("{file}: "));
         let tensor = error.tensor.iter().map(|name| format!("tensor {:?}: ", shortened(name)));
@@ -111,12 +111,7 @@ fn failure(error: &ContainerError, flag: &str) -> Failure {
 }
 
 /// Files of no known format.
-fn format(
-    fault: &FormatError,
-    error: &ContainerError,
-    flag: &str,
-    failed: impl Fn() -> Failure,
-) -> Failure {
+fn format(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Failure {
     match fault {
         FormatError::Foreign(kind) => match remedy(*kind, error.file.as_ref()) {
             Some(remedy) => failed().hint(remedy),
@@ -249,7 +244,7 @@ fn flag_of(given: Given) -> &'static str {
 
 /// How bytes of no known format are read; the flags of a command speak of its input alone, and not of
 /// its values, indices and lists.
-fn raw_bytes(error: &ContainerError, flag: &str) -> String {
+fn raw_bytes(error: &Error, flag: &str) -> String {
     match &error.file {
         Some(FileName::Path(path)) if flag != "-t" => {
             let name = quoted(&path.to_string_lossy());
@@ -298,12 +293,7 @@ fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
 }
 
 /// Tensors that cannot be chosen.
-fn select(
-    error: &ContainerError,
-    fault: &SelectFault,
-    flag: &str,
-    failed: &dyn Fn() -> Failure,
-) -> Failure {
+fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> Failure) -> Failure {
     let file = error.file.as_ref().map(ToString::to_string).unwrap_or_default();
     match fault {
         SelectFault::NotNamed { names, holds_several } => {

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 
-use tslice::format::{is_printable, printable, shortened};
-use tslice::source::remote::mask_secrets;
+use tslice::internals::format::{is_printable, printable, shortened};
+use tslice::internals::source::remote::mask_secrets;
 
 use super::exit::Exit;
 

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use tslice::error::FileName;
-use tslice::format::{Foreign, TextTable};
+use tslice::internals::error::FileName;
+use tslice::internals::format::{Foreign, TextTable};
 
 use super::shell::quoted;
 

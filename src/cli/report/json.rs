@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use serde_json::Value;
-use tslice::format;
+use tslice::internals::format;
 
 /// Prints a value on one line, with escapes in its texts for what is not printable.
 pub(crate) struct Json<'a>(pub(crate) &'a Value);

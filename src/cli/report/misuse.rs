@@ -7,7 +7,7 @@ use std::error::Error;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use tslice::output::layout::FORMATS;
+use tslice::internals::output::layout::FORMATS;
 
 use super::failure::Failure;
 use super::nearest::{did_you_mean, is_near, nearest};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::error::{ContainerError, FileName};
+use crate::error::{Error, FileName};
 use crate::execute::{
     Assignment, Conversion, ExecuteError, FillError, Progress, StridedSink, Transfer,
 };
@@ -76,7 +76,7 @@ impl Original {
         self,
         tensor: TensorInfo,
         index: OpenIndex<'a>,
-    ) -> Result<EditedSlice<'a>, ContainerError> {
+    ) -> Result<EditedSlice<'a>, Error> {
         let selection = index.resolve(&tensor.shape)?;
         let view = match selection.lists.is_empty() {
             true => Some(View::new(&layout_of(&tensor)?, &selection)?),
@@ -98,12 +98,7 @@ impl EditedSlice<'_> {
     /// # Errors
     /// [`EditFault`], [`CastError`](crate::cast::CastError); [`ListError`] for a list of the index that
     /// lies in what is changed.
-    pub fn assign(
-        self,
-        value: Operand,
-        casts: &Casts,
-        broadcast: bool,
-    ) -> Result<Editing, ContainerError> {
+    pub fn assign(self, value: Operand, casts: &Casts, broadcast: bool) -> Result<Editing, Error> {
         let EditedSlice { original, tensor, index, selection, view: slice } = self;
         let conversion = conversion(&value, &tensor, casts)?;
         let shape = selection.shape();
@@ -141,7 +136,7 @@ impl Editing {
         indices: Operand,
         value: Operand,
         options: &ScatterOptions,
-    ) -> Result<Editing, ContainerError> {
+    ) -> Result<Editing, Error> {
         let conversion = conversion(&value, &tensor, &options.casts)?;
         let failed = |error: ScatterError| match error {
             ScatterError::Indices(GatherError::NotIntegers(_)) => indices.failed(error),
@@ -178,7 +173,7 @@ impl Job for Editing {
         }
     }
 
-    fn look(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+    fn look(&mut self, progress: &Progress) -> Result<(), Error> {
         let written = written(&self.tensor, self.bytes());
         let Editing { original, value, place, lists, indices, kept, .. } = self;
         if let Some(indices) = indices {
@@ -195,11 +190,11 @@ impl Job for Editing {
         Ok(())
     }
 
-    fn check(&mut self) -> Result<(), ContainerError> {
+    fn check(&mut self) -> Result<(), Error> {
         self.original.check()
     }
 
-    fn describe(&mut self) -> Result<Vec<Planned>, ContainerError> {
+    fn describe(&mut self) -> Result<Vec<Planned>, Error> {
         let (shape, dtype) = (self.shape.clone(), self.tensor.dtype.clone());
         let original = FileName::from(self.original.input().location());
         let (destination, made) = match self.original.copy() {
@@ -217,7 +212,7 @@ impl Job for Editing {
         }])
     }
 
-    fn write(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+    fn write(&mut self, progress: &Progress) -> Result<(), Error> {
         if self.kept.is_none() {
             self.look(progress)?;
         }
@@ -260,11 +255,7 @@ impl Job for Editing {
 }
 
 /// What the elements of a value go through.
-fn conversion(
-    value: &Operand,
-    target: &TensorInfo,
-    casts: &Casts,
-) -> Result<Conversion, ContainerError> {
+fn conversion(value: &Operand, target: &TensorInfo, casts: &Casts) -> Result<Conversion, Error> {
     let dtype = &value.tensor().dtype;
     casts.refuse_unused(std::iter::once(dtype.clone()))?;
     cast_conversion(dtype, &target.dtype, casts).map_err(|cause| value.failed(cause))
@@ -277,7 +268,7 @@ fn written(tensor: &TensorInfo, bytes: u64) -> Range<u64> {
 }
 
 /// All of a value.
-fn whole(value: &TensorInfo) -> Result<View, ContainerError> {
+fn whole(value: &TensorInfo) -> Result<View, Error> {
     Ok(View::new(&layout_of(value)?, &Selection::whole(&value.shape))?)
 }
 
@@ -288,7 +279,7 @@ fn fit(
     slice: Option<&View>,
     shape: &[u64],
     broadcast: bool,
-) -> Result<View, ContainerError> {
+) -> Result<View, Error> {
     let value = operand.tensor();
     let equal = value.shape == shape;
     if !value.dtype.item_bits().is_multiple_of(8) && (equal || broadcast) {
@@ -311,7 +302,7 @@ fn fit(
 }
 
 /// The elements of a value broadcast to the shape of what is written.
-fn spread(operand: &Operand, shape: &[u64]) -> Result<View, ContainerError> {
+fn spread(operand: &Operand, shape: &[u64]) -> Result<View, Error> {
     let value = operand.tensor();
     let view = whole(value)?;
     if !value.dtype.item_bits().is_multiple_of(8) && value.shape == shape {
@@ -328,8 +319,8 @@ fn sources(lists: &[GatheredList]) -> Vec<&dyn Source> {
 }
 
 /// The error of lists that could not be read any more while the target was written, or another one.
-fn of_positions(lists: &[GatheredList], error: ContainerError) -> ContainerError {
-    let ContainerError { file, tensor, cause } = error;
+fn of_positions(lists: &[GatheredList], error: Error) -> Error {
+    let Error { file, tensor, cause } = error;
     let cause = match cause.downcast() {
         Ok(SinkError::Positions(reason)) => match reason.downcast() {
             Ok(error) => return GatheredList::failed(lists, *error),
@@ -338,5 +329,5 @@ fn of_positions(lists: &[GatheredList], error: ContainerError) -> ContainerError
         Ok(error) => error.into(),
         Err(cause) => cause,
     };
-    ContainerError { file, tensor, cause }
+    Error { file, tensor, cause }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::error::{ContainerError, FileName};
+use crate::error::{Error, FileName};
 use crate::execute::{self, ExecuteError, FillError, Progress, Transfer, Workers};
 use crate::format::{Format, TensorInfo};
 use crate::input::OpenOptions;
@@ -71,11 +71,11 @@ impl Original {
         open: &OpenOptions,
         mode: EditMode,
         options: EditOptions,
-    ) -> Result<Original, ContainerError> {
+    ) -> Result<Original, Error> {
         if let Location::Remote(address) = Location::of(path) {
-            return Err(ContainerError::file(FileName::Remote(address), EditFault::Remote));
+            return Err(Error::file(FileName::Remote(address), EditFault::Remote));
         }
-        let failed = |error: std::io::Error| ContainerError::file(path, error);
+        let failed = |error: std::io::Error| Error::file(path, error);
         let patch = match mode {
             EditMode::InPlace => {
                 Some(InPlaceFile::open(path).map_err(|error| failed_sink(path.into(), error))?)
@@ -91,10 +91,10 @@ impl Original {
         source::note_read(&file, || path.display().to_string());
         let metadata = file.metadata().map_err(failed)?;
         if metadata.is_dir() {
-            return Err(ContainerError::file(path, source::OpenError::IsADirectory));
+            return Err(Error::file(path, source::OpenError::IsADirectory));
         }
         if !metadata.is_file() {
-            return Err(ContainerError::file(path, EditFault::NotAFile));
+            return Err(Error::file(path, EditFault::NotAFile));
         }
         let len = metadata.len();
         let source = PreadSource::new(file.try_clone().map_err(failed)?, 0, len);
@@ -108,7 +108,7 @@ impl Original {
     }
 
     /// A copy has the format of what it is a copy of, and its name must not say another one.
-    fn check_name(&self, copy: &Destination) -> Result<(), ContainerError> {
+    fn check_name(&self, copy: &Destination) -> Result<(), Error> {
         let Destination::Path(path) = copy else { return Ok(()) };
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         let format = self.format();
@@ -121,7 +121,7 @@ impl Original {
             return Ok(());
         }
         let original = FileName::from(self.input.location());
-        Err(ContainerError::file(copy, EditFault::CopyName { original, format }))
+        Err(Error::file(copy, EditFault::CopyName { original, format }))
     }
 
     /// The format of the file.
@@ -151,7 +151,7 @@ impl Original {
     ///
     /// # Errors
     /// Those of [`sink::check`].
-    pub(super) fn check(&self) -> Result<(), ContainerError> {
+    pub(super) fn check(&self) -> Result<(), Error> {
         let Some(copy) = self.copy() else { return Ok(()) };
         let checked = sink::check(copy, self.options.sink());
         checked.map_err(|error| failed_sink(copy.into(), error))
@@ -169,7 +169,7 @@ impl Original {
         input: &Input,
         tensor: &TensorInfo,
         written: &Range<u64>,
-    ) -> Result<(), ContainerError> {
+    ) -> Result<(), Error> {
         self.check_kept(input, tensor, written)?;
         let Range { start, end } = tensor.data();
         if let Some(source) = input.random()
@@ -192,7 +192,7 @@ impl Original {
         input: &Input,
         tensor: &TensorInfo,
         written: &Range<u64>,
-    ) -> Result<(), ContainerError> {
+    ) -> Result<(), Error> {
         match (&self.mode, &self.patch, &input.bytes) {
             (EditMode::Copy(target), ..) => overwrite::check_input(target, input),
             (EditMode::InPlace, Some(patch), Bytes::Random(source)) => {
@@ -206,13 +206,13 @@ impl Original {
     ///
     /// # Errors
     /// A copy that cannot be made.
-    pub(super) fn begin(&mut self, progress: &Progress) -> Result<Edit, ContainerError> {
+    pub(super) fn begin(&mut self, progress: &Progress) -> Result<Edit, Error> {
         let options = self.options.clone();
         let EditMode::Copy(target) = &self.mode else {
             let name = FileName::from(self.path.as_path());
             return match self.patch.take() {
                 Some(patch) => Ok(Edit { name, patch, copy: None, options }),
-                None => Err(ContainerError::file(name, EditFault::NotAFile)),
+                None => Err(Error::file(name, EditFault::NotAFile)),
             };
         };
         progress.copy(self.len);
@@ -220,7 +220,7 @@ impl Original {
         let copied = sink::create_copy(target, options.sink(), &self.file, self.len, &add);
         progress.copy(0);
         let (copy, patch) = copied.map_err(|error| match error {
-            SinkError::OriginalTruncated => ContainerError::file(self.path.as_path(), error),
+            SinkError::OriginalTruncated => Error::file(self.path.as_path(), error),
             error => failed_sink(target.into(), error),
         })?;
         Ok(Edit { name: target.into(), patch, copy: Some(copy), options })
@@ -232,7 +232,7 @@ fn open_input(
     location: &Location,
     source: PreadSource,
     options: &OpenOptions,
-) -> Result<Input, ContainerError> {
+) -> Result<Input, Error> {
     let format = recognise(&single::first_bytes(location, &source)?).map(|it| it.format);
     let mut bytes = source::Opened::Random(Box::new(source));
     let mut input = match (options.raw.of_raw_bytes(format.is_some()), format) {
@@ -241,10 +241,10 @@ fn open_input(
             Input::of_file(location, bytes, contents)
         }
         (None, Some(Format::Npz)) => {
-            return Err(ContainerError::file(location, EditFault::Archive));
+            return Err(Error::file(location, EditFault::Archive));
         }
         (None, Some(Format::Sharded)) => {
-            return Err(ContainerError::file(location, EditFault::Sharded));
+            return Err(Error::file(location, EditFault::Sharded));
         }
         (None, Some(_)) => single::open(location, bytes)?,
         (None, None) => return Err(single::unrecognised(location, bytes)),
@@ -277,9 +277,9 @@ impl Edit {
         sink: &dyn Sink,
         input: Option<&FileName>,
         progress: &Progress,
-    ) -> Result<(), ContainerError> {
+    ) -> Result<(), Error> {
         let failed_source = |error: SourceError| match input {
-            Some(input) => ContainerError::file(input.clone(), error),
+            Some(input) => Error::file(input.clone(), error),
             None => error.into(),
         };
         let source = transfer.source;
@@ -297,7 +297,7 @@ impl Edit {
     ///
     /// # Errors
     /// A disk that fails, a copy that cannot be put in place.
-    pub(super) fn finish(self) -> Result<(), ContainerError> {
+    pub(super) fn finish(self) -> Result<(), Error> {
         let Edit { name, patch, copy, options } = self;
         match copy {
             None => patch.finish(options.fsync),
@@ -309,7 +309,7 @@ impl Edit {
 }
 
 /// The error of writing the file; a full disk is told as such, whatever step met it.
-fn failed_sink(name: FileName, error: SinkError) -> ContainerError {
+fn failed_sink(name: FileName, error: SinkError) -> Error {
     let error = match error {
         SinkError::Copy(error) | SinkError::Os { error, .. }
             if error.kind() == ErrorKind::StorageFull =>
@@ -318,5 +318,5 @@ fn failed_sink(name: FileName, error: SinkError) -> ContainerError {
         }
         error => error,
     };
-    ContainerError::file(name, error)
+    Error::file(name, error)
 }

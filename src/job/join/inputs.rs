@@ -11,7 +11,7 @@ use super::step::PartStep;
 use super::tensor::{Along, JoinedTensor};
 use crate::cast::{Cast, CastError, Casting, result_type};
 use crate::dtype::DType;
-use crate::error::{Cause, ContainerError};
+use crate::error::{Cause, Error};
 use crate::execute::Workers;
 use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
@@ -56,7 +56,7 @@ pub struct JoinOptions<'a> {
 
 impl JoinOptions<'_> {
     /// Open an input, and take the fields of its tensors that are joined.
-    fn open(&self, location: &Location, io: IoMode) -> Result<Input, ContainerError> {
+    fn open(&self, location: &Location, io: IoMode) -> Result<Input, Error> {
         let mut input = open(location, &OpenOptions { io, ..self.open.clone() })?;
         if self.fields.is_some() {
             let numbers = input.find(&self.open.tensors)?;
@@ -125,7 +125,7 @@ impl<'a> Joined<'a> {
     pub(super) fn open(
         locations: &'a [Location],
         options: JoinOptions<'a>,
-    ) -> Result<Joined<'a>, ContainerError> {
+    ) -> Result<Joined<'a>, Error> {
         let location = locations.first().ok_or(JoinFault::Nothing)?;
         if locations.iter().filter(|location| **location == Location::Stdin).count() > 1 {
             return Err(JoinFault::StdinTwice.into());
@@ -155,7 +155,7 @@ impl<'a> Joined<'a> {
 
     /// Look at all inputs but the first, and keep those that cannot be opened again, or all. Whether
     /// one of them is such that what is said of raw bytes speaks of it.
-    fn look_at_all(&mut self, keep: bool) -> Result<bool, ContainerError> {
+    fn look_at_all(&mut self, keep: bool) -> Result<bool, Error> {
         let count = self.locations.len();
         let speaks = AtomicBool::new(false);
         for start in (1..count).step_by(CHUNK) {
@@ -177,7 +177,7 @@ impl<'a> Joined<'a> {
                 };
                 let shards = shards(&input);
                 let kept = (keep || is_stream(&input)).then(|| Box::new(input));
-                Ok::<_, ContainerError>((lens, dtypes, shapes, shards, kept))
+                Ok::<_, Error>((lens, dtypes, shapes, shards, kept))
             })?;
             for (at, (lens, dtypes, shapes, shards, input)) in seen.into_iter().enumerate() {
                 for dtype in dtypes {
@@ -199,7 +199,7 @@ impl<'a> Joined<'a> {
         Ok(speaks.into_inner())
     }
 
-    fn open_one(&self, number: usize, io: IoMode) -> Result<Input, ContainerError> {
+    fn open_one(&self, number: usize, io: IoMode) -> Result<Input, Error> {
         let io = if self.options.open.io == IoMode::Auto { io } else { self.options.open.io };
         self.options.open(&self.locations[number], io)
     }
@@ -209,7 +209,7 @@ impl<'a> Joined<'a> {
     /// # Errors
     /// The first bad position of the first list that has one, for the smallest shape that it does not
     /// fit.
-    pub(super) fn check_lists(&self) -> Result<(), ContainerError> {
+    pub(super) fn check_lists(&self) -> Result<(), Error> {
         let index = &self.options.index;
         if index.lists.is_empty() {
             return Ok(());
@@ -243,7 +243,7 @@ impl<'a> Joined<'a> {
     }
 
     /// The input with that number, opened again where it is not held.
-    pub(super) fn lend(&self, number: usize) -> Result<Lent<'_>, ContainerError> {
+    pub(super) fn lend(&self, number: usize) -> Result<Lent<'_>, Error> {
         match self.held.get(&number) {
             Some(input) => Ok(Lent::Held(input)),
             None => {
@@ -257,22 +257,19 @@ impl<'a> Joined<'a> {
     }
 
     /// The same for what is to be copied, with what is copied of each joined tensor.
-    pub(super) fn lend_checked(
-        &self,
-        number: usize,
-    ) -> Result<(Lent<'_>, Vec<ChosenPart>), ContainerError> {
+    pub(super) fn lend_checked(&self, number: usize) -> Result<(Lent<'_>, Vec<ChosenPart>), Error> {
         let input = self.lend(number)?;
         let chosen = self.choose(number, &input)?;
         let joins = self.tensors.iter().filter_map(|target| target.join.as_ref());
         if joins.zip(&chosen).any(|(join, chosen)| join.len(number) != chosen.len) {
-            return Err(ContainerError::file(&input.location, JoinFault::Changed));
+            return Err(Error::file(&input.location, JoinFault::Changed));
         }
         Ok((input, chosen))
     }
 
     /// What is joined of an input, checked against the first one.
-    fn choose(&self, number: usize, input: &Input) -> Result<Vec<ChosenPart>, ContainerError> {
-        let failed = |fault: JoinFault| ContainerError::file(&input.location, fault);
+    fn choose(&self, number: usize, input: &Input) -> Result<Vec<ChosenPart>, Error> {
+        let failed = |fault: JoinFault| Error::file(&input.location, fault);
         let ours = input.find(&self.options.open.tensors)?;
         let joins = || self.tensors.iter().filter(|target| target.join.is_some());
         let first = &self.held[&0].contents.tensors;
@@ -350,7 +347,7 @@ impl<'a> Joined<'a> {
     /// # Errors
     /// [`SelectFault`](crate::input::SelectFault), and those of [`Output::prepare`];
     /// [`JoinFault::CutsByte`].
-    pub(super) fn prepare(&self, output: &Output) -> Result<Prepared, ContainerError> {
+    pub(super) fn prepare(&self, output: &Output) -> Result<Prepared, Error> {
         let first = self.first();
         let patterns = self.options.open.tensors.clone();
         let select_all =
@@ -374,7 +371,7 @@ impl<'a> Joined<'a> {
                 let cut = join.cut_byte(self.locations.len(), bits, output.options().order);
                 if let Some(number) = cut {
                     let fault = JoinFault::CutsByte { number, item_bits: bits };
-                    return Err(ContainerError::file(&self.locations[number], fault));
+                    return Err(Error::file(&self.locations[number], fault));
                 }
             }
         }
@@ -383,7 +380,7 @@ impl<'a> Joined<'a> {
 }
 
 /// The tensors of the output, by what the first input holds.
-fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<JoinTarget>, ContainerError> {
+fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<JoinTarget>, Error> {
     let chosen = first.find(&options.open.tensors)?;
     let axes = options.axes.of_tensors(first, &chosen)?;
     let several = chosen.len() > 1;

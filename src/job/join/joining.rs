@@ -1,7 +1,7 @@
 //! A join as a job: inputs that fit together, and the one output that they become.
 
 use super::inputs::{JoinOptions, Joined};
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::{Announced, Progress};
 use crate::input::Location;
 use crate::job::contract::{Job, Planned};
@@ -26,7 +26,7 @@ impl<'a> Joining<'a> {
         locations: &'a [Location],
         options: JoinOptions<'a>,
         output: Output,
-    ) -> Result<Joining<'a>, ContainerError> {
+    ) -> Result<Joining<'a>, Error> {
         let several = output.format().holds_several;
         let joined = Joined::open(locations, options);
         let joined = joined.map_err(|error| error.of_several(several))?;
@@ -41,28 +41,28 @@ impl Job for Joining<'_> {
         self.prepared.bytes
     }
 
-    fn looked_at(&self) -> Result<u64, ContainerError> {
+    fn looked_at(&self) -> Result<u64, Error> {
         self.joined.rest_bytes()
     }
 
-    fn look(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+    fn look(&mut self, progress: &Progress) -> Result<(), Error> {
         self.joined.check(&self.output, &self.prepared, progress)
     }
 
-    fn describe(&mut self) -> Result<Vec<Planned>, ContainerError> {
+    fn describe(&mut self) -> Result<Vec<Planned>, Error> {
         let shared = self.joined.shared(&self.output, &self.prepared)?;
         Ok(vec![Planned::new(&self.output, &self.prepared, shared)])
     }
 
-    fn requests(&mut self) -> Result<Option<Announced>, ContainerError> {
+    fn requests(&mut self) -> Result<Option<Announced>, Error> {
         self.joined.announced(&self.output, &self.prepared)
     }
 
-    fn write(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+    fn write(&mut self, progress: &Progress) -> Result<(), Error> {
         self.joined.write(&self.output, &self.prepared, progress)
     }
 
-    fn parts(&mut self, count: u64) -> Result<Parts<'_>, ContainerError> {
+    fn parts(&mut self, count: u64) -> Result<Parts<'_>, Error> {
         self.joined.parts(&self.output, &self.prepared, count)
     }
 }

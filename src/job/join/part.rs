@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::inputs::Joined;
 use super::place::places;
 use super::write::Copy;
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::Progress;
 use crate::index::{Item, List};
 use crate::job::copy::Writing;
@@ -33,7 +33,7 @@ impl<'a> Joined<'a> {
         output: &'b Output,
         prepared: &'b Prepared,
         count: u64,
-    ) -> Result<Parts<'b>, ContainerError>
+    ) -> Result<Parts<'b>, Error>
     where
         'a: 'b,
     {
@@ -53,7 +53,7 @@ impl Divisible for JoinedParts<'_, '_> {
         places(self.prepared, range).iter().map(|place| place.bytes()).sum()
     }
 
-    fn reads(&self, range: &Range<u64>) -> Result<u64, ContainerError> {
+    fn reads(&self, range: &Range<u64>) -> Result<u64, Error> {
         let (joined, order) = (&*self.joined, self.order);
         let places = places(self.prepared, range);
         let mut reads = 0;
@@ -84,17 +84,17 @@ impl Divisible for JoinedParts<'_, '_> {
         range: &Range<u64>,
         output: &Output,
         prepared: &Prepared,
-    ) -> Result<Option<u64>, ContainerError> {
+    ) -> Result<Option<u64>, Error> {
         self.joined.shared_of(&places(prepared, range), output, prepared)
     }
 
-    fn files(&self) -> Result<Vec<(String, PathBuf)>, ContainerError> {
+    fn files(&self) -> Result<Vec<(String, PathBuf)>, Error> {
         let mut files = Vec::with_capacity(self.joined.locations.len());
         for (number, location) in self.joined.locations.iter().enumerate() {
             match (self.joined.shards.get(&number), location.path()) {
                 (Some(shards), _) => files.extend(shards.iter().cloned()),
                 (None, Some(path)) => files.push(path.to_owned()),
-                (None, None) => return Err(ContainerError::file(location, PartFault::NotAFile)),
+                (None, None) => return Err(Error::file(location, PartFault::NotAFile)),
             }
         }
         // inputs of one name in several folders are told apart by what differs in their paths
@@ -116,7 +116,7 @@ impl Divisible for JoinedParts<'_, '_> {
         Ok(named)
     }
 
-    fn identify(&self, work: &mut Fingerprint) -> Result<(), ContainerError> {
+    fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {
         let (joined, order) = (&*self.joined, self.order);
         // writing never fails
         let _ = write!(work, "{:?}", (joined.options.along, order));
@@ -139,7 +139,7 @@ impl Divisible for JoinedParts<'_, '_> {
         Ok(())
     }
 
-    fn copy(&mut self, range: &Range<u64>, job: &Writing<'_>) -> Result<(), ContainerError> {
+    fn copy(&mut self, range: &Range<u64>, job: &Writing<'_>) -> Result<(), Error> {
         let places = places(self.prepared, range);
         self.joined.check_rest(&places, &Progress::default())?;
         self.joined.copy(&Copy { job, order: self.order }, &places)
@@ -147,7 +147,7 @@ impl Divisible for JoinedParts<'_, '_> {
 }
 
 /// Add all that decides what an index selects, but for the bytes of files.
-fn identify_index(index: &OpenIndex<'_>, work: &mut Fingerprint) -> Result<(), ContainerError> {
+fn identify_index(index: &OpenIndex<'_>, work: &mut Fingerprint) -> Result<(), Error> {
     // writing never fails
     let _ = write!(work, "{:?}", index.rules);
     for item in &index.expr.items {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::bands::{Band, Cell, bands};
 use super::inputs::{ChosenPart, JoinTarget, Joined};
 use super::tensor::JoinedTensor;
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::Conversion;
 use crate::index::resolve::Selection;
 use crate::input::Input;
@@ -105,7 +105,7 @@ impl Joined<'_> {
     }
 
     /// A tensor that is taken once.
-    pub(super) fn take_kept(&self, place: &Place, order: Order) -> Result<Take, ContainerError> {
+    pub(super) fn take_kept(&self, place: &Place, order: Order) -> Result<Take, Error> {
         let first = self.first();
         let tensor = &first.contents.tensors.at(self.tensors[place.target].number);
         let region = <dyn Region>::of_selection(tensor, &Selection::whole(&tensor.shape), order);
@@ -120,7 +120,7 @@ impl Joined<'_> {
         chosen: &ChosenPart,
         place: &Place,
         order: Order,
-    ) -> Result<Take, ContainerError> {
+    ) -> Result<Take, Error> {
         let tensor = &input.contents.tensors.at(chosen.number);
         let region = self.options.index.region(tensor, &chosen.selection, order);
         let region = region.map_err(|cause| input.failed_tensor(tensor, false, cause))?;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::inputs::Joined;
 use super::place::Place;
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::{Conversion, Progress};
 use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
@@ -25,7 +25,7 @@ impl Joined<'_> {
     ///
     /// # Errors
     /// [`LayoutFault::TooLarge`] for 2^64 bytes or more.
-    pub(super) fn rest_bytes(&self) -> Result<u64, ContainerError> {
+    pub(super) fn rest_bytes(&self) -> Result<u64, Error> {
         let first = &self.first().contents.tensors;
         let rest = self.tensors.iter().filter(|target| target.join.is_none());
         let mut bytes = rest.map(|target| first.at(target.number).bytes());
@@ -44,7 +44,7 @@ impl Joined<'_> {
         &mut self,
         places: &[Place],
         progress: &Progress,
-    ) -> Result<(), ContainerError> {
+    ) -> Result<(), Error> {
         let kept = |place: &Place| {
             let target = &self.tensors[place.target];
             target.join.is_none().then(|| (target.number, place.window.clone()))
@@ -67,7 +67,7 @@ impl Joined<'_> {
                 let Some(theirs) = others.iter().find(|tensor| tensor.name == ours.name) else {
                     let name = ours.name.clone().unwrap_or_default();
                     let fault = JoinFault::Missing { number, name };
-                    return Err(ContainerError::file(&input.location, fault));
+                    return Err(Error::file(&input.location, fault));
                 };
                 let (ours, theirs) = ((first, ours, &source), (&*input, theirs));
                 let same = self.same(number, ours, theirs, window, progress);
@@ -83,7 +83,7 @@ impl Joined<'_> {
             }) {
                 let name = surplus.name.clone().unwrap_or_default();
                 let fault = JoinFault::Surplus { number, name };
-                return Err(ContainerError::file(&input.location, fault));
+                return Err(Error::file(&input.location, fault));
             }
         }
         Ok(())
@@ -98,8 +98,8 @@ impl Joined<'_> {
         (input, theirs): (&Input, &TensorInfo),
         window: &Range<u64>,
         progress: &Progress,
-    ) -> Result<(), ContainerError> {
-        let failed = |fault: JoinFault| ContainerError::file(&input.location, fault);
+    ) -> Result<(), Error> {
+        let failed = |fault: JoinFault| Error::file(&input.location, fault);
         if theirs.dtype != ours.dtype {
             let (dtype, first) = (theirs.dtype.clone(), ours.dtype.clone());
             return Err(failed(JoinFault::DType { number, dtype, first, common: None }));
@@ -138,14 +138,14 @@ impl Joined<'_> {
     }
 
     /// Make sure that all that is held can be read in any order, and more than once.
-    pub(super) fn spool_all(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+    pub(super) fn spool_all(&mut self, progress: &Progress) -> Result<(), Error> {
         let mut held = self.held.values_mut();
         held.try_for_each(|input| input.spool_watched(progress).map(drop))
     }
 }
 
 /// The bytes of an input that is no stream any more.
-pub(super) fn source_of(input: &Input) -> Result<Arc<dyn Source>, ContainerError> {
+pub(super) fn source_of(input: &Input) -> Result<Arc<dyn Source>, Error> {
     input.random().ok_or_else(|| failed_source(&input.location, SourceError::Truncated))
 }
 
@@ -156,7 +156,7 @@ struct Same<'a> {
     spare: Mutex<Vec<Vec<u8>>>,
     differs: AtomicBool,
     /// The first error of reading what is expected.
-    failed: Mutex<Option<ContainerError>>,
+    failed: Mutex<Option<Error>>,
 }
 
 /// A sink that compares what it is given with what is expected there.

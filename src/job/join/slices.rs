@@ -9,7 +9,7 @@ use super::tensor::{Along, JoinedTensor};
 use super::write::{Cells, InGroup, through_scratch};
 use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
-use crate::error::{Cause, ContainerError};
+use crate::error::{Cause, Error};
 use crate::execute::Progress;
 use crate::format::TensorInfo;
 use crate::input::{Input, failed_source};
@@ -42,7 +42,7 @@ pub(crate) fn join_slices(
     axis: i64,
     along: Along,
     output: &Output,
-) -> Result<(), ContainerError> {
+) -> Result<(), Error> {
     let first = slices.first().ok_or(JoinFault::Nothing)?;
     let mut join = JoinedTensor::new(first.shape.to_vec(), axis, along)?;
     let mut steps = vec![PartStep::AsFirst(1)];
@@ -84,7 +84,7 @@ pub(crate) fn join_slices(
             opened.push(InGroup { input, bytes: bytes.as_ref(), base });
         }
         let target = JoinedPlace::new(place, &join, 0, order);
-        let copy = |job: &Writing<'_>, at: u64| -> Result<(), ContainerError> {
+        let copy = |job: &Writing<'_>, at: u64| -> Result<(), Error> {
             for band in &target.bands {
                 let mut cells = Cells::new(job, &source, target.row);
                 for (number, ((from, take), step)) in

@@ -14,7 +14,7 @@ use super::bands::{Band, Cell};
 use super::inputs::{ChosenPart, Joined, Lent, descriptors};
 use super::place::{JoinedPlace, Place, bytes_of, places};
 use super::same::source_of;
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::{Announced, Conversion, Progress, StridedSink, Transfer, Workers};
 use crate::input::Location;
 use crate::input::{Bytes, Input, failed_source};
@@ -50,7 +50,7 @@ impl Joined<'_> {
         output: &Output,
         prepared: &Prepared,
         progress: &Progress,
-    ) -> Result<(), ContainerError> {
+    ) -> Result<(), Error> {
         output.check(prepared)?;
         self.check_overwrite(output)?;
         self.check_lists()?;
@@ -58,7 +58,7 @@ impl Joined<'_> {
     }
 
     /// Refuse an output that is a descriptor of an input.
-    fn check_overwrite(&self, output: &Output) -> Result<(), ContainerError> {
+    fn check_overwrite(&self, output: &Output) -> Result<(), Error> {
         overwrite::check_lists(output.destination(), self.options.index.lists.lists())?;
         if overwrite::overwrites(output.destination())? {
             for number in 0..self.locations.len() {
@@ -79,7 +79,7 @@ impl Joined<'_> {
         output: &Output,
         prepared: &Prepared,
         progress: &Progress,
-    ) -> Result<(), ContainerError> {
+    ) -> Result<(), Error> {
         let order = output.options().order;
         if !self.is_one_pass(order) {
             self.spool_all(progress)?;
@@ -112,7 +112,7 @@ impl Joined<'_> {
         &mut self,
         output: &Output,
         prepared: &Prepared,
-    ) -> Result<Option<Announced>, ContainerError> {
+    ) -> Result<Option<Announced>, Error> {
         if !self.locations.iter().any(|location| matches!(location, Location::Remote(_))) {
             return Ok(None);
         }
@@ -131,7 +131,7 @@ impl Joined<'_> {
         &self,
         output: &Output,
         prepared: &Prepared,
-    ) -> Result<Option<u64>, ContainerError> {
+    ) -> Result<Option<u64>, Error> {
         self.shared_of(&places(prepared, &(0..u64::MAX)), output, prepared)
     }
 
@@ -142,7 +142,7 @@ impl Joined<'_> {
         places: &[Place],
         output: &Output,
         prepared: &Prepared,
-    ) -> Result<Option<u64>, ContainerError> {
+    ) -> Result<Option<u64>, Error> {
         let order = output.options().order;
         let of_input = |input: &Input, takes: &[Take]| shared_bytes(output, prepared, input, takes);
         let mut bytes = of_input(self.first(), &self.takes_kept(places, order)?).unwrap_or(0);
@@ -176,7 +176,7 @@ impl Joined<'_> {
 
     /// Whether the bytes of a tensor do not come in the order of the output, but in that of groups
     /// or of inputs.
-    fn alternates(&self, place: &Place, order: Order) -> Result<bool, ContainerError> {
+    fn alternates(&self, place: &Place, order: Order) -> Result<bool, Error> {
         let target = &self.tensors[place.target];
         let Some(join) = target.join.as_ref() else { return Ok(false) };
         if join.rows_and_inner(order).0 <= 1 {
@@ -193,11 +193,7 @@ impl Joined<'_> {
     }
 
     /// Put a tensor together in a temporary file, and copy that to the output.
-    fn copy_through_scratch(
-        &mut self,
-        copy: &Copy<'_>,
-        place: &Place,
-    ) -> Result<(), ContainerError> {
+    fn copy_through_scratch(&mut self, copy: &Copy<'_>, place: &Place) -> Result<(), Error> {
         let (order, workers) = (copy.order, self.options.workers.clone());
         through_scratch(copy.job, place, &workers, |job| {
             self.copy(&Copy { job, order }, &[Place { start: 0, ..place.clone() }])
@@ -205,7 +201,7 @@ impl Joined<'_> {
     }
 
     /// Copy these tensors, or what is wanted of them.
-    pub(super) fn copy(&mut self, copy: &Copy<'_>, places: &[Place]) -> Result<(), ContainerError> {
+    pub(super) fn copy(&mut self, copy: &Copy<'_>, places: &[Place]) -> Result<(), Error> {
         let (first, takes) = (self.first(), self.takes_kept(places, copy.order)?);
         // a pipe is not asked for anything
         let is_asked = !copy.job.is_counting() || !is_unread(first);
@@ -223,7 +219,7 @@ impl Joined<'_> {
     }
 
     /// What is wanted of the tensors that are taken once.
-    fn takes_kept(&self, places: &[Place], order: Order) -> Result<Vec<Take>, ContainerError> {
+    fn takes_kept(&self, places: &[Place], order: Order) -> Result<Vec<Take>, Error> {
         let mut takes = Vec::new();
         for place in places.iter().filter(|place| self.tensors[place.target].join.is_none()) {
             let take = self.take_kept(place, order)?;
@@ -240,7 +236,7 @@ impl Joined<'_> {
         copy: &Copy<'_>,
         number: usize,
         place: &Place,
-    ) -> Result<usize, ContainerError> {
+    ) -> Result<usize, Error> {
         let (input, chosen) = self.lend_checked(number)?;
         if let (Some(join), Some(chosen)) = (&self.tensors[place.target].join, chosen.first()) {
             let (_, inner) = join.rows_and_inner(copy.order);
@@ -257,12 +253,7 @@ impl Joined<'_> {
 
     /// Copy as many inputs as may be open at a time, from number `start` on, but for those that nothing
     /// is wanted of. Returns the number of the next input.
-    fn copy_group(
-        &self,
-        copy: &Copy<'_>,
-        start: usize,
-        places: &[Place],
-    ) -> Result<usize, ContainerError> {
+    fn copy_group(&self, copy: &Copy<'_>, start: usize, places: &[Place]) -> Result<usize, Error> {
         let targets = self.joined(places, copy.order);
         let mut group = Group::default();
         let mut number = start;
@@ -293,7 +284,7 @@ impl Joined<'_> {
         group: &Group<'_>,
         target: &JoinedPlace<'_>,
         band: &Band,
-    ) -> Result<(), ContainerError> {
+    ) -> Result<(), Error> {
         let mut cells = Cells::new(copy.job, &group.source, target.row);
         for one in &group.inputs {
             let Some(cell) = target.cell(one.number, band) else { continue };
@@ -312,8 +303,8 @@ pub(super) fn through_scratch(
     to: &Writing<'_>,
     place: &Place,
     workers: &Workers,
-    fill: impl FnOnce(&Writing<'_>) -> Result<(), ContainerError>,
-) -> Result<(), ContainerError> {
+    fill: impl FnOnce(&Writing<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
     let (sink, file) = ScratchSink::new(place.bytes)?;
     let progress = Progress::default();
     fill(&Writing::into_sink(&sink, &[], workers, &progress)?)?;
@@ -355,7 +346,7 @@ impl<'a> Cells<'a> {
         cell: &Cell,
         swap_width: usize,
         conversion: Conversion,
-    ) -> Result<(), ContainerError> {
+    ) -> Result<(), Error> {
         let any_order = self.job.sink().order() == WriteOrder::Any;
         let (at, rows) = (take.at + cell.at, cell.rows);
         let dense =
@@ -385,7 +376,7 @@ impl<'a> Cells<'a> {
     }
 
     /// Copy the parts that wait.
-    pub(super) fn flush(&mut self) -> Result<(), ContainerError> {
+    pub(super) fn flush(&mut self) -> Result<(), Error> {
         let Pending { parts, at, rows, conversion } = std::mem::take(&mut self.pending);
         if parts.is_empty() {
             return Ok(());
@@ -425,7 +416,7 @@ impl<'a> Group<'a> {
         number: usize,
         input: Lent<'a>,
         chosen: Vec<ChosenPart>,
-    ) -> Result<(), ContainerError> {
+    ) -> Result<(), Error> {
         let bytes = source_of(&input)?;
         let name = input.location.to_string();
         let base = self.source.push(name, Arc::clone(&bytes));

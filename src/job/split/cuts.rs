@@ -26,7 +26,7 @@ impl Cuts {
     ///
     /// # Errors
     /// [`SplitFault::Sizes`], [`SplitFault::Parts`].
-    pub fn count(&self, len: u64) -> Result<u64, SplitFault> {
+    pub(crate) fn count(&self, len: u64) -> Result<u64, SplitFault> {
         let count = match self {
             Cuts::Parts(count) => (*count).max(1),
             Cuts::Sizes(sizes) => {
@@ -48,7 +48,7 @@ impl Cuts {
     }
 
     /// The positions of part `number` of `0..count(len)`.
-    pub fn part(&self, number: u64, len: u64) -> Range<u64> {
+    pub(crate) fn part(&self, number: u64, len: u64) -> Range<u64> {
         match self {
             Cuts::Parts(count) => {
                 let count = (*count).max(1);

@@ -4,7 +4,7 @@ use super::cuts::Cuts;
 use super::names::PartNames;
 use super::together::{OnePart, Together, check_together, write_together};
 use crate::dtype::DType;
-use crate::error::{Cause, ContainerError};
+use crate::error::{Cause, Error};
 use crate::execute::{Announced, Progress, Workers};
 use crate::format::{TensorInfo, Tensors};
 use crate::index::resolve::Selection;
@@ -74,7 +74,7 @@ impl<'a> Split<'a> {
     ///
     /// # Errors
     /// [`SplitFault`], [`SelectFault`](crate::input::SelectFault), an index that does not fit.
-    pub fn new(mut input: Input, options: SplitOptions<'a>) -> Result<Split<'a>, ContainerError> {
+    pub fn new(mut input: Input, options: SplitOptions<'a>) -> Result<Split<'a>, Error> {
         let cut = input.find(&options.select.patterns).map_err(|error| {
             let output =
                 Output::new(Destination::Path(options.names.path(0)), options.write.clone());
@@ -113,7 +113,7 @@ impl<'a> Split<'a> {
     }
 
     /// Put what lists choose together in a temporary file, from which parts are slices.
-    fn choose(&mut self) -> Result<(), ContainerError> {
+    fn choose(&mut self) -> Result<(), Error> {
         let (mut takes, mut contents, mut end) = (Vec::new(), Tensors::default(), 0u64);
         for target in &mut self.tensors {
             let tensor = &self.input.contents.tensors.at(target.number);
@@ -153,7 +153,7 @@ impl<'a> Split<'a> {
     ///
     /// # Errors
     /// Those of [`Output::new`] and [`Output::prepare`].
-    fn prepare(&self, number: u64) -> Result<OnePart, ContainerError> {
+    fn prepare(&self, number: u64) -> Result<OnePart, Error> {
         let path = self.options.names.path(number);
         let output = Output::new(Destination::Path(path), self.options.write.clone())?;
         let selected = select(&self.input, &self.options.select, &output)?;
@@ -180,7 +180,7 @@ impl<'a> Split<'a> {
     ///
     /// # Errors
     /// A selection that would cut a byte.
-    fn shared(&self, part: &OnePart) -> Result<Option<u64>, ContainerError> {
+    fn shared(&self, part: &OnePart) -> Result<Option<u64>, Error> {
         let takes = self.takes(part.number, part)?.into_iter();
         let takes = takes.filter(|(from_lists, _)| !from_lists).map(|(_, take)| take);
         let takes: Vec<Take> = takes.collect();
@@ -188,7 +188,7 @@ impl<'a> Split<'a> {
     }
 
     /// One output, and what is taken for it.
-    fn part_and_takes(&self, number: u64) -> Result<(OnePart, Vec<(bool, Take)>), ContainerError> {
+    fn part_and_takes(&self, number: u64) -> Result<(OnePart, Vec<(bool, Take)>), Error> {
         let mut part = self.prepare(number)?;
         let (from_lists, mut takes): (Vec<bool>, Vec<Take>) =
             self.takes(number, &part)?.into_iter().unzip();
@@ -199,7 +199,7 @@ impl<'a> Split<'a> {
     }
 
     /// What is taken for one output; whether from what lists choose.
-    fn takes(&self, number: u64, part: &OnePart) -> Result<Vec<(bool, Take)>, ContainerError> {
+    fn takes(&self, number: u64, part: &OnePart) -> Result<Vec<(bool, Take)>, Error> {
         let order = part.output.options().order;
         let mut takes = Vec::with_capacity(self.tensors.len());
         for (target, (entry, at)) in self.tensors.iter().zip(part.prepared.places()) {
@@ -232,7 +232,7 @@ impl<'a> Split<'a> {
     }
 
     /// Whether a pipe gives all outputs in one pass.
-    fn is_one_pass(&self) -> Result<bool, ContainerError> {
+    fn is_one_pass(&self) -> Result<bool, Error> {
         let mut takes = Vec::new();
         for number in 0..self.count {
             let of_one = self.takes(number, &self.prepare(number)?)?;
@@ -247,12 +247,12 @@ impl Job for Split<'_> {
         self.bytes
     }
 
-    fn look(&mut self, _: &Progress) -> Result<(), ContainerError> {
+    fn look(&mut self, _: &Progress) -> Result<(), Error> {
         self.bytes = check_together(self)?;
         Ok(())
     }
 
-    fn describe(&mut self) -> Result<Vec<Planned>, ContainerError> {
+    fn describe(&mut self) -> Result<Vec<Planned>, Error> {
         let planned = |number| {
             let part = self.prepare(number)?;
             let shared = self.shared(&part)?;
@@ -261,7 +261,7 @@ impl Job for Split<'_> {
         (0..self.count).map(planned).collect()
     }
 
-    fn requests(&mut self) -> Result<Option<Announced>, ContainerError> {
+    fn requests(&mut self) -> Result<Option<Announced>, Error> {
         let progress = Progress::default();
         let job = Writing::counting(&self.options.write.workers, &progress);
         let source = self.input.random().filter(|source| source.request_gap().is_some());
@@ -283,7 +283,7 @@ impl Job for Split<'_> {
         Ok(job.counted())
     }
 
-    fn write(&mut self, progress: &Progress) -> Result<(), ContainerError> {
+    fn write(&mut self, progress: &Progress) -> Result<(), Error> {
         let batch = SeveralSinks::batch(self.count);
         if batch < self.count
             && matches!(self.input.bytes, Bytes::Stream(_))
@@ -304,7 +304,7 @@ impl Together for Split<'_> {
         &self.options.write.workers
     }
 
-    fn part(&self, number: u64) -> Result<(OnePart, Vec<(usize, Take)>), ContainerError> {
+    fn part(&self, number: u64) -> Result<(OnePart, Vec<(usize, Take)>), Error> {
         let (part, takes) = self.part_and_takes(number)?;
         let source = |(from_lists, take)| (usize::from(from_lists), take);
         Ok((part, takes.into_iter().map(source).collect()))
@@ -316,7 +316,7 @@ impl Together for Split<'_> {
         source: usize,
         takes: &[Take],
         is_last: bool,
-    ) -> Result<(), ContainerError> {
+    ) -> Result<(), Error> {
         let input = match &mut self.chosen {
             Some(chosen) if source == 1 => chosen,
             _ => &mut self.input,

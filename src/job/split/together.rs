@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::error::ContainerError;
+use crate::error::Error;
 use crate::execute::{Progress, Workers};
 use crate::job::copy::{Writing, failed_sink};
 use crate::output::layout::Frame;
@@ -19,7 +19,7 @@ pub(crate) trait Together {
     fn workers(&self) -> &Workers;
 
     /// One output, and what is taken for it, each with the number of its source.
-    fn part(&self, number: u64) -> Result<(OnePart, Vec<(usize, Take)>), ContainerError>;
+    fn part(&self, number: u64) -> Result<(OnePart, Vec<(usize, Take)>), Error>;
 
     /// Copy what is taken of a source; `is_last` where it is not read again.
     fn copy(
@@ -28,7 +28,7 @@ pub(crate) trait Together {
         source: usize,
         takes: &[Take],
         is_last: bool,
-    ) -> Result<(), ContainerError>;
+    ) -> Result<(), Error>;
 }
 
 /// One of the outputs.
@@ -41,7 +41,7 @@ pub(crate) struct OnePart {
 }
 
 /// Check all outputs. Returns the bytes of their elements.
-pub(crate) fn check_together(outputs: &dyn Together) -> Result<u64, ContainerError> {
+pub(crate) fn check_together(outputs: &dyn Together) -> Result<u64, Error> {
     let (mut targets, mut bytes) = (Targets::default(), 0u64);
     for number in 0..outputs.count() {
         let (part, _) = outputs.part(number)?;
@@ -52,10 +52,7 @@ pub(crate) fn check_together(outputs: &dyn Together) -> Result<u64, ContainerErr
 }
 
 /// Write all outputs, some at a time.
-pub(crate) fn write_together(
-    outputs: &mut dyn Together,
-    progress: &Progress,
-) -> Result<(), ContainerError> {
+pub(crate) fn write_together(outputs: &mut dyn Together, progress: &Progress) -> Result<(), Error> {
     let (count, workers) = (outputs.count(), outputs.workers().clone());
     let batch = SeveralSinks::batch(count);
     let mut sinks = SeveralSinks::default();
@@ -96,7 +93,7 @@ impl Batch {
         outputs: &dyn Together,
         numbers: Range<u64>,
         sinks: &mut SeveralSinks,
-    ) -> Result<Batch, ContainerError> {
+    ) -> Result<Batch, Error> {
         let mut batch = Batch { groups: vec![(0, Vec::new())], frames: Vec::new() };
         for number in numbers {
             let (OnePart { output, prepared, .. }, takes) = outputs.part(number)?;
