@@ -5,8 +5,7 @@
 use std::io::{self, Write};
 
 use half::{bf16, f16};
-use tslice::internals::dtype::{DType, Scalar};
-use tslice::{Error, Slice};
+use tslice::{DType, Error, Scalar, Slice};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();

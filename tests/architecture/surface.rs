@@ -94,6 +94,20 @@ fn what_public_functions_speak_of_is_public() {
     assert!(hidden.is_empty(), "not public:\n{}", hidden.join("\n"));
 }
 
+#[test]
+fn examples_need_nothing_that_is_hidden() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let examples = fs::read_dir(root.join("examples")).unwrap();
+    let files = examples.map(|entry| entry.unwrap().path());
+    let files: Vec<_> =
+        files.filter(|path| path.extension().is_some_and(|it| it == "rs")).collect();
+    assert!(!files.is_empty());
+    for path in files.into_iter().chain([root.join("docs/library.md"), root.join("README.md")]) {
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("internals"), "{} uses what is hidden", path.display());
+    }
+}
+
 /// The names of items, and of the functions of types as `Type::function`.
 fn surface(sources: &[Source]) -> BTreeSet<String> {
     let root = sources.iter().find(|source| source.path == "lib.rs").unwrap();

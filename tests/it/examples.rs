@@ -4,9 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use half::{bf16, f16};
-use tslice::internals::dtype::DType;
-use tslice::internals::gather::{Options, OutOfRange};
-use tslice::{Error, WriteOptions};
+use tslice::{DType, Error, GatherOptions, OutOfRange, WriteOptions};
 
 #[allow(dead_code)]
 #[path = "../../examples/gather.rs"]
@@ -124,7 +122,7 @@ fn elements_are_read_whatever_their_layout() {
     assert!(wrong.ends_with("the elements are of dtype >i2, and float32 was asked for"), "{wrong}");
     let outside = a.take(&[2], 0).unwrap().read::<i16>().unwrap_err().to_string();
     assert_eq!(outside, "indices[0] = 2 is not in [0, 2)");
-    let options = Options { out_of_range: OutOfRange::Clip, ..Options::default() };
+    let options = GatherOptions { out_of_range: OutOfRange::Clip, ..GatherOptions::default() };
     let clipped = a.gather(&[9, -1], Some(1), &options).unwrap().read::<i16>().unwrap();
     assert_eq!(clipped, [4, 0, 5, 1]);
     assert!(a.slice("[5]").is_err() && a.slice("[").is_err());

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use tslice::internals::cast::Casting;
-use tslice::internals::dtype::{DType, Endian, Scalar};
-use tslice::internals::job::{Cuts, EditFault, JoinFault};
-use tslice::{Error, IndexTensor, Slice, WriteOptions, concatenate, stack};
+use tslice::{
+    Casting, Cuts, DType, EditFault, Endian, Error, IndexTensor, JoinFault, Order, Scalar, Slice,
+};
+use tslice::{WriteOptions, concatenate, stack};
 
 use crate::inputs::{F32, I32, I64, U8, floats, integers, write_npy, write_safetensors};
 use crate::program::tslice;
@@ -54,7 +54,7 @@ fn slices_are_joined_as_by_concat_and_stack() {
         stack(&[big.clone(), a.clone()], axis).write_with(&out, &force).unwrap();
         same(&dir, "mine.npy", &["stack", "big.npy", "a.npy", "--axis", &text]);
     }
-    let fortran = force.clone().order(tslice::internals::shape::Order::F);
+    let fortran = force.clone().order(Order::F);
     concatenate(&[a.clone(), big.clone()], 1).write_with(&out, &fortran).unwrap();
     same(&dir, "mine.npy", &["concat", "a.npy", "big.npy", "--axis", "1", "--order", "F"]);
     // lists, and an output that takes bytes in order only
