@@ -484,6 +484,16 @@ fn dtypes_are_compared_after_casts() {
         let piped = tslice(dir.path(), &[&inputs[..], flags].concat()).output().unwrap();
         assert_eq!(piped.stdout, fs::read(dir.path().join("out.npy")).unwrap(), "{flags:?}");
     }
+    // the first one is cast to its own type in the other order
+    let inputs = ["concat", "d.npy", "i.npy", "f.npy"];
+    for cast in ["<f8", ">f8"] {
+        let args = [&inputs[..], &["--cast", cast, "-o", "out.npy", "-f"]].concat();
+        tslice(dir.path(), &args).assert().success().stderr("");
+        let file = tslice::open(dir.path().join("out.npy")).unwrap();
+        let found = file.only().unwrap().all().unwrap().read::<f64>().unwrap();
+        assert_eq!(found, [-0.5, 8.0, 1.0, -2.0, 1.5, 2.5], "{cast}");
+    }
+    let inputs = ["concat", "i.npy", "f.npy", "d.npy"];
     let args = [&inputs[..], &["--cast", "i2:f8", "-o", "other.npy"]].concat();
     tslice(dir.path(), &args).assert().code(1).stderr(
         "tslice: f.npy: input 1 has dtype float32, input 0 has >i2\n\

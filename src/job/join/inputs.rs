@@ -311,7 +311,9 @@ impl<'a> Joined<'a> {
     ) -> Result<ChosenPart, Cause> {
         let step = match PartStep::as_first(&tensor.dtype, &theirs.dtype) {
             Some(step) => step,
-            None => PartStep::Own(self.own_cast(number, &tensor.dtype, &theirs.dtype)?),
+            None => {
+                PartStep::own(self.own_cast(number, &tensor.dtype, &theirs.dtype)?, &theirs.dtype)
+            }
         };
         let selection = self.options.index.resolve(&tensor.shape)?;
         let len = join.fit(number, &selection.shape())?;
@@ -328,7 +330,7 @@ impl<'a> Joined<'a> {
         let is_whole = |dtype: &DType| dtype.item_bits().is_multiple_of(8);
         if conversion(&ours, &theirs).is_ok() && is_whole(dtype) && is_whole(first) {
             return Ok(match casts.of(dtype)? {
-                Some(cast) => cast.with_order_of(&theirs),
+                Some(cast) => cast,
                 None => Cast::new(dtype, &theirs, Casting::Unsafe)?,
             });
         }

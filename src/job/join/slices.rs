@@ -127,8 +127,11 @@ impl JoinedSlice<'_> {
         let plain = PartStep::as_first(&self.tensor.dtype, &first.tensor.dtype);
         Ok(match (self.cast, first.cast, plain) {
             (None, None, Some(step)) => step,
-            (Some(cast), ..) => PartStep::Own(cast.with_order_of(&theirs)),
-            _ => PartStep::Own(Cast::new(&self.tensor.dtype, &theirs, Casting::Unsafe)?),
+            (Some(cast), ..) => PartStep::own(cast, &first.tensor.dtype),
+            _ => {
+                let cast = Cast::new(&self.tensor.dtype, &theirs, Casting::Unsafe)?;
+                PartStep::own(cast, &first.tensor.dtype)
+            }
         })
     }
 }

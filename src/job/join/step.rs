@@ -33,6 +33,12 @@ impl PartStep {
         }
     }
 
+    /// A cast of its own, beside a first input whose elements are `first` in its file. It is to their
+    /// byte order, which what those go through may change, be it a cast to the other order.
+    pub(super) fn own(cast: Cast, first: &DType) -> PartStep {
+        PartStep::Own(cast.with_order_of(first))
+    }
+
     /// What its elements go through, where those of the first input go through `first`.
     pub(super) fn conversion(self, first: Conversion) -> Conversion {
         let cast = match (self, first) {
