@@ -17,7 +17,7 @@
 //! one beside the other.
 //!
 //! ```
-//! use tslice::internals::execute::{Conversion, Pieces};
+//! use tslice::internals::execute::{Conversion, Pieces, ReadFrom};
 //! use tslice::internals::join::{Join, JoinPart};
 //! use tslice::internals::runs::Runs;
 //! use tslice::internals::source::MemorySource;
@@ -25,7 +25,7 @@
 //! let join = Join::new(vec![part(0, 6), part(6, 4)], 2, 5, 1);
 //! let mut out = [0; 10];
 //! let source = MemorySource(b"abcdefghij".to_vec());
-//! join.fill(0, &source, &mut Vec::new(), &mut out)?;
+//! join.fill(0, &mut ReadFrom { source: &source, scratch: &mut Vec::new() }, &mut out)?;
 //! assert_eq!(&out, b"abcghdefij");
 //! # Ok::<(), tslice::internals::execute::FillError>(())
 //! ```
@@ -37,11 +37,11 @@ use std::sync::{Mutex, PoisonError};
 use crate::execute::pack::{pack, swap_bytes};
 use crate::execute::unpack::unpack;
 use crate::execute::{
-    FillError, Pieces, needs_of_pieces, read_pieces, read_range, split_first, visit_ranges,
+    FillError, Pieces, ReadFrom, VisitRange, needs_of_pieces, read_pieces, read_range, split_first,
+    visit_ranges,
 };
 use crate::plan::{PIECE_BYTES, stretches};
 use crate::runs::{Axis, Runs, coalesce};
-use crate::source::Source;
 
 /// What opening a part costs, as so many bytes that could be copied meanwhile.
 const OPEN_BYTES: u64 = 64 << 10;
@@ -91,12 +91,7 @@ impl<'a> JoinPart<'a> {
     }
 
     /// The ranges of the source that a range of its dense bytes needs.
-    fn needs(
-        &self,
-        range: Range<u64>,
-        gap: u64,
-        visit: &mut dyn FnMut(Range<u64>),
-    ) -> Result<(), FillError> {
+    fn needs(&self, range: Range<u64>, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         match &self.bytes {
             PartBytes::Runs(runs) => runs.split(range, &mut |runs| {
                 visit_ranges(&stretches(runs, gap), visit);
@@ -168,15 +163,14 @@ impl<'a> Join<'a> {
         &self,
         part: &JoinPart<'_>,
         range: Range<u64>,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
+        from: &mut ReadFrom<'_>,
         out: &mut [u8],
     ) -> Result<(), FillError> {
         let range = part.range.start + range.start..part.range.start + range.end;
         match &part.bytes {
-            PartBytes::Runs(runs) => read_range(runs, range, source, scratch, out)?,
+            PartBytes::Runs(runs) => read_range(runs, range, from, out)?,
             PartBytes::Pieces(pieces) => {
-                read_pieces(pieces.as_ref(), range.start, source, scratch, out)?;
+                read_pieces(pieces.as_ref(), range.start, from, out)?;
             }
         }
         swap_bytes(out, part.swap_width);
@@ -188,14 +182,13 @@ impl<'a> Join<'a> {
         &self,
         row: u64,
         range: Range<u64>,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
+        from: &mut ReadFrom<'_>,
         out: &mut [u8],
     ) -> Result<(), FillError> {
         let mut rest = out;
         self.each_part(row, range, &mut |part, range| {
             let now = split_first(&mut rest, range.end - range.start);
-            self.read(part, range, source, scratch, now)
+            self.read(part, range, from, now)
         })
     }
 
@@ -220,8 +213,7 @@ impl<'a> Join<'a> {
     fn fill_rows(
         &self,
         rows: Range<u64>,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
+        from: &mut ReadFrom<'_>,
         out: &mut [u8],
     ) -> Result<(), FillError> {
         let count = (rows.end - rows.start) as usize;
@@ -239,7 +231,7 @@ impl<'a> Join<'a> {
         if equal {
             let blocks = buffer[..out.len()].chunks_exact_mut(first * count);
             for (part, block) in self.parts.iter().zip(blocks) {
-                self.read(part, of_rows(first), source, scratch, block)?;
+                self.read(part, of_rows(first), from, block)?;
             }
             let block = (first * count) as i64;
             let axes = [
@@ -253,7 +245,7 @@ impl<'a> Join<'a> {
         } else {
             for ((part, len), &start) in self.parts.iter().zip(lens()).zip(&self.starts) {
                 let block = &mut buffer[..len * count];
-                self.read(part, of_rows(len), source, scratch, block)?;
+                self.read(part, of_rows(len), from, block)?;
                 let cells = Cell::from_mut(&mut *out).as_slice_of_cells();
                 let axes = [Axis { len: count as u64, stride: row_bytes as i64 }];
                 unpack(&axes, len as u64, block, cells, start as usize);
@@ -302,43 +294,32 @@ impl Pieces for Join<'_> {
         }
     }
 
-    fn fill(
-        &self,
-        number: u64,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), FillError> {
+    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
         match (self.partition, self.parts.as_slice()) {
             (JoinPieces::Bytes(most), _) => {
                 let in_row = self.row_bytes().div_ceil(most);
                 let start = number % in_row * most;
                 let range = start..start + out.len() as u64;
-                self.fill_range(number / in_row, range, source, scratch, out)
+                self.fill_range(number / in_row, range, from, out)
             }
             (JoinPieces::Rows(most), [only]) => {
                 let start = number * most * self.row_bytes();
-                self.read(only, start..start + out.len() as u64, source, scratch, out)
+                self.read(only, start..start + out.len() as u64, from, out)
             }
             (JoinPieces::Rows(most), parts) => {
                 let rows = number * most..self.rows.min((number + 1) * most);
                 if self.row_bytes() < LONG_ROW * parts.len() as u64 {
-                    return self.fill_rows(rows, source, scratch, out);
+                    return self.fill_rows(rows, from, out);
                 }
                 for (row, out) in rows.zip(out.chunks_exact_mut(self.row_bytes() as usize)) {
-                    self.fill_range(row, 0..self.row_bytes(), source, scratch, out)?;
+                    self.fill_range(row, 0..self.row_bytes(), from, out)?;
                 }
                 Ok(())
             }
         }
     }
 
-    fn needs(
-        &self,
-        number: u64,
-        gap: u64,
-        visit: &mut dyn FnMut(Range<u64>),
-    ) -> Result<(), FillError> {
+    fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         let rows = match self.partition {
             JoinPieces::Bytes(most) => {
                 let in_row = self.row_bytes().div_ceil(most);
@@ -468,7 +449,8 @@ mod tests {
                 prop_assert!(gap > 0 && rows > 1 || to.offset == ends);
                 ends = to.offset + to.bytes() as i64;
                 let mut piece = vec![0; to.bytes() as usize];
-                join.fill(number, &source, &mut scratch, &mut piece).unwrap();
+                let from = &mut ReadFrom { source: &source, scratch: &mut scratch };
+                join.fill(number, from, &mut piece).unwrap();
                 for (at, piece) in to.starts().zip(piece.chunks_exact(to.run as usize)) {
                     let at = at as usize;
                     out[at..at + piece.len()].copy_from_slice(piece);

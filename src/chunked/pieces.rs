@@ -1,14 +1,11 @@
 //! Pieces of what a view takes of the elements in chunks.
 
-use std::ops::Range;
-
 use super::cache::{CACHE_BYTES, Cache};
 use super::grid::{CellBoxes, Steps};
 use super::{Chunked, dense, part_of};
-use crate::execute::{FillError, Pieces};
+use crate::execute::{FillError, Pieces, ReadFrom};
 use crate::plan::PIECE_BYTES;
 use crate::runs::Runs;
-use crate::source::Source;
 use crate::view::View;
 
 /// Boxes of whole chunks, as far as they are selected, for outputs that take bytes in any order: no
@@ -52,24 +49,9 @@ impl Pieces for ChunkPieces<'_> {
         part_of(&self.dense, &self.cells.items(&self.steps, number)).coalesced()
     }
 
-    fn fill(
-        &self,
-        number: u64,
-        source: &dyn Source,
-        _scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), FillError> {
+    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
         let taken = part_of(self.runs, &self.cells.items(&self.steps, number));
-        Ok(self.chunked.fill(&taken, source, None, out)?)
-    }
-
-    fn needs(
-        &self,
-        _number: u64,
-        _gap: u64,
-        _visit: &mut dyn FnMut(Range<u64>),
-    ) -> Result<(), FillError> {
-        Ok(())
+        Ok(self.chunked.fill(&taken, from.source, None, out)?)
     }
 }
 
@@ -109,26 +91,11 @@ impl Pieces for InOrder<'_> {
         Runs::contiguous(start, self.piece.min(self.bytes() - start))
     }
 
-    fn fill(
-        &self,
-        number: u64,
-        source: &dyn Source,
-        _scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), FillError> {
+    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
         let start = number * self.piece;
         let range = start..start + out.len() as u64;
-        self.chunked.fill_range(self.runs, range, source, &self.cache, out)?;
+        self.chunked.fill_range(self.runs, range, from.source, &self.cache, out)?;
         self.cache.filled(self.count());
-        Ok(())
-    }
-
-    fn needs(
-        &self,
-        _number: u64,
-        _gap: u64,
-        _visit: &mut dyn FnMut(Range<u64>),
-    ) -> Result<(), FillError> {
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Chunked;
 use super::cache::Cache;
-use crate::execute::{FillError, Pieces};
+use crate::execute::{FillError, Pieces, ReadFrom};
 use crate::runs::Runs;
 use crate::source::{Source, SourceError};
 
@@ -36,25 +36,11 @@ impl Pieces for Decoding<'_> {
         self.pieces.output(number)
     }
 
-    fn fill(
-        &self,
-        number: u64,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), FillError> {
+    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
         let Decoding { chunked, pieces, cache } = self;
-        pieces.fill(number, &ElementPositions { chunked, source, cache }, scratch, out)?;
+        let source = &ElementPositions { chunked, source: from.source, cache };
+        pieces.fill(number, &mut ReadFrom { source, scratch: from.scratch }, out)?;
         cache.filled(self.count());
-        Ok(())
-    }
-
-    fn needs(
-        &self,
-        _number: u64,
-        _gap: u64,
-        _visit: &mut dyn FnMut(Range<u64>),
-    ) -> Result<(), FillError> {
         Ok(())
     }
 

@@ -4,11 +4,9 @@
 //! at the other end of the engine, [`StridedSink`], unpacks it into the target. A basic index takes
 //! no element twice, so pieces share no byte of the target either.
 
-use std::ops::Range;
-
 use super::fill::read_boxes;
 use super::unpack::{each_run, unpack};
-use super::{Conversion, FillError, Pieces, tiling};
+use super::{Conversion, FillError, Pieces, ReadFrom, VisitRange, tiling};
 use crate::plan::{Plan, Tiling, row_piece_bytes};
 use crate::runs::{Runs, byte_bounds, starts};
 use crate::sink::{Sink, SinkError, WritableMap};
@@ -58,31 +56,19 @@ impl Pieces for Assignment {
         self.plan.piece(number).output
     }
 
-    fn fill(
-        &self,
-        number: u64,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), FillError> {
+    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
         let value = self.plan.input();
         if let Some(run) = value.repeated().filter(|run| run.end - run.start <= PAGE) {
             let phase = self.output(number).offset as u64 % (run.end - run.start);
-            repeat(source.window(run, scratch)?, phase as usize, out);
-            return Ok(source.verify()?);
+            repeat(from.window(run)?, phase as usize, out);
+            return Ok(from.source.verify()?);
         }
-        read_boxes(&self.plan.piece(number).input, source, scratch, out)?;
+        read_boxes(&self.plan.piece(number).input, from, out)?;
         // what is written in place cannot be taken back, so lost pages must not pass as zeros
-        source.verify()?;
-        Ok(())
+        Ok(from.source.verify()?)
     }
 
-    fn needs(
-        &self,
-        number: u64,
-        gap: u64,
-        visit: &mut dyn FnMut(Range<u64>),
-    ) -> Result<(), FillError> {
+    fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         Pieces::needs(&self.plan, number, gap, visit)
     }
 }

@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use super::fill::split_first;
-use super::{FillError, Pieces};
+use super::{FillError, Pieces, ReadFrom, VisitRange};
 use crate::runs::Runs;
-use crate::source::Source;
 
 /// The bytes `range` of the output of other pieces, which must be ranges in the order of the output.
 /// Those at both ends are filled in full, and cut.
@@ -35,22 +34,11 @@ impl<P: Pieces> Pieces for Clipped<P> {
         self.cut.output(&self.pieces, number)
     }
 
-    fn fill(
-        &self,
-        number: u64,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), FillError> {
-        self.cut.fill(&self.pieces, number, source, scratch, out)
+    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
+        self.cut.fill(&self.pieces, number, from, out)
     }
 
-    fn needs(
-        &self,
-        number: u64,
-        gap: u64,
-        visit: &mut dyn FnMut(Range<u64>),
-    ) -> Result<(), FillError> {
+    fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         self.pieces.needs(self.cut.first + number, gap, visit)
     }
 
@@ -106,17 +94,16 @@ impl Cut {
         &self,
         pieces: &dyn Pieces,
         number: u64,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
+        from: &mut ReadFrom<'_>,
         out: &mut [u8],
     ) -> Result<(), FillError> {
         let number = self.first + number;
         let piece = pieces.output(number);
         if piece.bytes() == out.len() as u64 {
-            return pieces.fill(number, source, scratch, out);
+            return pieces.fill(number, from, out);
         }
         let mut whole = vec![0; piece.bytes() as usize];
-        pieces.fill(number, source, scratch, &mut whole)?;
+        pieces.fill(number, from, &mut whole)?;
         let skipped = self.kept(&piece).start - piece.offset as u64;
         out.copy_from_slice(&whole[skipped as usize..][..out.len()]);
         Ok(())
@@ -128,15 +115,14 @@ impl Cut {
 pub(crate) fn read_pieces(
     pieces: &dyn Pieces,
     start: u64,
-    source: &dyn Source,
-    scratch: &mut Vec<u8>,
+    from: &mut ReadFrom<'_>,
     out: &mut [u8],
 ) -> Result<(), FillError> {
     let cut = Cut::of(pieces, start..start + out.len() as u64);
     let mut rest = out;
     (0..cut.count).try_for_each(|number| {
         let now = split_first(&mut rest, cut.output(pieces, number).bytes());
-        cut.fill(pieces, number, source, scratch, now)
+        cut.fill(pieces, number, from, now)
     })
 }
 
@@ -146,7 +132,7 @@ pub(crate) fn needs_of_pieces(
     pieces: &dyn Pieces,
     range: Range<u64>,
     gap: u64,
-    visit: &mut dyn FnMut(Range<u64>),
+    visit: VisitRange<'_>,
 ) -> Result<(), FillError> {
     let Cut { first, count, .. } = Cut::of(pieces, range);
     (first..first + count).try_for_each(|number| pieces.needs(number, gap, visit))
@@ -168,7 +154,8 @@ mod tests {
             for number in 0..pieces.count() {
                 let rows = pieces.output(number);
                 let out = &mut all[rows.offset as usize..][..rows.bytes() as usize];
-                pieces.fill(number, &source, &mut Vec::new(), out).unwrap();
+                let from = &mut ReadFrom { source: &source, scratch: &mut Vec::new() };
+                pieces.fill(number, from, out).unwrap();
             }
             all
         };

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::pack::pack;
-use super::{FillError, Pieces};
+use super::{FillError, Pieces, ReadFrom, VisitRange};
 use crate::plan::{Plan, needed_bytes, reads_gap};
 use crate::runs::{Axis, Runs, dense_bytes, span_bytes};
 use crate::source::{Advice, Source, SourceError};
@@ -25,13 +25,8 @@ impl Pieces for Plan {
         self.piece(number).output
     }
 
-    fn fill(
-        &self,
-        number: u64,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), FillError> {
+    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
+        let source = from.source;
         if !is_read_ahead(self, source) {
             if number == 0 {
                 self.prefetch_first().iter().for_each(|runs| prefetch(runs, source));
@@ -41,18 +36,13 @@ impl Pieces for Plan {
         match self.piece(number).input.as_slice() {
             [Runs { offset, axes, run }] if axes.is_empty() => {
                 let start = *offset as u64;
-                Ok(source.read(start..start + run, scratch, out)?)
+                Ok(source.read(start..start + run, from.scratch, out)?)
             }
-            boxes => Ok(read_boxes(boxes, source, scratch, out)?),
+            boxes => Ok(read_boxes(boxes, from, out)?),
         }
     }
 
-    fn needs(
-        &self,
-        number: u64,
-        gap: u64,
-        visit: &mut dyn FnMut(Range<u64>),
-    ) -> Result<(), FillError> {
+    fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         self.needs(number, gap).iter().for_each(|runs| visit_ranges(runs, visit));
         Ok(())
     }
@@ -80,7 +70,7 @@ fn is_read_ahead(plan: &Plan, source: &dyn Source) -> bool {
 }
 
 /// The ranges of ascending runs.
-pub(crate) fn visit_ranges(runs: &Runs, visit: &mut dyn FnMut(Range<u64>)) {
+pub(crate) fn visit_ranges(runs: &Runs, visit: VisitRange<'_>) {
     runs.starts().for_each(|at| visit(at as u64..at as u64 + runs.run));
 }
 
@@ -118,28 +108,26 @@ pub(crate) fn split_first<'b>(rest: &mut &'b mut [u8], count: u64) -> &'b mut [u
 pub(crate) fn read_range(
     runs: &Runs,
     range: Range<u64>,
-    source: &dyn Source,
-    scratch: &mut Vec<u8>,
+    from: &mut ReadFrom<'_>,
     out: &mut [u8],
 ) -> Result<(), SourceError> {
     let mut rest = out;
     runs.split(range, &mut |runs| {
         let now = split_first(&mut rest, runs.bytes());
-        read_runs(&runs, source, scratch, now)
+        read_runs(&runs, from, now)
     })
 }
 
 /// Fill `out` with the dense bytes of several runs, one after the other.
 pub(crate) fn read_boxes(
     boxes: &[Runs],
-    source: &dyn Source,
-    scratch: &mut Vec<u8>,
+    from: &mut ReadFrom<'_>,
     out: &mut [u8],
 ) -> Result<(), SourceError> {
     let mut rest = out;
     boxes.iter().try_for_each(|runs| {
         let now = split_first(&mut rest, runs.bytes());
-        read_runs(runs, source, scratch, now)
+        read_runs(runs, from, now)
     })
 }
 
@@ -149,19 +137,18 @@ pub(crate) fn read_boxes(
 /// has another order, it is put in order in memory.
 pub(crate) fn read_runs(
     runs: &Runs,
-    source: &dyn Source,
-    scratch: &mut Vec<u8>,
+    from: &mut ReadFrom<'_>,
     out: &mut [u8],
 ) -> Result<(), SourceError> {
-    let Some(limit) = source.window_limit() else {
-        return read_window(runs, source, scratch, out);
+    let Some(limit) = from.source.window_limit() else {
+        return read_window(runs, from, out);
     };
     let ordered = runs.in_memory_order();
     if ordered.axes == runs.axes {
-        return read_ordered(runs, limit, source, scratch, out);
+        return read_ordered(runs, limit, from, out);
     }
     let mut panel = vec![0; out.len()];
-    read_ordered(&ordered, limit, source, scratch, &mut panel)?;
+    read_ordered(&ordered, limit, from, &mut panel)?;
     let Runs { axes, run, .. } = runs.packed_in_memory_order();
     pack(&axes, run, &panel, 0, out);
     Ok(())
@@ -171,13 +158,12 @@ pub(crate) fn read_runs(
 fn read_ordered(
     runs: &Runs,
     limit: u64,
-    source: &dyn Source,
-    scratch: &mut Vec<u8>,
+    from: &mut ReadFrom<'_>,
     out: &mut [u8],
 ) -> Result<(), SourceError> {
     let Runs { offset, axes, run } = runs;
     let Some((most, (axis, inner))) = part_len(axes, *run, limit).zip(axes.split_first()) else {
-        return read_window(runs, source, scratch, out);
+        return read_window(runs, from, out);
     };
     let item_bytes = out.len() / axis.len as usize;
     let mut done = 0;
@@ -186,21 +172,16 @@ fn read_ordered(
         let offset = offset + axis.stride * done;
         let outer = Axis { len, ..*axis };
         let axes = if len == 1 { inner.to_vec() } else { [&[outer], inner].concat() };
-        read_ordered(&Runs { offset, axes, run: *run }, limit, source, scratch, part)?;
+        read_ordered(&Runs { offset, axes, run: *run }, limit, from, part)?;
         done += len as i64;
     }
     Ok(())
 }
 
 /// Fill `out` from one window.
-fn read_window(
-    runs: &Runs,
-    source: &dyn Source,
-    scratch: &mut Vec<u8>,
-    out: &mut [u8],
-) -> Result<(), SourceError> {
+fn read_window(runs: &Runs, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), SourceError> {
     let bounds = runs.byte_bounds();
-    let window = source.window(bounds.start as u64..bounds.end as u64, scratch)?;
+    let window = from.window(bounds.start as u64..bounds.end as u64)?;
     pack(&runs.axes, runs.run, window, (runs.offset - bounds.start) as usize, out);
     Ok(())
 }

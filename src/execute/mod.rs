@@ -15,7 +15,7 @@ use std::ops::Range;
 #[cfg(doc)]
 use crate::plan::Plan;
 use crate::runs::Runs;
-use crate::source::Source;
+use crate::source::{Source, SourceError};
 
 mod assign;
 mod buffer;
@@ -72,6 +72,27 @@ impl Transfer<'_> {
     }
 }
 
+/// A source, with memory for what must be read of it.
+pub struct ReadFrom<'a> {
+    /// The source.
+    pub source: &'a dyn Source,
+    /// The memory, whatever it holds.
+    pub scratch: &'a mut Vec<u8>,
+}
+
+impl ReadFrom<'_> {
+    /// The bytes of a range of the source, as [`Source::window`] has them.
+    ///
+    /// # Errors
+    /// The source's.
+    pub fn window(&mut self, range: Range<u64>) -> Result<&[u8], SourceError> {
+        self.source.window(range, self.scratch)
+    }
+}
+
+/// Who is told ranges of an input.
+pub type VisitRange<'a> = &'a mut dyn FnMut(Range<u64>);
+
 /// Something that fills an output piece by piece, each piece computed from its number.
 pub trait Pieces: Sync {
     /// Bytes of the whole output.
@@ -84,17 +105,11 @@ pub trait Pieces: Sync {
     /// sink takes bytes in order, pieces must come in the order of the output.
     fn output(&self, number: u64) -> Runs;
 
-    /// Fill `out` with the bytes of a piece, row after row; `scratch` is for what must be read.
+    /// Fill `out` with the bytes of a piece, row after row.
     ///
     /// # Errors
     /// [`FillError`]: the source failed, or an index names no position.
-    fn fill(
-        &self,
-        number: u64,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), FillError>;
+    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError>;
 
     /// The ranges of the input that a piece needs, in the order in which it reads them, for inputs
     /// that must be asked for each: `visit` gets them, those at most `gap` bytes apart perhaps as
@@ -103,12 +118,10 @@ pub trait Pieces: Sync {
     ///
     /// # Errors
     /// [`FillError`]: an index names no position, or cannot be read.
-    fn needs(
-        &self,
-        number: u64,
-        gap: u64,
-        visit: &mut dyn FnMut(Range<u64>),
-    ) -> Result<(), FillError>;
+    fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
+        let _ = (number, gap, visit);
+        Ok(())
+    }
 
     /// About how many bytes are moved, read or written: more than a few MB are worth a pool.
     fn work(&self) -> u64 {

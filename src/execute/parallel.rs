@@ -13,7 +13,7 @@ use super::buffer::{Buffer, PiecePlaces};
 use super::convert::write_rows;
 use super::feed::Feed;
 use super::share::share;
-use super::{ExecuteError, Progress, Transfer, Workers};
+use super::{ExecuteError, Progress, ReadFrom, Transfer, Workers};
 use crate::runs::Runs;
 use crate::sink::{Sink, WriteOrder};
 use crate::source::Advice;
@@ -221,7 +221,7 @@ impl<'a> Run<'a> {
             PiecePlaces { read: transfer.file_offset(&rows), written: at + rows.offset as u64 };
         let mut bytes = Buffer::take(spare, rows.bytes() as usize, places);
         pieces
-            .fill(local, *source, scratch, &mut bytes)
+            .fill(local, &mut ReadFrom { source: *source, scratch }, &mut bytes)
             .map_err(|error| ExecuteError::Fill { transfer: index, error })?;
         let (bytes, rows) = conversion.apply(bytes, rows, *at, spare);
         packed.push(Packed { bytes, rows, at: *at });
@@ -253,7 +253,6 @@ impl<'a> Run<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::Range;
     use std::sync::mpsc;
     use std::thread;
     use std::time::Duration;
@@ -262,7 +261,7 @@ mod tests {
     use crate::execute::{Conversion, FillError, Pieces};
     use crate::runs::Runs;
     use crate::sink::SinkError;
-    use crate::source::{MemorySource, Source};
+    use crate::source::MemorySource;
 
     const BYTES: u64 = 256 << 10;
 
@@ -285,20 +284,10 @@ mod tests {
         fn fill(
             &self,
             number: u64,
-            _source: &dyn Source,
-            _scratch: &mut Vec<u8>,
+            _from: &mut ReadFrom<'_>,
             _out: &mut [u8],
         ) -> Result<(), FillError> {
             assert_ne!(number, 3, "a bug, for this test");
-            Ok(())
-        }
-
-        fn needs(
-            &self,
-            _number: u64,
-            _gap: u64,
-            _visit: &mut dyn FnMut(Range<u64>),
-        ) -> Result<(), FillError> {
             Ok(())
         }
     }

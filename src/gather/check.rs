@@ -10,11 +10,10 @@ use super::reader::PositionReader;
 use super::rows::Rows;
 use super::tuples::TupleReader;
 use crate::execute::{
-    self, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer, Workers,
+    self, Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, Transfer, Workers,
 };
 use crate::runs::Runs;
 use crate::source::Source;
-use std::ops::Range;
 
 /// Tuples in a piece.
 const TUPLES: u64 = 1 << 14;
@@ -90,22 +89,11 @@ impl Pieces for PositionReader<'_> {
     fn fill(
         &self,
         number: u64,
-        _source: &dyn Source,
-        _scratch: &mut Vec<u8>,
+        _from: &mut ReadFrom<'_>,
         _out: &mut [u8],
     ) -> Result<(), FillError> {
         let first = number * TUPLES;
         let len = TUPLES.min(self.positions().count() - first);
         self.read(first, &mut vec![0; len as usize])
-    }
-
-    fn needs(
-        &self,
-        _number: u64,
-        _gap: u64,
-        _visit: &mut dyn FnMut(Range<u64>),
-    ) -> Result<(), FillError> {
-        // they are read in order, which a source notices by itself
-        Ok(())
     }
 }

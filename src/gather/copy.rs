@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::DROPPED;
 use super::row_block::RowBlock;
-use crate::execute::{pack::pack, read_runs, split_first};
+use crate::execute::{ReadFrom, pack::pack, read_runs, split_first};
 use crate::runs::Runs;
-use crate::source::{Source, SourceError};
+use crate::source::SourceError;
 
 /// Neighbours closer than this are read together, in bytes.
 const NEAR: u64 = 1024;
@@ -81,10 +81,9 @@ fn copy_items<const SIZE: usize>(input: &[u8], start: u64, offsets: &[u64], out:
 /// The same from a source that reads: each stretch by itself, but those near each other in the file
 /// are read together.
 pub(super) fn read_rows(
-    source: &dyn Source,
+    from: &mut ReadFrom<'_>,
     block: &RowBlock,
     slab: &Runs,
-    scratch: &mut Vec<u8>,
     out: &mut [u8],
 ) -> Result<(), SourceError> {
     let slab_bytes = slab.bytes();
@@ -107,13 +106,13 @@ pub(super) fn read_rows(
         let bounds = block.runs(slab, offset, u64::from(rows)).byte_bounds();
         bounds.start as u64..bounds.end as u64
     };
-    let limit = source.window_limit().unwrap_or(u64::MAX);
+    let limit = from.source.window_limit().unwrap_or(u64::MAX);
     let mut rest = &stretches[..];
     while let Some(&(offset, first, rows)) = rest.first() {
         let Range { start, mut end } = bounds_of(offset, rows);
         if end - start > limit {
             let runs = block.runs(slab, offset, u64::from(rows));
-            read_runs(&runs, source, scratch, &mut out[place(first, rows)])?;
+            read_runs(&runs, from, &mut out[place(first, rows)])?;
             rest = &rest[1..];
             continue;
         }
@@ -127,7 +126,7 @@ pub(super) fn read_rows(
             count += 1;
         }
         let (now, later) = rest.split_at(count);
-        let window = source.window(start..end, scratch)?;
+        let window = from.window(start..end)?;
         for &(offset, first, rows) in now {
             let Runs { offset, axes, run } = block.runs(slab, offset, u64::from(rows));
             let from = (offset as u64 - start) as usize;

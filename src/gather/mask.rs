@@ -5,13 +5,13 @@
 //! block. [`MaskPositions`](super::mask_positions::MaskPositions) finds the block of the first tuple
 //! that is asked for, and goes on from there. A mask is never held in memory; the counts take 2 MiB at most.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::null_sink::NullSink;
 use crate::execute::{
-    self, Conversion, ExecuteError, FillError, Pieces, Progress, Transfer, Workers, read_range,
+    self, Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, Transfer, Workers,
+    read_range,
 };
 use crate::runs::Runs;
 use crate::source::{Source, SourceError};
@@ -61,7 +61,8 @@ impl MaskBytes {
                 source.window(offset + start..offset + stop, &mut scratch)?
             } else {
                 buffer.resize((stop - start) as usize, 0);
-                read_range(&self.runs, start..stop, source, &mut scratch, &mut buffer)?;
+                let from = &mut ReadFrom { source, scratch: &mut scratch };
+                read_range(&self.runs, start..stop, from, &mut buffer)?;
                 &buffer
             };
             if !visit(start, bytes) {
@@ -152,18 +153,12 @@ impl Pieces for Count<'_> {
         Runs::contiguous(0, 0)
     }
 
-    fn fill(
-        &self,
-        number: u64,
-        source: &dyn Source,
-        _scratch: &mut Vec<u8>,
-        _out: &mut [u8],
-    ) -> Result<(), FillError> {
+    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, _out: &mut [u8]) -> Result<(), FillError> {
         let start = number * self.piece();
         let end = self.bytes.len.min(start + self.piece());
         // blocks are whole chunks, or chunks whole blocks
         let step = self.block.min(CHUNK) as usize;
-        let counted = self.bytes.each(start, end, source, &mut |at, bytes| {
+        let counted = self.bytes.each(start, end, from.source, &mut |at, bytes| {
             for (number, part) in (0..).zip(bytes.chunks(step)) {
                 let block = (at + number * step as u64) / self.block;
                 self.counts[block as usize].fetch_add(true_count(part), Ordering::Relaxed);
@@ -172,16 +167,6 @@ impl Pieces for Count<'_> {
         });
         self.progress.add_kept(end - start);
         counted.map_err(|error| FillError::Indices { list: 0, error })
-    }
-
-    fn needs(
-        &self,
-        _number: u64,
-        _gap: u64,
-        _visit: &mut dyn FnMut(Range<u64>),
-    ) -> Result<(), FillError> {
-        // they are read in order, which a source notices by itself
-        Ok(())
     }
 }
 

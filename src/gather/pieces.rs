@@ -14,7 +14,8 @@ use super::row_block::RowBlock;
 use super::rows::{BoundRows, MaskRows};
 use super::{DROPPED, Gather};
 use crate::execute::{
-    FillError, Pieces, Workers, read_boxes, read_range, read_runs, split_first, visit_ranges,
+    FillError, Pieces, ReadFrom, VisitRange, Workers, read_boxes, read_range, read_runs,
+    split_first, visit_ranges,
 };
 use crate::plan::{PieceCuts, Plan, stretches};
 use crate::runs::Runs;
@@ -141,19 +142,11 @@ impl Pieces for GatherPieces<'_> {
         }
     }
 
-    fn fill(
-        &self,
-        number: u64,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), FillError> {
+    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
         match &self.partition {
             RowPartition::Empty => Ok(()),
-            RowPartition::Rows(most) => {
-                self.fill_rows(self.part(number, *most), source, scratch, out)
-            }
-            RowPartition::Cuts(cuts) => self.fill_range(cuts.range(number), source, scratch, out),
+            RowPartition::Rows(most) => self.fill_rows(self.part(number, *most), from, out),
+            RowPartition::Cuts(cuts) => self.fill_range(cuts.range(number), from, out),
             RowPartition::Slab(plan) => {
                 let row = number / plan.pieces();
                 let mut offset = [0];
@@ -164,17 +157,12 @@ impl Pieces for GatherPieces<'_> {
                 }
                 let mut boxes = plan.piece(number % plan.pieces()).input;
                 boxes.iter_mut().for_each(|runs| runs.offset += offset[0] as i64);
-                Ok(read_boxes(&boxes, source, scratch, out)?)
+                Ok(read_boxes(&boxes, from, out)?)
             }
         }
     }
 
-    fn needs(
-        &self,
-        number: u64,
-        gap: u64,
-        visit: &mut dyn FnMut(Range<u64>),
-    ) -> Result<(), FillError> {
+    fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         let slab = &self.gather.slab;
         match &self.partition {
             RowPartition::Empty => Ok(()),
@@ -239,7 +227,7 @@ impl GatherPieces<'_> {
         }
         let mut held = vec![0; len as usize];
         let runs = Runs::contiguous(params.start, len);
-        read_runs(&runs, source, &mut Vec::new(), &mut held)?;
+        read_runs(&runs, &mut ReadFrom { source, scratch: &mut Vec::new() }, &mut held)?;
         Ok(Some(self.params.bytes.get_or_init(|| held)))
     }
 
@@ -247,8 +235,7 @@ impl GatherPieces<'_> {
     fn fill_range(
         &self,
         range: Range<u64>,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
+        from: &mut ReadFrom<'_>,
         out: &mut [u8],
     ) -> Result<(), FillError> {
         let slab = self.gather.slab.bytes();
@@ -260,9 +247,9 @@ impl GatherPieces<'_> {
             let len = if count > 0 { count * slab } else { (slab - skipped).min(range.end - at) };
             let now = split_first(&mut rest, len);
             if count > 0 {
-                self.fill_rows(row..row + count, source, scratch, now)?;
+                self.fill_rows(row..row + count, from, now)?;
             } else {
-                self.fill_part(row, skipped..skipped + len, source, scratch, now)?;
+                self.fill_part(row, skipped..skipped + len, from, now)?;
             }
             at += len;
         }
@@ -274,8 +261,7 @@ impl GatherPieces<'_> {
         &self,
         row: u64,
         range: Range<u64>,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
+        from: &mut ReadFrom<'_>,
         out: &mut [u8],
     ) -> Result<(), FillError> {
         let (mut offset, mut slab) = ([0], self.gather.slab.clone());
@@ -285,17 +271,17 @@ impl GatherPieces<'_> {
             return Ok(());
         }
         slab.offset += offset[0] as i64;
-        Ok(read_range(&slab, range, source, scratch, out)?)
+        Ok(read_range(&slab, range, from, out)?)
     }
 
     fn fill_rows(
         &self,
         rows: Range<u64>,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
+        from: &mut ReadFrom<'_>,
         out: &mut [u8],
     ) -> Result<(), FillError> {
         let Gather { params, slab, .. } = &self.gather;
+        let source = from.source;
         let reads = source.window_limit().is_some();
         let held = if reads { self.held_params(source)? } else { None };
         let most = if reads { READ_BLOCK } else { BLOCK };
@@ -303,7 +289,7 @@ impl GatherPieces<'_> {
         // the rows of a short piece were prefetched with those before it
         self.prepare(source, row, row == 0 || rows.end - rows.start > AHEAD);
         while row < rows.end {
-            if let Some(count) = self.compress(row..rows.end, source, scratch, rest)? {
+            if let Some(count) = self.compress(row..rows.end, from, rest)? {
                 split_first(&mut rest, count * slab.run);
                 row += count;
                 continue;
@@ -312,9 +298,9 @@ impl GatherPieces<'_> {
             let part = split_first(&mut rest, block.rows() * slab.bytes());
             self.prefetch_ahead(source, row, block.rows());
             if let (true, None) = (reads, held) {
-                read_rows(source, &block, slab, scratch, part)?;
+                read_rows(from, &block, slab, part)?;
             } else {
-                let input = held.map_or_else(|| source.window(params.clone(), scratch), Ok)?;
+                let input = held.map_or_else(|| from.window(params.clone()), Ok)?;
                 copy_rows(input, params.start, &block, slab, part);
             }
             row += block.rows();
@@ -327,20 +313,19 @@ impl GatherPieces<'_> {
     fn compress(
         &self,
         rows: Range<u64>,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
+        from: &mut ReadFrom<'_>,
         out: &mut [u8],
     ) -> Result<Option<u64>, FillError> {
         let Gather { params, slab, .. } = &self.gather;
-        if source.window_limit().is_some() || !slab.axes.is_empty() {
+        if from.source.window_limit().is_some() || !slab.axes.is_empty() {
             return Ok(None);
         }
         let kept = self.rows.mask_rows(&rows).filter(|kept| kept.positions.compresses(slab.run));
         let Some(MaskRows { positions, source: mask, first, count, base }) = kept else {
             return Ok(None);
         };
-        self.prefetch_ahead(source, rows.start, count);
-        let input = source.window(params.clone(), scratch)?;
+        self.prefetch_ahead(from.source, rows.start, count);
+        let input = from.window(params.clone())?;
         let (base, size) = (base.wrapping_sub(params.start), slab.run);
         positions.compress(first, base, size, mask, input, &mut out[..(count * size) as usize])?;
         Ok(Some(count))

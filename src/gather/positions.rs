@@ -12,7 +12,7 @@ use std::ops::Range;
 use super::error::GatherError;
 use super::ravel::{Ravel, kernel};
 use crate::dtype::{DType, Integers};
-use crate::execute::{BadPosition, FillError, read_range};
+use crate::execute::{BadPosition, FillError, ReadFrom, read_range};
 use crate::permutation::Permutation;
 use crate::runs::{Axis, Runs, byte_bounds, unravel_index};
 use crate::shape;
@@ -328,7 +328,7 @@ impl Positions {
             return source.window(offset + bytes.start..offset + bytes.end, scratch);
         }
         buffer.resize((bytes.end - bytes.start) as usize, 0);
-        read_range(&self.coalesced, bytes, source, scratch, buffer)?;
+        read_range(&self.coalesced, bytes, &mut ReadFrom { source, scratch }, buffer)?;
         Ok(buffer)
     }
 

@@ -7,9 +7,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::crc::PiecesCrc;
-use crate::execute::{FillError, Pieces};
+use crate::execute::{FillError, Pieces, ReadFrom, VisitRange};
 use crate::runs::Runs;
-use crate::source::Source;
 
 /// A member that lies in the archive as it is.
 pub(crate) struct StoredMember {
@@ -67,14 +66,8 @@ impl Pieces for Checked<'_> {
         self.pieces.output(number)
     }
 
-    fn fill(
-        &self,
-        number: u64,
-        source: &dyn Source,
-        scratch: &mut Vec<u8>,
-        out: &mut [u8],
-    ) -> Result<(), FillError> {
-        self.pieces.fill(number, source, scratch, out)?;
+    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
+        self.pieces.fill(number, from, out)?;
         // the output is the range, so that a piece has the same place in both
         let (at, len) = (self.pieces.output(number).offset as u64, out.len() as u64);
         if let Some(follow) = self.member.bytes.checked_sub(at + len) {
@@ -84,12 +77,7 @@ impl Pieces for Checked<'_> {
         Ok(())
     }
 
-    fn needs(
-        &self,
-        number: u64,
-        gap: u64,
-        visit: &mut dyn FnMut(Range<u64>),
-    ) -> Result<(), FillError> {
+    fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         self.pieces.needs(number, gap, visit)
     }
 

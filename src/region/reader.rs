@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::execute::{
-    Conversion, ExecuteError, FillError, Pieces, Workers, read_pieces, read_range,
+    Conversion, ExecuteError, FillError, Pieces, ReadFrom, Workers, read_pieces, read_range,
 };
 use crate::input::{Input, Location, failed_source};
 use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
@@ -72,14 +72,13 @@ impl<'a> RegionReader<'a> {
     /// An input that fails or is cut short, positions that are out of range.
     pub fn read(&self, start: u64, scratch: &mut Vec<u8>, out: &mut [u8]) -> Result<(), Error> {
         let source = self.source.as_ref();
+        let from = &mut ReadFrom { source, scratch };
         let outcome = match &self.bytes {
             RegionBytes::Runs(runs) => {
                 let range = start..start + out.len() as u64;
-                read_range(runs, range, source, scratch, out).map_err(FillError::from)
+                read_range(runs, range, from, out).map_err(FillError::from)
             }
-            RegionBytes::Pieces(pieces) => {
-                read_pieces(pieces.as_ref(), start, source, scratch, out)
-            }
+            RegionBytes::Pieces(pieces) => read_pieces(pieces.as_ref(), start, from, out),
         };
         // an input that was cut short is the reason for whatever else went wrong
         source.verify().map_err(|error| failed_source(&self.location, error))?;
