@@ -87,79 +87,19 @@ fn truth(from: Scalar, input: &[u8], output: &mut [u8]) {
 /// Call a generic function with the type of a real scalar of whole bytes; others are copied.
 macro_rules! with_type {
     ($scalar:expr, $type:ident => $value:expr) => {
+        with_type!(
+            $scalar, $type => $value;
+            Bool: Bool, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64,
+            F16: F16, F32: f32, F64: f64, BF16: BF16, F8E4M3: F8E4M3, F8E5M2: F8E5M2,
+            F8E8M0: F8E8M0, F8E4M3Fnuz: F8E4M3Fnuz, F8E5M2Fnuz: F8E5M2Fnuz
+        )
+    };
+    ($scalar:expr, $type:ident => $value:expr; $($known:ident: $number:ty),*) => {
         match $scalar {
-            Scalar::Bool => {
-                type $type = Bool;
+            $(Scalar::$known => {
+                type $type = $number;
                 $value
-            }
-            Scalar::I8 => {
-                type $type = i8;
-                $value
-            }
-            Scalar::I16 => {
-                type $type = i16;
-                $value
-            }
-            Scalar::I32 => {
-                type $type = i32;
-                $value
-            }
-            Scalar::I64 => {
-                type $type = i64;
-                $value
-            }
-            Scalar::U8 => {
-                type $type = u8;
-                $value
-            }
-            Scalar::U16 => {
-                type $type = u16;
-                $value
-            }
-            Scalar::U32 => {
-                type $type = u32;
-                $value
-            }
-            Scalar::U64 => {
-                type $type = u64;
-                $value
-            }
-            Scalar::F16 => {
-                type $type = F16;
-                $value
-            }
-            Scalar::F32 => {
-                type $type = f32;
-                $value
-            }
-            Scalar::F64 => {
-                type $type = f64;
-                $value
-            }
-            Scalar::BF16 => {
-                type $type = BF16;
-                $value
-            }
-            Scalar::F8E4M3 => {
-                type $type = F8E4M3;
-                $value
-            }
-            Scalar::F8E5M2 => {
-                type $type = F8E5M2;
-                $value
-            }
-            Scalar::F8E8M0 => {
-                type $type = F8E8M0;
-                $value
-            }
-            Scalar::F8E4M3Fnuz => {
-                type $type = F8E4M3Fnuz;
-                $value
-            }
-            Scalar::F8E5M2Fnuz => {
-                type $type = F8E5M2Fnuz;
-                $value
-            }
+            })*
             // no part of a cast
             Scalar::C64 | Scalar::C128 | Scalar::F6E2M3 | Scalar::F6E3M2 | Scalar::F4 => copy,
         }

@@ -73,6 +73,21 @@ macro_rules! stored {
     };
 }
 
+/// The nearest number of a type where one expression says it for all exact values, by the zero of
+/// their type if it is asked for.
+macro_rules! nearest {
+    ($value:ident, $zero:pat => $nearest:expr) => {
+        nearest!($value, $zero => $nearest; of_f32: f32, of_f64: f64, of_i64: i64, of_u64: u64);
+    };
+    ($value:ident, $zero:pat => $nearest:expr; $($of:ident: $exact:ty),*) => {$(
+        #[inline(always)]
+        fn $of($value: $exact) -> Self {
+            let $zero = <$exact>::default();
+            $nearest
+        }
+    )*};
+}
+
 /// Types of Rust, whose `as` drops high bits from integer to integer, saturates from float to
 /// integer, and rounds to the nearest float.
 macro_rules! primitives {
@@ -87,25 +102,7 @@ macro_rules! primitives {
                 self as $exact
             }
 
-            #[inline(always)]
-            fn of_f32(value: f32) -> Self {
-                value as $type
-            }
-
-            #[inline(always)]
-            fn of_f64(value: f64) -> Self {
-                value as $type
-            }
-
-            #[inline(always)]
-            fn of_i64(value: i64) -> Self {
-                value as $type
-            }
-
-            #[inline(always)]
-            fn of_u64(value: u64) -> Self {
-                value as $type
-            }
+            nearest!(value, _ => value as $type);
         }
     )*};
 }
@@ -128,25 +125,7 @@ impl Number for Bool {
         u64::from(self.0)
     }
 
-    #[inline(always)]
-    fn of_f32(value: f32) -> Self {
-        Bool(value != 0.0)
-    }
-
-    #[inline(always)]
-    fn of_f64(value: f64) -> Self {
-        Bool(value != 0.0)
-    }
-
-    #[inline(always)]
-    fn of_i64(value: i64) -> Self {
-        Bool(value != 0)
-    }
-
-    #[inline(always)]
-    fn of_u64(value: u64) -> Self {
-        Bool(value != 0)
-    }
+    nearest!(value, zero => Bool(value != zero));
 }
 
 /// The last bits of a magnitude past 53 bits, as one bit that is set if any of them is: a float64

@@ -2,7 +2,8 @@
 //!
 //! A dtype is a value, made once where a header or a flag is read: nothing else parses the text of
 //! one. What goes through the parts of an element, to print, write or compare them, goes by
-//! [`Walk`]. The names of types inside files belong to the formats.
+//! [`Walk`]. Scalars have one table, the names that NumPy and the safetensors format have for them
+//! among its columns.
 //!
 //! ```
 //! use tslice::internals::dtype::{DType, Endian, Scalar};

@@ -76,98 +76,73 @@ pub enum Scalar {
     F4,
 }
 
+/// A scalar, the kind of its numbers, bits an element, and its names: NumPy's or that of `ml_dtypes`,
+/// kind and size in a type string, that of the safetensors format.
+type ScalarRow =
+    (Scalar, NumberKind, u64, &'static str, Option<&'static str>, Option<&'static str>);
+
+/// All scalars, in the order of declaration.
+const TABLE: [ScalarRow; 23] = [
+    (Scalar::Bool, NumberKind::Bool, 8, "bool", Some("b1"), Some("BOOL")),
+    (Scalar::I8, NumberKind::Signed, 8, "int8", Some("i1"), Some("I8")),
+    (Scalar::I16, NumberKind::Signed, 16, "int16", Some("i2"), Some("I16")),
+    (Scalar::I32, NumberKind::Signed, 32, "int32", Some("i4"), Some("I32")),
+    (Scalar::I64, NumberKind::Signed, 64, "int64", Some("i8"), Some("I64")),
+    (Scalar::U8, NumberKind::Unsigned, 8, "uint8", Some("u1"), Some("U8")),
+    (Scalar::U16, NumberKind::Unsigned, 16, "uint16", Some("u2"), Some("U16")),
+    (Scalar::U32, NumberKind::Unsigned, 32, "uint32", Some("u4"), Some("U32")),
+    (Scalar::U64, NumberKind::Unsigned, 64, "uint64", Some("u8"), Some("U64")),
+    (Scalar::F16, NumberKind::Float, 16, "float16", Some("f2"), Some("F16")),
+    (Scalar::F32, NumberKind::Float, 32, "float32", Some("f4"), Some("F32")),
+    (Scalar::F64, NumberKind::Float, 64, "float64", Some("f8"), Some("F64")),
+    (Scalar::C64, NumberKind::Complex, 64, "complex64", Some("c8"), Some("C64")),
+    (Scalar::C128, NumberKind::Complex, 128, "complex128", Some("c16"), None),
+    (Scalar::BF16, NumberKind::Float, 16, "bfloat16", None, Some("BF16")),
+    (Scalar::F8E4M3, NumberKind::Float, 8, "float8_e4m3fn", None, Some("F8_E4M3")),
+    (Scalar::F8E5M2, NumberKind::Float, 8, "float8_e5m2", None, Some("F8_E5M2")),
+    (Scalar::F8E8M0, NumberKind::Float, 8, "float8_e8m0fnu", None, Some("F8_E8M0")),
+    (Scalar::F8E4M3Fnuz, NumberKind::Float, 8, "float8_e4m3fnuz", None, Some("F8_E4M3FNUZ")),
+    (Scalar::F8E5M2Fnuz, NumberKind::Float, 8, "float8_e5m2fnuz", None, Some("F8_E5M2FNUZ")),
+    (Scalar::F6E2M3, NumberKind::Float, 6, "float6_e2m3fn", None, Some("F6_E2M3")),
+    (Scalar::F6E3M2, NumberKind::Float, 6, "float6_e3m2fn", None, Some("F6_E3M2")),
+    (Scalar::F4, NumberKind::Float, 4, "float4_e2m1fn", None, Some("F4")),
+];
+
 impl Scalar {
     /// All scalars, in the order of declaration.
-    pub const ALL: [Scalar; 23] = [
-        Scalar::Bool,
-        Scalar::I8,
-        Scalar::I16,
-        Scalar::I32,
-        Scalar::I64,
-        Scalar::U8,
-        Scalar::U16,
-        Scalar::U32,
-        Scalar::U64,
-        Scalar::F16,
-        Scalar::F32,
-        Scalar::F64,
-        Scalar::C64,
-        Scalar::C128,
-        Scalar::BF16,
-        Scalar::F8E4M3,
-        Scalar::F8E5M2,
-        Scalar::F8E8M0,
-        Scalar::F8E4M3Fnuz,
-        Scalar::F8E5M2Fnuz,
-        Scalar::F6E2M3,
-        Scalar::F6E3M2,
-        Scalar::F4,
-    ];
+    pub const ALL: [Scalar; TABLE.len()] = {
+        let (mut all, mut at) = ([Scalar::Bool; TABLE.len()], 0);
+        while at < all.len() {
+            all[at] = TABLE[at].0;
+            at += 1;
+        }
+        all
+    };
+
+    /// The kind of the numbers.
+    pub(crate) const fn kind(self) -> NumberKind {
+        TABLE[self as usize].1
+    }
 
     /// Bits an element.
     pub const fn bits(self) -> u64 {
-        match self {
-            Scalar::F4 => 4,
-            Scalar::F6E2M3 | Scalar::F6E3M2 => 6,
-            Scalar::Bool | Scalar::I8 | Scalar::U8 => 8,
-            Scalar::F8E4M3 | Scalar::F8E5M2 | Scalar::F8E8M0 => 8,
-            Scalar::F8E4M3Fnuz | Scalar::F8E5M2Fnuz => 8,
-            Scalar::I16 | Scalar::U16 | Scalar::F16 | Scalar::BF16 => 16,
-            Scalar::I32 | Scalar::U32 | Scalar::F32 => 32,
-            Scalar::I64 | Scalar::U64 | Scalar::F64 | Scalar::C64 => 64,
-            Scalar::C128 => 128,
-        }
+        TABLE[self as usize].2
     }
 
     /// NumPy's name, or that of the `ml_dtypes` package for types that NumPy lacks.
     pub const fn name(self) -> &'static str {
-        match self {
-            Scalar::Bool => "bool",
-            Scalar::I8 => "int8",
-            Scalar::I16 => "int16",
-            Scalar::I32 => "int32",
-            Scalar::I64 => "int64",
-            Scalar::U8 => "uint8",
-            Scalar::U16 => "uint16",
-            Scalar::U32 => "uint32",
-            Scalar::U64 => "uint64",
-            Scalar::F16 => "float16",
-            Scalar::F32 => "float32",
-            Scalar::F64 => "float64",
-            Scalar::C64 => "complex64",
-            Scalar::C128 => "complex128",
-            Scalar::BF16 => "bfloat16",
-            Scalar::F8E4M3 => "float8_e4m3fn",
-            Scalar::F8E5M2 => "float8_e5m2",
-            Scalar::F8E8M0 => "float8_e8m0fnu",
-            Scalar::F8E4M3Fnuz => "float8_e4m3fnuz",
-            Scalar::F8E5M2Fnuz => "float8_e5m2fnuz",
-            Scalar::F6E2M3 => "float6_e2m3fn",
-            Scalar::F6E3M2 => "float6_e3m2fn",
-            Scalar::F4 => "float4_e2m1fn",
-        }
+        TABLE[self as usize].3
     }
 
     /// Kind and size as in an array-interface type string (`f4`); `None` for types that NumPy
     /// lacks.
     pub const fn type_string(self) -> Option<&'static str> {
-        Some(match self {
-            Scalar::Bool => "b1",
-            Scalar::I8 => "i1",
-            Scalar::I16 => "i2",
-            Scalar::I32 => "i4",
-            Scalar::I64 => "i8",
-            Scalar::U8 => "u1",
-            Scalar::U16 => "u2",
-            Scalar::U32 => "u4",
-            Scalar::U64 => "u8",
-            Scalar::F16 => "f2",
-            Scalar::F32 => "f4",
-            Scalar::F64 => "f8",
-            Scalar::C64 => "c8",
-            Scalar::C128 => "c16",
-            _ => return None,
-        })
+        TABLE[self as usize].4
+    }
+
+    /// The name in a `.safetensors` (`F32`, `F8_E4M3`); `None` for types that the format lacks.
+    pub(crate) const fn safetensors_name(self) -> Option<&'static str> {
+        TABLE[self as usize].5
     }
 
     /// The type of the real and the imaginary part of a complex number.
@@ -176,17 +151,6 @@ impl Scalar {
             Scalar::C64 => Some(Scalar::F32),
             Scalar::C128 => Some(Scalar::F64),
             _ => None,
-        }
-    }
-
-    /// The kind of the numbers.
-    pub(crate) const fn kind(self) -> NumberKind {
-        match self {
-            Scalar::Bool => NumberKind::Bool,
-            Scalar::U8 | Scalar::U16 | Scalar::U32 | Scalar::U64 => NumberKind::Unsigned,
-            Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => NumberKind::Signed,
-            Scalar::C64 | Scalar::C128 => NumberKind::Complex,
-            _ => NumberKind::Float,
         }
     }
 }

@@ -98,11 +98,11 @@ pub fn parse_dtype(text: &str) -> Result<DType, NameError> {
 /// (`U5`, `M8[s]`, `>i2`) only without it.
 pub fn dtype_names() -> Vec<String> {
     let mut names: Vec<String> = Scalar::ALL.iter().map(|scalar| scalar.name().into()).collect();
-    let numpys = npy::DTYPE_NAMES.iter().filter(|(_, code)| *code != "O").map(|(name, _)| *name);
+    let numpys = npy::dtype_names().filter(|(_, code)| *code != "O").map(|(name, _)| name);
     let codes = Scalar::ALL.iter().filter_map(|scalar| scalar.type_string());
     let short = SHORT.iter().map(|(name, _)| *name);
-    let others = numpys.chain(short).chain(codes).map(str::to_owned);
-    for name in others.chain(safetensors::dtype_names()) {
+    let capitals = Scalar::ALL.iter().filter_map(|scalar| scalar.safetensors_name());
+    for name in numpys.chain(short).chain(codes).chain(capitals).map(str::to_owned) {
         let has_two_meanings = AMBIGUOUS.iter().any(|(ambiguous, ..)| *ambiguous == name);
         if !has_two_meanings && !names.contains(&name) {
             names.push(name);

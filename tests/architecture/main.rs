@@ -177,8 +177,6 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("rustls", &["source/remote/"]),
     ("rustls_native_certs", &["source/remote/"]),
     ("rustix", &["cli/report/terminal.rs", "os/", "source/", "sink/"]),
-    // there is a module of that name, so that the package is spelled with colons
-    ("::safetensors", &["format/safetensors/"]),
     ("serde", &["format/safetensors/", "format/shards/mod.rs", "sink/parts/"]),
     (
         "serde_json",

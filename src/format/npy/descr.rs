@@ -88,96 +88,58 @@ pub(super) fn parse_type_string(text: &str) -> Result<DType, DescrError> {
     Ok(DType::Npy(npy))
 }
 
-/// NumPy's names of types, on a platform where a C long has 8 bytes, with their type strings.
-pub(in crate::format) const NAMES: [(&str, &str); 52] = [
-    ("bool", "b1"),
-    ("int8", "i1"),
-    ("int16", "i2"),
-    ("int32", "i4"),
-    ("int64", "i8"),
-    ("uint8", "u1"),
-    ("uint16", "u2"),
-    ("uint32", "u4"),
-    ("uint64", "u8"),
-    ("float16", "f2"),
-    ("float32", "f4"),
-    ("float64", "f8"),
-    ("float128", "f16"),
-    ("complex64", "c8"),
-    ("complex128", "c16"),
-    ("complex256", "c32"),
-    ("bool_", "b1"),
-    ("byte", "i1"),
-    ("short", "i2"),
-    ("intc", "i4"),
-    ("int", "i8"),
-    ("int_", "i8"),
-    ("long", "i8"),
-    ("longlong", "i8"),
-    ("intp", "i8"),
-    ("ubyte", "u1"),
-    ("ushort", "u2"),
-    ("uintc", "u4"),
-    ("uint", "u8"),
-    ("ulong", "u8"),
-    ("ulonglong", "u8"),
-    ("uintp", "u8"),
-    ("half", "f2"),
-    ("single", "f4"),
-    ("float", "f8"),
-    ("double", "f8"),
-    ("longdouble", "f16"),
-    ("csingle", "c8"),
-    ("complex", "c16"),
-    ("cdouble", "c16"),
-    ("clongdouble", "c32"),
-    ("str", "U"),
-    ("str_", "U"),
-    ("unicode", "U"),
-    ("bytes", "S"),
-    ("bytes_", "S"),
-    ("a", "S"),
-    ("void", "V"),
-    ("datetime64", "M8"),
-    ("timedelta64", "m8"),
-    ("object", "O"),
-    ("object_", "O"),
+/// Type strings with NumPy's one-letter codes and other names for them, on a platform where a C long
+/// has 8 bytes.
+const CODES: [(&str, &str, &[&str]); 25] = [
+    ("f16", "", &["float128"]),
+    ("c32", "", &["complex256"]),
+    ("b1", "?", &["bool_"]),
+    ("i1", "b", &["byte"]),
+    ("i2", "h", &["short"]),
+    ("i4", "i", &["intc"]),
+    ("i8", "lqpn", &["int", "int_", "long", "longlong", "intp"]),
+    ("u1", "B", &["ubyte"]),
+    ("u2", "H", &["ushort"]),
+    ("u4", "I", &["uintc"]),
+    ("u8", "LQPN", &["uint", "ulong", "ulonglong", "uintp"]),
+    ("f2", "e", &["half"]),
+    ("f4", "f", &["single"]),
+    ("f8", "d", &["float", "double"]),
+    ("f16", "g", &["longdouble"]),
+    ("c8", "F", &["csingle"]),
+    ("c16", "D", &["complex", "cdouble"]),
+    ("c32", "G", &["clongdouble"]),
+    ("U", "", &["str", "str_", "unicode"]),
+    ("S", "", &["bytes", "bytes_", "a"]),
+    ("S1", "c", &[]),
+    ("V", "", &["void"]),
+    ("M8", "M", &["datetime64"]),
+    ("m8", "m", &["timedelta64"]),
+    ("O", "", &["object", "object_"]),
 ];
+
+/// NumPy's names of types that are not those of [`Scalar::name`], with their type strings.
+pub(in crate::format) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    CODES.iter().flat_map(|(code, _, names)| names.iter().map(|name| (*name, *code)))
+}
 
 /// A name as a type string without a byte order; other text as it is.
 fn expand_type_name(name: &str) -> Cow<'_, str> {
+    if let Some(scalar) = Scalar::ALL.iter().find(|scalar| scalar.name() == name) {
+        return scalar.type_string().unwrap_or(name).into();
+    }
     let (name, unit) = name.split_at(name.find('[').unwrap_or(name.len()));
-    match NAMES.iter().find(|(known, _)| *known == name) {
-        Some((_, code)) if unit.is_empty() => (*code).into(),
+    match names().find(|(known, _)| *known == name) {
+        Some((_, code)) if unit.is_empty() => code.into(),
         Some((_, code @ ("M8" | "m8"))) => format!("{code}{unit}").into(),
         _ => format!("{name}{unit}").into(),
     }
 }
 
-/// NumPy's one-letter codes, on a platform where a C long has 8 bytes.
+/// The type string of a one-letter code; other text as it is.
 fn expand_type_code(code: &str) -> &str {
-    match code {
-        "?" => "b1",
-        "b" => "i1",
-        "h" => "i2",
-        "i" => "i4",
-        "l" | "q" | "p" | "n" => "i8",
-        "B" => "u1",
-        "H" => "u2",
-        "I" => "u4",
-        "L" | "Q" | "P" | "N" => "u8",
-        "e" => "f2",
-        "f" => "f4",
-        "d" => "f8",
-        "g" => "f16",
-        "F" => "c8",
-        "D" => "c16",
-        "G" => "c32",
-        "c" => "S1",
-        "M" => "M8",
-        "m" => "m8",
-        _ => code,
-    }
+    let known = |letters: &str| code.len() == 1 && letters.contains(code);
+    CODES.iter().find(|(_, letters, _)| known(letters)).map_or(code, |(string, ..)| string)
 }
 
 fn decimal(digits: &str) -> Option<u64> {

@@ -30,7 +30,7 @@ use super::tensors::Tensors;
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
 
-pub(in crate::format) use descr::NAMES as DTYPE_NAMES;
+pub(in crate::format) use descr::names as dtype_names;
 pub use error::{DescrError, NpyError};
 pub use literal::LiteralError;
 

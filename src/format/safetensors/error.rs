@@ -1,7 +1,5 @@
 //! What is wrong with a `.safetensors` header.
 
-use ::safetensors::Dtype;
-
 use crate::shape::MAX_NDIM;
 
 /// The longest JSON in bytes, as the format has it.
@@ -61,7 +59,7 @@ pub enum SafetensorsError {
         /// The tensor.
         tensor: String,
         /// The type, as the format spells it.
-        dtype: Dtype,
+        dtype: &'static str,
         /// The shape, as a list.
         shape: String,
     },
@@ -74,7 +72,7 @@ pub enum SafetensorsError {
         /// The tensor.
         tensor: String,
         /// The type, as the format spells it.
-        dtype: Dtype,
+        dtype: &'static str,
         /// The shape, as a list.
         shape: String,
         /// Bytes by shape and dtype.

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use ::safetensors::Dtype;
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 
-use super::dtypes::parse_dtype;
+use super::dtypes::scalar;
 use super::error::SafetensorsError;
 use crate::dtype::Scalar;
 use crate::format::brief::brief;
@@ -62,25 +61,25 @@ pub(super) fn item_and_bytes(
     info: &HeaderInfo<'_>,
 ) -> Result<(Scalar, u64), SafetensorsError> {
     let HeaderInfo { dtype, shape: Shape { lens, ndim }, data_offsets } = info;
-    let Some((scalar, dtype)) = parse_dtype(dtype) else {
+    let Some(scalar) = scalar(dtype) else {
         let (tensor, dtype) = (brief(name), brief(dtype));
         return Err(SafetensorsError::Dtype { tensor, dtype });
     };
     if *ndim > MAX_NDIM {
         return Err(SafetensorsError::TooManyAxes { tensor: brief(name), ndim: *ndim });
     }
-    Ok((scalar, checked_bytes(name, scalar, dtype, lens, (*data_offsets).into())?))
+    Ok((scalar, checked_bytes(name, scalar, lens, (*data_offsets).into())?))
 }
 
 /// The bytes that type, shape and offsets agree on.
 pub(super) fn checked_bytes(
     name: &str,
     scalar: Scalar,
-    dtype: Dtype,
     lens: &[u64],
     offsets: [u64; 2],
 ) -> Result<u64, SafetensorsError> {
     let (tensor, shape) = (|| brief(name), || AsList(lens).to_string());
+    let dtype = scalar.safetensors_name().unwrap_or(scalar.name());
     let Some(bytes) = data_bytes(lens, scalar.bits()) else {
         return Err(SafetensorsError::TooLarge { tensor: tensor(), shape: shape() });
     };

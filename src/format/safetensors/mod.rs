@@ -7,8 +7,9 @@
 //! ```
 //!
 //! The rules are those of the format's document; where they are stricter than the `safetensors`
-//! package (which lets the last of two tensors of one name win), the document is followed. That
-//! package names the dtypes, and the tests hold this reader and writer against it.
+//! package (which lets the last of two tensors of one name win), the document is followed. The tests
+//! hold this reader and writer, and the names of dtypes, against that package.
+
 mod dtypes;
 mod error;
 mod info;
@@ -16,8 +17,8 @@ mod read;
 mod text;
 mod write;
 
-pub use dtypes::{dtype_name, stored_dtype};
-pub(super) use dtypes::{dtype_names, scalar};
+pub(super) use dtypes::scalar;
+pub use dtypes::stored_dtype;
 pub use error::SafetensorsError;
 pub(crate) use read::begins;
 pub(super) use read::header_len;
