@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use tslice::internals::gather::OutOfRange;
 
+use super::choice::{Choice, one_of};
 use super::gather::integer;
 use super::index::IndexArgs;
 use super::input::InputArgs;
@@ -60,8 +62,8 @@ pub(crate) struct ScatterArgs {
     #[arg(long, requires = "axis")]
     pub(crate) elements: bool,
     /// What becomes of positions out of range, negative ones included
-    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
-    pub(crate) out_of_range: Beyond,
+    #[arg(long, value_parser = one_of(BEYOND), default_value = "error", value_name = "WHAT")]
+    pub(crate) out_of_range: OutOfRange,
     /// The tensor of the indices, in a file of several
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub(crate) indices_tensor: Option<String>,
@@ -77,14 +79,10 @@ pub(crate) struct ScatterArgs {
 }
 
 /// What becomes of a position out of range that is to be written to.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(crate) enum Beyond {
-    /// It is an error that names the first one
-    #[default]
-    Error,
-    /// Nothing is written there
-    Skip,
-}
+const BEYOND: [Choice<OutOfRange>; 2] = [
+    ("error", "It is an error that names the first one", OutOfRange::Error),
+    ("skip", "Nothing is written there", OutOfRange::Drop),
+];
 
 /// What is assigned.
 #[derive(Args, Clone, Debug)]

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use tslice::internals::gather::OutOfRange;
 
+use super::choice::{Choice, one_of};
 use super::input::InputArgs;
 use super::output::OutputArgs;
 use super::result::{CastArgs, FieldArgs, TransposeArgs};
@@ -38,8 +40,8 @@ pub(crate) struct GatherArgs {
     #[arg(long)]
     pub(crate) negative: bool,
     /// What becomes of indices out of range
-    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
-    pub(crate) out_of_range: Outside,
+    #[arg(long, value_parser = one_of(OUTSIDE), default_value = "error", value_name = "WHAT")]
+    pub(crate) out_of_range: OutOfRange,
     #[command(flatten)]
     pub(crate) field: FieldArgs,
     #[command(flatten)]
@@ -56,18 +58,12 @@ pub(crate) struct GatherArgs {
 }
 
 /// What becomes of an index out of range.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(crate) enum Outside {
-    /// It is an error that names the first one
-    #[default]
-    Error,
-    /// Its slice is zeros (TensorFlow on GPU)
-    Zero,
-    /// It is the nearest position, 0 for a negative one (NumPy's mode)
-    Clip,
-    /// It counts on from the other end (NumPy's mode)
-    Wrap,
-}
+const OUTSIDE: [Choice<OutOfRange>; 4] = [
+    ("error", "It is an error that names the first one", OutOfRange::Error),
+    ("zero", "Its slice is zeros (TensorFlow on GPU)", OutOfRange::Drop),
+    ("clip", "It is the nearest position, 0 for a negative one (NumPy's mode)", OutOfRange::Clip),
+    ("wrap", "It counts on from the other end (NumPy's mode)", OutOfRange::Wrap),
+];
 
 /// An integer.
 pub(super) fn integer(text: &str) -> Result<i64, &'static str> {

@@ -1,8 +1,10 @@
 //! The arguments that say how an input is read, and what raw bytes mean.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use tslice::internals::shape::Order;
-use tslice::internals::source;
+use tslice::internals::source::IoMode;
+
+use super::choice::{Choice, one_of};
 
 /// How an input is read.
 #[derive(Args, Clone, Debug)]
@@ -14,8 +16,8 @@ pub(crate) struct InputArgs {
     #[arg(short, long, value_name = "NAME")]
     pub(crate) tensor: Vec<String>,
     /// How to read
-    #[arg(long, value_enum, default_value_t, value_name = "HOW", hide_short_help = true)]
-    pub(crate) io: Io,
+    #[arg(long, value_parser = one_of(HOW), default_value = "auto", value_name = "HOW", hide_short_help = true)]
+    pub(crate) io: IoMode,
     #[command(flatten)]
     pub(crate) raw: RawArgs,
 }
@@ -41,48 +43,17 @@ pub(crate) struct RawArgs {
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub(crate) offset: Option<u64>,
     /// The order of the elements of raw bytes
-    #[arg(long, value_enum, value_name = "ORDER", hide_short_help = true)]
-    pub(crate) input_order: Option<OrderArg>,
+    #[arg(long, value_parser = one_of(ORDERS), ignore_case = true, value_name = "ORDER", hide_short_help = true)]
+    pub(crate) input_order: Option<Order>,
 }
 
 /// Ways to read an input.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(crate) enum Io {
-    /// Map local files, read those of network file systems
-    #[default]
-    Auto,
-    /// Map the file
-    Mmap,
-    /// Read the file by position, in large pieces
-    Read,
-}
+const HOW: [Choice<IoMode>; 3] = [
+    ("auto", "Map local files, read those of network file systems", IoMode::Auto),
+    ("mmap", "Map the file", IoMode::Mmap),
+    ("read", "Read the file by position, in large pieces", IoMode::Read),
+];
 
-impl From<Io> for source::IoMode {
-    fn from(io: Io) -> source::IoMode {
-        match io {
-            Io::Auto => source::IoMode::Auto,
-            Io::Mmap => source::IoMode::Mmap,
-            Io::Read => source::IoMode::Read,
-        }
-    }
-}
-
-/// MemorySource orders.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum OrderArg {
-    /// Row-major
-    #[value(name = "C", alias = "c")]
-    C,
-    /// Column-major, Fortran's
-    #[value(name = "F", alias = "f")]
-    F,
-}
-
-impl OrderArg {
-    pub(crate) fn order(self) -> Order {
-        match self {
-            OrderArg::C => Order::C,
-            OrderArg::F => Order::F,
-        }
-    }
-}
+/// Memory orders.
+pub(super) const ORDERS: [Choice<Order>; 2] =
+    [("C", "Row-major", Order::C), ("F", "Column-major, Fortran's", Order::F)];

@@ -2,6 +2,7 @@
 
 mod alone;
 mod axis;
+mod choice;
 mod cli;
 mod completions;
 mod diff;
@@ -27,10 +28,10 @@ pub(crate) use axis::AxisArg;
 pub(crate) use cli::{Command, command};
 pub(crate) use completions::Shell;
 pub(crate) use diff::DiffArgs;
-pub(crate) use edit::{AssignArgs, Beyond, EditArgs, ScatterArgs};
-pub(crate) use gather::{GatherArgs, Outside};
+pub(crate) use edit::{AssignArgs, EditArgs, ScatterArgs};
+pub(crate) use gather::GatherArgs;
 pub(crate) use index::{IndexArgs, StridedArgs};
-pub(crate) use input::{InputArgs, Io, OrderArg, RawArgs};
+pub(crate) use input::{InputArgs, RawArgs};
 pub(crate) use inspect::{ExplainArgs, InfoArgs};
 pub(crate) use join::JoinArgs;
 pub(crate) use normalize::{SLICE, insert_slice, normalize};

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use tslice::internals::output::layout;
+use clap::builder::TypedValueParser;
 use tslice::internals::output::layout::{FORMATS, OutputFormat};
+use tslice::internals::shape::Order;
 
-use super::input::OrderArg;
+use super::choice::one_of;
+use super::input::ORDERS;
 use super::part::{self, PartArg};
 
 /// Where and how the output is written.
@@ -32,8 +33,8 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     pub(crate) deflate: bool,
     /// The order of the output's elements (.npy, raw)
-    #[arg(long, value_enum, value_name = "ORDER")]
-    pub(crate) order: Option<OrderArg>,
+    #[arg(long, value_parser = one_of(ORDERS), ignore_case = true, value_name = "ORDER")]
+    pub(crate) order: Option<Order>,
     /// The name of the tensor in the output (.safetensors)
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
@@ -58,8 +59,7 @@ pub(crate) struct OutputArgs {
 /// The formats that can be asked for by name.
 fn formats() -> impl TypedValueParser<Value = &'static OutputFormat> {
     let named = FORMATS.iter().filter(|format| !format.about.is_empty());
-    let values = named.map(|format| PossibleValue::new(format.name).help(format.about));
-    PossibleValuesParser::new(values).try_map(|name| layout::by_name(&name).ok_or("no such format"))
+    one_of(named.map(|format| (format.name, format.about, *format)))
 }
 
 /// A number of threads.

@@ -1,7 +1,9 @@
 //! The arguments that change the result of an index on its way to the output.
 
-use clap::{Args, ValueEnum};
-use tslice::internals::cast;
+use clap::Args;
+use tslice::internals::cast::Casting;
+
+use super::choice::{Choice, one_of};
 
 /// The order of the result's axes.
 #[derive(Args, Clone, Debug, Default)]
@@ -29,32 +31,25 @@ pub(crate) struct CastArgs {
     #[arg(long, value_name = "[FROM:]DTYPE", group = "casts")]
     pub(crate) cast: Vec<String>,
     /// Which casts are allowed
-    #[arg(long, value_enum, value_name = "RULE", requires = "casts")]
-    pub(crate) casting: Option<CastingArg>,
+    #[arg(long, value_parser = one_of(RULES), value_name = "RULE", requires = "casts")]
+    pub(crate) casting: Option<Casting>,
 }
 
 /// Rules for casts, as in NumPy.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(crate) enum CastingArg {
-    /// Only those that keep every value
-    Safe,
-    /// Those and casts within a kind, such as float64 to float32 (the default)
-    #[default]
-    SameKind,
-    /// All: from float to integer the nearest end of the range where the number is out of it, 0 for
-    /// NaN
-    Unsafe,
-}
-
-impl From<CastingArg> for cast::Casting {
-    fn from(casting: CastingArg) -> cast::Casting {
-        match casting {
-            CastingArg::Safe => cast::Casting::Safe,
-            CastingArg::SameKind => cast::Casting::SameKind,
-            CastingArg::Unsafe => cast::Casting::Unsafe,
-        }
-    }
-}
+const RULES: [Choice<Casting>; 3] = [
+    ("safe", "Only those that keep every value", Casting::Safe),
+    (
+        "same-kind",
+        "Those and casts within a kind, such as float64 to float32 (the default)",
+        Casting::SameKind,
+    ),
+    (
+        "unsafe",
+        "All: from float to integer the nearest end of the range where the number is out of it, \
+         0 for NaN",
+        Casting::Unsafe,
+    ),
+];
 
 /// The fields of a structured dtype that are taken.
 #[derive(Args, Clone, Debug, Default)]

@@ -42,12 +42,10 @@ fn value(args: &AssignArgs, target: &DType) -> Result<Operand, Failure> {
     let named = NamedTensor { path, flag: "--value-tensor", name: args.value_tensor.as_ref() };
     // a number is not read from a file of that name
     let number = path.to_str().filter(|text| element::parse(text, target).is_ok());
-    named.open(args.from.io, false, args.to.quiet).map_err(|failure| match number {
-        Some(number) if !path.exists() => {
-            failure.hint(format_args!("--value names a file; --fill {number} writes the number"))
-        }
-        _ => failure,
-    })
+    let number = number.filter(|_| !path.exists());
+    let hint =
+        number.map(|number| format!("--value names a file; --fill {number} writes the number"));
+    named.open(args.from.io, false, args.to.quiet).map_err(|failure| failure.hint_if(hint))
 }
 
 /// The element of the target's dtype that `--fill` asks for.

@@ -1,14 +1,16 @@
 //! What an index does to each axis: a row each, as asked and as resolved.
 
 use serde_json::{Value, json};
-use tslice::internals::format::is_printable;
 use tslice::internals::index::resolve::{AxisSelection, ListPositions, Selection};
 use tslice::internals::index::{Item, List, SpannedExpr};
 use tslice::internals::shape::AsTuple;
 
+use crate::cli::report::in_one_line;
+
 /// An axis of the source, or a new one.
 pub(super) struct AxisRow<'a> {
     pick: &'a AxisSelection,
+    axis: Option<usize>,
     /// Its length; none of a new axis.
     size: Option<u64>,
     /// The item that it belongs to, as it was written; none where the index says nothing of it.
@@ -33,16 +35,14 @@ pub(super) fn axis_rows<'a>(
 ) -> Vec<AxisRow<'a>> {
     let items = items(spanned, selection);
     let row = |(pick, item): (&'a AxisSelection, Option<usize>)| {
-        let size = match pick {
-            AxisSelection::NewAxis => None,
-            AxisSelection::Index { axis, .. }
-            | AxisSelection::Range { axis, .. }
-            | AxisSelection::List { axis, .. } => selection.source_shape.get(*axis).copied(),
+        let (axis, list) = match *pick {
+            AxisSelection::NewAxis => (None, None),
+            AxisSelection::Index { axis, .. } | AxisSelection::Range { axis, .. } => {
+                (Some(axis), None)
+            }
+            AxisSelection::List { axis, list } => (Some(axis), selection.lists.get(list)),
         };
-        let list = match pick {
-            AxisSelection::List { list, .. } => selection.lists.get(*list),
-            _ => None,
-        };
+        let size = axis.and_then(|axis| selection.source_shape.get(axis).copied());
         let list = list.map(|list| {
             let item = spanned.expr.items.get(list.item);
             let is_mask = match item {
@@ -52,7 +52,8 @@ pub(super) fn axis_rows<'a>(
             ListOf { item, is_mask, shape: &list.shape, axes: list.axes.clone() }
         });
         let span = item.and_then(|item| spanned.spans.get(item));
-        AxisRow { pick, size, asked: span.and_then(|it| spanned.text.get(it.clone())), list }
+        let asked = span.and_then(|it| spanned.text.get(it.clone()));
+        AxisRow { pick, axis, size, asked, list }
     };
     selection.axes.iter().zip(items).map(row).collect()
 }
@@ -89,31 +90,19 @@ impl AxisRow<'_> {
 
     /// The axis, its size, what was asked, what that means, how long the result is.
     pub(super) fn cells(&self) -> [String; 5] {
-        let axis = self.axis().map_or_else(|| "new".to_owned(), |axis| axis.to_string());
+        let axis = self.axis.map_or_else(|| "new".to_owned(), |axis| axis.to_string());
         let size = self.size.map_or_else(|| "-".to_owned(), |size| size.to_string());
         [axis, size, self.asked(), self.resolved(), self.length()]
     }
 
-    fn axis(&self) -> Option<usize> {
-        match self.pick {
-            AxisSelection::NewAxis => None,
-            AxisSelection::Index { axis, .. }
-            | AxisSelection::Range { axis, .. }
-            | AxisSelection::List { axis, .. } => Some(*axis),
-        }
-    }
-
     /// The item, shortened in the middle.
     fn asked(&self) -> String {
-        let asked = self.asked.unwrap_or("-");
-        let count = asked.chars().count();
-        if count <= MOST_CHARACTERS {
-            return asked.chars().map(|c| if is_printable(c) { c } else { ' ' }).collect();
+        let mut asked = in_one_line(self.asked.unwrap_or("-"));
+        if asked.len() > MOST_CHARACTERS {
+            let last = asked.len() - (MOST_CHARACTERS / 2 - 3);
+            asked.splice(MOST_CHARACTERS / 2..last, "...".chars());
         }
-        let (first, last) = (MOST_CHARACTERS / 2, MOST_CHARACTERS / 2 - 3);
-        let ends = asked.chars().take(first).chain("...".chars());
-        let ends = ends.chain(asked.chars().skip(count - last));
-        ends.map(|c| if is_printable(c) { c } else { ' ' }).collect()
+        asked.into_iter().collect()
     }
 
     /// The positions that are taken.
@@ -121,7 +110,7 @@ impl AxisRow<'_> {
         match *self.pick {
             AxisSelection::NewAxis => "new axis".to_owned(),
             AxisSelection::Index { at, .. } => format!("position {at}"),
-            AxisSelection::Range { len, .. } if Some(len) == self.size && self.is_forward() => {
+            AxisSelection::Range { len, step: 1, .. } if Some(len) == self.size => {
                 "whole".to_owned()
             }
             AxisSelection::Range { len: 0, .. } => "nothing".to_owned(),
@@ -133,10 +122,6 @@ impl AxisRow<'_> {
             }
             AxisSelection::List { .. } => self.list.as_ref().map(ListOf::text).unwrap_or_default(),
         }
-    }
-
-    fn is_forward(&self) -> bool {
-        matches!(self.pick, AxisSelection::Range { step: 1, .. })
     }
 
     /// How long the axis of the result is; `-` where there is none.
@@ -158,7 +143,7 @@ impl AxisRow<'_> {
 
     /// The same for programs.
     pub(super) fn json(&self) -> Value {
-        let mut value = json!({ "axis": self.axis(), "size": self.size, "asked": self.asked });
+        let mut value = json!({ "axis": self.axis, "size": self.size, "asked": self.asked });
         match *self.pick {
             AxisSelection::NewAxis => value["length"] = 1.into(),
             AxisSelection::Index { at, .. } => {

@@ -29,7 +29,7 @@ pub(super) fn parse(args: &CastArgs) -> Result<Casts, Failure> {
         }
         rules.push((from, to));
     }
-    Ok(Casts::new(rules, args.casting.unwrap_or_default().into()))
+    Ok(Casts::new(rules, args.casting.unwrap_or_default()))
 }
 
 /// A dtype that can be cast to something.

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 use tslice::internals::compare::{Findings, Largest, Rule, same_dtype};
 use tslice::internals::dtype::DType;
-use tslice::internals::execute::Progress;
 use tslice::internals::format::printable;
 use tslice::internals::input::{Location, OpenOptions};
 use tslice::internals::job::{CompareOptions, Compared, Comparing, Differences, place};
@@ -64,8 +63,7 @@ fn differences(args: &DiffArgs) -> Result<Found, Failure> {
     };
     let failed = |error| index.failure(error);
     let comparing = Comparing::new([a, b], &options).map_err(failed)?;
-    let (progress, total) = (Progress::default(), comparing.bytes());
-    let found = watch(&progress, total, args.quiet, || comparing.run(&progress));
+    let found = watch(comparing.bytes(), args.quiet, |progress| comparing.run(progress));
     Ok(Found { files: locations, found: found.map_err(failed)? })
 }
 

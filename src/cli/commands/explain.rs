@@ -9,70 +9,51 @@ use tslice::internals::error::Error;
 use tslice::internals::execute::{Conversion, Workers};
 use tslice::internals::format::TensorInfo;
 use tslice::internals::index::resolve::Selection;
-use tslice::internals::index::strided_slice::{StridedSlice, parse_list};
+use tslice::internals::index::strided_slice::StridedSlice;
 use tslice::internals::input::Input;
 use tslice::internals::permutation::Permutation;
 use tslice::internals::plan::{Reading, Way};
 use tslice::internals::region::{Region, Take};
 use tslice::internals::shape::{self, AsTuple, Order};
+use tslice::internals::source::IoMode;
 use tslice::internals::source::remote::mask_secrets;
 
 use super::axis_rows::{AxisRow, axis_rows};
 use super::equivalents::{Equivalents, masks};
-use super::index::Index;
+use super::index::{Index, list};
 use super::input;
 use super::output::network;
 use super::transpose;
-use crate::cli::args::{ExplainArgs, Io, unquoted};
+use crate::cli::args::{ExplainArgs, unquoted};
 use crate::cli::report::{Align, Failure, Json, print, quote, table};
 
 /// Explain an index against the shape of a file's tensor or a bare one.
 pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
-    let (index, shape, tensor) = match shape_alone(args) {
+    let workers = Workers::default();
+    let field = args.field.field.clone();
+    let (index, shape, input, tensor) = match shape_alone(args) {
         Some(shape) => {
-            if args.text.is_some() {
-                let failure = Failure::usage("with --shape there is no file: give INDEX alone");
-                let words = args.input.iter().chain(&args.text).map(String::as_str);
-                return Err(match unquoted(words) {
-                    Some(index) => failure.hint(quote(&index)),
-                    None => failure,
-                });
-            }
-            if let Some(flag) = of_file(args) {
-                let message = format!("{flag} has no effect: with --shape there is no file");
-                return Err(Failure::usage(message));
-            }
-            if args.input.is_some() && args.index.strided.begin.is_some() {
-                return Err(Failure::usage("the argument INDEX cannot be used with --begin"));
-            }
+            refuse_files(args)?;
             let index = Index::parse(args.input.as_deref(), &args.index)?;
-            let shape = parse_shape(shape)?;
-            (
-                index.open(args.from.io, &Workers::default(), false, "INPUT", Path::new(""))?,
-                shape,
-                None,
-            )
+            let lengths = list("--shape", shape)?.into_iter();
+            let shape =
+                lengths.map(input::length("--shape", "an axis")).collect::<Result<_, _>>()?;
+            (index.open_lists(args.from.io, &workers, false)?, shape, None, None)
         }
         None => {
-            let Some(path) = &args.input else {
-                return Err(Failure::usage("an input is needed, or --shape"));
-            };
+            let path = args.input.as_deref().map(Path::new);
+            let path = path.ok_or_else(|| Failure::usage("an input is needed, or --shape"))?;
             let index = Index::parse(args.text.as_deref(), &args.index)?;
-            let index =
-                index.open(args.from.io, &Workers::default(), false, "INPUT", path.as_ref())?;
+            let index = index.open(args.from.io, &workers, false, "INPUT", path)?;
             let options = input::options(&args.from)?;
-            let mut input =
-                tslice::internals::input::open(&input::location(path.as_ref()), &options)?;
-            let fields = args.field.field.as_deref();
-            let tensor = input.tensor_fields(&args.from.tensor, fields)?;
-            (index, tensor.shape.clone(), Some((input, tensor)))
+            let mut input = tslice::internals::input::open(&input::location(path), &options)?;
+            let tensor = input.tensor_fields(&args.from.tensor, field.as_deref())?;
+            (index, tensor.shape.clone(), Some(input), Some(tensor))
         }
     };
     let selection = index.resolve(&shape)?;
     let transpose =
         transpose::parse(&args.transpose)?.of_axes(selection.shape().len()).map_err(Error::from)?;
-    let field = args.field.field.clone();
-    let (input, tensor) = tensor.unzip();
     let mut explained =
         Explained { index, shape, input, tensor, field, selection, transpose, network: None };
     explained.network = explained.requests()?;
@@ -85,29 +66,29 @@ fn shape_alone(args: &ExplainArgs) -> Option<&String> {
     args.from.raw.shape.as_ref().filter(|_| args.from.raw.dtype.is_none())
 }
 
-/// A flag that asks for something of a file.
-fn of_file(args: &ExplainArgs) -> Option<&'static str> {
+/// Refuse what asks for something of a file, where there is none.
+fn refuse_files(args: &ExplainArgs) -> Result<(), Failure> {
+    if args.text.is_some() {
+        let failure = Failure::usage("with --shape there is no file: give INDEX alone");
+        let words = args.input.iter().chain(&args.text).map(String::as_str);
+        return Err(failure.hint_if(unquoted(words).map(|index| quote(&index))));
+    }
     let (from, raw) = (&args.from, &args.from.raw);
     let flags = [
         (!from.tensor.is_empty(), "-t"),
-        (!matches!(from.io, Io::Auto), "--io"),
+        (from.io != IoMode::Auto, "--io"),
         (raw.offset.is_some(), "--offset"),
         (raw.input_order.is_some(), "--input-order"),
         (args.field.field.is_some(), "--field"),
     ];
-    flags.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
-}
-
-fn parse_shape(text: &str) -> Result<Vec<u64>, Failure> {
-    let list = parse_list(text).map_err(|error| {
-        Failure::usage(format_args!("--shape: {error}")).at(text, error.span.clone())
-    })?;
-    list.into_iter()
-        .map(|len| {
-            u64::try_from(len)
-                .map_err(|_| Failure::usage(format_args!("--shape: {len} is no length of an axis")))
-        })
-        .collect()
+    if let Some((_, flag)) = flags.into_iter().find(|(is_given, _)| *is_given) {
+        let message = format!("{flag} has no effect: with --shape there is no file");
+        return Err(Failure::usage(message));
+    }
+    if args.input.is_some() && args.index.strided.begin.is_some() {
+        return Err(Failure::usage("the argument INDEX cannot be used with --begin"));
+    }
+    Ok(())
 }
 
 struct Explained {

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use tslice::internals::error::{Error, FileName};
-use tslice::internals::execute::{ExecuteError, FillError, Progress};
+use tslice::internals::execute::{ExecuteError, FillError};
 use tslice::internals::gather::{GatherError, Options, OutOfRange, count_batch_dims};
 use tslice::internals::job::{Copying, GatherOptions};
 
 use super::target::NamedTensor;
 use super::{cast, input, output, part, transpose};
-use crate::cli::args::{GatherArgs, Outside};
+use crate::cli::args::GatherArgs;
 use crate::cli::report::{Failure, watch};
 
 /// Write the slabs at the positions that the indices name to the output.
@@ -19,7 +19,7 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     if path == Path::new("-") && args.indices == path {
         return Err(Failure::usage("PARAMS and --indices cannot both be standard input"));
     }
-    if args.negative && matches!(args.out_of_range, Outside::Wrap) {
+    if args.negative && args.out_of_range == OutOfRange::Wrap {
         let message = "--negative has no effect with --out-of-range wrap";
         return Err(Failure::usage(message).hint("wrap counts negative indices from the end"));
     }
@@ -42,27 +42,19 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     // shapes first: nobody waits for a pipe to end to hear that they do not fit
     let shapes = options.check_shapes(&tensor, indices.tensor());
     shapes.map_err(|error| misfit(error, indices.file()))?;
-    let progress = Progress::default();
-    let read = || indices.into_indices(&workers, &progress);
-    let indices = watch(&progress, 0, args.to.quiet, read)?;
+    let indices = watch(0, args.to.quiet, |progress| indices.into_indices(&workers, progress))?;
     let mut job = Copying::gather(params, &tensor, &indices, &options, output)?;
     output::run(&mut job, &args.to, &share, advised)
 }
 
 /// How the arguments ask for positions to be taken.
 fn how(args: &GatherArgs, indices: &[u64]) -> Result<Options, Failure> {
-    let out_of_range = match args.out_of_range {
-        Outside::Error => OutOfRange::Error,
-        Outside::Zero => OutOfRange::Drop,
-        Outside::Clip => OutOfRange::Clip,
-        Outside::Wrap => OutOfRange::Wrap,
-    };
     let batch_dims = count_batch_dims(args.batch_dims, indices);
     Ok(Options {
         batch_dims: batch_dims.map_err(Failure::new)?,
         elements: args.elements,
         negative: args.negative || args.elements,
-        out_of_range,
+        out_of_range: args.out_of_range,
         ..Options::default()
     })
 }
@@ -95,9 +87,5 @@ fn advised(error: Error) -> Failure {
         },
         _ => None,
     };
-    let failure = Failure::from(error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    Failure::from(error).hint_if(hint)
 }

@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use tslice::internals::error::{Error, FileName};
-use tslice::internals::execute::{BadPosition, ExecuteError, FillError, Progress, Workers};
+use tslice::internals::execute::{BadPosition, ExecuteError, FillError, Workers};
+use tslice::internals::index::numpy::{self, ParseError};
 use tslice::internals::index::resolve::{ResolveError, ResolveErrorKind, Selection};
 use tslice::internals::index::strided_slice::{self, StridedSlice};
-use tslice::internals::index::{IndexExpr, Item, List, SpannedExpr, numpy};
+use tslice::internals::index::{IndexExpr, Item, List, SpannedExpr};
 use tslice::internals::region::{IndexRules, ListError, ListFault, Lists, OpenIndex};
+use tslice::internals::source::IoMode;
 
-use crate::cli::args::{IndexArgs, Io, StridedArgs};
+use crate::cli::args::{IndexArgs, StridedArgs};
 use crate::cli::report::{Failure, misplaced, of_flag, watch};
 
 /// An index as it was given: NumPy's text, or StridedSlice's numbers as NumPy text.
@@ -58,7 +60,7 @@ impl Index {
     /// Open the files of its lists; `input` is the file that it is for, as `what`.
     pub(crate) fn open(
         self,
-        io: Io,
+        io: IoMode,
         workers: &Workers,
         quiet: bool,
         what: &str,
@@ -71,13 +73,13 @@ impl Index {
     /// Open the files of its lists. Unless `quiet`, progress is shown where masks are long.
     pub(crate) fn open_lists(
         self,
-        io: Io,
+        io: IoMode,
         workers: &Workers,
         quiet: bool,
     ) -> Result<Index, Failure> {
-        let progress = Progress::default();
-        let open = || Lists::open_watched(&self.spanned.expr, io.into(), workers, &progress);
-        let lists = watch(&progress, 0, quiet || !self.has_lists(), open);
+        let lists = watch(0, quiet || !self.has_lists(), |progress| {
+            Lists::open_watched(&self.spanned.expr, io, workers, progress)
+        });
         let lists = lists.map_err(|fault| self.failed_list(fault))?;
         Ok(Index { lists, ..self })
     }
@@ -167,10 +169,7 @@ impl Index {
             Some((item, value)) => self.point(failure, item, value),
             None => failure,
         };
-        match spelled {
-            Some(text) => failure.hint(format_args!("did you mean '{text}'?")),
-            None => failure,
-        }
+        failure.hint_if(spelled.map(|text| format!("did you mean '{text}'?")))
     }
 
     /// The file of a single integer that is out of bounds.
@@ -200,31 +199,35 @@ fn parsed(text: &str) -> Result<SpannedExpr, Failure> {
     numpy::parse(text).map_err(|error| Failure::usage(&error).at(text, error.span.clone()))
 }
 
+/// The error of a value of a flag that is not written as it has to be, with a caret.
+pub(super) fn misread(flag: &str, text: &str) -> impl Fn(ParseError) -> Failure {
+    move |error| Failure::usage(format_args!("{flag}: {error}")).at(text, error.span)
+}
+
+/// A comma list of integers, the value of a flag.
+pub(super) fn list(flag: &str, text: &str) -> Result<Vec<i64>, Failure> {
+    strided_slice::parse_list(text).map_err(misread(flag, text))
+}
+
 fn strided(begin: &str, args: &StridedArgs) -> Result<StridedSlice, Failure> {
-    let list = |flag: &str, text: &str| {
-        strided_slice::parse_list(text)
-            .map_err(|error| Failure::usage(format_args!("--{flag}: {error}")).at(text, error.span))
-    };
     let mask = |flag: &str, text: &Option<String>| match text {
         None => Ok(0),
-        Some(text) => strided_slice::parse_mask(text).map_err(|error| {
-            Failure::usage(format_args!("--{flag}: {error}")).at(text, error.span)
-        }),
+        Some(text) => strided_slice::parse_mask(text).map_err(misread(flag, text)),
     };
-    let begin = list("begin", begin)?;
-    let end = list("end", args.end.as_deref().unwrap_or_default())?;
+    let begin = list("--begin", begin)?;
+    let end = list("--end", args.end.as_deref().unwrap_or_default())?;
     let strides = match &args.strides {
-        Some(strides) => list("strides", strides)?,
+        Some(strides) => list("--strides", strides)?,
         None => vec![1; begin.len()],
     };
     Ok(StridedSlice {
         begin,
         end,
         strides,
-        begin_mask: mask("begin-mask", &args.begin_mask)?,
-        end_mask: mask("end-mask", &args.end_mask)?,
-        ellipsis_mask: mask("ellipsis-mask", &args.ellipsis_mask)?,
-        new_axis_mask: mask("new-axis-mask", &args.new_axis_mask)?,
-        shrink_axis_mask: mask("shrink-axis-mask", &args.shrink_axis_mask)?,
+        begin_mask: mask("--begin-mask", &args.begin_mask)?,
+        end_mask: mask("--end-mask", &args.end_mask)?,
+        ellipsis_mask: mask("--ellipsis-mask", &args.ellipsis_mask)?,
+        new_axis_mask: mask("--new-axis-mask", &args.new_axis_mask)?,
+        shrink_axis_mask: mask("--shrink-axis-mask", &args.shrink_axis_mask)?,
     })
 }

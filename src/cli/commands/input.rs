@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use tslice::internals::error::Error;
-use tslice::internals::execute::Progress;
-use tslice::internals::index::strided_slice::parse_list;
 use tslice::internals::input::{BadMember, Input, Location, OpenOptions, RawLayout};
 use tslice::internals::job::Axes;
 use tslice::internals::shape;
 
 use super::dtype;
-use crate::cli::args::{AxisArg, InputArgs, OrderArg, RawArgs};
+use super::index::list;
+use crate::cli::args::{AxisArg, InputArgs, RawArgs};
 use crate::cli::report::{Failure, watch};
 
 /// Where a path of the command line leads: `-` is standard input.
@@ -28,15 +27,12 @@ pub(super) fn open_watched(
     options: &OpenOptions,
     quiet: bool,
 ) -> Result<Input, Error> {
-    let progress = Progress::default();
-    watch(&progress, 0, quiet, || {
-        tslice::internals::input::open_watched(location, options, &progress)
-    })
+    watch(0, quiet, |progress| tslice::internals::input::open_watched(location, options, progress))
 }
 
 /// How an input is opened, by the flags that all commands with one have.
 pub(super) fn options(from: &InputArgs) -> Result<OpenOptions, Failure> {
-    let (io, raw, tensors) = (from.io.into(), raw(&from.raw)?, from.tensor.clone());
+    let (io, raw, tensors) = (from.io, raw(&from.raw)?, from.tensor.clone());
     Ok(OpenOptions { io, raw, tensors, ..OpenOptions::default() })
 }
 
@@ -64,15 +60,13 @@ fn raw(args: &RawArgs) -> Result<RawLayout, Failure> {
         dtype: args.dtype.as_deref().map(|text| dtype::parse("--dtype", text)).transpose()?,
         shape: args.shape.as_deref().map(parse_shape).transpose()?,
         offset: args.offset,
-        order: args.input_order.map(OrderArg::order),
+        order: args.input_order,
         several: false,
     })
 }
 
 fn parse_shape(text: &str) -> Result<Vec<Option<u64>>, Failure> {
-    let list = parse_list(text).map_err(|error| {
-        Failure::usage(format_args!("--shape: {error}")).at(text, error.span.clone())
-    })?;
+    let list = list("--shape", text)?;
     if list.len() > shape::MAX_NDIM {
         return Err(Failure::usage(format_args!(
             "--shape: {} axes, at most {} are possible",
@@ -83,13 +77,16 @@ fn parse_shape(text: &str) -> Result<Vec<Option<u64>>, Failure> {
     if list.iter().filter(|&&len| len == -1).count() > 1 {
         return Err(Failure::usage("--shape: one length may be -1, not several"));
     }
-    let length = |len: i64| match len {
-        -1 => Ok(None),
-        len => u64::try_from(len)
-            .map(Some)
-            .map_err(|_| Failure::usage(format_args!("--shape: {len} is no length of an axis"))),
-    };
-    list.into_iter().map(length).collect()
+    let length = length("--shape", "an axis");
+    list.into_iter().map(|len| (len != -1).then(|| length(len)).transpose()).collect()
+}
+
+/// A number of a flag that is the length of `what`.
+pub(super) fn length(flag: &str, what: &str) -> impl Fn(i64) -> Result<u64, Failure> {
+    move |len| {
+        let wrong = |_| Failure::usage(format_args!("{flag}: {len} is no length of {what}"));
+        u64::try_from(len).map_err(wrong)
+    }
 }
 
 /// The hint for a tensor that cannot be read: where it was not named itself, and there are others,

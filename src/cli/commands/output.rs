@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use tslice::internals::error::Error;
-use tslice::internals::execute::{Announced, Progress, Workers};
+use tslice::internals::execute::{Announced, Workers};
 use tslice::internals::format::printable;
 use tslice::internals::input::Input;
 use tslice::internals::job::{Job, Made, Planned, PlannedTensor};
@@ -15,7 +15,7 @@ use tslice::internals::sink::{Destination, Part};
 use tslice::internals::source::remote;
 
 use super::part::{self, Share};
-use crate::cli::args::{OrderArg, OutputArgs};
+use crate::cli::args::OutputArgs;
 use crate::cli::report::{Failure, human_bytes, print, watch};
 
 /// Where a path of the command line leads: `-` is standard output.
@@ -41,7 +41,7 @@ pub(super) fn options(args: &OutputArgs, workers: &Workers) -> WriteOptions {
         .force(args.force)
         .fsync(args.fsync)
         .deflate(args.deflate)
-        .order(args.order.map(OrderArg::order).unwrap_or_default())
+        .order(args.order.unwrap_or_default())
         .workers(workers);
     (options.format, options.name) = (args.to, args.name.clone());
     options
@@ -77,14 +77,12 @@ pub(super) fn perform(
         let parts = job.parts(*count).map_err(&advised)?;
         return part::run(parts, share, quiet, advised);
     }
-    let progress = Progress::default();
     let bytes = job.looked_at().map_err(&advised)?;
-    watch(&progress, bytes, quiet, || job.look(&progress)).map_err(&advised)?;
+    watch(bytes, quiet, |progress| job.look(progress)).map_err(&advised)?;
     if dry_run {
         return print(&described(job, share).map_err(&advised)?);
     }
-    let (progress, bytes) = (Progress::default(), job.bytes());
-    watch(&progress, bytes, quiet, || job.write(&progress)).map_err(advised)
+    watch(job.bytes(), quiet, |progress| job.write(progress)).map_err(advised)
 }
 
 /// What a job, or a part of it, would do.
@@ -164,8 +162,7 @@ fn planned(output: &Planned) -> String {
 
 /// Keep what is left of a pipe, and show how far it is.
 pub(super) fn spool(input: &mut Input, quiet: bool) -> Result<(), Failure> {
-    let progress = Progress::default();
-    watch(&progress, 0, quiet, || input.spool_watched(&progress))?;
+    watch(0, quiet, |progress| input.spool_watched(progress))?;
     Ok(())
 }
 

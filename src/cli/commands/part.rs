@@ -6,10 +6,9 @@ use std::path::Path;
 
 use serde_json::json;
 use tslice::internals::error::{Error, FileName};
-use tslice::internals::execute::Progress;
 use tslice::internals::format::printable;
 use tslice::internals::job::Parts;
-use tslice::internals::sink::{self, Part, SinkError};
+use tslice::internals::sink::{self, Part};
 use tslice::internals::source::remote::mask_secrets;
 
 use super::scheduler;
@@ -51,7 +50,7 @@ pub(super) fn share(args: &OutputArgs) -> Result<Option<Share>, Failure> {
 }
 
 fn status(path: &Path) -> Result<(), Failure> {
-    let found = sink::status(path).map_err(|error| failed(path, error))?;
+    let found = sink::status(path).map_err(|error| Failure::file(path, error))?;
     print(&match found {
         None => {
             let there = if path.exists() { "the file is in place, and " } else { "" };
@@ -70,7 +69,7 @@ fn status(path: &Path) -> Result<(), Failure> {
 }
 
 fn discard(path: &Path) -> Result<(), Failure> {
-    let found = sink::discard(path).map_err(|error| failed(path, error))?;
+    let found = sink::discard(path).map_err(|error| Failure::file(path, error))?;
     let done = if found { "its parts are discarded" } else { "no parts are begun" };
     print(&format!("{}: {done}\n", name(path)))
 }
@@ -78,10 +77,6 @@ fn discard(path: &Path) -> Result<(), Failure> {
 /// The output, in a line.
 fn name(path: &Path) -> String {
     printable(&FileName::from(path).to_string()).into_owned()
-}
-
-fn failed(path: &Path, error: SinkError) -> Failure {
-    Failure::file(path, error)
 }
 
 /// Ascending numbers as schedulers write them: `2,5-7`.
@@ -120,9 +115,8 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     match *share {
         Share::Part(Part { index, .. }) => {
-            let progress = Progress::default();
             let bytes = parts.bytes(index);
-            watch(&progress, bytes, quiet, || parts.write(index, &progress)).map_err(advised)
+            watch(bytes, quiet, |progress| parts.write(index, progress)).map_err(advised)
         }
         Share::Plan(count) => plan(&parts, count, advised),
         Share::Whole => Ok(()),

@@ -62,25 +62,20 @@ pub(super) fn run(
             ));
         }
         true => (0.0, 255.0),
-        false => {
-            let progress = Progress::default();
-            let find = || chosen.colour_range(input, picture.range, &workers, &progress);
-            watch(&progress, chosen.bytes(), args.quiet, find)?
-        }
+        false => watch(chosen.bytes(), args.quiet, |progress| {
+            chosen.colour_range(input, picture.range, &workers, progress)
+        })?,
     };
     let map = picture.colormap.as_deref().unwrap_or("viridis");
     let colours = Colours::new(map, low, high)
         .ok_or_else(|| Failure::usage(format_args!("there is no colour map {map}")))?;
     let drawing = Drawing::new(input, chosen, sheet, colours, workers)?;
-    let (progress, total) = (Progress::default(), chosen.bytes());
+    let total = chosen.bytes();
     match &target {
-        Some(target) => Ok(watch(&progress, total, args.quiet, || {
-            drawing.write_png(input, target, options, &progress)
+        Some(target) => Ok(watch(total, args.quiet, |progress| {
+            drawing.write_png(input, target, options, progress)
         })?),
-        None => {
-            let text = watch(&progress, total, args.quiet, || in_terminal(&drawing, &progress));
-            print_raw(&text?)
-        }
+        None => print_raw(&watch(total, args.quiet, |progress| in_terminal(&drawing, progress))?),
     }
 }
 

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use tslice::internals::error::Error;
 use tslice::internals::execute::{ExecuteError, FillError};
-use tslice::internals::gather::{GatherError, OutOfRange};
+use tslice::internals::gather::GatherError;
 use tslice::internals::job::{Editing, ScatterOptions};
 use tslice::internals::scatter::ScatterError;
 
 use super::part::Share;
 use super::target::{self, NamedTensor};
 use super::{cast, output};
-use crate::cli::args::{Beyond, ScatterArgs};
+use crate::cli::args::ScatterArgs;
 use crate::cli::report::Failure;
 
 /// Write slices at the positions that the indices name.
@@ -22,12 +22,8 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let name = args.indices_tensor.as_ref();
     let indices = NamedTensor { path: &args.indices, flag: "--indices-tensor", name };
     let typed = indices.typed()?;
-    let out_of_range = match args.out_of_range {
-        Beyond::Error => OutOfRange::Error,
-        Beyond::Skip => OutOfRange::Drop,
-    };
     let casts = cast::parse(&args.cast)?;
-    let options = ScatterOptions { axis: args.axis, out_of_range, casts };
+    let options = ScatterOptions { axis: args.axis, out_of_range: args.out_of_range, casts };
     let workers = output::workers(args.to.threads);
     let original = target::open(&args.target, &args.from, &args.to, &workers)?;
     let tensor = original.input().tensor(&args.from.tensor)?;
@@ -55,8 +51,6 @@ fn advised(error: Error) -> Failure {
         true => Failure { message: failure.message.replace("params", "target"), ..failure },
         false => failure,
     };
-    match is_flat {
-        true => failure.hint("one position a row is an index tensor of shape [N, 1]"),
-        false => failure,
-    }
+    let rows = is_flat.then_some("one position a row is an index tensor of shape [N, 1]");
+    failure.hint_if(rows)
 }

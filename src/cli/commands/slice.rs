@@ -39,12 +39,14 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let mut job = Copying::slice(input, &options, output).map_err(|error| {
         let meant = meant(&error, &options.select, to_npy);
         let hint = input::without_unreadable(&error, others, &options.select.patterns);
-        let failure = index.failure(error);
-        match (meant, hint.or(failure.hint.clone())) {
-            (Some(Meant::Instead(hint)), _) | (Some(Meant::Also(hint)), None) => failure.hint(hint),
-            (Some(Meant::Also(hint)), Some(names)) => failure.hint(format_args!("{names}; {hint}")),
-            (None, Some(hint)) => failure.hint(hint),
-            (None, None) => failure,
+        let failure = index.failure(error).hint_if(hint);
+        match (meant, &failure.hint) {
+            (Some(Meant::Also(hint)), Some(names)) => {
+                let both = format!("{names}; {hint}");
+                failure.hint(both)
+            }
+            (Some(Meant::Instead(hint) | Meant::Also(hint)), _) => failure.hint(hint),
+            (None, _) => failure,
         }
     })?;
     output::run(&mut job, &args.to, &share, |error| index.failure(error))

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use tslice::internals::index::strided_slice::parse_list;
 use tslice::internals::input::OpenOptions;
 use tslice::internals::job::{Cuts, PartNames, Select, Split, SplitOptions};
 
 use super::cast;
-use super::index::Index;
+use super::index::{Index, list};
 use super::part::Share;
 use super::{input, output};
 use crate::cli::args::SplitArgs;
@@ -48,25 +47,17 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
 }
 
 fn cuts(args: &SplitArgs) -> Result<Cuts, Failure> {
-    let list = |flag: &str, text: &str| {
-        parse_list(text)
-            .map_err(|error| Failure::usage(format_args!("--{flag}: {error}")).at(text, error.span))
-    };
     let cuts = &args.cuts;
     if let Some(text) = &cuts.sizes {
-        let sizes = list("sizes", text)?;
-        let size = |size: i64| {
-            u64::try_from(size)
-                .map_err(|_| Failure::usage(format_args!("--sizes: {size} is no length of a part")))
-        };
-        let sizes: Vec<u64> = sizes.into_iter().map(size).collect::<Result<_, _>>()?;
+        let sizes = list("--sizes", text)?.into_iter().map(input::length("--sizes", "a part"));
+        let sizes: Vec<u64> = sizes.collect::<Result<_, _>>()?;
         if sizes.is_empty() {
             return Err(Failure::usage("--sizes: at least one length is needed"));
         }
         return Ok(Cuts::Sizes(sizes));
     }
     if let Some(text) = &cuts.at {
-        return Ok(Cuts::At(list("at", text)?));
+        return Ok(Cuts::At(list("--at", text)?));
     }
     Ok(match (cuts.every, cuts.parts) {
         (Some(every), _) => Cuts::Every(every),

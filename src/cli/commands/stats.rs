@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tslice::internals::dtype::{DType, Endian};
-use tslice::internals::execute::{Progress, Workers};
+use tslice::internals::execute::Workers;
 use tslice::internals::format::printable;
 use tslice::internals::input::Input;
 use tslice::internals::job::{Chosen, place};
@@ -36,9 +36,9 @@ pub(super) fn run(
     }
     let mut described = Vec::new();
     for (number, chosen) in all.iter().enumerate() {
-        let progress = Progress::default();
-        let collect = || chosen.statistics(input, workers, &progress);
-        let statistics = watch(&progress, chosen.bytes(), args.quiet, collect);
+        let statistics = watch(chosen.bytes(), args.quiet, |progress| {
+            chosen.statistics(input, workers, progress)
+        });
         let statistics = statistics.map_err(|error| match &chosen.name {
             Some(name) if all.len() > 1 => Failure::from(error).of_tensor(name),
             _ => error.into(),

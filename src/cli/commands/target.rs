@@ -8,9 +8,11 @@ use tslice::internals::index::array;
 use tslice::internals::input::OpenOptions;
 use tslice::internals::job::{EditMode, EditOptions, Operand, Original};
 use tslice::internals::region::IndexTensor;
+use tslice::internals::source::IoMode;
 
+use super::index::misread;
 use super::{input, output};
-use crate::cli::args::{EditArgs, InputArgs, Io};
+use crate::cli::args::{EditArgs, InputArgs};
 use crate::cli::report::{Failure, of_flag};
 
 /// Open the file that is to be changed, as is needed for what is to be done with it.
@@ -43,8 +45,8 @@ pub(super) struct NamedTensor<'a> {
 
 impl NamedTensor<'_> {
     /// Open the file; integers as text are an index tensor where `integers` are needed.
-    pub(super) fn open(&self, io: Io, integers: bool, quiet: bool) -> Result<Operand, Failure> {
-        let options = OpenOptions { io: io.into(), integers, ..OpenOptions::default() };
+    pub(super) fn open(&self, io: IoMode, integers: bool, quiet: bool) -> Result<Operand, Failure> {
+        let options = OpenOptions { io, integers, ..OpenOptions::default() };
         let opened = input::open_watched(&input::location(self.path), &options, quiet);
         let name = self.name.map_or(&[][..], std::slice::from_ref);
         let operand = opened.and_then(|input| Operand::of_input(input, name));
@@ -57,8 +59,7 @@ impl NamedTensor<'_> {
             return Ok(None);
         };
         let list = array::parse(text).map_err(|error| {
-            Failure::usage(format_args!("--indices: {error}"))
-                .at(text, error.span.clone())
+            misread("--indices", text)(error)
                 .hint("a file whose name begins with a bracket is reached as ./[...")
         })?;
         if let Some(name) = self.name {
@@ -69,14 +70,11 @@ impl NamedTensor<'_> {
     }
 
     /// The indices in the file; a list that is typed has brackets.
-    pub(super) fn indices(&self, io: Io, quiet: bool) -> Result<Operand, Failure> {
+    pub(super) fn indices(&self, io: IoMode, quiet: bool) -> Result<Operand, Failure> {
         let list = self.path.to_str().map(|text| format!("[{text}]"));
         let list = list.filter(|list| array::parse(list).is_ok() && !self.path.exists());
-        self.open(io, true, quiet).map_err(|failure| match list {
-            Some(list) => {
-                failure.hint(format_args!("--indices names a file; a list has brackets: '{list}'"))
-            }
-            None => failure,
-        })
+        let hint =
+            list.map(|list| format!("--indices names a file; a list has brackets: '{list}'"));
+        self.open(io, true, quiet).map_err(|failure| failure.hint_if(hint))
     }
 }

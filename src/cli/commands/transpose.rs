@@ -1,8 +1,8 @@
 //! From the arguments of a transposition to an order of axes.
 
-use tslice::internals::index::strided_slice::parse_list;
 use tslice::internals::permutation::Transposition;
 
+use super::index::list;
 use crate::cli::args::TransposeArgs;
 use crate::cli::report::Failure;
 
@@ -12,11 +12,6 @@ pub(super) fn parse(args: &TransposeArgs) -> Result<Transposition, Failure> {
         None if args.reverse_axes => Ok(Transposition::Reversed),
         None => Ok(Transposition::None),
         Some("") => Ok(Transposition::Reversed),
-        Some(text) => {
-            let axes = parse_list(text).map_err(|error| {
-                Failure::usage(format_args!("--transpose: {error}")).at(text, error.span)
-            })?;
-            Ok(Transposition::Axes(axes))
-        }
+        Some(text) => list("--transpose", text).map(Transposition::Axes),
     }
 }

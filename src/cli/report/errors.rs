@@ -113,10 +113,7 @@ fn failure(error: &Error, flag: &str) -> Failure {
 /// Files of no known format.
 fn format(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Failure {
     match fault {
-        FormatError::Foreign(kind) => match remedy(*kind, error.file.as_ref()) {
-            Some(remedy) => failed().hint(remedy),
-            None => failed(),
-        },
+        FormatError::Foreign(kind) => failed().hint_if(remedy(*kind, error.file.as_ref())),
         FormatError::Unrecognised => failed().hint(raw_bytes(error, flag)),
         _ => failed(),
     }

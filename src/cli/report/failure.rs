@@ -56,6 +56,14 @@ impl Failure {
         self
     }
 
+    /// Add a line that helps on, where there is one.
+    pub(crate) fn hint_if(self, hint: Option<impl fmt::Display>) -> Failure {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
+    }
+
     /// Show how the command is used.
     pub(crate) fn usage_lines(mut self, usage: &str) -> Failure {
         self.usage = Some(usage.trim_end().to_owned());
@@ -95,13 +103,9 @@ const CONTEXT: usize = 60;
 
 /// The expression, shortened around the fault, and a caret under each character of the fault.
 fn caret(f: &mut fmt::Formatter<'_>, text: &str, span: &Range<usize>) -> fmt::Result {
-    let printable = |text: &str| -> String {
-        text.chars().map(|c| if is_printable(c) { c } else { ' ' }).collect()
-    };
     let (start, end) = (floor_char(text, span.start), floor_char(text, span.end.max(span.start)));
-    let before: Vec<char> = printable(&text[..start]).chars().collect();
-    let fault: Vec<char> = printable(&text[start..end]).chars().collect();
-    let after: Vec<char> = printable(&text[end..]).chars().collect();
+    let parts = [&text[..start], &text[start..end], &text[end..]];
+    let [before, fault, after] = parts.map(in_one_line);
     let mut line = String::from("  ");
     if before.len() > CONTEXT {
         line.push_str("...");
@@ -118,6 +122,11 @@ fn caret(f: &mut fmt::Formatter<'_>, text: &str, span: &Range<usize>) -> fmt::Re
     let width = fault.len().clamp(1, CONTEXT);
     writeln!(f, "{}", line.trim_end())?;
     writeln!(f, "{}{}", " ".repeat(indent), "^".repeat(width))
+}
+
+/// The characters of an expression, with a space for each that is not printable.
+pub(crate) fn in_one_line(text: &str) -> Vec<char> {
+    text.chars().map(|c| if is_printable(c) { c } else { ' ' }).collect()
 }
 
 fn floor_char(text: &str, mut at: usize) -> usize {

@@ -18,19 +18,15 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
 /// Do the work while showing how much of `total` bytes of output is written.
-pub(crate) fn watch<T>(
-    progress: &Progress,
-    total: u64,
-    quiet: bool,
-    work: impl FnOnce() -> T,
-) -> T {
+pub(crate) fn watch<T>(total: u64, quiet: bool, work: impl FnOnce(&Progress) -> T) -> T {
+    let progress = &Progress::default();
     if quiet || !io::stderr().is_terminal() {
-        return work();
+        return work(progress);
     }
     thread::scope(|scope| {
         let (done, over) = mpsc::channel::<()>();
         scope.spawn(move || show(progress, total, &over));
-        let result = work();
+        let result = work(progress);
         drop(done);
         result
     })
@@ -44,7 +40,7 @@ fn show(progress: &Progress, total: u64, over: &Receiver<()>) {
     let mut bar = phase.bar();
     while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
         let now = Phase::of(progress, total);
-        if now.name != phase.name {
+        if now.template != phase.template {
             bar.finish_and_clear();
             bar = now.bar();
         }
@@ -67,60 +63,44 @@ fn show(progress: &Progress, total: u64, over: &Receiver<()>) {
 
 /// What a job is doing, and how far it is, in bytes.
 struct Phase {
-    name: PhaseName,
+    /// How its bar looks.
+    template: &'static str,
     done: u64,
     /// Not known of a pipe that does not say how long it is.
     total: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PhaseName {
-    /// A pipe is kept in a temporary file, or a mask is counted, before anything is written.
-    Keeping,
-    /// The same, of a pipe that does not say how long it is.
-    KeepingAll,
-    /// A file is copied, which is changed then.
-    Copying,
-    Writing,
-}
+/// A pipe is kept in a temporary file, or a mask is counted, before anything is written.
+const KEEPING: &str = "reading {wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
+                       {decimal_bytes_per_sec}, {eta} left{msg}";
+
+/// A pipe is kept that does not say how long it is.
+const KEEPING_ALL: &str = "reading {decimal_bytes}, {decimal_bytes_per_sec}";
+
+/// A file is copied, which is changed then.
+const COPYING: &str = "copying {wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
+                       {decimal_bytes_per_sec}, {eta} left";
+
+const WRITING: &str = "{wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
+                       {decimal_bytes_per_sec}, {eta} left{msg}";
 
 impl Phase {
     fn of(progress: &Progress, total: u64) -> Phase {
-        let phase = |name, done, total| Phase { name, done, total };
-        match (progress.keeping(), progress.copying()) {
-            (Some((done, None)), _) => phase(PhaseName::KeepingAll, done, None),
-            (Some((done, total)), _) => phase(PhaseName::Keeping, done, total),
-            (None, Some((done, total))) => phase(PhaseName::Copying, done, Some(total)),
-            (None, None) => phase(PhaseName::Writing, progress.written(), Some(total)),
-        }
+        let (template, done, total) = match (progress.keeping(), progress.copying()) {
+            (Some((done, None)), _) => (KEEPING_ALL, done, None),
+            (Some((done, total)), _) => (KEEPING, done, total),
+            (None, Some((done, total))) => (COPYING, done, Some(total)),
+            (None, None) => (WRITING, progress.written(), Some(total)),
+        };
+        Phase { template, done, total }
     }
 
     /// A bar that is not shown yet.
     fn bar(&self) -> ProgressBar {
         let bar = ProgressBar::with_draw_target(self.total, ProgressDrawTarget::hidden());
-        match ProgressStyle::with_template(self.name.template()) {
+        match ProgressStyle::with_template(self.template) {
             Ok(style) => bar.with_style(style),
             Err(_) => bar,
-        }
-    }
-}
-
-impl PhaseName {
-    fn template(self) -> &'static str {
-        match self {
-            PhaseName::Keeping => {
-                "reading {wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
-                 {decimal_bytes_per_sec}, {eta} left{msg}"
-            }
-            PhaseName::KeepingAll => "reading {decimal_bytes}, {decimal_bytes_per_sec}",
-            PhaseName::Copying => {
-                "copying {wide_bar} {decimal_bytes} of {decimal_total_bytes}, \
-                 {decimal_bytes_per_sec}, {eta} left"
-            }
-            PhaseName::Writing => {
-                "{wide_bar} {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, \
-                 {eta} left{msg}"
-            }
         }
     }
 }

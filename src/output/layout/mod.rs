@@ -44,11 +44,6 @@ pub(crate) fn of_plain(format: Format) -> &'static OutputFormat {
     }
 }
 
-/// The format of that name.
-pub fn by_name(name: &str) -> Option<&'static OutputFormat> {
-    FORMATS.into_iter().find(|format| format.name == name)
-}
-
 /// The format of files with that extension, in small letters.
 pub fn by_extension(extension: &str) -> Option<&'static OutputFormat> {
     FORMATS.into_iter().find(|format| format.extensions.contains(&extension))
@@ -59,6 +54,10 @@ mod tests {
     use super::*;
     use crate::dtype::{DType, Endian, NpyType, Scalar};
     use crate::shape::Order;
+
+    fn by_name(name: &str) -> Option<&'static OutputFormat> {
+        FORMATS.into_iter().find(|format| format.name == name)
+    }
 
     #[test]
     fn stored_types_follow_the_format() {
