@@ -7,10 +7,10 @@ use crate::execute::{Progress, Workers};
 use crate::handle::file::File;
 use crate::handle::slice::Slice;
 use crate::job::{
-    Along, JoinedSlice, OnePart, PartNames, SplitFault, Together, Writing, check_together,
-    join_slices, write_together,
+    Along, JoinedSlice, PartNames, SplitFault, Together, Writing, check_together, join_slices,
+    write_together,
 };
-use crate::output::{Output, WriteOptions};
+use crate::output::{Output, Prepared, WriteOptions};
 use crate::region::Take;
 use crate::shape::Order;
 use crate::sink::Destination;
@@ -137,13 +137,13 @@ impl Together for Outputs<'_> {
         &self.options.workers
     }
 
-    fn part(&self, number: u64) -> Result<(OnePart, Vec<(usize, Take)>), Error> {
+    fn part(&self, number: u64) -> Result<(Prepared, Vec<(usize, Take)>), Error> {
         let destination = Destination::Path(self.names.path(number));
         let output = Output::new(destination, self.options.clone())?;
         let at = number as usize;
         let (prepared, takes) = self.slices[at].prepare(&output)?;
         let takes = takes.into_iter().map(|take| (at, take)).collect();
-        Ok((OnePart { output, prepared, number }, takes))
+        Ok((prepared, takes))
     }
 
     fn copy(

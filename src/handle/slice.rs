@@ -246,7 +246,7 @@ impl Slice {
         let (prepared, takes) = self.prepare(&output)?;
         let progress = Progress::default();
         let input = &self.tensor.file.input;
-        let job = Writing::begin(&output, &prepared, input, &takes, &progress)?;
+        let job = Writing::begin(&prepared, input, &takes, &progress)?;
         self.copy(&job, &takes)?;
         job.commit()
     }
@@ -272,7 +272,7 @@ impl Slice {
 
     /// The place of the slice in an output, and what is taken for it.
     pub(super) fn prepare(&self, output: &Output) -> Result<(Prepared, Vec<Take>), Error> {
-        let (input, order) = (&self.tensor.file.input, output.options().order);
+        let (input, order) = (&self.tensor.file.input, output.options.order);
         let region = || self.region(order);
         single(input, self.tensor.info(), self.shape.clone(), self.cast, output, region)
     }

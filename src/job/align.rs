@@ -15,7 +15,7 @@ use std::ops::Range;
 use crate::execute::SHARED_BYTES;
 use crate::format::{Format, TensorInfo, npy};
 use crate::input::{Bytes, Input};
-use crate::output::{Output, Prepared};
+use crate::output::Prepared;
 use crate::region::{Region, Take};
 use crate::shape::Order;
 use crate::sink::{self, BLOCK_BYTES};
@@ -42,12 +42,7 @@ impl Prepared {
 
 /// How many bytes of an output would be shared with the input: `None` where the file systems of the
 /// two share none, or not with each other.
-pub fn shared_bytes(
-    output: &Output,
-    prepared: &Prepared,
-    input: &Input,
-    takes: &[Take],
-) -> Option<u64> {
+pub fn shared_bytes(prepared: &Prepared, input: &Input, takes: &[Take]) -> Option<u64> {
     let Bytes::Random(source) = &input.bytes else { return None };
     let starts = prepared.frame.shared_files();
     let mut possible: HashMap<FileId, bool> = HashMap::new();
@@ -57,7 +52,7 @@ pub fn shared_bytes(
         let (Some(start), Some(range)) = (start, take.range()) else { continue };
         let Some((file, from)) = source.file(range.clone()) else { continue };
         let Ok(Some(id)) = FileId::of(file) else { continue };
-        let probe = || sink::can_share(&output.destination, file);
+        let probe = || sink::can_share(&prepared.output.destination, file);
         if *possible.entry(id).or_insert_with(probe) {
             let range = from..from + (range.end - range.start);
             bytes += sink::shared_len(&range, take.at - start);

@@ -7,8 +7,8 @@ use crate::dtype::DType;
 use crate::error::{Error, FileName};
 use crate::execute::{Announced, Progress};
 use crate::job::parts::{PartFault, Parts};
+use crate::output::Prepared;
 use crate::output::layout::OutputFormat;
-use crate::output::{Output, Prepared};
 
 /// Outputs that are made of inputs. Nothing is written before [`write`](Job::write).
 pub trait Job {
@@ -111,13 +111,13 @@ pub struct PlannedTensor {
 
 impl Planned {
     /// An output whose tensors have their places, of which so many bytes would be shared.
-    pub(super) fn new(output: &Output, prepared: &Prepared, shared: Option<u64>) -> Planned {
+    pub(super) fn new(prepared: &Prepared, shared: Option<u64>) -> Planned {
         let tensor = prepared.tensors.only();
         let tensor = tensor.map(|only| PlannedTensor { shape: only.shape, dtype: only.dtype });
         Planned {
-            destination: FileName::from(output.destination()),
+            destination: FileName::from(&prepared.output.destination),
             made: Made::New,
-            format: output.format(),
+            format: prepared.output.format,
             tensors: tensor.ok_or(prepared.tensors.len()),
             bytes: prepared.bytes,
             size: prepared.frame.size(),

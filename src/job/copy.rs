@@ -30,16 +30,18 @@ use std::sync::{Mutex, PoisonError};
 /// An input that fails or is cut short, positions that are out of range, an output that cannot be
 /// written.
 pub(super) fn write(
-    output: &Output,
     prepared: &Prepared,
     input: &mut Input,
     takes: &[Take],
     progress: &Progress,
 ) -> Result<(), Error> {
-    let job = Writing::begin(output, prepared, input, takes, progress)?;
+    let job = Writing::begin(prepared, input, takes, progress)?;
     job.copy(input, takes)?;
     job.commit()?;
-    input.random().iter().for_each(|source| unmap(source.as_ref(), &output.options.workers));
+    input
+        .random()
+        .iter()
+        .for_each(|source| unmap(source.as_ref(), &prepared.output.options.workers));
     Ok(())
 }
 
@@ -72,29 +74,27 @@ impl<'a> Writing<'a> {
     /// Create the output, and write all of it that is not elements: at the end, where blocks of the
     /// input may be shared, which must come before the first write.
     pub(crate) fn begin(
-        output: &Output,
         prepared: &'a Prepared,
         input: &Input,
         takes: &[Take],
         progress: &'a Progress,
     ) -> Result<Writing<'a>, Error> {
-        overwrite::check_output(&output.destination, input, takes)?;
+        overwrite::check_output(&prepared.output.destination, input, takes)?;
         let shares = takes.iter().any(|take| take.may_share(input));
-        Writing::of_output(output, prepared, shares, takes, progress)
+        Writing::of_output(prepared, shares, takes, progress)
     }
 
     /// The same for an output that is known to overwrite no input.
     pub(crate) fn of_output(
-        output: &Output,
         prepared: &'a Prepared,
         shares: bool,
         takes: &[Take],
         progress: &'a Progress,
     ) -> Result<Writing<'a>, Error> {
-        let target = WriteTarget::Draft(output.create(prepared, shares)?);
-        let name = Some(FileName::from(&output.destination));
+        let target = WriteTarget::Draft(prepared.create(shares)?);
+        let name = Some(FileName::from(&prepared.output.destination));
         let frame = Some(prepared.frame.as_ref());
-        let workers = output.options.workers.clone();
+        let workers = prepared.output.options.workers.clone();
         let mut job = Writing { name, target, workers, progress, frame, counted: None };
         job.check(takes)?;
         if !shares || job.sink().order() == WriteOrder::Ascending {
@@ -415,15 +415,11 @@ fn ascend(plans: &[Plan]) -> bool {
 /// # Errors
 /// An output that exists or cannot be created, one that is an input, the first bad position, what
 /// kept the indices from being read.
-pub(super) fn check(
-    output: &Output,
-    prepared: &Prepared,
-    input: &Input,
-    takes: &[Take],
-) -> Result<(), Error> {
-    output.check(prepared)?;
-    overwrite::check_output(&output.destination, input, takes)?;
-    takes.iter().try_for_each(|take| check_indices(take, &output.options.workers, false))
+pub(super) fn check(prepared: &Prepared, input: &Input, takes: &[Take]) -> Result<(), Error> {
+    prepared.check()?;
+    let Output { destination, options, .. } = &prepared.output;
+    overwrite::check_output(destination, input, takes)?;
+    takes.iter().try_for_each(|take| check_indices(take, &options.workers, false))
 }
 
 /// The requests that writing would make for elements, where the input must be asked for them: a

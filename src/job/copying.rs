@@ -13,8 +13,9 @@ use crate::job::casts::Casts;
 use crate::job::contract::{Job, Planned};
 use crate::job::copy::{announced, check, write};
 use crate::job::parts::Parts;
-use crate::job::select::{Select, Selected, SelectedTensors, select};
-use crate::output::{NamedTensor, Output, Prepared};
+use crate::job::select::{Select, Selected, select};
+use crate::output::layout::OutputTensor;
+use crate::output::{Output, Prepared};
 use crate::permutation::{Permutation, Transposition};
 use crate::region::{IndexTensor, OpenIndex, Region, Take, gathered_shape};
 use std::sync::Arc;
@@ -22,7 +23,6 @@ use std::sync::Arc;
 /// What is taken of one input, on its way to one output.
 pub struct Copying {
     input: Input,
-    output: Output,
     prepared: Prepared,
     takes: Vec<Take>,
 }
@@ -89,16 +89,31 @@ impl Copying {
             input.take_fields(options.fields.as_deref(), &sliced)?;
         }
         let selected = select(&input, &options.select, &output)?;
-        let mut prepared = prepare(&input, &selected, options, &output)?;
+        let several = selected.sliced() > 1;
+        let result = |of: &Selected| -> Result<Sliced, Error> {
+            slice(of, options, &output).map_err(|cause| match &of.tensor.name {
+                Some(name) if several => Error::from(cause).of_tensor(name),
+                _ => cause.into(),
+            })
+        };
+        let mut dtypes: Vec<DType> = Vec::new();
+        let preparation = selected.prepare(|of| {
+            let Sliced { shape, cast, .. } = result(of)?;
+            if of.sliced && !dtypes.contains(&of.tensor.dtype) {
+                dtypes.push(of.tensor.dtype.clone());
+            }
+            Ok((shape, cast))
+        })?;
+        options.casts.refuse_unused(dtypes.iter().cloned())?;
+        let mut prepared = preparation.finish(&input.contents.metadata)?;
         let mut takes = Vec::with_capacity(selected.len());
         // those that are kept are looked at once more, so that nothing is held of each of a million
-        for ((_, sliced), (to, at)) in results(&selected, options, &output).zip(prepared.places()) {
-            let (part, conversion) = (to.part, to.conversion);
-            Take::new(part, sliced?.region, conversion, at).push(&mut takes);
+        for (of, (to, at)) in selected.iter().zip(prepared.places()) {
+            Take::new(to.part, result(&of)?.region, to.conversion, at).push(&mut takes);
         }
         prepared.align(&input, &mut takes);
         drop(selected);
-        Ok(Copying { input, output, prepared, takes })
+        Ok(Copying { input, prepared, takes })
     }
 
     /// Gather: what an index tensor names of one tensor.
@@ -115,12 +130,12 @@ impl Copying {
         let GatherOptions { axis, how, casts, .. } = options;
         casts.refuse_unused(std::iter::once(tensor.dtype.clone()))?;
         let (shape, axes) = options.shape(tensor, &indices.info)?;
-        let order = output.options().order;
+        let order = output.options.order;
         let how = gather::Options { order, transpose: Some(axes), ..how.clone() };
         let cast = casts.of(&tensor.dtype)?;
         let region = || Ok(indices.region(tensor, *axis, &how)?);
         let (prepared, takes) = single(&input, tensor, shape, cast, &output, region)?;
-        Ok(Copying { input, output, prepared, takes })
+        Ok(Copying { input, prepared, takes })
     }
 }
 
@@ -130,13 +145,12 @@ impl Job for Copying {
     }
 
     fn check(&mut self) -> Result<(), Error> {
-        check(&self.output, &self.prepared, &self.input, &self.takes)
+        check(&self.prepared, &self.input, &self.takes)
     }
 
     fn describe(&mut self) -> Result<Vec<Planned>, Error> {
-        let Copying { input, output, prepared, takes } = self;
-        let shared = shared_bytes(output, prepared, input, takes);
-        Ok(vec![Planned::new(output, prepared, shared)])
+        let shared = shared_bytes(&self.prepared, &self.input, &self.takes);
+        Ok(vec![Planned::new(&self.prepared, shared)])
     }
 
     fn requests(&mut self) -> Result<Option<Announced>, Error> {
@@ -144,11 +158,11 @@ impl Job for Copying {
     }
 
     fn write(&mut self, progress: &Progress) -> Result<(), Error> {
-        write(&self.output, &self.prepared, &mut self.input, &self.takes, progress)
+        write(&self.prepared, &mut self.input, &self.takes, progress)
     }
 
     fn parts(&mut self, count: u64) -> Result<Parts<'_>, Error> {
-        Parts::of_takes(&self.output, &self.prepared, &mut self.input, &self.takes, count)
+        Parts::of_takes(&self.prepared, &mut self.input, &self.takes, count)
     }
 }
 
@@ -161,13 +175,11 @@ pub(crate) fn single(
     output: &Output,
     region: impl FnOnce() -> Result<Arc<dyn Region>, Cause>,
 ) -> Result<(Prepared, Vec<Take>), Error> {
-    let (dtype, part, number) = (&tensor.dtype, tensor.part(), 0);
-    let name = &output.tensor_name(tensor, input.location(), true);
-    let item = NamedTensor { name, dtype, shape, cast, part, number };
-    let mut prepared = output.prepare(&[item], &input.contents().metadata)?;
+    let mut prepared = output.prepare(input, tensor, shape, cast)?;
     let region = region()?;
-    let takes =
-        prepared.places().map(|(to, at)| Take::new(part, Arc::clone(&region), to.conversion, at));
+    let take =
+        |(to, at): (OutputTensor, u64)| Take::new(to.part, Arc::clone(&region), to.conversion, at);
+    let takes = prepared.places().map(take);
     let mut takes: Vec<Take> = takes.collect();
     prepared.align(input, &mut takes);
     Ok((prepared, takes))
@@ -180,57 +192,13 @@ struct Sliced {
     cast: Option<Cast>,
 }
 
-/// Give the results for all tensors their places.
-fn prepare(
-    input: &Input,
-    selected: &SelectedTensors<'_>,
-    options: &SliceOptions<'_>,
-    output: &Output,
-) -> Result<Prepared, Error> {
-    let mut preparation = output.begin_preparing(Some(input))?;
-    let several = selected.len() > 1;
-    let mut dtypes: Vec<DType> = Vec::new();
-    for (selected, sliced) in results(selected, options, output) {
-        let Sliced { shape, cast, .. } = sliced?;
-        let Selected { number, tensor, name, .. } = &selected;
-        let (dtype, part, number) = (&tensor.dtype, tensor.part(), *number);
-        let item = NamedTensor { name, dtype, shape, cast, part, number };
-        let pushed = preparation.push(&item);
-        pushed.map_err(|error| if several { error.of_tensor(name) } else { error })?;
-        if selected.sliced && !dtypes.contains(&tensor.dtype) {
-            dtypes.push(tensor.dtype.clone());
-        }
-    }
-    options.casts.refuse_unused(dtypes.into_iter())?;
-    preparation.finish(&input.contents().metadata)
-}
-
-/// The tensors, and what becomes of each.
-fn results<'a>(
-    all: &'a SelectedTensors<'_>,
-    options: &'a SliceOptions<'_>,
-    output: &'a Output,
-) -> impl Iterator<Item = (Selected, Result<Sliced, Error>)> + 'a {
-    let several = all.sliced() > 1;
-    all.iter().map(move |selected| {
-        let sliced = slice(&selected, options, output).map_err(|cause| {
-            let error = Error::from(cause);
-            match &selected.tensor.name {
-                Some(name) if several => error.of_tensor(name),
-                _ => error,
-            }
-        });
-        (selected, sliced)
-    })
-}
-
 /// What becomes of a tensor that is sliced, or only kept.
 fn slice(
     Selected { tensor, sliced, .. }: &Selected,
     options: &SliceOptions<'_>,
     output: &Output,
 ) -> Result<Sliced, Cause> {
-    let order = output.options().order;
+    let order = output.options.order;
     if !sliced {
         let selection = Selection::whole(&tensor.shape);
         let shape = selection.shape();

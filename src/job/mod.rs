@@ -48,5 +48,5 @@ pub use picture::{Bound, Drawing, PictureFault};
 pub(crate) use scratch::in_scratch;
 pub use select::{Select, Selected, SelectedTensors, select};
 pub use split::{Cuts, MAX_PARTS, PartNames, Split, SplitFault, SplitOptions};
-pub(crate) use split::{OnePart, Together, check_together, write_together};
+pub(crate) use split::{Together, check_together, write_together};
 pub use statistics::StatisticsFault;

@@ -26,7 +26,7 @@ use crate::input::{Input, Location};
 use crate::job::align::shared_bytes;
 use crate::job::copy::{Writing, failed_sink};
 use crate::job::version::{InputFile, unchanged};
-use crate::output::{Output, Prepared};
+use crate::output::Prepared;
 use crate::region::Take;
 use crate::sink::{
     Begun, Destination, Fingerprint, FixedFrame, JobRecord, Part, PartSink, PartSize, PartsError,
@@ -51,12 +51,7 @@ pub(crate) trait Divisible {
     fn identify(&self, work: &mut Fingerprint) -> Result<(), Error>;
 
     /// Bytes of these that would be shared with an input: `None` where the file systems share none.
-    fn shared(
-        &self,
-        range: &Range<u64>,
-        output: &Output,
-        prepared: &Prepared,
-    ) -> Result<Option<u64>, Error>;
+    fn shared(&self, range: &Range<u64>, prepared: &Prepared) -> Result<Option<u64>, Error>;
 
     /// Copy the elements that go to a range of the output.
     fn copy(&mut self, range: &Range<u64>, job: &Writing<'_>) -> Result<(), Error>;
@@ -64,7 +59,6 @@ pub(crate) trait Divisible {
 
 /// An output that is cut into parts.
 pub struct Parts<'a> {
-    output: &'a Output,
     prepared: &'a Prepared,
     work: Box<dyn Divisible + 'a>,
     count: u64,
@@ -83,22 +77,21 @@ impl<'a> Parts<'a> {
     /// # Errors
     /// [`PartFault::NotFixed`], [`PartFault::Compressed`]; an output that is no file.
     pub fn of_takes(
-        output: &'a Output,
         prepared: &'a Prepared,
         input: &'a mut Input,
         takes: &'a [Take],
         count: u64,
     ) -> Result<Parts<'a>, Error> {
-        Parts::new(output, prepared, Box::new(Taken { input, takes }), count)
+        Parts::new(prepared, Box::new(Taken { input, takes }), count)
     }
 
     /// Cut an output into `count` parts, at least one.
     pub(crate) fn new(
-        output: &'a Output,
         prepared: &'a Prepared,
         work: Box<dyn Divisible + 'a>,
         count: u64,
     ) -> Result<Parts<'a>, Error> {
+        let output = &prepared.output;
         let failed = |cause| Error::file(&output.destination, cause);
         let Destination::Path(path) = &output.destination else {
             return Err(output.failed(PartsError::NotAFile.into()));
@@ -113,7 +106,7 @@ impl<'a> Parts<'a> {
         let end = prepared.places().last().map_or(0, |(last, start)| start + last.bytes);
         let span = start..end;
         let total = prepared.bytes;
-        Ok(Parts { output, prepared, work, count: count.max(1), path, frame, len, total, span })
+        Ok(Parts { prepared, work, count: count.max(1), path, frame, len, total, span })
     }
 
     /// Where part `index` begins in the file; where the last one ends, for `index` = `count`.
@@ -154,7 +147,7 @@ impl<'a> Parts<'a> {
     /// # Errors
     /// An input of a join that cannot be opened again.
     pub fn shared(&self, index: u64) -> Result<Option<u64>, Error> {
-        self.work.shared(&self.range(index), self.output, self.prepared)
+        self.work.shared(&self.range(index), self.prepared)
     }
 
     /// Write part `index`, unless it is complete. Whoever completes the last part puts the output
@@ -174,7 +167,8 @@ impl<'a> Parts<'a> {
         self.work.identify(&mut work)?;
         let ids = inputs.iter().map(|input| input.id().clone()).collect();
         let job = JobRecord::new(self.count, self.len, ids, work.to_string());
-        let name = FileName::from(&self.output.destination);
+        let output = &self.prepared.output;
+        let name = FileName::from(&output.destination);
         let begun = PartSink::begin(
             self.path,
             Part { index, count: self.count },
@@ -182,11 +176,11 @@ impl<'a> Parts<'a> {
             unchanged(inputs),
             self.frame.clone(),
             size,
-            self.output.sink_options(),
+            output.sink_options(),
         );
         let begun = begun.map_err(|error| failed_sink(Some(name.clone()), error))?;
         let Begun::Part(sink) = begun else { return Ok(()) };
-        let writing = Writing::into_draft(name, sink, &self.output.options.workers, progress);
+        let writing = Writing::into_draft(name, sink, &output.options.workers, progress);
         self.work.copy(&range, &writing)?;
         writing.commit()
     }
@@ -261,13 +255,8 @@ impl Divisible for Taken<'_> {
         Ok(())
     }
 
-    fn shared(
-        &self,
-        range: &Range<u64>,
-        output: &Output,
-        prepared: &Prepared,
-    ) -> Result<Option<u64>, Error> {
-        Ok(shared_bytes(output, prepared, self.input, &self.within(range)))
+    fn shared(&self, range: &Range<u64>, prepared: &Prepared) -> Result<Option<u64>, Error> {
+        Ok(shared_bytes(prepared, self.input, &self.within(range)))
     }
 
     fn copy(&mut self, range: &Range<u64>, job: &Writing<'_>) -> Result<(), Error> {

@@ -4,13 +4,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::cast::Cast;
 use crate::error::Error;
 use crate::format::TensorInfo;
-use crate::input::Input;
-use crate::input::SelectFault;
+use crate::input::{Input, SelectFault};
 use crate::job::rename::rename;
-use crate::output::Output;
-use crate::output::{FormatOption, LayoutFault};
+use crate::output::{FormatOption, LayoutFault, Output, Preparation};
 
 /// Which tensors are meant.
 #[derive(Clone, Debug, Default)]
@@ -97,6 +96,21 @@ impl SelectedTensors<'_> {
             };
             Selected { number, tensor, sliced, name }
         })
+    }
+
+    /// Begin to give places in the output to what `becomes` of each: a shape, and a cast.
+    pub(super) fn prepare(
+        &self,
+        mut becomes: impl FnMut(&Selected) -> Result<(Vec<u64>, Option<Cast>), Error>,
+    ) -> Result<Preparation<'_>, Error> {
+        let mut preparation = self.output.begin_preparing(Some(self.input))?;
+        for selected in self.iter() {
+            let (shape, cast) = becomes(&selected)?;
+            let Selected { number, tensor, name, .. } = selected;
+            let pushed = preparation.push(name.clone(), &tensor, number, shape, cast);
+            pushed.map_err(|error| if self.len > 1 { error.of_tensor(&name) } else { error })?;
+        }
+        Ok(preparation)
     }
 }
 

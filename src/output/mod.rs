@@ -10,4 +10,4 @@ mod prepare;
 
 pub use fault::{FormatOption, LayoutFault};
 pub use options::WriteOptions;
-pub use prepare::{NamedTensor, Output, Preparation, Prepared};
+pub use prepare::{Output, Preparation, Prepared};

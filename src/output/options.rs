@@ -5,13 +5,14 @@ use crate::shape::Order;
 use crate::execute::Workers;
 use crate::output::layout::OutputFormat;
 
-/// How an output is written.
+/// How an output is written; by default without flags, in C order, and with as many threads as there
+/// are cores.
 ///
 /// ```
 /// let options = tslice::internals::output::WriteOptions::default().force(true).name("embed");
 /// assert!(options.force && !options.fsync);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct WriteOptions {
     /// The format; by the name of the output where it is not given.
@@ -28,21 +29,6 @@ pub struct WriteOptions {
     pub name: Option<String>,
     /// The threads that work. Clones of these options share them, one job after the other.
     pub workers: Workers,
-}
-
-impl Default for WriteOptions {
-    /// No flags, C order, and as many threads as there are cores.
-    fn default() -> WriteOptions {
-        WriteOptions {
-            format: None,
-            force: false,
-            fsync: false,
-            deflate: false,
-            order: Order::C,
-            name: None,
-            workers: Workers::default(),
-        }
-    }
 }
 
 impl WriteOptions {

@@ -18,30 +18,17 @@ use crate::shape::Order;
 use crate::sink::{self, Destination, Draft, SinkError, Targets};
 
 /// Where an output goes, and in what form.
+#[derive(Clone)]
 pub struct Output {
     pub(crate) destination: Destination,
     pub(crate) format: &'static OutputFormat,
     pub(crate) options: WriteOptions,
 }
 
-/// A tensor that is to be written.
-pub struct NamedTensor<'a> {
-    /// The name of the tensor, where the format has names.
-    pub name: &'a str,
-    /// The dtype that its bytes have now.
-    pub dtype: &'a DType,
-    /// The shape of the tensor.
-    pub shape: Vec<u64>,
-    /// What its elements become, where that is another type.
-    pub cast: Option<Cast>,
-    /// The part of the input that it comes from.
-    pub part: usize,
-    /// The number of the tensor in the input.
-    pub number: usize,
-}
-
 /// An output whose every byte has its place.
 pub struct Prepared {
+    /// Where it goes, and in what form.
+    pub output: Output,
     /// The tensors, in the order in which they were given.
     pub tensors: Arc<Entries>,
     /// All that is not elements.
@@ -59,6 +46,31 @@ impl Prepared {
             end = start.saturating_add(entry.bytes);
             (entry, start)
         })
+    }
+
+    /// Make all the checks that writing would fail at, and write nothing.
+    ///
+    /// # Errors
+    /// [`SinkError`]: an output that exists, a folder that does not.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.check_among(&mut Targets::default())
+    }
+
+    /// As [`check`](Prepared::check), for one of several outputs.
+    ///
+    /// # Errors
+    /// [`SinkError::SameFile`] for one that an earlier output is, too.
+    pub(crate) fn check_among(&self, targets: &mut Targets) -> Result<(), Error> {
+        let Output { destination, .. } = &self.output;
+        let checked = self.frame.check(destination, self.output.sink_options(), targets);
+        checked.map_err(|error| self.output.failed(error))
+    }
+
+    /// Begin to write an output that may share bytes with an input, or does not.
+    pub(crate) fn create(&self, shares: bool) -> Result<Box<dyn Draft>, Error> {
+        let options = sink::SinkOptions { shares, ..self.output.sink_options() };
+        let created = self.frame.create(&self.output.destination, options);
+        created.map_err(|error| self.output.failed(error))
     }
 }
 
@@ -101,29 +113,23 @@ impl Output {
         self.format
     }
 
-    /// How it is written.
-    pub fn options(&self) -> &WriteOptions {
-        &self.options
-    }
-
-    /// Give tensors their places in the output, one after the other.
+    /// Give its place in the output to what becomes of a single tensor of an input: this shape, and
+    /// what its elements are cast to.
     ///
     /// # Errors
     /// [`LayoutFault`]: a dtype or a shape that the format lacks, an output that is too large, a
     /// folder for anything but a sharded checkpoint; names that the format refuses.
     pub fn prepare(
         &self,
-        items: &[NamedTensor<'_>],
-        metadata: &BTreeMap<String, String>,
+        input: &Input,
+        tensor: &TensorInfo,
+        shape: Vec<u64>,
+        cast: Option<Cast>,
     ) -> Result<Prepared, Error> {
         let mut preparation = self.begin_preparing(None)?;
-        for item in items {
-            preparation.push(item).map_err(|error| match items {
-                [_] => error,
-                _ => error.of_tensor(item.name),
-            })?;
-        }
-        preparation.finish(metadata)
+        let name = self.tensor_name(tensor, &input.location, true);
+        preparation.push(name, tensor, 0, shape, cast)?;
+        preparation.finish(&input.contents.metadata)
     }
 
     /// Prepare an output whose tensors come one by one; those of an input that do not change are not
@@ -153,33 +159,38 @@ impl Output {
     }
 
     /// Fit a tensor to the format.
-    fn entry(&self, item: &NamedTensor<'_>) -> Result<OutputTensor, LayoutFault> {
-        let wanted = item.cast.map_or_else(|| item.dtype.clone(), Cast::to);
+    fn entry(
+        &self,
+        name: String,
+        tensor: &TensorInfo,
+        shape: Vec<u64>,
+        cast: Option<Cast>,
+    ) -> Result<OutputTensor, LayoutFault> {
+        let wanted = cast.map_or_else(|| tensor.dtype.clone(), Cast::to);
         let dtype = (self.format.stored_dtype)(&wanted).ok_or_else(|| LayoutFault::DType {
             dtype: wanted.clone(),
             format: self.format.name,
         })?;
-        let bytes = layout::byte_count(&item.shape, &dtype)?;
+        let bytes = layout::byte_count(&shape, &dtype)?;
         // what `.npy` stores as a void keeps its byte order
         let written = match dtype {
             DType::Scalar(..) => &dtype,
             DType::Npy(_) => &wanted,
         };
-        let conversion = match (item.dtype, written) {
+        let conversion = match (&tensor.dtype, written) {
             (DType::Scalar(from, ours), DType::Scalar(to, theirs)) if from == to => {
                 Conversion::swap_bytes(if ours == theirs { 1 } else { wanted.swap_width() })
             }
-            (_, DType::Scalar(_, endian)) if let Some(cast) = item.cast => {
+            (_, DType::Scalar(_, endian)) if let Some(cast) = cast => {
                 Conversion::Cast(cast.with_endian(*endian))
             }
-            (_, DType::Npy(_)) if let Some(cast) = item.cast => match cast.swap_width() {
+            (_, DType::Npy(_)) if let Some(cast) = cast => match cast.swap_width() {
                 Some(width) => Conversion::swap_bytes(width),
                 None => Conversion::Cast(cast),
             },
             _ => Conversion::None,
         };
-        let (name, shape) = (item.name.to_owned(), item.shape.clone());
-        Ok(OutputTensor { name, dtype, shape, bytes, conversion, part: item.part })
+        Ok(OutputTensor { name, dtype, shape, bytes, conversion, part: tensor.part() })
     }
 
     /// The name of a tensor in the output: that of the options for a tensor that is `sliced`, or
@@ -191,38 +202,6 @@ impl Output {
         };
         let given = self.options.name.clone().filter(|_| sliced);
         given.or_else(|| from.name.clone()).unwrap_or_else(stem)
-    }
-
-    /// Make all the checks that writing would fail at, and write nothing.
-    ///
-    /// # Errors
-    /// [`SinkError`]: an output that exists, a folder that does not.
-    pub(crate) fn check(&self, prepared: &Prepared) -> Result<(), Error> {
-        self.check_among(prepared, &mut Targets::default())
-    }
-
-    /// As [`Output::check`], for one of several outputs.
-    ///
-    /// # Errors
-    /// [`SinkError::SameFile`] for one that an earlier output is, too.
-    pub(crate) fn check_among(
-        &self,
-        prepared: &Prepared,
-        targets: &mut Targets,
-    ) -> Result<(), Error> {
-        let checked = prepared.frame.check(&self.destination, self.sink_options(), targets);
-        checked.map_err(|error| self.failed(error))
-    }
-
-    /// Begin to write an output that may share bytes with an input, or does not.
-    pub(crate) fn create(
-        &self,
-        prepared: &Prepared,
-        shares: bool,
-    ) -> Result<Box<dyn Draft>, Error> {
-        let options = sink::SinkOptions { shares, ..self.sink_options() };
-        let created = prepared.frame.create(&self.destination, options);
-        created.map_err(|error| self.failed(error))
     }
 
     pub(crate) fn sink_options(&self) -> sink::SinkOptions {
@@ -245,14 +224,21 @@ pub struct Preparation<'a> {
 }
 
 impl Preparation<'_> {
-    /// Add a tensor behind the others.
+    /// Add what becomes of tensor `number` of the input behind the others.
     ///
     /// # Errors
     /// [`LayoutFault`]: a dtype or a shape that the format lacks, an output that is too large.
-    pub fn push(&mut self, item: &NamedTensor<'_>) -> Result<(), Error> {
-        let entry = self.output.entry(item)?;
+    pub fn push(
+        &mut self,
+        name: String,
+        tensor: &TensorInfo,
+        number: usize,
+        shape: Vec<u64>,
+        cast: Option<Cast>,
+    ) -> Result<(), Error> {
+        let entry = self.output.entry(name, tensor, shape, cast)?;
         self.bytes = self.bytes.checked_add(entry.bytes).ok_or(LayoutFault::TooLarge)?;
-        self.tensors.push(entry, item.number);
+        self.tensors.push(entry, number);
         Ok(())
     }
 
@@ -275,7 +261,7 @@ impl Preparation<'_> {
             forward: output.destination.is_stream(),
             checkpoint,
         })?;
-        Ok(Prepared { tensors, frame, bytes })
+        Ok(Prepared { output: output.clone(), tensors, frame, bytes })
     }
 }
 

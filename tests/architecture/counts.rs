@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::source::{Source, Text, texts};
 
 /// Names of types that more than one file defines.
-const NAMES_TWICE: usize = 2;
+const NAMES_TWICE: usize = 1;
 
 /// Parameters of functions that are tuples: their parts have no names for who calls.
 const TUPLES: usize = 3;

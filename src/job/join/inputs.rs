@@ -15,15 +15,15 @@ use crate::error::{Cause, Error};
 use crate::execute::Workers;
 use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
-use crate::input::{Bytes, Input, Location};
-use crate::input::{OpenOptions, open};
+use crate::input::{Bytes, Input, Location, OpenOptions, open};
 use crate::job::axes::Axes;
 use crate::job::casts::Casts;
 use crate::job::edit::conversion::conversion;
 use crate::job::parallel;
-use crate::job::select::{Select, Selected, select};
-use crate::output::{NamedTensor, Output, Prepared};
+use crate::job::select::{Select, select};
+use crate::output::{Output, Prepared};
 use crate::region::OpenIndex;
+use crate::shape::Order;
 use crate::source::IoMode;
 
 /// As many descriptors as all inputs together may take to stay open.
@@ -70,6 +70,8 @@ impl JoinOptions<'_> {
 pub(super) struct Joined<'a> {
     pub(super) options: JoinOptions<'a>,
     pub(super) locations: &'a [Location],
+    /// The memory order of the output.
+    pub(super) order: Order,
     /// The first input, pipes, and where there are few, all others.
     pub(super) held: BTreeMap<usize, Input>,
     /// The files of those inputs that are sharded checkpoints.
@@ -125,6 +127,7 @@ impl<'a> Joined<'a> {
     pub(super) fn open(
         locations: &'a [Location],
         options: JoinOptions<'a>,
+        order: Order,
     ) -> Result<Joined<'a>, Error> {
         let location = locations.first().ok_or(JoinFault::Nothing)?;
         if locations.iter().filter(|location| **location == Location::Stdin).count() > 1 {
@@ -133,17 +136,22 @@ impl<'a> Joined<'a> {
         let first = options.open(location, options.open.io)?;
         let cost = descriptors(&first);
         let tensors = targets(&first, &options)?;
-        let indexed_shapes = BTreeSet::new();
-        let shards = shards(&first).map(|files| (0, files)).into_iter().collect();
-        let held = BTreeMap::new();
-        let other_dtypes = Vec::new();
-        let mut joined =
-            Joined { options, locations, held, shards, tensors, indexed_shapes, other_dtypes };
-        let joins = joined.tensors.iter().filter(|target| target.join.is_some());
+        let joins = tensors.iter().filter(|target| target.join.is_some());
         let shapes = joins.map(|target| first.contents.tensors.at(target.number).shape);
-        joined.indexed_shapes = shapes.collect();
-        let speaks = joined.options.open.raw.speaks_of(&first);
-        joined.held.insert(0, first);
+        let indexed_shapes = shapes.collect();
+        let shards = shards(&first).map(|files| (0, files)).into_iter().collect();
+        let speaks = options.open.raw.speaks_of(&first);
+        let (held, other_dtypes) = (BTreeMap::from([(0, first)]), Vec::new());
+        let mut joined = Joined {
+            options,
+            locations,
+            order,
+            held,
+            shards,
+            tensors,
+            indexed_shapes,
+            other_dtypes,
+        };
         let keep = locations.len().saturating_mul(cost) <= HELD;
         let speaks = joined.look_at_all(keep)? || speaks;
         joined.options.open.raw.check_any(speaks)?;
@@ -223,11 +231,6 @@ impl<'a> Joined<'a> {
     /// The first input, whose names and metadata the output has.
     pub(super) fn first(&self) -> &Input {
         &self.held[&0]
-    }
-
-    /// What the elements of joined tensors are cast to.
-    pub(super) fn casts(&self) -> &Casts {
-        &self.options.casts
     }
 
     /// The dtypes of the tensors that are joined.
@@ -355,22 +358,18 @@ impl<'a> Joined<'a> {
         let select_all =
             Select { patterns, keep_rest: self.options.open.rest, ..Select::default() };
         let selected = select(first, &select_all, output)?;
-        let mut preparation = output.begin_preparing(Some(first))?;
-        let several = selected.len() > 1;
-        for (Selected { number, tensor, name, .. }, target) in selected.iter().zip(&self.tensors) {
-            let shape = target.join.as_ref().map_or(tensor.shape.clone(), JoinedTensor::result);
-            let cast = target.join.as_ref().map(|_| self.options.casts.of(&tensor.dtype));
-            let cast = cast.transpose()?.flatten();
-            let (dtype, part) = (&tensor.dtype, tensor.part());
-            let item = NamedTensor { name: &name, dtype, shape, cast, part, number };
-            let pushed = preparation.push(&item);
-            pushed.map_err(|error| if several { error.of_tensor(&name) } else { error })?;
-        }
+        let mut targets = self.tensors.iter();
+        let preparation = selected.prepare(|of| {
+            Ok(match targets.next().and_then(|target| target.join.as_ref()) {
+                Some(join) => (join.result(), self.options.casts.of(&of.tensor.dtype)?),
+                None => (of.tensor.shape.clone(), None),
+            })
+        })?;
         let prepared = preparation.finish(&first.contents.metadata)?;
         for target in &self.tensors {
             let bits = first.contents.tensors.at(target.number).dtype.item_bits();
             if let Some(join) = target.join.as_ref().filter(|_| !bits.is_multiple_of(8)) {
-                let cut = join.cut_byte(self.locations.len(), bits, output.options().order);
+                let cut = join.cut_byte(self.locations.len(), bits, self.order);
                 if let Some(number) = cut {
                     let fault = JoinFault::CutsByte { number, item_bits: bits };
                     return Err(Error::file(&self.locations[number], fault));

@@ -1,6 +1,8 @@
 //! A join as a job: inputs that fit together, and the one output that they become.
 
 use super::inputs::{JoinOptions, Joined};
+use super::part::JoinedParts;
+use super::place::whole;
 use crate::error::Error;
 use crate::execute::{Announced, Progress};
 use crate::input::Location;
@@ -11,7 +13,6 @@ use crate::output::{Output, Prepared};
 /// Inputs on their way to one output: NumPy's concatenate and stack.
 pub struct Joining<'a> {
     joined: Joined<'a>,
-    output: Output,
     prepared: Prepared,
 }
 
@@ -27,12 +28,12 @@ impl<'a> Joining<'a> {
         options: JoinOptions<'a>,
         output: Output,
     ) -> Result<Joining<'a>, Error> {
-        let several = output.format().holds_several;
-        let joined = Joined::open(locations, options);
+        let several = output.format.holds_several;
+        let joined = Joined::open(locations, options, output.options.order);
         let joined = joined.map_err(|error| error.of_several(several))?;
-        joined.casts().refuse_unused(joined.dtypes())?;
+        joined.options.casts.refuse_unused(joined.dtypes())?;
         let prepared = joined.prepare(&output)?;
-        Ok(Joining { joined, output, prepared })
+        Ok(Joining { joined, prepared })
     }
 }
 
@@ -46,23 +47,27 @@ impl Job for Joining<'_> {
     }
 
     fn look(&mut self, progress: &Progress) -> Result<(), Error> {
-        self.joined.check(&self.output, &self.prepared, progress)
+        self.joined.check(&self.prepared, progress)
     }
 
     fn describe(&mut self) -> Result<Vec<Planned>, Error> {
-        let shared = self.joined.shared(&self.output, &self.prepared)?;
-        Ok(vec![Planned::new(&self.output, &self.prepared, shared)])
+        let shared = self.joined.shared(&whole(&self.prepared), &self.prepared)?;
+        Ok(vec![Planned::new(&self.prepared, shared)])
     }
 
     fn requests(&mut self) -> Result<Option<Announced>, Error> {
-        self.joined.announced(&self.output, &self.prepared)
+        self.joined.announced(&self.prepared)
     }
 
     fn write(&mut self, progress: &Progress) -> Result<(), Error> {
-        self.joined.write(&self.output, &self.prepared, progress)
+        self.joined.write(&self.prepared, progress)
     }
 
     fn parts(&mut self, count: u64) -> Result<Parts<'_>, Error> {
-        self.joined.parts(&self.output, &self.prepared, count)
+        Parts::new(
+            &self.prepared,
+            Box::new(JoinedParts { joined: &mut self.joined, prepared: &self.prepared }),
+            count,
+        )
     }
 }

@@ -9,43 +9,20 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::inputs::Joined;
-use super::place::places;
-use super::write::Copy;
+use super::place::{places, whole};
 use crate::error::Error;
 use crate::execute::Progress;
 use crate::index::{Item, List};
 use crate::job::copy::Writing;
-use crate::job::parts::PartFault;
-use crate::job::parts::{Divisible, Parts, last_name};
-use crate::output::{Output, Prepared};
-use crate::region::OpenIndex;
-use crate::region::Take;
-use crate::shape::Order;
+use crate::job::parts::{Divisible, PartFault, last_name};
+use crate::output::Prepared;
+use crate::region::{OpenIndex, Take};
 use crate::sink::Fingerprint;
 
-impl<'a> Joined<'a> {
-    /// Cut the output, which was [prepared](Joined::prepare), into `count` parts, at least one.
-    ///
-    /// # Errors
-    /// As [`Parts::of_takes`].
-    pub(super) fn parts<'b>(
-        &'b mut self,
-        output: &'b Output,
-        prepared: &'b Prepared,
-        count: u64,
-    ) -> Result<Parts<'b>, Error>
-    where
-        'a: 'b,
-    {
-        let order = output.options().order;
-        Parts::new(output, prepared, Box::new(JoinedParts { joined: self, prepared, order }), count)
-    }
-}
-
-struct JoinedParts<'b, 'a> {
-    joined: &'b mut Joined<'a>,
-    prepared: &'b Prepared,
-    order: Order,
+/// A join whose output is written in parts.
+pub(super) struct JoinedParts<'b, 'a> {
+    pub(super) joined: &'b mut Joined<'a>,
+    pub(super) prepared: &'b Prepared,
 }
 
 impl Divisible for JoinedParts<'_, '_> {
@@ -54,23 +31,23 @@ impl Divisible for JoinedParts<'_, '_> {
     }
 
     fn reads(&self, range: &Range<u64>) -> Result<u64, Error> {
-        let (joined, order) = (&*self.joined, self.order);
+        let joined = &*self.joined;
         let places = places(self.prepared, range);
         let mut reads = 0;
         let kept = places.iter().filter(|place| joined.tensors[place.target].join.is_none());
         for place in kept {
-            let window = joined.take_kept(place, order)?.window(place.window.clone(), 0);
+            let window = joined.take_kept(place)?.window(place.window.clone(), 0);
             let of_one: u64 = window.iter().map(Take::reads).sum();
             reads += of_one * joined.locations.len() as u64;
         }
-        let targets = joined.joined(&places, order);
+        let targets = joined.joined(&places);
         for number in 0..joined.locations.len() {
             if !targets.iter().any(|target| target.needs(number)) {
                 continue;
             }
             let (input, chosen) = joined.lend_checked(number)?;
             for target in &targets {
-                let take = joined.take_joined(&input, &chosen[target.at], target.place, order)?;
+                let take = joined.take_joined(&input, &chosen[target.at], target.place)?;
                 let cells = target.bands.iter().filter_map(|band| target.cell(number, band));
                 let windows = cells.flat_map(|cell| take.window(cell.dense, 0));
                 reads += windows.map(|take| take.reads()).sum::<u64>();
@@ -79,13 +56,8 @@ impl Divisible for JoinedParts<'_, '_> {
         Ok(reads)
     }
 
-    fn shared(
-        &self,
-        range: &Range<u64>,
-        output: &Output,
-        prepared: &Prepared,
-    ) -> Result<Option<u64>, Error> {
-        self.joined.shared_of(&places(prepared, range), output, prepared)
+    fn shared(&self, range: &Range<u64>, prepared: &Prepared) -> Result<Option<u64>, Error> {
+        self.joined.shared(&places(prepared, range), prepared)
     }
 
     fn files(&self) -> Result<Vec<(String, PathBuf)>, Error> {
@@ -117,22 +89,22 @@ impl Divisible for JoinedParts<'_, '_> {
     }
 
     fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {
-        let (joined, order) = (&*self.joined, self.order);
+        let joined = &*self.joined;
         // writing never fails
-        let _ = write!(work, "{:?}", (joined.options.along, order));
+        let _ = write!(work, "{:?}", (joined.options.along, joined.order));
         identify_index(&joined.options.index, work)?;
         let (input, chosen) = joined.lend_checked(0)?;
-        let places = places(self.prepared, &(0..u64::MAX));
+        let places = whole(self.prepared);
         for place in &places {
             let is_joined = joined.tensors[place.target].join.is_some();
             let _ = write!(work, "{:?}", (place.start, place.conversion, is_joined));
             if !is_joined {
-                let kept = joined.take_kept(place, order)?;
+                let kept = joined.take_kept(place)?;
                 kept.region.identify(&mut |bytes| work.add(bytes))?;
             }
         }
-        for target in joined.joined(&places, order) {
-            let take = joined.take_joined(&input, &chosen[target.at], target.place, order)?;
+        for target in joined.joined(&places) {
+            let take = joined.take_joined(&input, &chosen[target.at], target.place)?;
             let _ = write!(work, "{:?}", (target.row, take.part));
             take.region.identify(&mut |bytes| work.add(bytes))?;
         }
@@ -142,7 +114,7 @@ impl Divisible for JoinedParts<'_, '_> {
     fn copy(&mut self, range: &Range<u64>, job: &Writing<'_>) -> Result<(), Error> {
         let places = places(self.prepared, range);
         self.joined.check_rest(&places, &Progress::default())?;
-        self.joined.copy(&Copy { job, order: self.order }, &places)
+        self.joined.copy(job, &places)
     }
 }
 

@@ -53,6 +53,11 @@ pub(super) fn places(prepared: &Prepared, range: &Range<u64>) -> Vec<Place> {
     prepared.places().enumerate().map(place).collect()
 }
 
+/// The places of all tensors, of which all is wanted.
+pub(super) fn whole(prepared: &Prepared) -> Vec<Place> {
+    places(prepared, &(0..u64::MAX))
+}
+
 /// Where a tensor goes that is joined.
 pub(super) struct JoinedPlace<'a> {
     pub(super) place: &'a Place,
@@ -90,7 +95,7 @@ impl<'a> JoinedPlace<'a> {
 
 impl Joined<'_> {
     /// Those of these tensors that are joined.
-    pub(super) fn joined<'p>(&'p self, places: &'p [Place], order: Order) -> Vec<JoinedPlace<'p>> {
+    pub(super) fn joined<'p>(&'p self, places: &'p [Place]) -> Vec<JoinedPlace<'p>> {
         let mut before = 0;
         let number = |target: &JoinTarget| {
             before += usize::from(target.join.is_some());
@@ -99,16 +104,17 @@ impl Joined<'_> {
         let numbers: Vec<usize> = self.tensors.iter().map(number).collect();
         let place = |place: &'p Place| {
             let join = self.tensors[place.target].join.as_ref()?;
-            Some(JoinedPlace::new(place, join, numbers[place.target] - 1, order))
+            Some(JoinedPlace::new(place, join, numbers[place.target] - 1, self.order))
         };
         places.iter().filter_map(place).collect()
     }
 
     /// A tensor that is taken once.
-    pub(super) fn take_kept(&self, place: &Place, order: Order) -> Result<Take, Error> {
+    pub(super) fn take_kept(&self, place: &Place) -> Result<Take, Error> {
         let first = self.first();
         let tensor = &first.contents.tensors.at(self.tensors[place.target].number);
-        let region = <dyn Region>::of_selection(tensor, &Selection::whole(&tensor.shape), order);
+        let selection = Selection::whole(&tensor.shape);
+        let region = <dyn Region>::of_selection(tensor, &selection, self.order);
         let region = region.map_err(|cause| first.failed_tensor(tensor, true, cause))?;
         Ok(Take::new(tensor.part(), region, place.conversion, place.start))
     }
@@ -119,10 +125,9 @@ impl Joined<'_> {
         input: &Input,
         chosen: &ChosenPart,
         place: &Place,
-        order: Order,
     ) -> Result<Take, Error> {
         let tensor = &input.contents.tensors.at(chosen.number);
-        let region = self.options.index.region(tensor, &chosen.selection, order);
+        let region = self.options.index.region(tensor, &chosen.selection, self.order);
         let region = region.map_err(|cause| input.failed_tensor(tensor, false, cause))?;
         let conversion = chosen.step.conversion(place.conversion);
         Ok(Take::new(tensor.part(), region, conversion, place.start))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::fault::JoinFault;
-use super::place::{JoinedPlace, places};
+use super::place::{JoinedPlace, whole};
 use super::step::PartStep;
 use super::tensor::{Along, JoinedTensor};
 use super::write::{Cells, InGroup, through_scratch};
@@ -16,7 +16,7 @@ use crate::input::{Input, failed_source};
 use crate::job::copy::Writing;
 use crate::job::edit::conversion::conversion;
 use crate::job::overwrite;
-use crate::output::{NamedTensor, Output};
+use crate::output::Output;
 use crate::region::{Region, Take};
 use crate::sink::WriteOrder;
 use crate::source::{ConcatSource, Source};
@@ -51,22 +51,14 @@ pub(crate) fn join_slices(
         steps.push(slice.step(number, first).map_err(failed)?);
         join.push(join.fit(number, slice.shape).map_err(|fault| failed(fault.into()))?)?;
     }
-    let order = output.options().order;
+    let order = output.options.order;
     let item_bits = first.tensor.dtype.item_bits();
     if let Some(number) = join.cut_byte(slices.len(), item_bits, order) {
         return Err(JoinFault::CutsByte { number, item_bits }.into());
     }
-    let item = NamedTensor {
-        name: &output.tensor_name(first.tensor, &first.input.location, true),
-        dtype: &first.tensor.dtype,
-        shape: join.result(),
-        cast: first.cast,
-        part: first.tensor.part(),
-        number: 0,
-    };
-    let prepared = output.prepare(&[item], &first.input.contents.metadata)?;
+    let prepared = output.prepare(first.input, first.tensor, join.result(), first.cast)?;
     let progress = Progress::default();
-    for place in &places(&prepared, &(0..u64::MAX)) {
+    for place in &whole(&prepared) {
         let takes = slices.iter().zip(&steps).map(|(slice, step)| {
             let (part, region) = (slice.tensor.part(), Arc::clone(&slice.region));
             Take::new(part, region, step.conversion(place.conversion), place.start)
@@ -74,7 +66,7 @@ pub(crate) fn join_slices(
         let takes: Vec<Take> = takes.collect();
         for (slice, take) in slices.iter().zip(&takes) {
             let take = std::slice::from_ref(take);
-            overwrite::check_output(output.destination(), slice.input, take)?;
+            overwrite::check_output(&output.destination, slice.input, take)?;
         }
         let mut source = ConcatSource::default();
         let mut opened = Vec::new();
@@ -99,11 +91,11 @@ pub(crate) fn join_slices(
             }
             Ok(())
         };
-        let job = Writing::of_output(output, &prepared, true, &takes, &progress)?;
+        let job = Writing::of_output(&prepared, true, &takes, &progress)?;
         let in_order = job.sink().order() == WriteOrder::Ascending;
         match in_order && join.rows_and_inner(order).0 > 1 {
             true => {
-                through_scratch(&job, place, &output.options().workers, |job| copy(job, 0))?;
+                through_scratch(&job, place, &output.options.workers, |job| copy(job, 0))?;
             }
             false => copy(&job, place.start)?,
         }

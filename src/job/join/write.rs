@@ -11,23 +11,21 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::bands::{Band, Cell};
-use super::inputs::{ChosenPart, Joined, Lent, descriptors};
-use super::place::{JoinedPlace, Place, bytes_of, places};
+use super::inputs::{ChosenPart, JoinTarget, Joined, Lent, descriptors};
+use super::place::{JoinedPlace, Place, bytes_of, whole};
 use super::same::source_of;
 use crate::error::Error;
 use crate::execute::{Announced, Conversion, Progress, StridedSink, Transfer, Workers};
-use crate::input::Location;
-use crate::input::{Bytes, Input, failed_source};
+use crate::input::{Bytes, Input, Location, failed_source};
 use crate::job::align::shared_bytes;
 use crate::job::copy::Writing;
 use crate::job::overwrite;
 use crate::join::{Join, JoinPart};
-use crate::output::{Output, Prepared};
+use crate::output::Prepared;
 use crate::plan::{Pattern, Plan, Tiling};
 use crate::region::Take;
 use crate::runs::{Axis, Runs};
-use crate::shape::Order;
-use crate::sink::{ScratchSink, WriteOrder};
+use crate::sink::{Destination, ScratchSink, WriteOrder};
 use crate::source::{ConcatSource, PreadSource, Source};
 use crate::view::View;
 
@@ -45,24 +43,19 @@ impl Joined<'_> {
     /// [`JoinFault`](crate::job::join::fault::JoinFault) for the first input that differs; inputs that
     /// cannot be read; an output that exists or cannot be created, or is an input; positions out of
     /// range.
-    pub(super) fn check(
-        &mut self,
-        output: &Output,
-        prepared: &Prepared,
-        progress: &Progress,
-    ) -> Result<(), Error> {
-        output.check(prepared)?;
-        self.check_overwrite(output)?;
+    pub(super) fn check(&mut self, prepared: &Prepared, progress: &Progress) -> Result<(), Error> {
+        prepared.check()?;
+        self.check_overwrite(&prepared.output.destination)?;
         self.check_lists()?;
-        self.check_rest(&places(prepared, &(0..u64::MAX)), progress)
+        self.check_rest(&whole(prepared), progress)
     }
 
     /// Refuse an output that is a descriptor of an input.
-    fn check_overwrite(&self, output: &Output) -> Result<(), Error> {
-        overwrite::check_lists(output.destination(), self.options.index.lists.lists())?;
-        if overwrite::overwrites(output.destination())? {
+    fn check_overwrite(&self, output: &Destination) -> Result<(), Error> {
+        overwrite::check_lists(output, self.options.index.lists.lists())?;
+        if overwrite::overwrites(output)? {
             for number in 0..self.locations.len() {
-                overwrite::check_input(output.destination(), &*self.lend(number)?)?;
+                overwrite::check_input(output, &*self.lend(number)?)?;
             }
         }
         Ok(())
@@ -74,27 +67,20 @@ impl Joined<'_> {
     /// # Errors
     /// Inputs that fail, are cut short or were changed, positions out of range, an output that
     /// cannot be written.
-    pub(super) fn write(
-        &mut self,
-        output: &Output,
-        prepared: &Prepared,
-        progress: &Progress,
-    ) -> Result<(), Error> {
-        let order = output.options().order;
-        if !self.is_one_pass(order) {
+    pub(super) fn write(&mut self, prepared: &Prepared, progress: &Progress) -> Result<(), Error> {
+        if !self.is_one_pass() {
             self.spool_all(progress)?;
         }
-        self.check_overwrite(output)?;
-        let job = Writing::of_output(output, prepared, true, &[], progress)?;
-        let copy = Copy { job: &job, order };
-        let places = places(prepared, &(0..u64::MAX));
+        self.check_overwrite(&prepared.output.destination)?;
+        let job = Writing::of_output(prepared, true, &[], progress)?;
+        let places = whole(prepared);
         match job.sink().order() {
-            WriteOrder::Any => self.copy(&copy, &places)?,
+            WriteOrder::Any => self.copy(&job, &places)?,
             WriteOrder::Ascending => {
                 for place in &places {
-                    match self.alternates(place, order)? {
-                        true => self.copy_through_scratch(&copy, place)?,
-                        false => self.copy(&copy, std::slice::from_ref(place))?,
+                    match self.alternates(place)? {
+                        true => self.copy_through_scratch(&job, place)?,
+                        false => self.copy(&job, std::slice::from_ref(place))?,
                     }
                 }
             }
@@ -108,45 +94,29 @@ impl Joined<'_> {
     ///
     /// # Errors
     /// An input that cannot be opened again, positions out of range.
-    pub(super) fn announced(
-        &mut self,
-        output: &Output,
-        prepared: &Prepared,
-    ) -> Result<Option<Announced>, Error> {
+    pub(super) fn announced(&mut self, prepared: &Prepared) -> Result<Option<Announced>, Error> {
         if !self.locations.iter().any(|location| matches!(location, Location::Remote(_))) {
             return Ok(None);
         }
         let progress = Progress::default();
         let job = Writing::counting(&self.options.workers, &progress);
-        let copy = Copy { job: &job, order: output.options().order };
-        self.copy(&copy, &places(prepared, &(0..u64::MAX)))?;
+        self.copy(&job, &whole(prepared))?;
         Ok(job.counted())
     }
 
-    /// How many bytes of the output would be shared with the inputs: `None` where none are.
+    /// How many bytes of these tensors, or of what is wanted of them, would be shared with the inputs:
+    /// `None` where none are. By the same steps in which they are copied.
     ///
     /// # Errors
     /// An input that cannot be opened again.
     pub(super) fn shared(
         &self,
-        output: &Output,
-        prepared: &Prepared,
-    ) -> Result<Option<u64>, Error> {
-        self.shared_of(&places(prepared, &(0..u64::MAX)), output, prepared)
-    }
-
-    /// The same of these tensors, or of what is wanted of them: by the same steps in which they are
-    /// copied.
-    pub(super) fn shared_of(
-        &self,
         places: &[Place],
-        output: &Output,
         prepared: &Prepared,
     ) -> Result<Option<u64>, Error> {
-        let order = output.options().order;
-        let of_input = |input: &Input, takes: &[Take]| shared_bytes(output, prepared, input, takes);
-        let mut bytes = of_input(self.first(), &self.takes_kept(places, order)?).unwrap_or(0);
-        let targets = self.joined(places, order);
+        let of_input = |input: &Input, takes: &[Take]| shared_bytes(prepared, input, takes);
+        let mut bytes = of_input(self.first(), &self.takes_kept(places)?).unwrap_or(0);
+        let targets = self.joined(places);
         for number in 0..self.locations.len() {
             if !targets.iter().any(|target| target.needs(number)) {
                 continue;
@@ -155,7 +125,7 @@ impl Joined<'_> {
             let mut takes = Vec::new();
             for target in &targets {
                 let place = target.place;
-                let take = self.take_joined(&input, &chosen[target.at], place, order)?;
+                let take = self.take_joined(&input, &chosen[target.at], place)?;
                 let cells = target.bands.iter().filter_map(|band| target.cell(number, band));
                 for cell in cells.filter(|cell| cell.rows == 1 && is_large(&cell.dense)) {
                     takes.extend(take.window(cell.dense, place.start + cell.at));
@@ -167,62 +137,60 @@ impl Joined<'_> {
     }
 
     /// Whether pipes are read while they are copied: there is one tensor, of one row.
-    fn is_one_pass(&self, order: Order) -> bool {
-        match self.tensors.as_slice() {
-            [target] => target.join.as_ref().is_some_and(|join| join.rows_and_inner(order).0 == 1),
-            _ => false,
-        }
+    fn is_one_pass(&self) -> bool {
+        let [JoinTarget { join: Some(join), .. }] = self.tensors.as_slice() else { return false };
+        join.rows_and_inner(self.order).0 == 1
     }
 
     /// Whether the bytes of a tensor do not come in the order of the output, but in that of groups
     /// or of inputs.
-    fn alternates(&self, place: &Place, order: Order) -> Result<bool, Error> {
+    fn alternates(&self, place: &Place) -> Result<bool, Error> {
         let target = &self.tensors[place.target];
         let Some(join) = target.join.as_ref() else { return Ok(false) };
-        if join.rows_and_inner(order).0 <= 1 {
+        if join.rows_and_inner(self.order).0 <= 1 {
             return Ok(false);
         }
         let first = self.first();
         let tensor = &first.contents.tensors.at(target.number);
         let index = self.options.index;
         let selection = index.resolve(&tensor.shape);
-        let region = selection.and_then(|selection| index.region(tensor, &selection, order));
+        let region = selection.and_then(|selection| index.region(tensor, &selection, self.order));
         let region = region.map_err(|cause| first.failed_tensor(tensor, false, cause))?;
         let in_one_pass = region.strided().is_some() && !self.is_mixed();
         Ok(!in_one_pass || self.held.len() < self.locations.len())
     }
 
     /// Put a tensor together in a temporary file, and copy that to the output.
-    fn copy_through_scratch(&mut self, copy: &Copy<'_>, place: &Place) -> Result<(), Error> {
-        let (order, workers) = (copy.order, self.options.workers.clone());
-        through_scratch(copy.job, place, &workers, |job| {
-            self.copy(&Copy { job, order }, &[Place { start: 0, ..place.clone() }])
+    fn copy_through_scratch(&mut self, to: &Writing<'_>, place: &Place) -> Result<(), Error> {
+        let workers = self.options.workers.clone();
+        through_scratch(to, place, &workers, |job| {
+            self.copy(job, &[Place { start: 0, ..place.clone() }])
         })
     }
 
     /// Copy these tensors, or what is wanted of them.
-    pub(super) fn copy(&mut self, copy: &Copy<'_>, places: &[Place]) -> Result<(), Error> {
-        let (first, takes) = (self.first(), self.takes_kept(places, copy.order)?);
+    pub(super) fn copy(&mut self, job: &Writing<'_>, places: &[Place]) -> Result<(), Error> {
+        let (first, takes) = (self.first(), self.takes_kept(places)?);
         // a pipe is not asked for anything
-        let is_asked = !copy.job.is_counting() || !is_unread(first);
+        let is_asked = !job.is_counting() || !is_unread(first);
         if is_asked && !takes.is_empty() {
-            copy.job.copy_random(first, source_of(first)?.as_ref(), &takes)?;
+            job.copy_random(first, source_of(first)?.as_ref(), &takes)?;
         }
         let mut number = 0;
         while number < self.locations.len() {
             number = match self.held.get(&number).is_some_and(is_unread) {
-                true => self.copy_stream(copy, number, &places[0])?,
-                false => self.copy_group(copy, number, places)?,
+                true => self.copy_stream(job, number, &places[0])?,
+                false => self.copy_group(job, number, places)?,
             };
         }
         Ok(())
     }
 
     /// What is wanted of the tensors that are taken once.
-    fn takes_kept(&self, places: &[Place], order: Order) -> Result<Vec<Take>, Error> {
+    fn takes_kept(&self, places: &[Place]) -> Result<Vec<Take>, Error> {
         let mut takes = Vec::new();
         for place in places.iter().filter(|place| self.tensors[place.target].join.is_none()) {
-            let take = self.take_kept(place, order)?;
+            let take = self.take_kept(place)?;
             let window = take.window(place.window.clone(), place.start + place.window.start);
             window.into_iter().for_each(|take| take.push(&mut takes));
         }
@@ -233,19 +201,19 @@ impl Joined<'_> {
     /// promises. Returns the number of the next input.
     fn copy_stream(
         &mut self,
-        copy: &Copy<'_>,
+        job: &Writing<'_>,
         number: usize,
         place: &Place,
     ) -> Result<usize, Error> {
         let (input, chosen) = self.lend_checked(number)?;
         if let (Some(join), Some(chosen)) = (&self.tensors[place.target].join, chosen.first()) {
-            let (_, inner) = join.rows_and_inner(copy.order);
+            let (_, inner) = join.rows_and_inner(self.order);
             let before = join.range(number).start.saturating_mul(inner);
             let at = place.start + bytes_of(before, place.item_bits);
-            let take = Take { at, ..self.take_joined(&input, chosen, place, copy.order)? };
+            let take = Take { at, ..self.take_joined(&input, chosen, place)? };
             drop(input);
             if let Some(input) = self.held.get_mut(&number) {
-                copy.job.copy(input, &[take])?;
+                job.copy(input, &[take])?;
             }
         }
         Ok(number + 1)
@@ -253,8 +221,13 @@ impl Joined<'_> {
 
     /// Copy as many inputs as may be open at a time, from number `start` on, but for those that nothing
     /// is wanted of. Returns the number of the next input.
-    fn copy_group(&self, copy: &Copy<'_>, start: usize, places: &[Place]) -> Result<usize, Error> {
-        let targets = self.joined(places, copy.order);
+    fn copy_group(
+        &self,
+        job: &Writing<'_>,
+        start: usize,
+        places: &[Place],
+    ) -> Result<usize, Error> {
+        let targets = self.joined(places);
         let mut group = Group::default();
         let mut number = start;
         let mut open = 0;
@@ -272,7 +245,7 @@ impl Joined<'_> {
             number += 1;
         }
         for target in &targets {
-            target.bands.iter().try_for_each(|band| self.copy_band(copy, &group, target, band))?;
+            target.bands.iter().try_for_each(|band| self.copy_band(job, &group, target, band))?;
         }
         Ok(number)
     }
@@ -280,16 +253,16 @@ impl Joined<'_> {
     /// Copy what a group gives to a band of a tensor.
     fn copy_band(
         &self,
-        copy: &Copy<'_>,
+        job: &Writing<'_>,
         group: &Group<'_>,
         target: &JoinedPlace<'_>,
         band: &Band,
     ) -> Result<(), Error> {
-        let mut cells = Cells::new(copy.job, &group.source, target.row);
+        let mut cells = Cells::new(job, &group.source, target.row);
         for one in &group.inputs {
             let Some(cell) = target.cell(one.number, band) else { continue };
             let chosen = &one.chosen[target.at];
-            let take = self.take_joined(&one.input, chosen, target.place, copy.order)?;
+            let take = self.take_joined(&one.input, chosen, target.place)?;
             let from = InGroup { input: &one.input, bytes: one.bytes.as_ref(), base: one.base };
             let (width, conversion) = chosen.step.part_conversion(target.place.conversion);
             cells.copy(&from, &take, &cell, width, conversion)?;
@@ -424,13 +397,6 @@ impl<'a> Group<'a> {
         self.inputs.push(GroupInput { number, input, bytes, chosen, base });
         Ok(())
     }
-}
-
-/// The output that a join is copied to.
-#[derive(Clone, Copy)]
-pub(super) struct Copy<'a> {
-    pub(super) job: &'a Writing<'a>,
-    pub(super) order: Order,
 }
 
 /// Neighbouring parts that wait to be copied together.

@@ -14,4 +14,4 @@ mod together;
 pub use cuts::{Cuts, MAX_PARTS, SplitFault};
 pub use names::PartNames;
 pub use outputs::{Split, SplitOptions};
-pub(crate) use together::{OnePart, Together, check_together, write_together};
+pub(crate) use together::{Together, check_together, write_together};

@@ -2,7 +2,7 @@
 
 use super::cuts::Cuts;
 use super::names::PartNames;
-use super::together::{OnePart, Together, check_together, write_together};
+use super::together::{Together, check_together, write_together};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
 use crate::execute::{Announced, Progress, Workers};
@@ -15,13 +15,10 @@ use crate::job::casts::Casts;
 use crate::job::contract::{Job, Planned};
 use crate::job::copy::{Writing, forward};
 use crate::job::scratch::in_scratch;
-use crate::job::select::{Select, Selected, select};
+use crate::job::select::{Select, select};
 use crate::job::split::cuts::SplitFault;
-use crate::output::LayoutFault;
-use crate::output::WriteOptions;
-use crate::output::{NamedTensor, Output};
-use crate::region::OpenIndex;
-use crate::region::{Region, Take};
+use crate::output::{LayoutFault, Output, Prepared, WriteOptions};
+use crate::region::{OpenIndex, Region, Take};
 use crate::shape::{self, Order};
 use crate::sink::{Destination, SeveralSinks};
 
@@ -78,7 +75,7 @@ impl<'a> Split<'a> {
         let cut = input.find(&options.select.patterns).map_err(|error| {
             let output =
                 Output::new(Destination::Path(options.names.path(0)), options.write.clone());
-            error.of_several(output.is_ok_and(|output| output.format().holds_several))
+            error.of_several(output.is_ok_and(|output| output.format.holds_several))
         })?;
         input.take_fields(options.fields.as_deref(), &cut)?;
         let axes = options.axes.of_tensors(&input, &cut)?;
@@ -153,56 +150,49 @@ impl<'a> Split<'a> {
     ///
     /// # Errors
     /// Those of [`Output::new`] and [`Output::prepare`].
-    fn prepare(&self, number: u64) -> Result<OnePart, Error> {
+    fn prepare(&self, number: u64) -> Result<Prepared, Error> {
         let path = self.options.names.path(number);
         let output = Output::new(Destination::Path(path), self.options.write.clone())?;
         let selected = select(&self.input, &self.options.select, &output)?;
-        let mut preparation = output.begin_preparing(Some(&self.input))?;
-        let several = selected.len() > 1;
-        for (Selected { tensor, name, .. }, target) in selected.iter().zip(&self.tensors) {
-            let mut shape = target.selection.shape();
-            if let Some((axis, len)) = target.axis {
-                let range = self.options.cuts.part(number, len);
-                shape[axis] = range.end - range.start;
-            }
-            let cast = target.axis.map(|_| self.options.casts.of(&tensor.dtype));
-            let cast = cast.transpose()?.flatten();
-            let (dtype, part) = (&tensor.dtype, tensor.part());
-            let item = NamedTensor { name: &name, dtype, shape, cast, part, number: target.number };
-            let pushed = preparation.push(&item);
-            pushed.map_err(|error| if several { error.of_tensor(&name) } else { error })?;
-        }
-        let prepared = preparation.finish(&self.input.contents.metadata)?;
-        Ok(OnePart { output, prepared, number })
+        let mut targets = self.tensors.iter();
+        let preparation = selected.prepare(|of| {
+            let Some(PartTensor { selection, axis: Some((axis, len)), .. }) = targets.next() else {
+                return Ok((of.tensor.shape.clone(), None));
+            };
+            let (range, mut shape) = (self.options.cuts.part(number, *len), selection.shape());
+            shape[*axis] = range.end - range.start;
+            Ok((shape, self.options.casts.of(&of.tensor.dtype)?))
+        })?;
+        preparation.finish(&self.input.contents.metadata)
     }
 
     /// How many bytes of an output would be shared with the input: `None` where none are.
     ///
     /// # Errors
     /// A selection that would cut a byte.
-    fn shared(&self, part: &OnePart) -> Result<Option<u64>, Error> {
-        let takes = self.takes(part.number, part)?.into_iter();
+    fn shared(&self, number: u64, prepared: &Prepared) -> Result<Option<u64>, Error> {
+        let takes = self.takes(number, prepared)?.into_iter();
         let takes = takes.filter(|(from_lists, _)| !from_lists).map(|(_, take)| take);
         let takes: Vec<Take> = takes.collect();
-        Ok(shared_bytes(&part.output, &part.prepared, &self.input, &takes))
+        Ok(shared_bytes(prepared, &self.input, &takes))
     }
 
     /// One output, and what is taken for it.
-    fn part_and_takes(&self, number: u64) -> Result<(OnePart, Vec<(bool, Take)>), Error> {
-        let mut part = self.prepare(number)?;
+    fn part_and_takes(&self, number: u64) -> Result<(Prepared, Vec<(bool, Take)>), Error> {
+        let mut prepared = self.prepare(number)?;
         let (from_lists, mut takes): (Vec<bool>, Vec<Take>) =
-            self.takes(number, &part)?.into_iter().unzip();
+            self.takes(number, &prepared)?.into_iter().unzip();
         if !from_lists.contains(&true) {
-            part.prepared.align(&self.input, &mut takes);
+            prepared.align(&self.input, &mut takes);
         }
-        Ok((part, from_lists.into_iter().zip(takes).collect()))
+        Ok((prepared, from_lists.into_iter().zip(takes).collect()))
     }
 
     /// What is taken for one output; whether from what lists choose.
-    fn takes(&self, number: u64, part: &OnePart) -> Result<Vec<(bool, Take)>, Error> {
-        let order = part.output.options().order;
+    fn takes(&self, number: u64, prepared: &Prepared) -> Result<Vec<(bool, Take)>, Error> {
+        let order = prepared.output.options.order;
         let mut takes = Vec::with_capacity(self.tensors.len());
-        for (target, (entry, at)) in self.tensors.iter().zip(part.prepared.places()) {
+        for (target, (entry, at)) in self.tensors.iter().zip(prepared.places()) {
             let input = self.source_of(target);
             let tensor = &input.contents.tensors.at(target.number);
             let selection = match target.axis {
@@ -254,9 +244,9 @@ impl Job for Split<'_> {
 
     fn describe(&mut self) -> Result<Vec<Planned>, Error> {
         let planned = |number| {
-            let part = self.prepare(number)?;
-            let shared = self.shared(&part)?;
-            Ok(Planned::new(&part.output, &part.prepared, shared))
+            let prepared = self.prepare(number)?;
+            let shared = self.shared(number, &prepared)?;
+            Ok(Planned::new(&prepared, shared))
         };
         (0..self.count).map(planned).collect()
     }
@@ -304,7 +294,7 @@ impl Together for Split<'_> {
         &self.options.write.workers
     }
 
-    fn part(&self, number: u64) -> Result<(OnePart, Vec<(usize, Take)>), Error> {
+    fn part(&self, number: u64) -> Result<(Prepared, Vec<(usize, Take)>), Error> {
         let (part, takes) = self.part_and_takes(number)?;
         let source = |(from_lists, take)| (usize::from(from_lists), take);
         Ok((part, takes.into_iter().map(source).collect()))

@@ -5,8 +5,8 @@ use std::ops::Range;
 use crate::error::Error;
 use crate::execute::{Progress, Workers};
 use crate::job::copy::{Writing, failed_sink};
+use crate::output::Prepared;
 use crate::output::layout::Frame;
-use crate::output::{Output, Prepared};
 use crate::region::Take;
 use crate::sink::{Destination, SeveralSinks, Targets, WriteOrder};
 
@@ -19,7 +19,7 @@ pub(crate) trait Together {
     fn workers(&self) -> &Workers;
 
     /// One output, and what is taken for it, each with the number of its source.
-    fn part(&self, number: u64) -> Result<(OnePart, Vec<(usize, Take)>), Error>;
+    fn part(&self, number: u64) -> Result<(Prepared, Vec<(usize, Take)>), Error>;
 
     /// Copy what is taken of a source; `is_last` where it is not read again.
     fn copy(
@@ -31,22 +31,13 @@ pub(crate) trait Together {
     ) -> Result<(), Error>;
 }
 
-/// One of the outputs.
-pub(crate) struct OnePart {
-    /// The place and the format of the output.
-    pub(crate) output: Output,
-    /// What is in it.
-    pub(crate) prepared: Prepared,
-    pub(crate) number: u64,
-}
-
 /// Check all outputs. Returns the bytes of their elements.
 pub(crate) fn check_together(outputs: &dyn Together) -> Result<u64, Error> {
     let (mut targets, mut bytes) = (Targets::default(), 0u64);
     for number in 0..outputs.count() {
-        let (part, _) = outputs.part(number)?;
-        part.output.check_among(&part.prepared, &mut targets)?;
-        bytes = bytes.saturating_add(part.prepared.bytes);
+        let (prepared, _) = outputs.part(number)?;
+        prepared.check_among(&mut targets)?;
+        bytes = bytes.saturating_add(prepared.bytes);
     }
     Ok(bytes)
 }
@@ -96,14 +87,14 @@ impl Batch {
     ) -> Result<Batch, Error> {
         let mut batch = Batch { groups: vec![(0, Vec::new())], frames: Vec::new() };
         for number in numbers {
-            let (OnePart { output, prepared, .. }, takes) = outputs.part(number)?;
-            let sink = output.create(&prepared, true)?;
+            let (prepared, takes) = outputs.part(number)?;
+            let (output, sink) = (&prepared.output, prepared.create(true)?);
             let in_order = sink.order() == WriteOrder::Ascending;
             if in_order {
                 let written = prepared.frame.write_headers(&|at, bytes| sink.write_at(at, bytes));
                 written.map_err(|error| output.failed(error))?;
             }
-            let path = match output.destination() {
+            let path = match &output.destination {
                 Destination::Path(path) => path.clone(),
                 Destination::Stdout => Default::default(),
             };
