@@ -63,7 +63,7 @@ pub struct Parts<'a> {
     work: Box<dyn Divisible + 'a>,
     count: u64,
     path: &'a Path,
-    frame: FixedFrame<'a>,
+    frame: FixedFrame,
     /// Bytes of the whole output, and of its elements.
     len: u64,
     total: u64,

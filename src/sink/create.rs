@@ -20,11 +20,13 @@ impl Destination {
     /// Whether it is standard output, an existing FIFO or device, or another open descriptor
     /// (`/dev/fd/3`), whatever its name says.
     pub fn is_stream(&self) -> bool {
+        matches!(self.resolve(), Ok(Resolved::Stdout | Resolved::Special(_)))
+    }
+
+    fn resolve(&self) -> Result<Resolved, SinkError> {
         match self {
-            Destination::Stdout => true,
-            Destination::Path(path) => {
-                matches!(resolve(path), Ok(Resolved::Stdout | Resolved::Special(_)))
-            }
+            Destination::Stdout => Ok(Resolved::Stdout),
+            Destination::Path(path) => resolve(path),
         }
     }
 }
@@ -35,11 +37,7 @@ impl Destination {
 /// [`SinkError::AlreadyExists`], [`SinkError::IsADirectory`], [`SinkError::StdoutClosed`]; the operating
 /// system's errors, such as a missing directory or a full disk, as [`SinkError::Os`].
 pub fn create(target: &Destination, options: SinkOptions) -> Result<Box<dyn Draft>, SinkError> {
-    let path = match target {
-        Destination::Stdout => return Ok(Box::new(StreamSink::stdout(options)?)),
-        Destination::Path(path) => path,
-    };
-    match resolve(path)? {
+    match target.resolve()? {
         Resolved::Stdout => Ok(Box::new(StreamSink::stdout(options)?)),
         Resolved::Special(stream) => Ok(Box::new(StreamSink::open(&stream, options)?)),
         Resolved::File(entry) => Ok(Box::new(FileSink::at(entry, options, Naming::Unnamed)?)),
@@ -61,11 +59,7 @@ pub fn create_copy(
     len: u64,
     copied: &dyn Fn(u64),
 ) -> Result<(Box<dyn Draft>, InPlaceFile), SinkError> {
-    let place = match target {
-        Destination::Stdout => Resolved::Stdout,
-        Destination::Path(path) => resolve(path)?,
-    };
-    let pipe = match place {
+    let pipe = match target.resolve()? {
         Resolved::File(entry) => {
             let mut sink = FileSink::at(entry, options, Naming::Unnamed)?;
             let patch = sink.fill_from(original, len, copied)?;
@@ -85,11 +79,7 @@ pub fn create_copy(
 /// # Errors
 /// [`SinkError::Os`] if the descriptor cannot be asked for its file.
 pub fn overwritten_file(target: &Destination) -> Result<Option<FileId>, SinkError> {
-    let place = match target {
-        Destination::Stdout => Ok(Resolved::Stdout),
-        Destination::Path(path) => resolve(path),
-    };
-    match place {
+    match target.resolve() {
         Ok(Resolved::Stdout) => FileId::of(io::stdout()),
         Ok(Resolved::Special(SpecialFile { dir, name })) => {
             let stat = statat(&dir, &name, AtFlags::empty());
@@ -133,14 +123,11 @@ pub fn check_among(
     options: SinkOptions,
     targets: &mut Targets,
 ) -> Result<(), SinkError> {
-    let place = match target {
-        Destination::Stdout => Resolved::Stdout,
-        Destination::Path(path) => resolve(path)?,
-    };
+    let place = target.resolve()?;
     let writable = |dir, name, access| {
         accessat(dir, name, access, AtFlags::EACCESS).map_err(SinkError::os("cannot be created"))
     };
-    match place {
+    match &place {
         Resolved::Stdout if closed_at_start(StdStream::Output) => Err(SinkError::StdoutClosed),
         Resolved::Stdout => SinkError::refuse_input(),
         Resolved::Special(stream) => writable(&stream.dir, &*stream.name, Access::WRITE_OK),
@@ -151,6 +138,6 @@ pub fn check_among(
     }?;
     match target {
         Destination::Stdout => Ok(()),
-        Destination::Path(path) => targets.add(path),
+        Destination::Path(path) => targets.add(path, place),
     }
 }

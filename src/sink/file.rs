@@ -188,7 +188,7 @@ impl FileSink {
         };
         if entry.old_mode.is_none() || !force {
             let named = match (&self.named, &self.file) {
-                (Some(named), _) => named.persist_from(|dir, name| move_to_free(dir, name, entry)),
+                (Some(named), _) => named.persist(|dir, name| move_to_free(dir, name, entry)),
                 (None, Some(file)) => {
                     os::link_unnamed(file, &entry.dir, &entry.name).map_err(io::Error::from)
                 }
@@ -209,7 +209,7 @@ impl FileSink {
         match old {
             Old::Kept => Placed::replace(temp_name, entry.clone(), no_folder, None),
             Old::Gone => {
-                temp_name.persist_from(|dir, name| renameat(dir, name, &entry.dir, &entry.name))?;
+                temp_name.persist(|dir, name| renameat(dir, name, &entry.dir, &entry.name))?;
                 Ok(Placed::default())
             }
         }

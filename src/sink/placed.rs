@@ -115,7 +115,7 @@ impl Placed {
                 let old = linked.map_or_else(|| move_aside(&at, temp.files()), Ok)?;
                 // on an error this is dropped, which undoes it
                 let mut placed = Placed::one(PlacedName::taken_away(at.clone(), old));
-                temp.persist_from(|dir, name| match is_covered {
+                temp.persist(|dir, name| match is_covered {
                     true => renameat(dir, name, &at.dir, &at.name),
                     false => move_to_free(dir, name, &at),
                 })?;
@@ -127,7 +127,7 @@ impl Placed {
             }
             // what stood there has gone
             Err(Errno::NOENT) => {
-                temp.persist_from(|dir, name| move_to_free(dir, name, &at))?;
+                temp.persist(|dir, name| move_to_free(dir, name, &at))?;
                 let (old, before_removal) = (None, None);
                 Ok(Placed::one(PlacedName { at, new, old, before_removal }))
             }
@@ -247,7 +247,7 @@ fn remove(at: &FileAt, new: NewFile) -> Option<String> {
 
 /// Give a file its name again, if nothing stands there. Says where it is otherwise.
 fn put_back(at: &FileAt, old: TempName) -> Option<String> {
-    match old.persist_from(|dir, name| move_to_free(dir, name, at)) {
+    match old.persist(|dir, name| move_to_free(dir, name, at)) {
         Ok(()) => None,
         Err(_) => {
             // a second name of the file that stands there is of no use

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, fstat, statat};
 
 use super::SinkError;
-use super::resolve::{FileAt, Resolved, SpecialFile, resolve};
+use super::resolve::{FileAt, Resolved, SpecialFile};
 use crate::os::FileId;
 
 /// Where outputs go that are written together.
@@ -30,31 +30,23 @@ enum OutputTarget {
 }
 
 impl Targets {
-    /// Add the file that a path leads to.
+    /// Add what a path leads to.
     ///
     /// # Errors
-    /// [`SinkError::SameFile`] if one that was added before leads there, too; those of resolving it.
-    pub(super) fn add(&mut self, path: &Path) -> Result<(), SinkError> {
-        let target = match resolve(path)? {
-            Resolved::File(entry) => return self.add_entry(path, &entry),
+    /// [`SinkError::SameFile`] if one that was added before leads there, too; [`SinkError::Os`].
+    pub(super) fn add(&mut self, path: &Path, place: Resolved) -> Result<(), SinkError> {
+        let target = match place {
+            Resolved::File(FileAt { dir, name, .. }) => {
+                let dir = fstat(dir).map_err(SinkError::os("cannot be created"))?;
+                OutputTarget::Name(FileId::any(&dir), name)
+            }
             Resolved::Stdout => OutputTarget::Stdout,
             Resolved::Special(SpecialFile { dir, name }) => {
-                let stat = statat(&dir, &name, AtFlags::empty());
-                OutputTarget::Special(FileId::any(
-                    &stat.map_err(SinkError::os("cannot be opened"))?,
-                ))
+                let stat = statat(dir, name, AtFlags::empty());
+                let stat = stat.map_err(SinkError::os("cannot be opened"))?;
+                OutputTarget::Special(FileId::any(&stat))
             }
         };
-        self.add_target(path, target)
-    }
-
-    /// Add a name in a directory, to which a path leads.
-    pub(super) fn add_entry(&mut self, path: &Path, entry: &FileAt) -> Result<(), SinkError> {
-        let dir = fstat(&entry.dir).map_err(SinkError::os("cannot be created"))?;
-        self.add_target(path, OutputTarget::Name(FileId::any(&dir), entry.name.clone()))
-    }
-
-    fn add_target(&mut self, path: &Path, target: OutputTarget) -> Result<(), SinkError> {
         match self.0.entry(target) {
             Entry::Occupied(other) => Err(SinkError::SameFile { other: other.get().clone() }),
             Entry::Vacant(free) => {

@@ -76,18 +76,8 @@ impl TempName {
         Self::create_as(dir, PREFIX, None, make)
     }
 
-    /// As [`TempName::create`], for a folder that will hold files of these names; its own begins with
-    /// `prefix`.
-    pub(super) fn create_folder(
-        dir: &Arc<OwnedFd>,
-        prefix: &str,
-        files: Vec<OsString>,
-        make: impl Fn(&str) -> rustix::io::Result<()>,
-    ) -> io::Result<Self> {
-        Self::create_as(dir, prefix, Some(files), make).map(|(temp_name, ())| temp_name)
-    }
-
-    /// As [`TempName::create`]; `files` are those that will be in it, if it is a folder.
+    /// As [`TempName::create`], with a name that begins with `prefix`; `files` are those that will be
+    /// in it, if it is a folder.
     pub(super) fn create_as<T>(
         dir: &Arc<OwnedFd>,
         prefix: &str,
@@ -134,16 +124,9 @@ impl TempName {
         lock(&NAMES).remove(&self.name);
     }
 
-    /// Let `place` rename it to its final name. If that fails, it is a temporary name still.
+    /// Let `place` rename it, from its directory, to its final name. If that fails, it is a temporary
+    /// name still.
     pub(super) fn persist(
-        &self,
-        place: impl FnOnce(&str) -> rustix::io::Result<()>,
-    ) -> io::Result<()> {
-        self.persist_from(|_, name| place(name))
-    }
-
-    /// As [`TempName::persist`]; `place` also gets the directory, to rename into another one.
-    pub(super) fn persist_from(
         &self,
         place: impl FnOnce(&OwnedFd, &str) -> rustix::io::Result<()>,
     ) -> io::Result<()> {

@@ -110,7 +110,7 @@ pub trait Frame: Send + Sync {
 
     /// What several processes need that write a part of the elements each; `None` where the places
     /// of elements depend on the others.
-    fn fixed(&self) -> Option<sink::FixedFrame<'_>> {
+    fn fixed(&self) -> Option<sink::FixedFrame> {
         None
     }
 
@@ -163,8 +163,9 @@ impl Frame for Headed {
         }
     }
 
-    fn fixed(&self) -> Option<sink::FixedFrame<'_>> {
-        self.header.bytes().ok().map(sink::FixedFrame::Header)
+    fn fixed(&self) -> Option<sink::FixedFrame> {
+        let bytes = self.header.bytes().ok()?;
+        Some(sink::FixedFrame::Header(bytes.into()))
     }
 
     fn write_headers(&self, write: &WriteAt<'_>) -> Result<(), SinkError> {

@@ -64,8 +64,8 @@ impl Frame for StoredMembers {
         Ok(Box::new(ZipSink::new(inner, Arc::clone(&self.0))?))
     }
 
-    fn fixed(&self) -> Option<sink::FixedFrame<'_>> {
-        Some(sink::FixedFrame::Zip(&self.0))
+    fn fixed(&self) -> Option<sink::FixedFrame> {
+        Some(sink::FixedFrame::Zip(Arc::clone(&self.0)))
     }
 
     fn write_headers(&self, _write: &WriteAt<'_>) -> Result<(), SinkError> {

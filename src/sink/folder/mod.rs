@@ -21,7 +21,7 @@ use std::sync::Arc;
 use self::pending::PendingFile;
 use self::place::FolderPlace;
 use super::file::{FileSink, Naming};
-use super::resolve::FileAt;
+use super::resolve::{FileAt, Resolved};
 use super::{Draft, Old, Placed, Sink, SinkError, SinkOptions, Targets};
 
 mod one_by_one;
@@ -145,10 +145,10 @@ fn claim<'a>(
     match place {
         FolderPlace::New { dir, name } => {
             let (dir, name) = (Arc::clone(dir), name.clone());
-            targets.add_entry(path, &FileAt { dir, name, old_mode: None })
+            targets.add(path, Resolved::File(FileAt { dir, name, old_mode: None }))
         }
         FolderPlace::Existing(_) => entries.try_for_each(|(name, entry)| {
-            let added = targets.add_entry(&path.join(name), entry);
+            let added = targets.add(&path.join(name), Resolved::File(entry.clone()));
             added.map_err(|error| in_folder(path, name, error))
         }),
     }

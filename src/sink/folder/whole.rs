@@ -46,7 +46,7 @@ pub(super) fn place_new(
     let id = FileId::any(&fstat(&folder).map_err(failed)?);
     let at = FileAt { dir: Arc::clone(dir), name, old_mode: None };
     // `renameat` replaces an empty folder, and fails on anything else
-    let named = temp_name.persist_from(|from, old| match move_to_free(from, old, &at) {
+    let named = temp_name.persist(|from, old| match move_to_free(from, old, &at) {
         Ok(()) => Ok(()),
         Err(_) => renameat(from, old, dir, &at.name),
     });
@@ -192,8 +192,8 @@ fn make(
     names: Vec<OsString>,
     mode: Mode,
 ) -> std::io::Result<(TempName, Arc<OwnedFd>)> {
-    let temp_name =
-        TempName::create_folder(dir, PREFIX, names, |name: &str| mkdirat(dir, name, mode))?;
+    let make = |name: &str| mkdirat(dir, name, mode);
+    let (temp_name, ()) = TempName::create_as(dir, PREFIX, Some(names), make)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = retry_on_intr(|| openat(dir, temp_name.name(), flags, Mode::empty()))?;
     Ok((temp_name, Arc::new(folder)))

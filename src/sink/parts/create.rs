@@ -5,7 +5,7 @@
 //! ```
 
 use std::ffi::OsString;
-use std::fmt::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 
@@ -30,19 +30,16 @@ const CREATING: &str = "the folder of its parts cannot be created";
 pub(super) fn create(entry: &FileAt, job: &JobRecord) -> Result<bool, SinkError> {
     let files = vec![JOB.into(), DATA.into()];
     let make = |name: &str| mkdirat(&entry.dir, name, Mode::from_raw_mode(0o777));
-    let temp_name = TempName::create_folder(&entry.dir, &prefix(entry), files, make)
+    let (temp_name, ()) = TempName::create_as(&entry.dir, &prefix(entry), Some(files), make)
         .map_err(SinkError::os(CREATING))?;
-    let placed = fill(entry, &temp_name, job).and_then(|()| {
-        let place = |old: &str| {
-            let (dir, name) = (&entry.dir, &folder_name(entry));
-            match rename_to_free(dir, old, dir, name) {
-                // never replaces a folder that is not empty
-                Err(error) if lacks_flags(error) => renameat(dir, old, dir, name),
-                result => result,
-            }
-        };
-        temp_name.persist(place).map_err(SinkError::os(CREATING))
-    });
+    let name = &folder_name(entry);
+    let place = |dir: &OwnedFd, old: &str| match rename_to_free(dir, old, dir, name) {
+        // never replaces a folder that is not empty
+        Err(error) if lacks_flags(error) => renameat(dir, old, dir, name),
+        result => result,
+    };
+    let placed = fill(entry, &temp_name, job)
+        .and_then(|()| temp_name.persist(place).map_err(SinkError::os(CREATING)));
     match placed {
         Ok(()) => {
             sync_parent(entry).map_err(failed(CREATING))?;
@@ -92,10 +89,7 @@ pub(super) fn remove_leftovers(entry: &FileAt) {
 fn prefix(entry: &FileAt) -> String {
     let mut output = Fingerprint::default();
     output.add(entry.name.as_bytes());
-    let mut prefix = String::new();
-    // never fails
-    let _ = write!(prefix, ".tslice-begin-{output}.");
-    prefix
+    format!(".tslice-begin-{output}.")
 }
 
 /// Whether it is a random name with that prefix.

@@ -13,7 +13,7 @@ use rustix::io::{Errno, retry_on_intr};
 use super::create::remove_leftovers;
 use super::error::PartsError;
 use super::folder::{CLOSED, DATA, Folder, Stored, failed, part_name, sync_parent};
-use super::frame::OwnedFrame;
+use super::frame::FixedFrame;
 use super::own::{damaged, is_gone, open_own};
 use super::record::{ChosenRecord, DoneRecord, JobRecord, Part};
 use super::tree::climb;
@@ -94,7 +94,7 @@ impl SharedOutput {
         part: Part,
         record: DoneRecord,
         stored: Option<Stored>,
-        frame: OwnedFrame,
+        frame: FixedFrame,
     ) -> Result<(), SinkError> {
         match self.climb_and_place(part, record, stored, frame) {
             Ok(true) => self.clean(),
@@ -142,7 +142,7 @@ impl SharedOutput {
         self,
         part: Part,
         record: DoneRecord,
-        frame: OwnedFrame,
+        frame: FixedFrame,
     ) -> Result<(), SinkError> {
         let recorded = self.folder.store(&record).and_then(|stored| {
             // a name that is taken is that of the same record, by another run of this part
@@ -177,7 +177,7 @@ impl SharedOutput {
         part: Part,
         record: DoneRecord,
         stored: Option<Stored>,
-        frame: OwnedFrame,
+        frame: FixedFrame,
     ) -> Result<bool, SinkError> {
         let Some(all) = climb(&self.folder, part, record, stored)? else { return Ok(false) };
         if all.written != self.total {

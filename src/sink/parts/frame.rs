@@ -1,6 +1,5 @@
 //! What stands around the elements of an output that parts write.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,39 +9,22 @@ use crate::sink::{Draft, SinkError, ZipLayout, ZipSink};
 
 /// All of an output but its elements, where every byte has its place beforehand.
 #[derive(Clone, Debug)]
-pub enum FixedFrame<'a> {
+pub enum FixedFrame {
     /// Bytes at the beginning.
-    Header(Cow<'a, [u8]>),
+    Header(Arc<[u8]>),
     /// The records of an archive of stored members.
-    Zip(&'a Arc<ZipLayout>),
-}
-
-impl FixedFrame<'_> {
-    /// The same, to keep.
-    pub(super) fn into_owned(self) -> OwnedFrame {
-        match self {
-            FixedFrame::Header(header) => OwnedFrame::Header(header.into_owned()),
-            FixedFrame::Zip(layout) => OwnedFrame::Zip(Arc::clone(layout)),
-        }
-    }
-}
-
-/// A [`FixedFrame`] of its own.
-#[derive(Debug)]
-pub(super) enum OwnedFrame {
-    Header(Vec<u8>),
     Zip(Arc<ZipLayout>),
 }
 
-impl OwnedFrame {
+impl FixedFrame {
     /// Write it around the elements, whose sums are those of `all`; `data` is committed.
     pub(super) fn write(self, data: Box<dyn Draft>, all: &DoneRecord) -> Result<(), SinkError> {
         match self {
-            OwnedFrame::Header(header) => {
+            FixedFrame::Header(header) => {
                 data.write_at(0, &header)?;
                 data.commit()
             }
-            OwnedFrame::Zip(layout) => {
+            FixedFrame::Zip(layout) => {
                 let archive = ZipSink::new(data, layout)?;
                 archive.count_written(&all.crcs);
                 Box::new(archive).commit()
@@ -60,10 +42,10 @@ pub(super) struct Counted {
 
 impl Counted {
     /// Nothing yet.
-    pub(super) fn new(frame: &OwnedFrame) -> Counted {
+    pub(super) fn new(frame: &FixedFrame) -> Counted {
         let crcs = match frame {
-            OwnedFrame::Header(_) => None,
-            OwnedFrame::Zip(layout) => Some(MemberCrcs::new(layout)),
+            FixedFrame::Header(_) => None,
+            FixedFrame::Zip(layout) => Some(MemberCrcs::new(layout)),
         };
         Counted { written: AtomicU64::new(0), crcs }
     }
@@ -71,11 +53,11 @@ impl Counted {
     /// Count bytes that are written at a position of the output.
     pub(super) fn add(
         &self,
-        frame: &OwnedFrame,
+        frame: &FixedFrame,
         offset: u64,
         bytes: &[u8],
     ) -> Result<(), SinkError> {
-        if let (Some(crcs), OwnedFrame::Zip(layout)) = (&self.crcs, frame) {
+        if let (Some(crcs), FixedFrame::Zip(layout)) = (&self.crcs, frame) {
             crcs.add_bytes(layout, offset, bytes)?;
         }
         self.written.fetch_add(bytes.len() as u64, Ordering::AcqRel);

@@ -12,7 +12,7 @@ use super::create::{create, remove_leftovers};
 use super::error::PartsError;
 use super::finish::{Look, SharedOutput, Unchanged, is_output_of};
 use super::folder::Folder;
-use super::frame::{Counted, FixedFrame, OwnedFrame};
+use super::frame::{Counted, FixedFrame};
 use super::record::{JobRecord, Part};
 use super::writer::Writer;
 use crate::os::allocate;
@@ -26,7 +26,7 @@ pub struct PartSink {
     output: SharedOutput,
     part: Part,
     writer: Writer,
-    frame: OwnedFrame,
+    frame: FixedFrame,
     counted: Counted,
     size: PartSize,
     space: Space,
@@ -66,7 +66,7 @@ impl PartSink {
         part: Part,
         job: &JobRecord,
         unchanged: Unchanged,
-        frame: FixedFrame<'_>,
+        frame: FixedFrame,
         size: PartSize,
         options: SinkOptions,
     ) -> Result<Begun, SinkError> {
@@ -105,7 +105,7 @@ impl PartSink {
                 return if created { output.clean().and(Err(error)) } else { Err(error) };
             }
             output.folder.check_unspoiled()?;
-            let frame = frame.clone().into_owned();
+            let frame = frame.clone();
             if let Some(record) = output.folder.done(part.index)? {
                 output.finish(part, record, None, frame)?;
                 return Ok(Begun::Complete);
