@@ -19,7 +19,7 @@ use crate::input::pattern::SelectFault;
 use crate::input::watched::Watched;
 use crate::runs::Runs;
 use crate::source::remote::Address;
-use crate::source::{self, ConcatSource, InflatedSource, Source, SourceError, Stream};
+use crate::source::{self, ConcatSource, Forward, InflatedSource, Source, SourceError, Stream};
 
 /// Where an input comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]

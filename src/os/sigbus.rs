@@ -74,17 +74,9 @@ impl std::fmt::Debug for Slot {
 
 impl Watch {
     /// Watch a map at these addresses, which must be the caller's own mapping. `None` if no slot is
-    /// left or the handler cannot be installed: the map must not be used then.
-    pub(crate) fn new(addresses: Range<usize>) -> Option<Self> {
-        Self::over(addresses, false)
-    }
-
-    /// The same for a writable map. What is written to lost pages is lost as well.
-    pub(crate) fn writable(addresses: Range<usize>) -> Option<Self> {
-        Self::over(addresses, true)
-    }
-
-    fn over(addresses: Range<usize>, writable: bool) -> Option<Self> {
+    /// left or the handler cannot be installed: the map must not be used then. What is written to lost
+    /// pages of a writable map is lost as well.
+    pub(crate) fn new(addresses: Range<usize>, writable: bool) -> Option<Self> {
         install()?;
         let slot = REGISTRY.iter().find(|slot| !slot.taken.swap(true, Ordering::Acquire))?;
         Some(Self::register(slot, addresses, writable))

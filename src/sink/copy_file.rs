@@ -12,6 +12,9 @@ use rustix::io::{Errno, retry_on_intr};
 use super::SinkError;
 use crate::os;
 
+/// What could not be done.
+pub(super) const COPYING: &str = "cannot be copied";
+
 /// Buffer size in bytes for copying by read and write.
 const BUFFER: usize = 256 << 10;
 
@@ -22,7 +25,7 @@ const MAX_RANGE: u64 = 64 << 20;
 /// bytes are done.
 ///
 /// # Errors
-/// [`SinkError::OriginalTruncated`] if `from` is shorter than `len`, [`SinkError::Copy`].
+/// [`SinkError::OriginalTruncated`] if `from` is shorter than `len`, [`SinkError::Os`].
 pub(super) fn copy_file(
     from: &File,
     len: u64,
@@ -31,10 +34,10 @@ pub(super) fn copy_file(
 ) -> Result<(), SinkError> {
     let outcome = copy_all(from, to, len, copied);
     // reported first: the part that was cut off looked like a hole, or like another error
-    if from.metadata().map_err(SinkError::Copy)?.len() < len {
+    if from.metadata().map_err(SinkError::os(COPYING))?.len() < len {
         return Err(SinkError::OriginalTruncated);
     }
-    outcome.map_err(SinkError::Copy)
+    outcome.map_err(SinkError::os(COPYING))
 }
 
 fn copy_all(from: &File, to: &File, len: u64, copied: &dyn Fn(u64)) -> io::Result<()> {
@@ -89,25 +92,37 @@ fn copy_range(
             Err(Errno::INTR) => {}
             Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => return Err(Errno::NOSPC.into()),
             // not supported here, or a real error, which reading and writing will meet again
-            Err(_) => return copy_by_read_write(from, to, at..end, copied),
+            Err(_) => {
+                return in_pieces(
+                    from,
+                    at..end,
+                    |error| error,
+                    |at, piece| {
+                        to.write_all_at(piece, at)?;
+                        copied(piece.len() as u64);
+                        Ok(())
+                    },
+                );
+            }
         }
     }
     Ok(())
 }
 
-fn copy_by_read_write(
-    from: &File,
-    to: &File,
-    Range { start: mut at, end }: Range<u64>,
-    copied: &dyn Fn(u64),
-) -> io::Result<()> {
+/// Read a range of a file, and hand on each piece of it with its position.
+pub(super) fn in_pieces<E>(
+    file: &File,
+    range: Range<u64>,
+    unread: impl Fn(io::Error) -> E,
+    mut take: impl FnMut(u64, &[u8]) -> Result<(), E>,
+) -> Result<(), E> {
     let mut buffer = vec![0; BUFFER];
-    while at < end {
-        let piece = &mut buffer[..(end - at).min(BUFFER as u64) as usize];
-        from.read_exact_at(piece, at)?;
-        to.write_all_at(piece, at)?;
+    let mut at = range.start;
+    while at < range.end {
+        let piece = &mut buffer[..(range.end - at).min(BUFFER as u64) as usize];
+        file.read_exact_at(piece, at).map_err(&unread)?;
+        take(at, piece)?;
         at += piece.len() as u64;
-        copied(piece.len() as u64);
     }
     Ok(())
 }

@@ -7,12 +7,10 @@ use std::path::Path;
 use rustix::fs::{Access, AtFlags, CWD, Mode, accessat, statat};
 
 use super::blocks::block_bytes;
-use super::file::Naming;
+use super::file::FileSink;
 use super::resolve::{Resolved, SpecialFile, resolve};
 use super::spooled::SpooledSink;
-use super::{
-    Destination, Draft, FileSink, InPlaceFile, SinkError, SinkOptions, StreamSink, Targets,
-};
+use super::{Destination, Draft, InPlaceFile, SinkError, SinkOptions, StreamSink, Targets};
 use crate::os::stdio::{StdStream, closed_at_start};
 use crate::os::{self, FileId};
 
@@ -40,8 +38,18 @@ pub fn create(target: &Destination, options: SinkOptions) -> Result<Box<dyn Draf
     match target.resolve()? {
         Resolved::Stdout => Ok(Box::new(StreamSink::stdout(options)?)),
         Resolved::Special(stream) => Ok(Box::new(StreamSink::open(&stream, options)?)),
-        Resolved::File(entry) => Ok(Box::new(FileSink::at(entry, options, Naming::Unnamed)?)),
+        Resolved::File(entry) => Ok(Box::new(FileSink::at(entry, options)?)),
     }
+}
+
+/// Create a file as [`create`] does on a file system without unnamed files.
+///
+/// # Errors
+/// Those of [`create`]; [`SinkError::NotRegularFile`].
+#[doc(hidden)]
+pub fn create_named(path: &Path, options: SinkOptions) -> Result<Box<dyn Draft>, SinkError> {
+    let Resolved::File(entry) = resolve(path)? else { return Err(SinkError::NotRegularFile) };
+    Ok(Box::new(FileSink::create(entry, options, false)?))
 }
 
 /// Open an output that starts as a copy of the first `len` bytes of `original`. Changes are written
@@ -50,7 +58,7 @@ pub fn create(target: &Destination, options: SinkOptions) -> Result<Box<dyn Draf
 /// they are.
 ///
 /// # Errors
-/// Those of [`create`], [`SinkError::OriginalTruncated`], and [`SinkError::Copy`] if `original` cannot
+/// Those of [`create`], [`SinkError::OriginalTruncated`], and [`SinkError::Os`] if `original` cannot
 /// be read or the copy does not fit on the disk.
 pub fn create_copy(
     target: &Destination,
@@ -61,7 +69,7 @@ pub fn create_copy(
 ) -> Result<(Box<dyn Draft>, InPlaceFile), SinkError> {
     let pipe = match target.resolve()? {
         Resolved::File(entry) => {
-            let mut sink = FileSink::at(entry, options, Naming::Unnamed)?;
+            let mut sink = FileSink::at(entry, options)?;
             let patch = sink.fill_from(original, len, copied)?;
             return Ok((Box::new(sink), patch));
         }

@@ -33,9 +33,6 @@ pub enum SinkError {
     /// A file became shorter while it was copied.
     #[error("the file was cut short while it was being copied")]
     OriginalTruncated,
-    /// The original could not be read, or its copy could not be written.
-    #[error("cannot be copied: {0}")]
-    Copy(io::Error),
     /// Standard output was closed when the program began.
     #[error("standard output is closed")]
     StdoutClosed,
@@ -119,16 +116,14 @@ impl SinkError {
     }
 
     /// For `map_err` on the result of a system call.
-    pub(in crate::sink) fn os<E: Into<io::Error>>(what: &'static str) -> impl Fn(E) -> Self {
+    pub(in crate::sink) fn os<E: Into<io::Error>>(what: &'static str) -> impl Fn(E) -> Self + Copy {
         move |error| SinkError::Os { what, error: error.into() }
     }
 
     /// The error of the operating system, if there is one.
     pub fn io(&self) -> Option<&io::Error> {
         match self {
-            SinkError::Os { error, .. } | SinkError::Io(error) | SinkError::Copy(error) => {
-                Some(error)
-            }
+            SinkError::Os { error, .. } | SinkError::Io(error) => Some(error),
             SinkError::File { error, .. } | SinkError::NotUndone { error, .. } => error.io(),
             _ => None,
         }

@@ -36,7 +36,7 @@ use rustix::io::{Errno, retry_on_intr};
 use super::copy_file::copy_file;
 use super::in_place::InPlaceFile;
 use super::placed::{Old, Placed, move_to_free, no_folder, open_dir};
-use super::resolve::{FileAt, Resolved, resolve};
+use super::resolve::FileAt;
 use super::space::Space;
 use super::temp_name::TempName;
 use super::{Draft, Sink, SinkError, SinkOptions, ignore_sigxfsz};
@@ -44,7 +44,7 @@ use crate::os::{self, FileId};
 
 /// A regular file that is being written.
 #[derive(Debug)]
-pub struct FileSink {
+pub(super) struct FileSink {
     /// The file; `None` when it is parked.
     file: Option<File>,
     /// Its temporary name, where it is parked, and on file systems without unnamed files.
@@ -57,47 +57,18 @@ pub struct FileSink {
     space: Space,
 }
 
-/// Whether a file has a name before it is complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Naming {
-    /// No name, if the file system allows that.
-    Unnamed,
-    /// One that begins with `.tslice-`.
-    Named,
-}
-
 impl FileSink {
-    /// Create a file for `path`: steps 1 to 3.
-    ///
-    /// # Errors
-    /// [`SinkError::AlreadyExists`], [`SinkError::IsADirectory`], [`SinkError::Os`]; the latter also
-    /// if `path` is no regular file ([`super::create`] writes those, too).
-    pub fn create(path: &Path, options: SinkOptions) -> Result<Self, SinkError> {
-        Self::create_as(path, options, Naming::Unnamed)
+    /// Create a file: steps 1 to 3.
+    pub(super) fn at(entry: FileAt, options: SinkOptions) -> Result<Self, SinkError> {
+        Self::create(entry, options, true)
     }
 
-    /// Create an output as [`FileSink::create`] does on a file system without unnamed files.
-    ///
-    /// # Errors
-    /// Those of [`FileSink::create`].
-    #[doc(hidden)]
-    pub fn create_named(path: &Path, options: SinkOptions) -> Result<Self, SinkError> {
-        Self::create_as(path, options, Naming::Named)
-    }
-
-    fn create_as(path: &Path, options: SinkOptions, naming: Naming) -> Result<Self, SinkError> {
-        match resolve(path)? {
-            Resolved::File(entry) => Self::at(entry, options, naming),
-            Resolved::Stdout | Resolved::Special(_) => {
-                Err(SinkError::os("is no regular file")(Errno::INVAL))
-            }
-        }
-    }
-
-    pub(super) fn at(
+    /// Create a file, which has no name until it is complete if `unnamed` is set and the file system
+    /// allows that.
+    pub(super) fn create(
         entry: FileAt,
         options: SinkOptions,
-        naming: Naming,
+        unnamed: bool,
     ) -> Result<Self, SinkError> {
         entry.check_overwrite(options)?;
         ignore_sigxfsz();
@@ -105,11 +76,8 @@ impl FileSink {
         // The old file's mode is set again below, since the umask applies here. Passing it here
         // keeps the new file from being readable to more people in between.
         let mode = entry.old_mode.unwrap_or(Mode::from_raw_mode(0o666));
-        let unnamed = match naming {
-            Naming::Unnamed => os::open_unnamed(&entry.dir, Path::new("."), mode),
-            Naming::Named => None,
-        };
-        let (file, named) = match unnamed {
+        let unnamed = unnamed.then(|| os::open_unnamed(&entry.dir, Path::new("."), mode));
+        let (file, named) = match unnamed.flatten() {
             Some(file) => (file, None),
             None => {
                 let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -161,7 +129,7 @@ impl FileSink {
     fn put(self, entry: &FileAt, old: Old) -> Result<Placed, SinkError> {
         // Opened before anything is put in place, so that a folder without read permission fails
         // here and not afterwards.
-        let dir = self.options.fsync.then(|| open_dir(&entry.dir)).transpose();
+        let dir = self.options.fsync.then(|| open_dir(&entry.dir, ".".as_ref())).transpose();
         let dir = dir.map_err(SinkError::os("cannot be brought to the disk"))?;
         let force = self.options.force;
         let placed = self.name(entry, old);

@@ -2,15 +2,12 @@
 //! unnamed file in `TMPDIR`.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 
+use super::copy_file::in_pieces;
 use super::{Sink, SinkError, scratch::ScratchSink};
 
 /// How many bytes are kept in memory.
 const FEW: usize = 1 << 20;
-
-/// How many bytes are read from the file at a time.
-const PIECE: usize = 64 << 10;
 
 /// Bytes that were written one after the other, to be read once.
 #[derive(Debug, Default)]
@@ -63,15 +60,8 @@ impl HeldBytes {
         pass: &mut dyn FnMut(&[u8]) -> Result<(), SinkError>,
     ) -> Result<(), SinkError> {
         if let Some((_, file, len)) = self.file {
-            let mut piece = vec![0; PIECE];
-            let mut at = 0;
-            while at < len {
-                let count = (len - at).min(PIECE as u64) as usize;
-                let read = file.read_exact_at(&mut piece[..count], at);
-                read.map_err(SinkError::os("a temporary file cannot be read"))?;
-                pass(&piece[..count])?;
-                at += count as u64;
-            }
+            let unread = SinkError::os("a temporary file cannot be read");
+            in_pieces(&file, 0..len, unread, |_, piece| pass(piece))?;
         }
         pass(&self.recent)
     }

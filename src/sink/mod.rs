@@ -45,7 +45,6 @@ mod zip;
 pub use blocks::{BLOCK_BYTES, shared_len};
 pub use create::{can_share, check, check_among, create, create_copy, overwritten_file};
 pub use error::SinkError;
-pub use file::FileSink;
 pub use folder::FolderSink;
 pub use held::HeldBytes;
 pub use in_place::InPlaceFile;
@@ -65,6 +64,8 @@ pub use zip::{DeflatedZipSink, ZipLayout, ZipSink};
 // what tests may expect
 #[doc(hidden)]
 pub use crate::os::{EXCHANGES_NAMES, UNNAMED_FILES};
+#[doc(hidden)]
+pub use create::create_named;
 
 /// In which order a sink takes its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

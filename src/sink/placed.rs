@@ -18,7 +18,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -324,14 +324,14 @@ fn id_of(temp: &TempName) -> Option<FileId> {
     stat.ok().map(|stat| FileId::any(&stat))
 }
 
-/// A descriptor by which a directory can be brought to the disk: those of places are `O_PATH`.
-pub(super) fn open_dir(dir: &OwnedFd) -> OsResult<OwnedFd> {
+/// Open a directory to list it, or to bring it to the disk: descriptors of places are `O_PATH`.
+pub(super) fn open_dir(from: impl AsFd, path: &Path) -> OsResult<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    retry_on_intr(|| openat(dir, ".", flags, Mode::empty()))
+    retry_on_intr(|| openat(&from, path, flags, Mode::empty()))
 }
 
 /// Some network file systems cannot sync directories, and write names through anyway.
-pub(super) fn sync_dir(dir: OwnedFd) -> OsResult<()> {
+pub(super) fn sync_dir(dir: impl AsFd) -> OsResult<()> {
     match retry_on_intr(|| fsync(&dir)) {
         Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
         result => result,

@@ -3,14 +3,9 @@
 //! A pipe cannot be written by position. If a change fails, nothing is sent.
 
 use std::fs::File;
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileExt;
 
-use super::copy_file::copy_file;
+use super::copy_file::{COPYING, copy_file, in_pieces};
 use super::{Draft, InPlaceFile, Old, Placed, Sink, SinkError, StreamSink};
-
-/// Buffer size for sending, in bytes.
-const PIECE: usize = 256 << 10;
 
 /// An unnamed file in `TMPDIR` whose bytes `commit` sends to a pipe.
 #[derive(Debug)]
@@ -29,7 +24,7 @@ impl SpooledSink {
         pipe: StreamSink,
         copied: &dyn Fn(u64),
     ) -> Result<(Self, InPlaceFile), SinkError> {
-        let file = tempfile::tempfile().map_err(SinkError::Copy)?;
+        let file = tempfile::tempfile().map_err(SinkError::os(COPYING))?;
         copy_file(original, len, &file, copied)?;
         let patch = InPlaceFile::new(file.try_clone().map_err(SinkError::Io)?)?;
         Ok((Self { file, len, pipe }, patch))
@@ -45,19 +40,8 @@ impl Sink for SpooledSink {
 
 impl Draft for SpooledSink {
     fn place(self: Box<Self>, old: Old) -> Result<Placed, SinkError> {
-        let mut piece = vec![0; PIECE];
-        let mut at = 0;
-        while at < self.len {
-            let count = match self.file.read_at(&mut piece, at) {
-                Ok(0) => Err(io::Error::from(ErrorKind::UnexpectedEof)),
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                result => result,
-            }
-            .map_err(SinkError::Copy)?
-            .min((self.len - at) as usize);
-            self.pipe.write_at(at, &piece[..count])?;
-            at += count as u64;
-        }
-        Box::new(self.pipe).place(old)
+        let Self { file, len, pipe } = *self;
+        in_pieces(&file, 0..len, SinkError::os(COPYING), |at, piece| pipe.write_at(at, piece))?;
+        Box::new(pipe).place(old)
     }
 }

@@ -34,7 +34,7 @@ impl WritableMap {
         let len = usize::try_from(len).ok().filter(|&len| len > 0)?;
         let map = MmapOptions::new().len(len).map_raw(file).ok()?;
         let start = map.as_ptr() as usize;
-        Some(WritableMap { watch: Watch::writable(start..start + len)?, map })
+        Some(WritableMap { watch: Watch::new(start..start + len, true)?, map })
     }
 
     /// Fault in the pages of ranges (bytes, ascending); false if one of them cannot be written.

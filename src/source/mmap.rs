@@ -46,7 +46,7 @@ impl MmapSource {
             Err(error) => return Err((file, Some(error))),
         };
         let addresses = map.as_ptr_range();
-        match Watch::new(addresses.start as usize..addresses.end as usize) {
+        match Watch::new(addresses.start as usize..addresses.end as usize, false) {
             Some(watch) => Ok(Self { watch, map, read: PreadSource::new(file, base, len) }),
             None => Err((file, None)),
         }

@@ -34,11 +34,6 @@ impl<'s> Reader<'s> {
         Self { position, ..Self::new(source) }
     }
 
-    /// The offset of the next byte.
-    pub fn position(&self) -> u64 {
-        self.position
-    }
-
     /// How many bytes are left.
     pub fn remaining(&self) -> u64 {
         self.source.len().saturating_sub(self.position)

@@ -5,7 +5,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 
 use rustix::event::PollFlags;
@@ -38,15 +37,9 @@ enum DevNull {
     Unusable,
 }
 
-impl From<OwnedFd> for Stream {
-    fn from(fd: OwnedFd) -> Self {
-        Stream::watched(File::from(fd), Arc::default())
-    }
-}
-
 impl From<File> for Stream {
     fn from(file: File) -> Self {
-        OwnedFd::from(file).into()
+        Stream::watched(file, Arc::default())
     }
 }
 
@@ -63,11 +56,6 @@ impl Stream {
         self.fault.get().map_or(Ok(()), |fault| Err(io::Error::other(fault.clone())))
     }
 
-    /// How many bytes have been read or skipped.
-    pub fn position(&self) -> u64 {
-        self.position
-    }
-
     /// The next `count` bytes, or all there are, without consuming them.
     ///
     /// # Errors
@@ -78,21 +66,6 @@ impl Stream {
         self.peeked.extend(first.iter().rev());
         self.position = position;
         Ok(first)
-    }
-
-    /// Skip `count` bytes; those of a pipe are not copied.
-    ///
-    /// # Errors
-    /// [`SourceError::UnexpectedEnd`] if there were fewer, and [`SourceError::Io`].
-    pub fn skip(&mut self, count: u64) -> Result<(), SourceError> {
-        let mut left = count;
-        while left > 0 {
-            match self.discard(left)? {
-                0 => return Err(SourceError::UnexpectedEnd(self.position)),
-                gone => left = left.saturating_sub(gone),
-            }
-        }
-        Ok(())
     }
 
     /// Skip between 1 and `most` bytes; 0 only at the end.
@@ -151,10 +124,18 @@ impl Read for Stream {
 
 impl Forward for Stream {
     fn position(&self) -> u64 {
-        Stream::position(self)
+        self.position
     }
 
+    /// Bytes of a pipe are not copied.
     fn skip(&mut self, count: u64) -> Result<(), SourceError> {
-        Stream::skip(self, count)
+        let mut left = count;
+        while left > 0 {
+            match self.discard(left)? {
+                0 => return Err(SourceError::UnexpectedEnd(self.position)),
+                gone => left = left.saturating_sub(gone),
+            }
+        }
+        Ok(())
     }
 }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tslice::internals::sink::{
-    Destination, Draft, FileSink, Sink, SinkError, SinkOptions, UNNAMED_FILES, WriteOrder, check,
-    create,
+    Destination, Draft, SinkError, SinkOptions, UNNAMED_FILES, WriteOrder, check, create,
+    create_named,
 };
 
 use crate::child::child;
@@ -20,9 +20,9 @@ const PLAIN: SinkOptions = SinkOptions { force: false, fsync: false, len: None, 
 const FORCE: SinkOptions = SinkOptions { force: true, ..PLAIN };
 
 /// A file with no name until commit, and one that has a temporary name.
-const WAYS: [Way; 2] = [FileSink::create, FileSink::create_named];
+const WAYS: [Way; 2] = [|path, options| sink(path, options), create_named];
 
-type Way = fn(&Path, SinkOptions) -> Result<FileSink, SinkError>;
+type Way = fn(&Path, SinkOptions) -> Result<Box<dyn Draft>, SinkError>;
 
 fn names(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).unwrap();
@@ -79,7 +79,7 @@ fn no_bytes_are_a_file_too() {
     for (way, len) in WAYS.into_iter().zip([None, Some(0)]) {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("out");
-        Box::new(way(&path, SinkOptions { len, ..PLAIN }).unwrap()).commit().unwrap();
+        way(&path, SinkOptions { len, ..PLAIN }).unwrap().commit().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"");
     }
 }
@@ -103,9 +103,9 @@ fn a_dropped_sink_leaves_no_file() {
 fn only_create_named_shows_a_name_before_commit() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("out");
-    let unnamed = FileSink::create(&path, PLAIN).unwrap();
+    let unnamed = sink(&path, PLAIN).unwrap();
     assert_eq!(names(dir.path()).is_empty(), UNNAMED_FILES);
-    let named = FileSink::create_named(&path, PLAIN).unwrap();
+    let named = create_named(&path, PLAIN).unwrap();
     let shown = names(dir.path());
     assert_eq!(shown.len(), if UNNAMED_FILES { 1 } else { 2 });
     let is_temporary = |name: &String| name.starts_with(".tslice-") && name.len() == 20;
@@ -404,11 +404,11 @@ fn a_closed_standard_output_is_told_from_dev_null() {
 fn child_umask() {
     let Some(out) = child_out() else { return };
     for (name, way) in ["unnamed", "named"].into_iter().zip(WAYS) {
-        Box::new(way(&out.join(name), PLAIN).unwrap()).commit().unwrap();
+        way(&out.join(name), PLAIN).unwrap().commit().unwrap();
         // A replaced file keeps its mode, whatever the umask.
         let old = out.join(name.to_owned() + "-old");
         File::create(&old).unwrap().set_permissions(Permissions::from_mode(0o666)).unwrap();
-        Box::new(way(&old, FORCE).unwrap()).commit().unwrap();
+        way(&old, FORCE).unwrap().commit().unwrap();
     }
 }
 

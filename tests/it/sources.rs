@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 use tslice::internals::source::{
-    Advice, IoMode, OpenError, Opened, Reader, Source, SourceError, Stream, open, open_stdin, spool,
+    Advice, Forward, IoMode, OpenError, Opened, Reader, Source, SourceError, Stream, open,
+    open_stdin, spool,
 };
 
 use crate::child::{child, is_child};
@@ -39,7 +40,7 @@ fn cut(path: &Path, len: u64) {
 fn pipe(contents: Vec<u8>) -> Stream {
     let (reader, mut writer) = std::io::pipe().unwrap();
     std::thread::spawn(move || writer.write_all(&contents));
-    Stream::from(std::os::fd::OwnedFd::from(reader))
+    Stream::from(File::from(std::os::fd::OwnedFd::from(reader)))
 }
 
 #[test]
@@ -361,7 +362,7 @@ fn a_header_costs_one_page() {
         reader.read_exact(&mut buf).unwrap();
         assert_eq!(buf, source.data[at * 10..][..10]);
     }
-    assert_eq!(reader.position(), 200);
+    assert_eq!(reader.remaining(), 99_800);
     assert_eq!(format!("{:?}", source.asked.lock().unwrap()), "[0..4096]");
 }
 
@@ -378,7 +379,6 @@ fn a_reader_reads_everything_in_any_pieces() {
                 break;
             }
             all.extend_from_slice(&buf[..count]);
-            assert_eq!(reader.position(), all.len() as u64);
             assert_eq!(reader.remaining(), 100_000 - all.len() as u64);
         }
         assert!(all == source.data, "in pieces of {piece}");

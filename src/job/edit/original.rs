@@ -311,9 +311,7 @@ impl Edit {
 /// The error of writing the file; a full disk is told as such, whatever step met it.
 fn failed_sink(name: FileName, error: SinkError) -> Error {
     let error = match error {
-        SinkError::Copy(error) | SinkError::Os { error, .. }
-            if error.kind() == ErrorKind::StorageFull =>
-        {
+        SinkError::Os { error, .. } if error.kind() == ErrorKind::StorageFull => {
             SinkError::Io(error)
         }
         error => error,

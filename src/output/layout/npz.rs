@@ -48,7 +48,7 @@ struct StoredMembers(Arc<ZipLayout>);
 
 impl Frame for StoredMembers {
     fn size(&self) -> Option<u64> {
-        Some(self.0.len())
+        Some(self.0.bytes())
     }
 
     fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use self::pending::PendingFile;
 use self::place::FolderPlace;
-use super::file::{FileSink, Naming};
+use super::file::FileSink;
 use super::resolve::{FileAt, Resolved};
 use super::{Draft, Old, Placed, Sink, SinkError, SinkOptions, Targets};
 
@@ -62,7 +62,7 @@ impl FolderSink {
         let mut pending = Vec::with_capacity(files.len());
         for (&(name, len), entry) in files.iter().zip(entries) {
             let options = SinkOptions { len: Some(len), ..options };
-            let sink = FileSink::at(entry.clone(), options, Naming::Unnamed)?;
+            let sink = FileSink::at(entry.clone(), options)?;
             pending.push(PendingFile { name: name.to_owned(), start, entry, sink });
             start += len;
         }

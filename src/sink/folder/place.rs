@@ -6,9 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, accessat, openat, statat};
+use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, Mode, accessat, statat};
 use rustix::io::{Errno, retry_on_intr};
 
+use crate::sink::placed::open_dir;
 use crate::sink::resolve::{FileAt, Resolved, resolve, resolve_from};
 use crate::sink::{SinkError, SinkOptions};
 
@@ -34,7 +35,7 @@ impl FolderPlace {
     /// Find out what stands at `path`, and refuse a folder that is not empty without `force`.
     pub(super) fn find(path: &Path, options: SinkOptions) -> Result<FolderPlace, SinkError> {
         let failed = SinkError::os::<Errno>("cannot be created");
-        match open(CWD, path) {
+        match open_dir(CWD, path) {
             Ok(fd) => {
                 let folder = ExistingFolder::new(path, fd)?;
                 match folder.is_empty || options.force {
@@ -78,7 +79,7 @@ impl ExistingFolder {
         let real = path.canonicalize().map_err(&failed)?;
         let at = match (real.parent(), real.file_name()) {
             (Some(parent), Some(name)) => {
-                let parent = open(CWD, parent).map_err(|error| failed(error.into()))?;
+                let parent = open_dir(CWD, parent).map_err(|error| failed(error.into()))?;
                 Some((Arc::new(parent), name.to_owned()))
             }
             _ => None,
@@ -124,11 +125,6 @@ impl ExistingFolder {
             _ => Err(SinkError::NotRegularFile),
         }
     }
-}
-
-fn open(from: impl std::os::fd::AsFd, path: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    retry_on_intr(|| openat(&from, path, flags, Mode::empty()))
 }
 
 /// A path without the slashes at its end, which name a folder that need not be there.

@@ -207,6 +207,6 @@ fn fill(files: Vec<PendingFile>, folder: &Arc<OwnedFd>) -> Result<(), SinkError>
 
 /// A descriptor by which a directory can be brought to the disk, where that was asked for.
 fn open_to_sync(dir: &OwnedFd, options: SinkOptions) -> Result<Option<OwnedFd>, SinkError> {
-    let open = options.fsync.then(|| open_dir(dir)).transpose();
+    let open = options.fsync.then(|| open_dir(dir, ".".as_ref())).transpose();
     open.map_err(SinkError::os("cannot be brought to the disk"))
 }

@@ -13,7 +13,7 @@ use rustix::fs::{Mode, ftruncate, mkdirat, renameat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::fingerprint::Fingerprint;
-use super::folder::{DATA, Folder, JOB, failed, folder_name, names_in, open_dir, sync_parent};
+use super::folder::{DATA, Folder, JOB, folder_name, names_in, open_dir, sync_parent};
 use super::own::{create_own, is_gone, write_record};
 use super::record::JobRecord;
 use crate::os::rename_to_free;
@@ -42,7 +42,7 @@ pub(super) fn create(entry: &FileAt, job: &JobRecord) -> Result<bool, SinkError>
         .and_then(|()| temp_name.persist(place).map_err(SinkError::os(CREATING)));
     match placed {
         Ok(()) => {
-            sync_parent(entry).map_err(failed(CREATING))?;
+            sync_parent(entry).map_err(SinkError::os(CREATING))?;
             remove_leftovers(entry);
             Ok(true)
         }
@@ -56,7 +56,7 @@ pub(super) fn create(entry: &FileAt, job: &JobRecord) -> Result<bool, SinkError>
 
 /// Write the files of a new job.
 fn fill(entry: &FileAt, temp_name: &TempName, job: &JobRecord) -> Result<(), SinkError> {
-    let failed = failed(CREATING);
+    let failed = SinkError::os::<Errno>(CREATING);
     let dir = open_dir(&entry.dir, temp_name.name()).map_err(failed)?;
     write_record(create_own(&dir, JOB).map_err(failed)?, job)?;
     let data = create_own(&dir, DATA).map_err(failed)?;
@@ -70,7 +70,9 @@ fn fill(entry: &FileAt, temp_name: &TempName, job: &JobRecord) -> Result<(), Sin
 /// or not be listed, is let be.
 pub(super) fn remove_leftovers(entry: &FileAt) {
     let prefix = prefix(entry);
-    let Ok(names) = open_parent(&entry.dir).and_then(|dir| names_in(&dir)) else { return };
+    let Ok(names) = open_parent(&entry.dir, ".".as_ref()).and_then(|dir| names_in(&dir)) else {
+        return;
+    };
     let names = names.into_iter().map(|name| OsString::from_vec(name.into_bytes()));
     for name in names.filter(|name| is_random(name.as_bytes(), prefix.as_bytes())) {
         let is_folder = open_dir(&entry.dir, &name).is_ok();

@@ -12,13 +12,13 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::create::remove_leftovers;
 use super::error::PartsError;
-use super::folder::{CLOSED, DATA, Folder, Stored, failed, part_name, sync_parent};
+use super::folder::{CLOSED, DATA, Folder, Stored, part_name, sync_parent};
 use super::frame::FixedFrame;
 use super::own::{damaged, is_gone, open_own};
 use super::record::{ChosenRecord, DoneRecord, JobRecord, Part};
 use super::tree::climb;
 use crate::os::FileId;
-use crate::sink::file::{FileSink, Naming};
+use crate::sink::file::FileSink;
 use crate::sink::resolve::FileAt;
 use crate::sink::temp_name::random_name;
 use crate::sink::{Draft, Old, Placed, Sink, SinkError, SinkOptions};
@@ -66,7 +66,7 @@ impl Folder {
             Ok(file) => Ok(FileId::from_stat(&file) == id_of(entry) && id_of(entry).is_some()),
             // renamed to its place, unless the folder is being removed
             Err(error) if is_gone(error) => Ok(self.job()?.is_some()),
-            Err(error) => Err(failed("its parts cannot be read")(error)),
+            Err(error) => Err(SinkError::os("its parts cannot be read")(error)),
         }
     }
 
@@ -238,7 +238,7 @@ impl SharedOutput {
         let dir = Arc::clone(&self.folder.dir);
         let entry = FileAt { dir, name: name.clone().into(), old_mode: None };
         let options = SinkOptions { fsync: true, ..SinkOptions::default() };
-        let mut sink = FileSink::at(entry, options, Naming::Unnamed)?;
+        let mut sink = FileSink::at(entry, options)?;
         sink.fill_from(closed, self.job.len, &|_| {})?;
         Box::new(sink).commit()?;
         let copy = open_own(&self.folder.dir, &name, OFlags::RDONLY, "its parts cannot be read")?;
@@ -260,13 +260,13 @@ impl SharedOutput {
         };
         match placed {
             Ok(()) => sync_parent(entry)
-                .map_err(failed("is in place, but its name cannot be brought to the disk")),
+                .map_err(SinkError::os("is in place, but its name cannot be brought to the disk")),
             // by another run of this part, which may have removed the folder since
             Err(_) if own.is_some() && own == id_of(entry) => Ok(()),
             Err(_) if self.folder.is_placed(entry)? || self.is_over() => Ok(()),
             Err(Errno::EXIST) => Err(SinkError::AlreadyExists),
             Err(error) if is_gone(error) => Err(PartsError::Discarded.into()),
-            Err(error) => Err(failed("cannot be put in place")(error)),
+            Err(error) => Err(SinkError::os("cannot be put in place")(error)),
         }
     }
 }
@@ -282,7 +282,9 @@ fn discarded_if_gone(error: SinkError) -> SinkError {
 /// Give a file of the folder the permissions of the one that it replaces.
 fn set_mode(folder: &Folder, file: &str, mode: Mode) -> Result<(), SinkError> {
     match chmodat(&folder.dir, file, mode, AtFlags::empty()) {
-        Err(error) if !is_gone(error) => Err(failed("cannot be given its permissions")(error)),
+        Err(error) if !is_gone(error) => {
+            Err(SinkError::os("cannot be given its permissions")(error))
+        }
         _ => Ok(()),
     }
 }

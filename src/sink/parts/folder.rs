@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, fsync, linkat, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, linkat, openat, statat, unlinkat};
 use rustix::io::{Errno, retry_on_intr};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::PartsError;
 use super::own::{create_own, damaged, is_gone, read_record, write_record};
-use super::record::{DoneRecord, JobRecord};
+use super::record::JobRecord;
 use crate::os::FileId;
 use crate::sink::SinkError;
 use crate::sink::placed::{open_dir as open_parent, sync_dir};
@@ -55,7 +55,7 @@ impl Folder {
         match open_dir(&entry.dir, folder_name(entry)) {
             Ok(dir) => Ok(Some(Folder { dir: Arc::new(dir) })),
             Err(error) if is_gone(error) => Ok(None),
-            Err(error) => Err(failed("the folder of its parts cannot be opened")(error)),
+            Err(error) => Err(SinkError::os("the folder of its parts cannot be opened")(error)),
         }
     }
 
@@ -97,21 +97,13 @@ impl Folder {
             Ok(()) => Ok(None),
             Err(Errno::EXIST) => self.wait_for(name).map(Some),
             Err(error) if is_gone(error) => Err(PartsError::Discarded.into()),
-            Err(error) => Err(failed("a part cannot be recorded")(error)),
+            Err(error) => Err(SinkError::os("a part cannot be recorded")(error)),
         }
     }
 
     /// Bring the names of records to the disk.
     pub(super) fn sync(&self) -> Result<(), SinkError> {
-        match retry_on_intr(|| fsync(&self.dir)) {
-            Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
-            Err(error) => Err(failed("a part cannot be recorded")(error)),
-        }
-    }
-
-    /// The record of a part, where it is complete.
-    pub(super) fn done(&self, index: u64) -> Result<Option<DoneRecord>, SinkError> {
-        self.read(&part_name(index))
+        sync_dir(&self.dir).map_err(SinkError::os("a part cannot be recorded"))
     }
 
     /// A record that is known to exist.
@@ -133,7 +125,7 @@ impl Folder {
         match create_own(&self.dir, CHANGED) {
             Ok(_) | Err(Errno::EXIST) => Ok(()),
             Err(error) if is_gone(error) => Ok(()),
-            Err(error) => Err(failed("a part cannot be recorded")(error)),
+            Err(error) => Err(SinkError::os("a part cannot be recorded")(error)),
         }
     }
 
@@ -142,7 +134,7 @@ impl Folder {
         match statat(&self.dir, CHANGED, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(_) => Err(PartsError::Spoiled.into()),
             Err(error) if is_gone(error) => Ok(()),
-            Err(error) => Err(failed("its parts cannot be read")(error)),
+            Err(error) => Err(SinkError::os("its parts cannot be read")(error)),
         }
     }
 
@@ -158,7 +150,7 @@ impl Folder {
 
     /// Remove a folder of a name beside the output.
     pub(super) fn remove_named(self, entry: &FileAt, own: &OsStr) -> Result<(), SinkError> {
-        let failed = failed("the folder of its parts cannot be removed");
+        let failed = SinkError::os::<Errno>("the folder of its parts cannot be removed");
         let unlink = |name: &std::ffi::CStr| match unlinkat(&self.dir, name, AtFlags::empty()) {
             Err(Errno::ISDIR) => Err(damaged(&name.to_string_lossy())),
             // what this machine holds open of a file that is gone, on NFS
@@ -196,7 +188,7 @@ impl Folder {
 
     /// The names of all files in it.
     pub(super) fn names(&self) -> Result<Vec<CString>, SinkError> {
-        names_in(&self.dir).map_err(failed("the folder of its parts cannot be listed"))
+        names_in(&self.dir).map_err(SinkError::os("the folder of its parts cannot be listed"))
     }
 }
 
@@ -228,10 +220,6 @@ pub(super) fn part_of_name(name: &[u8]) -> Option<u64> {
     std::str::from_utf8(name).ok()?.strip_prefix("part.")?.parse().ok()
 }
 
-pub(super) fn failed(what: &'static str) -> impl Fn(Errno) -> SinkError + Copy {
-    move |error| SinkError::os(what)(error)
-}
-
 pub(super) fn open_dir(dir: &OwnedFd, name: impl rustix::path::Arg) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     // not repeated: a folder is opened without waiting
@@ -240,5 +228,5 @@ pub(super) fn open_dir(dir: &OwnedFd, name: impl rustix::path::Arg) -> rustix::i
 
 /// Bring the names beside the output to the disk; a folder that cannot be listed is let be.
 pub(super) fn sync_parent(entry: &FileAt) -> rustix::io::Result<()> {
-    open_parent(&entry.dir).map_or(Ok(()), sync_dir)
+    open_parent(&entry.dir, ".".as_ref()).map_or(Ok(()), sync_dir)
 }

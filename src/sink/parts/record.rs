@@ -59,11 +59,6 @@ impl JobRecord {
         JobRecord { protocol: PROTOCOL, version, parts, len, inputs, work }
     }
 
-    /// The files that are read.
-    pub fn inputs(&self) -> &[InputId] {
-        &self.inputs
-    }
-
     /// Whether a run of this program can have written it.
     pub(super) fn is_possible(&self) -> bool {
         (1..=MAX_PARTS).contains(&self.parts)

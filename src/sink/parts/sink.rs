@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::create::{create, remove_leftovers};
 use super::error::PartsError;
 use super::finish::{Look, SharedOutput, Unchanged, is_output_of};
-use super::folder::Folder;
+use super::folder::{Folder, part_name};
 use super::frame::{Counted, FixedFrame};
 use super::record::{JobRecord, Part};
 use super::writer::Writer;
@@ -106,7 +106,7 @@ impl PartSink {
             }
             output.folder.check_unspoiled()?;
             let frame = frame.clone();
-            if let Some(record) = output.folder.done(part.index)? {
+            if let Some(record) = output.folder.read(&part_name(part.index))? {
                 output.finish(part, record, None, frame)?;
                 return Ok(Begun::Complete);
             }

@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, OFlags, fstat, renameat, unlinkat};
 use rustix::io::Errno;
 
 use super::fingerprint::Fingerprint;
-use super::folder::{CLOSED, DATA, Folder, failed};
+use super::folder::{CLOSED, DATA, Folder};
 use super::own::{create_own, damaged, is_gone, open_own};
 use crate::os::{boot_id, nobody_writes};
 use crate::sink::SinkError;
@@ -30,7 +30,7 @@ pub(super) struct Writer {
 impl Folder {
     /// Make a marker, then open `data`; `None` where that is closed, or the folder is being removed.
     pub(super) fn open_writer(&self) -> Result<Option<Writer>, SinkError> {
-        let failed = failed("its parts cannot be opened");
+        let failed = SinkError::os::<Errno>("its parts cannot be opened");
         let prefix = format!("{MARKER}{}.", self.place().unwrap_or_default());
         let (dir, data) = (Arc::clone(&self.dir), None);
         let mut writer = loop {
@@ -52,7 +52,9 @@ impl Folder {
         match renameat(&self.dir, DATA, &self.dir, CLOSED) {
             Err(Errno::ISDIR) => Err(damaged(CLOSED)),
             // by another process, or by this call, whose answer was lost on its way
-            Err(error) if !is_gone(error) => Err(failed("its parts cannot be closed")(error)),
+            Err(error) if !is_gone(error) => {
+                Err(SinkError::os("its parts cannot be closed")(error))
+            }
             _ => Ok(()),
         }
     }

@@ -74,7 +74,7 @@ impl DeflatedZipSink {
         layout: Arc<ZipLayout>,
     ) -> Result<DeflatedZipSink, SinkError> {
         if inner.order() == WriteOrder::Ascending && !layout.forward {
-            return Err(SinkError::OutOfOrder { expected: 0, offset: layout.len() });
+            return Err(SinkError::OutOfOrder { expected: 0, offset: layout.bytes() });
         }
         Ok(DeflatedZipSink { inner, layout, state: Mutex::default() })
     }

@@ -78,13 +78,8 @@ impl ZipLayout {
     }
 
     /// Bytes of the whole archive.
-    pub fn len(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.end + self.directory_len()
-    }
-
-    /// Never: an archive has at least the end of its directory.
-    pub fn is_empty(&self) -> bool {
-        false
     }
 
     /// Where the data of each member begin, in bytes from the beginning of the archive.

@@ -28,13 +28,13 @@ pub struct ZipSink {
 }
 
 impl ZipSink {
-    /// Write an archive of [`ZipLayout::len`] bytes to `inner`.
+    /// Write an archive of [`ZipLayout::bytes`] bytes to `inner`.
     ///
     /// # Errors
     /// [`SinkError::OutOfOrder`] if `inner` is sequential and the layout is not made for that.
     pub fn new(inner: Box<dyn Draft>, layout: Arc<ZipLayout>) -> Result<ZipSink, SinkError> {
         if inner.order() == WriteOrder::Ascending && !layout.forward {
-            return Err(SinkError::OutOfOrder { expected: 0, offset: layout.len() });
+            return Err(SinkError::OutOfOrder { expected: 0, offset: layout.bytes() });
         }
         let crcs = MemberCrcs::new(&layout);
         crcs.add_heads(&layout);
