@@ -10,7 +10,7 @@
 //! # Ok::<(), tslice::internals::permutation::PermutationError>(())
 //! ```
 
-use crate::shape::Order;
+use crate::shape::{Order, normalize_axis};
 
 /// An order of axes: for each axis of a result, the axis that it was before.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,9 +77,7 @@ impl Permutation {
         }
         let mut order = Vec::with_capacity(ndim);
         for &axis in axes {
-            let counted = if axis < 0 { axis.checked_add(ndim as i64) } else { Some(axis) };
-            let counted = counted.and_then(|axis| usize::try_from(axis).ok());
-            let counted = counted.filter(|&axis| axis < ndim);
+            let counted = normalize_axis(axis, ndim);
             let counted = counted.ok_or(PermutationError::OutOfBounds { axis, ndim })?;
             if order.contains(&counted) {
                 return Err(PermutationError::Repeated(axis));

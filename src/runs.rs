@@ -174,12 +174,32 @@ impl Runs {
     pub fn packed_in_memory_order(&self) -> Runs {
         let mut order: Vec<usize> = (0..self.axes.len()).collect();
         order.sort_by_key(|&axis| Reverse(self.axes[axis].stride.unsigned_abs()));
-        let (mut axes, mut inner) = (self.axes.clone(), self.run);
-        for axis in order.into_iter().rev() {
-            axes[axis].stride = inner as i64;
-            inner *= axes[axis].len;
+        self.packed(order.into_iter().rev())
+    }
+
+    /// Where these runs lie in a buffer that holds their dense bytes.
+    #[must_use]
+    pub fn dense(&self) -> Runs {
+        self.packed((0..self.axes.len()).rev())
+    }
+
+    /// These runs without gaps, the axes from the fastest to the slowest.
+    fn packed(&self, order: impl Iterator<Item = usize>) -> Runs {
+        let (mut axes, mut inner) = (self.axes.clone(), self.run as i64);
+        for axis in order {
+            axes[axis].stride = inner;
+            inner = inner.saturating_mul(axes[axis].len.max(1) as i64);
         }
         Runs { offset: 0, axes, run: self.run }
+    }
+
+    /// The part that has these items of each axis.
+    #[must_use]
+    pub(crate) fn part(&self, items: &[Range<u64>]) -> Runs {
+        let pairs = || self.axes.iter().zip(items);
+        let offset = pairs().map(|(axis, items)| items.start as i64 * axis.stride).sum::<i64>();
+        let axes = pairs().map(|(axis, items)| Axis { len: items.end - items.start, ..*axis });
+        Runs { offset: self.offset + offset, axes: axes.collect(), run: self.run }
     }
 
     /// Two views of one shape and item size, both in the memory order of the first: its axes from

@@ -173,7 +173,7 @@ impl Scatter {
     /// be.
     ///
     /// # Errors
-    /// Those of [`PositionReader::new`](crate::gather::PositionReader::new).
+    /// [`FillError::Indices`]: a source failed, or a temporary file.
     pub fn positions<'a>(
         &self,
         sources: &[&'a dyn Source],

@@ -352,23 +352,10 @@ impl View {
         views
     }
 
-    /// One item, at `offset`, in place of every item of this view.
-    #[must_use]
-    pub fn repeating(&self, offset: u64) -> View {
-        let axes = self.runs.axes.iter().map(|axis| Axis { stride: 0, ..*axis }).collect();
-        View { runs: Runs { offset: offset as i64, axes, run: self.runs.run } }
-    }
-
     /// As many items as this view has, with its lengths, one after the other from `offset` on.
     #[must_use]
     pub fn dense(&self, offset: u64) -> View {
-        let mut axes = self.runs.axes.clone();
-        let mut stride = self.runs.run as i64;
-        for axis in axes.iter_mut().rev() {
-            axis.stride = stride;
-            stride = stride.saturating_mul(axis.len.max(1) as i64);
-        }
-        View { runs: Runs { offset: offset as i64, axes, run: self.runs.run } }
+        View { runs: Runs { offset: offset as i64, ..self.runs.dense() } }
     }
 
     /// This view, of a file whose first `bytes` bytes are gone.

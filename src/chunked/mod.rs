@@ -108,12 +108,12 @@ impl Chunked {
         if out.is_empty() {
             return Ok(());
         }
-        let (steps, dense) = (self.steps(runs), dense(runs));
+        let (steps, dense) = (self.steps(runs), runs.dense());
         let cells = CellBoxes::new(&steps, &vec![1; steps.len()]);
         let mut part = Vec::new();
         for number in 0..cells.count() {
             let cell = cells.items(&steps, number);
-            let (at, inside) = self.in_chunk(&part_of(runs, &cell), &steps);
+            let (at, inside) = self.in_chunk(&runs.part(&cell), &steps);
             let decode = || self.decode(&at, source);
             let chunk = cache.map_or_else(|| decode().map(Arc::new), |it| it.get(&at, decode))?;
             let (from, Runs { axes, run, .. }) = (inside.offset as usize, &inside);
@@ -123,7 +123,7 @@ impl Chunked {
             }
             part.resize(inside.bytes() as usize, 0);
             pack(axes, *run, &chunk, from, &mut part);
-            let Runs { offset, axes, run } = part_of(&dense, &cell).coalesced();
+            let Runs { offset, axes, run } = dense.part(&cell).coalesced();
             unpack(&axes, run, &part, Cell::from_mut(out).as_slice_of_cells(), offset as usize);
         }
         Ok(())
@@ -186,22 +186,4 @@ impl Chunked {
         self.chunks.decode(at, source, &mut chunk)?;
         Ok(chunk)
     }
-}
-
-/// The part of runs that has these items of each axis.
-fn part_of(runs: &Runs, cell: &[Range<u64>]) -> Runs {
-    let pairs = || runs.axes.iter().zip(cell);
-    let offset = pairs().map(|(axis, items)| items.start as i64 * axis.stride).sum::<i64>();
-    let axes = pairs().map(|(axis, items)| Axis { len: items.end - items.start, ..*axis });
-    Runs { offset: runs.offset + offset, axes: axes.collect(), run: runs.run }
-}
-
-/// Where runs lie in their dense bytes.
-fn dense(runs: &Runs) -> Runs {
-    let (mut axes, mut stride) = (runs.axes.clone(), runs.run as i64);
-    for axis in axes.iter_mut().rev() {
-        axis.stride = stride;
-        stride *= axis.len as i64;
-    }
-    Runs { offset: 0, axes, run: runs.run }
 }

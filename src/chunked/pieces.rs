@@ -1,8 +1,8 @@
 //! Pieces of what a view takes of the elements in chunks.
 
+use super::Chunked;
 use super::cache::{CACHE_BYTES, Cache};
 use super::grid::{CellBoxes, Steps};
-use super::{Chunked, dense, part_of};
 use crate::execute::{FillError, Pieces, ReadFrom};
 use crate::plan::PIECE_BYTES;
 use crate::runs::Runs;
@@ -25,7 +25,7 @@ impl<'a> ChunkPieces<'a> {
         let runs = view.runs();
         let steps = if runs.bytes() == 0 { Vec::new() } else { chunked.steps(runs) };
         let cells = CellBoxes::of_bytes(&steps, runs.run, PIECE_BYTES);
-        ChunkPieces { chunked, runs, dense: dense(runs), steps, cells }
+        ChunkPieces { chunked, runs, dense: runs.dense(), steps, cells }
     }
 
     /// The bytes of the chunks that must be kept so that ranges of the output, one after the other,
@@ -46,11 +46,11 @@ impl Pieces for ChunkPieces<'_> {
     }
 
     fn output(&self, number: u64) -> Runs {
-        part_of(&self.dense, &self.cells.items(&self.steps, number)).coalesced()
+        self.dense.part(&self.cells.items(&self.steps, number)).coalesced()
     }
 
     fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
-        let taken = part_of(self.runs, &self.cells.items(&self.steps, number));
+        let taken = self.runs.part(&self.cells.items(&self.steps, number));
         Ok(self.chunked.fill(&taken, from.source, None, out)?)
     }
 }

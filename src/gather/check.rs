@@ -6,9 +6,8 @@
 
 use super::Gather;
 use super::null_sink::NullSink;
-use super::reader::PositionReader;
 use super::rows::Rows;
-use super::tuples::TupleReader;
+use super::tuples::{TupleReader, Tuples};
 use crate::execute::{
     self, Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, Transfer, Workers,
 };
@@ -46,40 +45,33 @@ impl Rows {
             let tuples = list.tuples.clone().in_their_order();
             let reader = TupleReader::new(tuples, *source, workers);
             let reader = reader.map_err(|error| ExecuteError::Fill { transfer: 0, error });
-            let checked = reader.and_then(|reader| match reader {
-                TupleReader::Numbers(reader) => reader.check(workers),
-                TupleReader::Mask(..) => Ok(()),
-            });
+            let checked = reader.and_then(|reader| reader.check(workers));
             checked.map_err(|error| error.of_list(number))?;
         }
         Ok(())
     }
 }
 
-impl PositionReader<'_> {
-    /// Read all tuples, with these workers.
-    ///
-    /// # Errors
-    /// As [`Positions::read`](super::Positions::read): the first bad position.
-    pub fn check(&self, workers: &Workers) -> Result<(), ExecuteError> {
-        let source = self.given();
+impl TupleReader<'_> {
+    /// Read all tuples, with these workers; those of a mask need no check.
+    fn check(&self, workers: &Workers) -> Result<(), ExecuteError> {
+        let source = self.given;
         let transfers = [Transfer { source, pieces: self, conversion: Conversion::None, at: 0 }];
         execute::run(&transfers, &NullSink, workers, &Progress::default())
     }
 }
 
-impl Pieces for PositionReader<'_> {
+impl Pieces for TupleReader<'_> {
     fn bytes(&self) -> u64 {
-        self.positions().bytes()
+        match &self.tuples {
+            Tuples::Numbers(positions) => positions.bytes(),
+            Tuples::Mask(_) => 0,
+        }
     }
 
     fn count(&self) -> u64 {
         // without numbers there is nothing to check
-        if self.positions().tuple_len() == 0 {
-            0
-        } else {
-            self.positions().count().div_ceil(TUPLES)
-        }
+        if self.bytes() == 0 { 0 } else { self.tuples.count().div_ceil(TUPLES) }
     }
 
     fn output(&self, _number: u64) -> Runs {
@@ -93,7 +85,7 @@ impl Pieces for PositionReader<'_> {
         _out: &mut [u8],
     ) -> Result<(), FillError> {
         let first = number * TUPLES;
-        let len = TUPLES.min(self.positions().count() - first);
+        let len = TUPLES.min(self.tuples.count() - first);
         self.read(first, &mut vec![0; len as usize])
     }
 }

@@ -9,6 +9,7 @@ use super::positions::{Indices, Positions, check_batch};
 use super::rows::{OutputAxis, Rows};
 use super::tuples::Tuples;
 use crate::runs::{Axis, Runs, coalesce};
+use crate::shape::normalize_axis;
 use crate::view::{Layout, ViewError};
 
 /// Elements of a tensor that lists of positions name.
@@ -62,7 +63,7 @@ impl Indexed {
     ) -> Result<Indexed, GatherError> {
         let batch_dims = options.batch_dims;
         let ndim = params.shape.len();
-        let axis = counted_axis(axis, ndim)?;
+        let axis = normalize_axis(axis, ndim).ok_or(GatherError::Axis { axis, ndim })?;
         if batch_dims > axis {
             return Err(GatherError::BatchAxis { batch_dims, axis });
         }
@@ -95,7 +96,7 @@ impl Indexed {
         options: &Options,
     ) -> Result<Indexed, GatherError> {
         let ndim = params.shape.len();
-        let gathered = counted_axis(axis, ndim)?;
+        let gathered = normalize_axis(axis, ndim).ok_or(GatherError::Axis { axis, ndim })?;
         let (params_shape, indices_shape) = (params.shape.to_vec(), indices.layout.shape.to_vec());
         if indices.layout.shape.len() != ndim {
             return Err(GatherError::ElementsRank {
@@ -172,12 +173,4 @@ pub(crate) fn slab_runs(params: &Layout<'_>, axes: &[Axis]) -> Result<Runs, View
         axis.stride = params.bytes(axis.stride)?;
     }
     Ok(Runs { offset: 0, axes, run: params.bytes(run as i64)? as u64 })
-}
-
-/// An axis that may count from the end.
-fn counted_axis(axis: i64, ndim: usize) -> Result<usize, GatherError> {
-    let counted = if axis < 0 { axis.checked_add(ndim as i64) } else { Some(axis) };
-    counted
-        .and_then(|axis| usize::try_from(axis).ok().filter(|&axis| axis < ndim))
-        .ok_or(GatherError::Axis { axis, ndim })
 }

@@ -5,7 +5,7 @@ use super::mask::{Mask, ones, true_count};
 use super::row_block::RowBlock;
 use crate::execute::FillError;
 use crate::execute::pack::{can_compress, compress};
-use crate::runs::{Axis, byte_bounds, coalesce, unravel_index};
+use crate::runs::{Axis, byte_bounds, coalesce, distance};
 use crate::source::{Source, SourceError};
 use crate::view::ViewError;
 
@@ -188,10 +188,7 @@ impl MaskPositions {
     fn place(&self, at: u64) -> (u64, u64) {
         let Some((inner, outer)) = self.axes.split_last() else { return (0, u64::MAX) };
         let within = at % inner.len;
-        let indices = unravel_index(outer.iter().rev().map(|axis| axis.len), at / inner.len);
-        let along = outer.iter().rev().zip(indices);
-        let base = along.map(|(axis, index)| index as i64 * axis.stride).sum::<i64>();
-        let offset = base + within as i64 * inner.stride;
+        let offset = distance(outer, at / inner.len) + within as i64 * inner.stride;
         (self.before.wrapping_add_signed(offset), inner.len - within)
     }
 
@@ -308,7 +305,7 @@ mod tests {
 
     use super::*;
     use crate::execute::{Progress, Workers};
-    use crate::runs::Runs;
+    use crate::runs::{Runs, unravel_index};
     use crate::shape::{Order, contiguous_strides};
     use crate::source::MemorySource;
     use crate::view::Layout;

@@ -16,7 +16,6 @@
 
 use std::ops::Range;
 
-use crate::index::resolve::Selection;
 use crate::permutation::{Permutation, PermutationError};
 use crate::plan::Reading;
 use crate::runs::Runs;
@@ -36,7 +35,6 @@ mod pieces;
 mod positions;
 mod prefetch;
 mod ravel;
-mod reader;
 mod row_block;
 mod rows;
 mod select;
@@ -50,7 +48,6 @@ pub(crate) use null_sink::NullSink;
 pub use options::Options;
 pub use pieces::GatherPieces;
 pub use positions::{DROPPED, Indices, OutOfRange, Positions, count_batch_dims};
-pub use reader::PositionReader;
 pub(crate) use row_block::RowBlock;
 pub use rows::BoundRows;
 pub(crate) use rows::Rows;
@@ -74,59 +71,11 @@ pub struct Gather {
 }
 
 impl Gather {
-    /// gather_nd: the slabs at the tuples on the last axis of `indices`, as [`Indexed::nd`].
-    ///
-    /// # Errors
-    /// [`GatherError`].
-    pub fn nd(
-        params: &Layout<'_>,
-        indices: &Indices<'_>,
-        options: &Options,
-    ) -> Result<Gather, GatherError> {
-        Gather::new(params, Indexed::nd(params, indices, options)?, options)
-    }
-
-    /// gather along an axis (NumPy's take), as [`Indexed::along`].
-    ///
-    /// # Errors
-    /// [`GatherError`].
-    pub fn along(
-        params: &Layout<'_>,
-        indices: &Indices<'_>,
-        axis: i64,
-        options: &Options,
-    ) -> Result<Gather, GatherError> {
-        Gather::new(params, Indexed::along(params, indices, axis, options)?, options)
-    }
-
-    /// One element for each index (NumPy's take_along_axis), as [`Indexed::elements`].
-    ///
-    /// # Errors
-    /// [`GatherError`].
-    pub fn elements(
-        params: &Layout<'_>,
-        indices: &Indices<'_>,
-        axis: i64,
-        options: &Options,
-    ) -> Result<Gather, GatherError> {
-        Gather::new(params, Indexed::elements(params, indices, axis, options)?, options)
-    }
-
-    /// The result of a selection with lists (NumPy's advanced indexing), as [`Indexed::select`].
-    ///
-    /// # Errors
-    /// [`GatherError`].
-    pub fn select(
-        params: &Layout<'_>,
-        selection: &Selection,
-        lists: &[ListTensor<'_>],
-        options: &Options,
-    ) -> Result<Gather, GatherError> {
-        Gather::new(params, Indexed::select(params, selection, lists)?, options)
-    }
-
     /// What is indexed, on its way to an output.
-    fn new(
+    ///
+    /// # Errors
+    /// [`GatherError`]: sizes past 63 bits, slabs that would cut a byte, too many axes.
+    pub fn new(
         params: &Layout<'_>,
         Indexed { first, axes, lists }: Indexed,
         options: &Options,

@@ -9,9 +9,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::copy::{copy_rows, read_rows};
 use super::page_cache::{AHEAD, PageCache};
-use super::reader::BLOCK;
 use super::row_block::RowBlock;
 use super::rows::{BoundRows, MaskRows};
+use super::tuples::BLOCK;
 use super::{DROPPED, Gather};
 use crate::execute::{
     FillError, Pieces, ReadFrom, VisitRange, Workers, read_boxes, read_range, read_runs,

@@ -239,13 +239,6 @@ impl Positions {
         self
     }
 
-    /// The same positions, numbered in the order of the indices.
-    #[must_use]
-    pub(super) fn in_their_order(self) -> Positions {
-        let ndim = self.shape.len();
-        self.numbered(Permutation::identity(ndim))
-    }
-
     /// Whether tuples are numbered in the order of the indices.
     pub(super) fn is_in_their_order(&self) -> bool {
         self.numbering.is_identity()

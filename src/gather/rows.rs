@@ -14,12 +14,11 @@ use std::ops::Range;
 
 use super::mask_positions::MaskPositions;
 use super::positions::DROPPED;
-use super::reader::BLOCK;
 use super::row_block::RowBlock;
-use super::tuples::{TupleReader, Tuples};
+use super::tuples::{BLOCK, TupleReader, Tuples};
 use crate::execute::{FillError, Workers};
 use crate::permutation::Permutation;
-use crate::runs::{Axis, Runs, coalesce, distance, unravel_index};
+use crate::runs::{Axis, Runs, coalesce, distance};
 use crate::source::Source;
 use crate::view::{Layout, ViewError};
 
@@ -329,7 +328,7 @@ impl BoundRows<'_> {
         else {
             return None;
         };
-        let (TupleReader::Mask(positions, source), None) = (&bound.reader, &bound.held) else {
+        let (Tuples::Mask(positions), None) = (&bound.reader.tuples, &bound.held) else {
             return None;
         };
         if axes.last().is_some_and(|axis| axis.stride != 0) {
@@ -340,7 +339,7 @@ impl BoundRows<'_> {
         let count = (rows.end - rows.start).min(run - within);
         let mut base = [0];
         add_strides(axes, *offset, rows.start, &mut base);
-        Some(MaskRows { positions, source: *source, first, count, base: base[0] })
+        Some(MaskRows { positions, source: bound.reader.given, first, count, base: base[0] })
     }
 
     /// The positions of one list for the rows from `row` on.
@@ -402,10 +401,7 @@ fn add_strides(axes: &[Axis], base: i64, mut row: u64, offsets: &mut [u64]) {
     while !left.is_empty() {
         let (at, repeated) = (row / same, row % same);
         let within = at % inner.len;
-        let indices = unravel_index(outer.iter().rev().map(|axis| axis.len), at / inner.len);
-        let along = outer.iter().rev().zip(indices);
-        let base = base + along.map(|(axis, index)| index as i64 * axis.stride).sum::<i64>();
-        let first = base + within as i64 * inner.stride;
+        let first = base + distance(outer, at / inner.len) + within as i64 * inner.stride;
         let (len, stride) = match same {
             1 => (inner.len - within, inner.stride),
             same => (same - repeated, 0),

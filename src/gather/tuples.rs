@@ -1,11 +1,15 @@
 //! The tuples of positions that a list stands for: the numbers of an index tensor, or the places
 //! where a mask is true; and how they are read.
+//!
+//! Blocks follow the order in which tuples are numbered. Where the numbers lie in another order in
+//! a file that is read by position, each block would read most of the file: then the numbers are
+//! put in order in a temporary file first.
 
 use super::mask_positions::MaskPositions;
 use super::positions::Positions;
-use super::reader::PositionReader;
-use crate::execute::{FillError, Workers};
+use crate::execute::{ExecuteError, FillError, Workers, spool};
 use crate::permutation::Permutation;
+use crate::plan::Plan;
 use crate::source::Source;
 
 /// A list of tuples, each one position in the params.
@@ -56,10 +60,8 @@ impl Tuples {
     /// The same, numbered in their own order.
     #[must_use]
     pub(super) fn in_their_order(self) -> Tuples {
-        match self {
-            Tuples::Numbers(positions) => Tuples::Numbers(positions.in_their_order()),
-            mask @ Tuples::Mask(_) => mask,
-        }
+        let ndim = self.shape().len();
+        self.numbered(Permutation::identity(ndim))
     }
 
     /// Whether they are numbered in their own order.
@@ -71,54 +73,71 @@ impl Tuples {
     }
 }
 
+/// Tuples whose offsets are computed at a time: they stay in a level-1 cache.
+pub(super) const BLOCK: usize = 2048;
+
 /// Tuples with the source of their list, read in blocks.
-pub(crate) enum TupleReader<'a> {
-    /// The numbers of an index tensor.
-    Numbers(Box<PositionReader<'a>>),
-    /// A mask.
-    Mask(MaskPositions, &'a dyn Source),
+pub(super) struct TupleReader<'a> {
+    pub(super) tuples: Tuples,
+    /// The source of the list, as it was given.
+    pub(super) given: &'a dyn Source,
+    /// The numbers in order, where they are not in the source.
+    spooled: Option<Box<dyn Source>>,
 }
 
 impl<'a> TupleReader<'a> {
-    /// As [`PositionReader::verify`].
+    /// Read from that source; `workers` put the numbers in order, if that is necessary.
     ///
     /// # Errors
-    /// [`FillError::Indices`].
-    pub(super) fn verify(&self) -> Result<(), FillError> {
-        match self {
-            TupleReader::Numbers(reader) => reader.verify(),
-            TupleReader::Mask(_, source) => {
-                source.verify().map_err(|error| FillError::Indices { list: 0, error })
-            }
-        }
-    }
-
-    /// Read from that source; `workers` put numbers in order, if that is necessary.
-    ///
-    /// # Errors
-    /// As [`PositionReader::new`].
+    /// [`FillError::Indices`]: the source failed, or the temporary file.
     pub(super) fn new(
         tuples: Tuples,
-        source: &'a dyn Source,
+        given: &'a dyn Source,
         workers: &Workers,
     ) -> Result<TupleReader<'a>, FillError> {
-        Ok(match tuples {
-            Tuples::Numbers(positions) => {
-                TupleReader::Numbers(Box::new(PositionReader::new(positions, source, workers)?))
+        let Tuples::Numbers(positions) = tuples else {
+            return Ok(TupleReader { tuples, given, spooled: None });
+        };
+        let (numbers, tuple) = (positions.runs(), positions.tuple_bytes() as u64);
+        let once = || Plan::of_runs(numbers, tuple, BLOCK as u64 * tuple).reads_once();
+        if given.window_limit().is_none() || positions.bytes() == 0 || once() {
+            return Ok(TupleReader { tuples: Tuples::Numbers(positions), given, spooled: None });
+        }
+        let spooled = spool(given, numbers, tuple, workers).map_err(|error| match error {
+            ExecuteError::Fill { error: FillError::Source(error), .. } => {
+                FillError::Indices { list: 0, error }
             }
-            Tuples::Mask(positions) => TupleReader::Mask(positions, source),
-        })
+            ExecuteError::Fill { error, .. } => error,
+            error => {
+                let error = std::io::Error::other(error.to_string()).into();
+                FillError::Indices { list: 0, error }
+            }
+        })?;
+        let tuples = Tuples::Numbers(positions.in_order());
+        Ok(TupleReader { tuples, given, spooled: Some(spooled) })
     }
 
     /// Read the tuples from number `first` on, as many as `out` holds: the offset of each in bytes
     /// from the first of all elements that they can name.
     ///
     /// # Errors
-    /// As [`PositionReader::read`].
+    /// Those of [`Positions::read`] and of [`MaskPositions::read`].
     pub(super) fn read(&self, first: u64, out: &mut [u64]) -> Result<(), FillError> {
-        match self {
-            TupleReader::Numbers(reader) => reader.read(first, out),
-            TupleReader::Mask(positions, source) => positions.read(first, *source, out),
+        match &self.tuples {
+            Tuples::Numbers(positions) => positions.read(first, self.source(), out),
+            Tuples::Mask(positions) => positions.read(first, self.source(), out),
         }
+    }
+
+    /// Make sure that what was read was in the source.
+    ///
+    /// # Errors
+    /// [`FillError::Indices`].
+    pub(super) fn verify(&self) -> Result<(), FillError> {
+        self.source().verify().map_err(|error| FillError::Indices { list: 0, error })
+    }
+
+    fn source(&self) -> &dyn Source {
+        self.spooled.as_deref().unwrap_or(self.given)
     }
 }

@@ -36,13 +36,13 @@ pub struct Rules<'a> {
     /// `oindex` do. A mask must then have one axis.
     pub outer: bool,
     /// What is in the files of the lists that are no typed ones, in the order of the expression.
-    pub files: &'a [FileList],
+    pub files: &'a [ListShape],
 }
 
-/// What is known of a list in a file: all but its values, unless it is a single one.
+/// What is known of a list before its values are looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FileList {
-    /// An integer: an array without axes is one to NumPy.
+pub enum ListShape {
+    /// An integer in a file: an array without axes is one to NumPy.
     Integer(i64),
     /// Integers of this shape.
     Integers(Vec<u64>),
@@ -76,36 +76,27 @@ pub fn resolve_with(
     shape: &[u64],
     rules: &Rules<'_>,
 ) -> Result<Selection, ResolveError> {
-    let arrays = arrays(expr, rules)?;
+    let arrays = list_shapes(expr, rules)?;
     let ellipsis_len = ellipsis_len(expr, &arrays, shape.len())?;
     check_masks(expr, &arrays, shape, ellipsis_len)?;
-    let mut resolver = Resolver { shape, rules, selection: Selection::default(), taken: 0 };
-    let mut placement = Placement::default();
+    let (selection, placement) = (Selection::default(), Placement::default());
+    let mut resolver = Resolver { shape, rules, selection, placement, taken: 0 };
     let mut has_ellipsis = false;
     for (item, wanted) in expr.items.iter().enumerate() {
         match wanted {
             Item::NewAxis => {
                 resolver.selection.axes.push(AxisSelection::NewAxis);
-                placement.keep(1);
+                resolver.placement.keep(1);
             }
             Item::Ellipsis => {
                 has_ellipsis = true;
                 resolver.whole_axes(ellipsis_len);
-                placement.keep(ellipsis_len);
             }
-            Item::Slice(slice) => {
-                resolver.slice(*slice);
-                placement.keep(1);
-            }
-            Item::Integer(index) => resolver.integer(item, *index, &mut placement)?,
+            Item::Slice(slice) => resolver.slice(*slice),
+            Item::Integer(index) => resolver.integer(item, *index)?,
             Item::List(_) => match &arrays[item] {
-                Some(IndexArray::Integer(index)) => {
-                    resolver.integer(item, *index, &mut placement)?;
-                }
-                Some(IndexArray::List(list)) => {
-                    resolver.list(item, list);
-                    placement.list();
-                }
+                Some(ListShape::Integer(index)) => resolver.integer(item, *index)?,
+                Some(list) => resolver.list(item, list),
                 None => {}
             },
         }
@@ -113,7 +104,7 @@ pub fn resolve_with(
     if !has_ellipsis {
         resolver.whole_axes(ellipsis_len);
     }
-    let mut selection = resolver.selection;
+    let Resolver { mut selection, placement, .. } = resolver;
     selection.source_shape = shape.to_vec();
     selection.blocks = placement.blocks(&selection.lists, rules.outer).map_err(|number| {
         let shapes = selection.lists.iter().flat_map(|list| {
@@ -138,64 +129,39 @@ fn fault(item: usize, kind: impl Into<ResolveErrorKind>) -> ResolveError {
     ResolveError { item, value: None, kind: kind.into(), before: Box::default() }
 }
 
-/// The array of an item, as far as it is known.
-enum IndexArray<'a> {
-    Integer(i64),
-    List(ArrayShape<'a>),
-}
-
-impl IndexArray<'_> {
+impl ListShape {
     /// How many axes it takes.
     fn axes(&self) -> usize {
         match self {
-            IndexArray::Integer(_) => 1,
-            IndexArray::List(list) => list.axes(),
+            ListShape::Integer(_) | ListShape::Integers(_) => 1,
+            ListShape::Mask { shape, .. } => shape.len(),
         }
     }
 }
 
-/// A list, without its positions.
-enum ArrayShape<'a> {
-    Integers(&'a [u64]),
-    Mask { shape: &'a [u64], count: u64 },
-}
-
-impl ArrayShape<'_> {
-    /// How many axes it takes.
-    fn axes(&self) -> usize {
-        match self {
-            ArrayShape::Integers(_) => 1,
-            ArrayShape::Mask { shape, .. } => shape.len(),
-        }
-    }
-}
-
-/// The array of each item; `None` for other items.
-fn arrays<'a>(
-    expr: &'a IndexExpr,
-    rules: &Rules<'a>,
-) -> Result<Vec<Option<IndexArray<'a>>>, ResolveError> {
+/// The shape of the list that each item is; `None` for other items.
+fn list_shapes(
+    expr: &IndexExpr,
+    rules: &Rules<'_>,
+) -> Result<Vec<Option<ListShape>>, ResolveError> {
     let mut files = rules.files.iter();
-    let array = |(item, wanted): (usize, &'a Item)| {
+    let array = |(item, wanted): (usize, &Item)| {
         let Item::List(list) = wanted else { return Ok(None) };
         let array = match list {
-            List::Integers(array) => ArrayShape::Integers(&array.shape),
-            List::Mask(array) => ArrayShape::Mask {
-                shape: &array.shape,
+            List::Integers(array) => ListShape::Integers(array.shape.clone()),
+            List::Mask(array) => ListShape::Mask {
+                shape: array.shape.clone(),
                 count: array.values.iter().filter(|&&value| value).count() as u64,
             },
-            List::File(_) => match files.next() {
-                Some(FileList::Integer(index)) => return Ok(Some(IndexArray::Integer(*index))),
-                Some(FileList::Integers(shape)) => ArrayShape::Integers(shape),
-                Some(FileList::Mask { shape, count }) => ArrayShape::Mask { shape, count: *count },
-                None => return Err(fault(item, ResolveErrorKind::NotOpened)),
-            },
+            List::File(_) => {
+                files.next().cloned().ok_or_else(|| fault(item, ResolveErrorKind::NotOpened))?
+            }
         };
         match array {
-            ArrayShape::Mask { shape, .. } if rules.outer && shape.len() != 1 => {
+            ListShape::Mask { shape, .. } if rules.outer && shape.len() != 1 => {
                 Err(fault(item, ResolveErrorKind::OuterMask(shape.len())))
             }
-            array => Ok(Some(IndexArray::List(array))),
+            array => Ok(Some(array)),
         }
     };
     expr.items.iter().enumerate().map(array).collect()
@@ -204,7 +170,7 @@ fn arrays<'a>(
 /// How many axes the ellipsis stands for. Also checks the rules of [`IndexExpr`].
 fn ellipsis_len(
     expr: &IndexExpr,
-    arrays: &[Option<IndexArray<'_>>],
+    arrays: &[Option<ListShape>],
     ndim: usize,
 ) -> Result<usize, ResolveError> {
     let (mut indexed, mut first_too_many) = (0, None);
@@ -219,7 +185,7 @@ fn ellipsis_len(
             Item::Slice(SliceItem { step: Some(0), .. }) => {
                 return Err(fault(item, Malformed::ZeroStep));
             }
-            _ => arrays[item].as_ref().map_or(1, IndexArray::axes),
+            _ => arrays[item].as_ref().map_or(1, ListShape::axes),
         };
         if indexed > ndim {
             first_too_many.get_or_insert(item);
@@ -234,15 +200,15 @@ fn ellipsis_len(
 /// Check that masks have the lengths of the axes that they take.
 fn check_masks(
     expr: &IndexExpr,
-    arrays: &[Option<IndexArray<'_>>],
+    arrays: &[Option<ListShape>],
     shape: &[u64],
     ellipsis_len: usize,
 ) -> Result<(), ResolveError> {
     let mut axis = 0;
     for (item, (wanted, array)) in expr.items.iter().zip(arrays).enumerate() {
         match (wanted, array) {
-            (_, Some(IndexArray::List(ArrayShape::Mask { shape: mask, .. }))) => {
-                for &mask in *mask {
+            (_, Some(ListShape::Mask { shape: mask, .. })) => {
+                for &mask in mask {
                     let size = shape[axis];
                     if size != mask {
                         return Err(fault(item, ResolveErrorKind::MaskShape { axis, size, mask }));
@@ -263,6 +229,7 @@ struct Resolver<'a> {
     shape: &'a [u64],
     rules: &'a Rules<'a>,
     selection: Selection,
+    placement: Placement,
     /// How many axes of the source have been indexed.
     taken: usize,
 }
@@ -278,43 +245,42 @@ impl Resolver<'_> {
     fn slice(&mut self, slice: SliceItem) {
         let (axis, size) = self.next();
         self.selection.axes.push(range(slice, axis, size));
+        self.placement.keep(1);
     }
 
     fn whole_axes(&mut self, count: usize) {
+        // an ellipsis of no axes stands between lists too
+        self.placement.keep(0);
         (0..count).for_each(|_| self.slice(SliceItem::default()));
     }
 
-    fn integer(
-        &mut self,
-        item: usize,
-        index: i64,
-        placement: &mut Placement,
-    ) -> Result<(), ResolveError> {
+    fn integer(&mut self, item: usize, index: i64) -> Result<(), ResolveError> {
         let (axis, size) = self.next();
         let at = position(index, axis, size).map_err(|kind| fault(item, kind))?;
-        self.selection.axes.push(match self.rules.keepdims {
-            true => AxisSelection::Range { axis, start: at, step: 1, len: 1 },
-            false => AxisSelection::Index { axis, at },
-        });
         if self.rules.keepdims {
-            placement.keep(1)
+            let one = AxisSelection::Range { axis, start: at, step: 1, len: 1 };
+            self.selection.axes.push(one);
+            self.placement.keep(1);
         } else {
-            placement.integer()
+            self.selection.axes.push(AxisSelection::Index { axis, at });
+            self.placement.integer();
         }
         Ok(())
     }
 
     /// A list, whose positions are filled in later.
-    fn list(&mut self, item: usize, array: &ArrayShape<'_>) {
+    fn list(&mut self, item: usize, array: &ListShape) {
         let list = self.selection.lists.len();
         let axes = self.taken..self.taken + array.axes();
         let (shape, positions) = match array {
-            ArrayShape::Integers(shape) => (shape.to_vec(), ListPositions::Integers),
-            ArrayShape::Mask { count, .. } => (vec![*count], ListPositions::Mask),
+            ListShape::Integer(_) => (Vec::new(), ListPositions::Integers),
+            ListShape::Integers(shape) => (shape.clone(), ListPositions::Integers),
+            ListShape::Mask { count, .. } => (vec![*count], ListPositions::Mask),
         };
         self.selection.lists.push(SelectedList { item, axes: axes.clone(), shape, positions });
         self.selection.axes.extend(axes.map(|axis| AxisSelection::List { axis, list }));
         self.taken += array.axes();
+        self.placement.list();
     }
 }
 
@@ -535,8 +501,8 @@ mod tests {
     #[test]
     fn what_is_in_files_is_said_by_the_caller() {
         let expr = numpy::parse("@a.npy, :, @b.npy").unwrap().expr;
-        let mask = FileList::Mask { shape: vec![2], count: 1 };
-        let files = [FileList::Integers(vec![3, 1]), mask];
+        let mask = ListShape::Mask { shape: vec![2], count: 1 };
+        let files = [ListShape::Integers(vec![3, 1]), mask];
         let rules = Rules { files: &files, ..Rules::default() };
         let selection = resolve_with(&expr, &[7, 8, 2], &rules).unwrap();
         assert_eq!(selection.shape(), [3, 1, 8]);
@@ -548,7 +514,7 @@ mod tests {
     fn an_array_without_axes_is_an_integer() {
         // From NumPy 2.4.6: np.zeros((3, 4, 5))[text], with np.array(9) or np.array(-1) for the file
         let with = |text: &str, index: i64| {
-            let files = [FileList::Integer(index)];
+            let files = [ListShape::Integer(index)];
             let rules = Rules { files: &files, ..Rules::default() };
             resolve_with(&numpy::parse(text).unwrap().expr, &[3, 4, 5], &rules)
         };

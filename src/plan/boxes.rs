@@ -117,23 +117,13 @@ impl Boxes {
     }
 
     pub(super) fn piece(&self, input: &Runs, number: u64) -> Piece {
-        let mut ours = input.axes.clone();
-        let mut theirs = ours.clone();
-        let mut inner = input.run;
-        for (theirs, axis) in theirs.iter_mut().zip(&input.axes).rev() {
-            theirs.stride = inner as i64;
-            inner *= axis.len;
-        }
-        let (mut offset, mut output) = (input.offset, 0);
+        let mut items = vec![0..0; input.axes.len()];
         for (axis, index) in self.unravel(&input.axes, number) {
             let first = index * self.chunks[axis];
-            let len = self.chunks[axis].min(ours[axis].len - first);
-            offset += first as i64 * ours[axis].stride;
-            output += first as i64 * theirs[axis].stride;
-            (ours[axis].len, theirs[axis].len) = (len, len);
+            items[axis] = first..(first + self.chunks[axis]).min(input.axes[axis].len);
         }
-        let piece = |offset, axes| Runs { offset, axes, run: input.run }.coalesced();
-        Piece { input: vec![piece(offset, ours)], output: piece(output, theirs) }
+        let part = |of: &Runs| of.part(&items).coalesced();
+        Piece { input: vec![part(input)], output: part(&input.dense()) }
     }
 
     /// Each axis with the index along it of box `number`.

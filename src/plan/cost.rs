@@ -1,34 +1,8 @@
 //! What a plan costs, by arithmetic: what it reads, what it writes, and in which pattern.
 
-use std::fmt;
-
 use super::Plan;
 use super::partition::Partition;
 use crate::runs::{Axis, Runs};
-
-/// How a plan goes over its input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pattern {
-    /// There are no bytes.
-    Nothing,
-    /// One run of bytes.
-    Contiguous,
-    /// Runs that follow each other in the input as in the output, with gaps or backwards.
-    Strided,
-    /// Another axis is contiguous in the input than in the output.
-    Transposed,
-}
-
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Pattern::Nothing => "nothing",
-            Pattern::Contiguous => "contiguous",
-            Pattern::Strided => "strided",
-            Pattern::Transposed => "transposed",
-        })
-    }
-}
 
 /// A read by position of fewer bytes is not faster.
 const SHORT_BYTES: u64 = 1 << 10;
@@ -37,14 +11,9 @@ const SHORT_BYTES: u64 = 1 << 10;
 const LINE_BYTES: u64 = 64;
 
 impl Plan {
-    /// How the plan goes over the input.
-    pub fn pattern(&self) -> Pattern {
-        match &self.partition {
-            Partition::Empty => Pattern::Nothing,
-            Partition::Boxes(_) => Pattern::Transposed,
-            _ if self.input.axes.is_empty() => Pattern::Contiguous,
-            Partition::Ranges(_) | Partition::Cuts(_) => Pattern::Strided,
-        }
+    /// Whether other axes are close together in the input than in the output.
+    pub fn is_relayout(&self) -> bool {
+        matches!(self.partition, Partition::Boxes(_))
     }
 
     /// About how many bytes of the input must be read, in whole cache lines.

@@ -27,7 +27,6 @@ mod prefetch;
 mod reading;
 
 use boxes::Boxes;
-pub use cost::Pattern;
 pub(crate) use cost::{needed_bytes, reads_gap};
 pub(crate) use partition::PieceCuts;
 use partition::{Partition, Ranges};
@@ -166,7 +165,7 @@ impl Plan {
     pub fn sparse_range(&self) -> Option<Range<u64>> {
         let bounds = self.input.byte_bounds();
         let range = bounds.start as u64..bounds.end as u64;
-        if matches!(self.partition, Partition::Boxes(_)) {
+        if self.is_relayout() {
             return Some(range);
         }
         let mut axes = self.input.axes.clone();

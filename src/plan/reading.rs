@@ -1,6 +1,6 @@
 //! How a selection is read, by arithmetic: its contiguous runs, and what of the file they touch.
 
-use super::{Pattern, Plan, Tiling};
+use super::{Plan, Tiling};
 use crate::runs::Runs;
 use crate::view::View;
 
@@ -70,12 +70,14 @@ impl Reading {
     /// assert_eq!(reading("7:7").way, Way::Nothing);
     /// ```
     pub fn of_view(view: &View, window: u64) -> Reading {
-        let pattern = Plan::tiled(view, 1, Tiling::MAPPED).pattern();
-        let way = match pattern {
-            Pattern::Nothing => Way::Nothing,
-            _ if Plan::forward(view, 1, window).is_some() => Way::Streaming,
-            Pattern::Transposed => Way::Relayout,
-            Pattern::Contiguous | Pattern::Strided => Way::Strided,
+        let way = if view.bytes() == 0 {
+            Way::Nothing
+        } else if Plan::forward(view, 1, window).is_some() {
+            Way::Streaming
+        } else if Plan::tiled(view, 1, Tiling::MAPPED).is_relayout() {
+            Way::Relayout
+        } else {
+            Way::Strided
         };
         Reading::of_runs(view.runs(), way)
     }

@@ -7,7 +7,7 @@ use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Error, FileName};
 use crate::execute::{self, Workers};
 use crate::format::TensorInfo;
-use crate::gather::{Gather, GatherError, Indices, Options};
+use crate::gather::{Gather, GatherError, Indexed, Indices, Options};
 use crate::region::contract::Region;
 use crate::region::fields::{layout, layouts};
 use crate::region::list::{Gathered, GatheredList};
@@ -107,9 +107,10 @@ fn gather(
     options: &Options,
 ) -> Result<Gather, GatherError> {
     let indices = Indices { dtype: &indices.dtype, layout: layout(indices)? };
-    match axis {
-        None => Gather::nd(params, &indices, options),
-        Some(axis) if options.elements => Gather::elements(params, &indices, axis, options),
-        Some(axis) => Gather::along(params, &indices, axis, options),
-    }
+    let indexed = match axis {
+        None => Indexed::nd(params, &indices, options)?,
+        Some(axis) if options.elements => Indexed::elements(params, &indices, axis, options)?,
+        Some(axis) => Indexed::along(params, &indices, axis, options)?,
+    };
+    Gather::new(params, indexed, options)
 }

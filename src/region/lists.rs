@@ -13,7 +13,7 @@ use crate::execute::{ExecuteError, Progress, Workers};
 use crate::format::TensorInfo;
 use crate::gather::{self, Gather, Indexed, Indices, ListTensor, Mask};
 use crate::index::resolve::{
-    FileList, ListPositions, ResolveError, Rules, SelectedList, Selection, resolve_with,
+    ListPositions, ListShape, ResolveError, Rules, SelectedList, Selection, resolve_with,
 };
 use crate::index::{FileRef, IndexExpr, Item, List};
 use crate::input::{Input, Location};
@@ -30,7 +30,7 @@ use crate::view::{Layout, View};
 #[derive(Clone, Default)]
 pub struct Lists {
     files: Vec<ListFile>,
-    shapes: Vec<FileList>,
+    shapes: Vec<ListShape>,
     workers: Workers,
 }
 
@@ -178,7 +178,8 @@ impl Lists {
         let bound = self.bind(selection)?;
         let tensors = bound.iter().map(BoundList::tensor).collect::<Result<Vec<_>, _>>()?;
         let options = gather::Options::default();
-        let gather = Gather::select(&layout, selection, &tensors, &options).map_err(Cause::from)?;
+        let indexed = Indexed::select(&layout, selection, &tensors).map_err(Cause::from)?;
+        let gather = Gather::new(&layout, indexed, &options).map_err(Cause::from)?;
         let lists: Vec<GatheredList> = bound.into_iter().map(|bound| bound.list).collect();
         let sources: Vec<&dyn Source> = lists.iter().map(|list| list.source.as_ref()).collect();
         gather.check(&sources, &self.workers).map_err(|error| match error {
@@ -221,7 +222,8 @@ impl Lists {
             if selection.lists.is_empty() {
                 return Ok(Arc::new(View::permuted(layout, selection, &in_memory)?));
             }
-            let gather = Gather::select(layout, selection, &tensors, options)?;
+            let indexed = Indexed::select(layout, selection, &tensors)?;
+            let gather = Gather::new(layout, indexed, options)?;
             let lists = bound.iter().map(|bound| bound.list.clone()).collect();
             Ok(Arc::new(Gathered { gather, lists }))
         })
@@ -330,7 +332,7 @@ fn open_list(
     io: IoMode,
     workers: &Workers,
     progress: &Progress,
-) -> Result<(ListFile, FileList), Error> {
+) -> Result<(ListFile, ListShape), Error> {
     let location = match file.is_stdin() {
         true => Location::Stdin,
         false => Location::of(Path::new(&file.path)),
@@ -349,7 +351,7 @@ fn open_list(
             source.verify().map_err(|error| Error::file(name.clone(), error))?;
             let mask = mask.map_err(|error| Error::file(name.clone(), error))?;
             let (shape, count) = (tensor.shape.clone(), mask.true_count());
-            (FileList::Mask { shape, count }, Some(mask))
+            (ListShape::Mask { shape, count }, Some(mask))
         }
         dtype if is_integer(dtype) => {
             let indices = indices_of(&tensor);
@@ -359,8 +361,8 @@ fn open_list(
             let integer = only.map(|only| {
                 i64::try_from(only).map_err(|_| Error::file(name.clone(), ListFault::Integer(only)))
             });
-            let integer = integer.transpose()?.map(FileList::Integer);
-            (integer.unwrap_or_else(|| FileList::Integers(tensor.shape.clone())), None)
+            let integer = integer.transpose()?.map(ListShape::Integer);
+            (integer.unwrap_or_else(|| ListShape::Integers(tensor.shape.clone())), None)
         }
         dtype => return Err(Error::file(name, ListFault::DType(dtype.clone()))),
     };

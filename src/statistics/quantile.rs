@@ -45,11 +45,6 @@ impl Statistics {
         self.tally.bins().into_iter().map(bin).collect()
     }
 
-    /// Whether quantiles are exact: there are few enough values to count each by itself.
-    pub fn is_exact(&self) -> bool {
-        self.tally.is_exact()
-    }
-
     /// Quantiles of the elements that are no NaN, each between the two elements that are nearest,
     /// as np.quantile has it; NaN without elements.
     pub fn quantiles(&self, parts: &[f64]) -> Vec<Quantile> {

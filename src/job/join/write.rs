@@ -22,7 +22,7 @@ use crate::job::copy::Writing;
 use crate::job::overwrite;
 use crate::join::{Join, JoinPart};
 use crate::output::Prepared;
-use crate::plan::{Pattern, Plan, Tiling};
+use crate::plan::{Plan, Tiling};
 use crate::region::Take;
 use crate::runs::{Axis, Runs};
 use crate::sink::{Destination, ScratchSink, WriteOrder};
@@ -423,7 +423,7 @@ impl Pending {
 
 /// Whether a range of a part is better copied by itself than together with its neighbours.
 fn is_alone(view: &View, dense: &Range<u64>, rows: u64) -> bool {
-    let transposed = || Plan::tiled(view, 1, Tiling::MAPPED).pattern() == Pattern::Transposed;
+    let transposed = || Plan::tiled(view, 1, Tiling::MAPPED).is_relayout();
     is_large(dense) && (rows == 1 || transposed())
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 use tslice::internals::dtype::{DType, Endian, Scalar};
 use tslice::internals::execute::{self, Conversion, ExecuteError, Progress, Transfer, Workers};
-use tslice::internals::gather::{Gather, Indices, Options, OutOfRange};
+use tslice::internals::gather::{Gather, Indexed, Indices, Options, OutOfRange};
 use tslice::internals::shape::{Order, element_count};
 use tslice::internals::sink::WriteOrder;
 use tslice::internals::view::Layout;
@@ -80,10 +80,11 @@ impl Case {
         let Case { dtype, shape, axis, options, .. } = self;
         let layout = Layout::new(shape, dtype.item_bits(), Order::C, 0);
         let indices = Indices { dtype, layout };
-        let gather = match axis {
-            None => Gather::nd(&params, &indices, options),
-            Some(axis) => Gather::along(&params, &indices, *axis, options),
+        let indexed = match axis {
+            None => Indexed::nd(&params, &indices, options),
+            Some(axis) => Indexed::along(&params, &indices, *axis, options),
         };
+        let gather = indexed.and_then(|indexed| Gather::new(&params, indexed, options));
         let gather = gather.map_err(|error| text(&error))?;
         let shape = gather.shape().to_vec();
         let sink = Memory::new(gather.bytes(), WriteOrder::Ascending);

@@ -9,7 +9,7 @@ use tslice::internals::dtype::{DType, Endian, Scalar};
 use tslice::internals::execute::{
     self, BadPosition, Conversion, ExecuteError, FillError, Progress, Transfer, Workers,
 };
-use tslice::internals::gather::{Gather, Indices, Options, OutOfRange};
+use tslice::internals::gather::{Gather, Indexed, Indices, Options, OutOfRange};
 use tslice::internals::permutation::Permutation;
 use tslice::internals::shape::{Order, contiguous_strides};
 use tslice::internals::sink::WriteOrder;
@@ -183,10 +183,11 @@ impl Case {
         let indices = Indices { dtype: &dtype, layout: indices };
         let transpose = Some(self.permutation());
         let options = Options { transpose, ..self.options.clone() };
-        match self.axis {
-            None => Gather::nd(&layout, &indices, &options).unwrap(),
-            Some(axis) => Gather::along(&layout, &indices, axis as i64, &options).unwrap(),
-        }
+        let indexed = match self.axis {
+            None => Indexed::nd(&layout, &indices, &options).unwrap(),
+            Some(axis) => Indexed::along(&layout, &indices, axis as i64, &options).unwrap(),
+        };
+        Gather::new(&layout, indexed, &options).unwrap()
     }
 
     fn run(&self, way: &Way) -> Result<Vec<u8>, FillError> {

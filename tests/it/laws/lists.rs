@@ -7,8 +7,8 @@
 use proptest::prelude::*;
 use tslice::internals::dtype::{DType, Endian, Scalar};
 use tslice::internals::execute::{self, Conversion, Progress, Transfer, Workers};
-use tslice::internals::gather::{Gather, Indices, ListTensor, Mask, Options};
-use tslice::internals::index::resolve::{AxisSelection, FileList, Rules, Selection, resolve_with};
+use tslice::internals::gather::{Gather, Indexed, Indices, ListTensor, Mask, Options};
+use tslice::internals::index::resolve::{AxisSelection, ListShape, Rules, Selection, resolve_with};
 use tslice::internals::index::{FileRef, IndexExpr, Item, List, SliceItem};
 use tslice::internals::shape::{Order, contiguous_strides};
 use tslice::internals::sink::WriteOrder;
@@ -72,9 +72,9 @@ impl Listed {
         places.map(|(number, _)| unravel(&self.shape, number)).collect()
     }
 
-    fn known(&self) -> FileList {
+    fn known(&self) -> ListShape {
         let (shape, count) = (self.shape.clone(), self.tuples().len() as u64);
-        if self.is_mask { FileList::Mask { shape, count } } else { FileList::Integers(shape) }
+        if self.is_mask { ListShape::Mask { shape, count } } else { ListShape::Integers(shape) }
     }
 }
 
@@ -250,7 +250,7 @@ proptest! {
             (1usize..4, prop::option::of(1u64..3000), prop::option::of(1u64..3000)),
         write in prop_oneof![Just(WriteOrder::Any), Just(WriteOrder::Ascending)],
     ) {
-        let files: Vec<FileList> = case.lists.iter().map(Listed::known).collect();
+        let files: Vec<ListShape> = case.lists.iter().map(Listed::known).collect();
         let rules = Rules { keepdims: false, outer: case.outer, files: &files };
         // what does not fit is compared with NumPy
         let Ok(selection) = resolve_with(&case.expr, &case.params, &rules) else { return Ok(()) };
@@ -269,7 +269,8 @@ proptest! {
         });
         let tensors: Vec<ListTensor<'_>> = tensors.collect();
         let layout = Layout::new(&case.params, case.itemsize * 8, case.order, 5);
-        let gather = Gather::select(&layout, &selection, &tensors, &case.options).unwrap();
+        let indexed = Indexed::select(&layout, &selection, &tensors).unwrap();
+        let gather = Gather::new(&layout, indexed, &case.options).unwrap();
         prop_assert_eq!(gather.shape(), selection.shape());
         let sink = Memory::new(gather.bytes(), write);
         let sources: Vec<&dyn Source> = sources.iter().map(|source| source as &dyn Source).collect();
