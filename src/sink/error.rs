@@ -108,11 +108,13 @@ impl SinkError {
     pub(super) fn refuse_input() -> Result<(), SinkError> {
         match read_from_stdout() {
             None => Ok(()),
-            Some(name) => {
-                let error = Box::new(SinkError::InputIsOutput);
-                Err(SinkError::File { path: name.into(), error })
-            }
+            Some(name) => Err(SinkError::InputIsOutput.of_file(name)),
         }
+    }
+
+    /// The error of one of several files.
+    pub(crate) fn of_file(self, path: impl Into<PathBuf>) -> SinkError {
+        SinkError::File { path: path.into(), error: Box::new(self) }
     }
 
     /// For `map_err` on the result of a system call.

@@ -8,7 +8,7 @@
 //!    temporary name (`linkat`), and the new one is renamed over it; where it has no hard links
 //!    either, the old one is renamed to a temporary name first, so that for an instant nothing stands
 //!    under its own.
-//! 3. [`Placed::keep`], when all are in place, removes what was replaced. [`Placed::undo`], after an
+//! 3. [`Placed::keep`], when all are in place, removes what was replaced. [`Placed::and`], after an
 //!    error, and dropping take the names back in the reverse order.
 //!
 //! To undo is to act on the very file that was put there, by device and inode: what stands under the
@@ -152,11 +152,21 @@ impl Placed {
         }
     }
 
-    /// Add others, which were put in place later.
-    pub(super) fn append(&mut self, mut other: Placed) {
-        self.names.append(&mut other.names);
-        for (dir, open) in std::mem::take(&mut other.dirs) {
-            self.sync_later(dir, open);
+    /// Add others, which were put in place later. Where they could not be, all are taken back; the
+    /// error says so where something that stood there could not be put back.
+    pub(super) fn and(mut self, later: Result<Placed, SinkError>) -> Result<Placed, SinkError> {
+        match later {
+            Ok(mut later) => {
+                self.names.append(&mut later.names);
+                for (dir, open) in std::mem::take(&mut later.dirs) {
+                    self.sync_later(dir, open);
+                }
+                Ok(self)
+            }
+            Err(error) => Err(match self.take_back() {
+                None => error,
+                Some(left) => SinkError::NotUndone { error: Box::new(error), left },
+            }),
         }
     }
 
@@ -176,15 +186,6 @@ impl Placed {
             }
         }
         synced.map_err(SinkError::os("is in place, but its name cannot be brought to the disk"))
-    }
-
-    /// Take all names back, and give `error`, which kept the set from being whole, back; it says so
-    /// where something that stood there could not be put back.
-    pub(super) fn undo(mut self, error: SinkError) -> SinkError {
-        match self.take_back() {
-            None => error,
-            Some(left) => SinkError::NotUndone { error: Box::new(error), left },
-        }
     }
 
     /// Take all names back. Says what is left of the first one where that cannot be.

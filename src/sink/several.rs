@@ -49,12 +49,6 @@ struct OneOutput {
     sink: Box<dyn Draft>,
 }
 
-impl OneOutput {
-    fn named(&self, error: SinkError) -> SinkError {
-        SinkError::File { path: self.path.clone(), error: Box::new(error) }
-    }
-}
-
 impl SeveralSinks {
     /// How many of `count` outputs should be open at a time: all, if there are enough descriptors
     /// for two of each, the file and its folder.
@@ -93,7 +87,7 @@ impl SeveralSinks {
     pub fn park(&mut self) -> Result<(), SinkError> {
         for output in &mut self.outputs[self.parked..] {
             let parked = output.sink.seal().and_then(|()| output.sink.park());
-            parked.map_err(|error| output.named(error))?;
+            parked.map_err(|error| error.of_file(&output.path))?;
         }
         self.parked = self.outputs.len();
         Ok(())
@@ -106,23 +100,16 @@ impl SeveralSinks {
     /// to the disk.
     pub fn commit(mut self) -> Result<(), SinkError> {
         for output in &mut self.outputs[self.parked..] {
-            output.sink.seal().map_err(|error| output.named(error))?;
+            output.sink.seal().map_err(|error| error.of_file(&output.path))?;
         }
         let last = self.outputs.last().map(|output| output.path.clone()).unwrap_or_default();
         let placed = without_signals(|| {
-            let mut placed = Placed::default();
-            for OneOutput { path, sink, .. } in self.outputs {
-                match sink.place(Old::Kept) {
-                    Ok(one) => placed.append(one),
-                    Err(error) => {
-                        let error = Box::new(placed.undo(error));
-                        return Err(SinkError::File { path, error });
-                    }
-                }
-            }
-            Ok(placed)
+            self.outputs.into_iter().try_fold(Placed::default(), |placed, output| {
+                let OneOutput { path, sink, .. } = output;
+                placed.and(sink.place(Old::Kept)).map_err(|error| error.of_file(path))
+            })
         })?;
-        placed.keep().map_err(|error| SinkError::File { path: last, error: Box::new(error) })
+        placed.keep().map_err(|error| error.of_file(last))
     }
 }
 
@@ -154,7 +141,7 @@ impl Sink for OpenSinks<'_> {
             Some(output) => output
                 .sink
                 .write_at(offset - output.start, bytes)
-                .map_err(|error| output.named(error)),
+                .map_err(|error| error.of_file(&output.path)),
             None => Ok(()),
         }
     }

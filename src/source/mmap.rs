@@ -98,29 +98,20 @@ impl Source for MmapSource {
         if checked_len(&range, self.len()).is_err() {
             return;
         }
-        let advise = |advice, range: Range<u64>| {
-            let count = (range.end - range.start) as usize;
-            // Errors are ignored: pages are then read when they are touched.
-            let _ = self.map.advise_range(advice, (self.read.base + range.start) as usize, count);
-        };
-        match advice {
-            Advice::Sequential => advise(memmap2::Advice::Sequential, range),
-            Advice::Random => advise(memmap2::Advice::Random, range),
+        let start = (self.read.base + range.start) as usize;
+        let count = (range.end - range.start) as usize;
+        // Errors are ignored: pages are then read when they are touched.
+        let _ = match advice {
+            Advice::Sequential => self.map.advise_range(memmap2::Advice::Sequential, start, count),
+            Advice::Random => self.map.advise_range(memmap2::Advice::Random, start, count),
             // the kernel does the same of a map
-            Advice::WillNeed => self.read.advise(range, advice),
-            Advice::Populate => {
-                let count = (range.end - range.start) as usize;
-                let _ = os::populate(&self.map, (self.read.base + range.start) as usize, count);
-            }
-            Advice::DontNeed => {
-                let count = (range.end - range.start) as usize;
-                let start = (self.read.base + range.start) as usize;
-                // SAFETY: the map is shared with the page cache and never written, so that a page
-                // comes back with the bytes of the file; addresses of lent slices stay mapped.
-                let _ = unsafe {
-                    self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, count)
-                };
-            }
-        }
+            Advice::WillNeed => return self.read.advise(range, advice),
+            Advice::Populate => os::populate(&self.map, start, count),
+            // SAFETY: the map is shared with the page cache and never written, so that a page comes
+            // back with the bytes of the file; addresses of lent slices stay mapped.
+            Advice::DontNeed => unsafe {
+                self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, count)
+            },
+        };
     }
 }

@@ -29,12 +29,11 @@ struct LeafBegun {
     /// How many are left.
     left: u64,
     /// The one that has begun.
-    item: ItemBegun,
+    item: Option<ItemBegun>,
 }
 
 /// An item, as far as its bytes have arrived.
 enum ItemBegun {
-    None,
     /// The first bytes of a number or a time.
     Partial(Vec<u8>),
     Text(StringText),
@@ -71,7 +70,7 @@ impl ElementBegun {
             };
             if let Step::Leaf { dtype, offset, count, .. } = step {
                 let dtype = dtype.clone();
-                self.leaf = Some(LeafBegun { dtype, offset, left: count, item: ItemBegun::None });
+                self.leaf = Some(LeafBegun { dtype, offset, left: count, item: None });
             } else if style.format == TextFormat::Json {
                 self.punctuate(step, &mut out.text)?;
             }
@@ -153,22 +152,9 @@ impl ElementBegun {
             DType::Npy(NpyType::Unicode(_, endian)) => Some(Some(endian)),
             _ => None,
         };
-        match std::mem::replace(&mut leaf.item, ItemBegun::None) {
-            ItemBegun::Partial(mut partial) => {
-                partial.extend_from_slice(bytes);
-                match is_last {
-                    true => write_value(&mut out.text, &leaf.dtype, style.format, &partial)?,
-                    false => leaf.item = ItemBegun::Partial(partial),
-                }
-            }
-            ItemBegun::Text(mut string) => {
-                string.push(bytes, out)?;
-                match is_last {
-                    true => string.end(out)?,
-                    false => leaf.item = ItemBegun::Text(string),
-                }
-            }
-            ItemBegun::None => {
+        let item = match leaf.item.take() {
+            Some(item) => item,
+            None => {
                 if std::mem::replace(&mut self.parted, true) {
                     out.text.push_str(match style.format {
                         TextFormat::Json => ", ",
@@ -178,17 +164,26 @@ impl ElementBegun {
                 }
                 match points {
                     None if is_last => {
-                        write_value(&mut out.text, &leaf.dtype, style.format, bytes)?
+                        return Ok(write_value(&mut out.text, &leaf.dtype, style.format, bytes)?);
                     }
-                    None => leaf.item = ItemBegun::Partial(bytes.to_vec()),
-                    Some(points) => {
-                        let mut string = StringText::begin(points, style, out);
-                        string.push(bytes, out)?;
-                        match is_last {
-                            true => string.end(out)?,
-                            false => leaf.item = ItemBegun::Text(string),
-                        }
-                    }
+                    None => ItemBegun::Partial(Vec::new()),
+                    Some(points) => ItemBegun::Text(StringText::begin(points, style, out)),
+                }
+            }
+        };
+        match item {
+            ItemBegun::Partial(mut partial) => {
+                partial.extend_from_slice(bytes);
+                match is_last {
+                    true => write_value(&mut out.text, &leaf.dtype, style.format, &partial)?,
+                    false => leaf.item = Some(ItemBegun::Partial(partial)),
+                }
+            }
+            ItemBegun::Text(mut string) => {
+                string.push(bytes, out)?;
+                match is_last {
+                    true => string.end(out)?,
+                    false => leaf.item = Some(ItemBegun::Text(string)),
                 }
             }
         }

@@ -156,5 +156,5 @@ fn claim<'a>(
 
 /// The error of a file of a folder.
 fn in_folder(folder: &Path, name: &str, error: SinkError) -> SinkError {
-    SinkError::File { path: folder.join(name), error: Box::new(error) }
+    error.of_file(folder.join(name))
 }

@@ -23,14 +23,11 @@ pub(super) fn replace(
         let (name, entry) = last;
         if entry.old_mode.is_some() && options.force {
             let away = Placed::take_away(entry).map_err(SinkError::os("cannot be put in place"));
-            placed.append(away.map_err(|error| in_folder(&name, error))?);
+            placed = away.map_err(|error| in_folder(&name, error))?;
         }
-        for PendingFile { name, mut sink, .. } in files {
-            match sink.seal().and_then(|()| Box::new(sink).place(Old::Kept)) {
-                Ok(one) => placed.append(one),
-                Err(error) => return Err(in_folder(&name, placed.undo(error))),
-            }
-        }
-        Ok(placed)
+        files.into_iter().try_fold(placed, |placed, PendingFile { name, mut sink, .. }| {
+            let one = sink.seal().and_then(|()| Box::new(sink).place(Old::Kept));
+            placed.and(one).map_err(|error| in_folder(&name, error))
+        })
     })
 }

@@ -51,14 +51,9 @@ impl Counted {
     }
 
     /// Count bytes that are written at a position of the output.
-    pub(super) fn add(
-        &self,
-        frame: &FixedFrame,
-        offset: u64,
-        bytes: &[u8],
-    ) -> Result<(), SinkError> {
-        if let (Some(crcs), FixedFrame::Zip(layout)) = (&self.crcs, frame) {
-            crcs.add_bytes(layout, offset, bytes)?;
+    pub(super) fn add(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        if let Some(crcs) = &self.crcs {
+            crcs.add_bytes(offset, bytes)?;
         }
         self.written.fetch_add(bytes.len() as u64, Ordering::AcqRel);
         Ok(())

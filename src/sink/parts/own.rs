@@ -4,7 +4,7 @@
 //! record can have: it is an error that names the file.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::Duration;
@@ -12,13 +12,12 @@ use std::time::Duration;
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use rustix::io::{Errno, retry_on_intr};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use super::error::PartsError;
 use crate::sink::SinkError;
 
 /// The most bytes of a record: a job of a million inputs has fewer.
-const MOST: u64 = 256 << 20;
+pub(super) const MOST: u64 = 256 << 20;
 
 /// How often a file is tried that another machine holds, ten times a second: servers ask it to let
 /// go, and take it away after less than that.
@@ -57,25 +56,6 @@ pub(super) fn open_own(
         FileType::RegularFile => Ok(Some(File::from(file))),
         _ => Err(damaged(name)),
     }
-}
-
-/// What a record says, where it exists.
-pub(super) fn read_record<T: DeserializeOwned>(
-    dir: &OwnedFd,
-    name: &str,
-) -> Result<Option<T>, SinkError> {
-    let file = open_own(dir, name, OFlags::RDONLY, "its parts cannot be read")?;
-    let Some(file) = file else { return Ok(None) };
-    let mut bytes = Vec::new();
-    if file.metadata().map_err(SinkError::Io)?.len() > MOST {
-        return Err(damaged(name));
-    }
-    match file.take(MOST).read_to_end(&mut bytes) {
-        Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::StaleNetworkFileHandle => return Ok(None),
-        Err(error) => return Err(SinkError::Io(error)),
-    }
-    serde_json::from_slice(&bytes).map(Some).map_err(|_| damaged(name))
 }
 
 /// Write a record to a new file, and bring it to the disk.

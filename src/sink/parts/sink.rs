@@ -141,7 +141,7 @@ impl Sink for PartSink {
         let data = self.writer.file()?;
         self.space.make(|| reserve(data, &self.size.range))?;
         data.write_all_at(bytes, offset).or_else(|error| self.failed(error))?;
-        self.counted.add(&self.frame, offset, bytes)
+        self.counted.add(offset, bytes)
     }
 
     fn share(&self, offset: u64, file: &File, range: Range<u64>) -> Range<u64> {

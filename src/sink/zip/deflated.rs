@@ -43,7 +43,6 @@ struct DeflateState {
 }
 
 /// What is known of a complete member.
-#[derive(Default)]
 struct Done {
     start: u64,
     stored: u64,
@@ -73,23 +72,13 @@ impl DeflatedZipSink {
         inner: Box<dyn Draft>,
         layout: Arc<ZipLayout>,
     ) -> Result<DeflatedZipSink, SinkError> {
-        if inner.order() == WriteOrder::Ascending && !layout.forward {
-            return Err(SinkError::OutOfOrder { expected: 0, offset: layout.bytes() });
-        }
+        layout.check_order(inner.as_ref())?;
         Ok(DeflatedZipSink { inner, layout, state: Mutex::default() })
     }
 
     fn record(&self, number: usize, done: &Done) -> MemberHeader<'_> {
-        let member = self.layout.member(number);
-        MemberHeader {
-            name: member.name,
-            method: Method::Deflated,
-            forward: self.layout.forward,
-            crc: done.crc,
-            size: member.len(),
-            stored: done.stored,
-            start: done.start,
-        }
+        let &Done { start, stored, crc } = done;
+        MemberHeader { crc, stored, start, ..self.layout.header(number, Method::Deflated) }
     }
 
     /// End the members before member `number`, and begin those up to it.
@@ -111,7 +100,8 @@ impl DeflatedZipSink {
         let member = self.layout.member(number);
         if self.layout.forward {
             // the header is written before the deflated size is known, so both sizes are 0
-            let unknown = MemberHeader { size: 0, ..self.record(number, &Done::default()) };
+            let header = self.layout.header(number, Method::Deflated);
+            let unknown = MemberHeader { size: 0, stored: 0, ..header };
             self.append(&mut state.written, &unknown.local(0))?;
         } else {
             state.written += LOCAL + member.name.len() as u64;

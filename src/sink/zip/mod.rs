@@ -16,7 +16,8 @@ pub use stored::ZipSink;
 use std::ops::Range;
 use std::sync::Arc;
 
-use self::headers::{DESCRIPTOR, ENDS, ENTRY, LOCAL};
+use self::headers::{DESCRIPTOR, ENDS, ENTRY, LOCAL, MemberHeader, Method};
+use super::{Draft, SinkError, WriteOrder};
 
 /// The offsets of everything in an archive.
 #[derive(Clone, Debug)]
@@ -99,6 +100,23 @@ impl ZipLayout {
     /// How many members there are.
     fn count(&self) -> usize {
         self.members.len()
+    }
+
+    /// The header fields of a member, as far as they are known before its bytes are.
+    fn header(&self, number: usize, method: Method) -> MemberHeader<'_> {
+        let member = self.member(number);
+        let (name, size, start) = (member.name, member.len(), member.start);
+        MemberHeader { name, method, forward: self.forward, crc: 0, size, stored: size, start }
+    }
+
+    /// Refuse an archive whose bytes come in another order than a sink takes them.
+    fn check_order(&self, inner: &dyn Draft) -> Result<(), SinkError> {
+        match inner.order() {
+            WriteOrder::Ascending if !self.forward => {
+                Err(SinkError::OutOfOrder { expected: 0, offset: self.bytes() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// ZipMember `number`, of those that there are.

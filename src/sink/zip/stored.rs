@@ -33,11 +33,9 @@ impl ZipSink {
     /// # Errors
     /// [`SinkError::OutOfOrder`] if `inner` is sequential and the layout is not made for that.
     pub fn new(inner: Box<dyn Draft>, layout: Arc<ZipLayout>) -> Result<ZipSink, SinkError> {
-        if inner.order() == WriteOrder::Ascending && !layout.forward {
-            return Err(SinkError::OutOfOrder { expected: 0, offset: layout.bytes() });
-        }
+        layout.check_order(inner.as_ref())?;
         let crcs = MemberCrcs::new(&layout);
-        crcs.add_heads(&layout);
+        crcs.add_heads();
         Ok(ZipSink { inner, layout, crcs, begun: Mutex::new(0) })
     }
 
@@ -48,26 +46,16 @@ impl ZipSink {
 
     /// The header fields of a member; the CRC is final once all its bytes are written.
     fn record(&self, number: usize) -> MemberHeader<'_> {
-        let member = self.layout.member(number);
-        let len = member.len();
-        MemberHeader {
-            name: member.name,
-            method: Method::Stored,
-            forward: self.layout.forward,
-            crc: self.crcs.get(number),
-            size: len,
-            stored: len,
-            start: member.start,
-        }
+        MemberHeader { crc: self.crcs.get(number), ..self.layout.header(number, Method::Stored) }
     }
 
     /// The bytes before a member's data.
     fn header_bytes(&self, number: usize) -> Vec<u8> {
         let ZipMember { name, head, start, data } = self.layout.member(number);
-        let mut record = self.record(number);
-        if self.layout.forward {
-            record.crc = 0;
-        }
+        let record = match self.layout.forward {
+            true => self.layout.header(number, Method::Stored),
+            false => self.record(number),
+        };
         let padding = data.start - start - head.len() as u64 - LOCAL - name.len() as u64;
         let mut bytes = record.local(padding as u16);
         bytes.extend(head);
@@ -102,7 +90,7 @@ impl Sink for ZipSink {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let Some(number) = self.crcs.add_bytes(&self.layout, offset, bytes)? else {
+        let Some(number) = self.crcs.add_bytes(offset, bytes)? else {
             return Ok(());
         };
         if self.order() == WriteOrder::Ascending {

@@ -25,10 +25,8 @@ pub struct Address {
 /// How an address is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// `http://`.
-    Http,
-    /// `https://`.
-    Https,
+    /// `http://` and `https://`.
+    Url,
     /// `s3://BUCKET/KEY`.
     S3,
     /// `gs://BUCKET/KEY`.
@@ -38,8 +36,8 @@ pub enum Scheme {
 }
 
 const SCHEMES: [(&str, Scheme); 5] = [
-    ("http", Scheme::Http),
-    ("https", Scheme::Https),
+    ("http", Scheme::Url),
+    ("https", Scheme::Url),
     ("s3", Scheme::S3),
     ("gs", Scheme::Gcs),
     ("az", Scheme::Azure),
@@ -98,7 +96,7 @@ impl Address {
     }
 
     fn is_url(&self) -> bool {
-        matches!(self.scheme, Scheme::Http | Scheme::Https)
+        self.scheme == Scheme::Url
     }
 
     /// Where the query of a URL begins. A key may hold any character.

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::error::RemoteError;
 use super::stores::Located;
-use super::wire::{SharedNote, WireFailure};
+use super::wire::{FetchFault, SharedNote};
 
 /// How often a request fails before the job does, if it brings nothing in between.
 const ATTEMPTS: u32 = 7;
@@ -66,33 +66,6 @@ pub(super) struct RemoteFile {
     pub(super) identity: Identity,
     /// How long a server may send nothing.
     pub(super) patience: Duration,
-}
-
-/// Why a try failed.
-struct FetchFault {
-    error: RemoteError,
-    is_transient: bool,
-    /// There was no connection.
-    is_connect: bool,
-    /// The wait that the server asks for.
-    wait: Option<Duration>,
-}
-
-impl FetchFault {
-    fn fatal(error: RemoteError) -> FetchFault {
-        FetchFault { error, is_transient: false, is_connect: false, wait: None }
-    }
-
-    fn transient(error: RemoteError) -> FetchFault {
-        FetchFault { is_transient: true, ..FetchFault::fatal(error) }
-    }
-}
-
-impl From<WireFailure> for FetchFault {
-    fn from(failure: WireFailure) -> FetchFault {
-        let WireFailure { error, is_transient, is_connect } = failure;
-        FetchFault { error, is_transient, is_connect, wait: None }
-    }
 }
 
 /// The beginning of a file that is opened.
@@ -270,13 +243,11 @@ async fn receive(
 fn fault(error: &Error, note: &SharedNote, is_known: bool) -> FetchFault {
     let note = note.lock();
     if let Some(failure) = &note.failure {
-        return failure.clone().into();
+        return failure.clone();
     }
     let Some(status) = note.status else {
         return match error {
-            Error::Generic { .. } if WireFailure::is_of_wire(error) => {
-                WireFailure::of(error).into()
-            }
+            Error::Generic { .. } if FetchFault::is_of_wire(error) => FetchFault::of(error),
             Error::Generic { .. } => FetchFault::fatal(RemoteError::Configuration(
                 "no credentials: the service that gives them refuses".into(),
             )),

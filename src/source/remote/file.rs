@@ -9,7 +9,7 @@ use super::super::open::{IoMode, OpenError, Opened};
 use super::super::{Advice, Source, SourceError, checked_len};
 use super::address::Address;
 use super::error::RemoteError;
-use super::fetch::{self, Identity, Opening, RemoteFile};
+use super::fetch::{self, Opening, RemoteFile};
 use super::network::Network;
 use super::requests::{GAP, REQUEST_BYTES};
 use super::stores::{Located, locate};
@@ -53,7 +53,9 @@ pub fn open(address: &Address, io: IoMode) -> Result<Opened, OpenError> {
     }
     match (opening, at.wire.clone()) {
         (Opening::Ranges(identity, first), _) => {
-            Ok(Opened::Random(Box::new(RemoteSource::new(network, at, identity, first, patience))))
+            let number = network.open(first);
+            let file = Arc::new(RemoteFile { at, identity, patience });
+            Ok(Opened::Random(Box::new(RemoteSource { network, number, file })))
         }
         (Opening::Whole, Some(wire)) => Ok(Opened::Forward(whole::open(&network, wire, patience)?)),
         (Opening::Whole, None) => Err(RemoteError::NoRanges.into()),
@@ -87,20 +89,6 @@ fn patience() -> Result<Duration, RemoteError> {
         RemoteError::Configuration(message.to_owned())
     })?;
     Ok(Duration::from_secs(seconds))
-}
-
-impl RemoteSource {
-    fn new(
-        network: Arc<Network>,
-        at: Located,
-        identity: Identity,
-        first: Vec<u8>,
-        patience: Duration,
-    ) -> RemoteSource {
-        let number = network.open(first);
-        let file = Arc::new(RemoteFile { at, identity, patience });
-        RemoteSource { network, number, file }
-    }
 }
 
 impl Drop for RemoteSource {

@@ -65,7 +65,6 @@ pub fn traffic() -> Option<(u64, u64)> {
 /// The thread, and what it serves.
 pub(super) struct Network {
     pub(super) wire: Wire,
-    runtime: Handle,
     shared: Arc<SharedState>,
     next_file: AtomicU64,
     /// Ends the thread when it is dropped.
@@ -86,7 +85,6 @@ type BlockKey = (u64, u64);
 #[derive(Default)]
 struct NetworkState {
     queue: VecDeque<RangeRequest>,
-    queued_bytes: u64,
     blocks: BTreeMap<BlockKey, Block>,
     /// Blocks of which every byte was read, the first ones first. Some may be gone.
     done: VecDeque<BlockKey>,
@@ -186,11 +184,10 @@ impl Network {
             state: Mutex::default(),
             news: Condvar::new(),
             counters: Arc::clone(&counters),
-            runtime: handle.clone(),
+            runtime: handle,
         };
         Ok(Network {
             wire: Wire::new(counters)?,
-            runtime: handle,
             shared: Arc::new(shared),
             next_file: AtomicU64::new(0),
             _stop: stop,
@@ -203,7 +200,7 @@ impl Network {
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, RemoteError> {
         let (done, outcome) = std::sync::mpsc::channel();
-        self.runtime.spawn(async move {
+        self.spawn(async move {
             let _ = done.send(work.await);
         });
         outcome.recv().map_err(|_| RemoteError::Network("the network thread ended".to_owned()))
@@ -211,7 +208,7 @@ impl Network {
 
     /// Do something on that thread meanwhile.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.runtime.spawn(work);
+        self.shared.runtime.spawn(work);
     }
 
     /// Count bytes that came.
@@ -239,7 +236,6 @@ impl Network {
         let mut state = self.shared.lock();
         let state = &mut *state;
         state.queue.retain(|request| request.number != number);
-        state.queued_bytes = state.queue.iter().map(|it| it.range.end - it.range.start).sum();
         let keys: Vec<BlockKey> =
             state.blocks.range((number, 0)..=(number, u64::MAX)).map(|(key, _)| *key).collect();
         keys.into_iter().for_each(|key| state.remove(key));
@@ -252,7 +248,8 @@ impl Network {
     /// Whether the queue is short.
     pub(super) fn is_hungry(&self) -> bool {
         let state = self.shared.lock();
-        state.queued_bytes < BUDGET && state.queue.len() < 4 * REQUESTS
+        let queued_bytes: u64 = state.queue.iter().map(|it| it.range.end - it.range.start).sum();
+        queued_bytes < BUDGET && state.queue.len() < 4 * REQUESTS
     }
 
     /// Put a range in the queue; `at_once`, before all others and as one request.
@@ -268,7 +265,6 @@ impl Network {
         if range.is_empty() {
             return;
         }
-        state.queued_bytes += range.end - range.start;
         let request = RangeRequest { number, file: Arc::clone(file), range };
         match at_once {
             true => state.queue.push_front(request),
@@ -321,7 +317,6 @@ impl SharedState {
                 return;
             }
             if let Some(request) = state.queue.pop_front() {
-                state.queued_bytes -= request.range.end - request.range.start;
                 self.begin(state, request);
             }
         }
@@ -344,10 +339,7 @@ impl SharedState {
             let queued =
                 state.queue.iter().position(|it| it.number == number && it.range.contains(&at));
             let request = match queued.and_then(|place| state.queue.remove(place)) {
-                Some(request) => {
-                    state.queued_bytes -= request.range.end - request.range.start;
-                    request
-                }
+                Some(request) => request,
                 None => {
                     let end = at + state.unannounced((number, at), range.end - at);
                     let range = at..end.min(file.identity.len);

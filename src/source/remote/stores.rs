@@ -45,7 +45,7 @@ pub(super) fn locate(
     };
     // errors are handled where answers are read, their bodies included
     let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
-    if matches!(address.scheme(), Scheme::Http | Scheme::Https) {
+    if address.scheme() == Scheme::Url {
         let wire = wire.to_url(address.secret_text())?;
         let store = HttpBuilder::new()
             .with_url("http://url")
@@ -81,7 +81,7 @@ pub(super) fn locate(
                 .build()
                 .map_err(configured)?,
         ),
-        Scheme::S3 | Scheme::Http | Scheme::Https => {
+        Scheme::S3 | Scheme::Url => {
             let mut s3 = amazon().with_bucket_name(bucket);
             if let Some(region) = region {
                 s3 = s3.with_region(region);

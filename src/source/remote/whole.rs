@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::super::Stream;
 use super::error::RemoteError;
 use super::network::Network;
-use super::wire::{SharedNote, Wire, WireFailure};
+use super::wire::{FetchFault, SharedNote, Wire};
 
 /// Parts of the answer between the network and the pipe, each of some KiB.
 const QUEUE: usize = 16;
@@ -41,7 +41,7 @@ pub(super) fn open(
         let answer = match timeout(patience, wire.call(request)).await {
             Ok(Ok(answer)) if answer.status().is_success() => answer,
             Ok(Ok(answer)) => return failed(RemoteError::Status(answer.status().as_u16())),
-            Ok(Err(error)) => return failed(WireFailure::of(&error).error),
+            Ok(Err(error)) => return failed(FetchFault::of(&error).error),
             Err(_) => return failed(RemoteError::Timeout(patience)),
         };
         let mut body = answer.into_body().bytes_stream();

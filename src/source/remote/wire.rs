@@ -50,17 +50,19 @@ pub(super) struct Note {
     /// The region of the bucket, where it is another.
     pub(super) region: Option<String>,
     /// What went wrong before there was an answer.
-    pub(super) failure: Option<WireFailure>,
+    pub(super) failure: Option<FetchFault>,
 }
 
-/// A request without an answer.
+/// Why a try failed.
 #[derive(Clone, Debug)]
-pub(super) struct WireFailure {
+pub(super) struct FetchFault {
     pub(super) error: RemoteError,
     /// Whether another try may help.
     pub(super) is_transient: bool,
     /// Whether there was no connection.
     pub(super) is_connect: bool,
+    /// The wait that the server asks for.
+    pub(super) wait: Option<Duration>,
 }
 
 /// A note, shared with the request that it is about.
@@ -164,7 +166,7 @@ impl Wire {
                 note.region = header("x-amz-bucket-region").map(str::to_owned);
                 note.failure = None;
             }
-            Err(error) => note.failure = Some(WireFailure::of(error)),
+            Err(error) => note.failure = Some(FetchFault::of(error)),
         }
         answer
     }
@@ -232,7 +234,7 @@ impl HttpService for Wire {
         let note = request.extensions().get::<SharedNote>().cloned();
         let mut answer = self.follow(target, request).await.inspect_err(|error| {
             if let Some(note) = note {
-                note.lock().failure = Some(WireFailure::of(error));
+                note.lock().failure = Some(FetchFault::of(error));
             }
         })?;
         // a length that a store asks for, and a server need not send
@@ -280,7 +282,15 @@ fn refused(why: &'static str) -> HttpError {
     HttpError::new(HttpErrorKind::Unknown, Refused(why))
 }
 
-impl WireFailure {
+impl FetchFault {
+    pub(super) fn fatal(error: RemoteError) -> FetchFault {
+        FetchFault { error, is_transient: false, is_connect: false, wait: None }
+    }
+
+    pub(super) fn transient(error: RemoteError) -> FetchFault {
+        FetchFault { is_transient: true, ..FetchFault::fatal(error) }
+    }
+
     /// Whether an error is one of a request that got no answer.
     pub(super) fn is_of_wire(error: &(dyn Error + 'static)) -> bool {
         causes(error).iter().any(|cause| cause.is::<HttpError>())
@@ -288,7 +298,7 @@ impl WireFailure {
 
     /// What an error of the client comes to, in the words of its innermost cause: those that wrap it
     /// name the URL.
-    pub(super) fn of(error: &(dyn Error + 'static)) -> WireFailure {
+    pub(super) fn of(error: &(dyn Error + 'static)) -> FetchFault {
         let causes = causes(error);
         let kind = causes.iter().find_map(|cause| cause.downcast_ref::<HttpError>());
         let kind = kind.map_or(HttpErrorKind::Unknown, HttpError::kind);
@@ -305,7 +315,7 @@ impl WireFailure {
         };
         // a certificate does not become a good one
         let is_transient = tls.is_none() && !is_refused;
-        WireFailure { error: RemoteError::Network(text), is_transient, is_connect }
+        FetchFault { error: RemoteError::Network(text), is_transient, is_connect, wait: None }
     }
 }
 
