@@ -176,7 +176,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("reqwest", &["source/remote/"]),
     ("rustls", &["source/remote/"]),
     ("rustls_native_certs", &["source/remote/"]),
-    ("rustix", &["cli/report/terminal.rs", "os/", "source/", "sink/"]),
+    ("rustix", &["cli/report/stdout.rs", "os/", "source/", "sink/"]),
     ("serde", &["format/safetensors/", "format/shards/mod.rs", "sink/parts/"]),
     (
         "serde_json",

@@ -102,12 +102,12 @@ fn variables(folder: &Path, found: &mut Vec<String>) {
         ["env::var(\"", "env::var_os(\"", "task: \"", "COUNT: &str = \"", "VARIABLE: &str = \""];
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        let only_for_tests = path.ends_with("tests.rs") || path.ends_with("man.rs");
         if path.is_dir() {
             variables(&path, found);
-        } else if !only_for_tests {
+        } else if !path.ends_with("tests.rs") {
             let text = fs::read_to_string(&path).unwrap();
-            let named = markers.iter().flat_map(|marker| text.split(marker).skip(1));
+            let program = text.split("\nmod tests {").next().unwrap();
+            let named = markers.iter().flat_map(|marker| program.split(marker).skip(1));
             found.extend(named.map(|rest| rest.split('"').next().unwrap().to_owned()));
         }
     }

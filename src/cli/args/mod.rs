@@ -12,8 +12,6 @@ mod index;
 mod input;
 mod inspect;
 mod join;
-#[cfg(test)]
-mod man;
 mod manual;
 mod normalize;
 mod output;

@@ -10,7 +10,7 @@ use tslice::internals::region::IndexTensor;
 use super::index::Index;
 use super::part::Share;
 use super::target::{self, NamedTensor};
-use super::{cast, output};
+use super::{output, result};
 use crate::cli::args::AssignArgs;
 use crate::cli::report::{Exit, Failure};
 
@@ -22,7 +22,7 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     }
     let workers = output::workers(args.to.threads);
     let index = index.open(args.from.io, &workers, args.to.quiet, "TARGET", &args.target)?;
-    let casts = cast::parse(&args.cast)?;
+    let casts = result::casts(&args.cast)?;
     let original = target::open(&args.target, &args.from, &args.to, &workers)?;
     let tensor = original.input().tensor(&args.from.tensor)?;
     let failed = |error| index.failure(error);

@@ -1,7 +1,9 @@
 //! What an index does to each axis: a row each, as asked and as resolved.
 
 use serde_json::{Value, json};
-use tslice::internals::index::resolve::{AxisSelection, ListPositions, Selection};
+use tslice::internals::index::resolve::{
+    AxisSelection, ListPositions, SelectedList, Selection,
+};
 use tslice::internals::index::{Item, List, SpannedExpr};
 use tslice::internals::shape::AsTuple;
 

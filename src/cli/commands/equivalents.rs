@@ -146,10 +146,6 @@ impl Onnx {
                 }
                 AxisSelection::Range { axis, step: 1, len, .. }
                     if len == selection.source_shape[axis] => {}
-                AxisSelection::Range { axis, len: 0, .. } => onnx.slice(axis, 0, 1, 0)?,
-                AxisSelection::Range { axis, start, len: 1, .. } => {
-                    onnx.slice(axis, start, 1, 1)?
-                }
                 AxisSelection::Range { axis, start, step, len } => {
                     onnx.slice(axis, start, step, len)?;
                 }
@@ -162,7 +158,11 @@ impl Onnx {
     }
 
     fn slice(&mut self, axis: usize, start: u64, step: i64, len: u64) -> Option<()> {
-        let start = i64::try_from(start).ok()?;
+        let (start, step) = match len {
+            0 => (0, 1),
+            1 => (i64::try_from(start).ok()?, 1),
+            _ => (i64::try_from(start).ok()?, step),
+        };
         let end = match i64::try_from(len).ok()? {
             0 => start,
             len => step.checked_mul(len - 1)?.checked_add(start)?.checked_add(step.signum())?,

@@ -23,7 +23,7 @@ use super::equivalents::{Equivalents, masks};
 use super::index::{Index, list};
 use super::input;
 use super::output::network;
-use super::transpose;
+use super::result;
 use crate::cli::args::{ExplainArgs, unquoted};
 use crate::cli::report::{Align, Failure, Json, print, quote, table};
 
@@ -52,8 +52,9 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         }
     };
     let selection = index.resolve(&shape)?;
-    let transpose =
-        transpose::parse(&args.transpose)?.of_axes(selection.shape().len()).map_err(Error::from)?;
+    let transpose = result::transposition(&args.transpose)?
+        .of_axes(selection.shape().len())
+        .map_err(Error::from)?;
     let mut explained =
         Explained { index, shape, input, tensor, field, selection, transpose, network: None };
     explained.network = explained.requests()?;

@@ -8,7 +8,7 @@ use tslice::internals::gather::{GatherError, Options, OutOfRange, count_batch_di
 use tslice::internals::job::{Copying, GatherOptions};
 
 use super::target::NamedTensor;
-use super::{cast, input, output, part, transpose};
+use super::{input, output, part, result};
 use crate::cli::args::GatherArgs;
 use crate::cli::report::{Failure, watch};
 
@@ -28,8 +28,8 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     }
     let name = args.indices_tensor.as_ref();
     let named = NamedTensor { path: &args.indices, flag: "--indices-tensor", name };
-    let transpose = transpose::parse(&args.transpose)?;
-    let casts = cast::parse(&args.cast)?;
+    let transpose = result::transposition(&args.transpose)?;
+    let casts = result::casts(&args.cast)?;
     let typed = named.typed()?;
     let workers = output::workers(args.to.threads);
     let output = output::open(&args.to, &workers)?;

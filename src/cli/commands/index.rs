@@ -147,28 +147,20 @@ impl Index {
         {
             return self.failure(bad);
         }
-        let place = match (misfit, error.cause.downcast_ref()) {
-            (Some(misfit), _) => Some((misfit.item, misfit.value)),
-            (
-                None,
-                Some(ExecuteError::Fill {
-                    error: FillError::Position(BadPosition::Listed { item, .. }),
-                    ..
-                }),
-            ) => Some((*item, None)),
+        let listed = || match error.cause.downcast_ref()? {
+            ExecuteError::Fill {
+                error: FillError::Position(BadPosition::Listed { item, .. }),
+                ..
+            } => Some((*item, None)),
             _ => None,
         };
+        let place = misfit.map(|misfit| (misfit.item, misfit.value)).or_else(listed);
         let spelled = misfit.and_then(|misfit| self.with_ellipsis(&misfit.before.source_shape));
-        let failure = match misfit.and_then(|misfit| self.file_of(misfit)) {
-            Some(file) if error.file.is_none() => {
-                Failure::from(Error { file: Some(file), ..error })
-            }
-            _ => Failure::from(error),
-        };
-        let failure = match place {
-            Some((item, value)) => self.point(failure, item, value),
-            None => failure,
-        };
+        let file = misfit.and_then(|misfit| self.file_of(misfit));
+        let mut failure = Failure::from(Error { file: error.file.or(file), ..error });
+        if let Some((item, value)) = place {
+            failure = self.point(failure, item, value);
+        }
         failure.hint_if(spelled.map(|text| format!("did you mean '{text}'?")))
     }
 

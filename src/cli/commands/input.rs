@@ -7,8 +7,8 @@ use tslice::internals::input::{BadMember, Input, Location, OpenOptions, RawLayou
 use tslice::internals::job::Axes;
 use tslice::internals::shape;
 
-use super::dtype;
 use super::index::list;
+use super::result;
 use crate::cli::args::{AxisArg, InputArgs, RawArgs};
 use crate::cli::report::{Failure, watch};
 
@@ -57,7 +57,7 @@ pub(super) fn axes(args: &[AxisArg]) -> Result<Axes, Failure> {
 
 fn raw(args: &RawArgs) -> Result<RawLayout, Failure> {
     Ok(RawLayout {
-        dtype: args.dtype.as_deref().map(|text| dtype::parse("--dtype", text)).transpose()?,
+        dtype: args.dtype.as_deref().map(|text| result::dtype("--dtype", text)).transpose()?,
         shape: args.shape.as_deref().map(parse_shape).transpose()?,
         offset: args.offset,
         order: args.input_order,

@@ -11,23 +11,13 @@ use tslice::internals::job::{Along, JoinOptions, Joining};
 use tslice::internals::region::IndexRules;
 use tslice::internals::source::note_read;
 
-use super::cast;
 use super::index::Index;
-use super::{input, output, part};
+use super::{input, output, part, result};
 use crate::cli::args::JoinArgs;
 use crate::cli::report::Failure;
 
-/// Join along an axis that the inputs have.
-pub(super) fn concat(args: &JoinArgs) -> Result<(), Failure> {
-    run(args, Along::Existing)
-}
-
-/// Join along a new axis.
-pub(super) fn stack(args: &JoinArgs) -> Result<(), Failure> {
-    run(args, Along::New)
-}
-
-fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
+/// Join along an axis that the inputs have, or a new one.
+pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     let Some(share) = part::share(&args.to)? else { return Ok(()) };
     let rules = IndexRules { keepdims: args.keepdims, outer: args.outer };
     let index = Index::of_text(args.index.as_deref(), rules)?;
@@ -47,7 +37,7 @@ fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         open: OpenOptions { rest: args.keep_rest, ..input::options_of_several(&args.from)? },
         fields: args.field.field.clone(),
         index: index.of_job(),
-        casts: cast::parse(&args.cast)?,
+        casts: result::casts(&args.cast)?,
         workers,
     };
     let failed = |error| index.failure(error);

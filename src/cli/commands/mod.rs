@@ -4,10 +4,7 @@
 
 mod assign;
 mod axis_rows;
-mod cast;
-mod completions;
 mod diff;
-mod dtype;
 mod equivalents;
 mod explain;
 mod gather;
@@ -18,17 +15,20 @@ mod join;
 mod output;
 mod part;
 mod picture;
+mod result;
 mod scatter;
 mod scheduler;
 mod slice;
 mod split;
 mod stats;
 mod target;
-mod transpose;
 mod view;
 
+use tslice::internals::job::Along;
+
 use super::args::Command;
-use super::report::{Exit, Failure};
+use super::complete::script;
+use super::report::{Exit, Failure, print_raw};
 
 /// Do what a command line asks for.
 pub(crate) fn run(command: &Command) -> Result<Exit, Failure> {
@@ -37,14 +37,14 @@ pub(crate) fn run(command: &Command) -> Result<Exit, Failure> {
         Command::Gather(args) => gather::run(args),
         Command::Scatter(args) => scatter::run(args),
         Command::Assign(args) => assign::run(args),
-        Command::Concat(args) => join::concat(args),
-        Command::Stack(args) => join::stack(args),
+        Command::Concat(args) => join::run(args, Along::Existing),
+        Command::Stack(args) => join::run(args, Along::New),
         Command::Split(args) => split::run(args),
         Command::Info(args) => info::run(args),
         Command::View(args) => view::run(args),
         Command::Diff(args) => return diff::run(args),
         Command::Explain(args) => explain::run(args),
-        Command::Completions { shell } => completions::run(*shell),
+        Command::Completions { shell } => print_raw(script(*shell)),
     };
     outcome.map(|()| Exit::Done)
 }

@@ -73,9 +73,13 @@ pub(super) fn perform(
     quiet: bool,
     advised: impl Fn(Error) -> Failure,
 ) -> Result<(), Failure> {
-    if let (Share::Part(Part { count, .. }) | Share::Plan(count), false) = (share, dry_run) {
-        let parts = job.parts(*count).map_err(&advised)?;
-        return part::run(parts, share, quiet, advised);
+    if let Share::Plan(count) = *share {
+        return part::plan(&job.parts(count).map_err(&advised)?, count, advised);
+    }
+    if let (&Share::Part(Part { index, count }), false) = (share, dry_run) {
+        let mut parts = job.parts(count).map_err(&advised)?;
+        let bytes = parts.bytes(index);
+        return watch(bytes, quiet, |progress| parts.write(index, progress)).map_err(advised);
     }
     let bytes = job.looked_at().map_err(&advised)?;
     watch(bytes, quiet, |progress| job.look(progress)).map_err(&advised)?;

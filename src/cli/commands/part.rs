@@ -13,7 +13,7 @@ use tslice::internals::source::remote::mask_secrets;
 
 use super::scheduler;
 use crate::cli::args::{OutputArgs, PartArg};
-use crate::cli::report::{Failure, Json, print, quoted, watch};
+use crate::cli::report::{Failure, Json, print, quoted};
 
 /// What a run writes of an output.
 pub(super) enum Share {
@@ -106,25 +106,12 @@ pub(super) fn describe(parts: &Parts<'_>, part: Part) -> String {
     )
 }
 
-/// Write one part, or print the plan of all. `advised` words what can go wrong.
-pub(super) fn run(
-    mut parts: Parts<'_>,
-    share: &Share,
-    quiet: bool,
+/// Print a line of JSON for each of `count` parts. `advised` words what can go wrong.
+pub(super) fn plan(
+    parts: &Parts<'_>,
+    count: u64,
     advised: impl Fn(Error) -> Failure,
 ) -> Result<(), Failure> {
-    match *share {
-        Share::Part(Part { index, .. }) => {
-            let bytes = parts.bytes(index);
-            watch(bytes, quiet, |progress| parts.write(index, progress)).map_err(advised)
-        }
-        Share::Plan(count) => plan(&parts, count, advised),
-        Share::Whole => Ok(()),
-    }
-}
-
-/// Print a line of JSON for each part.
-fn plan(parts: &Parts<'_>, count: u64, advised: impl Fn(Error) -> Failure) -> Result<(), Failure> {
     let args: Option<Vec<String>> =
         std::env::args_os().map(|arg| OsString::into_string(arg).ok()).collect();
     let args = args.ok_or_else(|| {

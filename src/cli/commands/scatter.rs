@@ -10,7 +10,7 @@ use tslice::internals::scatter::ScatterError;
 
 use super::part::Share;
 use super::target::{self, NamedTensor};
-use super::{cast, output};
+use super::{output, result};
 use crate::cli::args::ScatterArgs;
 use crate::cli::report::Failure;
 
@@ -22,7 +22,7 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let name = args.indices_tensor.as_ref();
     let indices = NamedTensor { path: &args.indices, flag: "--indices-tensor", name };
     let typed = indices.typed()?;
-    let casts = cast::parse(&args.cast)?;
+    let casts = result::casts(&args.cast)?;
     let options = ScatterOptions { axis: args.axis, out_of_range: args.out_of_range, casts };
     let workers = output::workers(args.to.threads);
     let original = target::open(&args.target, &args.from, &args.to, &workers)?;

@@ -6,7 +6,7 @@ use tslice::internals::job::{Copying, Select, SliceOptions};
 use tslice::internals::sink::Destination;
 
 use super::index::Index;
-use super::{cast, input, output, part, transpose};
+use super::{input, output, part, result};
 use crate::cli::args::SliceArgs;
 use crate::cli::report::Failure;
 
@@ -26,8 +26,8 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
         },
         fields: args.field.field.clone(),
         index: index.of_job(),
-        transpose: transpose::parse(&args.transpose)?,
-        casts: cast::parse(&args.cast)?,
+        transpose: result::transposition(&args.transpose)?,
+        casts: result::casts(&args.cast)?,
     };
     let output = output::open(&args.to, &workers)?;
     // what is left out must be there, in whatever shard

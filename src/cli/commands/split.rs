@@ -5,10 +5,9 @@ use std::path::Path;
 use tslice::internals::input::OpenOptions;
 use tslice::internals::job::{Cuts, PartNames, Select, Split, SplitOptions};
 
-use super::cast;
 use super::index::{Index, list};
 use super::part::Share;
-use super::{input, output};
+use super::{input, output, result};
 use crate::cli::args::SplitArgs;
 use crate::cli::report::Failure;
 
@@ -39,7 +38,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
         },
         fields: args.field.field.clone(),
         index: index.of_job(),
-        casts: cast::parse(&args.cast)?,
+        casts: result::casts(&args.cast)?,
         write,
     };
     let mut split = Split::new(input, options).map_err(failed)?;

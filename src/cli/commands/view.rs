@@ -5,8 +5,7 @@ use tslice::internals::job::Chosen;
 use tslice::internals::print::{self, PrintOptions};
 
 use super::index::Index;
-use super::transpose;
-use super::{input, output, picture, stats};
+use super::{input, output, picture, result, stats};
 use crate::cli::args::{ValuesArgs, ViewArgs};
 use crate::cli::report::{Failure, print};
 
@@ -15,7 +14,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let workers = output::workers(args.threads);
     let index = index.open(args.from.io, &workers, args.quiet, "INPUT", &args.input)?;
-    let transpose = transpose::parse(&args.transpose)?;
+    let transpose = result::transposition(&args.transpose)?;
     let options = input::options(&args.from)?;
     let mut input = input::open_watched(&input::location(&args.input), &options, args.quiet)?;
     let draws = args.picture.output.is_some() || args.picture.image;

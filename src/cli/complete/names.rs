@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use tslice::internals::dtype::Field;
+use tslice::internals::format::TensorInfo;
 use tslice::internals::input::{Input, Location, OpenOptions};
 use tslice::internals::shape::AsTuple;
 
@@ -12,29 +13,29 @@ pub(super) type NameAndMeaning = (String, String);
 
 /// The tensors of the files, with their dtypes and shapes.
 pub(super) fn tensors(paths: &[OsString]) -> Vec<NameAndMeaning> {
-    let mut named = Vec::new();
-    for input in paths.iter().filter_map(|path| open(Path::new(path))) {
-        let tensors = input.contents().tensors.iter();
-        named.extend(tensors.filter_map(|tensor| {
-            let about = format!("{} {}", tensor.dtype, AsTuple(&tensor.shape));
-            Some((tensor.name.clone()?, about))
-        }));
-    }
-    // two files may hold the same names
-    named.sort();
-    named.dedup_by(|one, other| one.0 == other.0);
-    named
+    named(paths, |tensor| {
+        let about = format!("{} {}", tensor.dtype, AsTuple(&tensor.shape));
+        Some((tensor.name?, about))
+    })
 }
 
 /// The fields of the structured tensors of the files, with their dtypes.
 pub(super) fn fields(paths: &[OsString]) -> Vec<NameAndMeaning> {
-    let mut named: Vec<NameAndMeaning> = Vec::new();
+    named(paths, |tensor| {
+        let fields = tensor.dtype.structure().map_or(&[][..], |structure| &structure.fields);
+        let about = |field: &Field| (field.name.clone(), field.dtype.to_string());
+        fields.iter().map(about).collect::<Vec<_>>()
+    })
+}
+
+/// What the tensors of the files have, each name once: two files may hold the same ones.
+fn named<I: IntoIterator<Item = NameAndMeaning>>(
+    paths: &[OsString],
+    of: impl Fn(TensorInfo) -> I,
+) -> Vec<NameAndMeaning> {
+    let mut named = Vec::new();
     for input in paths.iter().filter_map(|path| open(Path::new(path))) {
-        for tensor in input.contents().tensors.iter() {
-            let Some(structure) = tensor.dtype.structure() else { continue };
-            let about = |field: &Field| (field.name.clone(), field.dtype.to_string());
-            named.extend(structure.fields.iter().map(about));
-        }
+        named.extend(input.contents().tensors.iter().flat_map(&of));
     }
     named.sort();
     named.dedup_by(|one, other| one.0 == other.0);

@@ -88,10 +88,9 @@ fn failure(error: &Error, flag: &str) -> Failure {
     if let Some(InputIsOutput) = cause.downcast_ref() {
         return failed().hint("-o FILE --force replaces a file in one step");
     }
-    if let Some(OpenError::Remote(fault)) = cause.downcast_ref() {
-        return remote(fault, failed);
-    }
-    if let Some(SourceError::Remote(fault)) = cause.downcast_ref() {
+    if let (Some(OpenError::Remote(fault)), _) | (_, Some(SourceError::Remote(fault))) =
+        (cause.downcast_ref(), cause.downcast_ref())
+    {
         return remote(fault, failed);
     }
     if let Some(OpenError::Io(reason)) = cause.downcast_ref()
@@ -194,17 +193,16 @@ fn edit(fault: &EditFault, failed: impl Fn() -> Failure) -> Failure {
 
 /// A cast that cannot be done, with the flag that would allow it.
 fn cast(error: &CastError) -> Failure {
-    let failure = Failure::new(format_args!("--cast: {error}"));
-    match error {
+    Failure::new(format_args!("--cast: {error}")).hint_if(match error {
         CastError::Refused { casting: Casting::Safe, .. } => {
-            failure.hint("without --casting safe, casts within a kind are allowed")
+            Some("without --casting safe, casts within a kind are allowed")
         }
-        CastError::Refused { .. } => failure.hint("--casting unsafe allows every cast"),
+        CastError::Refused { .. } => Some("--casting unsafe allows every cast"),
         CastError::NotNumbers(dtype) if dtype.is_void() => {
-            failure.hint("--dtype says what the bytes of a void type mean: --dtype bfloat16")
+            Some("--dtype says what the bytes of a void type mean: --dtype bfloat16")
         }
-        _ => failure,
-    }
+        _ => None,
+    })
 }
 
 /// Outputs that cannot be written.
@@ -297,11 +295,9 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
             let count = names.len();
             let choice = named(flag, "NAME");
             let words = format!("the file holds {count} tensors, choose one with {choice}");
-            let failure = Failure::new(format_args!("{file}: {words}"));
-            match holds_several {
-                true => failure.hint(format_args!("{}; {flag} '*' chooses all", list(names))),
-                false => failure.hint(list(names)),
-            }
+            let all = holds_several.then(|| format!("; {flag} '*' chooses all"));
+            Failure::new(format_args!("{file}: {words}"))
+                .hint(list(names) + &all.unwrap_or_default())
         }
         SelectFault::Excluded(fault) => select(error, fault, "--exclude", &|| {
             Failure::new(format_args!("{file}: --exclude: {fault}"))
@@ -333,14 +329,10 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
             Failure::usage(format_args!("--rename {fault}"))
         }
         SelectFault::RenameNotFound { rename, nameless, .. } => {
-            let failure = Failure::new(format_args!("--rename {fault}"));
-            match rename.split_once('=').filter(|_| *nameless) {
-                Some((_, name)) => failure.hint(format_args!(
-                    "the tensor has no name in the input: --name {} gives it one",
-                    quoted(name)
-                )),
-                None => failure,
-            }
+            let name = rename.split_once('=').filter(|_| *nameless).map(|(_, name)| quoted(name));
+            Failure::new(format_args!("--rename {fault}")).hint_if(name.map(|name| {
+                format!("the tensor has no name in the input: --name {name} gives it one")
+            }))
         }
         SelectFault::RenamedTwice { .. } => Failure::new(format_args!("--rename {fault}")),
         SelectFault::NoTensors | SelectFault::SameName(_) => failed(),
@@ -362,20 +354,15 @@ fn layout(fault: &LayoutFault, file: Option<&FileName>, failed: impl Fn() -> Fai
         }
         LayoutFault::Extension(_) | LayoutFault::NoExtension => usage().hint(extensions()),
         LayoutFault::NoEffect { option, format } => {
-            let flag = match option {
-                FormatOption::Name => "--name",
-                FormatOption::Rename => "--rename",
-                FormatOption::Deflate => "--deflate",
-                FormatOption::OrderF => "--order F",
+            let (flag, hint) = match option {
+                FormatOption::Name => ("--name", None),
+                FormatOption::Rename => ("--rename", None),
+                FormatOption::Deflate => ("--deflate", Some("use it with .npz, or --to npz")),
+                FormatOption::OrderF => ("--order F", None),
             };
             let why_not = option.why_not();
-            let refused = Failure::usage(format_args!(
-                "{flag} has no effect: an output of format {format} {why_not}"
-            ));
-            match option {
-                FormatOption::Deflate => refused.hint("use it with .npz, or --to npz"),
-                _ => refused,
-            }
+            let message = format!("{flag} has no effect: an output of format {format} {why_not}");
+            Failure::usage(message).hint_if(hint)
         }
         LayoutFault::Directory => failed().hint("only a sharded checkpoint is written to a folder"),
         _ => failed(),

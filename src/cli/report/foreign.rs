@@ -9,92 +9,91 @@ use super::shell::quoted;
 
 /// The hint for a file of that kind.
 pub(super) fn remedy(kind: Foreign, file: Option<&FileName>) -> Option<String> {
-    let names = Names::of(file);
-    let Names { name, stem, npy, npz } = &names;
+    let Names { name, stem, npy, npz } = &Names::of(file);
     let streamed = |program: &str| match file {
         Some(FileName::Stdin) => Some(format!("`... | {program} | tslice - ...` reads it")),
         _ => Some(format!("`{program} {name} | tslice - ...` reads it")),
     };
-    let python = |line: &str| Some(format!("`python3 -c \"{line}\"` converts it"));
-    match kind {
-        Foreign::Gzip if stem.ends_with(".nii") => python(&nibabel(&names)),
-        Foreign::Gzip => streamed("zcat"),
-        Foreign::Bzip2 => streamed("bzcat"),
-        Foreign::Lz4 => streamed("lz4cat"),
-        Foreign::Xz => streamed("xzcat"),
-        Foreign::Zstd => streamed("zstdcat"),
-        Foreign::Nifti => python(&nibabel(&names)),
-        Foreign::Hdf5 | Foreign::Matlab73 => python(&format!(
-            "import h5py, numpy; d = {{}}; h5py.File('{name}').visititems(lambda k, v: \
-             d.update({{k: v[()]}}) if hasattr(v, 'shape') else None); numpy.savez('{npz}', **d)"
-        )),
-        Foreign::NetCdf3 => python(&format!(
+    let line = match kind {
+        Foreign::Gzip if stem.ends_with(".nii") => NIBABEL,
+        Foreign::Gzip => return streamed("zcat"),
+        Foreign::Bzip2 => return streamed("bzcat"),
+        Foreign::Lz4 => return streamed("lz4cat"),
+        Foreign::Xz => return streamed("xzcat"),
+        Foreign::Zstd => return streamed("zstdcat"),
+        Foreign::Nifti => NIBABEL,
+        Foreign::Hdf5 | Foreign::Matlab73 => {
+            "import h5py, numpy; d = {}; h5py.File('{name}').visititems(lambda k, v: \
+             d.update({k: v[()]}) if hasattr(v, 'shape') else None); numpy.savez('{npz}', **d)"
+        }
+        Foreign::NetCdf3 => {
             "import numpy, scipy.io; f = scipy.io.netcdf_file('{name}', mmap=False); \
-             numpy.savez('{npz}', **{{k: v.data for k, v in f.variables.items()}})"
-        )),
-        Foreign::Matlab => python(&format!(
+             numpy.savez('{npz}', **{k: v.data for k, v in f.variables.items()})"
+        }
+        Foreign::Matlab => {
             "import numpy, scipy.io; f = scipy.io.loadmat('{name}'); \
-             numpy.savez('{npz}', **{{k: v for k, v in f.items() if k[0] != '_'}})"
-        )),
-        Foreign::Png | Foreign::Jpeg => python(&format!(
+             numpy.savez('{npz}', **{k: v for k, v in f.items() if k[0] != '_'})"
+        }
+        Foreign::Png | Foreign::Jpeg => {
             "import numpy, PIL.Image; numpy.save('{npy}', PIL.Image.open('{name}'))"
-        )),
-        Foreign::Tiff => python(&format!(
-            "import numpy, tifffile; numpy.save('{npy}', tifffile.imread('{name}'))"
-        )),
-        Foreign::Parquet | Foreign::Arrow => {
-            let module = if kind == Foreign::Parquet { "parquet" } else { "feather" };
-            python(&format!(
-                "import numpy, pyarrow.{module} as p; t = p.read_table('{name}'); \
-                 numpy.savez('{npz}', **{{c: t[c].to_numpy() for c in t.column_names}})"
-            ))
         }
-        Foreign::Gguf => python(&format!(
+        Foreign::Tiff => "import numpy, tifffile; numpy.save('{npy}', tifffile.imread('{name}'))",
+        Foreign::Parquet => {
+            "import numpy, pyarrow.parquet as p; t = p.read_table('{name}'); \
+             numpy.savez('{npz}', **{c: t[c].to_numpy() for c in t.column_names})"
+        }
+        Foreign::Arrow => {
+            "import numpy, pyarrow.feather as p; t = p.read_table('{name}'); \
+             numpy.savez('{npz}', **{c: t[c].to_numpy() for c in t.column_names})"
+        }
+        Foreign::Gguf => {
             "import gguf, numpy; t = gguf.GGUFReader('{name}').tensors; \
-             numpy.savez('{npz}', **{{x.name: x.data for x in t}})"
-        )),
-        Foreign::Onnx => python(&format!(
+             numpy.savez('{npz}', **{x.name: x.data for x in t})"
+        }
+        Foreign::Onnx => {
             "import numpy, onnx.numpy_helper as h, onnx; t = onnx.load('{name}').graph.initializer; \
-             numpy.savez('{npz}', **{{x.name: h.to_array(x) for x in t}})"
-        )),
-        Foreign::Torch | Foreign::TorchPickle => python(&format!(
+             numpy.savez('{npz}', **{x.name: h.to_array(x) for x in t})"
+        }
+        Foreign::Torch | Foreign::TorchPickle => {
             "import torch, safetensors.torch as s; m = torch.load('{name}', map_location='cpu'); \
-             s.save_file({{k: v.clone() for k, v in m.items()}}, '{stem}.safetensors')"
-        )),
-        Foreign::Pickle => python(&format!(
+             s.save_file({k: v.clone() for k, v in m.items()}, '{stem}.safetensors')"
+        }
+        Foreign::Pickle => {
             "import numpy; numpy.save('{npy}', numpy.load('{name}', allow_pickle=True))"
-        ))
-        .map(|hint| hint + ", and runs what is in it: trust it first"),
-        Foreign::Numbers(TextTable { delimiter, heading }) => {
-            let mut options = String::new();
-            if let Some(delimiter) = delimiter {
-                options.push_str(&format!(", delimiter='{delimiter}'"));
-            }
-            if heading > 0 {
-                options.push_str(&format!(", skiprows={heading}"));
-            }
-            python(&format!("import numpy; numpy.save('{npy}', numpy.loadtxt('{name}'{options}))"))
         }
-        Foreign::JsonList => {
-            python(&format!("import json, numpy; numpy.save('{npy}', json.load(open('{name}')))"))
+        Foreign::Numbers(_) => {
+            "import numpy; numpy.save('{npy}', numpy.loadtxt('{name}'{options}))"
         }
-        Foreign::ZarrArray => python(&format!(
+        Foreign::JsonList => "import json, numpy; numpy.save('{npy}', json.load(open('{name}')))",
+        Foreign::ZarrArray => {
             "import numpy, zarr; numpy.save('{npy}', zarr.open('{name}', mode='r')[...])"
-        )),
-        Foreign::ZarrGroup => python(&format!(
+        }
+        Foreign::ZarrGroup => {
             "import numpy, zarr; g = zarr.open('{name}', mode='r'); \
-             numpy.savez('{npz}', **{{k: v[...] for k, v in g.arrays()}})"
-        )),
-        Foreign::GitLfs => Some("`git lfs pull` fetches the file".to_owned()),
-        Foreign::WebPage => Some(format!("`head {name}` shows what the server said")),
-        Foreign::Zip => Some(format!("`unzip -l {name}` lists what is in it")),
-        Foreign::Text { .. } => None,
+             numpy.savez('{npz}', **{k: v[...] for k, v in g.arrays()})"
+        }
+        Foreign::GitLfs => return Some("`git lfs pull` fetches the file".to_owned()),
+        Foreign::WebPage => return Some(format!("`head {name}` shows what the server said")),
+        Foreign::Zip => return Some(format!("`unzip -l {name}` lists what is in it")),
+        Foreign::Text { .. } => return None,
+    };
+    let mut options = String::new();
+    if let Foreign::Numbers(TextTable { delimiter, heading }) = kind {
+        options.extend(delimiter.map(|delimiter| format!(", delimiter='{delimiter}'")));
+        options.extend((heading > 0).then(|| format!(", skiprows={heading}")));
     }
+    let marks = [("{name}", name), ("{stem}", stem), ("{npy}", npy), ("{npz}", npz)];
+    let line = marks
+        .iter()
+        .fold(line.replace("{options}", &options), |line, (mark, text)| line.replace(mark, text));
+    let trust = match kind {
+        Foreign::Pickle => ", and runs what is in it: trust it first",
+        _ => "",
+    };
+    Some(format!("`python3 -c \"{line}\"` converts it{trust}"))
 }
 
-fn nibabel(Names { name, npy, .. }: &Names) -> String {
-    format!("import nibabel, numpy; numpy.save('{npy}', nibabel.load('{name}').dataobj)")
-}
+const NIBABEL: &str = "import nibabel, numpy; numpy.save('{npy}', nibabel.load('{name}').dataobj)";
 
 /// A file in a command, and those that the command writes.
 struct Names {

@@ -12,7 +12,6 @@ mod progress;
 mod shell;
 mod stdout;
 mod table;
-mod terminal;
 
 pub(crate) use errors::of_flag;
 pub(crate) use exit::Exit;
@@ -23,6 +22,5 @@ pub(crate) use nearest::{did_you_mean, nearest};
 pub(crate) use percent::percent_encoded;
 pub(crate) use progress::watch;
 pub(crate) use shell::quoted;
-pub(crate) use stdout::{print, print_by, print_raw};
+pub(crate) use stdout::{print, print_by, print_raw, terminal_columns};
 pub(crate) use table::{Align, Table, table};
-pub(crate) use terminal::terminal_columns;

@@ -1,4 +1,4 @@
-//! Text on standard output.
+//! Text on standard output, and how wide the terminal there is.
 
 use std::io::{self, BufWriter, Write};
 
@@ -43,4 +43,13 @@ pub(crate) fn print_by(
         let message = format!("standard output: {}", plain(&error));
         Failure { quiet, ..Failure::new(message) }
     })
+}
+
+/// The columns of the terminal on standard output; where there is none those that `COLUMNS` says, or 80.
+pub(crate) fn terminal_columns() -> u64 {
+    let asked = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
+    match rustix::termios::tcgetwinsize(io::stdout()) {
+        Ok(size) => u64::from(size.ws_col).max(1),
+        Err(_) => asked().unwrap_or(80),
+    }
 }
