@@ -1,9 +1,7 @@
 //! What an index does to each axis: a row each, as asked and as resolved.
 
 use serde_json::{Value, json};
-use tslice::internals::index::resolve::{
-    AxisSelection, ListPositions, SelectedList, Selection,
-};
+use tslice::internals::index::resolve::{AxisSelection, ListPositions, SelectedList, Selection};
 use tslice::internals::index::{Item, List, SpannedExpr};
 use tslice::internals::shape::AsTuple;
 
@@ -21,13 +19,10 @@ pub(super) struct AxisRow<'a> {
     list: Option<ListOf<'a>>,
 }
 
-/// A list of the index.
+/// A list of the index, and its item.
 struct ListOf<'a> {
+    list: &'a SelectedList,
     item: Option<&'a Item>,
-    is_mask: bool,
-    shape: &'a [u64],
-    /// The axes that it takes.
-    axes: std::ops::Range<usize>,
 }
 
 /// The axes of a selection that `spanned` became, in the order of the index.
@@ -45,14 +40,7 @@ pub(super) fn axis_rows<'a>(
             AxisSelection::List { axis, list } => (Some(axis), selection.lists.get(list)),
         };
         let size = axis.and_then(|axis| selection.source_shape.get(axis).copied());
-        let list = list.map(|list| {
-            let item = spanned.expr.items.get(list.item);
-            let is_mask = match item {
-                Some(Item::List(List::Mask(_))) => true,
-                _ => list.positions == ListPositions::Mask,
-            };
-            ListOf { item, is_mask, shape: &list.shape, axes: list.axes.clone() }
-        });
+        let list = list.map(|list| ListOf { list, item: spanned.expr.items.get(list.item) });
         let span = item.and_then(|item| spanned.spans.get(item));
         let asked = span.and_then(|it| spanned.text.get(it.clone()));
         AxisRow { pick, axis, size, asked, list }
@@ -134,7 +122,7 @@ impl AxisRow<'_> {
             AxisSelection::Range { len, .. } => len.to_string(),
             AxisSelection::List { axis, .. } => match &self.list {
                 // a mask of several axes stands for the first
-                Some(list) if list.axes.start == *axis => match list.shape {
+                Some(ListOf { list, .. }) if list.axes.start == *axis => match &list.shape[..] {
                     [len] => len.to_string(),
                     shape => AsTuple(shape).to_string().replace(' ', ""),
                 },
@@ -158,12 +146,10 @@ impl AxisRow<'_> {
                 value["length"] = len.into();
             }
             AxisSelection::List { .. } => {
-                let Some(list) = &self.list else { return value };
-                let kind = if list.is_mask { "mask" } else { "list" };
-                value[kind] = json!({
-                    "axes": list.axes.clone().collect::<Vec<_>>(),
-                    "shape": list.shape,
-                });
+                let Some(of) = &self.list else { return value };
+                let kind = if of.is_mask() { "mask" } else { "list" };
+                let axes = Vec::from_iter(of.list.axes.clone());
+                value[kind] = json!({ "axes": axes, "shape": of.list.shape });
             }
         }
         value
@@ -171,19 +157,22 @@ impl AxisRow<'_> {
 }
 
 impl ListOf<'_> {
+    fn is_mask(&self) -> bool {
+        let is_typed = matches!(self.item, Some(Item::List(List::Mask(_))));
+        is_typed || self.list.positions == ListPositions::Mask
+    }
+
     fn text(&self) -> String {
         let file = match self.item {
             Some(Item::List(List::File(file))) => format!(" {file}"),
             _ => String::new(),
         };
-        match (self.is_mask, self.axes.len()) {
-            (true, 1) => format!("where the mask{file} is true"),
-            (true, _) => format!(
-                "where the mask{file} of axes {} to {} is true",
-                self.axes.start,
-                self.axes.end - 1
-            ),
-            (false, _) => format!("positions of the list{file}"),
+        let axes = &self.list.axes;
+        let (first, last) = (axes.start, axes.end - 1);
+        match self.is_mask() {
+            true if first == last => format!("where the mask{file} is true"),
+            true => format!("where the mask{file} of axes {first} to {last} is true"),
+            false => format!("positions of the list{file}"),
         }
     }
 }

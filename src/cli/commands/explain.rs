@@ -11,6 +11,7 @@ use tslice::internals::format::TensorInfo;
 use tslice::internals::index::resolve::Selection;
 use tslice::internals::index::strided_slice::StridedSlice;
 use tslice::internals::input::Input;
+use tslice::internals::job;
 use tslice::internals::permutation::Permutation;
 use tslice::internals::plan::{Reading, Way};
 use tslice::internals::region::{Region, Take};
@@ -55,9 +56,33 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let transpose = result::transposition(&args.transpose)?
         .of_axes(selection.shape().len())
         .map_err(Error::from)?;
-    let mut explained =
-        Explained { index, shape, input, tensor, field, selection, transpose, network: None };
-    explained.network = explained.requests()?;
+    // without a file, the bytes of a tensor in C order whose elements are bytes
+    let dtype = DType::Scalar(Scalar::U8, Endian::Little);
+    let bytes = TensorInfo::new(dtype, shape.clone(), Order::C, 0);
+    let taken = tensor.as_ref().unwrap_or(&bytes);
+    let region = index.lists.region(taken, &selection, &transpose, Order::C);
+    let region = region.map_err(Failure::new);
+    let (region, network) = match (&input, &tensor, &field) {
+        (Some(input), Some(tensor), None) => {
+            let region = region?;
+            let take = Take::new(tensor.part(), Arc::clone(&region), Conversion::None, 0);
+            (Some(region), network(|| job::announced(input, &[take]))?)
+        }
+        _ => (region.ok(), None),
+    };
+    let result = transpose.permute(&selection.shape());
+    let explained = Explained {
+        index,
+        shape,
+        input,
+        tensor,
+        field,
+        selection,
+        transpose,
+        result,
+        region,
+        network,
+    };
     let text = if args.json { format!("{}\n", Json(&explained.json())) } else { explained.text() };
     print(&mask_secrets(&text))
 }
@@ -102,23 +127,15 @@ struct Explained {
     selection: Selection,
     /// The order of the axes of the result.
     transpose: Permutation,
-    /// The requests that it takes, where the input is remote.
+    /// The shape of the result.
+    result: Vec<u64>,
+    /// The bytes that are taken; `None` where that cannot be.
+    region: Option<Arc<dyn Region>>,
+    /// The requests that a copy of the selection takes, in words, where the input is remote.
     network: Option<String>,
 }
 
 impl Explained {
-    /// The requests that a copy of the selection takes, in words.
-    fn requests(&self) -> Result<Option<String>, Failure> {
-        let (Some(input), Some(tensor), None) = (&self.input, &self.tensor, &self.field) else {
-            return Ok(None);
-        };
-        let Explained { index, selection, transpose, .. } = self;
-        let region = index.lists.region(tensor, selection, transpose, Order::C);
-        let region = region.map_err(Failure::new)?;
-        let take = Take::new(tensor.part(), region, Conversion::None, 0);
-        Ok(network(|| tslice::internals::job::announced(input, &[take]))?)
-    }
-
     fn text(&self) -> String {
         let mut rows = vec![["index".to_owned(), self.index.spanned.text.clone()]];
         let mut row = |name: &str, value: String| rows.push([name.to_owned(), value]);
@@ -133,7 +150,6 @@ impl Explained {
             }
             Err(error) => row("StridedSlice", error.to_string()),
         }
-        let result = self.result();
         if !self.transpose.is_identity() {
             row("transpose", comma_list(self.transpose.axes()));
         }
@@ -141,7 +157,7 @@ impl Explained {
             row("field", field.clone());
         }
         row("input", self.described(&self.shape));
-        row("output", self.described(&result));
+        row("output", self.described(&self.result));
         if let Some(reading) = self.reading() {
             row("runs", self.runs(&reading));
             if reading.way != Way::Nothing {
@@ -169,42 +185,23 @@ impl Explained {
         text
     }
 
-    /// The shape of the result.
-    fn result(&self) -> Vec<u64> {
-        self.transpose.permute(&self.selection.shape())
-    }
-
     /// What other libraries call it.
     fn equivalents(&self) -> Equivalents {
         let Index { spanned, rules, .. } = &self.index;
         Equivalents::new(&spanned.expr, rules.keepdims, &self.selection, &self.transpose)
     }
 
-    /// The bytes that are taken: of the file's tensor or, without a file, of one in C order whose
-    /// elements are bytes.
-    fn region(&self) -> Option<Arc<dyn Region>> {
-        let dtype = DType::Scalar(Scalar::U8, Endian::Little);
-        let bytes = TensorInfo::new(dtype, self.shape.clone(), Order::C, 0);
-        let tensor = self.tensor.as_ref().unwrap_or(&bytes);
-        let lists = &self.index.lists;
-        lists.region(tensor, &self.selection, &self.transpose, Order::C).ok()
-    }
-
     /// How many bytes an output of the same format can share with the file, if any.
     fn shareable(&self) -> Option<u64> {
         let (input, tensor) = (self.input.as_ref()?, self.tensor.as_ref()?);
-        let bytes = tslice::internals::job::shareable_bytes(
-            input,
-            tensor,
-            self.region()?.as_ref(),
-            &self.result(),
-        );
+        let region = self.region.as_deref()?;
+        let bytes = job::shareable_bytes(input, tensor, region, &self.result);
         (bytes > 0).then_some(bytes)
     }
 
     /// How it is read; `None` where that cannot be.
     fn reading(&self) -> Option<Reading> {
-        self.region()?.reading()
+        self.region.as_ref()?.reading()
     }
 
     /// So many bytes or, without a file, elements.
@@ -256,7 +253,7 @@ impl Explained {
         let mut value = json!({
             "index": self.index.spanned.text,
             "input": { "shape": self.shape },
-            "output": { "shape": self.result() },
+            "output": { "shape": self.result },
             "equivalents": self.equivalents().json(),
         });
         if let Some(field) = &self.field {
@@ -266,7 +263,7 @@ impl Explained {
             value["transpose"] = json!(self.transpose.axes());
         }
         if let Some(tensor) = &self.tensor {
-            for (side, shape) in [("input", &self.shape), ("output", &self.result())] {
+            for (side, shape) in [("input", &self.shape), ("output", &self.result)] {
                 value[side]["dtype"] = tensor.dtype.to_string().into();
                 value[side]["bytes"] = shape::byte_count(shape, tensor.dtype.item_bits()).into();
             }

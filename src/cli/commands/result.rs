@@ -8,7 +8,7 @@ use tslice::internals::permutation::Transposition;
 
 use super::index::list;
 use crate::cli::args::{CastArgs, TransposeArgs};
-use crate::cli::report::{Failure, did_you_mean, nearest};
+use crate::cli::report::{Failure, did_you_mean};
 
 /// Read the dtype in `text`, the value of `flag` or a part of it.
 pub(super) fn dtype(flag: &str, text: &str) -> Result<DType, Failure> {
@@ -22,7 +22,7 @@ pub(super) fn dtype(flag: &str, text: &str) -> Result<DType, Failure> {
             }
             NameError::Unknown(_) => {
                 let names = dtype_names();
-                did_you_mean(&nearest(text.trim(), names.iter().map(String::as_str)))
+                did_you_mean(text.trim(), names.iter().map(String::as_str))
             }
             NameError::Descr(_) => None,
         })

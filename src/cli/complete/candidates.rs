@@ -21,18 +21,20 @@ pub(super) struct Candidate {
     pub(super) about: String,
 }
 
+/// What a candidate is, by the letter that tells it to a shell's script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum CandidateKind {
     /// The names of files, which the shell completes.
-    Files,
+    Files = b'f',
     /// A subcommand.
-    Command,
+    Command = b'c',
     /// A flag.
-    Flag,
+    Flag = b'o',
     /// A value.
-    Value,
+    Value = b'v',
     /// The beginning of a value; no space follows.
-    Part,
+    Part = b'p',
 }
 
 /// What may stand at the cursor, in the order of the help.

@@ -38,13 +38,7 @@ pub(super) fn line(shell: Shell, mut args: Vec<String>) -> Option<TypedLine> {
 /// A line of the answer: what it is, the text, and what it means, divided by tabs.
 pub(super) fn answer(shell: Shell, candidate: &Candidate, typed: &TypedWord) -> Option<String> {
     let Candidate { kind, text, about } = candidate;
-    let letter = match kind {
-        CandidateKind::Files => 'f',
-        CandidateKind::Command => 'c',
-        CandidateKind::Flag => 'o',
-        CandidateKind::Value => 'v',
-        CandidateKind::Part => 'p',
-    };
+    let letter = char::from(*kind as u8);
     let text = match (shell, kind) {
         (_, CandidateKind::Files) => text.clone(),
         (Shell::Bash, _) => typed.completed(text)?,

@@ -20,7 +20,7 @@ use tslice::internals::source::{OpenError, SourceError, is_too_many_open_files};
 
 use super::failure::{Failure, plain};
 use super::foreign::remedy;
-use super::nearest::{did_you_mean, nearest};
+use super::nearest::did_you_mean;
 use super::shell::quoted;
 
 impl From<Error> for Failure {
@@ -46,23 +46,16 @@ fn failure(error: &Error, flag: &str) -> Failure {
         None => failure,
     };
     let cause = &error.cause;
-    if let Some(fault) = cause.downcast_ref() {
-        return select(error, fault, flag, &failed);
-    }
-    if let Some(fault) = cause.downcast_ref() {
-        return layout(fault, error.file.as_ref(), failed);
-    }
-    if let Some(fault) = cause.downcast_ref() {
-        return raw(fault, error.file.as_ref(), |words| Failure::new(said(words)));
-    }
-    if let Some(fault) = cause.downcast_ref() {
-        return format(fault, error, flag, failed);
-    }
-    if let Some(fault) = cause.downcast_ref() {
-        return edit(fault, failed);
-    }
-    if let Some(fault) = cause.downcast_ref() {
-        return of_tensor(cast(fault));
+    let file = error.file.as_ref();
+    let of_kind = (cause.downcast_ref().map(|fault| select(error, fault, flag, &failed)))
+        .or_else(|| Some(layout(cause.downcast_ref()?, file, failed)))
+        .or_else(|| Some(raw(cause.downcast_ref()?, file, |words| Failure::new(said(words)))))
+        .or_else(|| Some(format(cause.downcast_ref()?, error, flag, failed)))
+        .or_else(|| Some(edit(cause.downcast_ref()?, failed)))
+        .or_else(|| Some(of_tensor(cast(cause.downcast_ref()?))))
+        .or_else(|| Some(join(cause.downcast_ref()?, failed)));
+    if let Some(failure) = of_kind {
+        return failure;
     }
     if let Some(StatisticsFault(dtype)) = cause.downcast_ref() {
         return Failure::new(format_args!("--stats is for real numbers, and the dtype is {dtype}"));
@@ -73,9 +66,6 @@ fn failure(error: &Error, flag: &str) -> Failure {
     }
     if let Some(fault) = cause.downcast_ref::<PermutationError>() {
         return of_tensor(Failure::new(format_args!("--transpose: {fault}")));
-    }
-    if let Some(fault) = cause.downcast_ref() {
-        return join(fault, failed);
     }
     if let Some(fault) = cause.downcast_ref::<FieldFault>() {
         return Failure::new(said(&format_args!("--field: {fault}")));
@@ -384,7 +374,7 @@ const MOST: usize = 20;
 
 /// The names that are near to one that is not there; all others too, where they are few.
 fn near_or_all(pattern: &str, names: &[String]) -> String {
-    let near = did_you_mean(&nearest(pattern, names.iter().map(String::as_str)));
+    let near = did_you_mean(pattern, names.iter().map(String::as_str));
     match near {
         Some(near) if names.len() > MOST => near,
         Some(near) => format!("{near} {}", list(names)),

@@ -10,7 +10,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use tslice::internals::output::layout::FORMATS;
 
 use super::failure::Failure;
-use super::nearest::{did_you_mean, is_near, nearest};
+use super::nearest::{did_you_mean, is_near};
 use super::shell::quoted;
 
 /// The error in one line.
@@ -131,7 +131,7 @@ fn unknown_command(typed: &str, next: &str, commands: &[String]) -> Failure {
         }
         "help" => failure.hint("use tslice --help"),
         _ => failure.hint(
-            did_you_mean(&nearest(typed, commands.iter().copied()))
+            did_you_mean(typed, commands.iter().copied())
                 .unwrap_or_else(|| format!("the commands are {}", commands.join(", "))),
         ),
     }

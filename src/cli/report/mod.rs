@@ -18,7 +18,7 @@ pub(crate) use exit::Exit;
 pub(crate) use failure::{Failure, human_bytes, in_one_line};
 pub(crate) use json::Json;
 pub(crate) use misuse::{failure as misuse, misplaced, quote};
-pub(crate) use nearest::{did_you_mean, nearest};
+pub(crate) use nearest::did_you_mean;
 pub(crate) use percent::percent_encoded;
 pub(crate) use progress::watch;
 pub(crate) use shell::quoted;

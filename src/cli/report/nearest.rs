@@ -1,7 +1,7 @@
 //! What a mistyped word may have been meant to be.
 
 /// The known words that are near to a typed one, the nearest first, at most three.
-pub(crate) fn nearest<'w>(typed: &str, known: impl Iterator<Item = &'w str>) -> Vec<&'w str> {
+fn nearest<'w>(typed: &str, known: impl Iterator<Item = &'w str>) -> Vec<&'w str> {
     const MOST: usize = 3;
     let mut near: Vec<(usize, &str)> = Vec::new();
     for word in known.take(MOST_KNOWN) {
@@ -18,9 +18,13 @@ pub(crate) fn is_near(typed: &str, word: &str) -> bool {
     distance(typed.trim_start_matches('-'), word.trim_start_matches('-')).is_some()
 }
 
-/// A hint that proposes words.
-pub(crate) fn did_you_mean(words: &[&str]) -> Option<String> {
-    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+/// A hint that proposes the known words that are near to a typed one.
+pub(crate) fn did_you_mean<'w>(
+    typed: &str,
+    known: impl Iterator<Item = &'w str>,
+) -> Option<String> {
+    let near = nearest(typed, known).into_iter();
+    let quoted: Vec<String> = near.map(|word| format!("'{word}'")).collect();
     let (last, others) = quoted.split_last()?;
     Some(match others {
         [] => format!("did you mean {last}?"),
@@ -76,7 +80,9 @@ mod tests {
         assert_eq!(near[0], "model.layers.17.mlp.weight");
         assert_eq!(near.len(), 3);
         assert!(nearest("lm_head", names()).is_empty());
-        assert_eq!(did_you_mean(&["a", "b", "c"]).unwrap(), "did you mean 'a', 'b' or 'c'?");
-        assert_eq!(did_you_mean(&[]), None);
+        let words = ["stats", "stat", "state"].into_iter();
+        let hint = did_you_mean("stat", words).unwrap();
+        assert_eq!(hint, "did you mean 'stat', 'stats' or 'state'?");
+        assert_eq!(did_you_mean("stat", [].into_iter()), None);
     }
 }
