@@ -58,12 +58,7 @@ impl Conversion {
         input / self.unit() * self.output_unit()
     }
 
-    /// The same for an axis.
-    fn output_axis(self, axis: Axis) -> Axis {
-        Axis { stride: self.output_distance(axis.stride), ..axis }
-    }
-
-    /// The same for a distance in either direction.
+    /// What a distance in either direction becomes.
     fn output_distance(self, input: i64) -> i64 {
         input / self.unit() as i64 * self.output_unit() as i64
     }
@@ -108,9 +103,11 @@ impl Conversion {
                 (packed, rows)
             }
             Conversion::Cast(cast) => {
+                let axis =
+                    |axis: &Axis| Axis { stride: self.output_distance(axis.stride), ..*axis };
                 let rows = Runs {
                     offset: self.output_distance(rows.offset),
-                    axes: rows.axes.iter().map(|axis| self.output_axis(*axis)).collect(),
+                    axes: rows.axes.iter().map(axis).collect(),
                     run: self.output_bytes(rows.run),
                 };
                 let places = PiecePlaces { read: None, written: at + rows.offset as u64 };

@@ -52,19 +52,6 @@ pub enum FillError {
     Position(#[from] BadPosition),
 }
 
-impl ExecuteError {
-    /// The same, of list number `list` of several.
-    #[must_use]
-    pub(crate) fn of_list(self, list: usize) -> ExecuteError {
-        match self {
-            ExecuteError::Fill { transfer, error } => {
-                ExecuteError::Fill { transfer, error: error.of_list(list) }
-            }
-            error => error,
-        }
-    }
-}
-
 impl FillError {
     /// The same, of list number `list` of several.
     #[must_use]

@@ -7,21 +7,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Progress {
     written: AtomicU64,
     /// Bytes that are read beforehand: pipes that are kept, masks that are counted.
-    kept: Stage,
+    pub(crate) kept: Stage,
     /// Bytes of a file that are copied, to be changed then.
-    copied: Stage,
+    pub(crate) copied: Stage,
 }
 
 /// Something that is done before anything is written.
 #[derive(Debug, Default)]
-struct Stage {
+pub(crate) struct Stage {
     done: AtomicU64,
     /// How many bytes there are; 0 while nothing is done.
     total: AtomicU64,
 }
 
 /// The bytes of a pipe that does not say how many it has.
-const UNKNOWN: u64 = u64::MAX;
+pub(crate) const UNKNOWN: u64 = u64::MAX;
 
 impl Progress {
     /// The bytes of output written so far.
@@ -42,40 +42,21 @@ impl Progress {
         self.copied.now()
     }
 
-    /// Begin to read so many bytes beforehand, or end it with 0.
-    pub(crate) fn keep(&self, total: u64) {
-        self.kept.begin(total);
-    }
-
-    /// Begin to keep a pipe of which nobody knows how long it is.
-    pub(crate) fn keep_all(&self) {
-        self.kept.begin(UNKNOWN);
-    }
-
-    /// So many more bytes were read beforehand.
-    pub(crate) fn add_kept(&self, bytes: u64) {
-        self.kept.done.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Begin to copy so many bytes, or end it with 0.
-    pub(crate) fn copy(&self, total: u64) {
-        self.copied.begin(total);
-    }
-
-    /// So many more bytes are copied.
-    pub(crate) fn add_copied(&self, bytes: u64) {
-        self.copied.done.fetch_add(bytes, Ordering::Relaxed);
-    }
-
     pub(crate) fn add(&self, bytes: u64) {
         self.written.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
 impl Stage {
-    fn begin(&self, total: u64) {
+    /// Begin with so many bytes, or end it with 0.
+    pub(crate) fn begin(&self, total: u64) {
         self.done.store(0, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
+    }
+
+    /// So many more bytes are done.
+    pub(crate) fn add(&self, bytes: u64) {
+        self.done.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// How much is done, and of how much.

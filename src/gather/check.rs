@@ -43,10 +43,9 @@ impl Rows {
     ) -> Result<(), ExecuteError> {
         for (number, (list, source)) in self.lists.iter().zip(sources).enumerate() {
             let tuples = list.tuples.clone().in_their_order();
-            let reader = TupleReader::new(tuples, *source, workers);
-            let reader = reader.map_err(|error| ExecuteError::Fill { transfer: 0, error });
-            let checked = reader.and_then(|reader| reader.check(workers));
-            checked.map_err(|error| error.of_list(number))?;
+            let reader = TupleReader::new(number, tuples, *source, workers)
+                .map_err(|error| ExecuteError::Fill { transfer: 0, error })?;
+            reader.check(workers)?;
         }
         Ok(())
     }

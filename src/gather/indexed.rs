@@ -38,11 +38,11 @@ impl Indexed {
         let positions = Positions::nd(params, indices, batch_dims, options.out_of_range)?
             .with_negative(options.negative);
         let strides = params.strides()?;
-        let indexed = positions.shape().iter().enumerate().map(|(axis, &len)| {
+        let indexed = positions.shape.iter().enumerate().map(|(axis, &len)| {
             let stride = if axis < batch_dims { strides[axis] } else { 0 };
             OutputAxis::plain(Axis { len, stride }).along(axis)
         });
-        let slab = batch_dims + positions.tuple_len();
+        let slab = batch_dims + positions.indexed.len();
         let slab = (slab..params.shape.len()).map(|axis| OutputAxis::of(params, strides, axis));
         let axes = indexed.chain(slab).collect();
         Ok(Indexed { first: 0, axes, lists: vec![Tuples::Numbers(positions)] })

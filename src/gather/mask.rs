@@ -98,9 +98,9 @@ impl Mask {
         let counts = (0..len.div_ceil(block)).map(|_| AtomicU64::new(0)).collect();
         let count = Count { bytes: &bytes, block, counts, progress };
         let transfers = [Transfer { source, pieces: &count, conversion: Conversion::None, at: 0 }];
-        progress.keep(len);
+        progress.kept.begin(len);
         let counted = execute::run(&transfers, &NullSink, workers, progress);
-        progress.keep(0);
+        progress.kept.begin(0);
         counted?;
         let mut ranks = vec![0];
         let mut rank = 0;
@@ -165,7 +165,7 @@ impl Pieces for Count<'_> {
             }
             true
         });
-        self.progress.add_kept(end - start);
+        self.progress.kept.add(end - start);
         counted.map_err(|error| FillError::Indices { list: 0, error })
     }
 }

@@ -15,8 +15,9 @@ pub(crate) struct MaskPositions {
     mask: Mask,
     /// The axes of the params that it takes, in bytes, with neighbours merged.
     axes: Vec<Axis>,
-    /// How far those of them that run backwards lead before the first element.
-    before: u64,
+    /// How far those of them that run backwards lead before the first element: offsets count from
+    /// there.
+    pub(super) before: u64,
 }
 
 impl MaskPositions {
@@ -31,11 +32,6 @@ impl MaskPositions {
         let axes = if mask.bytes.len == 0 { Vec::new() } else { coalesce(axes, 0).0 };
         let before = byte_bounds(&axes, 0).start.unsigned_abs();
         Ok(MaskPositions { mask, axes, before })
-    }
-
-    /// How far the places lie before the first element, at most: offsets count from there.
-    pub(super) fn before(&self) -> u64 {
-        self.before
     }
 
     /// How many there are.

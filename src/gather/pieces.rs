@@ -14,8 +14,8 @@ use super::rows::{BoundRows, MaskRows};
 use super::tuples::BLOCK;
 use super::{DROPPED, Gather};
 use crate::execute::{
-    FillError, Pieces, ReadFrom, VisitRange, Workers, read_boxes, read_range, read_runs,
-    split_first, visit_ranges,
+    FillError, Pieces, ReadFrom, VisitRange, Workers, read_range, read_runs, split_first,
+    visit_ranges,
 };
 use crate::plan::{PieceCuts, Plan, stretches};
 use crate::runs::Runs;
@@ -51,24 +51,10 @@ const PARAMS_BYTES: u64 = 128;
 /// How the output is divided into pieces.
 #[derive(Clone, Debug)]
 enum RowPartition {
-    /// There is nothing to write.
-    Empty,
-    /// So many rows at a time.
-    Rows(u64),
-    /// Ranges of bytes, which may divide rows.
+    /// Ranges of bytes: whole rows, unless they were [divided](GatherPieces::divided).
     Cuts(PieceCuts),
     /// Parts of one slab, whose offset is 0 in this plan.
     Slab(Box<Plan>),
-}
-
-impl RowPartition {
-    fn new(slab: &Runs, unit: u64, piece_bytes: u64) -> RowPartition {
-        match slab.bytes() {
-            0 => RowPartition::Empty,
-            bytes if bytes <= piece_bytes => RowPartition::Rows(piece_bytes / bytes),
-            _ => RowPartition::Slab(Box::new(Plan::of_runs(slab, unit, piece_bytes))),
-        }
-    }
 }
 
 impl Gather {
@@ -86,7 +72,13 @@ impl Gather {
     ) -> Result<GatherPieces<'a>, FillError> {
         let hold = if self.bytes > 0 { self.hold } else { 0 };
         let rows = self.rows.clone().with(sources, hold, workers)?;
-        let partition = RowPartition::new(&self.slab, unit, self.piece_bytes);
+        let partition = match self.slab.bytes() {
+            bytes if bytes <= self.piece_bytes => {
+                let step = self.piece_bytes / bytes.max(1) * bytes;
+                RowPartition::Cuts(PieceCuts::new(self.bytes, step, step))
+            }
+            _ => RowPartition::Slab(Box::new(Plan::of_runs(&self.slab, unit, self.piece_bytes))),
+        };
         let (page_cache, params) = (PageCache::default(), HeldParams::default());
         Ok(GatherPieces { gather: self, rows, partition, page_cache, params })
     }
@@ -98,8 +90,8 @@ impl GatherPieces<'_> {
     /// both pieces [need](Pieces::needs) all of one.
     #[must_use]
     pub fn divided(mut self, first_bytes: u64, piece_bytes: u64) -> Self {
-        if matches!(self.partition, RowPartition::Rows(_)) && self.gather.slab.bytes() <= SHORT_ROW
-        {
+        let is_short = self.gather.slab.bytes() <= SHORT_ROW;
+        if is_short && matches!(self.partition, RowPartition::Cuts(_)) {
             let cuts = PieceCuts::new(self.gather.bytes, first_bytes, piece_bytes);
             self.partition = RowPartition::Cuts(cuts);
         }
@@ -113,97 +105,57 @@ impl Pieces for GatherPieces<'_> {
     }
 
     fn count(&self) -> u64 {
-        let rows = self.rows.rows.count();
         match &self.partition {
-            RowPartition::Empty => 0,
-            RowPartition::Rows(most) => rows.div_ceil(*most),
             RowPartition::Cuts(cuts) => cuts.pieces(),
-            RowPartition::Slab(plan) => rows * plan.pieces(),
+            RowPartition::Slab(plan) => self.rows.rows.count() * plan.pieces(),
         }
     }
 
     fn output(&self, number: u64) -> Runs {
-        let slab = self.gather.slab.bytes();
         match &self.partition {
-            RowPartition::Empty => Runs::contiguous(0, 0),
-            RowPartition::Rows(most) => {
-                let rows = self.part(number, *most);
-                Runs::contiguous(rows.start * slab, (rows.end - rows.start) * slab)
-            }
             RowPartition::Cuts(cuts) => {
                 let range = cuts.range(number);
                 Runs::contiguous(range.start, range.end - range.start)
             }
             RowPartition::Slab(plan) => {
                 let output = plan.piece(number % plan.pieces()).output;
-                let offset = (number / plan.pieces() * slab) as i64 + output.offset;
+                let row = number / plan.pieces() * self.gather.slab.bytes();
+                let offset = row as i64 + output.offset;
                 Runs { offset, ..output }
             }
         }
     }
 
     fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
-        match &self.partition {
-            RowPartition::Empty => Ok(()),
-            RowPartition::Rows(most) => self.fill_rows(self.part(number, *most), from, out),
-            RowPartition::Cuts(cuts) => self.fill_range(cuts.range(number), from, out),
-            RowPartition::Slab(plan) => {
-                let row = number / plan.pieces();
-                let mut offset = [0];
-                self.rows.offsets(row, &mut offset)?;
-                if offset[0] == DROPPED {
-                    out.fill(0);
-                    return Ok(());
-                }
-                let mut boxes = plan.piece(number % plan.pieces()).input;
-                boxes.iter_mut().for_each(|runs| runs.offset += offset[0] as i64);
-                Ok(read_boxes(&boxes, from, out)?)
-            }
-        }
+        let Runs { offset, run, .. } = self.output(number);
+        self.fill_range(offset as u64..offset as u64 + run, from, out)
     }
 
     fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
-        let slab = &self.gather.slab;
-        match &self.partition {
-            RowPartition::Empty => Ok(()),
-            RowPartition::Rows(_) | RowPartition::Cuts(_) => {
-                let rows = self.rows_of(number);
-                let mut offsets = vec![0; READ_BLOCK.min((rows.end - rows.start) as usize)];
-                for first in rows.clone().step_by(READ_BLOCK) {
-                    let count = (rows.end - first).min(READ_BLOCK as u64) as usize;
-                    let offsets = &mut offsets[..count];
-                    self.rows.offsets(first, offsets)?;
-                    offsets.sort_unstable();
-                    for offset in offsets.iter().filter(|&&offset| offset != DROPPED) {
-                        let runs = Runs { offset: *offset as i64 + slab.offset, ..slab.clone() };
-                        visit_ranges(&stretches(runs, gap), visit);
-                    }
+        let rows = self.rows_of(number);
+        let parts = match &self.partition {
+            RowPartition::Cuts(_) => vec![self.gather.slab.clone()],
+            RowPartition::Slab(plan) => plan.piece(number % plan.pieces()).input,
+        };
+        let mut offsets = vec![0; READ_BLOCK.min((rows.end - rows.start) as usize)];
+        for first in rows.clone().step_by(READ_BLOCK) {
+            let count = (rows.end - first).min(READ_BLOCK as u64) as usize;
+            let offsets = &mut offsets[..count];
+            self.rows.offsets(first, offsets)?;
+            offsets.sort_unstable();
+            for offset in offsets.iter().filter(|&&offset| offset != DROPPED) {
+                for part in &parts {
+                    let runs = Runs { offset: *offset as i64 + part.offset, ..part.clone() };
+                    visit_ranges(&stretches(runs, gap), visit);
                 }
-                Ok(())
-            }
-            RowPartition::Slab(plan) => {
-                let mut offset = [0];
-                self.rows.offsets(number / plan.pieces(), &mut offset)?;
-                if offset[0] != DROPPED {
-                    for mut runs in plan.piece(number % plan.pieces()).input {
-                        runs.offset += offset[0] as i64;
-                        visit_ranges(&stretches(runs, gap), visit);
-                    }
-                }
-                Ok(())
             }
         }
+        Ok(())
     }
 }
 
 impl GatherPieces<'_> {
-    /// The rows of a piece of `most` rows.
-    fn part(&self, number: u64, most: u64) -> Range<u64> {
-        let start = number * most;
-        start..(start + most).min(self.rows.rows.count())
-    }
-
-    /// The rows that a piece of ranges needs, in part or whole.
+    /// The rows that a piece needs, in part or whole.
     fn rows_of(&self, number: u64) -> Range<u64> {
         let (bytes, slab) = (self.output(number), self.gather.slab.bytes());
         let start = bytes.offset as u64;

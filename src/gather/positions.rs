@@ -71,22 +71,24 @@ pub struct Positions {
     integers: Integers,
     ravel: Ravel,
     /// The axes of the params that the numbers of a tuple index, in bytes.
-    indexed: Vec<Axis>,
-    /// How far those of them that run backwards lead before the first element.
-    before: u64,
+    pub(super) indexed: Vec<Axis>,
+    /// How far those of them that run backwards lead before the first element: offsets count from
+    /// there, so that none is negative.
+    pub(super) before: u64,
     out_of_range: OutOfRange,
     /// Whether -1 is the last position of an axis.
     negative: bool,
     /// The shape along which the tuples lie.
-    shape: Vec<u64>,
+    pub(super) shape: Vec<u64>,
     /// The axes of the tuples from the slowest to the fastest, as tuples are numbered.
     numbering: Permutation,
-    count: u64,
+    /// How many tuples there are.
+    pub(super) count: u64,
     /// The numbers, tuple after tuple in the order in which they are numbered: the axes of the
     /// tuples and that of the numbers in one, not coalesced.
     numbers: Runs,
     /// The same, coalesced.
-    coalesced: Runs,
+    pub(super) coalesced: Runs,
     context: ErrorContext,
 }
 
@@ -244,41 +246,15 @@ impl Positions {
         self.numbering.is_identity()
     }
 
-    /// Where the numbers lie, tuple after tuple.
-    pub(super) fn runs(&self) -> &Runs {
-        &self.coalesced
-    }
-
     /// The same positions of a file that holds nothing but the numbers, tuple after tuple.
     #[must_use]
     pub(super) fn in_order(self) -> Positions {
         Positions { coalesced: Runs::contiguous(0, self.bytes()), ..self }
     }
 
-    /// How many tuples there are.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// The shape along which the tuples lie.
-    pub fn shape(&self) -> &[u64] {
-        &self.shape
-    }
-
     /// Bytes that the numbers take in their file.
     pub fn bytes(&self) -> u64 {
         self.count * self.tuple_bytes() as u64
-    }
-
-    /// How many numbers a tuple has.
-    pub(super) fn tuple_len(&self) -> usize {
-        self.indexed.len()
-    }
-
-    /// How far the places of tuples lie before the first element, at most: offsets count from there, so
-    /// that none is negative.
-    pub(super) fn before(&self) -> u64 {
-        self.before
     }
 
     /// Read the tuples from number `first` on from the indices' file, as many as `out` holds: the

@@ -15,7 +15,7 @@ use std::ops::Range;
 use super::mask_positions::MaskPositions;
 use super::positions::DROPPED;
 use super::row_block::RowBlock;
-use super::tuples::{BLOCK, TupleReader, Tuples};
+use super::tuples::{TupleReader, Tuples};
 use crate::execute::{FillError, Workers};
 use crate::permutation::Permutation;
 use crate::runs::{Axis, Runs, coalesce, distance};
@@ -168,8 +168,11 @@ impl Rows {
             let tuples = &list.tuples;
             let most = if count > tuples.count() { share.saturating_mul(REUSE) } else { share };
             let holds = hold > 0 && tuples.count() <= most;
-            let bound = ReadableList::new(tuples, source, holds, workers);
-            lists.push(bound.map_err(|error| error.of_list(number))?);
+            let mut reader = TupleReader::new(number, tuples.clone(), source, workers)?;
+            if holds {
+                reader.hold(workers)?;
+            }
+            lists.push(reader);
         }
         Ok(BoundRows { rows: self, lists })
     }
@@ -198,44 +201,7 @@ fn renumbered(tuples: Tuples, list: usize, axes: &[OutputAxis]) -> Tuples {
 /// Rows with the sources of their lists.
 pub struct BoundRows<'a> {
     pub(super) rows: Rows,
-    lists: Vec<ReadableList<'a>>,
-}
-
-/// A list with its source.
-struct ReadableList<'a> {
-    reader: TupleReader<'a>,
-    /// All positions, where they are held in memory.
-    held: Option<Vec<u64>>,
-}
-
-impl<'a> ReadableList<'a> {
-    fn new(
-        tuples: &Tuples,
-        source: &'a dyn Source,
-        holds: bool,
-        workers: &Workers,
-    ) -> Result<ReadableList<'a>, FillError> {
-        let reader = TupleReader::new(tuples.clone(), source, workers)?;
-        let mut held = None;
-        if holds {
-            if !tuples.is_in_their_order() {
-                // in the order of the indices first, in which bad positions are reported
-                let ordered = tuples.clone().in_their_order();
-                all(&TupleReader::new(ordered, source, workers)?, tuples.count())?;
-            }
-            held = Some(all(&reader, tuples.count())?);
-        }
-        Ok(ReadableList { reader, held })
-    }
-}
-
-/// All positions of a list.
-fn all(reader: &TupleReader<'_>, count: u64) -> Result<Vec<u64>, FillError> {
-    let mut positions = vec![0; count as usize];
-    for (number, block) in positions.chunks_mut(BLOCK).enumerate() {
-        reader.read((number * BLOCK) as u64, block)?;
-    }
-    Ok(positions)
+    lists: Vec<TupleReader<'a>>,
 }
 
 /// Rows at the places where a mask is true.
@@ -256,8 +222,7 @@ impl BoundRows<'_> {
     /// # Errors
     /// [`FillError::Indices`].
     pub(crate) fn verify(&self) -> Result<(), FillError> {
-        let mut numbered = self.lists.iter().enumerate();
-        numbered.try_for_each(|(list, bound)| bound.reader.verify().map_err(|it| it.of_list(list)))
+        self.lists.iter().try_for_each(TupleReader::verify)
     }
 
     /// Where the slabs of the rows from `row` on begin in the params' file, in bytes, or
@@ -324,11 +289,11 @@ impl BoundRows<'_> {
     /// The first of `rows`, where they go along a mask that is read, and along nothing else.
     pub(super) fn mask_rows(&self, rows: &Range<u64>) -> Option<MaskRows<'_>> {
         let Rows { offset, axes, lists } = &self.rows;
-        let ([RowList { repeat: 1, run, outer, .. }], [bound]) = (&lists[..], &self.lists[..])
+        let ([RowList { repeat: 1, run, outer, .. }], [reader]) = (&lists[..], &self.lists[..])
         else {
             return None;
         };
-        let (Tuples::Mask(positions), None) = (&bound.reader.tuples, &bound.held) else {
+        let (Tuples::Mask(positions), None) = (&reader.tuples, &reader.held) else {
             return None;
         };
         if axes.last().is_some_and(|axis| axis.stride != 0) {
@@ -339,7 +304,7 @@ impl BoundRows<'_> {
         let count = (rows.end - rows.start).min(run - within);
         let mut base = [0];
         add_strides(axes, *offset, rows.start, &mut base);
-        Some(MaskRows { positions, source: bound.reader.given, first, count, base: base[0] })
+        Some(MaskRows { positions, source: reader.given, first, count, base: base[0] })
     }
 
     /// The positions of one list for the rows from `row` on.
@@ -353,13 +318,13 @@ impl BoundRows<'_> {
             let first = distance(outer, tuple / run) as u64 + within;
             let rows = if repeat == 1 {
                 let rows = (run - within).min(left.len() as u64);
-                self.read(number, first, &mut left[..rows as usize])?;
+                self.lists[number].read(first, &mut left[..rows as usize])?;
                 rows
             } else {
                 let tuples = (repeated + left.len() as u64).div_ceil(repeat).min(run - within);
                 let rows = (tuples * repeat - repeated).min(left.len() as u64);
                 positions.resize(tuples as usize, 0);
-                self.read(number, first, &mut positions)?;
+                self.lists[number].read(first, &mut positions)?;
                 let mut part = &mut left[..rows as usize];
                 let mut len = repeat - repeated;
                 for &position in &positions {
@@ -373,18 +338,6 @@ impl BoundRows<'_> {
             left = left.split_at_mut(rows as usize).1;
         }
         Ok(())
-    }
-
-    /// The positions of one list from tuple `first` on.
-    fn read(&self, number: usize, first: u64, out: &mut [u64]) -> Result<(), FillError> {
-        let ReadableList { reader, held } = &self.lists[number];
-        match held {
-            Some(held) => {
-                out.copy_from_slice(&held[first as usize..][..out.len()]);
-                Ok(())
-            }
-            None => reader.read(first, out).map_err(|error| error.of_list(number)),
-        }
     }
 }
 

@@ -25,7 +25,7 @@ impl Tuples {
     /// How many there are.
     pub(super) fn count(&self) -> u64 {
         match self {
-            Tuples::Numbers(positions) => positions.count(),
+            Tuples::Numbers(positions) => positions.count,
             Tuples::Mask(positions) => positions.count(),
         }
     }
@@ -34,15 +34,15 @@ impl Tuples {
     /// from there.
     pub(super) fn before(&self) -> u64 {
         match self {
-            Tuples::Numbers(positions) => positions.before(),
-            Tuples::Mask(positions) => positions.before(),
+            Tuples::Numbers(positions) => positions.before,
+            Tuples::Mask(positions) => positions.before,
         }
     }
 
     /// The shape along which they lie.
     pub(super) fn shape(&self) -> Vec<u64> {
         match self {
-            Tuples::Numbers(positions) => positions.shape().to_vec(),
+            Tuples::Numbers(positions) => positions.shape.clone(),
             Tuples::Mask(positions) => vec![positions.count()],
         }
     }
@@ -78,43 +78,72 @@ pub(super) const BLOCK: usize = 2048;
 
 /// Tuples with the source of their list, read in blocks.
 pub(super) struct TupleReader<'a> {
+    /// The number of the list among several, for errors.
+    list: usize,
     pub(super) tuples: Tuples,
     /// The source of the list, as it was given.
     pub(super) given: &'a dyn Source,
     /// The numbers in order, where they are not in the source.
     spooled: Option<Box<dyn Source>>,
+    /// All positions, where they are held in memory.
+    pub(super) held: Option<Vec<u64>>,
 }
 
 impl<'a> TupleReader<'a> {
-    /// Read from that source; `workers` put the numbers in order, if that is necessary.
+    /// Read list number `list` from that source; `workers` put the numbers in order, if that is necessary.
     ///
     /// # Errors
     /// [`FillError::Indices`]: the source failed, or the temporary file.
     pub(super) fn new(
+        list: usize,
         tuples: Tuples,
         given: &'a dyn Source,
         workers: &Workers,
     ) -> Result<TupleReader<'a>, FillError> {
         let Tuples::Numbers(positions) = tuples else {
-            return Ok(TupleReader { tuples, given, spooled: None });
+            return Ok(TupleReader { list, tuples, given, spooled: None, held: None });
         };
-        let (numbers, tuple) = (positions.runs(), positions.tuple_bytes() as u64);
+        let (numbers, tuple) = (&positions.coalesced, positions.tuple_bytes() as u64);
         let once = || Plan::of_runs(numbers, tuple, BLOCK as u64 * tuple).reads_once();
         if given.window_limit().is_none() || positions.bytes() == 0 || once() {
-            return Ok(TupleReader { tuples: Tuples::Numbers(positions), given, spooled: None });
+            let tuples = Tuples::Numbers(positions);
+            return Ok(TupleReader { list, tuples, given, spooled: None, held: None });
         }
         let spooled = spool(given, numbers, tuple, workers).map_err(|error| match error {
             ExecuteError::Fill { error: FillError::Source(error), .. } => {
-                FillError::Indices { list: 0, error }
+                FillError::Indices { list, error }
             }
             ExecuteError::Fill { error, .. } => error,
             error => {
                 let error = std::io::Error::other(error.to_string()).into();
-                FillError::Indices { list: 0, error }
+                FillError::Indices { list, error }
             }
         })?;
         let tuples = Tuples::Numbers(positions.in_order());
-        Ok(TupleReader { tuples, given, spooled: Some(spooled) })
+        Ok(TupleReader { list, tuples, given, spooled: Some(spooled), held: None })
+    }
+
+    /// Read all tuples, and hold their positions in memory.
+    ///
+    /// # Errors
+    /// As [`read`](TupleReader::read).
+    pub(super) fn hold(&mut self, workers: &Workers) -> Result<(), FillError> {
+        if !self.tuples.is_in_their_order() {
+            // in the order of the indices first, in which bad positions are reported
+            let ordered = self.tuples.clone().in_their_order();
+            TupleReader::new(self.list, ordered, self.given, workers)?.all()?;
+        }
+        self.held = Some(self.all()?);
+        Ok(())
+    }
+
+    /// All positions.
+    fn all(&self) -> Result<Vec<u64>, FillError> {
+        let mut positions = vec![0; self.tuples.count() as usize];
+        for (number, block) in positions.chunks_mut(BLOCK).enumerate() {
+            self.read((number * BLOCK) as u64, block)?;
+        }
+        Ok(positions)
     }
 
     /// Read the tuples from number `first` on, as many as `out` holds: the offset of each in bytes
@@ -123,10 +152,15 @@ impl<'a> TupleReader<'a> {
     /// # Errors
     /// Those of [`Positions::read`] and of [`MaskPositions::read`].
     pub(super) fn read(&self, first: u64, out: &mut [u64]) -> Result<(), FillError> {
-        match &self.tuples {
+        if let Some(held) = &self.held {
+            out.copy_from_slice(&held[first as usize..][..out.len()]);
+            return Ok(());
+        }
+        let read = match &self.tuples {
             Tuples::Numbers(positions) => positions.read(first, self.source(), out),
             Tuples::Mask(positions) => positions.read(first, self.source(), out),
-        }
+        };
+        read.map_err(|error| error.of_list(self.list))
     }
 
     /// Make sure that what was read was in the source.
@@ -134,7 +168,7 @@ impl<'a> TupleReader<'a> {
     /// # Errors
     /// [`FillError::Indices`].
     pub(super) fn verify(&self) -> Result<(), FillError> {
-        self.source().verify().map_err(|error| FillError::Indices { list: 0, error })
+        self.source().verify().map_err(|error| FillError::Indices { list: self.list, error })
     }
 
     fn source(&self) -> &dyn Source {

@@ -176,6 +176,16 @@ impl<'a> Cursor<'a> {
         Ok(Literal { negative, magnitude })
     }
 
+    /// The comma before the next item, or the end.
+    pub(super) fn comma(&mut self) -> Result<(), ParseError> {
+        self.skip_space();
+        if !self.eat(",") && self.peek().is_some() {
+            return Err(self.unexpected("','"));
+        }
+        self.skip_space();
+        Ok(())
+    }
+
     /// A quoted text, or bytes up to white space or one of `delimiters`.
     pub(super) fn text(&mut self, delimiters: &[u8]) -> Result<String, ParseError> {
         let start = self.at;

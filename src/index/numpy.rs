@@ -43,7 +43,7 @@ pub fn parse(text: &str) -> Result<SpannedExpr, ParseError> {
         }
         items.push(item);
         spans.push(span);
-        parser.comma()?;
+        parser.cursor.comma()?;
     }
     Ok(SpannedExpr { expr: IndexExpr { items }, text: text.to_owned(), spans })
 }
@@ -223,16 +223,6 @@ impl Parser<'_> {
             false => None,
         };
         Ok(List::File(FileRef { path, name }))
-    }
-
-    /// The comma before the next item, or the end.
-    fn comma(&mut self) -> Result<(), ParseError> {
-        self.cursor.skip_space();
-        if !self.cursor.eat(",") && self.cursor.peek().is_some() {
-            return Err(self.cursor.unexpected("','"));
-        }
-        self.cursor.skip_space();
-        Ok(())
     }
 }
 

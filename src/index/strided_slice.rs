@@ -183,11 +183,7 @@ pub fn parse_list(text: &str) -> Result<Vec<i64>, ParseError> {
         let literal = cursor.integer()?;
         let too_large = || ParseErrorKind::TooLarge("an integer").at(start..cursor.at);
         values.push(literal.exact().ok_or_else(too_large)?);
-        cursor.skip_space();
-        if !cursor.eat(",") && cursor.peek().is_some() {
-            return Err(cursor.unexpected("','"));
-        }
-        cursor.skip_space();
+        cursor.comma()?;
     }
     Ok(values)
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Error, Fault};
-use crate::execute::Progress;
+use crate::execute::{Progress, UNKNOWN};
 use crate::format::{Contents, Format, FormatError, LOOK_LEN, TensorInfo, Tensors};
 use crate::input::opened::{Input, Location, failed_source};
 use crate::input::single::{foreign, named};
@@ -51,17 +51,17 @@ pub(crate) fn open(
             return Err(Error::file(location, FormatError::Empty));
         }
         Opened::Random(source) => {
-            progress.keep(source.len());
+            progress.kept.begin(source.len());
             let read = read(location, Watched::new(Reader::new(source.as_ref()), progress));
-            progress.keep(0);
+            progress.kept.begin(0);
             // a file cut short in the meantime is the reason for whatever is wrong with the text
             source.verify().map_err(|error| failed_source(location, error))?;
             read?
         }
         Opened::Forward(stream) => {
-            progress.keep_all();
+            progress.kept.begin(UNKNOWN);
             let read = read(location, Watched::new(stream, progress));
-            progress.keep(0);
+            progress.kept.begin(0);
             read?
         }
     };

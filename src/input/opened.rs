@@ -412,9 +412,9 @@ impl Input {
             Bytes::Stream(stream) => stream,
         };
         let start = stream.position();
-        progress.keep(self.contents.expected_len().saturating_sub(start));
+        progress.kept.begin(self.contents.expected_len().saturating_sub(start));
         let rest = source::spool(Watched::new(stream, progress));
-        progress.keep(0);
+        progress.kept.begin(0);
         let rest = rest.map_err(|error| failed_source(&self.location, error))?;
         check_len(&self.location, start + rest.len(), &self.contents)?;
         let source = self.at(start, rest)?;

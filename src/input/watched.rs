@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use crate::execute::Progress;
+use crate::execute::{Progress, UNKNOWN};
 use crate::source::{self, Source, SourceError};
 
 /// Keep all that is left of a pipe, of which nobody knows how much that is.
@@ -13,9 +13,9 @@ pub(crate) fn spool_all(
     stream: impl Read,
     progress: &Progress,
 ) -> Result<Box<dyn Source>, SourceError> {
-    progress.keep_all();
+    progress.kept.begin(UNKNOWN);
     let spooled = source::spool(Watched::new(stream, progress));
-    progress.keep(0);
+    progress.kept.begin(0);
     spooled
 }
 
@@ -34,7 +34,7 @@ impl<'a, R: Read> Watched<'a, R> {
 impl<R: Read> Read for Watched<'_, R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let count = self.stream.read(buf)?;
-        self.progress.add_kept(count as u64);
+        self.progress.kept.add(count as u64);
         Ok(count)
     }
 }

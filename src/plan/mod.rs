@@ -128,7 +128,7 @@ impl Plan {
     fn partitioned(runs: &Runs, choose: impl FnOnce(&Runs) -> Partition) -> Plan {
         if runs.bytes() == 0 {
             let input = Runs { offset: runs.offset, axes: vec![], run: 0 };
-            return Plan { input, partition: Partition::Empty };
+            return Plan { input, partition: Partition::Cuts(PieceCuts::new(0, 1, 1)) };
         }
         let input = runs.coalesced();
         let partition = choose(&input);
@@ -185,7 +185,6 @@ impl Plan {
     /// The number of pieces.
     pub fn pieces(&self) -> u64 {
         match &self.partition {
-            Partition::Empty => 0,
             Partition::Ranges(ranges) => ranges.pieces(&self.input.axes),
             Partition::Cuts(cuts) => cuts.pieces(),
             Partition::Boxes(boxes) => boxes.pieces(&self.input.axes),
@@ -195,7 +194,6 @@ impl Plan {
     /// Piece `number` of `0..pieces()`.
     pub fn piece(&self, number: u64) -> Piece {
         match &self.partition {
-            Partition::Empty => Piece { input: Vec::new(), output: Runs::contiguous(0, 0) },
             Partition::Ranges(ranges) => ranges.piece(&self.input, number),
             Partition::Cuts(cuts) => cuts.piece(&self.input, number),
             Partition::Boxes(boxes) => boxes.piece(&self.input, number),

@@ -12,8 +12,6 @@ use crate::runs::{Axis, Runs, dense_bytes, distance};
 /// How a plan's output is divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Partition {
-    /// There are no bytes.
-    Empty,
     Ranges(Ranges),
     Cuts(PieceCuts),
     Boxes(Boxes),

@@ -23,7 +23,6 @@ impl Plan {
     /// or the next panel needs.
     pub fn prefetch(&self, number: u64) -> Vec<Runs> {
         match &self.partition {
-            Partition::Empty => Vec::new(),
             Partition::Ranges(_) | Partition::Cuts(_) => {
                 let later = number.saturating_add(self.ahead(number));
                 let mut later =
@@ -47,7 +46,6 @@ impl Plan {
     /// What to prefetch before the first piece: what no [later call](Plan::prefetch) names.
     pub fn prefetch_first(&self) -> Vec<Runs> {
         match &self.partition {
-            Partition::Empty => Vec::new(),
             Partition::Ranges(_) | Partition::Cuts(_) => {
                 let count = self.ahead(0).min(self.pieces());
                 (0..count).flat_map(|number| self.stretches(number)).collect()
@@ -61,7 +59,6 @@ impl Plan {
     /// first of them names it and the others nothing.
     pub(crate) fn needs(&self, number: u64, gap: u64) -> Vec<Runs> {
         let runs = match &self.partition {
-            Partition::Empty => Vec::new(),
             Partition::Ranges(_) | Partition::Cuts(_) => self.piece(number).input,
             Partition::Boxes(boxes) => {
                 boxes.panel(&self.input, number).map(|(_, panel)| panel).into_iter().collect()

@@ -4,7 +4,7 @@ use super::element::Formatter;
 use super::elements::Elements;
 use super::item::{Held, Windowed};
 use super::kept::{KeptCursor, Shown};
-use super::words::Words;
+use super::words::{To, Words};
 
 /// What stands between elements of a line.
 const SEPARATOR: char = ' ';
@@ -64,7 +64,7 @@ impl<E: Elements> ArrayWriter<'_, '_, E> {
             match self.cursor.next(self.elements)? {
                 None => break,
                 Some(Shown::Held(bytes)) => {
-                    let mut words = Words::held();
+                    let mut words = Words::new(To::Held);
                     let Ok(()) = self.formatter.write(&mut words, &mut Held(bytes));
                     let Ok((_, word)) = words.end();
                     line.add(&word, self.write)?;
@@ -83,13 +83,13 @@ impl<E: Elements> ArrayWriter<'_, '_, E> {
     /// Write an element whose text is not held: first it is counted.
     fn large(&mut self, number: u64, line: &mut Line) -> Result<(), E::Error> {
         let mut item = Windowed::new(self.elements, number, self.size);
-        let mut words = Words::counted();
+        let mut words = Words::new(To::Counted(0));
         self.formatter.write(&mut words, &mut item)?;
         let (len, _) = words.end()?;
         line.make_room(len, self.write)?;
         (self.write)(&line.text)?;
         line.text.clear();
-        let mut words = Words::written(self.write);
+        let mut words = Words::new(To::Written(self.write));
         self.formatter.write(&mut words, &mut item)?;
         words.end()?;
         line.len += len;

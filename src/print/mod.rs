@@ -36,7 +36,7 @@ pub use elements::{Elements, InMemory};
 use item::{Held, Windowed};
 use kept::{Kept, KeptCursor, Shown};
 pub use options::PrintOptions;
-use words::Words;
+use words::{To, Words};
 
 /// Whether elements of a dtype can be printed: all but floats of 4 and 6 bits, and descriptions
 /// that no reader makes.
@@ -47,7 +47,7 @@ pub fn can_print(dtype: &DType) -> bool {
 /// An element as NumPy prints one that stands alone; nothing for a dtype that
 /// [cannot be printed](can_print).
 pub fn element(dtype: &DType, bytes: &[u8]) -> String {
-    let mut words = Words::held();
+    let mut words = Words::new(To::Held);
     let Ok(()) = scalar::write(&mut words, dtype, &mut Held(bytes), &PrintOptions::default());
     let Ok((_, text)) = words.end();
     text
@@ -64,7 +64,7 @@ pub fn beginning<E: Elements>(
     most: usize,
     elements: &mut E,
 ) -> Result<String, E::Error> {
-    let mut words = Words::cut(most);
+    let mut words = Words::new(To::Cut(most));
     let mut item = Windowed::new(elements, number, dtype.item_bits() / 8);
     scalar::write(&mut words, dtype, &mut item, &PrintOptions::default())?;
     Ok(words.end()?.1)
@@ -84,7 +84,7 @@ pub fn print<E: Elements>(
 ) -> Result<(), E::Error> {
     let size = dtype.item_bits() / 8;
     if shape.is_empty() {
-        let mut words = Words::written(write);
+        let mut words = Words::new(To::Written(write));
         scalar::write(&mut words, dtype, &mut Windowed::new(elements, 0, size), options)?;
         return words.end().map(drop);
     }

@@ -11,11 +11,12 @@ pub(super) struct Words<'a, E> {
 pub(super) type Write<'a, E> = dyn FnMut(&str) -> Result<(), E> + 'a;
 
 /// Where text goes.
-enum To<'a, E> {
+pub(super) enum To<'a, E> {
     /// Nowhere: it is held.
     Held,
     /// Its characters are counted.
     Counted(usize),
+    /// It is written as it comes.
     Written(&'a mut Write<'a, E>),
     /// No more than so many characters are held.
     Cut(usize),
@@ -25,20 +26,8 @@ enum To<'a, E> {
 const COLLECTED: usize = 64 << 10;
 
 impl<'a, E> Words<'a, E> {
-    pub(super) fn held() -> Words<'a, E> {
-        Words { text: String::new(), to: To::Held }
-    }
-
-    pub(super) fn counted() -> Words<'a, E> {
-        Words { text: String::new(), to: To::Counted(0) }
-    }
-
-    pub(super) fn written(write: &'a mut Write<'a, E>) -> Words<'a, E> {
-        Words { text: String::new(), to: To::Written(write) }
-    }
-
-    pub(super) fn cut(most: usize) -> Words<'a, E> {
-        Words { text: String::new(), to: To::Cut(most) }
+    pub(super) fn new(to: To<'a, E>) -> Words<'a, E> {
+        Words { text: String::new(), to }
     }
 
     /// Hand on what has been collected, if it is much; to be called between parts of a text.

@@ -215,10 +215,10 @@ impl Original {
                 None => Err(Error::file(name, EditFault::NotAFile)),
             };
         };
-        progress.copy(self.len);
-        let add = |bytes| progress.add_copied(bytes);
+        progress.copied.begin(self.len);
+        let add = |bytes| progress.copied.add(bytes);
         let copied = sink::create_copy(target, options.sink(), &self.file, self.len, &add);
-        progress.copy(0);
+        progress.copied.begin(0);
         let (copy, patch) = copied.map_err(|error| match error {
             SinkError::OriginalTruncated => Error::file(self.path.as_path(), error),
             error => failed_sink(target.into(), error),
