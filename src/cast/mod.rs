@@ -31,7 +31,7 @@
 use std::fmt;
 
 use crate::dtype::{DType, Endian, Scalar};
-use element::Castable;
+use element::{CastKind, Castable};
 
 mod element;
 mod kernels;
@@ -103,8 +103,8 @@ impl Cast {
             |dtype: &DType| Castable::of(dtype).ok_or_else(|| CastError::NotNumbers(dtype.clone()));
         let cast = Cast { from: element(from)?, to: element(to)? };
         let both = || (from.clone(), to.clone());
-        let allowed = match (cast.from, cast.to) {
-            (Castable::Number(ours, _), Castable::Number(theirs, _)) => {
+        let allowed = match (cast.from.kind, cast.to.kind) {
+            (CastKind::Number(ours), CastKind::Number(theirs)) => {
                 if theirs.bits() < 8 {
                     return Err(CastError::ToPartsOfBytes(to.clone()));
                 }
@@ -113,28 +113,27 @@ impl Cast {
                 }
                 can_cast(ours, theirs, casting)
             }
-            (Castable::Bytes(_), Castable::Bytes(_))
-            | (Castable::Unicode(..), Castable::Unicode(..)) => {
+            (CastKind::Bytes(_), CastKind::Bytes(_))
+            | (CastKind::Unicode(_), CastKind::Unicode(_)) => {
                 let is_long = |dtype: &&DType| dtype.item_bits() / 8 > element::MOST_BYTES;
                 if let Some(dtype) = [from, to].into_iter().find(is_long) {
                     return Err(CastError::TooLong(dtype.clone()));
                 }
                 casting != Casting::Safe || cast.from.bits() <= cast.to.bits()
             }
-            (Castable::Bytes(_), Castable::Unicode(..))
-            | (Castable::Unicode(..), Castable::Bytes(_)) => {
+            (CastKind::Bytes(_), CastKind::Unicode(_))
+            | (CastKind::Unicode(_), CastKind::Bytes(_)) => {
                 let (from, to) = both();
                 return Err(CastError::Text { from, to });
             }
-            (Castable::Time(kind, ours, _), Castable::Time(other, theirs, _)) if kind == other => {
-                let (ours, theirs) = (ours.time_unit(), theirs.time_unit());
+            (CastKind::Time(kind, ours), CastKind::Time(other, theirs)) if kind == other => {
                 if !times::convertible(kind, ours, theirs) {
                     let (from, to) = both();
                     return Err(CastError::Units { from, to });
                 }
                 times::can_cast(kind, ours, theirs, casting)
             }
-            (Castable::Number(..), _) => return Err(CastError::NotNumbers(to.clone())),
+            (CastKind::Number(_), _) => return Err(CastError::NotNumbers(to.clone())),
             _ => return Err(CastError::NotNumbers(from.clone())),
         };
         if allowed {
@@ -162,36 +161,36 @@ impl Cast {
 
     /// Whether the elements stay of one type, in another byte order at most.
     pub fn keeps_type(self) -> bool {
-        self.from.with_endian(Endian::Little) == self.to.with_endian(Endian::Little)
+        self.from.kind == self.to.kind
     }
 
     /// The cast to elements of this byte order instead.
     #[must_use]
     pub fn with_endian(self, endian: Endian) -> Cast {
-        Cast { to: self.to.with_endian(endian), ..self }
+        Cast { to: Castable { endian, ..self.to }, ..self }
     }
 
     /// The cast from elements of the other byte order instead.
     #[must_use]
     pub fn of_swapped(self) -> Cast {
-        Cast { from: self.from.with_endian(self.from.endian().swapped()), ..self }
+        Cast { from: Castable { endian: self.from.endian.swapped(), ..self.from }, ..self }
     }
 
     /// This cast, to elements of the other byte order.
     #[must_use]
     pub fn to_swapped(self) -> Cast {
-        self.with_endian(self.to.endian().swapped())
+        self.with_endian(self.to.endian.swapped())
     }
 
     /// This cast, to elements of the byte order of a dtype.
     #[must_use]
     pub fn with_order_of(self, dtype: &DType) -> Cast {
-        Castable::of(dtype).map_or(self, |element| self.with_endian(element.endian()))
+        Castable::of(dtype).map_or(self, |element| self.with_endian(element.endian))
     }
 
     /// Where the elements stay of one type: the bytes that are reversed together, 1 where none are.
     pub fn swap_width(self) -> Option<usize> {
-        let is_same = self.from.endian() == self.to.endian();
+        let is_same = self.from.endian == self.to.endian;
         let width = if is_same { 1 } else { self.to.swap_width() };
         self.keeps_type().then_some(width)
     }
@@ -213,19 +212,19 @@ impl Cast {
 
     /// Cast as many elements as both hold. What `input` holds afterwards is not defined.
     pub fn run(self, input: &mut [u8], output: &mut [u8]) {
-        if self.from.endian() == Endian::Big {
+        if self.from.endian == Endian::Big {
             swap(input, self.from.swap_width());
         }
-        match (self.from, self.to) {
-            (Castable::Number(from, _), Castable::Number(to, _)) => {
+        match (self.from.kind, self.to.kind) {
+            (CastKind::Number(from), CastKind::Number(to)) => {
                 kernels::run(from, to, input, output);
             }
-            (Castable::Time(kind, from, _), Castable::Time(_, to, _)) => {
-                times::run(kind, from.time_unit(), to.time_unit(), input, output);
+            (CastKind::Time(kind, from), CastKind::Time(_, to)) => {
+                times::run(kind, from, to, input, output);
             }
             _ => kernels::fit(self.input_bytes(), self.output_bytes(), input, output),
         }
-        if self.to.endian() == Endian::Big {
+        if self.to.endian == Endian::Big {
             swap(output, self.to.swap_width());
         }
     }

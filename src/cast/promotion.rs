@@ -10,7 +10,7 @@ use crate::dtype::{DType, Endian, Scalar};
 pub fn result_type(one: &DType, other: &DType) -> Option<DType> {
     match (one, other) {
         (DType::Scalar(one, _), DType::Scalar(other, _)) => {
-            let common = if is_numpys(*one) && is_numpys(*other) {
+            let common = if one.is_numpys() && other.is_numpys() {
                 of_numpys(*one, *other)
             } else {
                 of_others(*one, *other)
@@ -21,13 +21,9 @@ pub fn result_type(one: &DType, other: &DType) -> Option<DType> {
     }
 }
 
-fn is_numpys(scalar: Scalar) -> bool {
-    scalar.type_string().is_some()
-}
-
 /// Of two numbers of NumPy: the first type of the least kind to which both can be cast safely.
 fn of_numpys(one: Scalar, other: Scalar) -> Option<Scalar> {
-    let holds_both = |to: &Scalar| is_numpys(*to) && is_safe(one, *to) && is_safe(other, *to);
+    let holds_both = |to: &Scalar| to.is_numpys() && is_safe(one, *to) && is_safe(other, *to);
     let types = Scalar::ALL.into_iter().filter(holds_both);
     types.min_by_key(|scalar| (scalar.kind(), scalar.bits()))
 }
@@ -47,7 +43,7 @@ fn of_others(one: Scalar, other: Scalar) -> Option<Scalar> {
     if one == other {
         return Some(one);
     }
-    let (special, numpys) = match (is_numpys(one), is_numpys(other)) {
+    let (special, numpys) = match (one.is_numpys(), other.is_numpys()) {
         (false, true) => (one, other),
         (true, false) => (other, one),
         _ if [one, other].iter().all(|scalar| ORDER.contains(scalar)) => {

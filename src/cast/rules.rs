@@ -27,14 +27,13 @@ pub fn can_cast(from: Scalar, to: Scalar, casting: Casting) -> bool {
 
 /// Whether every value is kept.
 pub(super) fn is_safe(from: Scalar, to: Scalar) -> bool {
-    let numpys = |scalar: Scalar| scalar.type_string().is_some();
     match (from.kind(), to.kind()) {
         _ if from == to => true,
         (ours, Kind::Complex) if ours != Kind::Complex => {
             to.part().is_some_and(|part| is_safe(from, part))
         }
         (Kind::Float, Kind::Float) => keeps_floats(from, to),
-        (ours, Kind::Float) if !numpys(to) => keeps_integers(ours, from, to),
+        (ours, Kind::Float) if !to.is_numpys() => keeps_integers(ours, from, to),
         (Kind::Bool, _) => true,
         (ours, theirs) if ours == theirs => from.bits() <= to.bits(),
         (Kind::Unsigned, Kind::Signed) => from.bits() < to.bits(),

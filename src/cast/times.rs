@@ -6,42 +6,22 @@
 //! towards the past, and towards the negative lengths; NaT stays NaT. What 64 bits cannot hold loses
 //! its high bits, as in NumPy 2.4.
 
-use super::element::TimeKind;
 use super::rules::Casting;
-use crate::dtype::TimeUnit;
+use crate::dtype::{TimeKind, TimeUnit};
 use crate::element::{NAT, civil, days_of_civil};
 
-/// The units from the longest to the shortest, and how many of each the one before has.
-const UNITS: [(&str, u64); 13] = [
-    ("Y", 1),
-    ("M", 12),
-    ("W", 1),
-    ("D", 7),
-    ("h", 24),
-    ("m", 60),
-    ("s", 60),
-    ("ms", 1000),
-    ("us", 1000),
-    ("ns", 1000),
-    ("ps", 1000),
-    ("fs", 1000),
-    ("as", 1000),
-];
+/// How many of each unit the one before has, by their [ranks](TimeUnit::rank) from years on.
+const COUNTS: [u64; 13] = [1, 12, 1, 7, 24, 60, 60, 1000, 1000, 1000, 1000, 1000, 1000];
 const MONTH: usize = 1;
 const DAY: usize = 3;
 const SECOND: usize = 6;
 const DAYS_OF_400_YEARS: u64 = 146_097;
 
-/// The place of a unit among [`UNITS`]; the generic one has none.
-fn rank(unit: TimeUnit) -> Option<usize> {
-    UNITS.iter().position(|(name, _)| *name == unit.name)
-}
-
 /// How many of the unit `short` a `long` one has, of those with a fixed factor. `None` from 2^56 on,
 /// where NumPy calls it an overflow.
 fn units_in(long: usize, short: usize) -> Option<u64> {
     let mut factor = 1u64;
-    for (_, count) in &UNITS[long + 1..=short] {
+    for count in &COUNTS[long + 1..=short] {
         factor = factor.checked_mul(*count).filter(|factor| factor >> 56 == 0)?;
     }
     Some(factor)
@@ -56,8 +36,8 @@ struct Scale {
 
 /// The factor between two units; `None` where there is none, or it does not fit into 64 bits.
 fn scale(from: TimeUnit, to: TimeUnit) -> Option<Scale> {
-    let Some(ours) = rank(from) else { return Some(Scale { numerator: 1, denominator: 1 }) };
-    let theirs = rank(to)?;
+    let Some(ours) = from.rank() else { return Some(Scale { numerator: 1, denominator: 1 }) };
+    let theirs = to.rank()?;
     let (long, short) = (ours.min(theirs), ours.max(theirs));
     let (many, few) = match (long, short) {
         _ if long == short => (1, 1),
@@ -91,7 +71,7 @@ fn common_divisor(one: u64, other: u64) -> u64 {
 
 /// Whether the calendar tells what becomes of a datetime: its years and months have no fixed length.
 fn by_calendar(kind: TimeKind, from: TimeUnit, to: TimeUnit) -> bool {
-    let has_months = |unit| rank(unit).is_some_and(|rank| rank <= MONTH);
+    let has_months = |unit: TimeUnit| unit.rank().is_some_and(|rank| rank <= MONTH);
     kind == TimeKind::Datetime && (has_months(from) || has_months(to))
 }
 
@@ -100,15 +80,18 @@ pub(super) fn convertible(kind: TimeKind, from: TimeUnit, to: TimeUnit) -> bool 
     if !by_calendar(kind, from, to) {
         return from == to || scale(from, to).is_some();
     }
-    let one = |unit: TimeUnit| TimeUnit { count: 1, ..unit };
-    let is_counted = rank(from).is_some() && from.count > 0 && to.count > 0;
+    let one = |mut unit: TimeUnit| {
+        unit.count = 1;
+        unit
+    };
+    let is_counted = from.rank().is_some() && from.count > 0 && to.count > 0;
     is_counted && scale(one(from), one(to)).is_some()
 }
 
 /// np.can_cast for two units.
 pub(super) fn can_cast(kind: TimeKind, from: TimeUnit, to: TimeUnit, casting: Casting) -> bool {
-    let (Some(ours), Some(theirs)) = (rank(from), rank(to)) else {
-        return casting == Casting::Unsafe || rank(from).is_none();
+    let (Some(ours), Some(theirs)) = (from.rank(), to.rank()) else {
+        return casting == Casting::Unsafe || from.rank().is_none();
     };
     // lengths of time: months have no fixed number of days
     let is_fixed = kind == TimeKind::Datetime || (ours <= MONTH) == (theirs <= MONTH);
@@ -121,14 +104,14 @@ pub(super) fn can_cast(kind: TimeKind, from: TimeUnit, to: TimeUnit, casting: Ca
 
 /// Whether two units from seconds on are as long, as NumPy knows of `[1000us]` and `[ms]`.
 fn is_same(from: TimeUnit, to: TimeUnit) -> bool {
-    let (Some(ours), Some(theirs)) = (rank(from), rank(to)) else { return false };
+    let (Some(ours), Some(theirs)) = (from.rank(), to.rank()) else { return false };
     let is_near = theirs >= SECOND && (1..=3).contains(&ours.saturating_sub(theirs));
     is_near && scale(from, to) == Some(Scale { numerator: 1, denominator: 1 })
 }
 
 /// Whether every point of time in one unit is one in another unit, which is not longer.
 fn divides(from: TimeUnit, to: TimeUnit) -> bool {
-    let (Some(ours), Some(theirs)) = (rank(from), rank(to)) else { return rank(from).is_none() };
+    let (Some(ours), Some(theirs)) = (from.rank(), to.rank()) else { return from.rank().is_none() };
     if ours <= MONTH && theirs > MONTH {
         // NumPy leaves it at that
         return true;
@@ -165,8 +148,8 @@ fn each(input: &[u8], output: &mut [u8], cast: impl Fn(i64) -> i64) {
 
 /// A datetime where one of the units is years or months.
 fn of_calendar(value: i64, from: TimeUnit, to: TimeUnit) -> i64 {
-    let (Some(ours), Some(theirs)) = (rank(from), rank(to)) else { return NAT };
-    let value = value.wrapping_mul(from.count);
+    let (Some(ours), Some(theirs)) = (from.rank(), to.rank()) else { return NAT };
+    let value = value.wrapping_mul(from.count.into());
     let days = if ours < DAY && ours > MONTH {
         i128::from(value.wrapping_mul(7))
     } else if ours >= DAY {
@@ -194,15 +177,15 @@ fn of_calendar(value: i64, from: TimeUnit, to: TimeUnit) -> i64 {
             }
         }
     };
-    result.div_euclid(to.count.max(1))
+    result.div_euclid(to.count.max(1).into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn unit(count: i64, name: &'static str) -> TimeUnit {
-        TimeUnit { count, name }
+    fn unit(count: i32, name: &str) -> TimeUnit {
+        TimeUnit::new(count, name).unwrap()
     }
 
     fn cast(kind: TimeKind, from: TimeUnit, to: TimeUnit, value: i64) -> i64 {

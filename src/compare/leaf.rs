@@ -101,7 +101,7 @@ impl Leaf {
         match self.meaning {
             Meaning::Integer(integers) => integers.endian,
             Meaning::Float(_, endian) | Meaning::Complex(_, endian) => endian,
-            Meaning::Datetime(endian, _) | Meaning::Timedelta(endian, _) => endian,
+            Meaning::Time(_, endian, _) => endian,
             Meaning::Unicode(endian) => endian,
             Meaning::Bool | Meaning::Bytes | Meaning::Void => Endian::Little,
         }
@@ -109,8 +109,7 @@ impl Leaf {
 
     /// Whether there are values that are not equal to themselves.
     pub(super) fn has_nan(&self) -> bool {
-        matches!(self.meaning, Meaning::Float(..) | Meaning::Complex(..))
-            || matches!(self.meaning, Meaning::Datetime(..) | Meaning::Timedelta(..))
+        matches!(self.meaning, Meaning::Float(..) | Meaning::Complex(..) | Meaning::Time(..))
     }
 
     /// Whether it is all of an element.
@@ -125,7 +124,7 @@ impl Leaf {
         match self.meaning {
             Meaning::Bool => LeafValue::Integer(i128::from(bytes != [0])),
             Meaning::Integer(integers) => LeafValue::Integer(integers.value(bytes)),
-            Meaning::Datetime(endian, _) | Meaning::Timedelta(endian, _) => {
+            Meaning::Time(_, endian, _) => {
                 LeafValue::Integer(i128::from(endian.bits(bytes) as i64))
             }
             Meaning::Float(format, endian) => {

@@ -8,11 +8,12 @@ use std::fmt::{self, Write};
 
 use super::repr::write_str;
 use super::scalar::Endian;
-use super::types::{DType, Field, NpyType, Structure, TimeUnit};
+use super::time::{TimeKind, TimeUnit};
+use super::types::{DType, Field, NpyType, Structure};
 use crate::shape::AsTuple;
 
 /// The literal of a type that `.npy` has; `None` for the floats that NumPy lacks.
-pub(crate) fn literal(dtype: &DType) -> Option<String> {
+pub fn literal(dtype: &DType) -> Option<String> {
     let mut out = String::new();
     write_literal(&mut out, dtype)?;
     Some(out)
@@ -50,23 +51,23 @@ fn write_type_string(out: &mut String, npy: &NpyType) {
         NpyType::Bytes(len) => write!(out, "|S{len}"),
         NpyType::Unicode(len, endian) => write!(out, "{}U{len}", order(endian)),
         NpyType::Void(len, endian) => write!(out, "{}V{len}", endian.map_or('|', order)),
-        NpyType::Datetime(endian, unit) => write!(out, "{}M8{}", order(endian), AsUnit(unit)),
-        NpyType::Timedelta(endian, unit) => write!(out, "{}m8{}", order(endian), AsUnit(unit)),
+        NpyType::Time(kind, endian, unit) => {
+            let kind = if kind == TimeKind::Datetime { 'M' } else { 'm' };
+            write!(out, "{}{kind}8{unit}", order(endian))
+        }
         NpyType::LongDouble(endian) => write!(out, "{}f16", order(endian)),
         NpyType::ComplexLongDouble(endian) => write!(out, "{}c32", order(endian)),
         NpyType::Structure(_) => Ok(()),
     };
 }
 
-/// `[25s]`, without a count of 1; nothing for the generic unit.
-struct AsUnit(TimeUnit);
-
-impl fmt::Display for AsUnit {
+impl fmt::Display for TimeUnit {
+    /// `[25s]`, without a count of 1; nothing for the generic unit.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            TimeUnit { name: "", .. } => Ok(()),
-            TimeUnit { count: 1, name } => write!(f, "[{name}]"),
-            TimeUnit { count, name } => write!(f, "[{count}{name}]"),
+        match (self.count, self.name()) {
+            (_, "") => Ok(()),
+            (1, name) => write!(f, "[{name}]"),
+            (count, name) => write!(f, "[{count}{name}]"),
         }
     }
 }
@@ -167,7 +168,9 @@ mod tests {
         assert_eq!(scalar(Scalar::U8, Endian::Big), "uint8");
         assert_eq!(scalar(Scalar::BF16, Endian::Big), ">bfloat16");
         assert_eq!(DType::Npy(NpyType::Bytes(5)).to_string(), "|S5");
-        let unit = |count, name| NpyType::Timedelta(Endian::Big, TimeUnit { count, name });
+        let unit = |count, name| {
+            NpyType::Time(TimeKind::Timedelta, Endian::Big, TimeUnit::new(count, name).unwrap())
+        };
         assert_eq!(DType::Npy(unit(25, "s")).to_string(), ">m8[25s]");
         assert_eq!(DType::Npy(unit(1, "")).to_string(), ">m8");
     }

@@ -16,14 +16,16 @@ mod integers;
 mod literal;
 mod repr;
 mod scalar;
+mod time;
 mod types;
 mod walk;
 
 pub(crate) use integers::Integers;
-pub(crate) use literal::literal;
+pub use literal::literal;
 pub use repr::is_printable;
 pub(crate) use repr::{CodePoints, write_str};
 pub use scalar::{Endian, NumberKind, Scalar};
-pub use types::{DType, Field, NpyType, Structure, TimeUnit};
+pub use time::{TimeKind, TimeUnit};
+pub use types::{DType, Field, NpyType, Structure};
 pub(crate) use walk::Shortened;
 pub use walk::{Paused, Step, Walk};

@@ -39,6 +39,15 @@ impl CodePoints {
             }
         }
     }
+
+    /// Append a byte of a string of bytes.
+    pub(crate) fn write_byte(self, out: &mut String, byte: u8) {
+        match byte {
+            0..=0x7f => self.write(out, byte.into()),
+            // writing to a string cannot fail
+            _ => drop(write!(out, "\\x{byte:02x}")),
+        }
+    }
 }
 
 /// Append a string.

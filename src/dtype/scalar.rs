@@ -140,6 +140,11 @@ impl Scalar {
         TABLE[self as usize].4
     }
 
+    /// Whether NumPy has the type.
+    pub(crate) const fn is_numpys(self) -> bool {
+        self.type_string().is_some()
+    }
+
     /// The name in a `.safetensors` (`F32`, `F8_E4M3`); `None` for types that the format lacks.
     pub(crate) const fn safetensors_name(self) -> Option<&'static str> {
         TABLE[self as usize].5

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::repr::write_str;
 use super::scalar::{Endian, Scalar};
+use super::time::{TimeKind, TimeUnit};
 
 /// The type of a tensor's elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,25 +25,14 @@ pub enum NpyType {
     /// `V`: so many bytes without a meaning. `<V2` is how files of bfloat16 are told from other
     /// items of two bytes, so that a byte order is kept where the header has one.
     Void(u64, Option<Endian>),
-    /// `M8`: a point in time, as an `i64` of so many units since 1970; the least one is NaT.
-    Datetime(Endian, TimeUnit),
-    /// `m8`: a length of time; the least one is NaT.
-    Timedelta(Endian, TimeUnit),
+    /// An `i64` of so many units; the least one is NaT.
+    Time(TimeKind, Endian, TimeUnit),
     /// `f16`: the x87 float of 80 bits, in 16 bytes.
     LongDouble(Endian),
     /// `c32`: two of them.
     ComplexLongDouble(Endian),
     /// Fields at their places.
     Structure(Arc<Structure>),
-}
-
-/// The unit of a datetime: `[25s]` is 25 of `s`; the name is empty for the generic unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct TimeUnit {
-    /// How many units one step is.
-    pub count: i64,
-    /// NumPy's name of the unit: `Y` to `as`, or empty.
-    pub name: &'static str,
 }
 
 /// What a structure consists of.
@@ -107,7 +97,7 @@ impl NpyType {
         match self {
             NpyType::Bytes(len) | NpyType::Void(len, _) => *len,
             NpyType::Unicode(len, _) => len.saturating_mul(4),
-            NpyType::Datetime(..) | NpyType::Timedelta(..) => 8,
+            NpyType::Time(..) => 8,
             NpyType::LongDouble(_) => 16,
             NpyType::ComplexLongDouble(_) => 32,
             NpyType::Structure(structure) => structure.itemsize,
@@ -120,8 +110,7 @@ impl NpyType {
     pub(crate) fn swap_width_to(&self, other: &NpyType) -> Option<usize> {
         let (swapped, width) = match *self {
             NpyType::Unicode(len, endian) => (NpyType::Unicode(len, endian.swapped()), 4),
-            NpyType::Datetime(endian, unit) => (NpyType::Datetime(endian.swapped(), unit), 8),
-            NpyType::Timedelta(endian, unit) => (NpyType::Timedelta(endian.swapped(), unit), 8),
+            NpyType::Time(kind, endian, unit) => (NpyType::Time(kind, endian.swapped(), unit), 8),
             NpyType::LongDouble(endian) => (NpyType::LongDouble(endian.swapped()), 16),
             NpyType::ComplexLongDouble(endian) => {
                 (NpyType::ComplexLongDouble(endian.swapped()), 16)
@@ -202,8 +191,8 @@ mod tests {
     #[test]
     fn types_of_npy_alone_swap_as_a_whole_or_not_at_all() {
         use Endian::{Big, Little};
-        let unit = |count, name| TimeUnit { count, name };
-        let time = |endian, unit| NpyType::Datetime(endian, unit);
+        let unit = |count, name| TimeUnit::new(count, name).unwrap();
+        let time = |endian, unit| NpyType::Time(TimeKind::Datetime, endian, unit);
         let seconds = unit(25, "s");
         assert_eq!(time(Big, seconds).swap_width_to(&time(Little, seconds)), Some(8));
         assert_eq!(time(Big, seconds).swap_width_to(&time(Little, unit(25, "ms"))), None);

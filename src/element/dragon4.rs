@@ -57,16 +57,9 @@ impl Default for Decimal {
 impl Decimal {
     /// Append a finite float as `12.5`; nothing for others.
     pub(crate) fn positional(&self, out: &mut String, float: &BinaryFloat) {
-        let Magnitude::Finite { mantissa, exponent, unequal_margins } = float.magnitude else {
-            return;
-        };
-        let value = Value { mantissa, exponent, unequal_margins };
-        let (digits, first) = value.digits(self.precision.map(Cutoff::Fraction), self.min_digits);
-        let sign = self.sign(float);
-        let whole_digits = (first + 1).max(1);
-        let pad = self.pad_left - whole_digits - sign.len() as i32;
-        out.extend(std::iter::repeat_n(' ', pad.max(0) as usize));
-        out.push_str(sign);
+        let cutoff = self.precision.map(Cutoff::Fraction);
+        let Some((digits, first)) = digits(float, cutoff, self.min_digits) else { return };
+        self.begin(out, float, (first + 1).max(1));
         let whole = digits.len().min((first + 1).max(0) as usize);
         if whole == 0 {
             out.push('0');
@@ -81,16 +74,10 @@ impl Decimal {
 
     /// Append a finite float as `1.25e+01`; nothing for others.
     pub(crate) fn scientific(&self, out: &mut String, float: &BinaryFloat) {
-        let Magnitude::Finite { mantissa, exponent, unequal_margins } = float.magnitude else {
-            return;
-        };
-        let value = Value { mantissa, exponent, unequal_margins };
         let cutoff = self.precision.map(|digits| Cutoff::Total(digits + 1));
-        let (digits, first) = value.digits(cutoff, self.min_digits.map(|digits| digits + 1));
-        let sign = self.sign(float);
-        let pad = self.pad_left - 1 - sign.len() as i32;
-        out.extend(std::iter::repeat_n(' ', pad.max(0) as usize));
-        out.push_str(sign);
+        let least = self.min_digits.map(|digits| digits + 1);
+        let Some((digits, first)) = digits(float, cutoff, least) else { return };
+        self.begin(out, float, 1);
         out.push_str(&digits[..1]);
         self.fraction(out, digits[1..].to_owned());
         let width = self.exponent_digits.clamp(0, 5) as usize;
@@ -99,12 +86,16 @@ impl Decimal {
         let _ = write!(out, "e{sign}{:0width$}", first.unsigned_abs());
     }
 
-    fn sign(&self, float: &BinaryFloat) -> &'static str {
-        match (float.negative, self.plus) {
+    /// Append the sign, behind what pads it and so many digits.
+    fn begin(&self, out: &mut String, float: &BinaryFloat, whole_digits: i32) {
+        let sign = match (float.negative, self.plus) {
             (true, _) => "-",
             (false, true) => "+",
             (false, false) => "",
-        }
+        };
+        let pad = self.pad_left - whole_digits - sign.len() as i32;
+        out.extend(std::iter::repeat_n(' ', pad.max(0) as usize));
+        out.push_str(sign);
     }
 
     /// Append the point and the fraction; returns how many of its digits there are.
@@ -138,96 +129,93 @@ enum Cutoff {
     Total(i32),
 }
 
-/// `mantissa * 2^exponent`.
-struct Value {
-    mantissa: u64,
-    exponent: i32,
-    unequal_margins: bool,
-}
-
 /// No float has more digits than this.
 const MOST_DIGITS: i32 = 20_000;
 
-impl Value {
-    /// Its digits, and the power of ten of the first; `least` counts as the cutoff does.
-    fn digits(&self, cutoff: Option<Cutoff>, least: Option<i32>) -> (String, i32) {
-        if self.mantissa == 0 {
-            return ("0".to_owned(), 0);
-        }
-        // the value is `value / scale`; half the distances to its neighbours are `low / scale` and,
-        // where that is another one, `high / scale`
-        let up = self.exponent.max(0) as u32;
-        let down = (-self.exponent).max(0) as u32;
-        let more = u32::from(self.unequal_margins);
-        let mut value = Big::from(self.mantissa).shifted(up + 1 + more);
-        let mut scale = Big::from(1).shifted(down + 1 + more);
-        let mut low = Big::from(1).shifted(up);
-        let bits = 63 - self.mantissa.leading_zeros() as i32;
-        let estimate = f64::from(bits + self.exponent) * std::f64::consts::LOG10_2 - 0.69;
-        let mut power = estimate.ceil() as i32;
-        if let Some(Cutoff::Fraction(digits)) = cutoff {
-            power = power.max(1 - digits);
-        }
-        match power {
-            0.. => scale.multiply_power_of_ten(power as u32),
-            _ => {
-                value.multiply_power_of_ten(power.unsigned_abs());
-                low.multiply_power_of_ten(power.unsigned_abs());
-            }
-        }
-        if value.cmp(&scale).is_ge() {
-            power += 1;
-        } else {
-            value.multiply(10);
-            low.multiply(10);
-        }
-        let first = power - 1;
-        let last = match cutoff {
-            None => power - MOST_DIGITS,
-            Some(Cutoff::Total(digits)) => power - digits,
-            Some(Cutoff::Fraction(digits)) => -digits,
-        };
-        let enough = match (cutoff, least) {
-            (_, None) => power,
-            (Some(Cutoff::Total(_)), Some(digits)) => power.min(power - digits),
-            (_, Some(digits)) => power.min(-digits),
-        };
-        let is_even = self.mantissa.is_multiple_of(2);
-        let mut digits = String::new();
-        let (digit, below, above) = loop {
-            power -= 1;
-            let digit = value.divide(&scale);
-            let mut high = low.clone();
-            if self.unequal_margins {
-                high.multiply(2);
-            }
-            high.add(&value);
-            let (below, above) = (value.cmp(&low), high.cmp(&scale));
-            let below = below.is_lt() || is_even && below.is_eq();
-            let above = above.is_gt() || is_even && above.is_eq();
-            if (below || above) && power <= enough || power <= last {
-                break (digit, below, above);
-            }
-            digits.push(char::from(b'0' + digit));
-            value.multiply(10);
-            low.multiply(10);
-        };
-        let down = if below == above {
-            value.multiply(2);
-            match value.cmp(&scale) {
-                Ordering::Less => true,
-                Ordering::Equal => digit % 2 == 0,
-                Ordering::Greater => false,
-            }
-        } else {
-            below
-        };
-        digits.push(char::from(b'0' + digit));
-        let carried = !down && increment(&mut digits);
-        (digits, first + i32::from(carried))
+/// The digits of a finite float, and the power of ten of the first; `least` counts as the cutoff does.
+fn digits(
+    float: &BinaryFloat,
+    cutoff: Option<Cutoff>,
+    least: Option<i32>,
+) -> Option<(String, i32)> {
+    let Magnitude::Finite { mantissa, exponent, unequal_margins } = float.magnitude else {
+        return None;
+    };
+    if mantissa == 0 {
+        return Some(("0".to_owned(), 0));
     }
+    // the value is `value / scale`; half the distances to its neighbours are `low / scale` and,
+    // where that is another one, `high / scale`
+    let up = exponent.max(0) as u32;
+    let down = (-exponent).max(0) as u32;
+    let more = u32::from(unequal_margins);
+    let mut value = Big::from(mantissa).shifted(up + 1 + more);
+    let mut scale = Big::from(1).shifted(down + 1 + more);
+    let mut low = Big::from(1).shifted(up);
+    let bits = 63 - mantissa.leading_zeros() as i32;
+    let estimate = f64::from(bits + exponent) * std::f64::consts::LOG10_2 - 0.69;
+    let mut power = estimate.ceil() as i32;
+    if let Some(Cutoff::Fraction(digits)) = cutoff {
+        power = power.max(1 - digits);
+    }
+    match power {
+        0.. => scale.multiply_power_of_ten(power as u32),
+        _ => {
+            value.multiply_power_of_ten(power.unsigned_abs());
+            low.multiply_power_of_ten(power.unsigned_abs());
+        }
+    }
+    if value.cmp(&scale).is_ge() {
+        power += 1;
+    } else {
+        value.multiply(10);
+        low.multiply(10);
+    }
+    let first = power - 1;
+    let last = match cutoff {
+        None => power - MOST_DIGITS,
+        Some(Cutoff::Total(digits)) => power - digits,
+        Some(Cutoff::Fraction(digits)) => -digits,
+    };
+    let enough = match (cutoff, least) {
+        (_, None) => power,
+        (Some(Cutoff::Total(_)), Some(digits)) => power.min(power - digits),
+        (_, Some(digits)) => power.min(-digits),
+    };
+    let is_even = mantissa.is_multiple_of(2);
+    let mut digits = String::new();
+    let (digit, below, above) = loop {
+        power -= 1;
+        let digit = value.divide(&scale);
+        let mut high = low.clone();
+        if unequal_margins {
+            high.multiply(2);
+        }
+        high.add(&value);
+        let (below, above) = (value.cmp(&low), high.cmp(&scale));
+        let below = below.is_lt() || is_even && below.is_eq();
+        let above = above.is_gt() || is_even && above.is_eq();
+        if (below || above) && power <= enough || power <= last {
+            break (digit, below, above);
+        }
+        digits.push(char::from(b'0' + digit));
+        value.multiply(10);
+        low.multiply(10);
+    };
+    let down = if below == above {
+        value.multiply(2);
+        match value.cmp(&scale) {
+            Ordering::Less => true,
+            Ordering::Equal => digit % 2 == 0,
+            Ordering::Greater => false,
+        }
+    } else {
+        below
+    };
+    digits.push(char::from(b'0' + digit));
+    let carried = !down && increment(&mut digits);
+    Some((digits, first + i32::from(carried)))
 }
-
 /// Add one to the last digit; nines at the end go. Returns whether all were nines, which become 1.
 fn increment(digits: &mut String) -> bool {
     digits.truncate(digits.trim_end_matches('9').len());

@@ -1,7 +1,7 @@
 //! What the bytes of an item mean that is no structure.
 
 use super::float::FloatFormat;
-use crate::dtype::{DType, Endian, Integers, NpyType, NumberKind, TimeUnit};
+use crate::dtype::{DType, Endian, Integers, NpyType, NumberKind, TimeKind, TimeUnit};
 
 /// How an item is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,10 +12,8 @@ pub(crate) enum Meaning {
     Float(FloatFormat, Endian),
     /// Two floats of half the bytes each.
     Complex(FloatFormat, Endian),
-    /// A point in time: so many units, [`NAT`](super::NAT) for none.
-    Datetime(Endian, TimeUnit),
-    /// A length of time, likewise.
-    Timedelta(Endian, TimeUnit),
+    /// So many units, [`NAT`](super::NAT) for none.
+    Time(TimeKind, Endian, TimeUnit),
     /// A string of bytes, padded with zeros.
     Bytes,
     /// A string of code points, padded with zeros.
@@ -44,8 +42,7 @@ impl Meaning {
             DType::Npy(NpyType::ComplexLongDouble(endian)) => {
                 Meaning::Complex(FloatFormat::EXTENDED, endian)
             }
-            DType::Npy(NpyType::Datetime(endian, unit)) => Meaning::Datetime(endian, unit),
-            DType::Npy(NpyType::Timedelta(endian, unit)) => Meaning::Timedelta(endian, unit),
+            DType::Npy(NpyType::Time(kind, endian, unit)) => Meaning::Time(kind, endian, unit),
             DType::Npy(NpyType::Bytes(_)) => Meaning::Bytes,
             DType::Npy(NpyType::Unicode(_, endian)) => Meaning::Unicode(endian),
             DType::Npy(NpyType::Void(..)) => Meaning::Void,

@@ -26,5 +26,6 @@ pub(crate) use dragon4::{Decimal, Trim};
 pub(crate) use float::{FloatFormat, Magnitude, Specials};
 pub(crate) use format::{Notation, write_number};
 pub(crate) use meaning::Meaning;
+pub(crate) use parse::integer_literal;
 pub use parse::{ElementError, parse};
 pub(crate) use time::{NAT, civil, days_of_civil, write_datetime, write_timedelta};

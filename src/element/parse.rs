@@ -218,7 +218,7 @@ fn grouped(text: &str, radix: u32) -> Option<String> {
 }
 
 /// A Python integer literal without its sign; `Some(None)` if it is past 128 bits.
-fn integer_literal(text: &str) -> Option<Option<i128>> {
+pub(crate) fn integer_literal(text: &str) -> Option<Option<i128>> {
     let lower = text.to_ascii_lowercase();
     for (prefix, radix) in [("0x", 16), ("0o", 8), ("0b", 2)] {
         if let Some(digits) = lower.strip_prefix(prefix) {

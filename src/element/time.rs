@@ -7,16 +7,15 @@ use crate::dtype::TimeUnit;
 /// The value that stands for "not a time".
 pub(crate) const NAT: i64 = i64::MIN;
 
-/// The units shorter than a second, and how many decimal digits of a second they resolve.
-const FRACTIONS: [(&str, u32); 6] =
-    [("ms", 3), ("us", 6), ("ns", 9), ("ps", 12), ("fs", 15), ("as", 18)];
+/// The [rank](TimeUnit::rank) of seconds; each of those behind them is a thousandth of the one before.
+const SECOND: usize = 6;
 
 /// Append a point in time in ISO 8601, as exact as its unit; NumPy has no text for the generic unit,
 /// of which the number is shown.
-pub(crate) fn write_datetime(out: &mut String, value: i64, unit: &TimeUnit) {
-    let value = value.wrapping_mul(unit.count);
+pub(crate) fn write_datetime(out: &mut String, value: i64, unit: TimeUnit) {
+    let value = value.wrapping_mul(unit.count.into());
     // writing to a string cannot fail
-    let _ = match unit.name {
+    let _ = match unit.name() {
         "Y" => write!(out, "{:04}", 1970 + i128::from(value)),
         "M" => {
             let (year, month) = (value.div_euclid(12), value.rem_euclid(12));
@@ -27,12 +26,13 @@ pub(crate) fn write_datetime(out: &mut String, value: i64, unit: &TimeUnit) {
         "h" => write_clock(out, value, 1, 24),
         "m" => write_clock(out, value, 2, 24 * 60),
         "s" => write_clock(out, value, 3, 24 * 60 * 60),
-        name => match FRACTIONS.iter().find(|(fraction, _)| *fraction == name) {
-            Some(&(_, digits)) => {
-                let second = 10i64.pow(digits);
+        _ => match unit.rank() {
+            Some(rank) => {
+                let width = 3 * (rank - SECOND);
+                let second = 10i64.pow(width as u32);
                 let clock = write_clock(out, value.div_euclid(second), 3, 24 * 60 * 60);
                 let rest = value.rem_euclid(second);
-                clock.and_then(|()| write!(out, ".{rest:0width$}", width = digits as usize))
+                clock.and_then(|()| write!(out, ".{rest:0width$}"))
             }
             None => write!(out, "{value}"),
         },
@@ -82,22 +82,7 @@ pub(crate) fn days_of_civil(year: i128, month: i128) -> i128 {
 }
 
 /// Append a length of time as NumPy's scalars print: `25 seconds`.
-pub(crate) fn write_timedelta(out: &mut String, value: i64, unit: &TimeUnit) {
-    let name = match unit.name {
-        "Y" => "years",
-        "M" => "months",
-        "W" => "weeks",
-        "D" => "days",
-        "h" => "hours",
-        "m" => "minutes",
-        "s" => "seconds",
-        "ms" => "milliseconds",
-        "us" => "microseconds",
-        "ns" => "nanoseconds",
-        "ps" => "picoseconds",
-        "fs" => "femtoseconds",
-        "as" => "attoseconds",
-        _ => "generic time units",
-    };
-    let _ = write!(out, "{} {name}", value.wrapping_mul(unit.count));
+pub(crate) fn write_timedelta(out: &mut String, value: i64, unit: TimeUnit) {
+    // writing to a string cannot fail
+    let _ = write!(out, "{} {}", value.wrapping_mul(unit.count.into()), unit.plural());
 }

@@ -9,11 +9,6 @@ use super::{npy, safetensors};
 /// How many bytes tell a format.
 pub const MAGIC_LEN: usize = 9;
 
-/// The length of a header in bytes, where the first [`MAGIC_LEN`] bytes of the file tell it.
-pub fn header_len(first: &[u8]) -> Option<u64> {
-    safetensors::header_len(first)
-}
-
 /// Read the header of a `.npy` or `.safetensors` from `input`, and nothing after it.
 ///
 /// `file_len` (bytes) is checked against the header; for a pipe, where it is not known, the caller

@@ -38,7 +38,7 @@ pub mod text;
 pub use brief::{is_printable, printable, shortened, write_printable_json};
 pub use chunks::Chunks;
 pub use contents::{Contents, Format};
-pub use detect::{MAGIC_LEN, header_len, read_contents};
+pub use detect::{MAGIC_LEN, read_contents};
 pub use error::FormatError;
 pub use foreign::{Foreign, LOOK_LEN, TextTable};
 pub use named::{NameError, dtype_names, parse_dtype};

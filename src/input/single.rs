@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::error::Error;
-use crate::format::{self, Contents, Foreign, FormatError, LOOK_LEN, MAGIC_LEN};
+use crate::format::{self, Contents, Foreign, FormatError, LOOK_LEN, MAGIC_LEN, safetensors};
 use crate::input::opened::{Input, Location, failed_source};
 use crate::source::{self, Advice, IoMode, Reader, Source};
 
@@ -53,7 +53,7 @@ pub(crate) fn unrecognised(location: &Location, mut bytes: source::Opened) -> Er
 /// Read the header of a whole file.
 pub(crate) fn read_header(location: &Location, source: &dyn Source) -> Result<Contents, Error> {
     if source.request_gap().is_some()
-        && let Some(len) = format::header_len(&first_bytes(location, source)?)
+        && let Some(len) = safetensors::header_len(&first_bytes(location, source)?)
     {
         // one request for all of a long one
         source.advise(0..len.next_multiple_of(Reader::PAGE), Advice::Sequential);

@@ -9,7 +9,7 @@ use super::number::{is_numpys, write_float, write_small_float};
 use super::options::PrintOptions;
 use super::strings::{write_bytes, write_unicode, write_void};
 use super::words::Words;
-use crate::dtype::{DType, Endian, Integers, Shortened, Step, TimeUnit, Walk};
+use crate::dtype::{DType, Endian, Integers, Shortened, Step, TimeKind, TimeUnit, Walk};
 use crate::element::{FloatFormat, Meaning, NAT, write_datetime};
 
 /// Writes the elements of an array, after all of them were [observed](Formatter::observe) and their
@@ -157,7 +157,6 @@ impl Formatter {
 impl Form {
     fn new(dtype: &DType, options: &PrintOptions, alone: bool) -> Option<Form> {
         let column = |format, plus| FloatColumn::new(format, options.precision, plus);
-        let time = |endian, unit| Form::Time { endian, unit, range: None, nat: false, width: 0 };
         Some(match Meaning::of(dtype)? {
             Meaning::Bool => Form::Bool,
             Meaning::Integer(integers) => Form::Integer { integers, range: None, width: 0 },
@@ -170,8 +169,10 @@ impl Form {
             Meaning::Bytes => Form::Bytes,
             Meaning::Unicode(endian) => Form::Unicode(endian),
             Meaning::Void => Form::Void,
-            Meaning::Datetime(endian, unit) => time(endian, Some(unit)),
-            Meaning::Timedelta(endian, _) => time(endian, None),
+            Meaning::Time(kind, endian, unit) => {
+                let unit = (kind == TimeKind::Datetime).then_some(unit);
+                Form::Time { endian, unit, range: None, nat: false, width: 0 }
+            }
         })
     }
 
@@ -219,7 +220,7 @@ impl Form {
             }
             Form::Time { unit, range, nat, width, .. } => {
                 let bounds = range.iter().flat_map(|&(least, greatest)| [least, greatest]);
-                let widths = bounds.map(|value| time(value, unit.as_ref()).len());
+                let widths = bounds.map(|value| time(value, *unit).len());
                 *width = widths.chain(nat.then_some("'NaT'".len())).max().unwrap_or(0);
             }
             _ => {}
@@ -256,7 +257,7 @@ impl Form {
             Form::Time { endian, unit, width, .. } => {
                 let text = match endian.bits(bytes) as i64 {
                     NAT => "'NaT'".to_owned(),
-                    value => time(value, unit.as_ref()),
+                    value => time(value, *unit),
                 };
                 let _ = write!(out, "{text:>width$}");
             }
@@ -277,7 +278,7 @@ impl Form {
 }
 
 /// A datetime in quotes, or a bare length of time.
-fn time(value: i64, unit: Option<&TimeUnit>) -> String {
+fn time(value: i64, unit: Option<TimeUnit>) -> String {
     let Some(unit) = unit else { return value.to_string() };
     let mut text = String::from("'");
     write_datetime(&mut text, value, unit);

@@ -6,7 +6,7 @@ use super::number::write_complex;
 use super::options::PrintOptions;
 use super::strings::{write_bytes, write_plain};
 use super::words::Words;
-use crate::dtype::DType;
+use crate::dtype::{DType, TimeKind};
 use crate::element::{Meaning, NAT, write_datetime, write_timedelta};
 
 /// Append an element as Python's `str` of a NumPy scalar does.
@@ -25,13 +25,10 @@ pub(super) fn write<I: PrintedItem>(
             words.text.push(')');
         }
         Some(Meaning::Unicode(endian)) => write_plain(words, item, 0..size, endian)?,
-        Some(Meaning::Datetime(endian, unit)) => match endian.bits(item.bytes(0, size)?) as i64 {
+        Some(Meaning::Time(kind, endian, unit)) => match endian.bits(item.bytes(0, size)?) as i64 {
             NAT => words.text.push_str("NaT"),
-            value => write_datetime(&mut words.text, value, &unit),
-        },
-        Some(Meaning::Timedelta(endian, unit)) => match endian.bits(item.bytes(0, size)?) as i64 {
-            NAT => words.text.push_str("NaT"),
-            value => write_timedelta(&mut words.text, value, &unit),
+            value if kind == TimeKind::Datetime => write_datetime(&mut words.text, value, unit),
+            value => write_timedelta(&mut words.text, value, unit),
         },
         Some(Meaning::Complex(format, endian)) => {
             write_complex(&mut words.text, format, endian, item.bytes(0, size)?);

@@ -61,25 +61,13 @@ pub(super) fn write_bytes<I: PrintedItem>(
         double |= bytes.contains(&b'"');
         Ok(!double)
     })?;
-    let quote = if single && !double { b'"' } else { b'\'' };
-    words.text.extend(['b', char::from(quote)]);
+    let points = CodePoints::new(single, double);
+    words.text.extend(['b', points.quote()]);
     each_chunk(item, range, |bytes| {
-        let out = &mut words.text;
-        for &byte in bytes {
-            match byte {
-                b'\t' => out.push_str("\\t"),
-                b'\n' => out.push_str("\\n"),
-                b'\r' => out.push_str("\\r"),
-                b'\\' => out.push_str("\\\\"),
-                _ if byte == quote => out.extend(['\\', char::from(quote)]),
-                b' '..=b'~' => out.push(char::from(byte)),
-                // writing to a string cannot fail
-                _ => drop(write!(out, "\\x{byte:02x}")),
-            }
-        }
+        bytes.iter().for_each(|&byte| points.write_byte(&mut words.text, byte));
         words.go_on()
     })?;
-    words.text.push(char::from(quote));
+    words.text.push(points.quote());
     Ok(())
 }
 

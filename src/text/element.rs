@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 use super::out::{Out, TextError};
 use super::string::{StringText, Style};
-use crate::dtype::{DType, NpyType, Paused, Step, Walk};
+use crate::dtype::{DType, NpyType, Paused, Step, TimeKind, Walk};
 use crate::element::{Meaning, NAT, Notation, write_datetime, write_number};
 use crate::format::{TextFormat, write_printable_json};
 
@@ -198,17 +198,14 @@ fn write_value(text: &mut String, dtype: &DType, format: TextFormat, bytes: &[u8
     let quote = if is_json { "\"" } else { "" };
     let meaning = Meaning::of(dtype).ok_or(fmt::Error)?;
     match &meaning {
-        Meaning::Datetime(endian, unit) => {
-            text.push_str(quote);
-            match endian.bits(bytes) as i64 {
-                NAT => text.push_str("NaT"),
-                time => write_datetime(text, time, unit),
-            }
-            text.write_str(quote)
-        }
-        Meaning::Timedelta(endian, _) => match endian.bits(bytes) as i64 {
+        Meaning::Time(kind, endian, unit) => match endian.bits(bytes) as i64 {
             NAT => write!(text, "{quote}NaT{quote}"),
-            time => write!(text, "{time}"),
+            time if *kind == TimeKind::Timedelta => write!(text, "{time}"),
+            time => {
+                text.push_str(quote);
+                write_datetime(text, time, *unit);
+                text.write_str(quote)
+            }
         },
         number => write_number(text, number, bytes, notation),
     }

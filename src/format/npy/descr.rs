@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::comma;
 use super::error::{DescrError, MAX_ITEMSIZE};
 use super::literal::{self, PyLiteral};
-use crate::dtype::{DType, Endian, Field, NpyType, Scalar, Structure, TimeUnit};
+use crate::dtype::{DType, Endian, Field, NpyType, Scalar, Structure, TimeKind, TimeUnit};
 use crate::format::brief::brief;
 use crate::shape::{MAX_NDIM, byte_count};
 
@@ -34,7 +34,7 @@ pub(super) fn parse(descr: &PyLiteral) -> Result<DType, DescrError> {
             _ => Err(DescrError::Structure("neither a type string nor a list of fields")),
         },
         PyLiteral::Str(text) => parse_type_string(text),
-        PyLiteral::List(fields) => Ok(DType::Npy(NpyType::Structure(Arc::new(structure(fields)?)))),
+        PyLiteral::List(fields) => structure(fields),
         _ => Err(DescrError::Structure("neither a type string nor a list of fields")),
     }
 }
@@ -72,11 +72,8 @@ pub(super) fn parse_type_string(text: &str) -> Result<DType, DescrError> {
         }
         "M" | "m" => {
             let unit = size.strip_prefix('8').and_then(parse_unit).ok_or_else(unknown)?;
-            if kind == "M" {
-                NpyType::Datetime(endian, unit)
-            } else {
-                NpyType::Timedelta(endian, unit)
-            }
+            let kind = if kind == "M" { TimeKind::Datetime } else { TimeKind::Timedelta };
+            NpyType::Time(kind, endian, unit)
         }
         "f" if size == "16" => NpyType::LongDouble(endian),
         "c" if size == "32" => NpyType::ComplexLongDouble(endian),
@@ -146,79 +143,50 @@ fn decimal(digits: &str) -> Option<u64> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
-/// The units of time that have a name.
-const UNITS: [&str; 13] = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"];
-
 /// The unit of a datetime: `[25s]`; the generic one where there is nothing.
 fn parse_unit(text: &str) -> Option<TimeUnit> {
-    let generic = TimeUnit { count: 1, name: "" };
     if text.is_empty() {
-        return Some(generic);
+        return Some(TimeUnit::GENERIC);
     }
     let inside = text.strip_prefix('[')?.strip_suffix(']')?;
     let digits = inside.bytes().take_while(u8::is_ascii_digit).count();
     let (factor, unit) = inside.split_at(digits);
     let factor = if factor.is_empty() { 1 } else { factor.parse::<i32>().ok()? };
-    let unit = if matches!(unit, "μs" | "µs") { "us" } else { unit };
-    if unit == "generic" {
-        return Some(generic);
-    }
-    let name = UNITS.into_iter().find(|&name| name == unit)?;
-    Some(TimeUnit { count: factor.into(), name })
-}
-
-/// An item, as the fields around it see it.
-struct DescrItem {
-    /// The type of an element of it.
-    dtype: DType,
-    /// The shapes of its subarrays joined, and how many axes each has, the outermost first.
-    shape: Vec<u64>,
-    nesting: Vec<usize>,
-    /// Bytes.
-    size: u64,
-}
-
-impl DescrItem {
-    /// Whether NumPy takes it for padding where it has no name: plain bytes, or any subarray.
-    fn pads(&self) -> bool {
-        !self.nesting.is_empty() || self.dtype.is_void()
+    match unit {
+        "" => None,
+        "generic" => Some(TimeUnit::GENERIC),
+        "μs" | "µs" => TimeUnit::new(factor, "us"),
+        unit => TimeUnit::new(factor, unit),
     }
 }
 
-/// The item that a type of a field is.
-fn item(descr: &PyLiteral) -> Result<DescrItem, DescrError> {
-    match descr {
-        PyLiteral::Str(text) if comma::is_comma_string(text) => item(&comma::expand(text)?),
-        PyLiteral::Str(text) => {
-            let dtype = parse_type_string(text)?;
-            let size = dtype.item_bits() / 8;
-            Ok(DescrItem { dtype, shape: Vec::new(), nesting: Vec::new(), size })
-        }
+/// The item that a type of a field is, as a field without a name.
+fn item(descr: &PyLiteral) -> Result<Field, DescrError> {
+    let dtype = match descr {
+        PyLiteral::Str(text) if comma::is_comma_string(text) => return item(&comma::expand(text)?),
+        PyLiteral::Str(text) => parse_type_string(text)?,
         PyLiteral::Tuple(parts) => match parts.as_slice() {
-            [base, shape] => subarray(base, &subarray_shape(shape)?),
-            _ => Err(DescrError::Structure("a subarray is not (base, shape)")),
+            [base, shape] => return subarray(base, &subarray_shape(shape)?),
+            _ => return Err(DescrError::Structure("a subarray is not (base, shape)")),
         },
-        PyLiteral::List(fields) => {
-            let structure = structure(fields)?;
-            let size = structure.itemsize;
-            let dtype = DType::Npy(NpyType::Structure(Arc::new(structure)));
-            Ok(DescrItem { dtype, shape: Vec::new(), nesting: Vec::new(), size })
-        }
-        _ => Err(DescrError::Structure("a field's type is no string, tuple or list")),
-    }
+        PyLiteral::List(fields) => structure(fields)?,
+        _ => return Err(DescrError::Structure("a field's type is no string, tuple or list")),
+    };
+    let (name, shape, nesting) = (String::new(), Vec::new(), Vec::new());
+    Ok(Field { name, is_named: false, title: None, dtype, shape, nesting, offset: 0 })
 }
 
 /// A subarray; without axes, its element.
-fn subarray(base: &PyLiteral, shape: &[u64]) -> Result<DescrItem, DescrError> {
+fn subarray(base: &PyLiteral, shape: &[u64]) -> Result<Field, DescrError> {
     let mut item = item(base)?;
     let has_fields = item.nesting.is_empty() && item.dtype.structure().is_some();
-    if item.size == 0 && !has_fields {
+    if item.bytes() == 0 && !has_fields {
         // NumPy wants bytes or fields in it, whatever the shape
         return Err(DescrError::Structure("a subarray of items of 0 bytes"));
     }
     if !shape.is_empty() {
-        let size = byte_count(shape, item.size * 8).filter(|&size| size <= MAX_ITEMSIZE);
-        item.size = size.ok_or(DescrError::TooLarge)?;
+        let size = byte_count(shape, item.bytes() * 8);
+        size.filter(|&size| size <= MAX_ITEMSIZE).ok_or(DescrError::TooLarge)?;
         item.shape.splice(..0, shape.iter().copied());
         item.nesting.insert(0, shape.len());
     }
@@ -226,7 +194,7 @@ fn subarray(base: &PyLiteral, shape: &[u64]) -> Result<DescrItem, DescrError> {
 }
 
 /// The fields of a list and their places; neighbouring paddings count as one.
-fn structure(literals: &[PyLiteral]) -> Result<Structure, DescrError> {
+fn structure(literals: &[PyLiteral]) -> Result<DType, DescrError> {
     let mut names = HashSet::new();
     let mut fields: Vec<Field> = Vec::new();
     let mut size = 0u64;
@@ -247,10 +215,11 @@ fn structure(literals: &[PyLiteral]) -> Result<Structure, DescrError> {
             Some(shape) => subarray(base, &shape)?,
         };
         let offset = size;
-        size = size.saturating_add(item.size);
-        if title.is_none() && spelled.is_empty() && matches!(name, PyLiteral::Str(_)) && item.pads()
-        {
-            padding += item.size;
+        size = size.saturating_add(item.bytes());
+        // what has no name is padding for NumPy where it is plain bytes, or any subarray
+        let pads = !item.nesting.is_empty() || item.dtype.is_void();
+        if pads && title.is_none() && spelled.is_empty() && matches!(name, PyLiteral::Str(_)) {
+            padding += item.bytes();
         } else {
             paddings += usize::from(std::mem::take(&mut padding) > 0);
             // titles that are no strings are no names of fields
@@ -271,14 +240,13 @@ fn structure(literals: &[PyLiteral]) -> Result<Structure, DescrError> {
                 literal::write(&mut text, title);
                 text
             });
-            let DescrItem { dtype, shape, nesting, .. } = item;
-            fields.push(Field { name, is_named, title, dtype, shape, nesting, offset });
+            fields.push(Field { name, is_named, title, offset, ..item });
         }
         if size > MAX_ITEMSIZE {
             return Err(DescrError::TooLarge);
         }
     }
-    Ok(Structure { fields, itemsize: size })
+    Ok(DType::Npy(NpyType::Structure(Arc::new(Structure { fields, itemsize: size }))))
 }
 
 /// The title, where there is one, and the name of a field.
@@ -454,10 +422,11 @@ mod tests {
     #[test]
     fn units_have_counts() {
         let unit = |text| parse_type_string(text).unwrap();
-        let seconds = TimeUnit { count: 25, name: "s" };
-        assert_eq!(unit(">M8[25s]"), DType::Npy(NpyType::Datetime(Endian::Big, seconds)));
-        let generic = TimeUnit { count: 1, name: "" };
-        assert_eq!(unit("<m8"), DType::Npy(NpyType::Timedelta(Endian::Little, generic)));
+        let time = |kind, endian, unit| DType::Npy(NpyType::Time(kind, endian, unit));
+        let seconds = TimeUnit::new(25, "s").unwrap();
+        assert_eq!(unit(">M8[25s]"), time(TimeKind::Datetime, Endian::Big, seconds));
+        let generic = TimeUnit::new(1, "").unwrap();
+        assert_eq!(unit("<m8"), time(TimeKind::Timedelta, Endian::Little, generic));
     }
 
     /// Every item of the leaves: where it begins, and its type.

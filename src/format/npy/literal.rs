@@ -11,7 +11,8 @@
 
 use std::fmt::Write;
 
-use crate::dtype::write_str;
+use crate::dtype::{CodePoints, write_str};
+use crate::element::integer_literal;
 
 /// The deepest nesting of brackets, which is also the limit of Python's own tokenizer.
 const MAX_DEPTH: usize = 200;
@@ -220,22 +221,18 @@ impl<'a> LiteralParser<'a> {
         };
         let is_digit = |c: char| c.is_digit(radix) || c == '_';
         let end = rest[prefix..].find(|c| !is_digit(c)).map_or(rest.len(), |end| prefix + end);
-        // one underscore between two digits, or behind the prefix
-        let digits = &rest[prefix..end];
-        let grouped = digits.strip_prefix('_').filter(|_| prefix > 0).unwrap_or(digits);
-        let whole = grouped.split('_').all(|group| !group.is_empty());
-        let digits = digits.replace('_', "");
-        let leading = radix == 10 && digits.starts_with('0') && digits.bytes().any(|it| it != b'0');
+        let digits = &rest[..end];
+        let is_zero = digits.bytes().all(|it| matches!(it, b'0' | b'_'));
+        let leading = radix == 10 && digits.starts_with('0') && !is_zero;
         let suffix = usize::from(self.long_suffix && rest[end..].starts_with('L'));
         let after = &rest[end + suffix..];
         if after.starts_with(['.', 'e', 'E', 'j', 'J']) {
             return Err(self.error("a number that is no integer"));
         }
-        if !whole || leading || after.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
-            return Err(self.error("expected an integer"));
-        }
-        let value = i128::from_str_radix(&digits, radix)
-            .map_err(|_| self.error("an integer of too many digits"))?;
+        let goes_on = after.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        let value = integer_literal(digits).filter(|_| !leading && !goes_on);
+        let value = value.ok_or_else(|| self.error("expected an integer"))?;
+        let value = value.ok_or_else(|| self.error("an integer of too many digits"))?;
         self.at += end + suffix;
         Ok(PyLiteral::Int(if negative { -value } else { value }))
     }
@@ -408,21 +405,10 @@ fn write_items(out: &mut String, brackets: [char; 2], items: &[PyLiteral]) {
 }
 
 fn write_bytes(out: &mut String, bytes: &[u8]) {
-    let quote = if bytes.contains(&b'\'') && !bytes.contains(&b'"') { '"' } else { '\'' };
-    out.extend(['b', quote]);
-    for &byte in bytes {
-        match byte {
-            b'\\' => out.push_str("\\\\"),
-            b'\n' => out.push_str("\\n"),
-            b'\r' => out.push_str("\\r"),
-            b'\t' => out.push_str("\\t"),
-            _ if char::from(byte) == quote => out.extend(['\\', quote]),
-            b' '..=b'~' => out.push(char::from(byte)),
-            // Writing to a String cannot fail.
-            _ => drop(write!(out, "\\x{byte:02x}")),
-        }
-    }
-    out.push(quote);
+    let points = CodePoints::new(bytes.contains(&b'\''), bytes.contains(&b'"'));
+    out.extend(['b', points.quote()]);
+    bytes.iter().for_each(|&byte| points.write_byte(out, byte));
+    out.push(points.quote());
 }
 
 #[cfg(test)]

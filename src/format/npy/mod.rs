@@ -27,7 +27,7 @@ use super::error::FormatError;
 use super::header::{data_bytes, read_more};
 use super::tensor::TensorInfo;
 use super::tensors::Tensors;
-use crate::dtype::{DType, Endian, NpyType, Scalar};
+use crate::dtype::{self, DType, Endian, NpyType, Scalar};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
 
 pub(in crate::format) use descr::names as dtype_names;
@@ -143,7 +143,7 @@ fn parse_shape(shape: &PyLiteral) -> Result<Vec<u64>, NpyError> {
 /// [`FormatError::Unsupported`] for floats of less than a byte; [`NpyError::TooLong`] for a type
 /// with a literal that is longer than this module reads.
 pub fn header(dtype: &DType, shape: &[u64], order: Order) -> Result<Vec<u8>, FormatError> {
-    let stored = stored_dtype(dtype).and_then(|stored| descr_literal(&stored));
+    let stored = stored_dtype(dtype).and_then(|stored| dtype::literal(&stored));
     let descr =
         stored.ok_or_else(|| FormatError::Unsupported { dtype: dtype.clone(), format: "npy" })?;
     let fortran = order == Order::F && orders_differ(shape);
@@ -197,11 +197,6 @@ fn next_aligned(len: usize) -> usize {
 /// Whether an array in Fortran order is not also in C order: NumPy's contiguity flags.
 fn orders_differ(shape: &[u64]) -> bool {
     !shape.contains(&0) && shape.iter().filter(|&&len| len > 1).count() > 1
-}
-
-/// The `descr` of a type, as np.save writes it; `None` for the floats that NumPy lacks.
-pub fn descr_literal(dtype: &DType) -> Option<String> {
-    crate::dtype::literal(dtype)
 }
 
 /// The type of a text that NumPy with the `ml_dtypes` package knows: a name or type string
@@ -401,7 +396,7 @@ mod tests {
             prop_assert_eq!(theirs.shape(), &shape[..]);
             let fortran = theirs.order() == npyz::Order::Fortran;
             prop_assert_eq!(fortran, order == Order::F && orders_differ(&shape));
-            prop_assert_eq!(theirs.dtype().descr(), descr_literal(&dtype).unwrap());
+            prop_assert_eq!(theirs.dtype().descr(), dtype::literal(&dtype).unwrap());
         }
     }
 }

@@ -20,7 +20,6 @@ mod write;
 pub(super) use dtypes::scalar;
 pub use dtypes::stored_dtype;
 pub use error::SafetensorsError;
-pub(crate) use read::begins;
-pub(super) use read::header_len;
 pub use read::read;
+pub(crate) use read::{begins, header_len};
 pub use write::{HeaderText, header, longer};

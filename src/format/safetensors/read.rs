@@ -27,8 +27,9 @@ pub(crate) fn begins(first: &[u8]) -> bool {
     (2..=MAX_HEADER).contains(&u64::from_le_bytes(*length)) && rest.first() == Some(&b'{')
 }
 
-/// The length of the header, where these bytes begin a `.safetensors`.
-pub(in crate::format) fn header_len(first: &[u8]) -> Option<u64> {
+/// The length of the header in bytes, where these bytes, [`MAGIC_LEN`](crate::format::MAGIC_LEN) of
+/// them, begin a `.safetensors`.
+pub(crate) fn header_len(first: &[u8]) -> Option<u64> {
     let (length, _) = first.split_first_chunk::<8>()?;
     begins(first).then(|| 8 + u64::from_le_bytes(*length))
 }

@@ -1,6 +1,6 @@
 //! Headers against those that np.save wrote: `fixtures/npy_headers.tsv`.
 
-use tslice::internals::dtype::DType;
+use tslice::internals::dtype::{self, DType};
 use tslice::internals::format::{npy, read_contents};
 use tslice::internals::shape::{AsTuple, Order};
 
@@ -65,7 +65,7 @@ fn headers_of_np_save_are_read() {
             assert_eq!((tensor.order(), order), (Order::C, Order::F), "{context}");
         }
         if let DType::Npy(_) = &tensor.dtype {
-            assert_eq!(npy::descr_literal(&tensor.dtype).unwrap(), descr);
+            assert_eq!(dtype::literal(&tensor.dtype).unwrap(), descr);
         }
     }
 }
