@@ -26,6 +26,7 @@ const NOTHING: usize = usize::MAX;
 /// `generation` is odd while a map is registered and even while the slot is free or being filled; it
 /// grows with each change. `start`, `end` and `writable` change only while it is even. So if it is
 /// odd and the same before and after they are read, they belong together.
+#[derive(Debug)]
 struct Slot {
     /// Owned by a [`Watch`].
     taken: AtomicBool,
@@ -59,17 +60,6 @@ static PREVIOUS: OnceLock<Option<libc::sigaction>> = OnceLock::new();
 #[derive(Debug)]
 pub(crate) struct Watch {
     slot: &'static Slot,
-}
-
-impl std::fmt::Debug for Slot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{:#x}..{:#x}",
-            self.start.load(Ordering::Relaxed),
-            self.end.load(Ordering::Relaxed)
-        )
-    }
 }
 
 impl Watch {

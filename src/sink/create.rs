@@ -8,7 +8,7 @@ use rustix::fs::{Access, AtFlags, CWD, Mode, accessat, statat};
 
 use super::blocks::block_bytes;
 use super::file::FileSink;
-use super::resolve::{Resolved, SpecialFile, resolve};
+use super::resolve::{Resolved, resolve};
 use super::spooled::SpooledSink;
 use super::{Destination, Draft, InPlaceFile, SinkError, SinkOptions, StreamSink, Targets};
 use crate::os::stdio::{StdStream, closed_at_start};
@@ -18,7 +18,7 @@ impl Destination {
     /// Whether it is standard output, an existing FIFO or device, or another open descriptor
     /// (`/dev/fd/3`), whatever its name says.
     pub fn is_stream(&self) -> bool {
-        matches!(self.resolve(), Ok(Resolved::Stdout | Resolved::Special(_)))
+        matches!(self.resolve(), Ok(Resolved::Stdout | Resolved::Special { .. }))
     }
 
     fn resolve(&self) -> Result<Resolved, SinkError> {
@@ -37,7 +37,7 @@ impl Destination {
 pub fn create(target: &Destination, options: SinkOptions) -> Result<Box<dyn Draft>, SinkError> {
     match target.resolve()? {
         Resolved::Stdout => Ok(Box::new(StreamSink::stdout(options)?)),
-        Resolved::Special(stream) => Ok(Box::new(StreamSink::open(&stream, options)?)),
+        Resolved::Special { dir, name } => Ok(Box::new(StreamSink::open(&dir, &name, options)?)),
         Resolved::File(entry) => Ok(Box::new(FileSink::at(entry, options)?)),
     }
 }
@@ -74,7 +74,7 @@ pub fn create_copy(
             return Ok((Box::new(sink), patch));
         }
         Resolved::Stdout => StreamSink::stdout(options)?,
-        Resolved::Special(stream) => StreamSink::open(&stream, options)?,
+        Resolved::Special { dir, name } => StreamSink::open(&dir, &name, options)?,
     };
     let (sink, patch) = SpooledSink::copy_of(original, len, pipe, copied)?;
     Ok((Box::new(sink), patch))
@@ -89,7 +89,7 @@ pub fn create_copy(
 pub fn overwritten_file(target: &Destination) -> Result<Option<FileId>, SinkError> {
     match target.resolve() {
         Ok(Resolved::Stdout) => FileId::of(io::stdout()),
-        Ok(Resolved::Special(SpecialFile { dir, name })) => {
+        Ok(Resolved::Special { dir, name }) => {
             let stat = statat(&dir, &name, AtFlags::empty());
             stat.map(|stat| FileId::from_stat(&stat)).map_err(io::Error::from)
         }
@@ -138,7 +138,7 @@ pub fn check_among(
     match &place {
         Resolved::Stdout if closed_at_start(StdStream::Output) => Err(SinkError::StdoutClosed),
         Resolved::Stdout => SinkError::refuse_input(),
-        Resolved::Special(stream) => writable(&stream.dir, &*stream.name, Access::WRITE_OK),
+        Resolved::Special { dir, name } => writable(dir, &**name, Access::WRITE_OK),
         Resolved::File(entry) => {
             entry.check_overwrite(options)?;
             writable(&entry.dir, ".".as_ref(), Access::WRITE_OK | Access::EXEC_OK)

@@ -131,3 +131,9 @@ impl SinkError {
         }
     }
 }
+
+/// Where `count` bytes at `offset` end, in an output of `len`.
+pub(super) fn end_within(offset: u64, count: u64, len: u64) -> Result<u64, SinkError> {
+    let end = offset.checked_add(count).filter(|&end| end <= len);
+    end.ok_or(SinkError::OutOfBounds { offset, count, len })
+}

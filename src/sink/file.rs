@@ -34,12 +34,13 @@ use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, ftruncate, openat, rename
 use rustix::io::{Errno, retry_on_intr};
 
 use super::copy_file::copy_file;
+use super::error::end_within;
 use super::in_place::InPlaceFile;
 use super::placed::{Old, Placed, move_to_free, no_folder, open_dir};
 use super::resolve::FileAt;
 use super::space::Space;
 use super::temp_name::TempName;
-use super::{Draft, Sink, SinkError, SinkOptions, ignore_sigxfsz};
+use super::{Draft, Sink, SinkError, SinkOptions, ignore_sigxfsz, sync_file};
 use crate::os::{self, FileId};
 
 /// A regular file that is being written.
@@ -101,7 +102,7 @@ impl FileSink {
     /// Step 3, once.
     fn make_room(&self) -> Result<(), SinkError> {
         let Some(len) = self.options.len else { return Ok(()) };
-        let file = self.file()?;
+        let file = self.file().map_err(SinkError::Io)?;
         self.space.make(|| reserve(file, len))
     }
 
@@ -113,10 +114,10 @@ impl FileSink {
         len: u64,
         copied: &dyn Fn(u64),
     ) -> Result<InPlaceFile, SinkError> {
-        copy_file(original, len, self.file()?, copied)?;
+        copy_file(original, len, self.file().map_err(SinkError::Io)?, copied)?;
         self.options.len = Some(len);
         (self.written, self.end) = (len.into(), len.into());
-        InPlaceFile::new(self.file()?.try_clone().map_err(SinkError::Io)?)
+        InPlaceFile::new(self.file().and_then(File::try_clone).map_err(SinkError::Io)?)
     }
 
     /// Steps 5 to 8, under a name that may differ from the first one (same file system).
@@ -146,21 +147,19 @@ impl FileSink {
     /// What the two steps do.
     fn name(mut self, entry: &FileAt, old: Old) -> io::Result<Placed> {
         let force = self.options.force;
-        let id = match (old, &self.named, &self.file) {
-            (Old::Gone, ..) => None,
-            (Old::Kept, Some(named), _) => {
+        let id = match (old, &self.named) {
+            (Old::Gone, _) => None,
+            (Old::Kept, Some(named)) => {
                 Some(statat(named.dir(), named.name(), AtFlags::SYMLINK_NOFOLLOW)?)
             }
-            (Old::Kept, None, Some(file)) => Some(fstat(file)?),
-            (Old::Kept, None, None) => return Err(Errno::BADF.into()),
+            (Old::Kept, None) => Some(fstat(self.file()?)?),
         };
         if entry.old_mode.is_none() || !force {
-            let named = match (&self.named, &self.file) {
-                (Some(named), _) => named.persist(|dir, name| move_to_free(dir, name, entry)),
-                (None, Some(file)) => {
-                    os::link_unnamed(file, &entry.dir, &entry.name).map_err(io::Error::from)
+            let named = match &self.named {
+                Some(named) => named.persist(|dir, name| move_to_free(dir, name, entry)),
+                None => {
+                    os::link_unnamed(self.file()?, &entry.dir, &entry.name).map_err(io::Error::from)
                 }
-                (None, None) => Err(Errno::BADF.into()),
             };
             match named {
                 // It was created after step 1; replace it like any other.
@@ -186,7 +185,7 @@ impl FileSink {
     /// Give it a temporary name, if it has none.
     fn give_temp_name(&mut self) -> io::Result<()> {
         if self.named.is_none() {
-            let file = self.file.as_ref().ok_or(Errno::BADF)?;
+            let file = self.file()?;
             let link = |name: &str| os::link_unnamed(file, &self.entry.dir, name);
             let (named, ()) = TempName::create(&self.entry.dir, link)?;
             self.named = Some(named);
@@ -195,24 +194,13 @@ impl FileSink {
     }
 
     /// The open file.
-    fn file(&self) -> Result<&File, SinkError> {
-        self.file.as_ref().ok_or_else(|| SinkError::Io(Errno::BADF.into()))
+    fn file(&self) -> io::Result<&File> {
+        self.file.as_ref().ok_or_else(|| Errno::BADF.into())
     }
 
     /// Its temporary name, if it has one.
     pub(super) fn temp_name(&self) -> Option<&str> {
         self.named.as_ref().map(TempName::name)
-    }
-
-    /// Wait for the disk where that was asked for. A network file system may report errors only at
-    /// `close`, whose result is not checked.
-    fn sync_data(&self) -> Result<(), SinkError> {
-        match &self.file {
-            Some(file) if self.options.fsync || os::is_network(file) => {
-                file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Step 5: all bytes were written.
@@ -227,11 +215,10 @@ impl Sink for FileSink {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         let count = bytes.len() as u64;
         let len = self.options.len.unwrap_or(i64::MAX as u64);
-        let end = offset.checked_add(count).filter(|&end| end <= len);
-        let end = end.ok_or(SinkError::OutOfBounds { offset, count, len })?;
+        let end = end_within(offset, count, len)?;
         self.make_room()?;
         // Goes on after signals and short writes.
-        self.file()?.write_all_at(bytes, offset).map_err(SinkError::Io)?;
+        self.file().and_then(|file| file.write_all_at(bytes, offset)).map_err(SinkError::Io)?;
         self.written.fetch_add(count, Ordering::AcqRel);
         self.end.fetch_max(end, Ordering::AcqRel);
         Ok(())
@@ -251,7 +238,7 @@ impl Draft for FileSink {
     /// Step 5.
     fn seal(&mut self) -> Result<(), SinkError> {
         self.check_complete()?;
-        self.sync_data()
+        self.file.as_ref().map_or(Ok(()), |file| sync_file(file, self.options.fsync))
     }
 
     fn park(&mut self) -> Result<(), SinkError> {

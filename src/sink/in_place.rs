@@ -11,7 +11,7 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::writable_map::PAGE;
-use super::{Sink, SinkError, WritableMap, ignore_sigxfsz};
+use super::{Sink, SinkError, WritableMap, ignore_sigxfsz, sync_file};
 use crate::os::{self, FileId};
 
 /// Runs of at least this many bytes are written by `pwrite`, shorter ones through the map.
@@ -69,10 +69,7 @@ impl InPlaceFile {
     /// [`SinkError::Os`], and those of [`Sink::verify`].
     pub fn finish(self, fsync: bool) -> Result<(), SinkError> {
         self.verify()?;
-        if fsync || os::is_network(&self.file) {
-            self.file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;
-        }
-        Ok(())
+        sync_file(&self.file, fsync)
     }
 }
 

@@ -20,6 +20,8 @@ use std::sync::{Arc, Once};
 
 use signal_hook::consts::SIGXFSZ;
 
+use crate::os::is_network;
+
 mod blocks;
 mod copy_file;
 mod create;
@@ -165,4 +167,13 @@ fn ignore_sigxfsz() {
     ONCE.call_once(|| {
         let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     });
+}
+
+/// Wait for the disk where that was asked for, and on network file systems: they may report errors
+/// only at `close`, whose result is not checked.
+fn sync_file(file: &File, fsync: bool) -> Result<(), SinkError> {
+    if fsync || is_network(file) {
+        file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;
+    }
+    Ok(())
 }

@@ -24,15 +24,9 @@ pub(super) enum Resolved {
     /// This process's standard output, by a name such as `/dev/stdout`.
     Stdout,
     /// An existing FIFO or device, or another open descriptor (`/dev/fd/3`).
-    Special(SpecialFile),
+    Special { dir: OwnedFd, name: OsString },
     /// A regular file, or a name that does not exist.
     File(FileAt),
-}
-
-/// A name of something that is opened and written as it is.
-pub(super) struct SpecialFile {
-    pub(super) dir: OwnedFd,
-    pub(super) name: OsString,
 }
 
 /// A name in a directory, for a regular file.
@@ -84,7 +78,7 @@ pub(super) fn resolve_from(from: impl AsFd, path: &Path) -> Result<Resolved, Sin
                 let link = PathBuf::from(OsString::from_vec(link.into_bytes()));
                 (dir, name) = step(dir, &link)?;
             }
-            _ => return Ok(Resolved::Special(SpecialFile { dir, name })),
+            _ => return Ok(Resolved::Special { dir, name }),
         }
     }
     Err(failed(Errno::LOOP))
@@ -137,6 +131,6 @@ fn descriptor(dir: OwnedFd, name: OsString) -> Result<Resolved, SinkError> {
     }
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Directory => Err(SinkError::IsADirectory),
-        _ => Ok(Resolved::Special(SpecialFile { dir, name })),
+        _ => Ok(Resolved::Special { dir, name }),
     }
 }

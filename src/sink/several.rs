@@ -21,6 +21,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use super::error::end_within;
 use super::placed::{Old, Placed};
 use super::temp_name::without_signals;
 use super::{Draft, Sink, SinkError, WriteOrder};
@@ -68,9 +69,7 @@ impl SeveralSinks {
         len: u64,
     ) -> Result<u64, SinkError> {
         let start = self.end;
-        let end = start.checked_add(len).filter(|&end| i64::try_from(end).is_ok());
-        let too_far = SinkError::OutOfBounds { offset: start, count: len, len: i64::MAX as u64 };
-        self.end = end.ok_or(too_far)?;
+        self.end = end_within(start, len, i64::MAX as u64)?;
         self.outputs.push(OneOutput { path, start, sink });
         Ok(start)
     }

@@ -5,6 +5,7 @@
 //! unless it was opened with `>>`, where the kernel ignores positions; everything else is written
 //! in order.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,8 +17,10 @@ use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, openat, statat};
 
 use rustix::io::retry_on_intr;
 
-use super::resolve::SpecialFile;
-use super::{Draft, Old, Placed, Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz};
+use super::error::end_within;
+use super::{
+    Draft, Old, Placed, Sink, SinkError, SinkOptions, WriteOrder, ignore_sigxfsz, sync_file,
+};
 use crate::os;
 use crate::os::stdio::{StdStream, closed_at_start};
 
@@ -47,16 +50,20 @@ impl StreamSink {
     }
 
     /// Open a special file by its name.
-    pub(super) fn open(stream: &SpecialFile, options: SinkOptions) -> Result<Self, SinkError> {
+    pub(super) fn open(
+        dir: &OwnedFd,
+        name: &OsStr,
+        options: SinkOptions,
+    ) -> Result<Self, SinkError> {
         let failed = SinkError::os("cannot be opened");
         let mut flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let stat = statat(&stream.dir, &stream.name, rustix::fs::AtFlags::empty());
+        let stat = statat(dir, name, rustix::fs::AtFlags::empty());
         // Only /dev/fd/3 and the like can be a regular file here. Opening it again loses the
         // offset of descriptor 3, which is nearly always the end.
         if stat.is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::RegularFile) {
             flags |= OFlags::APPEND;
         }
-        let fd = retry_on_intr(|| openat(&stream.dir, &stream.name, flags, Mode::empty()));
+        let fd = retry_on_intr(|| openat(dir, name, flags, Mode::empty()));
         Ok(Self::new(fd.map_err(failed)?, options))
     }
 
@@ -113,12 +120,7 @@ impl Sink for StreamSink {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let count = bytes.len() as u64;
-        if let Some(len) = self.options.len
-            && count > len.saturating_sub(offset)
-        {
-            return Err(SinkError::OutOfBounds { offset, count, len });
-        }
+        end_within(offset, bytes.len() as u64, self.options.len.unwrap_or(u64::MAX))?;
         if let Some(start) = self.start {
             return self.write_all_at(start, offset, bytes).map_err(SinkError::Io);
         }
@@ -145,11 +147,9 @@ impl Draft for StreamSink {
             // the next program that writes to the same redirection continues behind the output
             (&self.file).seek(SeekFrom::Start(start + written)).map_err(SinkError::Io)?;
         }
-        // Only regular files can be synced. Network file systems always are, since they may
-        // report errors only at `close`, whose result is not checked.
-        let regular = self.file.metadata().is_ok_and(|metadata| metadata.is_file());
-        if regular && (self.options.fsync || os::is_network(&self.file)) {
-            self.file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;
+        // only regular files can be synced
+        if self.file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            sync_file(&self.file, self.options.fsync)?;
         }
         Ok(Placed::default())
     }

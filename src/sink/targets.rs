@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, fstat, statat};
 
 use super::SinkError;
-use super::resolve::{FileAt, Resolved, SpecialFile};
+use super::resolve::{FileAt, Resolved};
 use crate::os::FileId;
 
 /// Where outputs go that are written together.
@@ -41,7 +41,7 @@ impl Targets {
                 OutputTarget::Name(FileId::any(&dir), name)
             }
             Resolved::Stdout => OutputTarget::Stdout,
-            Resolved::Special(SpecialFile { dir, name }) => {
+            Resolved::Special { dir, name } => {
                 let stat = statat(dir, name, AtFlags::empty());
                 let stat = stat.map_err(SinkError::os("cannot be opened"))?;
                 OutputTarget::Special(FileId::any(&stat))

@@ -120,7 +120,7 @@ impl ExistingFolder {
             FileType::Directory => Err(SinkError::IsADirectory),
             FileType::Symlink => match resolve_from(&self.fd, name.as_ref())? {
                 Resolved::File(entry) => Ok(entry),
-                Resolved::Stdout | Resolved::Special(_) => Err(SinkError::NotRegularFile),
+                Resolved::Stdout | Resolved::Special { .. } => Err(SinkError::NotRegularFile),
             },
             _ => Err(SinkError::NotRegularFile),
         }

@@ -18,6 +18,7 @@ use super::own::{damaged, is_gone, open_own};
 use super::record::{ChosenRecord, DoneRecord, JobRecord, Part};
 use super::tree::climb;
 use crate::os::FileId;
+use crate::sink::error::end_within;
 use crate::sink::file::FileSink;
 use crate::sink::resolve::FileAt;
 use crate::sink::temp_name::random_name;
@@ -303,11 +304,8 @@ struct Around {
 
 impl Sink for Around {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let (count, len) = (bytes.len() as u64, self.len);
-        match offset.checked_add(count).is_some_and(|end| end <= len) {
-            true => self.data.write_all_at(bytes, offset).map_err(SinkError::Io),
-            false => Err(SinkError::OutOfBounds { offset, count, len }),
-        }
+        end_within(offset, bytes.len() as u64, self.len)?;
+        self.data.write_all_at(bytes, offset).map_err(SinkError::Io)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{ErrorKind, Read};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use super::record::JobRecord;
 use crate::os::FileId;
 use crate::sink::SinkError;
 use crate::sink::placed::{open_dir as open_parent, sync_dir};
-use crate::sink::resolve::FileAt;
+use crate::sink::resolve::{FileAt, Resolved, resolve};
 use crate::sink::temp_name::TempName;
 
 /// What the job is.
@@ -42,6 +43,14 @@ pub(super) struct Folder {
 
 /// A record under a temporary name.
 pub(super) struct Stored(TempName);
+
+/// Where the output at a path is, which has to be a file.
+pub(super) fn output_at(path: &Path) -> Result<FileAt, SinkError> {
+    match resolve(path)? {
+        Resolved::File(entry) => Ok(entry),
+        Resolved::Stdout | Resolved::Special { .. } => Err(PartsError::NotAFile.into()),
+    }
+}
 
 /// The name of the folder for an output.
 pub(super) fn folder_name(entry: &FileAt) -> OsString {

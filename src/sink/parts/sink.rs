@@ -11,12 +11,12 @@ use rustix::io::Errno;
 use super::create::{create, remove_leftovers};
 use super::error::PartsError;
 use super::finish::{Look, SharedOutput, Unchanged, is_output_of};
-use super::folder::{Folder, part_name};
+use super::folder::{Folder, output_at, part_name};
 use super::frame::{Counted, FixedFrame};
 use super::record::{JobRecord, Part};
 use super::writer::Writer;
 use crate::os::allocate;
-use crate::sink::resolve::{Resolved, resolve};
+use crate::sink::error::end_within;
 use crate::sink::space::Space;
 use crate::sink::{Draft, Old, Placed, Sink, SinkError, SinkOptions, ignore_sigxfsz};
 
@@ -73,9 +73,7 @@ impl PartSink {
         ignore_sigxfsz();
         let mut created = false;
         for _ in 0..TRIES {
-            let Resolved::File(entry) = resolve(path)? else {
-                return Err(PartsError::NotAFile.into());
-            };
+            let entry = output_at(path)?;
             let Some(folder) = Folder::open(&entry)? else {
                 if is_output_of(&entry, job, options.force) {
                     remove_leftovers(&entry);
@@ -133,11 +131,7 @@ impl PartSink {
 
 impl Sink for PartSink {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let (count, len) = (bytes.len() as u64, self.output.job.len);
-        let fits = offset.checked_add(count).is_some_and(|end| end <= len);
-        if !fits {
-            return Err(SinkError::OutOfBounds { offset, count, len });
-        }
+        end_within(offset, bytes.len() as u64, self.output.job.len)?;
         let data = self.writer.file()?;
         self.space.make(|| reserve(data, &self.size.range))?;
         data.write_all_at(bytes, offset).or_else(|error| self.failed(error))?;

@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use super::create::remove_leftovers;
-use super::error::PartsError;
-use super::folder::{Folder, part_of_name};
+use super::folder::{Folder, output_at, part_of_name};
 use crate::sink::SinkError;
-use crate::sink::resolve::{FileAt, Resolved, resolve};
 
 /// How far the parts of an output are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +21,7 @@ pub struct PartsStatus {
 /// [`PartsError::NotAFile`], [`PartsError::Damaged`], [`PartsError::Spoiled`]; the operating
 /// system's errors.
 pub fn status(path: &Path) -> Result<Option<PartsStatus>, SinkError> {
-    let Some(folder) = Folder::open(&entry(path)?)? else { return Ok(None) };
+    let Some(folder) = Folder::open(&output_at(path)?)? else { return Ok(None) };
     let Some(job) = folder.job()? else { return Ok(None) };
     folder.check_unspoiled()?;
     let names = folder.names()?;
@@ -39,17 +37,10 @@ pub fn status(path: &Path) -> Result<Option<PartsStatus>, SinkError> {
 /// # Errors
 /// [`PartsError::NotAFile`]; the operating system's errors.
 pub fn discard(path: &Path) -> Result<bool, SinkError> {
-    let entry = entry(path)?;
+    let entry = output_at(path)?;
     remove_leftovers(&entry);
     match Folder::open(&entry)? {
         Some(folder) => folder.remove(&entry).map(|()| true),
         None => Ok(false),
-    }
-}
-
-fn entry(path: &Path) -> Result<FileAt, SinkError> {
-    match resolve(path)? {
-        Resolved::File(entry) => Ok(entry),
-        Resolved::Stdout | Resolved::Special(_) => Err(PartsError::NotAFile.into()),
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::ZipLayout;
 use crate::crc::PiecesCrc;
 use crate::sink::SinkError;
+use crate::sink::error::end_within;
 
 /// The CRC-32 of each member, over the bytes that were added so far.
 #[derive(Debug)]
@@ -40,10 +41,8 @@ impl MemberCrcs {
         let found = self.layout.find(offset).filter(|_| !bytes.is_empty());
         let Some(number) = found else { return Ok(None) };
         let len = self.layout.member(number).data.end;
-        let count = bytes.len() as u64;
-        let follow = len.checked_sub(offset + count);
-        let follow = follow.ok_or(SinkError::OutOfBounds { offset, count, len })?;
-        self.sums[number].add(bytes, follow);
+        let end = end_within(offset, bytes.len() as u64, len)?;
+        self.sums[number].add(bytes, len - end);
         Ok(Some(number))
     }
 

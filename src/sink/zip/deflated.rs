@@ -20,6 +20,7 @@ use flate2::write::DeflateEncoder;
 
 use super::ZipLayout;
 use super::headers::{LOCAL, MemberHeader, Method, write_directory};
+use crate::sink::error::end_within;
 use crate::sink::{Draft, Old, Placed, Sink, SinkError, WriteOrder};
 
 /// How many bytes are deflated at a time.
@@ -183,9 +184,7 @@ impl Sink for DeflatedZipSink {
         self.advance(state, number)?;
         let data = self.layout.member(number).data;
         let (count, len) = (bytes.len() as u64, data.end);
-        if count > len.saturating_sub(offset) {
-            return Err(SinkError::OutOfBounds { offset, count, len });
-        }
+        end_within(offset, count, len)?;
         let DeflateState { written, done, open } = state;
         match open {
             Some(open) if done.len() == number && data.start + open.taken == offset => {

@@ -105,6 +105,7 @@ struct RangeRequest {
 }
 
 /// The bytes of one request.
+#[derive(Default)]
 struct Block {
     end: u64,
     data: Vec<u8>,
@@ -120,9 +121,10 @@ struct Block {
 }
 
 /// What a block is good for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Use {
     /// It was not read to its end yet.
+    #[default]
     Needed,
     /// It was read at both ends. A worker may still need the middle; where runs have gaps between
     /// them, that is all that will be read.
@@ -132,13 +134,6 @@ enum Use {
 }
 
 impl Block {
-    /// A block that is on its way.
-    fn until(end: u64) -> Block {
-        let (data, ends, read) = (Vec::new(), (false, false), 0);
-        let (error, state) = (None, Use::Needed);
-        Block { end, data, running: true, error, ends, read, state, is_wanted: false }
-    }
-
     fn cost(&self, start: u64) -> u64 {
         self.end - start + BLOCK_BYTES
     }
@@ -222,7 +217,7 @@ impl Network {
         self.received(first.len() as u64);
         if !first.is_empty() {
             let end = first.len() as u64;
-            let block = Block { data: first, running: false, ..Block::until(end) };
+            let block = Block { end, data: first, ..Block::default() };
             let mut state = self.shared.lock();
             state.used += block.cost(0);
             state.blocks.insert((number, 0), block);
@@ -364,7 +359,7 @@ impl SharedState {
         }
         let key = (number, range.start);
         let data = Vec::with_capacity((range.end - range.start) as usize);
-        let block = Block { data, ..Block::until(range.end) };
+        let block = Block { end: range.end, data, running: true, ..Block::default() };
         state.used += block.cost(range.start);
         state.running += 1;
         state.blocks.insert(key, block);

@@ -1,18 +1,13 @@
 //! The profile of `~/.aws/credentials` and `~/.aws/config` that AWS's own tools use.
 
+use std::collections::HashMap;
 use std::env;
 use std::fs;
 use std::path::PathBuf;
 
-/// What a profile says; the file of credentials comes first.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Profile {
-    pub(super) access_key_id: Option<String>,
-    pub(super) secret_access_key: Option<String>,
-    pub(super) session_token: Option<String>,
-    pub(super) region: Option<String>,
-    pub(super) endpoint_url: Option<String>,
-}
+/// What a profile says: values by the names of settings. The file of credentials comes first.
+#[derive(Default)]
+pub(super) struct Profile(HashMap<String, String>);
 
 impl Profile {
     /// The profile that `AWS_PROFILE` names, or `default`; nothing where there is none.
@@ -34,6 +29,11 @@ impl Profile {
         profile
     }
 
+    /// The value of a setting.
+    pub(super) fn get(&self, key: &str) -> Option<&String> {
+        self.0.get(key)
+    }
+
     /// Take what is not known yet from a section of a text.
     fn add(&mut self, text: &str, section: &str) {
         let mut inside = false;
@@ -48,17 +48,9 @@ impl Profile {
             let Some((key, value)) = trimmed.split_once('=').filter(|_| inside && !nested) else {
                 continue;
             };
-            let place = match key.trim() {
-                "aws_access_key_id" => &mut self.access_key_id,
-                "aws_secret_access_key" => &mut self.secret_access_key,
-                "aws_session_token" => &mut self.session_token,
-                "region" => &mut self.region,
-                "endpoint_url" => &mut self.endpoint_url,
-                _ => continue,
-            };
             let value = value.trim();
-            if place.is_none() && !value.is_empty() {
-                *place = Some(value.to_owned());
+            if !value.is_empty() {
+                self.0.entry(key.trim().to_owned()).or_insert_with(|| value.to_owned());
             }
         }
     }
@@ -75,12 +67,9 @@ mod tests {
         let mut profile = Profile::default();
         profile.add(text, "other");
         profile.add("[profile other]\nregion = us-2\nendpoint_url = http://e\n", "profile other");
-        let expected = Profile {
-            access_key_id: Some("B".into()),
-            region: Some("eu-1".into()),
-            endpoint_url: Some("http://e".into()),
-            ..Profile::default()
-        };
-        assert_eq!(profile, expected);
+        let expected =
+            [("aws_access_key_id", "B"), ("region", "eu-1"), ("endpoint_url", "http://e")];
+        let expected = expected.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        assert_eq!(profile.0, HashMap::from(expected));
     }
 }

@@ -100,18 +100,19 @@ fn amazon() -> AmazonS3Builder {
     let has = |s3: &AmazonS3Builder, key: &Key| s3.get_config_value(key).is_some();
     let profile = Profile::read();
     if !has(&s3, &Key::AccessKeyId)
-        && let (Some(id), Some(secret)) = (&profile.access_key_id, &profile.secret_access_key)
+        && let (Some(id), Some(secret)) =
+            (profile.get("aws_access_key_id"), profile.get("aws_secret_access_key"))
     {
         s3 = s3.with_access_key_id(id).with_secret_access_key(secret);
-        if let Some(token) = &profile.session_token {
+        if let Some(token) = profile.get("aws_session_token") {
             s3 = s3.with_token(token);
         }
     }
-    if let (false, Some(region)) = (has(&s3, &Key::Region), &profile.region) {
+    if let (false, Some(region)) = (has(&s3, &Key::Region), profile.get("region")) {
         s3 = s3.with_region(region);
     }
     if let (false, false, Some(endpoint)) =
-        (has(&s3, &Key::Endpoint), has(&s3, &Key::S3Endpoint), &profile.endpoint_url)
+        (has(&s3, &Key::Endpoint), has(&s3, &Key::S3Endpoint), profile.get("endpoint_url"))
     {
         s3 = s3.with_endpoint(endpoint);
     }
