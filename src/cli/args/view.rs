@@ -119,12 +119,10 @@ fn range(text: &str) -> Result<[Bound; 2], &'static str> {
     };
     let bounds = text.split_once(',').and_then(|(low, high)| Some([bound(low)?, bound(high)?]));
     match bounds {
-        Some([Bound::Value(low), Bound::Value(high)]) if low >= high => {
-            Err("the first number has to be the smaller one")
-        }
-        Some([Bound::Percentile(low), Bound::Percentile(high)]) if low >= high => {
-            Err("the first number has to be the smaller one")
-        }
+        Some(
+            [Bound::Value(low), Bound::Value(high)]
+            | [Bound::Percentile(low), Bound::Percentile(high)],
+        ) if low >= high => Err("the first number has to be the smaller one"),
         Some(bounds) => Ok(bounds),
         None => Err("two numbers are needed, LO,HI, or percentiles, p1,p99"),
     }

@@ -1,6 +1,6 @@
 //! `tslice diff A B`: whether two files hold the same, and where not.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tslice::internals::compare::{Findings, Largest, Rule, same_dtype};
 use tslice::internals::dtype::DType;
 use tslice::internals::format::printable;
@@ -12,7 +12,7 @@ use tslice::internals::shape::{AsList, AsTuple};
 use super::index::Index;
 use super::{input, output};
 use crate::cli::args::DiffArgs;
-use crate::cli::report::{Exit, Failure, Json, percent_encoded, print, watch};
+use crate::cli::report::{Exit, Failure, Json, counted, percent_encoded, print, watch};
 
 /// Compare two files; what keeps them from being compared is trouble, whatever it is.
 pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
@@ -139,8 +139,8 @@ fn as_text(tensor: &Compared) -> String {
     };
     let (differing, count) = (findings.differing, count(tensor));
     let differ = if differing == 1 { "differs" } else { "differ" };
-    let elements = if count == 1 { "element" } else { "elements" };
-    text.push_str(&format!("{prefix}{differing} of {count} {elements} {differ}\n"));
+    let elements = counted(count, "element");
+    text.push_str(&format!("{prefix}{differing} of {elements} {differ}\n"));
     for (what, found) in found(findings) {
         let at = place(&tensor.shapes[0], found.place);
         let [a, b] = values(tensor, found).map(|value| printable(&value).into_owned());
@@ -174,17 +174,14 @@ fn as_json(tensor: &Compared) -> Value {
     value["differing"] = findings.differing.into();
     for (what, found) in found(findings) {
         let [a, b] = values(tensor, found);
-        let mut entry = Map::new();
-        if what != "first" {
-            let difference = match found.difference.is_finite() {
-                true => json!(found.difference),
-                false => json!("Infinity"),
-            };
-            entry.insert("difference".to_owned(), difference);
-        }
-        entry.insert("place".to_owned(), json!(place(&tensor.shapes[0], found.place)));
-        entry.insert("values".to_owned(), json!([a, b]));
-        value[what.replace(' ', "_")] = Value::Object(entry);
+        let mut entry = match what {
+            "first" => json!({}),
+            _ if found.difference.is_finite() => json!({ "difference": found.difference }),
+            _ => json!({ "difference": "Infinity" }),
+        };
+        entry["place"] = json!(place(&tensor.shapes[0], found.place));
+        entry["values"] = json!([a, b]);
+        value[what.replace(' ', "_")] = entry;
     }
     value
 }

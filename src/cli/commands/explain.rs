@@ -26,7 +26,7 @@ use super::input;
 use super::output::network;
 use super::result;
 use crate::cli::args::{ExplainArgs, unquoted};
-use crate::cli::report::{Align, Failure, Json, print, quote, table};
+use crate::cli::report::{Align, Failure, Json, counted, print, quote, table};
 
 /// Explain an index against the shape of a file's tensor or a bare one.
 pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
@@ -206,8 +206,7 @@ impl Explained {
 
     /// So many bytes or, without a file, elements.
     fn amount(&self, count: u64) -> String {
-        let unit = if self.tensor.is_some() { "byte" } else { "element" };
-        format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+        counted(count, if self.tensor.is_some() { "byte" } else { "element" })
     }
 
     /// The contiguous runs, and how long they are.

@@ -13,7 +13,7 @@ use tslice::internals::source::note_will_read;
 use super::input;
 use crate::cli::args::InfoArgs;
 use crate::cli::report::{
-    Align, Exit, Failure, Json, Table, human_bytes, percent_encoded, print, print_by,
+    Align, Exit, Failure, Json, Table, counted, human_bytes, percent_encoded, print, print_by,
 };
 
 /// Describe every file; one that cannot be read does not keep the others from being shown.
@@ -92,11 +92,11 @@ fn write_text(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Resu
     let count = shown.tensors.len();
     writeln!(
         out,
-        "{}: {}, {}{all} tensor{}, {}",
+        "{}: {}, {}{}, {}",
         printable(&input.location().to_string()),
         contents.format,
         if count < all { format!("{count} of ") } else { String::new() },
-        if all == 1 { "" } else { "s" },
+        counted(all as u64, "tensor"),
         human_bytes(total)
     )?;
     // the last column is for the files of a sharded checkpoint

@@ -1,6 +1,5 @@
 //! From the arguments of an output to its place, its description, its progress.
 
-use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
@@ -16,7 +15,7 @@ use tslice::internals::source::remote;
 
 use super::part::{self, Share};
 use crate::cli::args::OutputArgs;
-use crate::cli::report::{Failure, human_bytes, print, watch};
+use crate::cli::report::{Failure, counted, human_bytes, print, watch};
 
 /// Where a path of the command line leads: `-` is standard output.
 pub(super) fn target(path: &Path) -> Destination {
@@ -97,8 +96,9 @@ fn described(job: &mut dyn Job, share: &Share) -> Result<String, Error> {
         return Ok(part::describe(&parts, *one) + &in_common(parts.shared(one.index)?));
     }
     // first, since describing may open inputs again
-    let requests = requests(|| job.requests())?;
-    Ok(job.describe()?.iter().map(planned).chain([requests]).collect())
+    let network = network(|| job.requests())?;
+    let network = network.map(|network| format!("would read {network}\n"));
+    Ok(job.describe()?.iter().map(planned).chain(network).collect())
 }
 
 /// How many bytes would be shared with the input.
@@ -107,12 +107,6 @@ fn in_common(bytes: Option<u64>) -> String {
         let size = human_bytes(bytes);
         format!("{bytes} bytes ({size}) would be shared with the input, not copied\n")
     })
-}
-
-/// What a dry run says of the requests for remote inputs, which `count` counts.
-fn requests(count: impl FnOnce() -> Result<Option<Announced>, Error>) -> Result<String, Error> {
-    let network = network(count)?;
-    Ok(network.map_or_else(String::new, |network| format!("would read {network}\n")))
 }
 
 /// How many requests for remote inputs `count` counts, in words. What it asks for itself would be asked
@@ -128,13 +122,11 @@ pub(super) fn network(
         requests += after.0.saturating_sub(before.0);
         bytes += after.1.saturating_sub(before.1);
     }
-    let plural = if requests == 1 { "" } else { "s" };
-    let mut text = format!("{} in {requests} request{plural}", human_bytes(bytes));
-    if let Some((requests, bytes)) = before {
-        let plural = if requests == 1 { "" } else { "s" };
-        let _ = write!(text, ", after {} in {requests} request{plural} so far", human_bytes(bytes));
-    }
-    Ok(Some(text))
+    let amount =
+        |requests, bytes| format!("{} in {}", human_bytes(bytes), counted(requests, "request"));
+    let before = before.map(|(requests, bytes)| amount(requests, bytes));
+    let before = before.map(|before| format!(", after {before} so far")).unwrap_or_default();
+    Ok(Some(amount(requests, bytes) + &before))
 }
 
 /// An output that would be written.

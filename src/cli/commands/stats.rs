@@ -101,7 +101,7 @@ fn as_text(chosen: &Chosen, statistics: &Statistics) -> String {
 fn beside(statistics: &Statistics) -> String {
     let quantiles = statistics.quantiles(&PARTS);
     let error = quantiles.iter().map(|quantile| quantile.error).fold(0.0, f64::max);
-    let quantiles = quantiles.iter().map(|quantile| {
+    let mut quantiles = quantiles.iter().map(|quantile| {
         let value = match quantile.error {
             0.0 => shown(quantile.value),
             error => shown(rounded(quantile.value, error)),
@@ -113,7 +113,7 @@ fn beside(statistics: &Statistics) -> String {
     let edge = |edge| shown(rounded(edge, width));
     let most = bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
     let is_last = |number: usize| number + 1 == bars.len();
-    let drawn = bars.iter().enumerate().map(|(number, bar)| {
+    let mut drawn = bars.iter().enumerate().map(|(number, bar)| {
         let close = if is_last(number) && statistics.is_float() { ']' } else { ')' };
         let range = match single(bar, statistics) {
             Some(only) => only.to_string(),
@@ -121,14 +121,10 @@ fn beside(statistics: &Statistics) -> String {
         };
         [range, bar.count.to_string(), "█".repeat(length(bar.count, most))]
     });
-    let none = || [String::new(), String::new(), String::new()];
-    let left: Vec<[String; 2]> = quantiles.collect();
-    let right: Vec<[String; 3]> = drawn.collect();
-    let heading = ["quantiles", "", "histogram", "", ""].map(str::to_owned);
-    let mut rows = vec![heading];
-    for number in 0..left.len().max(right.len()) {
-        let [part, value] = left.get(number).cloned().unwrap_or_default();
-        let [range, count, bar] = right.get(number).cloned().unwrap_or_else(none);
+    let mut rows = vec![["quantiles", "", "histogram", "", ""].map(str::to_owned)];
+    for _ in 0..PARTS.len().max(bars.len()) {
+        let [part, value] = quantiles.next().unwrap_or_default();
+        let [range, count, bar] = drawn.next().unwrap_or_default();
         rows.push([part, value, range, count, bar]);
     }
     let (left, right) = (Align::Left, Align::Right);

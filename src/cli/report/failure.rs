@@ -150,11 +150,16 @@ pub(crate) fn shown(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
+/// So many of something: `1 byte`, `2 bytes`.
+pub(crate) fn counted(count: u64, unit: &str) -> String {
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Counted bytes for people: `999 bytes`, `4.2 GB`.
 pub(crate) fn human_bytes(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if bytes < 1000 {
-        return format!("{bytes} byte{}", if bytes == 1 { "" } else { "s" });
+        return counted(bytes, "byte");
     }
     let mut value = bytes as f64 / 1000.0;
     let mut unit = 0;
