@@ -35,13 +35,14 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> Exit {
 /// Understand a command line, and do what it asks for.
 fn run_command(args: impl Iterator<Item = OsString>) -> Result<Exit, Failure> {
     tslice::internals::source::raise_open_files();
-    match args::parse(args) {
+    let args = Vec::from_iter(args);
+    match args::parse(&args) {
         Ok(command) => commands::run(&command),
-        // help and version go to standard output
-        Err(text) if !text.use_stderr() => {
-            report::print_raw(&text.render().to_string()).map(|()| Exit::Done)
-        }
-        Err(error) => Err(report::misuse(&error)),
+        Err(error) => match report::misuse(&error, &args) {
+            Some(failure) => Err(failure),
+            // help and version go to standard output
+            None => report::print_raw(&error.render().to_string()).map(|()| Exit::Done),
+        },
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::completions::Shell;
@@ -16,7 +16,6 @@ use super::manual;
 use super::normalize::{SLICE, normalize};
 use super::slice::SliceArgs;
 use super::split::SplitArgs;
-use super::unquoted::unquoted;
 use super::view::ViewArgs;
 
 /// Cut pieces out of tensor files (.npy, .npz, .safetensors) of any size.
@@ -141,60 +140,17 @@ pub(crate) enum Command {
 /// # Errors
 ///
 /// What is to be printed in place of work: a usage error, the help, the version.
-pub(super) fn parse_by_all(args: Vec<OsString>) -> Result<Command, clap::Error> {
+pub(super) fn parse_by_all(args: &[OsString]) -> Result<Command, clap::Error> {
     let definition = Cli::command();
-    refuse_unknown_command(&definition, &args)?;
-    let cli = Cli::try_parse_from(normalize(&definition, args.iter().cloned()))
-        .map_err(|error| with_unquoted(error, &args))?;
-    cli.command.ok_or_else(|| {
-        Cli::command().error(clap::error::ErrorKind::MissingSubcommand, "an input is needed")
-    })
-}
-
-/// The error, with what was meant: the index that the shell took apart, where there is an argument
-/// too many; or the file whose name begins with a dash.
-fn with_unquoted(mut error: clap::Error, args: &[OsString]) -> clap::Error {
-    let words = args.iter().skip(1).filter_map(|word| word.to_str());
-    if let (ErrorKind::UnknownArgument, Some(index)) = (error.kind(), unquoted(words)) {
-        error.insert(ContextKind::TrailingArg, ContextValue::String(index));
-        return error;
+    let first = args.get(1).and_then(|word| word.to_str());
+    let is_command =
+        |word| definition.get_subcommands().any(|it| !it.is_hide_set() && it.get_name() == word);
+    if first.is_some_and(|word| !is_command(word) && may_be_misspelled(word)) {
+        return Err(clap::Error::new(ErrorKind::InvalidSubcommand));
     }
-    match dashed_file(args) {
-        Some(file) => {
-            let mut error = clap::Error::new(ErrorKind::UnknownArgument);
-            error.insert(ContextKind::InvalidArg, ContextValue::String(file.to_owned()));
-            error
-        }
-        None => error,
-    }
-}
-
-/// A file whose name begins with a dash, so that it was taken for flags.
-fn dashed_file(args: &[OsString]) -> Option<&str> {
-    let words = args.iter().skip(1).filter_map(|word| word.to_str());
-    let mut words = words.take_while(|word| *word != "--").filter(|word| word.starts_with('-'));
-    words.find(|word| word.len() > 2 && Path::new(word).symlink_metadata().is_ok())
-}
-
-/// Refuse a first argument that looks like a command, and is none, and no file either.
-fn refuse_unknown_command(
-    definition: &clap::Command,
-    args: &[OsString],
-) -> Result<(), clap::Error> {
-    let Some(word) = args.get(1).and_then(|word| word.to_str()) else { return Ok(()) };
-    let commands = || definition.get_subcommands().filter(|command| !command.is_hide_set());
-    let names: Vec<&str> = commands().map(clap::Command::get_name).collect();
-    if names.contains(&word) || !may_be_misspelled(word) {
-        return Ok(());
-    }
-    let mut error = clap::Error::new(ErrorKind::InvalidSubcommand).with_cmd(definition);
-    error.insert(ContextKind::InvalidSubcommand, ContextValue::String(word.to_owned()));
-    let names = names.into_iter().map(str::to_owned).collect();
-    error.insert(ContextKind::ValidSubcommand, ContextValue::Strings(names));
-    if let Some(next) = args.get(2).and_then(|next| next.to_str()) {
-        error.insert(ContextKind::TrailingArg, ContextValue::String(next.to_owned()));
-    }
-    Err(error)
+    let cli = Cli::try_parse_from(normalize(&definition, args.iter().cloned()))?;
+    let missing = || Cli::command().error(ErrorKind::MissingSubcommand, "an input is needed");
+    cli.command.ok_or_else(missing)
 }
 
 /// Whether the first word looks like a command, and there is no such file either.

@@ -46,11 +46,8 @@ pub(crate) use view::{PictureArgs, ValuesArgs, ViewArgs};
 /// # Errors
 ///
 /// What is to be printed in place of work: a usage error, the help, the version.
-pub(crate) fn parse(
-    args: impl Iterator<Item = std::ffi::OsString>,
-) -> Result<Command, clap::Error> {
-    let args = Vec::from_iter(args);
-    match alone::parse_alone(&args) {
+pub(crate) fn parse(args: &[std::ffi::OsString]) -> Result<Command, clap::Error> {
+    match alone::parse_alone(args) {
         Some(command) => Ok(command),
         None => cli::parse_by_all(args),
     }

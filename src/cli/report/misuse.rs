@@ -4,6 +4,7 @@
 //! become what every other error is: one line, and a hint or the usage where that helps on.
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -12,9 +13,45 @@ use tslice::internals::output::layout::FORMATS;
 use super::failure::Failure;
 use super::nearest::{did_you_mean, is_near};
 use super::shell::quoted;
+use crate::cli::args::{command, unquoted};
 
-/// The error in one line.
-pub(crate) fn failure(error: &clap::Error) -> Failure {
+/// The error of a command line, program name first, in one line, with what was meant: a command, the
+/// index that the shell took apart, the file whose name begins with a dash. `None` where the help or
+/// the version is asked for.
+pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Option<Failure> {
+    let words = || args.iter().skip(1).filter_map(|word| word.to_str());
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        return Some(unknown_command(args));
+    }
+    if let (ErrorKind::UnknownArgument, Some(index)) = (error.kind(), unquoted(words())) {
+        let typed = error.get(ContextKind::InvalidArg).map(texts).unwrap_or_default().concat();
+        return Some(unexpected(&typed).hint(quote(&index)));
+    }
+    let mut flags = words().take_while(|word| *word != "--").filter(|word| word.len() > 2);
+    match flags.find(|word| is_dashed_file(word)) {
+        Some(file) => Some(dashed(file)),
+        None => error.use_stderr().then(|| of_clap(error)),
+    }
+}
+
+fn unexpected(argument: &str) -> Failure {
+    Failure::usage(format_args!("unexpected argument '{argument}'"))
+}
+
+fn is_dashed_file(word: &str) -> bool {
+    word.starts_with('-') && Path::new(word).symlink_metadata().is_ok()
+}
+
+/// A file whose name begins with a dash, so that it was taken for flags.
+fn dashed(file: &str) -> Failure {
+    unexpected(file).hint(format_args!(
+        "a file whose name begins with a dash is reached as {}",
+        quoted(&format!("./{file}"))
+    ))
+}
+
+/// What clap says, in one line.
+fn of_clap(error: &clap::Error) -> Failure {
     let texts = |kind| error.get(kind).map(texts).unwrap_or_default();
     let args = shown(&texts(ContextKind::InvalidArg));
     let arg = match args.join(" and ") {
@@ -25,17 +62,10 @@ pub(crate) fn failure(error: &clap::Error) -> Failure {
     let failure = match error.kind() {
         ErrorKind::UnknownArgument => {
             let typed = texts(ContextKind::InvalidArg).concat();
-            let failure = Failure::usage(format_args!("unexpected argument '{typed}'"));
-            match texts(ContextKind::TrailingArg).first() {
-                Some(index) => return failure.hint(quote(index)),
-                None if typed.starts_with('-') && Path::new(&typed).symlink_metadata().is_ok() => {
-                    return failure.hint(format_args!(
-                        "a file whose name begins with a dash is reached as {}",
-                        quoted(&format!("./{typed}"))
-                    ));
-                }
-                None => misplaced(failure, &typed),
+            if is_dashed_file(&typed) {
+                return dashed(&typed);
             }
+            misplaced(unexpected(&typed), &typed)
         }
         ErrorKind::MissingRequiredArgument => {
             let be = if args.len() == 1 { "is" } else { "are" };
@@ -56,13 +86,6 @@ pub(crate) fn failure(error: &clap::Error) -> Failure {
                     Failure::usage(format_args!("invalid value '{value}' for {arg}{reason}"))
                 }
             }
-        }
-        ErrorKind::InvalidSubcommand => {
-            return unknown_command(
-                &texts(ContextKind::InvalidSubcommand).concat(),
-                &texts(ContextKind::TrailingArg).concat(),
-                &texts(ContextKind::ValidSubcommand),
-            );
         }
         ErrorKind::TooManyValues => Failure::usage(format_args!("{arg} takes no value")),
         _ => {
@@ -121,10 +144,13 @@ pub(crate) fn misplaced(failure: Failure, typed: &str) -> Failure {
     }
 }
 
-/// A first word that is no command and no file, and the word after it.
-fn unknown_command(typed: &str, next: &str, commands: &[String]) -> Failure {
+/// A first word that is no command and no file.
+fn unknown_command(args: &[OsString]) -> Failure {
+    let [typed, next] = [1, 2].map(|at| args.get(at).and_then(|it| it.to_str()).unwrap_or(""));
+    let definition = command();
+    let commands = definition.get_subcommands().filter(|command| !command.is_hide_set());
+    let commands = Vec::from_iter(commands.map(clap::Command::get_name));
     let failure = Failure::usage(format_args!("'{typed}' is neither a command nor a file"));
-    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
     match typed {
         "help" if commands.contains(&next) => {
             failure.hint(format_args!("use tslice {next} --help"))
