@@ -111,10 +111,11 @@ impl Error {
         Error { file, tensor: None, cause }
     }
 
-    /// Name the tensor that it is about.
+    /// Name the tensor that it is about, if it has a name and is one of several.
     #[must_use]
-    pub(crate) fn of_tensor(self, name: &str) -> Error {
-        Error { tensor: Some(name.to_owned()), ..self }
+    pub(crate) fn of_tensor(self, name: Option<&str>, several: bool) -> Error {
+        let tensor = name.filter(|_| several).map(str::to_owned);
+        Error { tensor: tensor.or(self.tensor), ..self }
     }
 }
 

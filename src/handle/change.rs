@@ -10,9 +10,7 @@ use crate::gather::OutOfRange;
 use crate::handle::file::Tensor;
 use crate::handle::slice::Slice;
 use crate::index::{IndexExpr, numpy};
-use crate::job::{
-    Casts, EditFault, EditMode, EditOptions, Editing, Job, Operand, Original, ScatterOptions,
-};
+use crate::job::{Casts, EditFault, EditMode, Editing, Job, Operand, Original, ScatterOptions};
 use crate::output::WriteOptions;
 use crate::region::{IndexRules, IndexTensor, Lists, OpenIndex};
 use crate::sink::Destination;
@@ -28,10 +26,16 @@ pub struct Editable {
 /// Values, and where they go in a file. Nothing has been written.
 pub struct Change {
     tensor: Tensor,
-    /// What an index selects; without it, the values go to the positions.
-    index: Option<(IndexExpr, Lists)>,
-    positions: Option<IndexTensor>,
+    place: ChangedPlace,
     values: IndexTensor,
+}
+
+/// Where values go.
+enum ChangedPlace {
+    /// To what an index selects.
+    Selected(IndexExpr, Lists),
+    /// To these positions.
+    Positions(IndexTensor),
 }
 
 impl Tensor {
@@ -83,9 +87,8 @@ impl Tensor {
         indices: impl Into<IndexTensor>,
         values: &Slice,
     ) -> Result<Change, Error> {
-        let positions = Some(indices.into().kept(&Workers::default())?);
-        let values = (&values.spooled()?).into();
-        Ok(Change { tensor: self.clone(), index: None, positions, values })
+        let place = ChangedPlace::Positions(indices.into().kept(&Workers::default())?);
+        Ok(Change { tensor: self.clone(), place, values: (&values.spooled()?).into() })
     }
 }
 
@@ -119,7 +122,7 @@ impl Editable {
 
     fn of_values(self, values: IndexTensor) -> Change {
         let Editable { tensor, index, lists } = self;
-        Change { tensor, index: Some((index, lists)), positions: None, values }
+        Change { tensor, place: ChangedPlace::Selected(index, lists), values }
     }
 }
 
@@ -151,28 +154,25 @@ impl Change {
     }
 
     fn make(&self, mode: EditMode, options: &WriteOptions) -> Result<(), Error> {
-        let Change { tensor: Tensor { file, info }, index, positions, values } = self;
-        let WriteOptions { force, fsync, ref workers, .. } = *options;
-        let options = EditOptions { force, fsync, workers: workers.clone() };
+        let Change { tensor: Tensor { file, info }, place, values } = self;
         let location = file.input.location();
         let path = location.path().unwrap_or(Path::new("-"));
-        let original = Original::open(path, &file.options, mode, options)?;
+        let original = Original::open(path, &file.options, mode, options.clone())?;
         let name: Vec<String> = info.name.iter().cloned().collect();
         let tensor = original.input().tensor(&name)?;
         if tensor != **info {
             return Err(Error::file(location, EditFault::OtherTensor));
         }
         let values = Operand::from(values.clone());
-        let mut job = match (index, positions) {
-            (Some((expr, lists)), _) => {
+        let mut job = match place {
+            ChangedPlace::Selected(expr, lists) => {
                 let index = OpenIndex { expr, rules: IndexRules::default(), lists };
                 original.slice(tensor, index)?.assign(values, &Casts::default(), true)?
             }
-            (None, positions) => {
-                let indices = positions.clone().unwrap_or_else(|| (&[]).into());
+            ChangedPlace::Positions(indices) => {
                 let (axis, out_of_range) = (None, OutOfRange::Error);
                 let options = ScatterOptions { axis, out_of_range, casts: Casts::default() };
-                Editing::scatter(original, tensor, indices.into(), values, &options)?
+                Editing::scatter(original, tensor, indices.clone().into(), values, &options)?
             }
         };
         let progress = Progress::default();

@@ -303,11 +303,7 @@ impl Slice {
     }
 
     fn failed(&self, fault: ReadFault) -> Error {
-        let error = Error::file(&self.tensor.file.input.location, fault);
-        match self.tensor.name() {
-            Some(name) => error.of_tensor(name),
-            None => error,
-        }
+        self.tensor.file.input.failed_tensor(self.tensor.info(), true, fault)
     }
 }
 

@@ -300,11 +300,7 @@ impl Input {
         several: bool,
         cause: impl Into<Cause>,
     ) -> Error {
-        let error = Error::file(&self.location, cause);
-        match &tensor.name {
-            Some(name) if several => error.of_tensor(name),
-            _ => error,
-        }
+        Error::file(&self.location, cause).of_tensor(tensor.name.as_deref(), several)
     }
 
     /// How many names there are, those of what cannot be read included.

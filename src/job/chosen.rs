@@ -44,10 +44,7 @@ impl Chosen {
         let tensors = numbers.iter().map(|&number| input.contents.tensors.at(number));
         let choose = |tensor: TensorInfo| {
             let chosen = Chosen::of(&tensor, index, transpose, Order::C);
-            chosen.map_err(|cause| match &tensor.name {
-                Some(name) if several => Error::from(cause).of_tensor(name),
-                _ => cause.into(),
-            })
+            chosen.map_err(|cause| Error::from(cause).of_tensor(tensor.name.as_deref(), several))
         };
         tensors.map(choose).collect()
     }

@@ -29,15 +29,6 @@ pub(super) struct Comparison {
     places: Vec<(u64, u64)>,
 }
 
-/// Which of two inputs leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Leader {
-    /// The first one.
-    First,
-    /// The second one.
-    Second,
-}
-
 impl Comparison {
     /// Compare selections of one shape, both with their bytes in this memory order.
     pub(super) fn new(chosen: [Chosen; 2], comparer: Comparer, order: Order) -> Comparison {
@@ -98,14 +89,14 @@ impl Comparison {
     }
 }
 
-/// Compare each pair, with these workers.
+/// Compare each pair, with these workers; whether the second input leads.
 ///
 /// # Errors
 /// An input that fails or is cut short, positions that are out of range.
 pub(super) fn compare(
     inputs: [&mut Input; 2],
     comparisons: &[Comparison],
-    leader: Leader,
+    second_leads: bool,
     workers: &Workers,
     progress: &Progress,
 ) -> Result<Vec<Findings>, Error> {
@@ -126,7 +117,7 @@ pub(super) fn compare(
     }
     let rest: Vec<&Comparison> = small.iter().map(|&number| &comparisons[number]).collect();
     for (number, findings) in
-        small.into_iter().zip(whole([first, second], &rest, leader, workers, progress)?)
+        small.into_iter().zip(whole([first, second], &rest, second_leads, workers, progress)?)
     {
         found[number] = findings;
     }
@@ -179,18 +170,17 @@ fn windows(
 fn whole(
     inputs: [&mut Input; 2],
     comparisons: &[&Comparison],
-    leader: Leader,
+    second_leads: bool,
     workers: &Workers,
     progress: &Progress,
 ) -> Result<Vec<Findings>, Error> {
     if comparisons.is_empty() {
         return Ok(Vec::new());
     }
-    let [first, second] = inputs;
-    let (leading, following) = match leader {
-        Leader::First => (first, second),
-        Leader::Second => (second, first),
-    };
+    let [mut leading, mut following] = inputs;
+    if second_leads {
+        std::mem::swap(&mut leading, &mut following);
+    }
     if comparisons.len() > 1 {
         // the pairs may stand in another order than the tensors of a pipe
         leading.spool_watched(progress)?;
@@ -199,26 +189,20 @@ fn whole(
     let mut at = 0;
     let (mut takes, mut pairs) = (Vec::new(), Vec::new());
     for &pair in comparisons {
-        let [first, second] = &pair.chosen;
-        let (leads, follows) = match leader {
-            Leader::First => (first, second),
-            Leader::Second => (second, first),
-        };
+        let [leads, follows] =
+            [second_leads, !second_leads].map(|it| &pair.chosen[usize::from(it)]);
         takes.push(leads.take(at));
         let other = RegionReader::new(following, follows.region.as_ref())?;
         pairs.push(Other { pair, other, at, findings: Mutex::default() });
         at += pair.bytes();
     }
-    let shared = Shared { pairs, leader, spare: Mutex::default(), failed: Mutex::default() };
-    let outcome = Writing::into_sink(&CompareSink(&shared), &takes, workers, progress)
+    let sink = CompareSink { pairs: &pairs, second_leads, beside: Beside::default() };
+    let outcome = Writing::into_sink(&sink, &takes, workers, progress)
         .and_then(|job| job.copy(leading, &takes));
-    if let Some(error) = shared.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        return Err(error);
-    }
-    outcome?;
+    sink.beside.outcome(outcome)?;
     let findings =
         |pair: Other<'_>| pair.findings.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(shared.pairs.into_iter().map(findings).collect())
+    Ok(pairs.into_iter().map(findings).collect())
 }
 
 /// The tensor that follows.
@@ -230,46 +214,65 @@ struct Other<'a> {
     findings: Mutex<Findings>,
 }
 
-/// What the workers share.
-struct Shared<'a> {
-    pairs: Vec<Other<'a>>,
-    leader: Leader,
-    /// Buffers for the bytes of the other, and for reading them.
+/// Reads what is compared with the bytes that a sink is given.
+#[derive(Default)]
+pub(super) struct Beside {
+    /// Buffers that no worker uses at the moment: for the bytes, and for reading them.
     spare: Mutex<Vec<(Vec<u8>, Vec<u8>)>>,
-    /// Why the other could not be read.
+    /// Why they could not be read.
     failed: Mutex<Option<Error>>,
 }
 
+impl Beside {
+    /// Hand `len` bytes of a region, from position `start` of it on, to `compare`.
+    pub(super) fn read(
+        &self,
+        from: &RegionReader<'_>,
+        start: u64,
+        len: usize,
+        compare: impl FnOnce(&[u8]),
+    ) -> Result<(), SinkError> {
+        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut there, mut scratch) = spare().pop().unwrap_or_default();
+        there.resize(len, 0);
+        from.read(start, &mut scratch, &mut there).map_err(|error| {
+            self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            SinkError::Io(io::ErrorKind::Other.into())
+        })?;
+        compare(&there);
+        spare().push((there, scratch));
+        Ok(())
+    }
+
+    /// The outcome of the copy to the sink: the error of reading was first.
+    pub(super) fn outcome(&self, copied: Result<(), Error>) -> Result<(), Error> {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failed.map_or(copied, Err)
+    }
+}
+
 /// A sink that compares what it is given.
-struct CompareSink<'a>(&'a Shared<'a>);
+struct CompareSink<'a> {
+    pairs: &'a [Other<'a>],
+    second_leads: bool,
+    beside: Beside,
+}
 
 impl Sink for CompareSink<'_> {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let shared = self.0;
-        let number = shared.pairs.partition_point(|pair| pair.at <= offset).saturating_sub(1);
-        let Some(Other { pair, other, at, findings }) = shared.pairs.get(number) else {
+        let number = self.pairs.partition_point(|pair| pair.at <= offset).saturating_sub(1);
+        let Some(Other { pair, other, at, findings }) = self.pairs.get(number) else {
             return Ok(());
         };
         let start = offset - at;
-        let buffers = shared.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let (mut theirs, mut scratch) = buffers.unwrap_or_default();
-        theirs.resize(bytes.len(), 0);
-        other.read(start, &mut scratch, &mut theirs).map_err(|error| {
-            let mut failed = shared.failed.lock().unwrap_or_else(PoisonError::into_inner);
-            failed.get_or_insert(error);
-            SinkError::Io(io::ErrorKind::Other.into())
-        })?;
-        let (a, b) = match shared.leader {
-            Leader::First => (bytes, &theirs[..]),
-            Leader::Second => (&theirs[..], bytes),
-        };
         let first = start / (pair.comparer.itemsize() as u64).max(1);
-        let mut found = Findings::default();
-        pair.comparer.compare(a, b, |number| pair.place(first + number), &mut found);
-        if found.differing > 0 {
-            findings.lock().unwrap_or_else(PoisonError::into_inner).merge(found);
-        }
-        shared.spare.lock().unwrap_or_else(PoisonError::into_inner).push((theirs, scratch));
-        Ok(())
+        self.beside.read(other, start, bytes.len(), |theirs| {
+            let (a, b) = if self.second_leads { (theirs, bytes) } else { (bytes, theirs) };
+            let mut found = Findings::default();
+            pair.comparer.compare(a, b, |number| pair.place(first + number), &mut found);
+            if found.differing > 0 {
+                findings.lock().unwrap_or_else(PoisonError::into_inner).merge(found);
+            }
+        })
     }
 }

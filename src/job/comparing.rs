@@ -7,7 +7,7 @@ use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
 use crate::input::{Bytes, Input, SelectFault};
 use crate::job::chosen::{Chosen, Values};
-use crate::job::compare::{Comparison, Leader, compare};
+use crate::job::compare::{Comparison, compare};
 use crate::permutation::Transposition;
 use crate::print;
 use crate::region::OpenIndex;
@@ -95,11 +95,9 @@ impl Comparing {
         for [of_a, of_b] in pairs {
             let both = &[a.contents.tensors.at(of_a), b.contents.tensors.at(of_b)];
             let name = both[0].name.clone().or_else(|| both[1].name.clone());
-            let prepared = prepare(both, options).map_err(|cause| match &name {
-                Some(name) if several => Error::from(cause).of_tensor(name),
-                _ => cause.into(),
-            })?;
-            let (shapes, comparison) = prepared;
+            let prepared = prepare(both, options);
+            let (shapes, comparison) =
+                prepared.map_err(|cause| Error::from(cause).of_tensor(name.as_deref(), several))?;
             let dtypes = both.each_ref().map(|tensor| tensor.dtype.clone());
             let findings = comparison.is_some().then(Findings::default);
             comparisons.extend(comparison);
@@ -120,8 +118,8 @@ impl Comparing {
     /// An input that fails or is cut short, positions that are out of range.
     pub fn run(self, progress: &Progress) -> Result<Differences, Error> {
         let Comparing { inputs: [mut a, mut b], only, mut tensors, comparisons, workers } = self;
-        let leader = leader(&a, &b);
-        let found = compare([&mut a, &mut b], &comparisons, leader, &workers, progress)?;
+        let second_leads = second_leads(&a, &b);
+        let found = compare([&mut a, &mut b], &comparisons, second_leads, &workers, progress)?;
         let compared = tensors.iter_mut().filter(|tensor| tensor.findings.is_some());
         for ((tensor, pair), found) in compared.zip(&comparisons).zip(found) {
             if let (true, Some(first)) = (pair.is_large(), &found.first) {
@@ -222,15 +220,15 @@ fn prepare(
     Ok((shapes, Some(Comparison::new(both, comparer, order))))
 }
 
-/// Which input leads: one that is read once, or the one whose elements lie in another order.
-fn leader(a: &Input, b: &Input) -> Leader {
+/// Whether the second input leads: one that is read once does, or the one whose elements lie in
+/// another order.
+fn second_leads(a: &Input, b: &Input) -> bool {
     let is_pipe = |input: &Input| matches!(input.bytes, Bytes::Stream(_));
     let is_fortran = |input: &Input| {
         let tensors = &input.contents.tensors;
         !tensors.is_empty() && tensors.iter().all(|tensor| tensor.order() == Order::F)
     };
-    let second = is_pipe(b) || !is_pipe(a) && is_fortran(b) && !is_fortran(a);
-    if second { Leader::Second } else { Leader::First }
+    is_pipe(b) || !is_pipe(a) && is_fortran(b) && !is_fortran(a)
 }
 
 /// Elements that cannot be compared.

@@ -4,46 +4,20 @@
 //! temporary file otherwise. So is a deflated member of an archive.
 
 use crate::error::{Error, FileName};
-use crate::execute::{
-    self, Announced, BadPosition, ExecuteError, FillError, Progress, Transfer, Workers,
-};
+use crate::execute::{self, Announced, ExecuteError, FillError, Progress, Transfer, Workers};
 use crate::gather::NullSink;
 use crate::input::{
     Bytes, Checked, DeflatedMember, Input, Location, StoredMember, failed_source, failed_stream,
     finish,
 };
 use crate::job::overwrite;
-use crate::job::unmap::unmap;
+use crate::output::Prepared;
 use crate::output::layout::Frame;
-use crate::output::{Output, Prepared};
 use crate::plan::Plan;
 use crate::region::{Gathered, ReadBy, ReadFor, RegionPieces, Take};
 use crate::sink::{Draft, Sink, SinkError, WriteOrder};
 use crate::source::{Forward, Source};
 use std::sync::{Mutex, PoisonError};
-
-/// Write an output: headers, and what is taken of the input. The output is put in place when all
-/// of it is written; on any error, what stood there before stays. The takes stand in the order of
-/// the output.
-///
-/// # Errors
-/// An input that fails or is cut short, positions that are out of range, an output that cannot be
-/// written.
-pub(super) fn write(
-    prepared: &Prepared,
-    input: &mut Input,
-    takes: &[Take],
-    progress: &Progress,
-) -> Result<(), Error> {
-    let job = Writing::begin(prepared, input, takes, progress)?;
-    job.copy(input, takes)?;
-    job.commit()?;
-    input
-        .random()
-        .iter()
-        .for_each(|source| unmap(source.as_ref(), &prepared.output.options.workers));
-    Ok(())
-}
 
 /// How many takes go to the executor at once: each has some 300 bytes there.
 const RUN_TAKES: usize = 1 << 13;
@@ -312,11 +286,8 @@ impl<'a> Writing<'a> {
         source.verify().map_err(|error| failed_source(location, error))?;
         takes.iter().try_for_each(|take| take.region.verify_lists())?;
         outcome.map_err(|error| match error {
-            ExecuteError::Fill { transfer, error: error @ FillError::Indices { .. } } => {
-                takes[transfer].region.failed_fill(error)
-            }
-            ExecuteError::Fill { transfer, error: FillError::Position(bad) } => {
-                self.first_bad(&takes[transfer], bad)
+            ExecuteError::Fill { transfer, .. } => {
+                self.failed_take(location, &takes[transfer], error)
             }
             error => self.failed(location, error),
         })?;
@@ -352,24 +323,25 @@ impl<'a> Writing<'a> {
         };
         let Take { conversion, unit, .. } = *take;
         let by = ReadBy { source, conversion, unit, to, workers: &self.workers };
-        take.region.pieces(&by).map_err(|error| match error {
-            ExecuteError::Fill { error: FillError::Position(bad), .. } => self.first_bad(take, bad),
-            ExecuteError::Fill { error: error @ FillError::Indices { .. }, .. } => {
-                take.region.failed_fill(error)
-            }
-            error => self.failed(location, error),
-        })
+        take.region.pieces(&by).map_err(|error| self.failed_take(location, take, error))
     }
 
-    /// The error of a bad position: of several lists the first one that has one is told.
-    fn first_bad(&self, take: &Take, bad: BadPosition) -> Error {
-        if let Some(gathered) = take.region.gathered()
-            && gathered.lists.len() > 1
-            && let Err(error) = check_lists(take, gathered, &self.workers)
-        {
-            return error;
+    /// The error of copying a take: of several lists the first one that has a bad position is told.
+    fn failed_take(&self, location: &Location, take: &Take, error: ExecuteError) -> Error {
+        let ExecuteError::Fill { transfer, error } = error else {
+            return self.failed(location, error);
+        };
+        match error {
+            FillError::Position(_)
+                if let Some(gathered) = take.region.gathered()
+                    && gathered.lists.len() > 1
+                    && let Err(error) = check_lists(take, gathered, &self.workers) =>
+            {
+                error
+            }
+            FillError::Position(_) | FillError::Indices { .. } => take.region.failed_fill(error),
+            error => self.failed(location, ExecuteError::Fill { transfer, error }),
         }
-        take.region.failed_fill(FillError::Position(bad))
     }
 
     fn failed(&self, input: &Location, error: ExecuteError) -> Error {
@@ -410,18 +382,6 @@ fn ascend(plans: &[Plan]) -> bool {
     plans.map(|plan| plan.input().byte_bounds()).is_sorted_by(|a, b| a.end <= b.start)
 }
 
-/// Make all the checks that [`write()`] would fail at, and write nothing.
-///
-/// # Errors
-/// An output that exists or cannot be created, one that is an input, the first bad position, what
-/// kept the indices from being read.
-pub(super) fn check(prepared: &Prepared, input: &Input, takes: &[Take]) -> Result<(), Error> {
-    prepared.check()?;
-    let Output { destination, options, .. } = &prepared.output;
-    overwrite::check_output(destination, input, takes)?;
-    takes.iter().try_for_each(|take| check_indices(take, &options.workers, false))
-}
-
 /// The requests that writing would make for elements, where the input must be asked for them: a
 /// remote file that can be read in any order. What is inflated on the way is not counted.
 ///
@@ -438,7 +398,7 @@ pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, Err
 
 /// Look at all indices of a take; where the output `is_atomic`, only those that copying would not
 /// look at, or in another order.
-fn check_indices(take: &Take, workers: &Workers, is_atomic: bool) -> Result<(), Error> {
+pub(super) fn check_indices(take: &Take, workers: &Workers, is_atomic: bool) -> Result<(), Error> {
     let Some(gathered) = take.region.gathered() else { return Ok(()) };
     if is_atomic && gathered.gather.checks_itself() {
         return Ok(());

@@ -11,9 +11,11 @@ use crate::input::Input;
 use crate::job::align::shared_bytes;
 use crate::job::casts::Casts;
 use crate::job::contract::{Job, Planned};
-use crate::job::copy::{announced, check, write};
-use crate::job::parts::Parts;
+use crate::job::copy::{Writing, announced, check_indices};
+use crate::job::overwrite;
+use crate::job::parts::{Parts, Taken};
 use crate::job::select::{Select, Selected, select};
+use crate::job::unmap::unmap;
 use crate::output::layout::OutputTensor;
 use crate::output::{Output, Prepared};
 use crate::permutation::{Permutation, Transposition};
@@ -91,10 +93,9 @@ impl Copying {
         let selected = select(&input, &options.select, &output)?;
         let several = selected.sliced() > 1;
         let result = |of: &Selected| -> Result<Sliced, Error> {
-            slice(of, options, &output).map_err(|cause| match &of.tensor.name {
-                Some(name) if several => Error::from(cause).of_tensor(name),
-                _ => cause.into(),
-            })
+            let sliced = slice(of, options, &output);
+            let name = of.tensor.name.as_deref();
+            sliced.map_err(|cause| Error::from(cause).of_tensor(name, several))
         };
         let mut dtypes: Vec<DType> = Vec::new();
         let preparation = selected.prepare(|of| {
@@ -145,7 +146,10 @@ impl Job for Copying {
     }
 
     fn check(&mut self) -> Result<(), Error> {
-        check(&self.prepared, &self.input, &self.takes)
+        let Output { destination, options, .. } = &self.prepared.output;
+        self.prepared.check()?;
+        overwrite::check_output(destination, &self.input, &self.takes)?;
+        self.takes.iter().try_for_each(|take| check_indices(take, &options.workers, false))
     }
 
     fn describe(&mut self) -> Result<Vec<Planned>, Error> {
@@ -158,11 +162,18 @@ impl Job for Copying {
     }
 
     fn write(&mut self, progress: &Progress) -> Result<(), Error> {
-        write(&self.prepared, &mut self.input, &self.takes, progress)
+        let Copying { input, prepared, takes } = self;
+        let job = Writing::begin(prepared, input, takes, progress)?;
+        job.copy(input, takes)?;
+        job.commit()?;
+        let workers = &prepared.output.options.workers;
+        input.random().iter().for_each(|source| unmap(source.as_ref(), workers));
+        Ok(())
     }
 
     fn parts(&mut self, count: u64) -> Result<Parts<'_>, Error> {
-        Parts::of_takes(&self.prepared, &mut self.input, &self.takes, count)
+        let Copying { input, prepared, takes } = self;
+        Parts::new(prepared, Box::new(Taken { input, takes }), count)
     }
 }
 
@@ -200,11 +211,8 @@ fn slice(
 ) -> Result<Sliced, Cause> {
     let order = output.options.order;
     if !sliced {
-        let selection = Selection::whole(&tensor.shape);
-        let shape = selection.shape();
-        let axes = Permutation::identity(shape.len());
-        let region = <dyn Region>::of(tensor, &selection, &axes, order)?;
-        return Ok(Sliced { shape, region, cast: None });
+        let region = <dyn Region>::of_selection(tensor, &Selection::whole(&tensor.shape), order)?;
+        return Ok(Sliced { shape: tensor.shape.clone(), region, cast: None });
     }
     let selection = options.index.resolve(&tensor.shape)?;
     let shape = selection.shape();

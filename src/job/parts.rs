@@ -17,7 +17,6 @@
 use std::fmt::Write;
 use std::io::ErrorKind;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Fault, FileName};
@@ -72,20 +71,10 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Cut what is taken of an input into `count` parts, at least one.
+    /// Cut an output into `count` parts, at least one.
     ///
     /// # Errors
     /// [`PartFault::NotFixed`], [`PartFault::Compressed`]; an output that is no file.
-    pub fn of_takes(
-        prepared: &'a Prepared,
-        input: &'a mut Input,
-        takes: &'a [Take],
-        count: u64,
-    ) -> Result<Parts<'a>, Error> {
-        Parts::new(prepared, Box::new(Taken { input, takes }), count)
-    }
-
-    /// Cut an output into `count` parts, at least one.
     pub(crate) fn new(
         prepared: &'a Prepared,
         work: Box<dyn Divisible + 'a>,
@@ -176,7 +165,7 @@ impl<'a> Parts<'a> {
             unchanged(inputs),
             self.frame.clone(),
             size,
-            output.sink_options(),
+            output.options.sink(),
         );
         let begun = begun.map_err(|error| failed_sink(Some(name.clone()), error))?;
         let Begun::Part(sink) = begun else { return Ok(()) };
@@ -187,7 +176,7 @@ impl<'a> Parts<'a> {
 
     /// All files that are read, as they are now.
     fn inputs(&self, files: Vec<(String, PathBuf)>) -> Result<Vec<InputFile>, Error> {
-        let output = self.path.metadata().ok().map(|it| (it.dev(), it.ino()));
+        let output = self.path.metadata().ok();
         let count = files.len();
         let input = |(name, path): (String, PathBuf)| {
             let failed = |fault| Error::file(path.as_path(), fault);
@@ -196,7 +185,7 @@ impl<'a> Parts<'a> {
                 ErrorKind::InvalidInput => failed(PartFault::NotAFile),
                 _ => Error::file(path.as_path(), error),
             })?;
-            match output.is_some_and(|output| file.is(output)) {
+            match output.as_ref().is_some_and(|output| file.is(output)) {
                 true => Err(failed(PartFault::InputIsOutput)),
                 false => Ok(file),
             }
@@ -206,9 +195,9 @@ impl<'a> Parts<'a> {
 }
 
 /// What is taken of one input.
-struct Taken<'a> {
-    input: &'a mut Input,
-    takes: &'a [Take],
+pub(crate) struct Taken<'a> {
+    pub(crate) input: &'a mut Input,
+    pub(crate) takes: &'a [Take],
 }
 
 impl Taken<'_> {

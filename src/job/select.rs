@@ -108,7 +108,7 @@ impl SelectedTensors<'_> {
             let (shape, cast) = becomes(&selected)?;
             let Selected { number, tensor, name, .. } = selected;
             let pushed = preparation.push(name.clone(), &tensor, number, shape, cast);
-            pushed.map_err(|error| if self.len > 1 { error.of_tensor(&name) } else { error })?;
+            pushed.map_err(|error| error.of_tensor(Some(&name), self.len > 1))?;
         }
         Ok(preparation)
     }

@@ -28,11 +28,10 @@ impl Chosen {
         };
         let empty = &empty.ok_or_else(|| StatisticsFault(self.dtype.clone()))?;
         let (takes, itemsize) = ([self.take(0)], self.dtype.item_bits() / 8);
-        let shared = SharedTally { empty, itemsize, idle: Mutex::default() };
-        let sink = StatisticsSink(&shared);
+        let sink = StatisticsSink { empty, itemsize, idle: Mutex::default() };
         Writing::into_sink(&sink, &takes, workers, progress)?.copy(input, &takes)?;
         let mut all = empty.clone();
-        let idle = shared.idle.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let idle = sink.idle.into_inner().unwrap_or_else(PoisonError::into_inner);
         idle.into_iter().for_each(|part| all.merge(part));
         Ok(all)
     }
@@ -45,20 +44,17 @@ pub struct StatisticsFault(pub DType);
 
 impl Fault for StatisticsFault {}
 
-/// What the workers share.
-struct SharedTally<'a> {
+/// A sink that keeps statistics of what it is given.
+struct StatisticsSink<'a> {
     empty: &'a Statistics,
     itemsize: u64,
     /// Statistics that no worker is adding to now: as many as there are workers.
     idle: Mutex<Vec<Statistics>>,
 }
 
-/// A sink that keeps statistics of what it is given.
-struct StatisticsSink<'a>(&'a SharedTally<'a>);
-
 impl Sink for StatisticsSink<'_> {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let SharedTally { empty, itemsize, idle } = self.0;
+        let StatisticsSink { empty, itemsize, idle } = self;
         let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut own = taken.unwrap_or_else(|| (*empty).clone());
         own.add(bytes, offset / itemsize);

@@ -57,9 +57,9 @@ impl InputFile {
         &self.id
     }
 
-    /// Whether it is the file of that device and inode.
-    pub(super) fn is(&self, file: (u64, u64)) -> bool {
-        self.version.file == file
+    /// Whether it is the file that was found there.
+    pub(super) fn is(&self, found: &Metadata) -> bool {
+        self.version.file == (found.dev(), found.ino())
     }
 
     /// Whether it is still what it was.

@@ -1,9 +1,9 @@
 //! How an output is written.
 
-use crate::shape::Order;
-
 use crate::execute::Workers;
 use crate::output::layout::OutputFormat;
+use crate::shape::Order;
+use crate::sink::SinkOptions;
 
 /// How an output is written; by default without flags, in C order, and with as many threads as there
 /// are cores.
@@ -72,6 +72,10 @@ impl WriteOptions {
     #[must_use]
     pub fn threads(self, threads: usize) -> WriteOptions {
         WriteOptions { workers: Workers::new(threads), ..self }
+    }
+
+    pub(crate) fn sink(&self) -> SinkOptions {
+        SinkOptions { force: self.force, fsync: self.fsync, ..SinkOptions::default() }
     }
 
     /// Work with threads that other jobs of a run work with.

@@ -15,7 +15,7 @@ use crate::output::layout;
 use crate::output::layout::{Entries, Frame, OutputFormat, OutputTensor, Request};
 use crate::output::options::WriteOptions;
 use crate::shape::Order;
-use crate::sink::{self, Destination, Draft, SinkError, Targets};
+use crate::sink::{Destination, Draft, SinkError, SinkOptions, Targets};
 
 /// Where an output goes, and in what form.
 #[derive(Clone)]
@@ -62,13 +62,13 @@ impl Prepared {
     /// [`SinkError::SameFile`] for one that an earlier output is, too.
     pub(crate) fn check_among(&self, targets: &mut Targets) -> Result<(), Error> {
         let Output { destination, .. } = &self.output;
-        let checked = self.frame.check(destination, self.output.sink_options(), targets);
+        let checked = self.frame.check(destination, self.output.options.sink(), targets);
         checked.map_err(|error| self.output.failed(error))
     }
 
     /// Begin to write an output that may share bytes with an input, or does not.
     pub(crate) fn create(&self, shares: bool) -> Result<Box<dyn Draft>, Error> {
-        let options = sink::SinkOptions { shares, ..self.output.sink_options() };
+        let options = SinkOptions { shares, ..self.output.options.sink() };
         let created = self.frame.create(&self.output.destination, options);
         created.map_err(|error| self.output.failed(error))
     }
@@ -202,11 +202,6 @@ impl Output {
         };
         let given = self.options.name.clone().filter(|_| sliced);
         given.or_else(|| from.name.clone()).unwrap_or_else(stem)
-    }
-
-    pub(crate) fn sink_options(&self) -> sink::SinkOptions {
-        let WriteOptions { force, fsync, .. } = self.options;
-        sink::SinkOptions { force, fsync, ..Default::default() }
     }
 
     /// The error of writing it.

@@ -6,7 +6,8 @@ use std::path::Path;
 use tslice::internals::execute::Workers;
 use tslice::internals::index::array;
 use tslice::internals::input::OpenOptions;
-use tslice::internals::job::{EditMode, EditOptions, Operand, Original};
+use tslice::internals::job::{EditMode, Operand, Original};
+use tslice::internals::output::WriteOptions;
 use tslice::internals::region::IndexTensor;
 use tslice::internals::source::IoMode;
 
@@ -32,7 +33,7 @@ pub(super) fn open(
     if let (EditMode::Copy(target), false) = (&mode, to.dry_run) {
         output::refuse_terminal(target)?;
     }
-    let options = EditOptions { force: to.force, fsync: to.fsync, workers: workers.clone() };
+    let options = WriteOptions::default().force(to.force).fsync(to.fsync).workers(workers);
     Ok(Original::open(path, &input::options(from)?, mode, options)?)
 }
 

@@ -12,11 +12,10 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, FileName};
 use crate::execute::{self, ExecuteError, FillError, Progress, Transfer, Workers};
 use crate::format::{Format, TensorInfo};
-use crate::input::OpenOptions;
-use crate::input::{Bytes, Input, Location, failed_source};
-use crate::input::{raw, recognise, single};
+use crate::input::{Bytes, Input, Location, OpenOptions, failed_source, raw, recognise, single};
 use crate::job::edit::fault::EditFault;
 use crate::job::overwrite;
+use crate::output::WriteOptions;
 use crate::output::layout::{self, OutputFormat};
 use crate::sink::{self, Destination, Draft, InPlaceFile, Sink, SinkError};
 use crate::source::{self, NO_WAIT, PreadSource, SourceError};
@@ -30,23 +29,6 @@ pub enum EditMode {
     Copy(Destination),
 }
 
-/// How a change is written.
-#[derive(Clone, Debug)]
-pub struct EditOptions {
-    /// Replace a copy that exists.
-    pub force: bool,
-    /// Wait until the disk has it all.
-    pub fsync: bool,
-    /// The threads that work.
-    pub workers: Workers,
-}
-
-impl EditOptions {
-    fn sink(&self) -> sink::SinkOptions {
-        sink::SinkOptions { force: self.force, fsync: self.fsync, ..Default::default() }
-    }
-}
-
 /// The file that is to be changed, its header read.
 pub struct Original {
     input: Input,
@@ -57,12 +39,12 @@ pub struct Original {
     /// The file itself, opened for writing, where it is changed in place.
     patch: Option<InPlaceFile>,
     mode: EditMode,
-    options: EditOptions,
+    options: WriteOptions,
 }
 
 impl Original {
     /// Open the file, as is needed for what is to be done with it. Of how it is opened that counts
-    /// which says what raw bytes mean.
+    /// which says what raw bytes mean; of how it is written `force`, `fsync` and the threads.
     ///
     /// # Errors
     /// [`EditFault`], a header that breaks its format's rules, a file that cannot be opened.
@@ -70,7 +52,7 @@ impl Original {
         path: &Path,
         open: &OpenOptions,
         mode: EditMode,
-        options: EditOptions,
+        options: WriteOptions,
     ) -> Result<Original, Error> {
         if let Location::Remote(address) = Location::of(path) {
             return Err(Error::file(FileName::Remote(address), EditFault::Remote));
@@ -258,7 +240,7 @@ pub(super) struct Edit {
     name: FileName,
     patch: InPlaceFile,
     copy: Option<Box<dyn Draft>>,
-    options: EditOptions,
+    options: WriteOptions,
 }
 
 impl Edit {

@@ -1,10 +1,9 @@
 //! Tensors that are taken once: they must be the same in all inputs, byte for byte.
 
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use super::inputs::Joined;
 use super::place::Place;
@@ -13,6 +12,7 @@ use crate::execute::{Conversion, Progress};
 use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
 use crate::input::{Input, failed_source};
+use crate::job::compare::Beside;
 use crate::job::copy::Writing;
 use crate::job::join::fault::JoinFault;
 use crate::output::LayoutFault;
@@ -55,7 +55,6 @@ impl Joined<'_> {
         }
         self.spool_all(progress)?;
         let first = self.first();
-        let source = source_of(first)?;
         for number in 1..self.locations.len() {
             let (input, chosen) = self.lend_checked(number)?;
             let chosen: BTreeSet<usize> = chosen.iter().map(|chosen| chosen.number).collect();
@@ -69,12 +68,8 @@ impl Joined<'_> {
                     let fault = JoinFault::Missing { number, name };
                     return Err(Error::file(&input.location, fault));
                 };
-                let (ours, theirs) = ((first, ours, &source), (&*input, theirs));
-                let same = self.same(number, ours, theirs, window, progress);
-                same.map_err(|error| match &theirs.1.name {
-                    Some(name) => error.of_tensor(name),
-                    None => error,
-                })?;
+                let same = self.same(number, ours, &input, theirs, window, progress);
+                same.map_err(|error| error.of_tensor(theirs.name.as_deref(), true))?;
             }
             if let Some(surplus) = others.iter().find(|tensor| {
                 !rest
@@ -94,11 +89,13 @@ impl Joined<'_> {
     fn same(
         &self,
         number: usize,
-        (first, ours, source): (&Input, &TensorInfo, &Arc<dyn Source>),
-        (input, theirs): (&Input, &TensorInfo),
+        ours: &TensorInfo,
+        input: &Input,
+        theirs: &TensorInfo,
         window: &Range<u64>,
         progress: &Progress,
     ) -> Result<(), Error> {
+        let (first, source) = (self.first(), source_of(self.first())?);
         let failed = |fault: JoinFault| Error::file(&input.location, fault);
         if theirs.dtype != ours.dtype {
             let (dtype, first) = (theirs.dtype.clone(), ours.dtype.clone());
@@ -116,22 +113,16 @@ impl Joined<'_> {
         let expected = region(first, ours)?;
         let take = Take::new(theirs.part(), region(input, theirs)?, Conversion::None, 0);
         let takes = take.window(window.clone(), window.start);
-        let same = Same {
-            expected: RegionReader::of(&first.location, Arc::clone(source), expected.as_ref())?,
-            spare: Mutex::default(),
-            differs: AtomicBool::new(false),
-            failed: Mutex::default(),
-        };
-        let (sink, bytes) = (SameSink(&same), source_of(input)?);
+        let expected = RegionReader::of(&first.location, Arc::clone(&source), expected.as_ref())?;
+        let (beside, differs) = (Beside::default(), AtomicBool::new(false));
+        let sink = SameSink { expected: &expected, beside, differs };
+        let bytes = source_of(input)?;
         let job = Writing::into_sink(&sink, &takes, &self.options.workers, progress)?;
         let outcome = job.run(job.sink(), input, bytes.as_ref(), &takes);
         drop(job);
-        if let Some(error) = same.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Err(error);
-        }
-        outcome?;
+        sink.beside.outcome(outcome)?;
         source.verify().map_err(|error| failed_source(&first.location, error))?;
-        match same.differs.into_inner() {
+        match sink.differs.into_inner() {
             true => Err(failed(JoinFault::Differs { number })),
             false => Ok(()),
         }
@@ -149,36 +140,22 @@ pub(super) fn source_of(input: &Input) -> Result<Arc<dyn Source>, Error> {
     input.random().ok_or_else(|| failed_source(&input.location, SourceError::Truncated))
 }
 
-/// What a tensor must be, and whether it is.
-struct Same<'a> {
-    expected: RegionReader<'a>,
-    /// Buffers that no worker uses at the moment.
-    spare: Mutex<Vec<Vec<u8>>>,
-    differs: AtomicBool,
-    /// The first error of reading what is expected.
-    failed: Mutex<Option<Error>>,
-}
-
 /// A sink that compares what it is given with what is expected there.
-struct SameSink<'a>(&'a Same<'a>);
+struct SameSink<'a> {
+    expected: &'a RegionReader<'a>,
+    beside: Beside,
+    differs: AtomicBool,
+}
 
 impl Sink for SameSink<'_> {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
-        let Same { expected, spare, differs, failed } = self.0;
-        if differs.load(Ordering::Relaxed) {
+        if self.differs.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut there = lock().pop().unwrap_or_default();
-        there.resize(bytes.len(), 0);
-        if let Err(error) = expected.read(offset, &mut Vec::new(), &mut there) {
-            failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-            return Err(SinkError::Io(ErrorKind::Other.into()));
-        }
-        if there != bytes {
-            differs.store(true, Ordering::Relaxed);
-        }
-        lock().push(there);
-        Ok(())
+        self.beside.read(self.expected, offset, bytes.len(), |there| {
+            if there != bytes {
+                self.differs.store(true, Ordering::Relaxed);
+            }
+        })
     }
 }

@@ -3,23 +3,24 @@
 use std::sync::Arc;
 
 use super::fault::JoinFault;
+use super::inputs::Lent;
 use super::place::{JoinedPlace, whole};
 use super::step::PartStep;
 use super::tensor::{Along, JoinedTensor};
-use super::write::{Cells, InGroup, through_scratch};
+use super::write::{Cells, Group, through_scratch};
 use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
 use crate::execute::Progress;
 use crate::format::TensorInfo;
-use crate::input::{Input, failed_source};
+use crate::input::Input;
 use crate::job::copy::Writing;
 use crate::job::edit::conversion::conversion;
 use crate::job::overwrite;
 use crate::output::Output;
 use crate::region::{Region, Take};
 use crate::sink::WriteOrder;
-use crate::source::{ConcatSource, Source};
+use crate::source::Source;
 
 /// What is taken of a tensor of an input.
 pub(crate) struct JoinedSlice<'a> {
@@ -68,19 +69,16 @@ pub(crate) fn join_slices(
             let take = std::slice::from_ref(take);
             overwrite::check_output(&output.destination, slice.input, take)?;
         }
-        let mut source = ConcatSource::default();
-        let mut opened = Vec::new();
-        for JoinedSlice { input, source: bytes, .. } in slices {
-            let base = source.push(input.location.to_string(), Arc::clone(bytes));
-            let base = base.map_err(|error| failed_source(&input.location, error))?;
-            opened.push(InGroup { input, bytes: bytes.as_ref(), base });
+        let mut group = Group::default();
+        for JoinedSlice { input, source, .. } in slices {
+            group.push(Lent::Held(input), Arc::clone(source))?;
         }
         let target = JoinedPlace::new(place, &join, 0, order);
         let copy = |job: &Writing<'_>, at: u64| -> Result<(), Error> {
             for band in &target.bands {
-                let mut cells = Cells::new(job, &source, target.row);
+                let mut cells = Cells::new(job, &group.source, target.row);
                 for (number, ((from, take), step)) in
-                    opened.iter().zip(&takes).zip(&steps).enumerate()
+                    group.inputs.iter().zip(&takes).zip(&steps).enumerate()
                 {
                     let Some(cell) = target.cell(number, band) else { continue };
                     let take = Take { at, region: Arc::clone(&take.region), ..*take };

@@ -10,9 +10,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::bands::{Band, Cell};
-use super::inputs::{ChosenPart, JoinTarget, Joined, Lent, descriptors};
-use super::place::{JoinedPlace, Place, bytes_of, whole};
+use super::bands::Cell;
+use super::inputs::{JoinTarget, Joined, Lent, descriptors};
+use super::place::{Place, bytes_of, whole};
 use super::same::source_of;
 use crate::error::Error;
 use crate::execute::{Announced, Conversion, Progress, StridedSink, Transfer, Workers};
@@ -228,7 +228,7 @@ impl Joined<'_> {
         places: &[Place],
     ) -> Result<usize, Error> {
         let targets = self.joined(places);
-        let mut group = Group::default();
+        let (mut group, mut inputs) = (Group::default(), Vec::new());
         let mut number = start;
         let mut open = 0;
         while number < self.locations.len()
@@ -240,34 +240,26 @@ impl Joined<'_> {
                 if let Lent::Again(input) = &input {
                     open += descriptors(input);
                 }
-                group.push(number, input, chosen)?;
+                let bytes = source_of(&input)?;
+                group.push(input, bytes)?;
+                inputs.push((number, chosen));
             }
             number += 1;
         }
         for target in &targets {
-            target.bands.iter().try_for_each(|band| self.copy_band(job, &group, target, band))?;
+            for band in &target.bands {
+                let mut cells = Cells::new(job, &group.source, target.row);
+                for (from, (number, chosen)) in group.inputs.iter().zip(&inputs) {
+                    let Some(cell) = target.cell(*number, band) else { continue };
+                    let chosen = &chosen[target.at];
+                    let take = self.take_joined(&from.input, chosen, target.place)?;
+                    let (width, conversion) = chosen.step.part_conversion(target.place.conversion);
+                    cells.copy(from, &take, &cell, width, conversion)?;
+                }
+                cells.flush()?;
+            }
         }
         Ok(number)
-    }
-
-    /// Copy what a group gives to a band of a tensor.
-    fn copy_band(
-        &self,
-        job: &Writing<'_>,
-        group: &Group<'_>,
-        target: &JoinedPlace<'_>,
-        band: &Band,
-    ) -> Result<(), Error> {
-        let mut cells = Cells::new(job, &group.source, target.row);
-        for one in &group.inputs {
-            let Some(cell) = target.cell(one.number, band) else { continue };
-            let chosen = &one.chosen[target.at];
-            let take = self.take_joined(&one.input, chosen, target.place)?;
-            let from = InGroup { input: &one.input, bytes: one.bytes.as_ref(), base: one.base };
-            let (width, conversion) = chosen.step.part_conversion(target.place.conversion);
-            cells.copy(&from, &take, &cell, width, conversion)?;
-        }
-        cells.flush()
     }
 }
 
@@ -290,9 +282,9 @@ pub(super) fn through_scratch(
 
 /// An input of a group, its bytes, and where these begin in those of the group.
 pub(super) struct InGroup<'a> {
-    pub(super) input: &'a Input,
-    pub(super) bytes: &'a dyn Source,
-    pub(super) base: u64,
+    input: Lent<'a>,
+    bytes: Arc<dyn Source>,
+    base: u64,
 }
 
 /// What inputs of a group give to a band, one after the other; neighbours are copied together.
@@ -339,13 +331,13 @@ impl<'a> Cells<'a> {
         }
         if rows == 1 {
             let takes = take.window(cell.dense.clone(), at);
-            return self.job.copy_random(from.input, from.bytes, &takes);
+            return self.job.copy_random(&from.input, from.bytes.as_ref(), &takes);
         }
         let axes = vec![Axis { len: rows, stride: self.row as i64 }];
         let rows = Runs { offset: at as i64, axes, run: cell.run };
         let sink = StridedSink::new(self.job.sink(), &rows);
         let takes = take.window(cell.dense.clone(), 0);
-        self.job.run(&sink, from.input, from.bytes, &takes)
+        self.job.run(&sink, &from.input, from.bytes.as_ref(), &takes)
     }
 
     /// Copy the parts that wait.
@@ -368,33 +360,17 @@ fn is_unread(input: &Input) -> bool {
 
 /// Inputs that are open at the same time.
 #[derive(Default)]
-struct Group<'a> {
-    inputs: Vec<GroupInput<'a>>,
+pub(super) struct Group<'a> {
+    pub(super) inputs: Vec<InGroup<'a>>,
     /// The bytes of all of them.
-    source: ConcatSource,
-}
-
-struct GroupInput<'a> {
-    number: usize,
-    input: Lent<'a>,
-    bytes: Arc<dyn Source>,
-    chosen: Vec<ChosenPart>,
-    /// Where its bytes begin in those of the group.
-    base: u64,
+    pub(super) source: ConcatSource,
 }
 
 impl<'a> Group<'a> {
-    fn push(
-        &mut self,
-        number: usize,
-        input: Lent<'a>,
-        chosen: Vec<ChosenPart>,
-    ) -> Result<(), Error> {
-        let bytes = source_of(&input)?;
-        let name = input.location.to_string();
-        let base = self.source.push(name, Arc::clone(&bytes));
+    pub(super) fn push(&mut self, input: Lent<'a>, bytes: Arc<dyn Source>) -> Result<(), Error> {
+        let base = self.source.push(input.location.to_string(), Arc::clone(&bytes));
         let base = base.map_err(|error| failed_source(&input.location, error))?;
-        self.inputs.push(GroupInput { number, input, bytes, chosen, base });
+        self.inputs.push(InGroup { input, bytes, base });
         Ok(())
     }
 }

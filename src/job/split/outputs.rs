@@ -45,9 +45,9 @@ pub struct SplitOptions<'a> {
 /// An input on its way to several outputs.
 pub struct Split<'a> {
     options: SplitOptions<'a>,
-    input: Input,
-    /// What lists in the index choose, which is put together before it is cut.
-    chosen: Option<Input>,
+    /// The input and, if there is any, what lists in the index choose, which is put together before it
+    /// is cut.
+    inputs: Vec<Input>,
     /// The tensors of each output, in the order of the input.
     tensors: Vec<PartTensor>,
     count: u64,
@@ -57,9 +57,9 @@ pub struct Split<'a> {
 
 /// A tensor of every output.
 struct PartTensor {
-    /// Its number in the input, or among what lists choose.
+    /// Which of the inputs it is taken of, and its number in that.
+    source: usize,
     number: usize,
-    from_lists: bool,
     selection: Selection,
     /// The axis that is cut, and its length; `None` for a tensor that is kept whole.
     axis: Option<(usize, u64)>,
@@ -87,7 +87,7 @@ impl<'a> Split<'a> {
             let Ok(at) = cut.binary_search(&number) else {
                 if options.select.keep_rest {
                     let selection = Selection::whole(&tensor.shape);
-                    tensors.push(PartTensor { number, from_lists: false, selection, axis: None });
+                    tensors.push(PartTensor { number, source: 0, selection, axis: None });
                 }
                 continue;
             };
@@ -100,10 +100,10 @@ impl<'a> Split<'a> {
                 return Err(failed(SplitFault::Counts { count, first_name, first }.into()));
             }
             let axis = Some((axis, len));
-            tensors.push(PartTensor { number, from_lists: false, selection, axis });
+            tensors.push(PartTensor { number, source: 0, selection, axis });
         }
         let count = counts.map_or(0, |(count, _)| count);
-        let mut split = Split { options, input, chosen: None, tensors, count, bytes: 0 };
+        let mut split = Split { options, inputs: vec![input], tensors, count, bytes: 0 };
         split.options.casts.refuse_unused(split.dtypes())?;
         split.choose()?;
         Ok(split)
@@ -113,9 +113,10 @@ impl<'a> Split<'a> {
     fn choose(&mut self) -> Result<(), Error> {
         let (mut takes, mut contents, mut end) = (Vec::new(), Tensors::default(), 0u64);
         for target in &mut self.tensors {
-            let tensor = &self.input.contents.tensors.at(target.number);
+            let tensor = &self.inputs[0].contents.tensors.at(target.number);
             let region = self.options.index.region(tensor, &target.selection, Order::C);
-            let region = region.map_err(|cause| self.input.failed_tensor(tensor, true, cause))?;
+            let region =
+                region.map_err(|cause| self.inputs[0].failed_tensor(tensor, true, cause))?;
             if region.gathered().is_none() {
                 continue;
             }
@@ -124,7 +125,7 @@ impl<'a> Split<'a> {
             let bytes = bytes.ok_or(LayoutFault::TooLarge)?;
             let conversion = Default::default();
             takes.push(Take::new(tensor.part(), region, conversion, end));
-            (target.number, target.from_lists) = (contents.len(), true);
+            (target.number, target.source) = (contents.len(), 1);
             let made = TensorInfo::new(tensor.dtype.clone(), shape, Order::C, end);
             let made = TensorInfo { name: tensor.name.clone(), ..made };
             target.selection = Selection::whole(&made.shape);
@@ -134,16 +135,17 @@ impl<'a> Split<'a> {
         if takes.is_empty() {
             return Ok(());
         }
-        let (location, workers) = (self.input.location.clone(), &self.options.write.workers);
-        let copy = |job: &Writing<'_>| job.copy(&mut self.input, &takes);
-        self.chosen = Some(in_scratch(&location, contents, end, &takes, workers, copy)?);
+        let (location, workers) = (self.inputs[0].location.clone(), &self.options.write.workers);
+        let copy = |job: &Writing<'_>| job.copy(&mut self.inputs[0], &takes);
+        let chosen = in_scratch(&location, contents, end, &takes, workers, copy)?;
+        self.inputs.push(chosen);
         Ok(())
     }
 
     /// The dtypes of the tensors that are cut.
     fn dtypes(&self) -> impl Iterator<Item = DType> + Clone {
         let cut = self.tensors.iter().filter(|target| target.axis.is_some());
-        cut.map(|target| self.source_of(target).contents.tensors.at(target.number).dtype)
+        cut.map(|target| self.inputs[target.source].contents.tensors.at(target.number).dtype)
     }
 
     /// Prepare one output.
@@ -153,7 +155,7 @@ impl<'a> Split<'a> {
     fn prepare(&self, number: u64) -> Result<Prepared, Error> {
         let path = self.options.names.path(number);
         let output = Output::new(Destination::Path(path), self.options.write.clone())?;
-        let selected = select(&self.input, &self.options.select, &output)?;
+        let selected = select(&self.inputs[0], &self.options.select, &output)?;
         let mut targets = self.tensors.iter();
         let preparation = selected.prepare(|of| {
             let Some(PartTensor { selection, axis: Some((axis, len)), .. }) = targets.next() else {
@@ -163,7 +165,7 @@ impl<'a> Split<'a> {
             shape[*axis] = range.end - range.start;
             Ok((shape, self.options.casts.of(&of.tensor.dtype)?))
         })?;
-        preparation.finish(&self.input.contents.metadata)
+        preparation.finish(&self.inputs[0].contents.metadata)
     }
 
     /// How many bytes of an output would be shared with the input: `None` where none are.
@@ -172,28 +174,17 @@ impl<'a> Split<'a> {
     /// A selection that would cut a byte.
     fn shared(&self, number: u64, prepared: &Prepared) -> Result<Option<u64>, Error> {
         let takes = self.takes(number, prepared)?.into_iter();
-        let takes = takes.filter(|(from_lists, _)| !from_lists).map(|(_, take)| take);
+        let takes = takes.filter(|(source, _)| *source == 0).map(|(_, take)| take);
         let takes: Vec<Take> = takes.collect();
-        Ok(shared_bytes(prepared, &self.input, &takes))
+        Ok(shared_bytes(prepared, &self.inputs[0], &takes))
     }
 
-    /// One output, and what is taken for it.
-    fn part_and_takes(&self, number: u64) -> Result<(Prepared, Vec<(bool, Take)>), Error> {
-        let mut prepared = self.prepare(number)?;
-        let (from_lists, mut takes): (Vec<bool>, Vec<Take>) =
-            self.takes(number, &prepared)?.into_iter().unzip();
-        if !from_lists.contains(&true) {
-            prepared.align(&self.input, &mut takes);
-        }
-        Ok((prepared, from_lists.into_iter().zip(takes).collect()))
-    }
-
-    /// What is taken for one output; whether from what lists choose.
-    fn takes(&self, number: u64, prepared: &Prepared) -> Result<Vec<(bool, Take)>, Error> {
+    /// What is taken for one output, each with the number of its input.
+    fn takes(&self, number: u64, prepared: &Prepared) -> Result<Vec<(usize, Take)>, Error> {
         let order = prepared.output.options.order;
         let mut takes = Vec::with_capacity(self.tensors.len());
         for (target, (entry, at)) in self.tensors.iter().zip(prepared.places()) {
-            let input = self.source_of(target);
+            let input = &self.inputs[target.source];
             let tensor = &input.contents.tensors.at(target.number);
             let selection = match target.axis {
                 None => Some(target.selection.clone()),
@@ -209,16 +200,9 @@ impl<'a> Split<'a> {
             let region = <dyn Region>::of_selection(tensor, &selection, order);
             let region = region.map_err(|cause| input.failed_tensor(tensor, true, cause))?;
             let take = Take::new(tensor.part(), region, entry.conversion, at);
-            takes.push((target.from_lists, take));
+            takes.push((target.source, take));
         }
         Ok(takes)
-    }
-
-    fn source_of(&self, target: &PartTensor) -> &Input {
-        match &self.chosen {
-            Some(chosen) if target.from_lists => chosen,
-            _ => &self.input,
-        }
     }
 
     /// Whether a pipe gives all outputs in one pass.
@@ -254,7 +238,7 @@ impl Job for Split<'_> {
     fn requests(&mut self) -> Result<Option<Announced>, Error> {
         let progress = Progress::default();
         let job = Writing::counting(&self.options.write.workers, &progress);
-        let source = self.input.random().filter(|source| source.request_gap().is_some());
+        let source = self.inputs[0].random().filter(|source| source.request_gap().is_some());
         let Some(source) = source else { return Ok(None) };
         let batch = SeveralSinks::batch(self.count);
         let mut first = 0;
@@ -262,12 +246,12 @@ impl Job for Split<'_> {
             let end = self.count.min(first.saturating_add(batch));
             let mut takes = Vec::new();
             for number in first..end {
-                let (_, of_one) = self.part_and_takes(number)?;
+                let (_, of_one) = self.part(number)?;
                 // what lists choose is there already
-                let remote = of_one.into_iter().filter(|(from_lists, _)| !from_lists);
+                let remote = of_one.into_iter().filter(|(source, _)| *source == 0);
                 takes.extend(remote.map(|(_, take)| take));
             }
-            job.copy_random(&self.input, source.as_ref(), &takes)?;
+            job.copy_random(&self.inputs[0], source.as_ref(), &takes)?;
             first = end;
         }
         Ok(job.counted())
@@ -276,10 +260,10 @@ impl Job for Split<'_> {
     fn write(&mut self, progress: &Progress) -> Result<(), Error> {
         let batch = SeveralSinks::batch(self.count);
         if batch < self.count
-            && matches!(self.input.bytes, Bytes::Stream(_))
+            && matches!(self.inputs[0].bytes, Bytes::Stream(_))
             && !self.is_one_pass()?
         {
-            self.input.spool_watched(progress)?;
+            self.inputs[0].spool_watched(progress)?;
         }
         write_together(self, progress)
     }
@@ -295,9 +279,13 @@ impl Together for Split<'_> {
     }
 
     fn part(&self, number: u64) -> Result<(Prepared, Vec<(usize, Take)>), Error> {
-        let (part, takes) = self.part_and_takes(number)?;
-        let source = |(from_lists, take)| (usize::from(from_lists), take);
-        Ok((part, takes.into_iter().map(source).collect()))
+        let mut prepared = self.prepare(number)?;
+        let (sources, mut takes): (Vec<usize>, Vec<Take>) =
+            self.takes(number, &prepared)?.into_iter().unzip();
+        if !sources.contains(&1) {
+            prepared.align(&self.inputs[0], &mut takes);
+        }
+        Ok((prepared, sources.into_iter().zip(takes).collect()))
     }
 
     fn copy(
@@ -307,13 +295,9 @@ impl Together for Split<'_> {
         takes: &[Take],
         is_last: bool,
     ) -> Result<(), Error> {
-        let input = match &mut self.chosen {
-            Some(chosen) if source == 1 => chosen,
-            _ => &mut self.input,
-        };
         match is_last {
-            true => job.copy(input, takes),
-            false => job.copy_some(input, takes),
+            true => job.copy(&mut self.inputs[source], takes),
+            false => job.copy_some(&mut self.inputs[source], takes),
         }
     }
 }

@@ -34,25 +34,22 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
         zip.push(&name, &head, tensor.bytes).ok_or(LayoutFault::TooLarge)?;
         heads.insert(head);
     }
-    let zip = Arc::new(zip);
-    Ok(if request.deflate { Box::new(Deflated(zip)) } else { Box::new(StoredMembers(zip)) })
+    Ok(Box::new(ZipMembers { zip: Arc::new(zip), deflate: request.deflate }))
 }
 
-/// Where the data of each member begin.
-fn starts(zip: &ZipLayout) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
-    Box::new(zip.data().enumerate())
+/// Members as they are, or compressed on the way.
+struct ZipMembers {
+    zip: Arc<ZipLayout>,
+    deflate: bool,
 }
 
-/// Members as they are.
-struct StoredMembers(Arc<ZipLayout>);
-
-impl Frame for StoredMembers {
+impl Frame for ZipMembers {
     fn size(&self) -> Option<u64> {
-        Some(self.0.bytes())
+        (!self.deflate).then(|| self.zip.bytes())
     }
 
     fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
-        starts(&self.0)
+        Box::new(self.zip.data().enumerate())
     }
 
     fn create(
@@ -60,37 +57,16 @@ impl Frame for StoredMembers {
         target: &Destination,
         options: sink::SinkOptions,
     ) -> Result<Box<dyn Draft>, SinkError> {
+        let zip = Arc::clone(&self.zip);
         let inner = sink::create(target, sink::SinkOptions { len: self.size(), ..options })?;
-        Ok(Box::new(ZipSink::new(inner, Arc::clone(&self.0))?))
+        Ok(match self.deflate {
+            true => Box::new(DeflatedZipSink::new(inner, zip)?),
+            false => Box::new(ZipSink::new(inner, zip)?),
+        })
     }
 
     fn fixed(&self) -> Option<sink::FixedFrame> {
-        Some(sink::FixedFrame::Zip(Arc::clone(&self.0)))
-    }
-
-    fn write_headers(&self, _write: &WriteAt<'_>) -> Result<(), SinkError> {
-        Ok(())
-    }
-}
-
-/// Members that are compressed on the way.
-struct Deflated(Arc<ZipLayout>);
-
-impl Frame for Deflated {
-    fn size(&self) -> Option<u64> {
-        None
-    }
-
-    fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
-        starts(&self.0)
-    }
-
-    fn create(
-        &self,
-        target: &Destination,
-        options: sink::SinkOptions,
-    ) -> Result<Box<dyn Draft>, SinkError> {
-        Ok(Box::new(DeflatedZipSink::new(sink::create(target, options)?, Arc::clone(&self.0))?))
+        (!self.deflate).then(|| sink::FixedFrame::Zip(Arc::clone(&self.zip)))
     }
 
     fn write_headers(&self, _write: &WriteAt<'_>) -> Result<(), SinkError> {
