@@ -111,6 +111,14 @@ impl Error {
         Error { file, tensor: None, cause }
     }
 
+    /// An error about a file, if there is one.
+    pub(crate) fn of_file(file: Option<&FileName>, cause: impl Into<Cause>) -> Error {
+        match file {
+            Some(file) => Error::file(file.clone(), cause),
+            None => cause.into().into(),
+        }
+    }
+
     /// Name the tensor that it is about, if it has a name and is one of several.
     #[must_use]
     pub(crate) fn of_tensor(self, name: Option<&str>, several: bool) -> Error {

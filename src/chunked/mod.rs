@@ -72,8 +72,11 @@ impl Chunked {
         index
     }
 
-    /// How each axis of runs of positions, which must be some, steps through the chunks.
+    /// How each axis of runs of positions steps through the chunks; nothing of none.
     fn steps(&self, runs: &Runs) -> Vec<Steps> {
+        if runs.bytes() == 0 {
+            return Vec::new();
+        }
         let first = self.index(runs.offset as u64);
         let steps = |&Axis { len, stride }: &Axis| {
             // axes longer than 1 are told apart by their strides

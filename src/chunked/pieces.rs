@@ -23,16 +23,9 @@ impl<'a> ChunkPieces<'a> {
     /// What a view of the positions takes.
     pub fn new(chunked: &'a Chunked, view: &'a View) -> ChunkPieces<'a> {
         let runs = view.runs();
-        let steps = if runs.bytes() == 0 { Vec::new() } else { chunked.steps(runs) };
+        let steps = chunked.steps(runs);
         let cells = CellBoxes::of_bytes(&steps, runs.run, PIECE_BYTES);
         ChunkPieces { chunked, runs, dense: runs.dense(), steps, cells }
-    }
-
-    /// The bytes of the chunks that must be kept so that ranges of the output, one after the other,
-    /// decode none twice: those that one step along the outermost axis needs.
-    fn kept_bytes(&self) -> u64 {
-        let cells = self.steps.iter().map(Steps::cells).skip_while(|cells| *cells == 1);
-        cells.skip(1).fold(self.chunked.chunk_bytes(), u64::saturating_mul)
     }
 }
 
@@ -67,8 +60,11 @@ impl<'a> InOrder<'a> {
     /// What a view of the positions takes, in pieces that do not divide `unit` bytes; `None` where so
     /// many chunks would have to be kept that it is better to put them in order in a file.
     pub fn new(chunked: &'a Chunked, view: &'a View, unit: u64) -> Option<InOrder<'a>> {
-        // those of two steps, since workers are not at the same one
-        let kept = ChunkPieces::new(chunked, view).kept_bytes().saturating_mul(2);
+        // ranges of the output, one after the other, decode no chunk twice if those are kept that one
+        // step along the outermost axis needs: of two steps, since workers are not at the same one
+        let steps = chunked.steps(view.runs());
+        let cells = steps.iter().map(Steps::cells).skip_while(|cells| *cells == 1).skip(1);
+        let kept = cells.fold(chunked.chunk_bytes(), u64::saturating_mul).saturating_mul(2);
         let piece = (PIECE_BYTES / unit.max(1) * unit).max(unit).max(1);
         let pieces = InOrder { chunked, runs: view.runs(), piece, cache: Cache::default() };
         // where one chunk is needed at a time, that is how much memory it takes in any case

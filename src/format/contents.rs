@@ -51,6 +51,12 @@ pub struct Contents {
 }
 
 impl Contents {
+    /// Tensors of a file that has no header of its own.
+    pub(crate) fn of(format: Format, tensors: Tensors) -> Contents {
+        let (tensors, metadata) = (Arc::new(tensors), BTreeMap::new());
+        Contents { format, tensors, metadata, header_len: 0 }
+    }
+
     /// The length of the file in bytes by its header.
     pub fn expected_len(&self) -> u64 {
         self.tensors.last().map_or(self.header_len, |last| last.data().end)

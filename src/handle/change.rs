@@ -10,7 +10,7 @@ use crate::gather::OutOfRange;
 use crate::handle::file::Tensor;
 use crate::handle::slice::Slice;
 use crate::index::{IndexExpr, numpy};
-use crate::job::{Casts, EditFault, EditMode, Editing, Job, Operand, Original, ScatterOptions};
+use crate::job::{Casts, EditFault, Editing, Job, Operand, Original, ScatterOptions};
 use crate::output::WriteOptions;
 use crate::region::{IndexRules, IndexTensor, Lists, OpenIndex};
 use crate::sink::Destination;
@@ -141,7 +141,7 @@ impl Change {
     /// # Errors
     /// As [`write`](Change::write).
     pub fn write_with(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<(), Error> {
-        self.make(EditMode::Copy(Destination::Path(path.as_ref().to_owned())), options)
+        self.make(Some(Destination::Path(path.as_ref().to_owned())), options)
     }
 
     /// Change the file itself: only the bytes of what is selected are touched. All checks come first; a
@@ -150,14 +150,14 @@ impl Change {
     /// # Errors
     /// As [`write`](Change::write).
     pub fn in_place(&self) -> Result<(), Error> {
-        self.make(EditMode::InPlace, &WriteOptions::default())
+        self.make(None, &WriteOptions::default())
     }
 
-    fn make(&self, mode: EditMode, options: &WriteOptions) -> Result<(), Error> {
+    fn make(&self, copy: Option<Destination>, options: &WriteOptions) -> Result<(), Error> {
         let Change { tensor: Tensor { file, info }, place, values } = self;
         let location = file.input.location();
         let path = location.path().unwrap_or(Path::new("-"));
-        let original = Original::open(path, &file.options, mode, options.clone())?;
+        let original = Original::open(path, &file.options, copy, options.clone())?;
         let name: Vec<String> = info.name.iter().cloned().collect();
         let tensor = original.input().tensor(&name)?;
         if tensor != **info {

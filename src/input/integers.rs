@@ -10,7 +10,6 @@
 //! there are few, in an unnamed temporary file where there are many.
 
 use std::io::{self, Read};
-use std::sync::Arc;
 
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Error, Fault};
@@ -67,12 +66,7 @@ pub(crate) fn open(
     };
     let dtype = DType::Scalar(Scalar::I64, Endian::Little);
     let tensor = TensorInfo::new(dtype, shape, Order::C, 0);
-    let contents = Contents {
-        format: Format::Text,
-        tensors: Arc::new(Tensors::from_iter([tensor])),
-        metadata: Default::default(),
-        header_len: 0,
-    };
+    let contents = Contents::of(Format::Text, Tensors::from_iter([tensor]));
     Ok(Input::of_file(location, Opened::Random(integers), contents))
 }
 

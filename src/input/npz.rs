@@ -68,9 +68,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
         }
         tensors.push(&TensorInfo { name: Some(name), ..tensor.placed(part, start) });
     }
-    let tensors = Arc::new(tensors);
-    let contents =
-        Contents { format: Format::Npz, tensors, metadata: Default::default(), header_len: 0 };
+    let contents = Contents::of(Format::Npz, tensors);
     let bytes = Bytes::Random(match deflated.is_empty() {
         true => archive,
         false => Arc::new(joined),

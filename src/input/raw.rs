@@ -132,12 +132,8 @@ impl RawLayout {
         }
         let order = self.order.unwrap_or_default();
         let tensor = TensorInfo::new(dtype.clone(), shape, order, offset);
-        Ok(Contents {
-            format: Format::Raw,
-            tensors: Arc::new(Tensors::from_iter([tensor])),
-            metadata: Default::default(),
-            header_len: offset,
-        })
+        let contents = Contents::of(Format::Raw, Tensors::from_iter([tensor]));
+        Ok(Contents { header_len: offset, ..contents })
     }
 
     /// Name the dtype of a tensor from a file with a header.

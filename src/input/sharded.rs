@@ -1,6 +1,6 @@
 //! A sharded checkpoint as one input: its index, and those of its files that are needed.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -75,18 +75,14 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let OpenOptions { io, tensors: patterns, rest, .. } = options;
     let index = read_index(location, &mut bytes)?;
     let files = wanted_files(location, &index, if *rest { &[] } else { patterns })?;
-    let mut folder = ShardFolder::of(location, &index, &files, *io)?;
+    let wanted = || (0..).zip(&index.files).filter(|(number, _)| files.contains(number));
+    let shards = open_shards(location, wanted().map(|(_, file)| file), *io)?;
     let mut joined = ConcatSource::default();
     let mut tensors = Tensors::default();
-    let mut metadata = Vec::new();
-    let mut starts = Vec::new();
-    for (number, file) in index.files.iter().enumerate() {
-        metadata.push(Default::default());
-        starts.push(0);
-        if !files.contains(&number) {
-            continue;
-        }
-        let (shard_location, source) = folder.open(file)?;
+    let mut metadata = vec![BTreeMap::new(); index.files.len()];
+    let mut starts = vec![0; index.files.len()];
+    for ((number, file), shard) in wanted().zip(shards) {
+        let (shard_location, source) = shard?;
         // never an index again, which could name itself
         let shard = single::read_header(&shard_location, source.as_ref())?;
         if shard.format != Format::Safetensors {
@@ -99,62 +95,46 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
         (metadata[number], starts[number]) = (shard.metadata, base);
     }
     let all = metadata.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
-    let tensors = Arc::new(tensors);
-    let contents = Contents { format: Format::Sharded, tensors, metadata: all, header_len: 0 };
+    let contents = Contents { metadata: all, ..Contents::of(Format::Sharded, tensors) };
     let name = location.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let checkpoint = Some(Box::new(Checkpoint { name, index, metadata, starts }));
     let bytes = Bytes::Random(Arc::new(joined));
     Ok(Input { checkpoint, ..Input::of_file(location, bytes, contents) })
 }
 
-/// Where the shards of an index are opened.
-enum ShardFolder<'a> {
-    /// Beside a path.
-    Local { index: &'a Path, folders: [PathBuf; 2], io: IoMode },
-    /// Beside an address: all that are wanted are open already, in their order.
-    Remote { index: &'a Location, opened: std::vec::IntoIter<Result<source::Opened, OpenError>> },
-}
+/// A shard, and where it is.
+type OpenShard = (Location, Box<dyn Source>);
 
-impl<'a> ShardFolder<'a> {
-    fn of(
-        location: &'a Location,
-        index: &ShardIndex,
-        wanted: &HashSet<usize>,
-        io: IoMode,
-    ) -> Result<ShardFolder<'a>, Error> {
-        match location {
-            Location::Stdin => Err(Error::file(location, ShardsFault::NoFolder)),
-            Location::Path(path) => {
-                let folders = folders(path);
-                let folders = folders.map_err(|error| Error::file(location, error))?;
-                Ok(ShardFolder::Local { index: path, folders, io })
-            }
-            Location::Remote(address) => {
-                let files = (0..).zip(&index.files).filter(|(number, _)| wanted.contains(number));
-                let addresses = files.map(|(_, file)| address.with_file_name(file));
-                let opened = source::remote::open_all(&addresses.collect::<Vec<_>>(), io);
-                Ok(ShardFolder::Remote { index: location, opened: opened.into_iter() })
-            }
-        }
-    }
-
-    /// Open the next one that is wanted, which has that name.
-    fn open(&mut self, file: &str) -> Result<(Location, Box<dyn Source>), Error> {
-        match self {
-            ShardFolder::Local { index, folders, io } => {
-                let path = locate(index, file, folders)?;
-                let source = source::open_file(&path, *io)
-                    .map_err(|error| Error::file(path.as_path(), error))?;
+/// Open shards of the index at a location, which have these names: each when it is asked for, or all at
+/// once where they are remote.
+fn open_shards<'a>(
+    location: &'a Location,
+    files: impl Iterator<Item = &'a String> + 'a,
+    io: IoMode,
+) -> Result<Box<dyn Iterator<Item = Result<OpenShard, Error>> + 'a>, Error> {
+    match location {
+        Location::Stdin => Err(Error::file(location, ShardsFault::NoFolder)),
+        Location::Path(index) => {
+            let folders = folders(index).map_err(|error| Error::file(location, error))?;
+            Ok(Box::new(files.map(move |file| {
+                let path = locate(index, file, &folders)?;
+                let source = source::open_file(&path, io);
+                let source = source.map_err(|error| Error::file(path.as_path(), error))?;
                 Ok((Location::Path(path), source))
-            }
-            ShardFolder::Remote { index, opened } => {
-                let location = index.with_file_name(file).unwrap_or_else(|| index.clone());
-                let failed = |error: OpenError| Error::file(&location, error);
-                match opened.next().transpose().map_err(failed)? {
-                    Some(source::Opened::Random(source)) => Ok((location, source)),
-                    _ => Err(failed(RemoteError::NoRanges.into())),
+            })))
+        }
+        Location::Remote(index) => {
+            let addresses: Vec<_> = files.map(|file| index.with_file_name(file)).collect();
+            let opened = source::remote::open_all(&addresses, io);
+            let shard = |(address, opened)| {
+                let location = Location::Remote(address);
+                match opened {
+                    Ok(source::Opened::Random(source)) => Ok((location, source)),
+                    Ok(_) => Err(Error::file(&location, OpenError::from(RemoteError::NoRanges))),
+                    Err(error) => Err(Error::file(&location, error)),
                 }
-            }
+            };
+            Ok(Box::new(addresses.into_iter().zip(opened).map(shard)))
         }
     }
 }

@@ -23,7 +23,7 @@ use std::sync::{Mutex, PoisonError};
 const RUN_TAKES: usize = 1 << 13;
 
 /// Where bytes go to.
-enum WriteTarget<'a> {
+pub(super) enum WriteTarget<'a> {
     /// An output.
     Draft(Box<dyn Draft + 'a>),
     /// Elements alone are looked at, or written where somebody else puts them in place.
@@ -99,16 +99,7 @@ impl<'a> Writing<'a> {
     }
 
     /// Write elements alone, to an output that has all else.
-    pub(crate) fn into_draft(
-        name: FileName,
-        draft: Box<dyn Draft + 'a>,
-        workers: &Workers,
-        progress: &'a Progress,
-    ) -> Writing<'a> {
-        Writing::elements(Some(name), WriteTarget::Draft(draft), workers, progress)
-    }
-
-    fn elements(
+    pub(super) fn elements(
         name: Option<FileName>,
         target: WriteTarget<'a>,
         workers: &Workers,

@@ -39,7 +39,7 @@ pub(crate) use copy::Writing;
 pub use copy::announced;
 pub(crate) use copying::single;
 pub use copying::{Copying, GatherOptions, SliceOptions};
-pub use edit::{EditFault, EditMode, EditedSlice, Editing, Original, ScatterOptions};
+pub use edit::{EditFault, EditedSlice, Editing, Original, ScatterOptions};
 pub use join::{Along, JoinFault, JoinOptions, Joining};
 pub(crate) use join::{JoinedSlice, join_slices};
 pub use operand::Operand;

@@ -51,10 +51,7 @@ impl Operand {
 
     /// An error that is about it.
     pub(super) fn failed(&self, cause: impl Into<Cause>) -> Error {
-        match &self.file {
-            Some(file) => Error::file(file.clone(), cause),
-            None => cause.into().into(),
-        }
+        Error::of_file(self.file.as_ref(), cause)
     }
 
     /// The index tensor that it is; a pipe is read to its end, and so is a remote file.

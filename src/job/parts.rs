@@ -23,7 +23,7 @@ use crate::error::{Error, Fault, FileName};
 use crate::execute::Progress;
 use crate::input::{Input, Location};
 use crate::job::align::shared_bytes;
-use crate::job::copy::{Writing, failed_sink};
+use crate::job::copy::{WriteTarget, Writing, failed_sink};
 use crate::job::version::{InputFile, unchanged};
 use crate::output::Prepared;
 use crate::region::Take;
@@ -169,7 +169,12 @@ impl<'a> Parts<'a> {
         );
         let begun = begun.map_err(|error| failed_sink(Some(name.clone()), error))?;
         let Begun::Part(sink) = begun else { return Ok(()) };
-        let writing = Writing::into_draft(name, sink, &output.options.workers, progress);
+        let writing = Writing::elements(
+            Some(name),
+            WriteTarget::Draft(sink),
+            &output.options.workers,
+            progress,
+        );
         self.work.copy(&range, &writing)?;
         writing.commit()
     }

@@ -1,7 +1,5 @@
 //! What is copied to a temporary file, to be an input itself.
 
-use std::sync::Arc;
-
 use crate::error::Error;
 use crate::execute::{Progress, Workers};
 use crate::format::{Contents, Format, Tensors};
@@ -25,7 +23,5 @@ pub(crate) fn in_scratch(
     let progress = Progress::default();
     copy(&Writing::into_sink(&sink, takes, workers, &progress)?)?;
     let bytes = source::Opened::Random(Box::new(PreadSource::new(file, 0, bytes)));
-    let (tensors, metadata) = (Arc::new(tensors), Default::default());
-    let contents = Contents { format: Format::Raw, tensors, metadata, header_len: 0 };
-    Ok(Input::of_file(location, bytes, contents))
+    Ok(Input::of_file(location, bytes, Contents::of(Format::Raw, tensors)))
 }

@@ -29,11 +29,16 @@ pub struct GatheredList {
 impl Gathered {
     /// The sources of the index tensors.
     pub(crate) fn sources(&self) -> Vec<&dyn Source> {
-        self.lists.iter().map(|list| list.source.as_ref()).collect()
+        GatheredList::sources(&self.lists)
     }
 }
 
 impl GatheredList {
+    /// The sources of index tensors.
+    pub(crate) fn sources(lists: &[GatheredList]) -> Vec<&dyn Source> {
+        lists.iter().map(|list| list.source.as_ref()).collect()
+    }
+
     /// Check that none of these was cut short while it was read.
     pub(crate) fn verify_all(lists: &[GatheredList]) -> Result<(), Error> {
         lists.iter().try_for_each(|list| list.source.verify().map_err(|error| list.error(error)))
@@ -61,10 +66,7 @@ impl GatheredList {
 
     /// An error that is about it.
     fn error(&self, cause: impl Into<Cause>) -> Error {
-        match &self.file {
-            Some(file) => Error::file(file.clone(), cause),
-            None => cause.into().into(),
-        }
+        Error::of_file(self.file.as_ref(), cause)
     }
 
     /// The file that it lies in, by its path.

@@ -23,7 +23,7 @@ use crate::region::contract::Region;
 use crate::region::fields::layout;
 use crate::region::list::{Gathered, GatheredList};
 use crate::shape::Order;
-use crate::source::{IoMode, MemorySource, Source};
+use crate::source::{IoMode, MemorySource};
 use crate::view::{Layout, View};
 
 /// The lists of one expression that lie in files, in its order.
@@ -181,8 +181,7 @@ impl Lists {
         let indexed = Indexed::select(&layout, selection, &tensors).map_err(Cause::from)?;
         let gather = Gather::new(&layout, indexed, &options).map_err(Cause::from)?;
         let lists: Vec<GatheredList> = bound.into_iter().map(|bound| bound.list).collect();
-        let sources: Vec<&dyn Source> = lists.iter().map(|list| list.source.as_ref()).collect();
-        gather.check(&sources, &self.workers).map_err(|error| match error {
+        gather.check(&GatheredList::sources(&lists), &self.workers).map_err(|error| match error {
             ExecuteError::Fill { error, .. } => GatheredList::failed(&lists, error),
             error => error.into(),
         })

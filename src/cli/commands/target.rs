@@ -6,7 +6,7 @@ use std::path::Path;
 use tslice::internals::execute::Workers;
 use tslice::internals::index::array;
 use tslice::internals::input::OpenOptions;
-use tslice::internals::job::{EditMode, Operand, Original};
+use tslice::internals::job::{Operand, Original};
 use tslice::internals::output::WriteOptions;
 use tslice::internals::region::IndexTensor;
 use tslice::internals::source::IoMode;
@@ -26,15 +26,12 @@ pub(super) fn open(
     if path == Path::new("-") {
         return Err(Failure::usage("TARGET must be a file, not standard input"));
     }
-    let mode = match &to.place.output {
-        None => EditMode::InPlace,
-        Some(output) => EditMode::Copy(output::target(output)),
-    };
-    if let (EditMode::Copy(target), false) = (&mode, to.dry_run) {
-        output::refuse_terminal(target)?;
+    let copy = to.place.output.as_deref().map(output::target);
+    if let (Some(copy), false) = (&copy, to.dry_run) {
+        output::refuse_terminal(copy)?;
     }
     let options = WriteOptions::default().force(to.force).fsync(to.fsync).workers(workers);
-    Ok(Original::open(path, &input::options(from)?, mode, options)?)
+    Ok(Original::open(path, &input::options(from)?, copy, options)?)
 }
 
 /// A tensor of a file, chosen by the name that a flag gave.

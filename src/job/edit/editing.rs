@@ -19,7 +19,6 @@ use crate::region::{GatheredList, ListError, OpenIndex, layout_of};
 use crate::runs::Runs;
 use crate::scatter::{Scatter, ScatterError};
 use crate::sink::SinkError;
-use crate::source::Source;
 use crate::view::View;
 
 /// What an index selects of a tensor of a file that is to be changed.
@@ -181,9 +180,11 @@ impl Job for Editing {
         }
         *kept = Some(value.keep(original, &written, progress)?);
         if let WrittenTo::Listed(scatter) = place {
-            scatter.check(&sources(lists), original.workers()).map_err(|error| match error {
-                ExecuteError::Fill { error, .. } => GatheredList::failed(lists, error),
-                error => error.into(),
+            scatter.check(&GatheredList::sources(lists), original.workers()).map_err(|error| {
+                match error {
+                    ExecuteError::Fill { error, .. } => GatheredList::failed(lists, error),
+                    error => error.into(),
+                }
             })?;
             GatheredList::verify_all(lists)?;
         }
@@ -230,7 +231,7 @@ impl Job for Editing {
             }
             WrittenTo::Listed(scatter) => {
                 let (lists, workers) = (lists.as_slice(), original.workers().clone());
-                let positions = scatter.positions(&sources(lists), &workers);
+                let positions = scatter.positions(&GatheredList::sources(lists), &workers);
                 let positions = positions.map_err(|error| GatheredList::failed(lists, error))?;
                 let pieces = scatter.pieces(source, &workers);
                 let (pieces, spooled) = pieces.map_err(|error| match error {
@@ -312,10 +313,6 @@ fn spread(operand: &Operand, shape: &[u64]) -> Result<View, Error> {
     let (value, written) = (value.shape.clone(), shape.to_vec());
     let fault = EditFault::NotBroadcast { value, written };
     view.broadcast(shape).ok_or_else(|| operand.failed(fault))
-}
-
-fn sources(lists: &[GatheredList]) -> Vec<&dyn Source> {
-    lists.iter().map(|list| list.source.as_ref()).collect()
 }
 
 /// The error of lists that could not be read any more while the target was written, or another one.

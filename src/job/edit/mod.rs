@@ -14,4 +14,4 @@ pub(super) mod original;
 
 pub use editing::{EditedSlice, Editing, ScatterOptions};
 pub use fault::EditFault;
-pub use original::{EditMode, Original};
+pub use original::Original;

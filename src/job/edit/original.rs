@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::{Error, FileName};
 use crate::execute::{self, ExecuteError, FillError, Progress, Transfer, Workers};
@@ -20,30 +20,21 @@ use crate::output::layout::{self, OutputFormat};
 use crate::sink::{self, Destination, Draft, InPlaceFile, Sink, SinkError};
 use crate::source::{self, NO_WAIT, PreadSource, SourceError};
 
-/// Where the change is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EditMode {
-    /// The file itself.
-    InPlace,
-    /// A copy of it.
-    Copy(Destination),
-}
-
 /// The file that is to be changed, its header read.
 pub struct Original {
     input: Input,
-    path: PathBuf,
     file: File,
     /// How long it was when its header was read, in bytes.
     len: u64,
     /// The file itself, opened for writing, where it is changed in place.
     patch: Option<InPlaceFile>,
-    mode: EditMode,
+    /// The copy that is changed instead.
+    copy: Option<Destination>,
     options: WriteOptions,
 }
 
 impl Original {
-    /// Open the file, as is needed for what is to be done with it. Of how it is opened that counts
+    /// Open the file, as is needed for what is to be done with it: itself is changed, or a `copy`. Of how it is opened that counts
     /// which says what raw bytes mean; of how it is written `force`, `fsync` and the threads.
     ///
     /// # Errors
@@ -51,18 +42,16 @@ impl Original {
     pub fn open(
         path: &Path,
         open: &OpenOptions,
-        mode: EditMode,
+        copy: Option<Destination>,
         options: WriteOptions,
     ) -> Result<Original, Error> {
         if let Location::Remote(address) = Location::of(path) {
             return Err(Error::file(FileName::Remote(address), EditFault::Remote));
         }
         let failed = |error: std::io::Error| Error::file(path, error);
-        let patch = match mode {
-            EditMode::InPlace => {
-                Some(InPlaceFile::open(path).map_err(|error| failed_sink(path.into(), error))?)
-            }
-            EditMode::Copy(_) => None,
+        let patch = match copy {
+            None => Some(InPlaceFile::open(path).map_err(|error| failed_sink(path.into(), error))?),
+            Some(_) => None,
         };
         let file = match &patch {
             Some(patch) => patch.file().try_clone(),
@@ -81,7 +70,7 @@ impl Original {
         let len = metadata.len();
         let source = PreadSource::new(file.try_clone().map_err(failed)?, 0, len);
         let input = open_input(&Location::Path(path.to_owned()), source, open)?;
-        let original = Original { input, path: path.to_owned(), file, len, patch, mode, options };
+        let original = Original { input, file, len, patch, copy, options };
         if let Some(copy) = original.copy() {
             overwrite::check_input(copy, &original.input)?;
             original.check_name(copy)?;
@@ -113,10 +102,7 @@ impl Original {
 
     /// The copy that is written; `None` for a change in place.
     pub(super) fn copy(&self) -> Option<&Destination> {
-        match &self.mode {
-            EditMode::InPlace => None,
-            EditMode::Copy(copy) => Some(copy),
-        }
+        self.copy.as_ref()
     }
 
     /// The threads that work.
@@ -175,9 +161,9 @@ impl Original {
         tensor: &TensorInfo,
         written: &Range<u64>,
     ) -> Result<(), Error> {
-        match (&self.mode, &self.patch, &input.bytes) {
-            (EditMode::Copy(target), ..) => overwrite::check_input(target, input),
-            (EditMode::InPlace, Some(patch), Bytes::Random(source)) => {
+        match (&self.copy, &self.patch, &input.bytes) {
+            (Some(copy), ..) => overwrite::check_input(copy, input),
+            (None, Some(patch), Bytes::Random(source)) => {
                 overwrite::check_in_place(patch, written, input, tensor, source.as_ref())
             }
             _ => Ok(()),
@@ -190,8 +176,8 @@ impl Original {
     /// A copy that cannot be made.
     pub(super) fn begin(&mut self, progress: &Progress) -> Result<Edit, Error> {
         let options = self.options.clone();
-        let EditMode::Copy(target) = &self.mode else {
-            let name = FileName::from(self.path.as_path());
+        let name = FileName::from(self.input.location());
+        let Some(target) = &self.copy else {
             return match self.patch.take() {
                 Some(patch) => Ok(Edit { name, patch, copy: None, options }),
                 None => Err(Error::file(name, EditFault::NotAFile)),
@@ -202,7 +188,7 @@ impl Original {
         let copied = sink::create_copy(target, options.sink(), &self.file, self.len, &add);
         progress.copied.begin(0);
         let (copy, patch) = copied.map_err(|error| match error {
-            SinkError::OriginalTruncated => Error::file(self.path.as_path(), error),
+            SinkError::OriginalTruncated => Error::file(name, error),
             error => failed_sink(target.into(), error),
         })?;
         Ok(Edit { name: target.into(), patch, copy: Some(copy), options })
@@ -260,10 +246,7 @@ impl Edit {
         input: Option<&FileName>,
         progress: &Progress,
     ) -> Result<(), Error> {
-        let failed_source = |error: SourceError| match input {
-            Some(input) => Error::file(input.clone(), error),
-            None => error.into(),
-        };
+        let failed_source = |error: SourceError| Error::of_file(input, error);
         let source = transfer.source;
         let outcome = execute::run(&[transfer], sink, &self.options.workers, progress);
         // an input that was cut short is the reason for whatever else went wrong

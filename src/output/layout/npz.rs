@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::format::{Frame, OutputFormat, Request};
-use super::header::WriteAt;
 use crate::error::Cause;
 use crate::format::{npy, npz};
 use crate::output::fault::LayoutFault;
@@ -67,9 +66,5 @@ impl Frame for ZipMembers {
 
     fn fixed(&self) -> Option<sink::FixedFrame> {
         (!self.deflate).then(|| sink::FixedFrame::Zip(Arc::clone(&self.zip)))
-    }
-
-    fn write_headers(&self, _write: &WriteAt<'_>) -> Result<(), SinkError> {
-        Ok(())
     }
 }

@@ -4,7 +4,6 @@ use std::{io, iter};
 
 use super::entries::OutputTensor;
 use super::format::{Frame, OutputFormat, Request, only};
-use super::header::WriteAt;
 use crate::error::Cause;
 use crate::format::text::{MAX_EMPTY_ROWS, TextFormat, stored_dtype};
 use crate::output::fault::LayoutFault;
@@ -91,9 +90,5 @@ impl Frame for TextLayout {
         // the dtype is one that `stored_dtype` gave
         let unfit = || SinkError::Io(io::ErrorKind::InvalidInput.into());
         Ok(Box::new(text.ok_or_else(unfit)?))
-    }
-
-    fn write_headers(&self, _write: &WriteAt<'_>) -> Result<(), SinkError> {
-        Ok(())
     }
 }
