@@ -14,7 +14,6 @@ use crate::job::{Casts, EditFault, Editing, Job, Operand, Original, ScatterOptio
 use crate::output::WriteOptions;
 use crate::region::{IndexRules, IndexTensor, Lists, OpenIndex};
 use crate::sink::Destination;
-use crate::source::IoMode;
 
 /// What an index selects of a tensor that is to be changed.
 pub struct Editable {
@@ -63,8 +62,7 @@ impl Tensor {
     /// writing.
     pub fn edit(&self, index: &str) -> Result<Editable, Error> {
         let index = numpy::parse(index)?.expr;
-        let lists = Lists::open(&index, IoMode::Auto, &Workers::default());
-        let lists = lists.map_err(|fault| fault.error)?;
+        let lists = Lists::open(&index)?;
         Ok(Editable { tensor: self.clone(), index, lists })
     }
 

@@ -21,7 +21,6 @@ use crate::permutation::Permutation;
 use crate::region::{IndexRules, IndexTensor, Lists, Region, Take, gathered_shape};
 use crate::shape::{self, Order};
 use crate::sink::Destination;
-use crate::source::IoMode;
 
 /// Part of a tensor: a shape, and where its elements come from. Nothing of it has been read.
 #[derive(Clone)]
@@ -69,8 +68,7 @@ impl Tensor {
     /// # Errors
     /// [`ResolveError`](crate::index::resolve::ResolveError) for an index that does not fit the shape.
     pub fn slice_by(&self, index: &IndexExpr) -> Result<Slice, Error> {
-        let lists =
-            Lists::open(index, IoMode::Auto, &Workers::default()).map_err(|fault| fault.error)?;
+        let lists = Lists::open(index)?;
         let selection = lists.resolve(index, self.shape(), IndexRules::default())?;
         let (tensor, shape) = (self.clone(), selection.shape());
         let axes = Permutation::identity(shape.len());
@@ -217,8 +215,7 @@ impl Slice {
         let count = count.ok_or_else(|| self.failed(ReadFault::TooLarge))?;
         let sink = ElementSink::<T>::new(endian, count);
         let sink = sink.ok_or_else(|| self.failed(ReadFault::TooLarge))?;
-        let conversion = self.cast.map_or(Conversion::None, Conversion::Cast);
-        let takes = [self.take(Order::C, conversion, 0)?];
+        let takes = [self.take()?];
         let progress = Progress::default();
         let job = Writing::into_sink(&sink, &takes, &Workers::default(), &progress)?;
         self.copy(&job, &takes)?;
@@ -257,8 +254,7 @@ impl Slice {
     /// # Errors
     /// Positions out of range, an input that fails or is cut short, no space for the file.
     pub(crate) fn spooled(&self) -> Result<Tensor, Error> {
-        let conversion = self.cast.map_or(Conversion::None, Conversion::Cast);
-        let takes = [self.take(Order::C, conversion, 0)?];
+        let takes = [self.take()?];
         let own = format::TensorInfo::new(self.dtype.clone(), self.shape.clone(), Order::C, 0);
         let tensor = format::TensorInfo { name: self.tensor.info().name.clone(), ..own };
         let mut tensors = Tensors::default();
@@ -282,10 +278,10 @@ impl Slice {
         job.copy_random(input, source.as_ref(), takes)
     }
 
-    /// The bytes of the slice on their way to position `at` of an output.
-    fn take(&self, order: Order, conversion: Conversion, at: u64) -> Result<Take, Error> {
-        let part = self.tensor.info().part();
-        Ok(Take::new(part, self.region(order)?, conversion, at))
+    /// The elements of the slice, cast and in C order, on their way to memory or a file of their own.
+    fn take(&self) -> Result<Take, Error> {
+        let conversion = self.cast.map_or(Conversion::None, Conversion::Cast);
+        Ok(Take::new(self.tensor.info().part(), self.region(Order::C)?, conversion, 0))
     }
 
     /// The bytes of the slice, in this memory order, before they are cast.

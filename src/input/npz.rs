@@ -34,8 +34,11 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let mut joined = ConcatSource::default();
     joined.push("archive".to_owned(), Arc::clone(&archive)).map_err(unread)?;
     let compressed = members.iter().filter(|member| member.deflated);
-    let compressed: Vec<DeflatedRange> =
-        compressed.map(|member| compressed_bytes(&archive, &member)).collect();
+    let compressed = compressed.map(|member| {
+        let (archive, range) = (Arc::clone(&archive), member.data.clone());
+        DeflatedRange { archive, range, len: member.len, crc: member.crc }
+    });
+    let compressed: Vec<DeflatedRange> = compressed.collect();
     let (mut ranges, mut inflater) = (compressed.iter(), None);
     let (mut deflated, mut unreadable) = (Vec::new(), Vec::new());
     let mut stored = Vec::with_capacity(members.len() - compressed.len());
@@ -74,16 +77,6 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
         false => Arc::new(joined),
     });
     Ok(Input { deflated, stored, unreadable, ..Input::of_file(location, bytes, contents) })
-}
-
-/// The bytes of a member that has to be inflated.
-fn compressed_bytes(archive: &Arc<dyn Source>, member: &Member<'_>) -> DeflatedRange {
-    DeflatedRange {
-        archive: Arc::clone(archive),
-        range: member.data.clone(),
-        len: member.len,
-        crc: member.crc,
-    }
 }
 
 /// The array in a member, by its header, and the CRC-32 that its elements must have, where the member is

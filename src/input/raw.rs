@@ -153,27 +153,6 @@ impl RawLayout {
     }
 }
 
-/// The one tensor of raw bytes.
-pub(crate) fn read(
-    location: &Location,
-    bytes: &mut source::Opened,
-    dtype: &DType,
-    layout: &RawLayout,
-) -> Result<Contents, Error> {
-    let failed = |fault| Error::file(location, fault);
-    refuse_foreign(location, bytes, dtype, layout)?;
-    let len = match bytes {
-        source::Opened::Random(source) => Some(source.len()),
-        source::Opened::Forward(_) => None,
-    };
-    let contents = layout.contents(dtype, len).map_err(failed)?;
-    let asked = contents.expected_len();
-    match len.filter(|&len| len < asked) {
-        Some(found) => Err(failed(RawFault::Short { asked, found })),
-        None => Ok(contents),
-    }
-}
-
 /// Refuse what is known to be something else, unless it is said where its elements begin.
 fn refuse_foreign(
     location: &Location,
@@ -196,21 +175,30 @@ fn refuse_foreign(
 /// Open bytes of which the caller tells all.
 pub(crate) fn open(
     location: &Location,
-    mut bytes: source::Opened,
+    bytes: source::Opened,
     dtype: &DType,
     layout: &RawLayout,
     progress: &Progress,
 ) -> Result<Input, Error> {
-    if let source::Opened::Forward(stream) = bytes {
-        bytes = match layout.needs_len() {
-            true => source::Opened::Random(
-                spool_all(stream, progress).map_err(|error| failed_source(location, error))?,
-            ),
-            false => source::Opened::Forward(stream),
-        };
+    let failed = |fault| Error::file(location, fault);
+    let mut bytes = match bytes {
+        source::Opened::Forward(stream) if layout.needs_len() => {
+            let kept = spool_all(stream, progress);
+            source::Opened::Random(kept.map_err(|error| failed_source(location, error))?)
+        }
+        bytes => bytes,
+    };
+    refuse_foreign(location, &mut bytes, dtype, layout)?;
+    let len = match &bytes {
+        source::Opened::Random(source) => Some(source.len()),
+        source::Opened::Forward(_) => None,
+    };
+    let contents = layout.contents(dtype, len).map_err(failed)?;
+    let asked = contents.expected_len();
+    match len.filter(|&len| len < asked) {
+        Some(found) => Err(failed(RawFault::Short { asked, found })),
+        None => Ok(Input::of_file(location, bytes, contents)),
     }
-    let contents = read(location, &mut bytes, dtype, layout)?;
-    Ok(Input::of_file(location, bytes, contents))
 }
 
 /// The length of an axis that is left open, by the number of bytes from `offset` on.

@@ -63,9 +63,8 @@ pub struct Parts<'a> {
     count: u64,
     path: &'a Path,
     frame: FixedFrame,
-    /// Bytes of the whole output, and of its elements.
+    /// Bytes of the whole output.
     len: u64,
-    total: u64,
     /// From the first element to the end of the last.
     span: Range<u64>,
 }
@@ -94,8 +93,7 @@ impl<'a> Parts<'a> {
         let start = prepared.places().next().map_or(0, |(_, start)| start);
         let end = prepared.places().last().map_or(0, |(last, start)| start + last.bytes);
         let span = start..end;
-        let total = prepared.bytes;
-        Ok(Parts { prepared, work, count: count.max(1), path, frame, len, total, span })
+        Ok(Parts { prepared, work, count: count.max(1), path, frame, len, span })
     }
 
     /// Where part `index` begins in the file; where the last one ends, for `index` = `count`.
@@ -148,7 +146,7 @@ impl<'a> Parts<'a> {
         let files = self.work.files()?;
         let inputs = self.inputs(files)?;
         let range = self.range(index);
-        let size = PartSize { bytes: self.work.bytes(&range), total: self.total, range };
+        let size = PartSize { bytes: self.work.bytes(&range), total: self.prepared.bytes, range };
         let range = size.range.clone();
         let mut work = Fingerprint::default();
         // never fails

@@ -102,18 +102,19 @@ pub struct ListError {
 impl Fault for ListError {}
 
 impl Lists {
-    /// Open the files that an expression names, and count their masks with these
-    /// workers, which also check positions later. Files may hold integers as text.
+    /// Open the files that an expression names, and count their masks. Files may hold integers as text.
     ///
     /// # Errors
     /// A file that cannot be opened, a tensor that cannot be chosen, one of neither integers nor
     /// booleans, standard input named twice.
-    pub fn open(expr: &IndexExpr, io: IoMode, workers: &Workers) -> Result<Lists, ListError> {
-        Lists::open_watched(expr, io, workers, &Progress::default())
+    pub fn open(expr: &IndexExpr) -> Result<Lists, Error> {
+        let (io, workers) = (IoMode::Auto, Workers::default());
+        let lists = Lists::open_watched(expr, io, &workers, &Progress::default());
+        lists.map_err(|fault| fault.error)
     }
 
-    /// Open the lists where another thread watches how far counting is, or reading a pipe:
-    /// [`Progress::keeping`].
+    /// Open the lists with these workers, which also check positions later, where another thread watches
+    /// how far counting is, or reading a pipe: [`Progress::keeping`].
     ///
     /// # Errors
     /// As [`open`](Lists::open).

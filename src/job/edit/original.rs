@@ -202,12 +202,9 @@ fn open_input(
     options: &OpenOptions,
 ) -> Result<Input, Error> {
     let format = recognise(&single::first_bytes(location, &source)?).map(|it| it.format);
-    let mut bytes = source::Opened::Random(Box::new(source));
+    let bytes = source::Opened::Random(Box::new(source));
     let mut input = match (options.raw.of_raw_bytes(format.is_some()), format) {
-        (Some(dtype), _) => {
-            let contents = raw::read(location, &mut bytes, dtype, &options.raw)?;
-            Input::of_file(location, bytes, contents)
-        }
+        (Some(dtype), _) => raw::open(location, bytes, dtype, &options.raw, &Progress::default())?,
         (None, Some(Format::Npz)) => {
             return Err(Error::file(location, EditFault::Archive));
         }

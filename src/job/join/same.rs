@@ -71,11 +71,9 @@ impl Joined<'_> {
                 let same = self.same(number, ours, &input, theirs, window, progress);
                 same.map_err(|error| error.of_tensor(theirs.name.as_deref(), true))?;
             }
-            if let Some(surplus) = others.iter().find(|tensor| {
-                !rest
-                    .iter()
-                    .any(|(ours, _)| first.contents.tensors.name(*ours) == tensor.name.as_deref())
-            }) {
+            let names = || rest.iter().map(|(ours, _)| first.contents.tensors.name(*ours));
+            let is_ours = |tensor: &TensorInfo| names().any(|name| name == tensor.name.as_deref());
+            if let Some(surplus) = others.iter().find(|tensor| !is_ours(tensor)) {
                 let name = surplus.name.clone().unwrap_or_default();
                 let fault = JoinFault::Surplus { number, name };
                 return Err(Error::file(&input.location, fault));
