@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, fstat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::{SinkError, SinkOptions};
-use crate::os;
+use crate::os::{self, FileId};
 
 /// How many links are followed, as in the kernel.
 const LINKS: usize = 40;
@@ -108,7 +108,7 @@ fn step(from: impl AsFd, path: &Path) -> Result<(OwnedFd, OsString), SinkError> 
 fn shared(dir: OwnedFd) -> Arc<OwnedFd> {
     static LAST: Mutex<Weak<OwnedFd>> = Mutex::new(Weak::new());
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    let id = |dir: &OwnedFd| fstat(dir).ok().map(|stat| (stat.st_dev, stat.st_ino));
+    let id = |dir: &OwnedFd| fstat(dir).ok().map(|stat| FileId::any(&stat));
     match last.upgrade() {
         Some(old) if id(&old).is_some() && id(&old) == id(&dir) => old,
         _ => {
@@ -124,9 +124,7 @@ fn shared(dir: OwnedFd) -> Arc<OwnedFd> {
 fn descriptor(dir: OwnedFd, name: OsString) -> Result<Resolved, SinkError> {
     let stat = statat(&dir, &name, AtFlags::empty()).map_err(SinkError::os("cannot be opened"))?;
     let stdout = fstat(std::io::stdout()).ok();
-    if name == OsStr::new("1")
-        && stdout.is_some_and(|stdout| (stdout.st_dev, stdout.st_ino) == (stat.st_dev, stat.st_ino))
-    {
+    if name == OsStr::new("1") && stdout.is_some_and(|it| FileId::any(&it) == FileId::any(&stat)) {
         return Ok(Resolved::Stdout);
     }
     match FileType::from_raw_mode(stat.st_mode) {

@@ -36,22 +36,18 @@ enum Written {
     /// Csv and txt, in quotes.
     Quoted,
     /// Csv and txt, as long as nothing has asked for quotes.
-    Bare { format: TextFormat, alone: bool, held: HeldBytes },
+    Bare(Style, HeldBytes),
 }
 
 impl StringText {
     /// Begin a string. A line of csv that is one empty string is not to be empty (`alone`).
-    pub(super) fn begin(
-        points: Option<Endian>,
-        Style { format, alone }: Style,
-        out: &mut Out<'_>,
-    ) -> StringText {
-        let written = match format {
+    pub(super) fn begin(points: Option<Endian>, style: Style, out: &mut Out<'_>) -> StringText {
+        let written = match style.format {
             TextFormat::Json => {
                 out.text.push('"');
                 Written::Json
             }
-            _ => Written::Bare { format, alone, held: HeldBytes::default() },
+            _ => Written::Bare(style, HeldBytes::default()),
         };
         StringText { points, partial: Vec::new(), zeros: 0, written }
     }
@@ -105,11 +101,11 @@ impl StringText {
             Written::Json => {
                 let quoted = serde_json::to_string(text).map_err(|_| TextError::NotText)?;
                 let inside = &quoted[1..quoted.len() - 1];
-                write_printable_json(&mut out.text, inside).map_err(|_| TextError::NotText)?;
+                write_printable_json(&mut out.text, inside)?;
             }
             Written::Quoted => out.text.push_str(&text.replace('"', "\"\"")),
-            Written::Bare { format, held, .. } => {
-                if !needs_quotes(*format, text) {
+            Written::Bare(style, held) => {
+                if !needs_quotes(style.format, text) {
                     return Ok(held.push(text.as_bytes())?);
                 }
                 let held = std::mem::take(held);
@@ -130,12 +126,12 @@ impl StringText {
         match self.written {
             Written::Json | Written::Quoted => out.text.push('"'),
             // as Python's csv: a row of one empty string is not an empty line
-            Written::Bare { format, alone, held }
-                if held.is_empty() && (alone || format != TextFormat::Csv) =>
+            Written::Bare(style, held)
+                if held.is_empty() && (style.alone || style.format != TextFormat::Csv) =>
             {
                 out.text.push_str("\"\"");
             }
-            Written::Bare { held, .. } => out.pass_held(held)?,
+            Written::Bare(_, held) => out.pass_held(held)?,
         }
         Ok(())
     }

@@ -121,7 +121,7 @@ impl Draft for FolderSink {
     fn place(self: Box<Self>, _: Old) -> Result<Placed, SinkError> {
         let Self { path, files, place, options } = *self;
         match place {
-            FolderPlace::New { dir, name } => whole::place_new(files, &dir, name, options),
+            FolderPlace::New(at) => whole::place_new(files, at, options),
             FolderPlace::Existing(folder) => {
                 let linked = files.iter().any(|file| !Arc::ptr_eq(&file.entry.dir, &folder.fd));
                 match if linked { None } else { whole::prepare(&folder, &files)? } {
@@ -143,10 +143,7 @@ fn claim<'a>(
     targets: &mut Targets,
 ) -> Result<(), SinkError> {
     match place {
-        FolderPlace::New { dir, name } => {
-            let (dir, name) = (Arc::clone(dir), name.clone());
-            targets.add(path, Resolved::File(FileAt { dir, name, old_mode: None }))
-        }
+        FolderPlace::New(at) => targets.add(path, Resolved::File(at.clone())),
         FolderPlace::Existing(_) => entries.try_for_each(|(name, entry)| {
             let added = targets.add(&path.join(name), Resolved::File(entry.clone()));
             added.map_err(|error| in_folder(path, name, error))

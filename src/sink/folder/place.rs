@@ -17,7 +17,7 @@ use crate::sink::{SinkError, SinkOptions};
 #[derive(Debug)]
 pub(super) enum FolderPlace {
     /// A name in an open directory, where nothing stands.
-    New { dir: Arc<OwnedFd>, name: OsString },
+    New(FileAt),
     /// A folder that is there.
     Existing(ExistingFolder),
 }
@@ -27,7 +27,7 @@ pub(super) enum FolderPlace {
 pub(super) struct ExistingFolder {
     pub(super) fd: Arc<OwnedFd>,
     /// The directory that it lies in, and its name there; `None` for a root.
-    pub(super) at: Option<(Arc<OwnedFd>, OsString)>,
+    pub(super) at: Option<FileAt>,
     pub(super) is_empty: bool,
 }
 
@@ -45,9 +45,7 @@ impl FolderPlace {
             }
             // a link that leads to nothing is followed, as for a single file
             Err(Errno::NOENT) => match resolve(without_slash(path))? {
-                Resolved::File(FileAt { dir, name, old_mode: None }) => {
-                    Ok(FolderPlace::New { dir, name })
-                }
+                Resolved::File(at) if at.old_mode.is_none() => Ok(FolderPlace::New(at)),
                 _ => Err(failed(Errno::NOTDIR)),
             },
             Err(error) => Err(failed(error)),
@@ -57,17 +55,15 @@ impl FolderPlace {
     /// The place of a file of the folder.
     pub(super) fn entry(&self, name: &str) -> Result<FileAt, SinkError> {
         match self {
-            FolderPlace::New { dir, .. } => {
-                Ok(FileAt { dir: Arc::clone(dir), name: name.into(), old_mode: None })
-            }
+            FolderPlace::New(at) => Ok(FileAt { name: name.into(), ..at.clone() }),
             FolderPlace::Existing(folder) => folder.entry(name),
         }
     }
 
     /// Check that names can be made there.
     pub(super) fn check_writable(&self) -> Result<(), SinkError> {
-        let (FolderPlace::New { dir, .. } | FolderPlace::Existing(ExistingFolder { fd: dir, .. })) =
-            self;
+        let (FolderPlace::New(FileAt { dir, .. })
+        | FolderPlace::Existing(ExistingFolder { fd: dir, .. })) = self;
         accessat(dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
             .map_err(SinkError::os("cannot be created"))
     }
@@ -80,7 +76,7 @@ impl ExistingFolder {
         let at = match (real.parent(), real.file_name()) {
             (Some(parent), Some(name)) => {
                 let parent = open_dir(CWD, parent).map_err(|error| failed(error.into()))?;
-                Some((Arc::new(parent), name.to_owned()))
+                Some(FileAt { dir: Arc::new(parent), name: name.to_owned(), old_mode: None })
             }
             _ => None,
         };

@@ -35,27 +35,26 @@ fn failed<E: Into<std::io::Error>>(error: E) -> SinkError {
 /// Put files into a folder that is not there yet.
 pub(super) fn place_new(
     files: Vec<PendingFile>,
-    dir: &Arc<OwnedFd>,
-    name: OsString,
+    at: FileAt,
     options: SinkOptions,
 ) -> Result<Placed, SinkError> {
     let names = files.iter().map(|file| file.name.clone().into()).collect();
-    let (temp_name, folder) = make(dir, names, Mode::from_raw_mode(0o777)).map_err(failed)?;
+    let dir = Arc::clone(&at.dir);
+    let (temp_name, folder) = make(&dir, names, Mode::from_raw_mode(0o777)).map_err(failed)?;
     fill(files, &folder)?;
-    let open = open_to_sync(dir, options)?;
+    let open = open_to_sync(&dir, options)?;
     let id = FileId::any(&fstat(&folder).map_err(failed)?);
-    let at = FileAt { dir: Arc::clone(dir), name, old_mode: None };
     // `renameat` replaces an empty folder, and fails on anything else
     let named = temp_name.persist(|from, old| match move_to_free(from, old, &at) {
         Ok(()) => Ok(()),
-        Err(_) => renameat(from, old, dir, &at.name),
+        Err(_) => renameat(from, old, &dir, &at.name),
     });
     named.map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => SinkError::FolderNotEmpty,
         _ => failed(error),
     })?;
     let mut placed = Placed::new(at, id, temp_name.files());
-    open.into_iter().for_each(|open| placed.sync_later(Arc::clone(dir), open));
+    open.into_iter().for_each(|open| placed.sync_later(Arc::clone(&dir), open));
     Ok(placed)
 }
 
@@ -65,7 +64,7 @@ pub(super) fn prepare(
     folder: &ExistingFolder,
     files: &[PendingFile],
 ) -> Result<Option<PreparedFolder>, SinkError> {
-    let Some((dir, name)) = &folder.at else { return Ok(None) };
+    let Some(FileAt { dir, name, .. }) = &folder.at else { return Ok(None) };
     let Some(stat) = stands_there(folder, dir, name) else { return Ok(None) };
     // the old files could not be removed afterwards: one by one, that is an error
     if files.iter().any(|file| os::is_fixed(&folder.fd, &file.name)) {
@@ -98,15 +97,15 @@ pub(super) fn replace(
     prepared: PreparedFolder,
     options: SinkOptions,
 ) -> Result<Placed, SinkError> {
-    let Some((dir, name)) = folder.at.clone() else { return Err(failed(Errno::BUSY)) };
+    let Some(at) = folder.at.clone() else { return Err(failed(Errno::BUSY)) };
     let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
     fill(files, &prepared.fd)?;
     fchmod(&prepared.fd, prepared.mode).map_err(failed)?;
+    let dir = Arc::clone(&at.dir);
     let open = open_to_sync(&dir, options)?;
     let ours = FileId::any(&fstat(&folder.fd).map_err(failed)?);
     let PreparedFolder { temp_name, fd, .. } = prepared;
     let before_removal = Box::new(move || take_changes(&folder, &fd, &names));
-    let at = FileAt { dir: Arc::clone(&dir), name, old_mode: None };
     // another folder may have been put there meanwhile
     let is_ours = |old: &Stat| if FileId::any(old) == ours { Ok(()) } else { Err(Errno::BUSY) };
     let placed = without_signals(|| Placed::replace(temp_name, at, is_ours, Some(before_removal)));
@@ -122,7 +121,8 @@ fn take_changes(old: &ExistingFolder, new: &OwnedFd, replaced: &[String]) -> boo
     old.names().unwrap_or_default().iter().all(|name| {
         let is_replaced = replaced.iter().any(|it| **it == **name);
         let (was, is) = (stat(&old.fd, name), stat(new, name));
-        let is_kept = matches!((was, is), (Ok(was), Ok(is)) if is_same(&was, &is));
+        let is_kept =
+            matches!((was, is), (Ok(was), Ok(is)) if FileId::any(&was) == FileId::any(&is));
         is_replaced || is_kept || renameat(&old.fd, name, new, name).is_ok()
     })
 }
@@ -158,11 +158,7 @@ impl PreparedFolder {
 fn stands_there(folder: &ExistingFolder, dir: &OwnedFd, name: &OsStr) -> Option<Stat> {
     let there = fstat(os::open_within_mount(dir, name.as_ref()).ok()?).ok()?;
     let ours = fstat(&folder.fd).ok()?;
-    is_same(&there, &ours).then_some(ours)
-}
-
-fn is_same(one: &Stat, other: &Stat) -> bool {
-    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+    (FileId::any(&there) == FileId::any(&ours)).then_some(ours)
 }
 
 /// Whether a folder has access lists or other attributes, which a new one would not have.

@@ -202,9 +202,7 @@ impl Folder {
     fn is_unlinked(&self, entry: &FileAt, name: &OsStr) -> bool {
         let there = statat(&entry.dir, name, AtFlags::SYMLINK_NOFOLLOW);
         let own = fstat(&*self.dir);
-        own.is_ok_and(|own| {
-            there.is_ok_and(|it| (it.st_dev, it.st_ino) != (own.st_dev, own.st_ino))
-        })
+        matches!((own, there), (Ok(own), Ok(it)) if FileId::any(&own) != FileId::any(&it))
     }
 
     /// The names of all files in it.
