@@ -36,7 +36,7 @@ use rustix::io::{Errno, retry_on_intr};
 use super::copy_file::copy_file;
 use super::error::end_within;
 use super::in_place::InPlaceFile;
-use super::placed::{Old, Placed, move_to_free, no_folder, open_dir};
+use super::placed::{Old, Placed, move_to_free, no_folder, open_to_sync};
 use super::resolve::FileAt;
 use super::space::Space;
 use super::temp_name::TempName;
@@ -130,8 +130,7 @@ impl FileSink {
     fn put(self, entry: &FileAt, old: Old) -> Result<Placed, SinkError> {
         // Opened before anything is put in place, so that a folder without read permission fails
         // here and not afterwards.
-        let dir = self.options.fsync.then(|| open_dir(&entry.dir, ".".as_ref())).transpose();
-        let dir = dir.map_err(SinkError::os("cannot be brought to the disk"))?;
+        let dir = open_to_sync(&entry.dir, self.options)?;
         let force = self.options.force;
         let placed = self.name(entry, old);
         let mut placed = placed.map_err(|error| match Errno::from_io_error(&error) {

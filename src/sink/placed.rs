@@ -27,9 +27,9 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, Result as OsResult, retry_on_intr};
 
-use super::SinkError;
 use super::resolve::FileAt;
 use super::temp_name::{PREFIX, TempName};
+use super::{SinkError, SinkOptions};
 use crate::os::{self, FileId, path_of};
 
 /// What becomes of what an output replaces.
@@ -329,6 +329,15 @@ fn id_of(temp: &TempName) -> Option<FileId> {
 pub(super) fn open_dir(from: impl AsFd, path: &Path) -> OsResult<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     retry_on_intr(|| openat(&from, path, flags, Mode::empty()))
+}
+
+/// A descriptor by which a directory can be brought to the disk, where that was asked for.
+pub(super) fn open_to_sync(
+    dir: &OwnedFd,
+    options: SinkOptions,
+) -> Result<Option<OwnedFd>, SinkError> {
+    let open = options.fsync.then(|| open_dir(dir, ".".as_ref())).transpose();
+    open.map_err(SinkError::os("cannot be brought to the disk"))
 }
 
 /// Some network file systems cannot sync directories, and write names through anyway.

@@ -39,6 +39,12 @@ pub(super) struct FileAt {
 }
 
 impl FileAt {
+    /// The regular file, or block device, that has the name now.
+    pub(super) fn id(&self) -> Option<FileId> {
+        let there = statat(&self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW);
+        there.ok().as_ref().and_then(FileId::from_stat)
+    }
+
     /// Refuse to replace a file without `force`.
     pub(super) fn check_overwrite(&self, options: SinkOptions) -> Result<(), SinkError> {
         if self.old_mode.is_some() && !options.force {

@@ -13,7 +13,7 @@ use rustix::io::{Errno, retry_on_intr};
 use super::pending::PendingFile;
 use super::place::ExistingFolder;
 use crate::os::{self, FileId};
-use crate::sink::placed::{Placed, move_to_free, open_dir};
+use crate::sink::placed::{Placed, move_to_free, open_to_sync};
 use crate::sink::resolve::FileAt;
 use crate::sink::temp_name::{PREFIX, TempName, without_signals};
 use crate::sink::{SinkError, SinkOptions};
@@ -199,10 +199,4 @@ fn fill(files: Vec<PendingFile>, folder: &Arc<OwnedFd>) -> Result<(), SinkError>
     files.into_iter().try_for_each(|PendingFile { sink, name, .. }| {
         sink.commit_as(&FileAt { dir: Arc::clone(folder), name: name.into(), old_mode: None })
     })
-}
-
-/// A descriptor by which a directory can be brought to the disk, where that was asked for.
-fn open_to_sync(dir: &OwnedFd, options: SinkOptions) -> Result<Option<OwnedFd>, SinkError> {
-    let open = options.fsync.then(|| open_dir(dir, ".".as_ref())).transpose();
-    open.map_err(SinkError::os("cannot be brought to the disk"))
 }

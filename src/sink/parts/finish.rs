@@ -64,7 +64,7 @@ impl Folder {
     pub(super) fn is_placed(&self, entry: &FileAt) -> Result<bool, SinkError> {
         let Some(chosen) = self.chosen()? else { return Ok(false) };
         match statat(&self.dir, &chosen.file, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(file) => Ok(FileId::from_stat(&file) == id_of(entry) && id_of(entry).is_some()),
+            Ok(file) => Ok(FileId::from_stat(&file) == entry.id() && entry.id().is_some()),
             // renamed to its place, unless the folder is being removed
             Err(error) if is_gone(error) => Ok(self.job()?.is_some()),
             Err(error) => Err(SinkError::os("its parts cannot be read")(error)),
@@ -134,7 +134,7 @@ impl SharedOutput {
     /// Whether the file that has the output's name is this job's.
     pub(super) fn is_over(&self) -> bool {
         // where there are no attributes, it can be told by its number
-        let is_data = self.data.is_some() && self.data == id_of(&self.entry);
+        let is_data = self.data.is_some() && self.data == self.entry.id();
         is_data || is_output_of(&self.entry, &self.job, false)
     }
 
@@ -263,7 +263,7 @@ impl SharedOutput {
             Ok(()) => sync_parent(entry)
                 .map_err(SinkError::os("is in place, but its name cannot be brought to the disk")),
             // by another run of this part, which may have removed the folder since
-            Err(_) if own.is_some() && own == id_of(entry) => Ok(()),
+            Err(_) if own.is_some() && own == entry.id() => Ok(()),
             Err(_) if self.folder.is_placed(entry)? || self.is_over() => Ok(()),
             Err(Errno::EXIST) => Err(SinkError::AlreadyExists),
             Err(error) if is_gone(error) => Err(PartsError::Discarded.into()),
@@ -288,12 +288,6 @@ fn set_mode(folder: &Folder, file: &str, mode: Mode) -> Result<(), SinkError> {
         }
         _ => Ok(()),
     }
-}
-
-/// The file that has the output's name.
-fn id_of(entry: &FileAt) -> Option<FileId> {
-    let there = statat(&entry.dir, &entry.name, AtFlags::SYMLINK_NOFOLLOW);
-    there.ok().as_ref().and_then(FileId::from_stat)
 }
 
 /// The shared file, for what stands around the elements.
