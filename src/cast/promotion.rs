@@ -30,16 +30,10 @@ fn of_numpys(one: Scalar, other: Scalar) -> Option<Scalar> {
 
 /// Of two numbers, of which NumPy lacks one at least.
 fn of_others(one: Scalar, other: Scalar) -> Option<Scalar> {
-    use Scalar::{Bool, C64, C128, F8E5M2, F16, F32, F64, I8, I16, U8, U16};
+    use Scalar::{Bool, C64, C128, F4, F6E2M3, F6E3M2, F8E4M3, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz};
+    use Scalar::{F16, F32, F64, I8, I16, U8, U16};
     // of two that stand here, the first one
-    const ORDER: [Scalar; 6] = [
-        Scalar::F8E4M3,
-        Scalar::F8E4M3Fnuz,
-        Scalar::F8E5M2Fnuz,
-        Scalar::F6E2M3,
-        Scalar::F6E3M2,
-        Scalar::F4,
-    ];
+    const ORDER: [Scalar; 6] = [F8E4M3, F8E4M3Fnuz, F8E5M2Fnuz, F6E2M3, F6E3M2, F4];
     if one == other {
         return Some(one);
     }

@@ -15,24 +15,20 @@ use crate::shape::AsTuple;
 /// The literal of a type that `.npy` has; `None` for the floats that NumPy lacks.
 pub fn literal(dtype: &DType) -> Option<String> {
     let mut out = String::new();
-    write_literal(&mut out, dtype)?;
-    Some(out)
+    write_literal(&mut out, dtype).ok().map(|()| out)
 }
 
-fn write_literal(out: &mut String, dtype: &DType) -> Option<()> {
+fn write_literal(out: &mut String, dtype: &DType) -> fmt::Result {
     match dtype {
         DType::Npy(NpyType::Structure(structure)) => write_structure(out, structure),
         DType::Npy(npy) => {
             out.push('\'');
-            write_type_string(out, npy);
-            out.push('\'');
-            Some(())
+            write_type_string(out, npy)?;
+            out.write_char('\'')
         }
         DType::Scalar(scalar, endian) => {
             let order = if scalar.bits() == 8 { '|' } else { order(*endian) };
-            // writing to a string cannot fail
-            let _ = write!(out, "'{order}{}'", scalar.type_string()?);
-            Some(())
+            write!(out, "'{order}{}'", scalar.type_string().ok_or(fmt::Error)?)
         }
     }
 }
@@ -44,10 +40,9 @@ fn order(endian: Endian) -> char {
     }
 }
 
-/// Append the type string of what is no structure.
-fn write_type_string(out: &mut String, npy: &NpyType) {
-    // writing to a string cannot fail
-    let _ = match *npy {
+/// Append the type string; of a structure the list of its fields.
+fn write_type_string(out: &mut String, npy: &NpyType) -> fmt::Result {
+    match *npy {
         NpyType::Bytes(len) => write!(out, "|S{len}"),
         NpyType::Unicode(len, endian) => write!(out, "{}U{len}", order(endian)),
         NpyType::Void(len, endian) => write!(out, "{}V{len}", endian.map_or('|', order)),
@@ -57,8 +52,8 @@ fn write_type_string(out: &mut String, npy: &NpyType) {
         }
         NpyType::LongDouble(endian) => write!(out, "{}f16", order(endian)),
         NpyType::ComplexLongDouble(endian) => write!(out, "{}c32", order(endian)),
-        NpyType::Structure(_) => Ok(()),
-    };
+        NpyType::Structure(ref structure) => write_structure(out, structure),
+    }
 }
 
 impl fmt::Display for TimeUnit {
@@ -73,53 +68,55 @@ impl fmt::Display for TimeUnit {
 }
 
 /// Append a list of fields, with the padding between and after them.
-fn write_structure(out: &mut String, structure: &Structure) -> Option<()> {
+fn write_structure(out: &mut String, structure: &Structure) -> fmt::Result {
     out.push('[');
     let start = out.len();
     let separate = |out: &mut String| out.push_str(if out.len() > start { ", " } else { "" });
-    let pad = |out: &mut String, bytes: u64| {
+    let pad = |out: &mut String, bytes: u64| -> fmt::Result {
         if bytes > 0 {
             separate(out);
-            // writing to a string cannot fail
-            let _ = write!(out, "('', '|V{bytes}')");
+            write!(out, "('', '|V{bytes}')")?;
         }
+        Ok(())
     };
     let mut end = 0;
     for field in &structure.fields {
-        pad(out, field.offset.saturating_sub(end));
+        pad(out, field.offset.saturating_sub(end))?;
         separate(out);
         write_field(out, field)?;
         end = field.offset.saturating_add(field.bytes());
     }
-    pad(out, structure.itemsize.saturating_sub(end));
-    out.push(']');
-    Some(())
+    pad(out, structure.itemsize.saturating_sub(end))?;
+    out.write_char(']')
 }
 
-fn write_field(out: &mut String, field: &Field) -> Option<()> {
+fn write_field(out: &mut String, field: &Field) -> fmt::Result {
     out.push('(');
     let name = if field.is_named { field.name.as_str() } else { "" };
     match &field.title {
         None => write_str(out, name),
         Some(title) => {
-            // writing to a string cannot fail
-            let _ = write!(out, "({title}, ");
+            write!(out, "({title}, ")?;
             write_str(out, name);
             out.push(')');
         }
     }
     out.push_str(", ");
     write_subarray(out, field, &field.nesting, &field.shape)?;
-    out.push(')');
-    Some(())
+    out.write_char(')')
 }
 
 /// Append `type, shape`, where the type may be another such pair; without a shape, the type alone.
-fn write_subarray(out: &mut String, field: &Field, nesting: &[usize], shape: &[u64]) -> Option<()> {
+fn write_subarray(
+    out: &mut String,
+    field: &Field,
+    nesting: &[usize],
+    shape: &[u64],
+) -> fmt::Result {
     let Some((&ndim, nesting)) = nesting.split_first() else {
         return write_literal(out, &field.dtype);
     };
-    let (own, inner) = shape.split_at_checked(ndim)?;
+    let (own, inner) = shape.split_at_checked(ndim).ok_or(fmt::Error)?;
     if nesting.is_empty() {
         write_literal(out, &field.dtype)?;
     } else {
@@ -127,9 +124,7 @@ fn write_subarray(out: &mut String, field: &Field, nesting: &[usize], shape: &[u
         write_subarray(out, field, nesting, inner)?;
         out.push(')');
     }
-    // writing to a string cannot fail
-    let _ = write!(out, ", {}", AsTuple(own));
-    Some(())
+    write!(out, ", {}", AsTuple(own))
 }
 
 impl fmt::Display for DType {
@@ -142,12 +137,8 @@ impl fmt::Display for DType {
             DType::Scalar(scalar, _) => f.write_str(scalar.name()),
             DType::Npy(npy) => {
                 let mut text = String::new();
-                match npy {
-                    NpyType::Structure(structure) => {
-                        let _ = write_structure(&mut text, structure);
-                    }
-                    npy => write_type_string(&mut text, npy),
-                }
+                // fails only for a field of a type that NumPy lacks, of which no structure is made
+                let _ = write_type_string(&mut text, npy);
                 f.write_str(&text)
             }
         }

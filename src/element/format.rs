@@ -1,6 +1,6 @@
 //! Elements as text: numbers with the fewest digits that keep their value, and strings.
 
-use std::fmt::{self, Display, Write};
+use std::fmt::{self, Write};
 
 use super::float::FloatFormat;
 use super::meaning::Meaning;
@@ -61,19 +61,18 @@ fn write_float(
     notation: Notation,
 ) -> fmt::Result {
     match format.mantissa {
-        52 => float(text, &Shortest(f64::from_bits(bits as u64)), notation),
-        23 => float(text, &Shortest(f32::from_bits(bits as u32)), notation),
+        23 => float(text, &f32::from_bits(bits as u32), notation),
         7 | 10 => {
             let same = |short: f64| u128::from(format.round(short)) == bits;
             float(text, &shortest(format.value(bits), same), notation)
         }
-        _ => float(text, &Shortest(format.value(bits)), notation),
+        _ => float(text, &format.value(bits), notation),
     }
 }
 
-/// Append a float; `value` prints as Rust prints floats.
-fn float(text: &mut String, value: &dyn Display, notation: Notation) -> fmt::Result {
-    let printed = value.to_string();
+/// Append a float in Rust's shortest form, with a point or an exponent.
+fn float(text: &mut String, value: &dyn fmt::Debug, notation: Notation) -> fmt::Result {
+    let printed = format!("{value:?}");
     text.write_str(match (printed.as_str(), notation) {
         ("NaN", Notation::Json) => "\"NaN\"",
         ("inf", Notation::Json) => "\"Infinity\"",
@@ -83,21 +82,12 @@ fn float(text: &mut String, value: &dyn Display, notation: Notation) -> fmt::Res
     })
 }
 
-/// Prints a float in Rust's shortest form, with a point or an exponent.
-struct Shortest<T>(T);
-
-impl<T: fmt::Debug> Display for Shortest<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.0)
-    }
-}
-
 /// The decimal with the fewest digits for which `same` holds: it rounds to the same float of a
 /// narrower type.
-fn shortest(value: f64, same: impl Fn(f64) -> bool) -> Shortest<f64> {
+fn shortest(value: f64, same: impl Fn(f64) -> bool) -> f64 {
     let short = (0..17).find_map(|digits| {
         let short = format!("{value:.digits$e}").parse().ok()?;
         same(short).then_some(short)
     });
-    Shortest(short.unwrap_or(value))
+    short.unwrap_or(value)
 }

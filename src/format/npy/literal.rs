@@ -154,14 +154,8 @@ impl<'a> LiteralParser<'a> {
 
     fn tuple(&mut self) -> Result<PyLiteral, LiteralError> {
         let (mut items, comma) = self.items(b')')?;
-        Ok(match items.pop() {
-            Some(only) if items.is_empty() && !comma => only,
-            Some(last) => {
-                items.push(last);
-                PyLiteral::Tuple(items)
-            }
-            None => PyLiteral::Tuple(items),
-        })
+        let is_one = items.len() == 1 && !comma;
+        Ok(if is_one { items.remove(0) } else { PyLiteral::Tuple(items) })
     }
 
     fn dict(&mut self) -> Result<PyLiteral, LiteralError> {
@@ -239,29 +233,20 @@ impl<'a> LiteralParser<'a> {
 
     /// Strings, or bytes, that stand beside each other and are one.
     fn strings(&mut self) -> Result<PyLiteral, LiteralError> {
-        let mut joined: Option<PyLiteral> = None;
+        let (bytes, mut joined) = self.string()?;
         loop {
-            let (bytes, value) = self.string()?;
-            joined = Some(match joined {
-                None if bytes => PyLiteral::Bytes(Self::latin1(&value)),
-                None => PyLiteral::Str(value),
-                Some(PyLiteral::Str(before)) if !bytes => PyLiteral::Str(before + &value),
-                Some(PyLiteral::Bytes(before)) if bytes => {
-                    PyLiteral::Bytes([before, Self::latin1(&value)].concat())
-                }
-                Some(_) => return Err(self.error("bytes and a string cannot be joined")),
-            });
             self.peek();
             let letters = self.rest().bytes().take_while(u8::is_ascii_alphabetic).count();
             if letters > 2 || !self.rest()[letters..].starts_with(['\'', '"']) {
-                return joined.ok_or_else(|| self.error("expected a string"));
+                let latin1 = || joined.chars().filter_map(|char| u8::try_from(char).ok()).collect();
+                return Ok(if bytes { PyLiteral::Bytes(latin1()) } else { PyLiteral::Str(joined) });
             }
+            let (are_bytes, more) = self.string()?;
+            if are_bytes != bytes {
+                return Err(self.error("bytes and a string cannot be joined"));
+            }
+            joined.push_str(&more);
         }
-    }
-
-    /// The bytes of characters below 256.
-    fn latin1(text: &str) -> Vec<u8> {
-        text.chars().filter_map(|char| u8::try_from(char).ok()).collect()
     }
 
     /// One string, and whether it is of bytes; those are given as the characters of their numbers.

@@ -134,14 +134,12 @@ impl Members {
             let found = if torch { Foreign::Torch } else { Foreign::Zip };
             return Err(FormatError::Foreign(found));
         }
-        let fault =
-            |name: &str, fault| Err(NpzError::Member { name: name.to_owned(), fault }.into());
         if let Some(twice) = first_repeated(all) {
-            return fault(twice, MemberFault::Twice);
+            return Err(of_member(twice, MemberFault::Twice));
         }
         places.sort_unstable_by_key(|place| (place.offset, place.data.end));
         match places.windows(2).find(|two| two[1].offset < two[0].data.end) {
-            Some(two) => fault(two[1].name(names), MemberFault::Overlap),
+            Some(two) => Err(of_member(two[1].name(names), MemberFault::Overlap)),
             None => Ok(()),
         }
     }
@@ -166,7 +164,7 @@ impl std::fmt::Debug for Members {
 pub fn check_name(name: &str) -> Result<(), FormatError> {
     let climbs = name.split(['/', '\\']).any(|part| part == "..");
     if climbs || name.starts_with(['/', '\\']) || name.contains('\0') {
-        return Err(NpzError::Member { name: name.to_owned(), fault: MemberFault::Path }.into());
+        return Err(of_member(name, MemberFault::Path));
     }
     Ok(())
 }
@@ -253,6 +251,19 @@ struct DirectoryEntry {
 }
 
 impl DirectoryEntry {
+    /// An entry by the fields from its flags on, which local headers have too.
+    fn of(name: String, fields: &[u8], offset: u32) -> DirectoryEntry {
+        DirectoryEntry {
+            name,
+            flags: u16_at(fields, 0),
+            method: u16_at(fields, 2),
+            crc: u32_at(fields, 8),
+            stored: u32_at(fields, 12).into(),
+            size: u32_at(fields, 16).into(),
+            offset: offset.into(),
+        }
+    }
+
     fn read(reader: &mut dyn Read) -> Result<DirectoryEntry, FormatError> {
         let mut more = |len: u64| {
             let mut bytes = Vec::new();
@@ -269,15 +280,8 @@ impl DirectoryEntry {
         let name = more(u16_at(&fixed, 28).into())?;
         let extra = more(u16_at(&fixed, 30).into())?;
         more(u16_at(&fixed, 32).into())?;
-        let mut entry = DirectoryEntry {
-            name: String::from_utf8(name).map_err(|_| damaged("a name is not UTF-8"))?,
-            flags: u16_at(&fixed, 8),
-            method: u16_at(&fixed, 10),
-            crc: u32_at(&fixed, 16),
-            stored: u32_at(&fixed, 20).into(),
-            size: u32_at(&fixed, 24).into(),
-            offset: u32_at(&fixed, 42).into(),
-        };
+        let name = String::from_utf8(name).map_err(|_| damaged("a name is not UTF-8"))?;
+        let mut entry = DirectoryEntry::of(name, &fixed[8..], u32_at(&fixed, 42));
         entry.widen(&extra)?;
         check_name(&entry.name)?;
         entry.check_flags(entry.flags)?;
@@ -344,17 +348,9 @@ impl DirectoryEntry {
 
     /// Compare it with the fixed fields of its local header, and the name and extra fields there.
     fn compare(&self, local: &[u8], name: &[u8], extra: &[u8]) -> Result<(), FormatError> {
-        let flags = u16_at(local, 6);
+        let mut there = DirectoryEntry::of(String::new(), &local[6..], 0);
+        let flags = there.flags;
         self.check_flags(flags)?;
-        let mut there = DirectoryEntry {
-            name: String::new(),
-            flags,
-            method: u16_at(local, 8),
-            crc: u32_at(local, 14),
-            stored: u32_at(local, 18).into(),
-            size: u32_at(local, 22).into(),
-            offset: 0,
-        };
         there.widen(extra)?;
         // the encoding of a name is no part of it where all characters are the same in both
         let same_encoding = self.name.is_ascii() || (flags ^ self.flags) & UTF8 == 0;
@@ -371,14 +367,14 @@ impl DirectoryEntry {
     }
 
     fn fault(&self, fault: MemberFault) -> FormatError {
-        NpzError::Member { name: self.name.clone(), fault }.into()
+        of_member(&self.name, fault)
     }
 }
 
 impl Member<'_> {
     /// The error of bytes whose CRC-32 is not what the directory says.
     pub fn damaged(name: &str) -> FormatError {
-        NpzError::Member { name: name.to_owned(), fault: MemberFault::Crc }.into()
+        of_member(name, MemberFault::Crc)
     }
 
     /// Compare its size with that of the array in it (bytes, header included).
@@ -389,9 +385,12 @@ impl Member<'_> {
         if array == self.len {
             return Ok(());
         }
-        let fault = MemberFault::Array { array, size: self.len };
-        Err(NpzError::Member { name: self.name.to_owned(), fault }.into())
+        Err(of_member(self.name, MemberFault::Array { array, size: self.len }))
     }
+}
+
+fn of_member(name: &str, fault: MemberFault) -> FormatError {
+    NpzError::Member { name: name.to_owned(), fault }.into()
 }
 
 fn damaged(what: &'static str) -> FormatError {
