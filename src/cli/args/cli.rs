@@ -4,9 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
-use super::completions::Shell;
 use super::diff::DiffArgs;
 use super::edit::{AssignArgs, ScatterArgs};
 use super::gather::GatherArgs;
@@ -133,6 +132,17 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
+}
+
+/// A shell that completions are made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Elvish,
+    Fish,
+    #[value(alias = "pwsh")]
+    Powershell,
+    Zsh,
 }
 
 /// Parse a command line, program name first, by the whole definition.

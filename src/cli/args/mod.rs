@@ -4,7 +4,6 @@ mod alone;
 mod axis;
 mod choice;
 mod cli;
-mod completions;
 mod diff;
 mod edit;
 mod gather;
@@ -23,8 +22,7 @@ mod unquoted;
 mod view;
 
 pub(crate) use axis::AxisArg;
-pub(crate) use cli::{Command, command};
-pub(crate) use completions::Shell;
+pub(crate) use cli::{Command, Shell, command};
 pub(crate) use diff::DiffArgs;
 pub(crate) use edit::{AssignArgs, EditArgs, ScatterArgs};
 pub(crate) use gather::GatherArgs;

@@ -37,7 +37,14 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let mut params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
     let tensor = params.tensor_fields(&options.tensors, args.field.field.as_deref())?;
     let indices = typed.map_or_else(|| named.indices(args.from.io, args.to.quiet), Ok)?;
-    let how = how(args, &indices.tensor().shape)?;
+    let batch_dims = count_batch_dims(args.batch_dims, &indices.tensor().shape);
+    let how = Options {
+        batch_dims: batch_dims.map_err(Failure::new)?,
+        elements: args.elements,
+        negative: args.negative || args.elements,
+        out_of_range: args.out_of_range,
+        ..Options::default()
+    };
     let options = GatherOptions { axis: args.axis, how, transpose, casts };
     // shapes first: nobody waits for a pipe to end to hear that they do not fit
     let shapes = options.check_shapes(&tensor, indices.tensor());
@@ -45,18 +52,6 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let indices = watch(0, args.to.quiet, |progress| indices.into_indices(&workers, progress))?;
     let mut job = Copying::gather(params, &tensor, &indices, &options, output)?;
     output::run(&mut job, &args.to, &share, advised)
-}
-
-/// How the arguments ask for positions to be taken.
-fn how(args: &GatherArgs, indices: &[u64]) -> Result<Options, Failure> {
-    let batch_dims = count_batch_dims(args.batch_dims, indices);
-    Ok(Options {
-        batch_dims: batch_dims.map_err(Failure::new)?,
-        elements: args.elements,
-        negative: args.negative || args.elements,
-        out_of_range: args.out_of_range,
-        ..Options::default()
-    })
 }
 
 /// The error of indices that do not fit.
