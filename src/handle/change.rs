@@ -9,10 +9,11 @@ use crate::execute::{Progress, Workers};
 use crate::gather::OutOfRange;
 use crate::handle::file::Tensor;
 use crate::handle::slice::Slice;
+use crate::index::resolve::Rules;
 use crate::index::{IndexExpr, numpy};
 use crate::job::{Casts, EditFault, Editing, Job, Operand, Original, ScatterOptions};
 use crate::output::WriteOptions;
-use crate::region::{IndexRules, IndexTensor, Lists, OpenIndex};
+use crate::region::{IndexTensor, Lists, OpenIndex};
 use crate::sink::Destination;
 
 /// What an index selects of a tensor that is to be changed.
@@ -164,7 +165,7 @@ impl Change {
         let values = Operand::from(values.clone());
         let mut job = match place {
             ChangedPlace::Selected(expr, lists) => {
-                let index = OpenIndex { expr, rules: IndexRules::default(), lists };
+                let index = OpenIndex { expr, rules: Rules::default(), lists };
                 original.slice(tensor, index)?.assign(values, &Casts::default(), true)?
             }
             ChangedPlace::Positions(indices) => {

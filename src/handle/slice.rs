@@ -12,13 +12,14 @@ use crate::format::{self, Tensors};
 use crate::gather;
 use crate::handle::element::{Element, ElementSink};
 use crate::handle::file::{File, Tensor};
+use crate::index::resolve::Rules;
 use crate::index::resolve::Selection;
 use crate::index::{IndexExpr, numpy};
 use crate::input::OpenOptions;
 use crate::job::{Cuts, SplitFault, Writing, in_scratch, single};
 use crate::output::{Output, Prepared, WriteOptions};
 use crate::permutation::Permutation;
-use crate::region::{IndexRules, IndexTensor, Lists, Region, Take, gathered_shape};
+use crate::region::{IndexTensor, Lists, Region, Take, gathered_shape};
 use crate::shape::{self, Order};
 use crate::sink::Destination;
 
@@ -69,7 +70,7 @@ impl Tensor {
     /// [`ResolveError`](crate::index::resolve::ResolveError) for an index that does not fit the shape.
     pub fn slice_by(&self, index: &IndexExpr) -> Result<Slice, Error> {
         let lists = Lists::open(index)?;
-        let selection = lists.resolve(index, self.shape(), IndexRules::default())?;
+        let selection = lists.resolve(index, self.shape(), Rules::default())?;
         let (tensor, shape) = (self.clone(), selection.shape());
         let axes = Permutation::identity(shape.len());
         let dtype = self.dtype().clone();

@@ -30,20 +30,20 @@ use super::{FileRef, IndexExpr, Item, List, Malformed, SliceItem, SpannedExpr, a
 /// [`ParseError`]: a text that is not a valid index for any shape, or an integer, alone or in a
 /// list, past 64 bits.
 pub fn parse(text: &str) -> Result<SpannedExpr, ParseError> {
-    let mut parser = Parser { cursor: Cursor::new(text, unwrapped(text)) };
+    let mut cursor = Cursor::new(text, unwrapped(text));
     let (mut items, mut spans) = (Vec::new(), Vec::new());
     let mut has_ellipsis = false;
-    parser.cursor.skip_space();
-    while parser.cursor.peek().is_some() {
-        let start = parser.cursor.at;
-        let item = parser.item()?;
-        let span = trim(text, start..parser.cursor.at);
+    cursor.skip_space();
+    while cursor.peek().is_some() {
+        let start = cursor.at;
+        let item = cursor.item()?;
+        let span = trim(text, start..cursor.at);
         if item == Item::Ellipsis && std::mem::replace(&mut has_ellipsis, true) {
             return Err(ParseErrorKind::Malformed(Malformed::SecondEllipsis).at(span));
         }
         items.push(item);
         spans.push(span);
-        parser.cursor.comma()?;
+        cursor.comma()?;
     }
     Ok(SpannedExpr { expr: IndexExpr { items }, text: text.to_owned(), spans })
 }
@@ -116,33 +116,29 @@ enum Term {
     Ellipsis,
 }
 
-struct Parser<'a> {
-    cursor: Cursor<'a>,
-}
-
-impl Parser<'_> {
+impl Cursor<'_> {
     /// One item; may also consume the white space after it.
     fn item(&mut self) -> Result<Item, ParseError> {
-        let start = self.cursor.at;
-        match self.cursor.peek() {
-            Some(b'[') if closing(self.cursor.rest()).is_none() => {
+        let start = self.at;
+        match self.peek() {
+            Some(b'[') if closing(self.rest()).is_none() => {
                 return Err(ParseErrorKind::NeverClosed('[').at(start..start + 1));
             }
-            Some(b'[') => return array::list(&mut self.cursor).map(Item::List),
+            Some(b'[') => return array::list(self).map(Item::List),
             Some(b'@') => return self.file().map(Item::List),
             _ => {}
         }
         let first = self.term()?;
-        let span = start..self.cursor.at;
-        self.cursor.skip_space();
-        if self.cursor.peek() == Some(b':') {
+        let span = start..self.at;
+        self.skip_space();
+        if self.peek() == Some(b':') {
             return self.slice(first, span).map(Item::Slice);
         }
         match first {
             Some(Term::Integer(literal)) => index(literal, span).map(Item::Integer),
             Some(Term::None) => Ok(Item::NewAxis),
             Some(Term::Ellipsis) => Ok(Item::Ellipsis),
-            None => Err(self.cursor.unexpected("an index")),
+            None => Err(self.unexpected("an index")),
         }
     }
 
@@ -159,34 +155,34 @@ impl Parser<'_> {
 
     /// A colon, if there is one, and the bound after it, if there is one.
     fn colon_and_bound(&mut self) -> Result<(Option<i64>, Range<usize>), ParseError> {
-        if self.cursor.eat(":") {
-            self.cursor.skip_space();
-        } else if self.cursor.peek().is_some_and(|next| next != b',') {
-            return Err(self.cursor.unexpected("',' or ':'"));
+        if self.eat(":") {
+            self.skip_space();
+        } else if self.peek().is_some_and(|next| next != b',') {
+            return Err(self.unexpected("',' or ':'"));
         } else {
-            return Ok((None, self.cursor.at..self.cursor.at));
+            return Ok((None, self.at..self.at));
         }
-        let start = self.cursor.at;
+        let start = self.at;
         let term = self.term()?;
-        let span = start..self.cursor.at;
-        self.cursor.skip_space();
+        let span = start..self.at;
+        self.skip_space();
         Ok((bound(term, span.clone())?, span))
     }
 
     /// A term, or `None` if something else is next.
     fn term(&mut self) -> Result<Option<Term>, ParseError> {
-        let start = self.cursor.at;
-        match self.cursor.peek() {
+        let start = self.at;
+        match self.peek() {
             Some(b'+' | b'-' | b'0'..=b'9') => {
-                let literal = self.cursor.integer()?;
-                if self.cursor.eat(".") {
-                    return Err(ParseErrorKind::NotAnIndex.at(start..self.cursor.at));
+                let literal = self.integer()?;
+                if self.eat(".") {
+                    return Err(ParseErrorKind::NotAnIndex.at(start..self.at));
                 }
                 Ok(Some(Term::Integer(literal)))
             }
-            Some(b'.') if self.cursor.eat("...") => Ok(Some(Term::Ellipsis)),
+            Some(b'.') if self.eat("...") => Ok(Some(Term::Ellipsis)),
             Some(b'a'..=b'z' | b'A'..=b'Z' | b'_') => self.name().map(Some),
-            Some(b'(') if closing(self.cursor.rest()).is_none() => {
+            Some(b'(') if closing(self.rest()).is_none() => {
                 Err(ParseErrorKind::NeverClosed('(').at(start..start + 1))
             }
             Some(b'(' | b'.' | b'\'' | b'"' | b'~') => {
@@ -198,28 +194,28 @@ impl Parser<'_> {
 
     /// `None`, `newaxis`, `np.newaxis`, `tf.newaxis` or `Ellipsis`.
     fn name(&mut self) -> Result<Term, ParseError> {
-        let start = self.cursor.at;
-        let term = match self.cursor.word() {
+        let start = self.at;
+        let term = match self.word() {
             b"None" | b"newaxis" => Some(Term::None),
             b"Ellipsis" => Some(Term::Ellipsis),
-            b"True" | b"False" => return Err(ParseErrorKind::BareBool.at(start..self.cursor.at)),
+            b"True" | b"False" => return Err(ParseErrorKind::BareBool.at(start..self.at)),
             b"np" | b"tf" => {
-                self.cursor.skip_space();
-                let dotted = self.cursor.eat(".");
-                self.cursor.skip_space();
-                (dotted && self.cursor.word() == b"newaxis").then_some(Term::None)
+                self.skip_space();
+                let dotted = self.eat(".");
+                self.skip_space();
+                (dotted && self.word() == b"newaxis").then_some(Term::None)
             }
             _ => None,
         };
-        term.ok_or_else(|| ParseErrorKind::NotAnIndex.at(start..self.cursor.at))
+        term.ok_or_else(|| ParseErrorKind::NotAnIndex.at(start..self.at))
     }
 
     /// `@FILE` or `@FILE#NAME`.
     fn file(&mut self) -> Result<List, ParseError> {
-        self.cursor.eat("@");
-        let path = self.cursor.text(DELIMITERS)?;
-        let name = match self.cursor.eat("#") {
-            true => Some(self.cursor.text(DELIMITERS)?),
+        self.eat("@");
+        let path = self.text(DELIMITERS)?;
+        let name = match self.eat("#") {
+            true => Some(self.text(DELIMITERS)?),
             false => None,
         };
         Ok(List::File(FileRef { path, name }))

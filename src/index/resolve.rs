@@ -26,17 +26,15 @@ pub use super::selection::{
 use super::{IndexExpr, Item, List, Malformed, SliceItem};
 use crate::shape::MAX_NDIM;
 
-/// How an expression is applied to a shape.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Rules<'a> {
+/// How an expression is applied to a shape, besides its text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
     /// An integer keeps its axis, with length 1. It must still be in range. For NumPy's rule on
     /// where the axes of lists go it then counts as a slice.
     pub keepdims: bool,
     /// Each list is taken along its own axis, which stays in its place, as np.ix_ and zarr's
     /// `oindex` do. A mask must then have one axis.
     pub outer: bool,
-    /// What is in the files of the lists that are no typed ones, in the order of the expression.
-    pub files: &'a [ListShape],
 }
 
 /// What is known of a list before its values are looked at.
@@ -63,10 +61,11 @@ pub enum ListShape {
 /// [`ResolveError`]: an integer out of range, more items than axes, masks and lists whose shapes do
 /// not fit, a result of more than 64 axes, or an expression that breaks a rule of [`IndexExpr`].
 pub fn resolve(expr: &IndexExpr, shape: &[u64], keepdims: bool) -> Result<Selection, ResolveError> {
-    resolve_with(expr, shape, &Rules { keepdims, ..Rules::default() })
+    resolve_with(expr, shape, Rules { keepdims, outer: false }, &[])
 }
 
-/// Resolve an expression that may name files against a shape.
+/// Resolve an expression against a shape; `files` is what is in the files of its lists that are no
+/// typed ones, in its order.
 ///
 /// # Errors
 /// As [`resolve`]. Of several errors the one that NumPy reports: of masks' shapes, then of integers,
@@ -74,9 +73,10 @@ pub fn resolve(expr: &IndexExpr, shape: &[u64], keepdims: bool) -> Result<Select
 pub fn resolve_with(
     expr: &IndexExpr,
     shape: &[u64],
-    rules: &Rules<'_>,
+    rules: Rules,
+    files: &[ListShape],
 ) -> Result<Selection, ResolveError> {
-    let arrays = list_shapes(expr, rules)?;
+    let arrays = list_shapes(expr, rules, files)?;
     let ellipsis_len = ellipsis_len(expr, &arrays, shape.len())?;
     check_masks(expr, &arrays, shape, ellipsis_len)?;
     let (selection, placement) = (Selection::default(), Placement::default());
@@ -142,9 +142,10 @@ impl ListShape {
 /// The shape of the list that each item is; `None` for other items.
 fn list_shapes(
     expr: &IndexExpr,
-    rules: &Rules<'_>,
+    rules: Rules,
+    files: &[ListShape],
 ) -> Result<Vec<Option<ListShape>>, ResolveError> {
-    let mut files = rules.files.iter();
+    let mut files = files.iter();
     let array = |(item, wanted): (usize, &Item)| {
         let Item::List(list) = wanted else { return Ok(None) };
         let array = match list {
@@ -227,7 +228,7 @@ fn check_masks(
 /// A selection in the making.
 struct Resolver<'a> {
     shape: &'a [u64],
-    rules: &'a Rules<'a>,
+    rules: Rules,
     selection: Selection,
     placement: Placement,
     /// How many axes of the source have been indexed.
@@ -489,7 +490,7 @@ mod tests {
     fn outer_takes_lists_one_by_one() {
         let outer = |text: &str, shape: &[u64]| {
             let expr = numpy::parse(text).unwrap().expr;
-            resolve_with(&expr, shape, &Rules { outer: true, ..Rules::default() })
+            resolve_with(&expr, shape, Rules { keepdims: false, outer: true }, &[])
         };
         let selection = outer("[0, 1], 1, :2, [True, False, True, True, False]", &[2, 3, 4, 5]);
         assert_eq!(selection.unwrap().shape(), [2, 2, 3]);
@@ -503,8 +504,7 @@ mod tests {
         let expr = numpy::parse("@a.npy, :, @b.npy").unwrap().expr;
         let mask = ListShape::Mask { shape: vec![2], count: 1 };
         let files = [ListShape::Integers(vec![3, 1]), mask];
-        let rules = Rules { files: &files, ..Rules::default() };
-        let selection = resolve_with(&expr, &[7, 8, 2], &rules).unwrap();
+        let selection = resolve_with(&expr, &[7, 8, 2], Rules::default(), &files).unwrap();
         assert_eq!(selection.shape(), [3, 1, 8]);
         assert_eq!(selection.lists[0].positions, ListPositions::Integers);
         assert_eq!(selection.lists[1].positions, ListPositions::Mask);
@@ -515,8 +515,8 @@ mod tests {
         // From NumPy 2.4.6: np.zeros((3, 4, 5))[text], with np.array(9) or np.array(-1) for the file
         let with = |text: &str, index: i64| {
             let files = [ListShape::Integer(index)];
-            let rules = Rules { files: &files, ..Rules::default() };
-            resolve_with(&numpy::parse(text).unwrap().expr, &[3, 4, 5], &rules)
+            let expr = numpy::parse(text).unwrap().expr;
+            resolve_with(&expr, &[3, 4, 5], Rules::default(), &files)
         };
         for text in
             ["[], @i", "[9, 9, 9], @i", "[False, False, False], @i", "[7, 8], @i, [1, 2, 3]"]

@@ -1,6 +1,5 @@
 //! What is looked at of a tensor: printed, counted, drawn, compared.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::dtype::DType;
@@ -9,7 +8,6 @@ use crate::execute::Conversion;
 use crate::format::TensorInfo;
 use crate::input::Input;
 use crate::permutation::Transposition;
-use crate::print::Elements;
 use crate::region::{OpenIndex, Region, RegionReader, Take};
 use crate::runs::unravel_index;
 use crate::shape::Order;
@@ -69,13 +67,16 @@ impl Chosen {
         self.region.bytes()
     }
 
-    /// The elements, to be printed. A pipe is copied to a temporary file.
+    /// Reads its [elements](crate::print::Elements), to print them. A pipe is copied to a temporary file.
     ///
     /// # Errors
     /// A pipe or an index tensor that cannot be read.
-    pub fn elements<E>(&self, input: &mut Input) -> Result<Values<'_, E>, Error> {
-        let reader = RegionReader::new(input, self.region.as_ref())?;
-        Ok(Values::new(reader))
+    pub fn elements<'a, E: From<Error>>(
+        &'a self,
+        input: &mut Input,
+    ) -> Result<impl FnMut(u64, &mut [u8]) -> Result<(), E> + use<'a, E>, Error> {
+        let (reader, mut scratch) = (RegionReader::new(input, self.region.as_ref())?, Vec::new());
+        Ok(move |start: u64, out: &mut [u8]| Ok(reader.read(start, &mut scratch, out)?))
     }
 
     /// Its bytes on their way to position `at`, where no piece divides elements.
@@ -91,26 +92,4 @@ pub fn place(shape: &[u64], number: u64) -> Vec<u64> {
     let mut place: Vec<u64> = unravel_index(lens, number).collect();
     place.reverse();
     place
-}
-
-/// The elements of a selection; whoever reads them has errors of type `E`.
-pub struct Values<'a, E> {
-    reader: RegionReader<'a>,
-    scratch: Vec<u8>,
-    errors: PhantomData<E>,
-}
-
-impl<'a, E> Values<'a, E> {
-    pub(super) fn new(reader: RegionReader<'a>) -> Values<'a, E> {
-        Values { reader, scratch: Vec::new(), errors: PhantomData }
-    }
-}
-
-impl<E: From<Error>> Elements for Values<'_, E> {
-    type Error = E;
-
-    fn read(&mut self, start: u64, len: usize, out: &mut Vec<u8>) -> Result<(), E> {
-        out.resize(len, 0);
-        Ok(self.reader.read(start, &mut self.scratch, out)?)
-    }
 }

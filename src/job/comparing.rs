@@ -6,7 +6,7 @@ use crate::error::{Cause, Error, Fault};
 use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
 use crate::input::{Bytes, Input, SelectFault};
-use crate::job::chosen::{Chosen, Values};
+use crate::job::chosen::Chosen;
 use crate::job::compare::{Comparison, compare};
 use crate::permutation::Transposition;
 use crate::print;
@@ -126,7 +126,9 @@ impl Comparing {
                 let (readers, number) = pair.readers([&mut a, &mut b], first.place)?;
                 let mut texts = [String::new(), String::new()];
                 for ((text, reader), dtype) in texts.iter_mut().zip(readers).zip(&tensor.dtypes) {
-                    let values = &mut Values::<Error>::new(reader);
+                    let mut scratch = Vec::new();
+                    let values =
+                        &mut |start: u64, out: &mut [u8]| reader.read(start, &mut scratch, out);
                     *text = print::beginning(dtype, number, SHOWN, values)?;
                 }
                 tensor.large = Some(texts);

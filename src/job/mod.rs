@@ -32,7 +32,7 @@ mod version;
 pub use align::{shareable_bytes, shared_bytes};
 pub use axes::Axes;
 pub use casts::{Casts, UnusedCast};
-pub use chosen::{Chosen, Values, place};
+pub use chosen::{Chosen, place};
 pub use comparing::{CompareFault, CompareOptions, Compared, Comparing, Differences};
 pub use contract::{Job, Made, Planned, PlannedTensor};
 pub(crate) use copy::Writing;

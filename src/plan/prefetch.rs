@@ -85,12 +85,7 @@ impl Plan {
 
 /// The bytes of runs in ascending ranges, those with gaps of at most `near` bytes in one.
 pub(crate) fn stretches(runs: Runs, near: u64) -> Runs {
-    let Runs { mut offset, mut axes, run } = runs;
-    for axis in &mut axes {
-        offset += axis.stride.min(0) * (axis.len as i64 - 1);
-        axis.stride = axis.stride.abs();
-    }
-    axes.sort_by_key(|axis| std::cmp::Reverse(axis.stride));
+    let Runs { offset, axes, run } = runs.ascending();
     let (mut axes, mut run) = coalesce(&axes, run);
     while let Some(next) = axes.pop_if(|axis| axis.stride as u64 <= run + near) {
         run = span_bytes(&[next], run);

@@ -10,7 +10,7 @@ use super::words::{To, Words};
 const SEPARATOR: char = ' ';
 
 /// Writes an array that has axes and elements.
-pub(super) struct ArrayWriter<'a, 'w, E: Elements> {
+pub(super) struct ArrayWriter<'a, 'w, E> {
     pub(super) shape: &'a [u64],
     /// How many items of a long axis are shown at each end.
     pub(super) edge: Option<u64>,
@@ -18,19 +18,19 @@ pub(super) struct ArrayWriter<'a, 'w, E: Elements> {
     /// Bytes an element.
     pub(super) size: u64,
     pub(super) cursor: KeptCursor,
-    pub(super) elements: &'a mut E,
-    pub(super) write: &'w mut dyn FnMut(&str) -> Result<(), E::Error>,
+    pub(super) elements: &'a mut Elements<'a, E>,
+    pub(super) write: &'w mut dyn FnMut(&str) -> Result<(), E>,
 }
 
-impl<E: Elements> ArrayWriter<'_, '_, E> {
+impl<E> ArrayWriter<'_, '_, E> {
     /// Write it in lines of at most `width` characters, where elements allow.
-    pub(super) fn write(&mut self, width: usize) -> Result<(), E::Error> {
+    pub(super) fn write(&mut self, width: usize) -> Result<(), E> {
         // every axis needs a character for its closing bracket, so the width may become negative
         self.axis(0, 1, width as i64)
     }
 
     /// Write the items of one axis, of which lines after the first are indented by `indent`.
-    fn axis(&mut self, axis: usize, indent: usize, width: i64) -> Result<(), E::Error> {
+    fn axis(&mut self, axis: usize, indent: usize, width: i64) -> Result<(), E> {
         (self.write)("[")?;
         let len = self.shape[axis];
         let edge = self.edge.filter(|&edge| edge.checked_mul(2).is_some_and(|both| both < len));
@@ -54,7 +54,7 @@ impl<E: Elements> ArrayWriter<'_, '_, E> {
     }
 
     /// Write the elements of the last axis, with dots before number `dots`.
-    fn row(&mut self, shown: u64, dots: u64, indent: usize, width: i64) -> Result<(), E::Error> {
+    fn row(&mut self, shown: u64, dots: u64, indent: usize, width: i64) -> Result<(), E> {
         let mut line = Line { text: String::new(), len: indent, indent, width };
         for item in 0..shown {
             if item == dots {
@@ -79,9 +79,9 @@ impl<E: Elements> ArrayWriter<'_, '_, E> {
     }
 }
 
-impl<E: Elements> ArrayWriter<'_, '_, E> {
+impl<E> ArrayWriter<'_, '_, E> {
     /// Write an element whose text is not held: first it is counted.
-    fn large(&mut self, number: u64, line: &mut Line) -> Result<(), E::Error> {
+    fn large(&mut self, number: u64, line: &mut Line) -> Result<(), E> {
         let mut item = Windowed::new(self.elements, number, self.size);
         let mut words = Words::new(To::Counted(0));
         self.formatter.write(&mut words, &mut item)?;

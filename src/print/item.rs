@@ -31,8 +31,8 @@ impl PrintedItem for Held<'_> {
 }
 
 /// An element that is read in windows.
-pub(super) struct Windowed<'a, E: Elements> {
-    elements: &'a mut E,
+pub(super) struct Windowed<'a, E> {
+    elements: &'a mut Elements<'a, E>,
     /// Where it begins among the bytes of all elements, and how many it has.
     start: u64,
     size: u64,
@@ -41,25 +41,25 @@ pub(super) struct Windowed<'a, E: Elements> {
     from: u64,
 }
 
-impl<'a, E: Elements> Windowed<'a, E> {
+impl<'a, E> Windowed<'a, E> {
     /// Element `number` of those that have `size` bytes.
-    pub(super) fn new(elements: &'a mut E, number: u64, size: u64) -> Windowed<'a, E> {
+    pub(super) fn new(elements: &'a mut Elements<'a, E>, number: u64, size: u64) -> Self {
         Windowed { elements, start: number * size, size, window: Vec::new(), from: 0 }
     }
 }
 
-impl<E: Elements> PrintedItem for Windowed<'_, E> {
-    type Error = E::Error;
+impl<E> PrintedItem for Windowed<'_, E> {
+    type Error = E;
 
-    fn bytes(&mut self, at: u64, len: u64) -> Result<&[u8], E::Error> {
+    fn bytes(&mut self, at: u64, len: u64) -> Result<&[u8], E> {
         let held = self.from..self.from + self.window.len() as u64;
         if at < held.start || at + len > held.end {
             // those who come from behind go on so
             let backwards = at < self.from;
             self.from = if backwards { (at + len).saturating_sub(LARGE) } else { at };
             let count = LARGE.max(len).min(self.size - self.from);
-            self.window.clear();
-            self.elements.read(self.start + self.from, count as usize, &mut self.window)?;
+            self.window.resize(count as usize, 0);
+            (self.elements)(self.start + self.from, &mut self.window)?;
         }
         let first = (at - self.from) as usize;
         Ok(&self.window[first..first + len as usize])

@@ -89,10 +89,10 @@ impl KeptCursor {
     }
 
     /// The next element; `None` after the last one.
-    pub(super) fn next<E: Elements>(
+    pub(super) fn next<E>(
         &mut self,
-        elements: &mut E,
-    ) -> Result<Option<Shown<'_>>, E::Error> {
+        elements: &mut Elements<'_, E>,
+    ) -> Result<Option<Shown<'_>>, E> {
         if self.taken == self.held {
             if self.range.is_empty() {
                 match self.kept.next() {
@@ -106,7 +106,8 @@ impl KeptCursor {
             let most = LARGE.checked_div(self.itemsize).unwrap_or(LARGE);
             let count = most.min(self.range.end - self.range.start);
             let bytes = (count * self.itemsize) as usize;
-            elements.read(self.range.start * self.itemsize, bytes, &mut self.block)?;
+            self.block.resize(bytes, 0);
+            elements(self.range.start * self.itemsize, &mut self.block)?;
             self.range.start += count;
             (self.held, self.taken) = (count, 0);
         }

@@ -8,13 +8,15 @@
 //!
 //! ```
 //! use tslice::internals::dtype::{DType, Endian, Scalar};
-//! use tslice::internals::print::{InMemory, PrintOptions, print};
+//! use tslice::internals::print::{PrintOptions, print};
 //! let bytes: Vec<u8> = [0.5f32, 100.0, f32::NAN].iter().flat_map(|it| it.to_le_bytes()).collect();
 //! let dtype = DType::Scalar(Scalar::F32, Endian::Little);
-//! let mut elements = InMemory { bytes: &bytes };
+//! let elements = &mut |start: u64, out: &mut [u8]| {
+//!     Ok::<(), ()>(out.copy_from_slice(&bytes[start as usize..][..out.len()]))
+//! };
 //! let mut text = String::new();
 //! let write = &mut |part: &str| Ok(text.push_str(part));
-//! print(&dtype, &[3], &PrintOptions::default(), &mut elements, write).unwrap();
+//! print(&dtype, &[3], &PrintOptions::default(), elements, write).unwrap();
 //! assert_eq!(text, "[  0.5 100.    nan]");
 //! ```
 
@@ -32,7 +34,7 @@ mod words;
 
 use crate::dtype::DType;
 use element::Formatter;
-pub use elements::{Elements, InMemory};
+pub use elements::Elements;
 use item::{Held, Windowed};
 use kept::{Kept, KeptCursor, Shown};
 pub use options::PrintOptions;
@@ -58,12 +60,12 @@ pub fn element(dtype: &DType, bytes: &[u8]) -> String {
 ///
 /// # Errors
 /// Those of `elements`.
-pub fn beginning<E: Elements>(
+pub fn beginning<E>(
     dtype: &DType,
     number: u64,
     most: usize,
-    elements: &mut E,
-) -> Result<String, E::Error> {
+    elements: &mut Elements<'_, E>,
+) -> Result<String, E> {
     let mut words = Words::new(To::Cut(most));
     let mut item = Windowed::new(elements, number, dtype.item_bits() / 8);
     scalar::write(&mut words, dtype, &mut item, &PrintOptions::default())?;
@@ -75,13 +77,13 @@ pub fn beginning<E: Elements>(
 ///
 /// # Errors
 /// Those of `elements` and of `write`.
-pub fn print<E: Elements>(
+pub fn print<E>(
     dtype: &DType,
     shape: &[u64],
     options: &PrintOptions,
-    elements: &mut E,
-    write: &mut dyn FnMut(&str) -> Result<(), E::Error>,
-) -> Result<(), E::Error> {
+    elements: &mut Elements<'_, E>,
+    write: &mut dyn FnMut(&str) -> Result<(), E>,
+) -> Result<(), E> {
     let size = dtype.item_bits() / 8;
     if shape.is_empty() {
         let mut words = Words::new(To::Written(write));

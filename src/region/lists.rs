@@ -45,22 +45,13 @@ struct ListFile {
     input: Arc<Input>,
 }
 
-/// How an expression is applied to a shape, besides its text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IndexRules {
-    /// An integer keeps its axis, with length 1.
-    pub keepdims: bool,
-    /// Each list is taken along its own axis.
-    pub outer: bool,
-}
-
 /// An index whose files are open, as it is applied to every tensor of a job.
 #[derive(Clone, Copy)]
 pub struct OpenIndex<'a> {
     /// The expression.
     pub expr: &'a IndexExpr,
     /// How it is applied, besides its text.
-    pub rules: IndexRules,
+    pub rules: Rules,
     /// The lists of the expression that lie in files.
     pub lists: &'a Lists,
 }
@@ -155,11 +146,9 @@ impl Lists {
         &self,
         expr: &IndexExpr,
         shape: &[u64],
-        rules: IndexRules,
+        rules: Rules,
     ) -> Result<Selection, ResolveError> {
-        let IndexRules { keepdims, outer } = rules;
-        let rules = Rules { keepdims, outer, files: &self.shapes };
-        resolve_with(expr, shape, &rules).map_err(|mut error| {
+        resolve_with(expr, shape, rules, &self.shapes).map_err(|mut error| {
             error.before.source_shape = shape.to_vec();
             error
         })

@@ -20,6 +20,6 @@ pub use contract::{ReadBy, ReadFor, Region, RegionPieces};
 pub use fields::layout as layout_of;
 pub use indices::{IndexTensor, gathered_shape};
 pub use list::{Gathered, GatheredList};
-pub use lists::{IndexRules, ListError, ListFault, Lists, OpenIndex};
+pub use lists::{ListError, ListFault, Lists, OpenIndex};
 pub use reader::RegionReader;
 pub use take::Take;

@@ -15,6 +15,7 @@ use tslice::internals::execute::{
 };
 use tslice::internals::format::{Chunks, Contents, Format, StorageKind, TensorInfo};
 use tslice::internals::index::numpy;
+use tslice::internals::index::resolve::Rules;
 use tslice::internals::index::resolve::{Selection, resolve};
 use tslice::internals::input::{Input, Location};
 use tslice::internals::job::{
@@ -23,9 +24,9 @@ use tslice::internals::job::{
 use tslice::internals::join::{Join, JoinPart};
 use tslice::internals::output::{Output, WriteOptions};
 use tslice::internals::permutation::{Permutation, Transposition};
-use tslice::internals::print::{self, Elements};
+use tslice::internals::print;
 use tslice::internals::region::{
-    IndexRules, IndexTensor, Lists, OpenIndex, ReadBy, ReadFor, Region, RegionPieces,
+    IndexTensor, Lists, OpenIndex, ReadBy, ReadFor, Region, RegionPieces,
 };
 use tslice::internals::runs::{Axis, Runs};
 use tslice::internals::shape::Order;
@@ -148,7 +149,7 @@ fn slices_and_gathers_are_those_of_the_elements() {
         ("[1:, :33]", Transposition::None, Some(DType::Scalar(Scalar::F64, Endian::Big))),
     ] {
         let expr = numpy::parse(index).unwrap().expr;
-        let (rules, lists) = (IndexRules::default(), Lists::default());
+        let (rules, lists) = (Rules::default(), Lists::default());
         let casts = cast.map(|cast| Casts::new(vec![(None, cast)], Casting::default()));
         let options = SliceOptions {
             select: Select::default(),
@@ -178,7 +179,7 @@ fn slices_and_gathers_are_those_of_the_elements() {
 fn what_is_looked_at_is_the_same() {
     let path = Path::new("chunks");
     let index = |text: &str| numpy::parse(text).unwrap().expr;
-    let (rules, lists, workers) = (IndexRules::default(), Lists::default(), Workers::new(2));
+    let (rules, lists, workers) = (Rules::default(), Lists::default(), Workers::new(2));
     for text in ["[:]", "[::2, 39, 3:]", "[:, [1, 30, 2]]"] {
         let expr = &index(text);
         let index = OpenIndex { expr, rules, lists: &lists };
@@ -269,7 +270,7 @@ fn fields_are_taken_of_structures_in_chunks() {
     let fields = vec![field("v", &short, &[3], 0), field("id", &byte, &[], 7)];
     let dtype = DType::Npy(NpyType::Structure(Arc::new(Structure { fields, itemsize: 9 })));
     let elements: Vec<u8> = (0..9 * 10 * 6u32).map(|at| ((at * 31) >> 3) as u8).collect();
-    let (rules, lists) = (IndexRules::default(), Lists::default());
+    let (rules, lists) = (Rules::default(), Lists::default());
     let chunks = Grid::new(&[10, 6], &[4, 5], 9, &elements).tensor(&dtype);
     let plain = TensorInfo::new(dtype, vec![10, 6], Order::C, 0);
     for (fields, index) in [("v", "[::-3, 1:, 2]"), ("id", "[:, [5, 0]]"), ("id,v", "[1:]")] {
@@ -283,9 +284,9 @@ fn fields_are_taken_of_structures_in_chunks() {
             let index = OpenIndex { expr, rules, lists: &lists };
             let chosen = Chosen::all(&mut input, &[0], Some(fields), index, &Transposition::None);
             let chosen = chosen.unwrap().remove(0);
-            let mut bytes = Vec::new();
+            let mut bytes = vec![0; chosen.bytes() as usize];
             let mut elements = chosen.elements::<Error>(&mut input).unwrap();
-            elements.read(0, chosen.bytes() as usize, &mut bytes).unwrap();
+            elements(0, &mut bytes).unwrap();
             (chosen.shape.clone(), bytes)
         });
         assert_eq!(taken[0], taken[1], "{fields}");

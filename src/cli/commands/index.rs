@@ -5,10 +5,10 @@ use std::path::Path;
 use tslice::internals::error::{Error, FileName};
 use tslice::internals::execute::{BadPosition, ExecuteError, FillError, Workers};
 use tslice::internals::index::numpy::{self, ParseError};
-use tslice::internals::index::resolve::{ResolveError, ResolveErrorKind, Selection};
+use tslice::internals::index::resolve::{ResolveError, ResolveErrorKind, Rules, Selection};
 use tslice::internals::index::strided_slice::{self, StridedSlice};
 use tslice::internals::index::{IndexExpr, Item, List, SpannedExpr};
-use tslice::internals::region::{IndexRules, ListError, ListFault, Lists, OpenIndex};
+use tslice::internals::region::{ListError, ListFault, Lists, OpenIndex};
 use tslice::internals::source::IoMode;
 
 use crate::cli::args::{IndexArgs, StridedArgs};
@@ -17,7 +17,7 @@ use crate::cli::report::{Failure, misplaced, of_flag, watch};
 /// An index as it was given: NumPy's text, or StridedSlice's numbers as NumPy text.
 pub(crate) struct Index {
     pub(crate) spanned: SpannedExpr,
-    pub(crate) rules: IndexRules,
+    pub(crate) rules: Rules,
     /// Whether it was given as text.
     is_typed: bool,
     /// The files of its lists, once they are open.
@@ -34,21 +34,17 @@ impl Index {
             }
             (None, None) => numpy::format(&Default::default()),
         };
-        let rules = IndexRules { keepdims: args.keepdims, outer: args.outer };
+        let rules = Rules { keepdims: args.keepdims, outer: args.outer };
         Index::of_spanned(spanned, rules, text.is_some())
     }
 
     /// Understand the value of a flag; everything without one.
-    pub(crate) fn of_text(text: Option<&str>, rules: IndexRules) -> Result<Index, Failure> {
+    pub(crate) fn of_text(text: Option<&str>, rules: Rules) -> Result<Index, Failure> {
         let spanned = text.map_or_else(|| Ok(numpy::format(&Default::default())), parsed)?;
         Index::of_spanned(spanned, rules, text.is_some())
     }
 
-    fn of_spanned(
-        spanned: SpannedExpr,
-        rules: IndexRules,
-        is_typed: bool,
-    ) -> Result<Index, Failure> {
+    fn of_spanned(spanned: SpannedExpr, rules: Rules, is_typed: bool) -> Result<Index, Failure> {
         let index = Index { spanned, rules, is_typed, lists: Lists::default() };
         if rules.outer && !index.has_lists() {
             let message = "--outer has no effect: the index has no lists";

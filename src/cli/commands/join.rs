@@ -6,9 +6,9 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
+use tslice::internals::index::resolve::Rules;
 use tslice::internals::input::{Location, OpenOptions};
 use tslice::internals::job::{Along, JoinOptions, Joining};
-use tslice::internals::region::IndexRules;
 use tslice::internals::source::note_read;
 
 use super::index::Index;
@@ -19,7 +19,7 @@ use crate::cli::report::Failure;
 /// Join along an axis that the inputs have, or a new one.
 pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     let Some(share) = part::share(&args.to)? else { return Ok(()) };
-    let rules = IndexRules { keepdims: args.keepdims, outer: args.outer };
+    let rules = Rules { keepdims: args.keepdims, outer: args.outer };
     let index = Index::of_text(args.index.as_deref(), rules)?;
     if let Some(list) = &args.names.files_from {
         index.refuse_stdin("--files-from", list)?;

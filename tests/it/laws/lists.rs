@@ -251,9 +251,9 @@ proptest! {
         write in prop_oneof![Just(WriteOrder::Any), Just(WriteOrder::Ascending)],
     ) {
         let files: Vec<ListShape> = case.lists.iter().map(Listed::known).collect();
-        let rules = Rules { keepdims: false, outer: case.outer, files: &files };
+        let rules = Rules { keepdims: false, outer: case.outer };
         // what does not fit is compared with NumPy
-        let Ok(selection) = resolve_with(&case.expr, &case.params, &rules) else { return Ok(()) };
+        let Ok(selection) = resolve_with(&case.expr, &case.params, rules, &files) else { return Ok(()) };
         prop_assume!(!selection.lists.is_empty());
         let sources: Vec<Bytes> =
             case.lists.iter().map(|list| Bytes::new(list.file(), list_window)).collect();
