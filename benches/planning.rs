@@ -47,12 +47,12 @@ fn planning(criterion: &mut Criterion) {
         group.bench_function("view", |bencher| bencher.iter(|| black_box(view())));
         if let Some(view) = view() {
             group.bench_function("ranges", |bencher| {
-                bencher.iter(|| Plan::new(black_box(&view), 1, PIECE_BYTES));
+                bencher.iter(|| Plan::new(black_box(view.runs()), 1, PIECE_BYTES));
             });
             group.bench_function("tiled", |bencher| {
-                bencher.iter(|| Plan::tiled(black_box(&view), 1, Tiling::MAPPED));
+                bencher.iter(|| Plan::tiled(black_box(view.runs()), 1, Tiling::MAPPED));
             });
-            let plan = Plan::tiled(&view, 1, Tiling::MAPPED);
+            let plan = Plan::tiled(view.runs(), 1, Tiling::MAPPED);
             group.bench_function("a piece", |bencher| {
                 bencher.iter(|| plan.piece(black_box(plan.pieces() / 2)));
             });

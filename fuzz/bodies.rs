@@ -430,7 +430,7 @@ fn assert_selects(expr: &IndexExpr) {
         }
         let layout = Layout::new(shape, 8, Order::C, 80);
         let Ok(view) = View::new(&layout, &selection) else { continue };
-        let _ = (Plan::new(&view, 1, 1000).pieces(), Plan::forward(&view, 1, 1000));
+        let _ = (Plan::new(view.runs(), 1, 1000).pieces(), Plan::forward(&view, 1, 1000));
     }
 }
 
@@ -470,7 +470,7 @@ pub(crate) fn engine(data: &[u8]) {
     let source = Bytes::new(data, limit);
     let axes = Permutation::identity(selection.shape().len()).in_memory(out_order);
     let view = View::permuted(&layout, &selection, &axes).expect("a small tensor");
-    let plan = Plan::new(&view, 1, piece_bytes);
+    let plan = Plan::new(view.runs(), 1, piece_bytes);
     let sink = Memory::new(view.bytes(), write);
     let copies = [Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 }];
     execute::run(&copies, &sink, &Workers::new(2), &Progress::default())

@@ -33,7 +33,7 @@ impl Assignment {
         let piece_bytes = conversion.input_bytes(piece_bytes);
         let tiling = tiling(source, value.bytes()).divided(conversion.expansion());
         let tiling = Tiling { piece_bytes, ..tiling };
-        Assignment { plan: Plan::of_runs_tiled(value, conversion.unit(), tiling) }
+        Assignment { plan: Plan::tiled(value, conversion.unit(), tiling) }
     }
 }
 

@@ -160,7 +160,7 @@ mod tests {
             all
         };
         for piece_bytes in [1, 4, 7, 100] {
-            let plan = || Plan::of_runs(&runs, 1, piece_bytes);
+            let plan = || Plan::new(&runs, 1, piece_bytes);
             let whole = bytes(&plan());
             for (start, end) in (0..=18).flat_map(|start| (start..=18).map(move |end| (start, end)))
             {

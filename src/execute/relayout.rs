@@ -34,7 +34,7 @@ pub fn in_order(
 ) -> Result<(Plan, Option<Box<dyn Source>>), ExecuteError> {
     let piece = (PIECE_BYTES / expansion.max(1)).max(unit);
     if source.window_limit().is_none() {
-        return Ok((Plan::of_runs(runs, unit, piece), None));
+        return Ok((Plan::new(runs, unit, piece), None));
     }
     let (least, most) = LONG_PIECES;
     let longest = (BUFFERS_BYTES / workers.count() as u64).clamp(least, most);
@@ -42,7 +42,7 @@ pub fn in_order(
         return Ok((plan, None));
     }
     let spooled = spool(source, runs, unit, workers)?;
-    Ok((Plan::of_runs(&Runs::contiguous(0, runs.bytes()), unit, piece), Some(spooled)))
+    Ok((Plan::new(&Runs::contiguous(0, runs.bytes()), unit, piece), Some(spooled)))
 }
 
 /// The dense bytes of runs, in an unnamed file in `TMPDIR`.
@@ -55,7 +55,7 @@ pub fn spool(
     unit: u64,
     workers: &Workers,
 ) -> Result<Box<dyn Source>, ExecuteError> {
-    let plan = Plan::of_runs_tiled(runs, unit, tiling(source, runs.bytes()));
+    let plan = Plan::tiled(runs, unit, tiling(source, runs.bytes()));
     spool_pieces(source, &plan, workers)
 }
 

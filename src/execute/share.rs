@@ -4,9 +4,8 @@
 //! has the same place in a block of both; the bytes before the first whole block and behind the last
 //! are copied.
 
-use super::{Conversion, ExecuteError, FillError, Progress, Transfer};
+use super::{Conversion, ExecuteError, Progress, Transfer};
 use crate::sink::Sink;
-use crate::source::SourceError;
 
 /// Shorter ranges are copied, in bytes: a record of shared blocks costs about as much.
 pub const SHARED_BYTES: u64 = 64 << 10;
@@ -32,11 +31,9 @@ pub(super) fn share(
         let skipped = rest.start - start;
         let from = range.start + skipped..range.start + skipped + (rest.end - rest.start);
         let mut scratch = Vec::new();
-        let failed = |error: SourceError| ExecuteError::Fill {
-            transfer: index,
-            error: FillError::Source(error),
-        };
-        let bytes = source.window(from, &mut scratch).map_err(failed)?;
+        let bytes = source.window(from, &mut scratch);
+        let bytes =
+            bytes.map_err(|error| ExecuteError::Fill { transfer: index, error: error.into() })?;
         sink.write_at(at + skipped, bytes)?;
         progress.add(bytes.len() as u64);
     }

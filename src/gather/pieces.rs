@@ -77,7 +77,7 @@ impl Gather {
                 let step = self.piece_bytes / bytes.max(1) * bytes;
                 RowPartition::Cuts(PieceCuts::new(self.bytes, step, step))
             }
-            _ => RowPartition::Slab(Box::new(Plan::of_runs(&self.slab, unit, self.piece_bytes))),
+            _ => RowPartition::Slab(Box::new(Plan::new(&self.slab, unit, self.piece_bytes))),
         };
         let (page_cache, params) = (PageCache::default(), HeldParams::default());
         Ok(GatherPieces { gather: self, rows, partition, page_cache, params })

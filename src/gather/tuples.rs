@@ -100,14 +100,12 @@ impl<'a> TupleReader<'a> {
         given: &'a dyn Source,
         workers: &Workers,
     ) -> Result<TupleReader<'a>, FillError> {
-        let Tuples::Numbers(positions) = tuples else {
-            return Ok(TupleReader { list, tuples, given, spooled: None, held: None });
-        };
+        let reader = |tuples, spooled| TupleReader { list, tuples, given, spooled, held: None };
+        let Tuples::Numbers(positions) = tuples else { return Ok(reader(tuples, None)) };
         let (numbers, tuple) = (&positions.coalesced, positions.tuple_bytes() as u64);
-        let once = || Plan::of_runs(numbers, tuple, BLOCK as u64 * tuple).reads_once();
+        let once = || Plan::new(numbers, tuple, BLOCK as u64 * tuple).reads_once();
         if given.window_limit().is_none() || positions.bytes() == 0 || once() {
-            let tuples = Tuples::Numbers(positions);
-            return Ok(TupleReader { list, tuples, given, spooled: None, held: None });
+            return Ok(reader(Tuples::Numbers(positions), None));
         }
         let spooled = spool(given, numbers, tuple, workers).map_err(|error| match error {
             ExecuteError::Fill { error: FillError::Source(error), .. } => {
@@ -119,8 +117,7 @@ impl<'a> TupleReader<'a> {
                 FillError::Indices { list, error }
             }
         })?;
-        let tuples = Tuples::Numbers(positions.in_order());
-        Ok(TupleReader { list, tuples, given, spooled: Some(spooled), held: None })
+        Ok(reader(Tuples::Numbers(positions.in_order()), Some(spooled)))
     }
 
     /// Read all tuples, and hold their positions in memory.

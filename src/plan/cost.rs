@@ -24,7 +24,7 @@ impl Plan {
     /// let reads = |index| {
     ///     let expr = numpy::parse(index).unwrap().expr;
     ///     let selection = resolve(&expr, layout.shape, false).unwrap();
-    ///     Plan::new(&View::new(&layout, &selection).unwrap(), 1, 1 << 18).reads()
+    ///     Plan::new(View::new(&layout, &selection).unwrap().runs(), 1, 1 << 18).reads()
     /// };
     /// assert_eq!(reads(":"), 1000 * 4096);
     /// assert_eq!(reads(":, ::2"), 1000 * 4096);

@@ -47,17 +47,12 @@ pub struct Plan {
 pub(crate) const GAP_BYTES: u64 = 64 << 10;
 
 impl Plan {
-    /// Plan the copy of a view, in pieces of at most `piece_bytes` bytes (at least 1), each one
+    /// Plan the copy of runs, such as those of a view, in pieces of at most `piece_bytes` bytes (at least 1), each one
     /// range of the output, in its order.
     ///
     /// `unit` is a number of bytes that no piece may divide, such as the item size where elements
     /// are converted on the way. A piece is as long as one unit at least.
-    pub fn new(view: &View, unit: u64, piece_bytes: u64) -> Plan {
-        Plan::of_runs(view.runs(), unit, piece_bytes)
-    }
-
-    /// As [`new`](Plan::new), of any runs.
-    pub(crate) fn of_runs(runs: &Runs, unit: u64, piece_bytes: u64) -> Plan {
+    pub fn new(runs: &Runs, unit: u64, piece_bytes: u64) -> Plan {
         let fits = |_: &[Axis], bytes: u64| bytes <= piece_bytes;
         Plan::partitioned(runs, |input| {
             Partition::Ranges(Ranges::choose(input, unit.max(1), piece_bytes.max(1), fits))
@@ -70,23 +65,18 @@ impl Plan {
         let (least, longest) = (sizes.start.max(1), sizes.end.max(sizes.start));
         let sizes = std::iter::successors(Some(least), |bytes| bytes.checked_mul(2));
         let plans = sizes.take_while(|bytes| *bytes <= longest);
-        let mut plans = plans.map(|bytes| Plan::of_runs(runs, unit, bytes));
+        let mut plans = plans.map(|bytes| Plan::new(runs, unit, bytes));
         plans.find(Plan::reads_once)
     }
 
     /// Plan for outputs that take bytes in any order, unlike those of [`new`](Plan::new): where other
     /// axes are close together in the input than in the output, pieces are boxes of both.
-    pub fn tiled(view: &View, unit: u64, tiling: Tiling) -> Plan {
-        Plan::of_runs_tiled(view.runs(), unit, tiling)
-    }
-
-    /// As [`tiled`](Plan::tiled), of any runs.
-    pub(crate) fn of_runs_tiled(runs: &Runs, unit: u64, tiling: Tiling) -> Plan {
+    pub fn tiled(runs: &Runs, unit: u64, tiling: Tiling) -> Plan {
         let mut plan = match tiling.first_bytes {
             Some(first) => Plan::partitioned(runs, |input| {
                 Partition::Cuts(PieceCuts::new(input.bytes(), first, tiling.piece_bytes))
             }),
-            None => Plan::of_runs(runs, unit, tiling.piece_bytes),
+            None => Plan::new(runs, unit, tiling.piece_bytes),
         };
         if plan.bytes() > tiling.piece_bytes
             && let Some(boxes) = Boxes::choose(&plan.input, tiling)
@@ -155,7 +145,7 @@ impl Plan {
     /// let layout = Layout::new(&shape, 32, Order::C, 128);
     /// let sparse_range = |index| {
     ///     let selection = resolve(&numpy::parse(index).unwrap().expr, &shape, false).unwrap();
-    ///     Plan::new(&View::new(&layout, &selection).unwrap(), 1, 1 << 18).sparse_range()
+    ///     Plan::new(View::new(&layout, &selection).unwrap().runs(), 1, 1 << 18).sparse_range()
     /// };
     /// assert_eq!(sparse_range("1000::-1000, :9"), Some(128..128 + 1000 * 4096 + 36));
     /// assert_eq!(sparse_range("::30, ::9"), None); // 120 kB apart: reading ahead is faster

@@ -110,7 +110,7 @@ mod tests {
             (vec![row(700, 1 << 22)], 1 << 17),
         ] {
             let runs = Runs { offset: 1 << 40, axes, run };
-            let plan = Plan::of_runs(&runs, 1, 1 << 18);
+            let plan = Plan::new(&runs, 1, 1 << 18);
             let mut asked: Vec<(u64, u64)> = Vec::new();
             let note = |asked: &mut Vec<(u64, u64)>, runs: Runs| {
                 asked.extend(runs.starts().map(|at| (at as u64, at as u64 + runs.run)));

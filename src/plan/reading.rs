@@ -74,7 +74,7 @@ impl Reading {
             Way::Nothing
         } else if Plan::forward(view, 1, window).is_some() {
             Way::Streaming
-        } else if Plan::tiled(view, 1, Tiling::MAPPED).is_relayout() {
+        } else if Plan::tiled(view.runs(), 1, Tiling::MAPPED).is_relayout() {
             Way::Relayout
         } else {
             Way::Strided

@@ -37,7 +37,7 @@ impl Region for InChunks {
             return Ok(RegionPieces { pieces: Box::new(pieces), copied: None });
         }
         let copied = spool_pieces(by.source, &ChunkPieces::new(chunked, view), by.workers)?;
-        let plan = Plan::of_runs(&Runs::contiguous(0, view.bytes()), by.unit, PIECE_BYTES);
+        let plan = Plan::new(&Runs::contiguous(0, view.bytes()), by.unit, PIECE_BYTES);
         Ok(RegionPieces { pieces: Box::new(plan), copied: Some(copied) })
     }
 

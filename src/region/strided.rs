@@ -26,7 +26,7 @@ impl Region for View {
                     ReadFor::Position(at) => by.conversion.first_bytes(at, tiling.piece_bytes),
                     _ => None,
                 };
-                (Plan::tiled(self, unit, Tiling { first_bytes, ..tiling }), None)
+                (Plan::tiled(self.runs(), unit, Tiling { first_bytes, ..tiling }), None)
             }
         };
         Ok(RegionPieces { pieces: Box::new(plan), copied })
@@ -42,7 +42,7 @@ impl Region for View {
     }
 
     fn reads(&self, unit: u64) -> u64 {
-        Plan::tiled(self, unit, Tiling::MAPPED).reads()
+        Plan::tiled(self.runs(), unit, Tiling::MAPPED).reads()
     }
 
     fn forward(&self, start: u64, unit: u64, window: u64) -> Option<Plan> {

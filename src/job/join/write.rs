@@ -399,7 +399,7 @@ impl Pending {
 
 /// Whether a range of a part is better copied by itself than together with its neighbours.
 fn is_alone(view: &View, dense: &Range<u64>, rows: u64) -> bool {
-    let transposed = || Plan::tiled(view, 1, Tiling::MAPPED).is_relayout();
+    let transposed = || Plan::tiled(view.runs(), 1, Tiling::MAPPED).is_relayout();
     is_large(dense) && (rows == 1 || transposed())
 }
 

@@ -118,7 +118,7 @@ fn assign(target: &View, file: &[u8], value: &View, bytes: Vec<u8>, threads: usi
 
 fn slice(view: &View, bytes: Vec<u8>) -> Vec<u8> {
     let sink = Memory::new(view.bytes(), WriteOrder::Any);
-    let plan = Plan::new(view, 1, 1 << 18);
+    let plan = Plan::new(view.runs(), 1, 1 << 18);
     let source = Bytes::new(bytes, None);
     let copy = Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 };
     execute::run(&[copy], &sink, &Workers::new(1), &Progress::default()).unwrap();

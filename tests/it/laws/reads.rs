@@ -133,7 +133,7 @@ fn bytes_read_for_each_needed(case: &Case) -> f64 {
     let (plan, spooled) = if case.ascending {
         execute::in_order(&source, view.runs(), 1, 1, &Workers::new(2)).unwrap()
     } else {
-        (Plan::tiled(&view, 1, Tiling::of(source.window_limit())), None)
+        (Plan::tiled(view.runs(), 1, Tiling::of(source.window_limit())), None)
     };
     let source_of_plan = spooled.as_deref().unwrap_or(&source);
     let conversion = Conversion::None;
@@ -188,7 +188,7 @@ fn is_asked(slices: [SliceItem; 2], reads_ahead: bool) -> bool {
     (source.is_cached, source.reads_ahead) = (false, reads_ahead);
     let runs = view.runs().clone();
     let sink = ComparingSink { order: WriteOrder::Any, runs, written: AtomicU64::new(0) };
-    let plan = Plan::tiled(&view, 1, Tiling::MAPPED);
+    let plan = Plan::tiled(view.runs(), 1, Tiling::MAPPED);
     let copy = Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 };
     execute::run(&[copy], &sink, &Workers::new(2), &Progress::default()).unwrap();
     assert_eq!(sink.written.into_inner(), view.bytes());

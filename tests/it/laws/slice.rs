@@ -96,9 +96,9 @@ fn engine(tensor: &TensorInfo, selection: &Selection, order: Order, way: &Way) -
                 width_bytes: piece_bytes / 9,
                 pages_bytes: piece_bytes * 40,
             };
-            Plan::tiled(&view, 1, tiling)
+            Plan::tiled(view.runs(), 1, tiling)
         }
-        WriteOrder::Ascending => Plan::new(&view, 1, way.piece_bytes),
+        WriteOrder::Ascending => Plan::new(view.runs(), 1, way.piece_bytes),
     };
     let copies = [Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 }];
     execute::run(&copies, &sink, &Workers::new(way.threads), &Progress::default()).unwrap();
