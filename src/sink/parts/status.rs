@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use super::create::remove_leftovers;
+#[cfg(doc)]
+use super::error::PartsError;
 use super::folder::{Folder, output_at, part_of_name};
 use crate::sink::SinkError;
 
