@@ -42,6 +42,8 @@ pub struct Mask {
 pub(super) struct MaskBytes {
     runs: Runs,
     pub(super) len: u64,
+    /// Whether elements count as true that are false.
+    opposite: bool,
 }
 
 impl MaskBytes {
@@ -53,7 +55,7 @@ impl MaskBytes {
         source: &dyn Source,
         visit: &mut dyn FnMut(u64, &[u8]) -> bool,
     ) -> Result<(), SourceError> {
-        let (mut scratch, mut buffer) = (Vec::new(), Vec::new());
+        let (mut scratch, mut buffer, mut flipped) = (Vec::new(), Vec::new(), Vec::new());
         while start < end {
             let stop = end.min(start + CHUNK);
             let bytes = if self.runs.axes.is_empty() {
@@ -64,6 +66,13 @@ impl MaskBytes {
                 let from = &mut ReadFrom { source, scratch: &mut scratch };
                 read_range(&self.runs, start..stop, from, &mut buffer)?;
                 &buffer
+            };
+            let bytes = if self.opposite {
+                flipped.clear();
+                flipped.extend(bytes.iter().map(|&byte| u8::from(byte == 0)));
+                &flipped
+            } else {
+                bytes
             };
             if !visit(start, bytes) {
                 break;
@@ -93,7 +102,7 @@ impl Mask {
         })?;
         let runs = Runs { offset: layout.offset() as i64, axes, run: 1 }.coalesced();
         let len = runs.bytes();
-        let bytes = MaskBytes { runs, len };
+        let bytes = MaskBytes { runs, len, opposite: false };
         let block = BLOCK.max(len.div_ceil(BLOCKS).next_multiple_of(BLOCK));
         let counts = (0..len.div_ceil(block)).map(|_| AtomicU64::new(0)).collect();
         let count = Count { bytes: &bytes, block, counts, progress };
@@ -109,6 +118,15 @@ impl Mask {
             ranks.push(rank);
         }
         Ok(Mask { bytes, shape: layout.shape.to_vec(), block, ranks: ranks.into() })
+    }
+
+    /// The mask that is true where this one is not.
+    pub fn opposite(mut self) -> Mask {
+        self.bytes.opposite = !self.bytes.opposite;
+        let (block, len) = (self.block, self.bytes.len);
+        let starts = (0..).map(|number: u64| len.min(number * block));
+        self.ranks = starts.zip(self.ranks.iter()).map(|(start, rank)| start - rank).collect();
+        self
     }
 
     /// The shape of the mask.

@@ -32,6 +32,8 @@ pub struct FileRef {
     pub path: String,
     /// The name of the tensor, in a file of several.
     pub name: Option<String>,
+    /// Whether the opposite of the mask in it is meant.
+    pub opposite: bool,
 }
 
 impl FileRef {
@@ -45,9 +47,9 @@ impl FileRef {
 pub(super) const DELIMITERS: &[u8] = b",[]()#";
 
 impl fmt::Display for FileRef {
-    /// `@FILE#NAME`, quoted where that is needed.
+    /// `@FILE#NAME`, quoted where that is needed; `~@FILE` for an opposite.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("@")?;
+        f.write_str(if self.opposite { "~@" } else { "@" })?;
         word(f, &self.path)?;
         match &self.name {
             Some(name) => f.write_str("#").and_then(|()| word(f, name)),

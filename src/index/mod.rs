@@ -117,8 +117,8 @@ pub(crate) mod tests {
                 .prop_map(move |values| List::Mask(Array { shape: shape.clone(), values }))
         });
         let word = r#"[a-c,"'#\[\]() \\é.:/-]{1,5}"#;
-        let files =
-            (word, option::of(word)).prop_map(|(path, name)| List::File(FileRef { path, name }));
+        let files = (word, option::of(word), any::<bool>())
+            .prop_map(|(path, name, opposite)| List::File(FileRef { path, name, opposite }));
         prop_oneof![2 => integers, 2 => masks, 1 => files]
     }
 

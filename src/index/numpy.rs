@@ -125,7 +125,7 @@ impl Cursor<'_> {
                 return Err(ParseErrorKind::NeverClosed('[').at(start..start + 1));
             }
             Some(b'[') => return array::list(self).map(Item::List),
-            Some(b'@') => return self.file().map(Item::List),
+            Some(b'@' | b'~') => return self.file().map(Item::List),
             _ => {}
         }
         let first = self.term()?;
@@ -210,15 +210,20 @@ impl Cursor<'_> {
         term.ok_or_else(|| ParseErrorKind::NotAnIndex.at(start..self.at))
     }
 
-    /// `@FILE` or `@FILE#NAME`.
+    /// `@FILE` or `@FILE#NAME`, or `~` and one of these.
     fn file(&mut self) -> Result<List, ParseError> {
-        self.eat("@");
+        let start = self.at;
+        let opposite = self.eat("~");
+        self.skip_space();
+        if !self.eat("@") {
+            return Err(ParseErrorKind::NotAnIndex.at(start..start + 1));
+        }
         let path = self.text(DELIMITERS)?;
         let name = match self.eat("#") {
             true => Some(self.text(DELIMITERS)?),
             false => None,
         };
-        Ok(List::File(FileRef { path, name }))
+        Ok(List::File(FileRef { path, name, opposite }))
     }
 }
 
@@ -260,8 +265,8 @@ mod tests {
     }
 
     fn file(path: &str, name: Option<&str>) -> Item {
-        let name = name.map(str::to_owned);
-        Item::List(List::File(FileRef { path: path.to_owned(), name }))
+        let (path, name) = (path.to_owned(), name.map(str::to_owned));
+        Item::List(List::File(FileRef { path, name, opposite: false }))
     }
 
     fn slice(start: Option<i64>, stop: Option<i64>, step: Option<i64>) -> Item {

@@ -141,7 +141,7 @@ impl<'a> Drawing<'a> {
     /// Write it as a `.png`, which appears when it is complete; `input` is what it shows.
     ///
     /// # Errors
-    /// As [`draw`](Drawing::draw), and an output that cannot be written.
+    /// As [`draw`](Drawing::draw), and those of [`check_png`](Drawing::check_png).
     pub fn write_png(
         &self,
         input: &Input,
@@ -159,6 +159,14 @@ impl<'a> Drawing<'a> {
         }
         outcome?;
         sink.commit().map_err(failed)
+    }
+
+    /// Check that a picture can be written there.
+    ///
+    /// # Errors
+    /// Those of [`sink::check`].
+    pub fn check_png(destination: &Destination, options: SinkOptions) -> Result<(), Error> {
+        sink::check(destination, options).map_err(|error| Error::file(destination, error))
     }
 
     fn encode(&self, written: &mut SinkWriter<'_>, progress: &Progress) -> Result<(), Error> {

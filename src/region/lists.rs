@@ -339,8 +339,12 @@ fn open_list(
             let mask = Mask::count(&layout, source.as_ref(), workers, progress);
             source.verify().map_err(|error| Error::file(name.clone(), error))?;
             let mask = mask.map_err(|error| Error::file(name.clone(), error))?;
+            let mask = if file.opposite { mask.opposite() } else { mask };
             let (shape, count) = (tensor.shape.clone(), mask.true_count());
             (ListShape::Mask { shape, count }, Some(mask))
+        }
+        dtype if file.opposite => {
+            return Err(Error::file(name, ListFault::NotAMask(dtype.clone())));
         }
         dtype if is_integer(dtype) => {
             let indices = indices_of(&tensor);
@@ -376,6 +380,9 @@ pub enum ListFault {
     /// Neither integers nor booleans.
     #[error("arrays used as indices must be of integer (or boolean) type, not {0}")]
     DType(DType),
+    /// The opposite of what is no mask.
+    #[error("'~' is for masks, which are of dtype bool, not {0}")]
+    NotAMask(DType),
     /// An integer past NumPy's.
     #[error("integer index {0} does not fit into 64 bits")]
     Integer(i128),

@@ -304,7 +304,7 @@ fn a_file_is_split_and_joined_again() {
     let run = |args: &[&str]| {
         tslice(dir.path(), args).assert().success().stdout("").stderr("");
     };
-    run(&["split", "a.npy", "--axis", "1", "--parts", "2", "-o", "part-{:02}.npy"]);
+    run(&["split", "a.npy", "--axis", "1", "--sizes", "2,1", "-o", "part-{:02}.npy"]);
     assert_eq!(read("part-00.npy"), npy(&[2, 2], &[0, 1, 3, 4]));
     assert_eq!(read("part-01.npy"), npy(&[2, 1], &[2, 5]));
     run(&["concat", "part-00.npy", "part-01.npy", "--axis", "1", "-o", "again.npy"]);
@@ -499,4 +499,55 @@ fn dtypes_are_compared_after_casts() {
         "tslice: f.npy: input 1 has dtype float32, input 0 has >i2\n\
          hint: --cast float64 casts all of them first\n",
     );
+}
+
+#[test]
+fn parts_that_are_not_equal_are_told_or_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    write_npy(&dir.path().join("ten.npy"), &U8, &[10], &[0; 10]);
+    let says = |args: &[&str], code, stderr: &'static str| {
+        let args = [&["split", "ten.npy", "-f", "-o", "p{}.npy"], args].concat();
+        tslice(dir.path(), &args).assert().code(code).stdout("").stderr(stderr);
+    };
+    let note = "tslice: note: ten.npy: the axis has size 10, and its 4 parts have sizes from 2 to 3\n\
+                hint: --equal refuses that\n";
+    says(&["--parts", "4"], 0, note);
+    says(&["--parts", "4", "-q"], 0, "");
+    says(&["--parts", "5"], 0, "");
+    says(&["--parts", "5", "--equal"], 0, "");
+    // here the lengths were asked for
+    says(&["--every", "4"], 0, "");
+    says(&["--sizes", "4,6"], 0, "");
+    let refused = "tslice: ten.npy: the axis has size 10, and its 3 parts have sizes from 2 to 4\n";
+    says(&["--every", "4", "--equal"], 1, refused);
+    says(&["--at", "4,8", "--equal"], 1, refused);
+    says(&["--at", "5", "--equal"], 0, "");
+}
+
+#[test]
+fn programs_read_what_a_dry_run_says() {
+    let dir = tempfile::tempdir().unwrap();
+    write_npy(&dir.path().join("ten.npy"), &U8, &[10], &[0; 10]);
+    let says = |args: &[&str], expected: serde_json::Value| {
+        let done = tslice(dir.path(), &[args, &["-n", "--json"]].concat()).assert().success();
+        let found: serde_json::Value = serde_json::from_slice(&done.get_output().stdout).unwrap();
+        assert_eq!(found, expected, "{args:?}");
+    };
+    let part = |file: &str, len: u64| {
+        serde_json::json!({
+            "file": file, "format": "npy", "tensors": 1, "shape": [len], "dtype": "uint8",
+            "bytes": len, "file_bytes": 128 + len,
+        })
+    };
+    let outputs = |outputs: &[serde_json::Value]| serde_json::json!({ "outputs": outputs });
+    says(&["ten.npy", "[:3]", "-o", "out.npy"], outputs(&[part("out.npy", 3)]));
+    let both = [part("p0.npy", 4), part("p1.npy", 6)];
+    says(&["split", "ten.npy", "--sizes", "4,6", "-o", "p{}.npy"], outputs(&both));
+    let in_place = serde_json::json!({
+        "file": "ten.npy", "in_place": true, "format": "npy", "tensors": 1, "shape": [2],
+        "dtype": "uint8", "bytes": 2,
+    });
+    says(&["assign", "ten.npy", "[:2]", "--fill", "1", "--in-place"], outputs(&[in_place]));
+    let part = serde_json::json!({ "part": "1/2", "output": [128, 138], "writes": 10 });
+    says(&["ten.npy", "-o", "out.npy", "--part", "1/2"], part);
 }

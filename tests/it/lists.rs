@@ -151,3 +151,38 @@ fn an_array_without_axes_in_a_file_is_an_integer() {
     let output = bash(&dir, same).output().unwrap();
     assert!(output.status.success(), "{output:?}");
 }
+
+/// `~@FILE` is true where the mask is false, wherever an index is taken.
+#[test]
+fn the_opposite_of_a_mask_is_taken() {
+    let dir = folder();
+    let bool8 = DType::Scalar(Scalar::Bool, Endian::Little);
+    write_npy(&dir.path().join("mask.npy"), &bool8, &[3], &[1, 0, 1]);
+    write_npy(&dir.path().join("few.npy"), &bool8, &[4], &[0, 1, 0, 0]);
+    let taken = |index: &[&str]| {
+        let args = [&["a.npy"], index, &["--to", "raw"]].concat();
+        tslice(dir.path(), &args).assert().success().get_output().stdout.clone()
+    };
+    assert_eq!(taken(&["[~@mask.npy]"]), [4, 5, 6, 7]);
+    assert_eq!(taken(&["~ @mask.npy, ~@few.npy"]), [4, 6, 7]);
+    assert_eq!(taken(&["[@mask.npy, ~@'few.npy']", "--outer"]), [0, 2, 3, 8, 10, 11]);
+    let fill = ["assign", "a.npy", "[~@mask.npy, 0]", "--fill", "9", "-o", "b.npy"];
+    tslice(dir.path(), &fill).assert().success();
+    let column = tslice(dir.path(), &["b.npy", "[:, 0]", "--to", "raw"]).assert().success();
+    assert_eq!(column.get_output().stdout, [0, 9, 8]);
+    // parts of a mask and of its opposite are parts of two jobs
+    let part = |index: &str, part: &str| {
+        tslice(dir.path(), &["a.npy", index, "-o", "p.npy", "--part", part]).assert()
+    };
+    write_npy(&dir.path().join("half.npy"), &bool8, &[4], &[0, 1, 1, 0]);
+    part("[:, @half.npy]", "0/2").success();
+    part("[:, ~@half.npy]", "1/2").code(1);
+    for join in ["concat", "stack"] {
+        let part = |index: &str, part: &str| {
+            let args = [join, "a.npy", "a.npy", "--index", index, "-o", join, "--to", "npy"];
+            tslice(dir.path(), &[&args[..], &["--part", part]].concat()).assert()
+        };
+        part("[:, @half.npy]", "0/2").success();
+        part("[:, ~@half.npy]", "1/2").code(1);
+    }
+}

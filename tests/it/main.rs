@@ -31,6 +31,7 @@ mod field;
 mod folders;
 mod gather;
 mod help;
+mod info;
 mod joins;
 mod links;
 mod lists;

@@ -160,6 +160,10 @@ class Spelling:
                 # NumPy casts uint64 to int64: numbers from 2^63 on are negative
                 array, kind = array.view(np.uint64), "u8"
             array = array.astype(rng.choice(["<", ">"]) + kind)
+        opposite = is_mask and rng.random() < 0.4
+        if opposite:
+            array = ~array
+        mark = "~" if opposite else ""
         way = rng.choice(["npy", "npy", "npy", "fortran", "safetensors", "npz", "stdin", "text"])
         path = os.path.join(self.case.dir, rng.choice([f"list{number}", f"my list,[{number}]", f"a'#{number}"]))
         name = None
@@ -190,10 +194,10 @@ class Spelling:
             path += ".npy"
         if way == "stdin" and self.stdin is None:
             self.stdin = contents.getvalue()
-            return "@-"
+            return mark + "@-"
         with open(path, "wb") as file:
             file.write(contents.getvalue())
-        return self.quoted(path, name)
+        return mark + self.quoted(path, name)
 
     @staticmethod
     def quoted(path, name):

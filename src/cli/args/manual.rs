@@ -30,6 +30,7 @@ Items of an index:
                     or integers as text; @- is standard input
   @FILE#NAME        the tensor NAME of a file that holds several; quoted where
                     commas, brackets, spaces or # are in it: @\"a b.npz\"#\"x,y\"
+  ~@FILE            the opposite of a mask from a file
 
 Integers are written as in Python: 1_000, 0x10, 0b1, 0o7. Several lists are
 broadcast against each other, as in NumPy, and integers beside lists count as
@@ -242,13 +243,16 @@ Examples:
   tslice diff model.safetensors model.safetensors -t embed.weight -q";
 
 pub(super) const INFO: &str = "\
-Only headers are read.
+Only headers are read. The last line of a file says what the tensors that are
+shown add up to, of each dtype too.
 
 Examples:
   # what is in some files
   tslice info photos.npy model.safetensors
   # some tensors of many
   tslice info model.safetensors -t '*.weight'
+  # the largest tensors, and what they add up to
+  tslice info model.safetensors --sort bytes --min-bytes 20kB
   # for programs
   tslice info model.safetensors --json";
 

@@ -16,6 +16,7 @@ mod normalize;
 mod output;
 mod part;
 mod result;
+mod size;
 mod slice;
 mod split;
 mod unquoted;
@@ -28,7 +29,7 @@ pub(crate) use edit::{AssignArgs, EditArgs, ScatterArgs};
 pub(crate) use gather::GatherArgs;
 pub(crate) use index::{IndexArgs, StridedArgs};
 pub(crate) use input::{InputArgs, RawArgs};
-pub(crate) use inspect::{ExplainArgs, InfoArgs};
+pub(crate) use inspect::{ExplainArgs, InfoArgs, InfoColumn};
 pub(crate) use join::JoinArgs;
 pub(crate) use normalize::{SLICE, insert_slice, normalize};
 pub(crate) use output::OutputArgs;
@@ -37,7 +38,7 @@ pub(crate) use result::{CastArgs, TransposeArgs};
 pub(crate) use slice::SliceArgs;
 pub(crate) use split::SplitArgs;
 pub(crate) use unquoted::unquoted;
-pub(crate) use view::{PictureArgs, ValuesArgs, ViewArgs};
+pub(crate) use view::{ValuesArgs, ViewArgs};
 
 /// Parse a command line, program name first.
 ///

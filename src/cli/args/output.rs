@@ -51,6 +51,9 @@ pub(crate) struct OutputArgs {
     /// Check everything, print what would be written, write nothing
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
+    /// With --dry-run: print JSON
+    #[arg(long, requires = "dry_run")]
+    pub(crate) json: bool,
     /// Show no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,

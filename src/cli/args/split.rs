@@ -28,6 +28,11 @@ pub(crate) struct SplitArgs {
     /// tensors, which may be given again: --axis '*.o_proj.weight=1'.
     #[arg(long, value_name = "[NAME=]AXIS", value_parser = axis)]
     pub(crate) axis: Vec<AxisArg>,
+    /// Refuse parts of several lengths
+    ///
+    /// Without it, a note on standard error says that those of --parts are not equal.
+    #[arg(long)]
+    pub(crate) equal: bool,
     #[command(flatten)]
     pub(crate) index: IndexArgs,
     #[command(flatten)]

@@ -8,6 +8,7 @@ use tslice::internals::job::Operand;
 use tslice::internals::region::IndexTensor;
 
 use super::index::Index;
+use super::output::Dry;
 use super::part::Share;
 use super::target::{self, NamedTensor};
 use super::{output, result};
@@ -30,7 +31,13 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     let value = value(args, &slice.tensor().dtype)?;
     let broadcast = args.broadcast || args.what.fill.is_some();
     let mut job = slice.assign(value, &casts, broadcast).map_err(failed)?;
-    output::perform(&mut job, &Share::Whole, args.to.dry_run, args.to.quiet, failed)
+    output::perform(
+        &mut job,
+        &Share::Whole,
+        Dry::of(args.to.dry_run, args.to.json),
+        args.to.quiet,
+        failed,
+    )
 }
 
 /// What is written: the elements of a file, or one number everywhere.

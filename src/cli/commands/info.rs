@@ -11,9 +11,11 @@ use tslice::internals::shape::AsTuple;
 use tslice::internals::source::note_will_read;
 
 use super::input;
-use crate::cli::args::InfoArgs;
+use super::totals::Totals;
+use crate::cli::args::{InfoArgs, InfoColumn};
 use crate::cli::report::{
-    Align, Exit, Failure, Json, Table, counted, human_bytes, percent_encoded, print, print_by,
+    Align, Exit, Failure, Json, SortKey, Table, counted, percent_encoded, print, print_by,
+    sort_rows,
 };
 
 /// Describe every file; one that cannot be read does not keep the others from being shown.
@@ -24,7 +26,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let mut speaks = false;
     args.inputs.iter().for_each(|path| note_will_read(path));
     for path in &args.inputs {
-        let (input, shown) = match open(path, &options) {
+        let (input, shown) = match open(path, &options, args) {
             Ok(opened) => opened,
             Err(failure) => {
                 if let Some(earlier) = failed.replace(failure) {
@@ -38,7 +40,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
                 out.write_all(if described == 0 { b"[" } else { b"," })?;
                 write_json(out, &input, &shown)
             }
-            false => write_text(out, &input, &shown),
+            false => write_text(out, &input, &shown, &args.columns),
         })?;
         speaks |= options.raw.check_used([&input]).is_ok();
         described += 1;
@@ -69,8 +71,13 @@ impl ShownFile {
     }
 }
 
-/// Open a file, and find the tensors that are shown: those that the patterns mean, or all.
-fn open(path: &Path, options: &OpenOptions) -> Result<(Input, ShownFile), Failure> {
+/// Open a file, and find the tensors that are shown: those that the patterns mean, or all, in the order
+/// that was asked for.
+fn open(
+    path: &Path,
+    options: &OpenOptions,
+    args: &InfoArgs,
+) -> Result<(Input, ShownFile), Failure> {
     let input = tslice::internals::input::open(&input::location(path), options)?;
     let count = input.contents().tensors.len();
     let mut tensors = match options.tensors.as_slice() {
@@ -80,12 +87,29 @@ fn open(path: &Path, options: &OpenOptions) -> Result<(Input, ShownFile), Failur
     // what cannot be read has the numbers after those of the tensors
     let beyond = tensors.partition_point(|&number| number < count);
     let unreadable = tensors.split_off(beyond).into_iter().map(|number| number - count).collect();
+    let all = &input.contents().tensors;
+    if let Some(least) = args.min_bytes {
+        tensors.retain(|&number| all.at(number).bytes() >= least);
+    }
+    if let Some(column) = args.sort {
+        sort_rows(&mut tensors, |number| match column {
+            InfoColumn::Name => SortKey::Text(all.name(number).unwrap_or_default().into()),
+            InfoColumn::Bytes => SortKey::Amount(all.at(number).bytes()),
+            InfoColumn::Shape => SortKey::Shape(all.at(number).shape),
+            _ => SortKey::Text(all.at(number).dtype.to_string().into()),
+        });
+    }
     Ok((input, ShownFile { tensors, unreadable }))
 }
 
-fn write_text(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Result<()> {
+fn write_text(
+    out: &mut dyn Write,
+    input: &Input,
+    shown: &ShownFile,
+    columns: &[InfoColumn],
+) -> io::Result<()> {
     let contents = input.contents();
-    let total: u64 = shown.tensors(input).map(|tensor| tensor.bytes()).sum();
+    let totals = Totals::of(shown.tensors(input));
     // of a checkpoint only the files that hold what is shown were opened
     let opened = contents.tensors.len() + input.unreadable().len();
     let all = input.checkpoint().map_or(opened, |it| it.index.tensors().len());
@@ -97,7 +121,7 @@ fn write_text(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Resu
         contents.format,
         if count < all { format!("{count} of ") } else { String::new() },
         counted(all as u64, "tensor"),
-        human_bytes(total)
+        totals.human_bytes()
     )?;
     // the last column is for the files of a sharded checkpoint
     let file = if input.checkpoint().is_some() { "file" } else { "" };
@@ -107,7 +131,10 @@ fn write_text(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Resu
         std::iter::once(heading.clone()).chain(rows)
     };
     let (left, right) = (Align::Left, Align::Right);
-    let table = Table::of(rows(), [left, left, left, right, left, right, left], 2);
+    let mut table = Table::of(rows(), [left, left, left, right, left, right, left], 2);
+    if !columns.is_empty() {
+        table = table.columns(columns.iter().map(|&column| column as usize).collect());
+    }
     for row in rows() {
         out.write_all(table.line(&row).as_bytes())?;
     }
@@ -117,7 +144,7 @@ fn write_text(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Resu
     for (key, value) in &contents.metadata {
         writeln!(out, "  metadata {key:?}: {value:?}")?;
     }
-    Ok(())
+    writeln!(out, "  {totals}")
 }
 
 /// The cells of tensor `number`. Its name is borrowed: it may be as long as a header.
@@ -168,7 +195,8 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Resu
         entry["name"] = tensor.name.into();
         write!(out, "{}{}", if number > 0 { "," } else { "" }, Json(&entry))?;
     }
-    out.write_all(b"]")?;
+    out.write_all(b"],\"totals\":")?;
+    Totals::of(shown.tensors(input)).write_json(out)?;
     let reason = |it: &Unreadable| json!({ "name": it.name, "reason": it.error.to_string() });
     let unreadable: Vec<Value> = shown.unreadable(input).map(reason).collect();
     if !unreadable.is_empty() {

@@ -15,6 +15,7 @@ mod join;
 mod output;
 mod part;
 mod picture;
+mod planned;
 mod result;
 mod scatter;
 mod scheduler;
@@ -22,6 +23,7 @@ mod slice;
 mod split;
 mod stats;
 mod target;
+mod totals;
 mod view;
 
 use tslice::internals::job::Along;

@@ -5,15 +5,14 @@ use std::path::Path;
 
 use tslice::internals::error::Error;
 use tslice::internals::execute::{Announced, Workers};
-use tslice::internals::format::printable;
 use tslice::internals::input::Input;
-use tslice::internals::job::{Job, Made, Planned, PlannedTensor};
+use tslice::internals::job::Job;
 use tslice::internals::output::{Output, WriteOptions};
-use tslice::internals::shape::AsTuple;
 use tslice::internals::sink::{Destination, Part};
 use tslice::internals::source::remote;
 
 use super::part::{self, Share};
+use super::planned;
 use crate::cli::args::OutputArgs;
 use crate::cli::report::{Failure, counted, human_bytes, print, watch};
 
@@ -61,51 +60,72 @@ pub(super) fn run(
     if !args.dry_run && !args.to.is_some_and(|format| format.is_text) {
         refuse_terminal(&destination(args))?;
     }
-    perform(job, share, args.dry_run, args.quiet, advised)
+    perform(job, share, Dry::of(args.dry_run, args.json), args.quiet, advised)
+}
+
+/// What is done in place of writing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dry {
+    /// Nothing: outputs are written.
+    No,
+    /// It is said what would be written.
+    Text,
+    /// The same for programs.
+    Json,
+}
+
+impl Dry {
+    /// What the flags ask for.
+    pub(super) fn of(dry_run: bool, json: bool) -> Dry {
+        match (dry_run, json) {
+            (false, _) => Dry::No,
+            (true, false) => Dry::Text,
+            (true, true) => Dry::Json,
+        }
+    }
 }
 
 /// Do a job: all of it or a part, or say what it would do. `advised` words what can go wrong.
 pub(super) fn perform(
     job: &mut dyn Job,
     share: &Share,
-    dry_run: bool,
+    dry: Dry,
     quiet: bool,
     advised: impl Fn(Error) -> Failure,
 ) -> Result<(), Failure> {
     if let Share::Plan(count) = *share {
         return part::plan(&job.parts(count).map_err(&advised)?, count, advised);
     }
-    if let (&Share::Part(Part { index, count }), false) = (share, dry_run) {
+    if let (&Share::Part(Part { index, count }), false) = (share, dry != Dry::No) {
         let mut parts = job.parts(count).map_err(&advised)?;
         let bytes = parts.bytes(index);
         return watch(bytes, quiet, |progress| parts.write(index, progress)).map_err(advised);
     }
     let bytes = job.looked_at().map_err(&advised)?;
     watch(bytes, quiet, |progress| job.look(progress)).map_err(&advised)?;
-    if dry_run {
-        return print(&described(job, share).map_err(&advised)?);
+    if dry != Dry::No {
+        return print(&described(job, share, dry == Dry::Json).map_err(&advised)?);
     }
     watch(job.bytes(), quiet, |progress| job.write(progress)).map_err(advised)
 }
 
 /// What a job, or a part of it, would do.
-fn described(job: &mut dyn Job, share: &Share) -> Result<String, Error> {
+fn described(job: &mut dyn Job, share: &Share, json: bool) -> Result<String, Error> {
     job.check()?;
     if let Share::Part(one) = share {
         let parts = job.parts(one.count)?;
-        return Ok(part::describe(&parts, *one) + &in_common(parts.shared(one.index)?));
+        let shared = parts.shared(one.index)?;
+        return Ok(match json {
+            true => part::describe_json(&parts, *one, shared),
+            false => part::describe(&parts, *one) + &planned::in_common(shared),
+        });
     }
     // first, since describing may open inputs again
     let network = network(|| job.requests())?;
-    let network = network.map(|network| format!("would read {network}\n"));
-    Ok(job.describe()?.iter().map(planned).chain(network).collect())
-}
-
-/// How many bytes would be shared with the input.
-fn in_common(bytes: Option<u64>) -> String {
-    bytes.map_or_else(String::new, |bytes| {
-        let size = human_bytes(bytes);
-        format!("{bytes} bytes ({size}) would be shared with the input, not copied\n")
+    let outputs = job.describe()?;
+    Ok(match json {
+        true => planned::as_json(&outputs, network),
+        false => planned::as_text(&outputs, network),
     })
 }
 
@@ -127,33 +147,6 @@ pub(super) fn network(
     let before = before.map(|(requests, bytes)| amount(requests, bytes));
     let before = before.map(|before| format!(", after {before} so far")).unwrap_or_default();
     Ok(Some(amount(requests, bytes) + &before))
-}
-
-/// An output that would be written.
-fn planned(output: &Planned) -> String {
-    let Planned { destination, format, .. } = output;
-    let (place, into) = match &output.made {
-        Made::New => (destination.to_string(), ""),
-        Made::CopyOf(original) => (format!("{destination}, a copy of {original}"), " into"),
-        Made::InPlace => (format!("{destination}, in place"), " into"),
-    };
-    let what = match &output.tensors {
-        Ok(PlannedTensor { shape, dtype }) => format!("shape {}, dtype {dtype}", AsTuple(shape)),
-        Err(count) => format!("{count} tensors"),
-    };
-    let whole = match output.size {
-        Some(bytes) => format!("{} with the header", human_bytes(bytes)),
-        None if !into.is_empty() => human_bytes(output.bytes),
-        None if format.is_text => "before they become text".to_owned(),
-        None => "before they are deflated".to_owned(),
-    };
-    format!(
-        "would write{into} {}: {what}, {} bytes of elements ({whole}), format {}\n{}",
-        printable(&place),
-        output.bytes,
-        format.name,
-        in_common(output.shared),
-    )
 }
 
 /// Keep what is left of a pipe, and show how far it is.

@@ -106,6 +106,20 @@ pub(super) fn describe(parts: &Parts<'_>, part: Part) -> String {
     )
 }
 
+/// The same for programs.
+pub(super) fn describe_json(parts: &Parts<'_>, part: Part, shared: Option<u64>) -> String {
+    let Range { start, end } = parts.range(part.index);
+    let mut value = json!({
+        "part": format!("{}/{}", part.index, part.count),
+        "output": [start, end],
+        "writes": parts.bytes(part.index),
+    });
+    if let Some(bytes) = shared {
+        value["shared_bytes"] = bytes.into();
+    }
+    format!("{}\n", Json(&value))
+}
+
 /// Print a line of JSON for each of `count` parts. `advised` words what can go wrong.
 pub(super) fn plan(
     parts: &Parts<'_>,

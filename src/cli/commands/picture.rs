@@ -4,16 +4,16 @@ use std::fmt::Write;
 use std::path::Path;
 
 use tslice::internals::dtype::{DType, Scalar};
-use tslice::internals::error::Cause;
+use tslice::internals::error::FileName;
 use tslice::internals::execute::{Progress, Workers};
 use tslice::internals::format::printable;
 use tslice::internals::input::Input;
 use tslice::internals::job::{Chosen, Drawing};
 use tslice::internals::picture::{Colours, Sheet};
-use tslice::internals::sink::{self, Destination, SinkOptions};
+use tslice::internals::sink::{Destination, SinkOptions};
 
 use super::output;
-use crate::cli::args::{PictureArgs, ViewArgs};
+use crate::cli::args::ViewArgs;
 use crate::cli::report::{Failure, print, print_raw, terminal_columns, watch};
 
 /// Draw the one selection into a file, or into the terminal.
@@ -40,13 +40,12 @@ pub(super) fn run(
     let (force, fsync) = (picture.force, picture.fsync);
     let options = SinkOptions { force, fsync, ..SinkOptions::default() };
     if let Some(target) = &target {
-        let checked = sink::check(target, options);
-        checked.map_err(|error| failed_output(picture, error))?;
+        Drawing::check_png(target, options)?;
         output::refuse_terminal(target)?;
         if picture.dry_run {
             return print(&format!(
                 "would write {}: {} x {} pixels, {}\n",
-                printable(&tslice::internals::error::FileName::from(target).to_string()),
+                printable(&FileName::from(target).to_string()),
                 sheet.width(),
                 sheet.height(),
                 if sheet.pixel_bytes() == 4 { "RGBA" } else { "RGB" },
@@ -77,13 +76,6 @@ pub(super) fn run(
         })?),
         None => print_raw(&watch(total, args.quiet, |progress| in_terminal(&drawing, progress))?),
     }
-}
-
-fn failed_output(args: &PictureArgs, error: sink::SinkError) -> Failure {
-    let file = args.output.as_deref().unwrap_or(Path::new("-"));
-    let exists = matches!(error, sink::SinkError::AlreadyExists);
-    let failure = Failure::file(file, Cause::from(error));
-    if exists { failure.hint("--force replaces it") } else { failure }
 }
 
 /// Where the picture goes.

@@ -8,6 +8,7 @@ use tslice::internals::gather::GatherError;
 use tslice::internals::job::{Editing, ScatterOptions};
 use tslice::internals::scatter::ScatterError;
 
+use super::output::Dry;
 use super::part::Share;
 use super::target::{self, NamedTensor};
 use super::{output, result};
@@ -33,7 +34,13 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let values = values.open(args.from.io, false, args.to.quiet)?;
     let job = Editing::scatter(original, tensor, indices, values, &options);
     let mut job = job.map_err(advised)?;
-    output::perform(&mut job, &Share::Whole, args.to.dry_run, args.to.quiet, advised)
+    output::perform(
+        &mut job,
+        &Share::Whole,
+        Dry::of(args.to.dry_run, args.to.json),
+        args.to.quiet,
+        advised,
+    )
 }
 
 /// The error of a scatter; what gather says of its params holds of the target here.

@@ -27,8 +27,10 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     let failed = |error| index.failure(error);
     let input =
         tslice::internals::input::open(&input::location(&args.input), &options).map_err(failed)?;
+    let by_count = matches!(cuts, Cuts::Parts(_));
     let options = SplitOptions {
         cuts,
+        equal: args.equal,
         axes: input::axes(&args.axis)?,
         names,
         select: Select {
@@ -42,7 +44,11 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
         write,
     };
     let mut split = Split::new(input, options).map_err(failed)?;
-    output::run(&mut split, &args.to, &Share::Whole, failed)
+    output::run(&mut split, &args.to, &Share::Whole, failed)?;
+    if let (true, false, Some(uneven)) = (by_count, args.to.quiet, split.take_uneven()) {
+        failed(uneven).hint("--equal refuses that").print_note();
+    }
+    Ok(())
 }
 
 fn cuts(args: &SplitArgs) -> Result<Cuts, Failure> {

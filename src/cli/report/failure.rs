@@ -76,6 +76,11 @@ impl Failure {
         self
     }
 
+    /// Say it on standard error, where nothing failed.
+    pub(crate) fn print_note(self) {
+        Failure { message: format!("note: {}", self.message), ..self }.print();
+    }
+
     /// Say it on standard error.
     pub(crate) fn print(&self) {
         if !self.quiet {

@@ -10,6 +10,7 @@ mod nearest;
 mod percent;
 mod progress;
 mod shell;
+mod sort;
 mod stdout;
 mod table;
 
@@ -22,5 +23,6 @@ pub(crate) use nearest::did_you_mean;
 pub(crate) use percent::percent_encoded;
 pub(crate) use progress::watch;
 pub(crate) use shell::quoted;
+pub(crate) use sort::{SortKey, sort_rows};
 pub(crate) use stdout::{print, print_by, print_raw, terminal_columns};
 pub(crate) use table::{Align, Table, table};

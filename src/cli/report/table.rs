@@ -24,6 +24,8 @@ pub(crate) struct Table<const N: usize> {
     widths: [usize; N],
     align: [Align; N],
     indent: usize,
+    /// The numbers of the columns that are shown, in their order.
+    shown: Vec<usize>,
 }
 
 impl<const N: usize> Table<N> {
@@ -42,16 +44,21 @@ impl<const N: usize> Table<N> {
         // a cell beyond this stands out of its column, instead of widening all rows; the widths of
         // format strings, which end at 16 bits, are not used
         widths = widths.map(|width| width.min(MAX_WIDTH));
-        Table { widths, align, indent }
+        Table { widths, align, indent, shown: (0..N).collect() }
+    }
+
+    /// Show these columns alone, in this order.
+    pub(crate) fn columns(self, shown: Vec<usize>) -> Table<N> {
+        Table { shown, ..self }
     }
 
     /// A row as a line.
     pub(crate) fn line(&self, row: &[impl AsRef<str>; N]) -> String {
         let mut line = " ".repeat(self.indent);
-        let cells = row.iter().map(AsRef::as_ref);
-        for ((cell, width), align) in cells.zip(self.widths).zip(self.align) {
+        for &column in &self.shown {
+            let (cell, width) = (row[column].as_ref(), self.widths[column]);
             let padding = " ".repeat(width.saturating_sub(cell.chars().count()));
-            match align {
+            match self.align[column] {
                 Align::Left => line.extend([cell, padding.as_str(), "  "]),
                 Align::Right => line.extend([padding.as_str(), cell, "  "]),
             }
@@ -77,6 +84,13 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_their_cells() {
         assert_eq!(of(&[["name", "n"], ["é", "10"]]), " name   n\n é     10\n");
+    }
+
+    #[test]
+    fn columns_are_shown_as_asked() {
+        let rows = [["name", "n"], ["x", "10"]];
+        let table = Table::of(rows, [Align::Left, Align::Right], 0).columns(vec![1, 0, 1]);
+        assert_eq!(rows.map(|row| table.line(&row)).concat(), " n  name   n\n10  x     10\n");
     }
 
     #[test]

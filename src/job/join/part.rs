@@ -125,7 +125,7 @@ fn identify_index(index: &OpenIndex<'_>, work: &mut Fingerprint) -> Result<(), E
     for item in &index.expr.items {
         let _ = match item {
             // the file may have another path elsewhere
-            Item::List(List::File(file)) => write!(work, "{:?}", file.name),
+            Item::List(List::File(file)) => write!(work, "{:?}", (&file.name, file.opposite)),
             item => write!(work, "{item:?}"),
         };
     }

@@ -47,6 +47,21 @@ impl Cuts {
         }
     }
 
+    /// The shortest and the longest part of `count` ones, where they are not equal.
+    pub(crate) fn uneven(&self, len: u64, count: u64) -> Option<SplitFault> {
+        let sized = |number| {
+            let part = self.part(number, len);
+            part.end - part.start
+        };
+        let lens: Vec<u64> = match self {
+            // of the others a part is known from its number alone
+            Cuts::Sizes(sizes) => sizes.clone(),
+            _ => (0..count).map(sized).collect(),
+        };
+        let (shortest, longest) = (*lens.iter().min()?, *lens.iter().max()?);
+        (shortest < longest).then_some(SplitFault::Uneven { len, count, shortest, longest })
+    }
+
     /// The positions of part `number` of `0..count(len)`.
     pub(crate) fn part(&self, number: u64, len: u64) -> Range<u64> {
         match self {
@@ -109,6 +124,20 @@ pub enum SplitFault {
         /// How many there can be.
         most: u64,
     },
+    /// Parts of several lengths, where equal ones were asked for.
+    #[error(
+        "the axis has size {len}, and its {count} parts have sizes from {shortest} to {longest}"
+    )]
+    Uneven {
+        /// The length of the axis.
+        len: u64,
+        /// The number of parts.
+        count: u64,
+        /// The length of the shortest part.
+        shortest: u64,
+        /// The length of the longest one.
+        longest: u64,
+    },
     /// Tensors that would be cut into different numbers of parts.
     #[error("it would be cut into {count} parts, and tensor {first_name:?} into {first}")]
     Counts {
@@ -146,6 +175,11 @@ mod tests {
             let fault = cuts.count(7 * MAX_PARTS + 1).unwrap_err();
             assert!(matches!(fault, SplitFault::Parts { count, .. } if count == MAX_PARTS + 1));
         }
+        let uneven = |cuts: Cuts, len| cuts.uneven(len, cuts.count(len).unwrap()).is_some();
+        assert!(uneven(Cuts::Parts(4), 10) && uneven(Cuts::Every(3), 10));
+        assert!(uneven(Cuts::Sizes(vec![4, 6]), 10) && uneven(Cuts::At(vec![4]), 10));
+        assert!(!uneven(Cuts::Parts(5), 10) && !uneven(Cuts::Every(2), 10));
+        assert!(!uneven(Cuts::Sizes(vec![5, 5]), 10) && !uneven(Cuts::At(vec![5]), 10));
         let fault = Cuts::Sizes(vec![2, 2]).count(5).unwrap_err();
         assert!(matches!(fault, SplitFault::Sizes { sum: 4, len: 5 }));
     }

@@ -26,6 +26,8 @@ use crate::sink::{Destination, SeveralSinks};
 pub struct SplitOptions<'a> {
     /// Where the axis is cut.
     pub cuts: Cuts,
+    /// Whether parts of several lengths are an error.
+    pub equal: bool,
     /// The axis of the result of the index that is cut, for each tensor.
     pub axes: Axes,
     /// What the outputs are called.
@@ -53,6 +55,8 @@ pub struct Split<'a> {
     count: u64,
     /// Bytes of the elements of all outputs, once they were looked at.
     bytes: u64,
+    /// What there is to say of the first tensor whose parts have several lengths.
+    uneven: Option<Error>,
 }
 
 /// A tensor of every output.
@@ -82,6 +86,7 @@ impl<'a> Split<'a> {
         let several = cut.len() > 1;
         let mut tensors = Vec::new();
         let mut counts: Option<(u64, usize)> = None;
+        let mut uneven = None;
         for (number, tensor) in input.contents.tensors.iter().enumerate() {
             let failed = |cause: Cause| input.failed_tensor(&tensor, several, cause);
             let Ok(at) = cut.binary_search(&number) else {
@@ -99,14 +104,28 @@ impl<'a> Split<'a> {
                 let first_name = input.contents.tensors.name(of).unwrap_or_default().to_owned();
                 return Err(failed(SplitFault::Counts { count, first_name, first }.into()));
             }
+            if uneven.is_none()
+                && let Some(fault) = options.cuts.uneven(len, count)
+            {
+                uneven = Some(failed(fault.into()));
+            }
             let axis = Some((axis, len));
             tensors.push(PartTensor { number, source: 0, selection, axis });
         }
         let count = counts.map_or(0, |(count, _)| count);
-        let mut split = Split { options, inputs: vec![input], tensors, count, bytes: 0 };
+        let uneven = match (options.equal, uneven) {
+            (true, Some(error)) => return Err(error),
+            (_, uneven) => uneven,
+        };
+        let mut split = Split { options, inputs: vec![input], tensors, count, bytes: 0, uneven };
         split.options.casts.refuse_unused(split.dtypes())?;
         split.choose()?;
         Ok(split)
+    }
+
+    /// What there is to say of the first tensor whose parts have several lengths.
+    pub fn take_uneven(&mut self) -> Option<Error> {
+        self.uneven.take()
     }
 
     /// Put what lists choose together in a temporary file, from which parts are slices.

@@ -103,7 +103,8 @@ fn item(shape: &[u64], common: &[u64], dice: &[u8]) -> (Item, Option<Listed>, us
         at.wrapping_add(seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40
     };
     let order = if third % 2 == 0 { Order::C } else { Order::F };
-    let file = || Item::List(List::File(FileRef { path: String::new(), name: None }));
+    let file =
+        || Item::List(List::File(FileRef { path: String::new(), name: None, opposite: false }));
     match kind % 6 {
         0 => (Item::NewAxis, None, 0),
         1 if len > 0 => (Item::Integer((u64::from(first) % len) as i64), None, 1),

@@ -1,0 +1,90 @@
+//! What the tensors of a listing add up to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Write};
+
+use serde_json::Value;
+use tslice::internals::format::{TensorInfo, printable};
+use tslice::internals::shape;
+
+use crate::cli::report::{Json, human_bytes};
+
+/// Sums over tensors, and over those of each dtype.
+#[derive(Default)]
+pub(super) struct Totals {
+    all: Sums,
+    dtypes: BTreeMap<String, Sums>,
+}
+
+/// Numbers of tensors, elements and bytes: together those of many members may have more than 64 bits.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    tensors: u64,
+    elements: u128,
+    bytes: u128,
+}
+
+impl Sums {
+    fn add(&mut self, tensor: &TensorInfo) {
+        self.tensors += 1;
+        self.elements += u128::from(shape::element_count(&tensor.shape).unwrap_or(u64::MAX));
+        self.bytes += u128::from(tensor.bytes());
+    }
+}
+
+impl Totals {
+    /// The sums over these.
+    pub(super) fn of(tensors: impl Iterator<Item = TensorInfo>) -> Totals {
+        let mut totals = Totals::default();
+        for tensor in tensors {
+            totals.all.add(&tensor);
+            totals.dtypes.entry(tensor.dtype.to_string()).or_default().add(&tensor);
+        }
+        totals
+    }
+
+    /// Their bytes, for people.
+    pub(super) fn human_bytes(&self) -> String {
+        human_bytes(u64::try_from(self.all.bytes).unwrap_or(u64::MAX))
+    }
+
+    /// One object, with one for each dtype in it.
+    pub(super) fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        write!(out, "{{{},\"dtypes\":{{", self.all.json())?;
+        for (number, (dtype, sums)) in self.dtypes.iter().enumerate() {
+            let (comma, dtype) = (if number > 0 { "," } else { "" }, Value::from(dtype.as_str()));
+            write!(out, "{comma}{}:{{{}}}", Json(&dtype), sums.json())?;
+        }
+        out.write_all(b"}}")
+    }
+}
+
+impl Sums {
+    /// The members of an object.
+    fn json(&self) -> String {
+        let Sums { tensors, elements, bytes } = self;
+        format!(r#""tensors":{tensors},"elements":{elements},"bytes":{bytes}"#)
+    }
+}
+
+impl fmt::Display for Totals {
+    /// One line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "total: {}", self.all)?;
+        if let (Some((dtype, _)), 1) = (self.dtypes.first_key_value(), self.dtypes.len()) {
+            return write!(f, "; all {}", printable(dtype));
+        }
+        self.dtypes.iter().try_for_each(|(dtype, sums)| write!(f, "; {}: {sums}", printable(dtype)))
+    }
+}
+
+impl fmt::Display for Sums {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let several = |one: bool| if one { "" } else { "s" };
+        let Sums { tensors, elements, bytes } = self;
+        write!(f, "{tensors} tensor{}, ", several(*tensors == 1))?;
+        write!(f, "{elements} element{}, ", several(*elements == 1))?;
+        write!(f, "{bytes} byte{}", several(*bytes == 1))
+    }
+}

@@ -1,0 +1,29 @@
+//! The order of the rows of a table.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+/// What a row is sorted by: texts and shapes ascend, amounts descend.
+pub(crate) enum SortKey<'a> {
+    Text(Cow<'a, str>),
+    Shape(Vec<u64>),
+    Amount(u64),
+}
+
+impl SortKey<'_> {
+    fn order(&self, other: &SortKey<'_>) -> Ordering {
+        match (self, other) {
+            (SortKey::Text(one), SortKey::Text(other)) => one.cmp(other),
+            (SortKey::Shape(one), SortKey::Shape(other)) => one.cmp(other),
+            (SortKey::Amount(one), SortKey::Amount(other)) => other.cmp(one),
+            // one column has keys of one kind
+            _ => Ordering::Equal,
+        }
+    }
+}
+
+/// Sort rows, which are known by their numbers; those of equal keys stay as they stood. Keys are made
+/// when they are compared: there may be a million rows, and no memory for as many keys.
+pub(crate) fn sort_rows<'a>(rows: &mut [usize], key: impl Fn(usize) -> SortKey<'a>) {
+    rows.sort_by(|&one, &other| key(one).order(&key(other)));
+}

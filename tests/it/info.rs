@@ -1,0 +1,102 @@
+//! What `tslice info` lists: order, choice and columns of tensors, and what they add up to.
+
+use std::fs;
+
+use safetensors::Dtype;
+use safetensors::tensor::TensorView;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::tslice;
+
+/// `m.safetensors` with four tensors of 4, 24, 24 and 0 bytes.
+fn folder() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let data = [0; 24];
+    let view = |dtype, shape: &[usize], bytes| {
+        TensorView::new(dtype, shape.to_vec(), &data[..bytes]).unwrap()
+    };
+    let tensors = [
+        ("b", view(Dtype::F32, &[2, 3], 24)),
+        ("c", view(Dtype::I16, &[12], 24)),
+        ("a", view(Dtype::BF16, &[2, 1], 4)),
+        ("d", view(Dtype::F32, &[0, 7], 0)),
+    ];
+    fs::write(dir.path().join("m.safetensors"), safetensors::serialize(tensors, None).unwrap())
+        .unwrap();
+    dir
+}
+
+fn info(dir: &TempDir, args: &[&str]) -> String {
+    let done = tslice(dir, &[&["info", "m.safetensors"], args].concat()).assert().success();
+    String::from_utf8(done.stderr("").get_output().stdout.clone()).unwrap()
+}
+
+/// The words of the rows of the table.
+fn rows(dir: &TempDir, args: &[&str]) -> Vec<String> {
+    let text = info(dir, args);
+    let rows = text.lines().skip(2).filter(|line| !line.contains("total: "));
+    rows.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn tensors_are_sorted_by_a_column() {
+    let dir = folder();
+    let names = |sort| rows(&dir, &["--sort", sort, "--columns", "name"]);
+    assert_eq!(names("name"), ["a", "b", "c", "d"]);
+    assert_eq!(names("dtype"), ["a", "b", "d", "c"]);
+    assert_eq!(names("shape"), ["d", "a", "b", "c"]);
+    // equal ones stay as in the file
+    assert_eq!(names("bytes"), ["b", "c", "a", "d"]);
+    assert_eq!(rows(&dir, &["--columns", "name"]), ["b", "d", "a", "c"]);
+}
+
+#[test]
+fn small_tensors_are_left_out_and_columns_chosen() {
+    let dir = folder();
+    assert_eq!(
+        rows(&dir, &["--min-bytes", "4", "--columns", "bytes,name"]),
+        ["24 b", "4 a", "24 c"]
+    );
+    assert_eq!(rows(&dir, &["--min-bytes", "0.005kB", "--columns", "name"]), ["b", "c"]);
+    assert_eq!(rows(&dir, &["--min-bytes", "1GiB"]), [""; 0]);
+    let heading = info(&dir, &["--columns", "shape,dtype"]);
+    assert_eq!(heading.lines().nth(1), Some("  shape   dtype"));
+    assert!(heading.starts_with("m.safetensors: safetensors, 4 tensors, 52 bytes\n"), "{heading}");
+}
+
+#[test]
+fn the_last_line_says_what_they_add_up_to() {
+    let dir = folder();
+    let last = |args: &[&str]| info(&dir, args).lines().last().unwrap().to_owned();
+    let all = "  total: 4 tensors, 20 elements, 52 bytes; bfloat16: 1 tensor, 2 elements, 4 bytes; \
+               float32: 2 tensors, 6 elements, 24 bytes; int16: 1 tensor, 12 elements, 24 bytes";
+    assert_eq!(last(&[]), all);
+    assert_eq!(last(&["-t", "[bd]"]), "  total: 2 tensors, 6 elements, 24 bytes; all float32");
+    assert_eq!(last(&["--min-bytes", "25"]), "  total: 0 tensors, 0 elements, 0 bytes");
+    let found: Value =
+        serde_json::from_str(&info(&dir, &["--json", "--sort", "name", "--min-bytes", "24"]))
+            .unwrap();
+    let names = found[0]["tensors"].as_array().unwrap().iter().map(|it| &it["name"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["b", "c"]);
+    let sums = |tensors, elements, bytes| json!({ "tensors": tensors, "elements": elements, "bytes": bytes });
+    let mut expected = sums(2, 18, 48);
+    expected["dtypes"] = json!({ "float32": sums(1, 6, 24), "int16": sums(1, 12, 24) });
+    assert_eq!(found[0]["totals"], expected);
+}
+
+#[test]
+fn members_that_claim_more_than_64_bits_are_added_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let header = crate::inputs::npy_header(
+        &tslice::internals::format::npy::parse_dtype("V0").unwrap(),
+        &[1 << 62],
+    );
+    let names: Vec<String> = (0..5).map(|number| format!("{number}.npy")).collect();
+    let members: Vec<(&str, &[u8])> =
+        names.iter().map(|name| (name.as_str(), &header[..])).collect();
+    fs::write(dir.path().join("z.npz"), crate::inputs::zip(&members)).unwrap();
+    let done = tslice(&dir, &["info", "z.npz"]).assert().success();
+    let text = String::from_utf8(done.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("total: 5 tensors, 23058430092136939520 elements, 0 bytes"), "{text}");
+}
