@@ -11,7 +11,8 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 /// own limit it meets with a panic, and recurses over them without one.
 const MAX_BRACES: usize = 30;
 
-/// The positions of the names that the patterns mean, ascending.
+/// The positions of the names that the patterns mean, ascending. Those of several files may hold a name
+/// more than once.
 ///
 /// # Errors
 /// [`SelectFault::NotFound`] for a pattern that matches nothing, [`SelectFault::Glob`] for a text
@@ -38,8 +39,10 @@ fn find_one<'n>(
     names: impl Iterator<Item = &'n str> + Clone,
     pattern: &str,
 ) -> Result<Vec<usize>, SelectFault> {
-    if let Some(exact) = names.clone().position(|name| name == pattern) {
-        return Ok(vec![exact]);
+    let exact = names.clone().enumerate().filter(|(_, name)| *name == pattern);
+    let exact: Vec<usize> = exact.map(|(at, _)| at).collect();
+    if !exact.is_empty() {
+        return Ok(exact);
     }
     let glob = compile(pattern)
         .map_err(|reason| SelectFault::Glob { pattern: pattern.to_owned(), reason })?;
@@ -159,6 +162,13 @@ pub enum SelectFault {
 }
 
 impl Fault for SelectFault {}
+
+impl SelectFault {
+    /// The same where tensors are chosen to be left out.
+    pub(crate) fn of_excluded(self) -> SelectFault {
+        SelectFault::Excluded(Box::new(self))
+    }
+}
 
 impl Error {
     /// Say whether several tensors may be chosen, where one has to be named.

@@ -25,18 +25,48 @@ use crate::source::FileId;
 const HEADER_BYTES: u64 = 8;
 
 /// What is gained must be so many bytes at least: a small file stays as short as it is.
-const MIN_BYTES: u64 = 1 << 20;
+pub(super) const MIN_BYTES: u64 = 1 << 20;
+
+/// A range of an input that goes to the output as it is.
+pub(super) struct PlacedRange {
+    /// Where it goes in the output, in bytes.
+    pub(super) at: u64,
+    /// Where it begins in its file.
+    place: u64,
+    bytes: u64,
+}
+
+impl PlacedRange {
+    /// Those of takes that are long enough to be shared.
+    pub(super) fn of_takes<'t>(
+        input: &'t Input,
+        takes: &'t [Take],
+    ) -> impl Iterator<Item = PlacedRange> + use<'t> {
+        takes.iter().filter_map(|take| {
+            let range = take.range()?;
+            let place = input.place_in_file(take.part, range.start)?;
+            Some(PlacedRange { at: take.at, place, bytes: range.end - range.start })
+        })
+    }
+}
 
 impl Prepared {
     /// Make headers longer where the format has spaces behind them, so that as many bytes as can be
     /// have the same place in a block as in the input; move the takes, which are all of the output.
     pub fn align(&mut self, input: &Input, takes: &mut [Take]) {
-        let grown = self.frame.grow(&|file| missing(input, takes, file));
+        let ranges: Vec<PlacedRange> = PlacedRange::of_takes(input, takes).collect();
+        let grown = self.grow(&ranges);
         let moved = |at: u64| {
             let before = grown.iter().filter(|(from, _)| *from <= at);
             at + before.map(|(_, bytes)| bytes).sum::<u64>()
         };
         takes.iter_mut().for_each(|take| take.at = moved(take.at));
+    }
+
+    /// The same for ranges of any number of inputs, in the order of the output: from which positions on
+    /// everything has moved, and by how much.
+    pub(super) fn grow(&mut self, ranges: &[PlacedRange]) -> Vec<(u64, u64)> {
+        self.frame.grow(&|file| missing(ranges, file))
     }
 }
 
@@ -86,15 +116,14 @@ pub fn shareable_bytes(
 
 /// By how much the elements of a file of the output (its range in the positions of the output) are
 /// to be moved.
-fn missing(input: &Input, takes: &[Take], file: &Range<u64>) -> u64 {
+fn missing(ranges: &[PlacedRange], file: &Range<u64>) -> u64 {
     let mut gains: BTreeMap<u64, u64> = BTreeMap::new();
-    let first = takes.partition_point(|take| take.at < file.start);
-    for take in takes[first..].iter().take_while(|take| take.at < file.end) {
-        let Some(range) = take.range() else { continue };
-        let Some(place) = input.place_in_file(take.part, range.start) else { continue };
+    let first = ranges.partition_point(|range| range.at < file.start);
+    for range in ranges[first..].iter().take_while(|range| range.at < file.end) {
         // both less than 2^63
-        let missing = (place as i64 - (take.at - file.start) as i64).rem_euclid(BLOCK_BYTES as i64);
-        *gains.entry(missing as u64).or_default() += range.end - range.start;
+        let missing =
+            (range.place as i64 - (range.at - file.start) as i64).rem_euclid(BLOCK_BYTES as i64);
+        *gains.entry(missing as u64).or_default() += range.bytes;
     }
     gains.retain(|missing, gain| missing % HEADER_BYTES == 0 && *gain >= MIN_BYTES);
     // of two that gain as much, the shorter

@@ -1,8 +1,8 @@
 //! Jobs: what is done with inputs and outputs.
 //!
 //! A [`Job`] is checked, described, written, or divided in parts. [`Copying`] takes what an index or an
-//! index tensor names of one input to an output, [`Joining`] makes one output of many inputs, [`Split`]
-//! several of one; [`Editing`] changes a file. Comparisons, statistics and pictures read a
+//! index tensor names of one input to an output, [`Joining`] and [`Merging`] make one output of many inputs,
+//! [`Split`] several of one; [`Editing`] changes a file. Comparisons, statistics and pictures read a
 //! selection once. [`Parts`] divides an output among processes.
 
 mod align;
@@ -15,7 +15,9 @@ mod contract;
 mod copy;
 mod copying;
 mod edit;
+mod inputs;
 mod join;
+mod merge;
 mod operand;
 mod overwrite;
 mod parallel;
@@ -42,6 +44,7 @@ pub use copying::{Copying, GatherOptions, SliceOptions};
 pub use edit::{EditFault, EditedSlice, Editing, Original, ScatterOptions};
 pub use join::{Along, JoinFault, JoinOptions, Joining};
 pub(crate) use join::{JoinedSlice, join_slices};
+pub use merge::{MergeFault, MergeOptions, Merging, NumberedRename, Wins};
 pub use operand::Operand;
 pub use parts::{PartFault, Parts};
 pub use picture::{Bound, Drawing, PictureFault};

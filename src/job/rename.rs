@@ -12,7 +12,8 @@ use std::collections::HashMap;
 
 use crate::input::SelectFault;
 
-/// The new name of each tensor that gets one, by its number; `names` are the old ones.
+/// The new name of each tensor that gets one, by its number; `names` are the old ones, of several files
+/// maybe more than one the same.
 ///
 /// # Errors
 /// [`SelectFault`]: not `OLD=NEW`, an OLD that is no tensor's name, two new names for one tensor.
@@ -47,8 +48,10 @@ fn apply(
         return Err(SelectFault::NoRename(rename.to_owned()));
     };
     for (old, new) in splits.clone() {
-        if let Some(number) = names.iter().position(|name| *name == Some(old)) {
-            return Ok((vec![(number, new.to_owned())], false));
+        let same = names.iter().enumerate().filter(|(_, name)| **name == Some(old));
+        let same: Vec<_> = same.map(|(number, _)| (number, new.to_owned())).collect();
+        if !same.is_empty() {
+            return Ok((same, false));
         }
     }
     let stars = |text: &str| text.matches('*').count();

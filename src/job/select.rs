@@ -3,6 +3,7 @@
 //! Tensors come in the order of the file, however the patterns stand.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::cast::Cast;
 use crate::error::Error;
@@ -103,7 +104,8 @@ impl SelectedTensors<'_> {
         &self,
         mut becomes: impl FnMut(&Selected) -> Result<(Vec<u64>, Option<Cast>), Error>,
     ) -> Result<Preparation<'_>, Error> {
-        let mut preparation = self.output.begin_preparing(Some(self.input))?;
+        let tensors = Arc::clone(&self.input.contents.tensors);
+        let mut preparation = self.output.begin_preparing(tensors, self.input.checkpoint())?;
         for selected in self.iter() {
             let (shape, cast) = becomes(&selected)?;
             let Selected { number, tensor, name, .. } = selected;
@@ -147,14 +149,7 @@ pub fn select<'a>(
     if count > 1 && output.options.name.is_some() && chosen.len() > 1 {
         return Err(SelectFault::OneName.into());
     }
-    if (count > 1 || select.keep_rest) && !output.format.holds_several {
-        let (keep_rest, format) = (select.keep_rest, output.format.name);
-        return Err(SelectFault::HoldsOne { count, keep_rest, format }.into());
-    }
-    if !select.renames.is_empty() && !output.format.holds_several {
-        let (option, format) = (FormatOption::Rename, output.format.name);
-        return Err(LayoutFault::NoEffect { option, format }.into());
-    }
+    check_holds(output, count, select.keep_rest, !select.renames.is_empty())?;
     let mut selection =
         SelectedTensors { input, output, fates, len: count, renamed: HashMap::new() };
     if select.renames.is_empty() && output.options.name.is_none() {
@@ -169,6 +164,29 @@ pub fn select<'a>(
     match twice {
         Some(twice) if count > 1 => Err(SelectFault::SameName(twice).into()),
         _ => Ok(selection),
+    }
+}
+
+/// Refuse an output that cannot hold so many tensors, or their names.
+///
+/// # Errors
+/// [`SelectFault::HoldsOne`], [`LayoutFault::NoEffect`].
+pub(super) fn check_holds(
+    output: &Output,
+    count: usize,
+    keep_rest: bool,
+    renames: bool,
+) -> Result<(), Error> {
+    if output.format.holds_several {
+        return Ok(());
+    }
+    let format = output.format.name;
+    if count > 1 || keep_rest {
+        return Err(SelectFault::HoldsOne { count, keep_rest, format }.into());
+    }
+    match renames {
+        true => Err(LayoutFault::NoEffect { option: FormatOption::Rename, format }.into()),
+        false => Ok(()),
     }
 }
 
@@ -190,7 +208,7 @@ fn excluded(input: &Input, patterns: &[String]) -> Result<Vec<usize>, Error> {
     }
     input.find_named(patterns).map_err(|error| {
         let cause = match error.cause.downcast::<SelectFault>() {
-            Ok(fault) => SelectFault::Excluded(Box::new(fault)).into(),
+            Ok(fault) => fault.of_excluded().into(),
             Err(cause) => cause,
         };
         Error { cause, ..error }

@@ -8,7 +8,7 @@ use crate::cast::Cast;
 use crate::dtype::DType;
 use crate::error::{Error, FileName};
 use crate::execute::Conversion;
-use crate::format::TensorInfo;
+use crate::format::{TensorInfo, Tensors};
 use crate::input::{Checkpoint, Input, Location};
 use crate::output::fault::{FormatOption, LayoutFault};
 use crate::output::layout;
@@ -103,6 +103,12 @@ impl Output {
         }
     }
 
+    /// Whether it has what inputs say under this key of their metadata.
+    pub(crate) fn needs_metadata(&self, key: &str) -> bool {
+        let _ = key;
+        self.format.has_metadata
+    }
+
     /// Where it goes.
     pub fn destination(&self) -> &Destination {
         &self.destination
@@ -126,25 +132,24 @@ impl Output {
         shape: Vec<u64>,
         cast: Option<Cast>,
     ) -> Result<Prepared, Error> {
-        let mut preparation = self.begin_preparing(None)?;
+        let mut preparation = self.begin_preparing(Arc::default(), None)?;
         let name = self.tensor_name(tensor, &input.location, true);
         preparation.push(name, tensor, 0, shape, cast)?;
         preparation.finish(&input.contents.metadata)
     }
 
-    /// Prepare an output whose tensors come one by one; those of an input that do not change are not
+    /// Prepare an output whose tensors come one by one; those of `input` that do not change are not
     /// held twice. The tensors of a sharded checkpoint stand in the order of its files.
     ///
     /// # Errors
     /// [`LayoutFault::Directory`].
     pub fn begin_preparing<'a>(
         &'a self,
-        input: Option<&'a Input>,
+        input: Arc<Tensors>,
+        checkpoint: Option<&'a Checkpoint>,
     ) -> Result<Preparation<'a>, Error> {
-        let checkpoint = input.and_then(Input::checkpoint);
         self.check_folder(checkpoint)?;
-        let tensors = input.map(|input| Arc::clone(&input.contents.tensors)).unwrap_or_default();
-        let tensors = Entries::new(tensors);
+        let tensors = Entries::new(input);
         Ok(Preparation { output: self, checkpoint, tensors, bytes: 0 })
     }
 

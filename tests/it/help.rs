@@ -10,13 +10,14 @@ use crate::program::{bash, tslice};
 use crate::readme::write_inputs;
 
 /// The commands; none is the main job.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "",
     "gather",
     "assign",
     "scatter",
     "concat",
     "stack",
+    "merge",
     "split",
     "view",
     "diff",

@@ -35,6 +35,7 @@ mod info;
 mod joins;
 mod links;
 mod lists;
+mod merges;
 mod messages;
 mod names;
 mod overwrite;

@@ -14,6 +14,7 @@ use super::edit::{AssignArgs, ScatterArgs};
 use super::gather::GatherArgs;
 use super::inspect::{ExplainArgs, InfoArgs};
 use super::join::JoinArgs;
+use super::merge::MergeArgs;
 use super::normalize::{SLICE, normalize};
 use super::slice::SliceArgs;
 use super::split::SplitArgs;
@@ -23,13 +24,14 @@ use super::view::ViewArgs;
 type Arguments = Option<fn(clap::Command) -> clap::Command>;
 
 /// All subcommands, by their names.
-const SUBCOMMANDS: [(&str, Arguments); 12] = [
+const SUBCOMMANDS: [(&str, Arguments); 13] = [
     (SLICE, Some(SliceArgs::augment_args)),
     ("gather", Some(GatherArgs::augment_args)),
     ("assign", Some(AssignArgs::augment_args)),
     ("scatter", Some(ScatterArgs::augment_args)),
     ("concat", Some(JoinArgs::augment_args)),
     ("stack", Some(JoinArgs::augment_args)),
+    ("merge", Some(MergeArgs::augment_args)),
     ("split", Some(SplitArgs::augment_args)),
     ("view", Some(ViewArgs::augment_args)),
     ("diff", Some(DiffArgs::augment_args)),

@@ -12,6 +12,7 @@ use super::gather::GatherArgs;
 use super::inspect::{ExplainArgs, InfoArgs};
 use super::join::JoinArgs;
 use super::manual;
+use super::merge::MergeArgs;
 use super::normalize::{SLICE, normalize};
 use super::slice::SliceArgs;
 use super::split::SplitArgs;
@@ -35,6 +36,7 @@ use super::view::ViewArgs;
                       tslice scatter TARGET --indices FILE --values FILE [-o OUTPUT | --in-place]\n       \
                       tslice concat INPUT... [--axis A] [-o OUTPUT]\n       \
                       tslice stack INPUT... [--axis A] [-o OUTPUT]\n       \
+                      tslice merge INPUT... -o OUTPUT\n       \
                       tslice split INPUT [INDEX] --parts N -o PATTERN\n       \
                       tslice view INPUT [INDEX]\n       \
                       tslice diff A B [INDEX]\n       \
@@ -89,6 +91,13 @@ pub(crate) enum Command {
         after_long_help = manual::STACK
     )]
     Stack(JoinArgs),
+    /// Put the tensors of several files into one
+    #[command(
+        override_usage = "tslice merge INPUT... -o OUTPUT\n       \
+                          tslice merge --files-from FILE -o OUTPUT",
+        after_long_help = manual::MERGE
+    )]
+    Merge(MergeArgs),
     /// Cut a tensor into several files along an axis (np.array_split, np.split)
     #[command(
         override_usage = "tslice split INPUT [INDEX] --parts N -o PATTERN\n       \

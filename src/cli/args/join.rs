@@ -1,4 +1,4 @@
-//! The arguments of `concat` and `stack`.
+//! The arguments of `concat` and `stack`, and what names several inputs.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,17 @@ use super::input::InputArgs;
 use super::output::OutputArgs;
 use super::result::{CastArgs, FieldArgs};
 
-/// The inputs, in the order in which they are joined.
+/// The inputs, in the order in which they are taken.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct InputsArgs {
+    #[command(flatten)]
+    pub(crate) names: NamesArgs,
+    /// The names of --files-from end with NUL bytes, as find -print0 writes them
+    #[arg(short = '0', long, requires = "list", help_heading = "Input")]
+    pub(crate) null: bool,
+}
+
+/// Their names.
 #[derive(Args, Clone, Debug)]
 #[group(id = "names", required = true, multiple = false)]
 pub(crate) struct NamesArgs {
@@ -26,10 +36,7 @@ pub(crate) struct NamesArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct JoinArgs {
     #[command(flatten)]
-    pub(crate) names: NamesArgs,
-    /// The names of --files-from end with NUL bytes, as find -print0 writes them
-    #[arg(short = '0', long, requires = "list", help_heading = "Input")]
-    pub(crate) null: bool,
+    pub(crate) inputs: InputsArgs,
     /// The axis to join along; 0 when left out
     ///
     /// A negative one counts from the end. With a name or glob before it, it is the axis of those

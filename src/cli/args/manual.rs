@@ -188,6 +188,22 @@ Examples:
   ls part-*.npy | tslice stack --files-from - --index '[..., :32, :32, :]' \\
       -o crops.npy";
 
+pub(super) const MERGE: &str = "\
+The output has the tensors of all inputs, in their order. A name that occurs in
+two inputs is an error, unless --first or --last says whose tensor is taken; it
+stands at the place of the first. -t and --exclude mean the names in the inputs,
+before --rename; arrays without a name have the stem of their file. Metadata are
+joined.
+
+Examples:
+  # arrays in one .npz
+  tslice merge photos.npy volume.npy -o both.npz
+  # tensors over those of the same names
+  tslice merge model.safetensors rank-0.safetensors --last -o new.safetensors
+  # some tensors of two files, in one of them with other names
+  tslice merge model.safetensors rank-0.safetensors -t '*.weight' \\
+      --rename '1:*=rank.*' -o renamed.safetensors";
+
 pub(super) const SPLIT: &str = "\
 All outputs are checked before the first is written, and appear together when
 all are complete. In files of several tensors -t chooses those that are cut.

@@ -1,15 +1,20 @@
 //! From the arguments of an input to an opened one.
 
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use tslice::internals::error::Error;
 use tslice::internals::input::{BadMember, Input, Location, OpenOptions, RawLayout};
 use tslice::internals::job::Axes;
 use tslice::internals::shape;
+use tslice::internals::source::note_read;
 
 use super::index::list;
 use super::result;
-use crate::cli::args::{AxisArg, InputArgs, RawArgs};
+use crate::cli::args::{AxisArg, InputArgs, InputsArgs, RawArgs};
 use crate::cli::report::{Failure, watch};
 
 /// Where a path of the command line leads: `-` is standard input.
@@ -18,6 +23,45 @@ pub(super) fn location(path: &Path) -> Location {
         Some("-") => Location::Stdin,
         _ => Location::of(path),
     }
+}
+
+/// The inputs, named one by one or in a file.
+pub(super) fn locations(args: &InputsArgs) -> Result<Vec<Location>, Failure> {
+    let Some(list) = &args.names.files_from else {
+        return Ok(args.names.inputs.iter().map(|path| location(path)).collect());
+    };
+    let failed = |error: io::Error| Failure::file(list, error);
+    let mut text = Vec::new();
+    match list == Path::new("-") {
+        true => {
+            note_read(io::stdin(), || "standard input".to_owned());
+            io::stdin().lock().read_to_end(&mut text)
+        }
+        false => File::open(list).and_then(|mut file| {
+            note_read(&file, || list.display().to_string());
+            file.read_to_end(&mut text)
+        }),
+    }
+    .map_err(failed)?;
+    let (end, ends) = if args.null { (0, "NUL") } else { (b'\n', "line") };
+    let text = text.strip_suffix(&[end]).unwrap_or(&text);
+    if text.is_empty() {
+        return Err(Failure::file(list, "no input is named in it"));
+    }
+    let mut locations = Vec::new();
+    for (number, name) in text.split(|&byte| byte == end).enumerate() {
+        if name.is_empty() {
+            let number = number + 1;
+            return Err(Failure::file(list, format_args!("{ends} {number} is empty")));
+        }
+        let location = location(Path::new(&OsString::from_vec(name.to_vec())));
+        if location == Location::Stdin && list == Path::new("-") {
+            let words = "standard input holds the names, and cannot be one of the inputs";
+            return Err(Failure::usage(words));
+        }
+        locations.push(location);
+    }
+    Ok(locations)
 }
 
 /// Open an input, and show how far it is where that takes long: what a pipe says only at its end is

@@ -12,6 +12,7 @@ mod index;
 mod info;
 mod input;
 mod join;
+mod merge;
 mod output;
 mod part;
 mod picture;
@@ -41,6 +42,7 @@ pub(crate) fn run(command: &Command) -> Result<Exit, Failure> {
         Command::Assign(args) => assign::run(args),
         Command::Concat(args) => join::run(args, Along::Existing),
         Command::Stack(args) => join::run(args, Along::New),
+        Command::Merge(args) => merge::run(args),
         Command::Split(args) => split::run(args),
         Command::Info(args) => info::run(args),
         Command::View(args) => view::run(args),

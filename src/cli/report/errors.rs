@@ -10,7 +10,7 @@ use tslice::internals::dtype::{DType, Endian};
 use tslice::internals::error::{Cause, Error, FileName, InputIsOutput};
 use tslice::internals::format::{FormatError, shortened};
 use tslice::internals::input::{FieldFault, Given, RawFault, SelectFault, ShardsFault};
-use tslice::internals::job::{EditFault, JoinFault, StatisticsFault, UnusedCast};
+use tslice::internals::job::{EditFault, JoinFault, MergeFault, StatisticsFault, UnusedCast};
 use tslice::internals::output::layout::FORMATS;
 use tslice::internals::output::{FormatOption, LayoutFault};
 use tslice::internals::permutation::PermutationError;
@@ -53,7 +53,8 @@ fn failure(error: &Error, flag: &str) -> Failure {
         .or_else(|| Some(format(cause.downcast_ref()?, error, flag, failed)))
         .or_else(|| Some(edit(cause.downcast_ref()?, failed)))
         .or_else(|| Some(of_tensor(cast(cause.downcast_ref()?))))
-        .or_else(|| Some(join(cause.downcast_ref()?, failed)));
+        .or_else(|| Some(join(cause.downcast_ref()?, failed)))
+        .or_else(|| Some(merge(cause.downcast_ref()?, failed)));
     if let Some(failure) = of_kind {
         return failure;
     }
@@ -277,9 +278,18 @@ fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
     }
 }
 
+/// Inputs that have no union.
+fn merge(fault: &MergeFault, failed: impl Fn() -> Failure) -> Failure {
+    failed().hint(match fault {
+        MergeFault::Twice { .. } => "--first or --last says which is taken, --rename N:OLD=NEW gives that of input N another name".to_owned(),
+        MergeFault::Metadata { .. } => "--first or --last says which is taken".to_owned(),
+    })
+}
+
 /// Tensors that cannot be chosen.
 fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> Failure) -> Failure {
     let file = error.file.as_ref().map(ToString::to_string).unwrap_or_default();
+    let of_file = if file.is_empty() { String::new() } else { format!("{file}: ") };
     match fault {
         SelectFault::NotNamed { names, holds_several } => {
             let count = names.len();
@@ -290,10 +300,10 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
                 .hint(list(names) + &all.unwrap_or_default())
         }
         SelectFault::Excluded(fault) => select(error, fault, "--exclude", &|| {
-            Failure::new(format_args!("{file}: --exclude: {fault}"))
+            Failure::new(format_args!("{of_file}--exclude: {fault}"))
         }),
         SelectFault::NothingLeft => {
-            Failure::new(format_args!("{file}: --exclude leaves no tensor that is chosen"))
+            Failure::new(format_args!("{of_file}--exclude leaves no tensor that is chosen"))
         }
         SelectFault::NotFound { pattern, names } => failed().hint(near_or_all(pattern, names)),
         SelectFault::Several(count) => Failure::new(format_args!(

@@ -1,10 +1,6 @@
-//! The inputs of a join: opened, checked against the first one, and opened again when they are
-//! copied.
+//! The inputs of a join, checked against the first one.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Deref;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeSet;
 
 use super::fault::JoinFault;
 use super::step::PartStep;
@@ -15,25 +11,15 @@ use crate::error::{Cause, Error};
 use crate::execute::Workers;
 use crate::format::TensorInfo;
 use crate::index::resolve::Selection;
-use crate::input::{Bytes, Input, Location, OpenOptions, open};
+use crate::input::{Input, Location, OpenOptions};
 use crate::job::axes::Axes;
 use crate::job::casts::Casts;
 use crate::job::edit::conversion::conversion;
-use crate::job::parallel;
+use crate::job::inputs::{Inputs, Lent};
 use crate::job::select::{Select, select};
 use crate::output::{Output, Prepared};
 use crate::region::OpenIndex;
 use crate::shape::Order;
-use crate::source::IoMode;
-
-/// As many descriptors as all inputs together may take to stay open.
-const HELD: usize = 96;
-
-/// Files of fewer bytes are read rather than mapped, which costs more than reading them once.
-const SMALL: u64 = 1 << 20;
-
-/// As many inputs as are looked at between two checks for the first that does not fit.
-const CHUNK: usize = 4096;
 
 /// How inputs are joined.
 pub struct JoinOptions<'a> {
@@ -54,28 +40,12 @@ pub struct JoinOptions<'a> {
     pub workers: Workers,
 }
 
-impl JoinOptions<'_> {
-    /// Open an input, and take the fields of its tensors that are joined.
-    fn open(&self, location: &Location, io: IoMode) -> Result<Input, Error> {
-        let mut input = open(location, &OpenOptions { io, ..self.open.clone() })?;
-        if self.fields.is_some() {
-            let numbers = input.find(&self.open.tensors)?;
-            input.take_fields(self.fields.as_deref(), &numbers)?;
-        }
-        Ok(input)
-    }
-}
-
 /// Inputs that fit together.
 pub(super) struct Joined<'a> {
     pub(super) options: JoinOptions<'a>,
-    pub(super) locations: &'a [Location],
+    pub(super) inputs: Inputs<'a>,
     /// The memory order of the output.
     pub(super) order: Order,
-    /// The first input, pipes, and where there are few, all others.
-    pub(super) held: BTreeMap<usize, Input>,
-    /// The files of those inputs that are sharded checkpoints.
-    pub(super) shards: BTreeMap<usize, Vec<PathBuf>>,
     /// The tensors of the output, in the order of the first input.
     pub(super) tensors: Vec<JoinTarget>,
     /// The shapes that the index is applied to, where its lists are in files.
@@ -102,23 +72,6 @@ pub(super) struct ChosenPart {
     len: u64,
 }
 
-/// An input that is held, or was opened again.
-pub(super) enum Lent<'a> {
-    Held(&'a Input),
-    Again(Box<Input>),
-}
-
-impl Deref for Lent<'_> {
-    type Target = Input;
-
-    fn deref(&self) -> &Input {
-        match self {
-            Lent::Held(input) => input,
-            Lent::Again(input) => input,
-        }
-    }
-}
-
 impl<'a> Joined<'a> {
     /// Read the headers of all inputs, and check that they fit together.
     ///
@@ -129,53 +82,23 @@ impl<'a> Joined<'a> {
         options: JoinOptions<'a>,
         order: Order,
     ) -> Result<Joined<'a>, Error> {
-        let location = locations.first().ok_or(JoinFault::Nothing)?;
-        if locations.iter().filter(|location| **location == Location::Stdin).count() > 1 {
-            return Err(JoinFault::StdinTwice.into());
-        }
-        let first = options.open(location, options.open.io)?;
-        let cost = descriptors(&first);
-        let tensors = targets(&first, &options)?;
+        let inputs = Inputs::open(locations, &options.open, options.fields.clone())?;
+        let first = inputs.first();
+        let tensors = targets(first, &options)?;
         let joins = tensors.iter().filter(|target| target.join.is_some());
         let shapes = joins.map(|target| first.contents.tensors.at(target.number).shape);
-        let indexed_shapes = shapes.collect();
-        let shards = shards(&first).map(|files| (0, files)).into_iter().collect();
-        let speaks = options.open.raw.speaks_of(&first);
-        let (held, other_dtypes) = (BTreeMap::from([(0, first)]), Vec::new());
-        let mut joined = Joined {
-            options,
-            locations,
-            order,
-            held,
-            shards,
-            tensors,
-            indexed_shapes,
-            other_dtypes,
-        };
-        let keep = locations.len().saturating_mul(cost) <= HELD;
-        let speaks = joined.look_at_all(keep)? || speaks;
-        joined.options.open.raw.check_any(speaks)?;
-        if keep && joined.held.values().map(descriptors).sum::<usize>() > HELD {
-            joined.held.retain(|&number, input| number == 0 || is_stream(input));
-        }
+        let (indexed_shapes, other_dtypes) = (shapes.collect(), Vec::new());
+        let mut joined = Joined { options, inputs, order, tensors, indexed_shapes, other_dtypes };
+        joined.look_at_others()?;
+        joined.inputs.all_seen()?;
         Ok(joined)
     }
 
-    /// Look at all inputs but the first, and keep those that cannot be opened again, or all. Whether
-    /// one of them is such that what is said of raw bytes speaks of it.
-    fn look_at_all(&mut self, keep: bool) -> Result<bool, Error> {
-        let count = self.locations.len();
-        let speaks = AtomicBool::new(false);
-        for start in (1..count).step_by(CHUNK) {
-            let chunk = CHUNK.min(count - start);
-            let seen = parallel::each(chunk, &self.options.workers, |at| {
-                let number = start + at;
-                let io = if keep { self.options.open.io } else { IoMode::Read };
-                let input = self.open_one(number, io)?;
-                if self.options.open.raw.speaks_of(&input) {
-                    speaks.store(true, Ordering::Relaxed);
-                }
-                let chosen = self.choose(number, &input)?;
+    /// Look at all inputs but the first.
+    fn look_at_others(&mut self) -> Result<(), Error> {
+        for numbers in self.inputs.others() {
+            let seen = self.inputs.look(numbers, &self.options.workers, |number, input| {
+                let chosen = self.choose(number, input)?;
                 let lens: Vec<u64> = chosen.iter().map(|chosen| chosen.len).collect();
                 let dtypes: Vec<DType> =
                     chosen.iter().filter_map(|one| one.step.other_dtype()).collect();
@@ -183,11 +106,9 @@ impl<'a> Joined<'a> {
                     true => Vec::new(),
                     false => chosen.into_iter().map(|one| one.selection.source_shape).collect(),
                 };
-                let shards = shards(&input);
-                let kept = (keep || is_stream(&input)).then(|| Box::new(input));
-                Ok::<_, Error>((lens, dtypes, shapes, shards, kept))
+                Ok((lens, dtypes, shapes))
             })?;
-            for (at, (lens, dtypes, shapes, shards, input)) in seen.into_iter().enumerate() {
+            for (lens, dtypes, shapes) in self.inputs.keep(seen) {
                 for dtype in dtypes {
                     if !self.other_dtypes.contains(&dtype) {
                         self.other_dtypes.push(dtype);
@@ -198,18 +119,9 @@ impl<'a> Joined<'a> {
                     join.push(len)?;
                 }
                 self.indexed_shapes.extend(shapes);
-                self.shards.extend(shards.map(|files| (start + at, files)));
-                if let Some(input) = input {
-                    self.held.insert(start + at, *input);
-                }
             }
         }
-        Ok(speaks.into_inner())
-    }
-
-    fn open_one(&self, number: usize, io: IoMode) -> Result<Input, Error> {
-        let io = if self.options.open.io == IoMode::Auto { io } else { self.options.open.io };
-        self.options.open(&self.locations[number], io)
+        Ok(())
     }
 
     /// Look at all positions in the files of lists, for every shape of an input.
@@ -230,7 +142,7 @@ impl<'a> Joined<'a> {
 
     /// The first input, whose names and metadata the output has.
     pub(super) fn first(&self) -> &Input {
-        &self.held[&0]
+        self.inputs.first()
     }
 
     /// The dtypes of the tensors that are joined.
@@ -245,23 +157,9 @@ impl<'a> Joined<'a> {
         !self.other_dtypes.is_empty()
     }
 
-    /// The input with that number, opened again where it is not held.
-    pub(super) fn lend(&self, number: usize) -> Result<Lent<'_>, Error> {
-        match self.held.get(&number) {
-            Some(input) => Ok(Lent::Held(input)),
-            None => {
-                let path = self.locations[number].path();
-                let small = path.and_then(|path| path.metadata().ok());
-                let small = small.is_some_and(|metadata| metadata.len() < SMALL);
-                let io = if small { IoMode::Read } else { IoMode::Auto };
-                Ok(Lent::Again(Box::new(self.open_one(number, io)?)))
-            }
-        }
-    }
-
-    /// The same for what is to be copied, with what is copied of each joined tensor.
+    /// The input with that number, with what is copied of each joined tensor.
     pub(super) fn lend_checked(&self, number: usize) -> Result<(Lent<'_>, Vec<ChosenPart>), Error> {
-        let input = self.lend(number)?;
+        let input = self.inputs.lend(number)?;
         let chosen = self.choose(number, &input)?;
         let joins = self.tensors.iter().filter_map(|target| target.join.as_ref());
         if joins.zip(&chosen).any(|(join, chosen)| join.len(number) != chosen.len) {
@@ -275,7 +173,7 @@ impl<'a> Joined<'a> {
         let failed = |fault: JoinFault| Error::file(&input.location, fault);
         let ours = input.find(&self.options.open.tensors)?;
         let joins = || self.tensors.iter().filter(|target| target.join.is_some());
-        let first = &self.held[&0].contents.tensors;
+        let first = &self.first().contents.tensors;
         let by_name = !self.options.open.tensors.is_empty();
         let names: BTreeSet<_> = joins().map(|target| first.name(target.number)).collect();
         let surplus = |&number: &usize| by_name && !names.contains(&name(input, number));
@@ -369,10 +267,10 @@ impl<'a> Joined<'a> {
         for target in &self.tensors {
             let bits = first.contents.tensors.at(target.number).dtype.item_bits();
             if let Some(join) = target.join.as_ref().filter(|_| !bits.is_multiple_of(8)) {
-                let cut = join.cut_byte(self.locations.len(), bits, self.order);
+                let cut = join.cut_byte(self.inputs.locations.len(), bits, self.order);
                 if let Some(number) = cut {
                     let fault = JoinFault::CutsByte { number, item_bits: bits };
-                    return Err(Error::file(&self.locations[number], fault));
+                    return Err(Error::file(&self.inputs.locations[number], fault));
                 }
             }
         }
@@ -405,20 +303,4 @@ fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<JoinTarget>, 
 
 fn name(input: &Input, number: usize) -> Option<&str> {
     input.contents.tensors.name(number)
-}
-
-/// Whether an input can be read only once.
-pub(super) fn is_stream(input: &Input) -> bool {
-    matches!(input.bytes, Bytes::Stream(_)) || input.location == Location::Stdin
-}
-
-/// The files of a sharded checkpoint.
-fn shards(input: &Input) -> Option<Vec<PathBuf>> {
-    input.checkpoint.as_ref().and_then(|_| input.files())
-}
-
-/// The descriptors that an input takes: a file, or several, and one for each inflated member.
-pub(super) fn descriptors(input: &Input) -> usize {
-    let shards = input.checkpoint().map_or(0, |checkpoint| checkpoint.index.files.len());
-    1 + shards + input.deflated.len()
 }

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::inputs::Joined;
 use super::place::{places, whole};
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::execute::Progress;
 use crate::index::{Item, List};
 use crate::job::copy::Writing;
-use crate::job::parts::{Divisible, PartFault, last_name};
+use crate::job::parts::{Divisible, last_name};
 use crate::output::Prepared;
 use crate::region::{OpenIndex, Take};
 use crate::sink::Fingerprint;
@@ -38,10 +38,10 @@ impl Divisible for JoinedParts<'_, '_> {
         for place in kept {
             let window = joined.take_kept(place)?.window(place.window.clone(), 0);
             let of_one: u64 = window.iter().map(Take::reads).sum();
-            reads += of_one * joined.locations.len() as u64;
+            reads += of_one * joined.inputs.locations.len() as u64;
         }
         let targets = joined.joined(&places);
-        for number in 0..joined.locations.len() {
+        for number in 0..joined.inputs.locations.len() {
             if !targets.iter().any(|target| target.needs(number)) {
                 continue;
             }
@@ -61,22 +61,7 @@ impl Divisible for JoinedParts<'_, '_> {
     }
 
     fn files(&self) -> Result<Vec<(String, PathBuf)>, Error> {
-        let mut files = Vec::with_capacity(self.joined.locations.len());
-        for (number, location) in self.joined.locations.iter().enumerate() {
-            match (self.joined.shards.get(&number), location.path()) {
-                (Some(shards), _) => files.extend(shards.iter().cloned()),
-                (None, Some(path)) => files.push(path.to_owned()),
-                (None, None) => return Err(Error::file(location, PartFault::NotAFile)),
-            }
-        }
-        // inputs of one name in several folders are told apart by what differs in their paths
-        let common = common_folder(&files);
-        let name = |path: &Path| match path.strip_prefix(&common) {
-            Ok(name) => name.to_string_lossy().into_owned(),
-            Err(_) => last_name(path),
-        };
-        let mut named: Vec<(String, PathBuf)> =
-            files.into_iter().map(|path| (name(&path), path)).collect();
+        let mut named = self.joined.inputs.files()?;
         let lists = self
             .joined
             .options
@@ -130,36 +115,4 @@ fn identify_index(index: &OpenIndex<'_>, work: &mut Fingerprint) -> Result<(), E
         };
     }
     index.lists.lists().try_for_each(|list| list.identify(&mut |bytes| work.add(bytes)))
-}
-
-/// The folder that all of these files are in, at whatever depth.
-fn common_folder(files: &[PathBuf]) -> PathBuf {
-    let mut folders = files.iter().filter_map(|file| file.parent());
-    let mut common = folders.next().unwrap_or(Path::new("")).to_owned();
-    for folder in folders {
-        while !folder.starts_with(&common) {
-            if !common.pop() {
-                // absolute and relative paths have nothing in common
-                return PathBuf::new();
-            }
-        }
-    }
-    common
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_common_folder_holds_all_files() {
-        let common = |files: &[&str]| {
-            let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
-            common_folder(&files).to_string_lossy().into_owned()
-        };
-        assert_eq!(common(&["/a/b/x.npy", "/a/b/y.npy"]), "/a/b");
-        assert_eq!(common(&["/a/b/x.npy", "/a/c/x.npy", "/a/b/y.npy"]), "/a");
-        assert_eq!(common(&["x.npy", "y.npy"]), "");
-        assert_eq!(common(&["/a/x.npy", "b/x.npy"]), "");
-    }
 }

@@ -14,11 +14,11 @@ use crate::index::resolve::Selection;
 use crate::input::{Input, failed_source};
 use crate::job::compare::Beside;
 use crate::job::copy::Writing;
+use crate::job::inputs::source_of;
 use crate::job::join::fault::JoinFault;
 use crate::output::LayoutFault;
 use crate::region::{Region, RegionReader, Take};
 use crate::sink::{Sink, SinkError};
-use crate::source::{Source, SourceError};
 
 impl Joined<'_> {
     /// How many bytes [`check`](Joined::check) reads of the other inputs.
@@ -30,7 +30,7 @@ impl Joined<'_> {
         let rest = self.tensors.iter().filter(|target| target.join.is_none());
         let mut bytes = rest.map(|target| first.at(target.number).bytes());
         let sum = bytes.try_fold(0u64, |sum, bytes| sum.checked_add(bytes));
-        let others = self.locations.len() as u64 - 1;
+        let others = self.inputs.locations.len() as u64 - 1;
         let all = sum.and_then(|sum| sum.checked_mul(others));
         Ok(all.ok_or(LayoutFault::TooLarge)?)
     }
@@ -50,12 +50,12 @@ impl Joined<'_> {
             target.join.is_none().then(|| (target.number, place.window.clone()))
         };
         let rest: Vec<(usize, Range<u64>)> = places.iter().filter_map(kept).collect();
-        if !self.options.open.rest || self.locations.len() == 1 {
+        if !self.options.open.rest || self.inputs.locations.len() == 1 {
             return Ok(());
         }
-        self.spool_all(progress)?;
+        self.inputs.spool_all(progress)?;
         let first = self.first();
-        for number in 1..self.locations.len() {
+        for number in 1..self.inputs.locations.len() {
             let (input, chosen) = self.lend_checked(number)?;
             let chosen: BTreeSet<usize> = chosen.iter().map(|chosen| chosen.number).collect();
             let others = input.contents.tensors.iter().enumerate();
@@ -125,17 +125,6 @@ impl Joined<'_> {
             false => Ok(()),
         }
     }
-
-    /// Make sure that all that is held can be read in any order, and more than once.
-    pub(super) fn spool_all(&mut self, progress: &Progress) -> Result<(), Error> {
-        let mut held = self.held.values_mut();
-        held.try_for_each(|input| input.spool_watched(progress).map(drop))
-    }
-}
-
-/// The bytes of an input that is no stream any more.
-pub(super) fn source_of(input: &Input) -> Result<Arc<dyn Source>, Error> {
-    input.random().ok_or_else(|| failed_source(&input.location, SourceError::Truncated))
 }
 
 /// A sink that compares what it is given with what is expected there.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::fault::JoinFault;
-use super::inputs::Lent;
 use super::place::{JoinedPlace, whole};
 use super::step::PartStep;
 use super::tensor::{Along, JoinedTensor};
@@ -16,6 +15,7 @@ use crate::format::TensorInfo;
 use crate::input::Input;
 use crate::job::copy::Writing;
 use crate::job::edit::conversion::conversion;
+use crate::job::inputs::Lent;
 use crate::job::overwrite;
 use crate::output::Output;
 use crate::region::{Region, Take};

@@ -11,14 +11,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::bands::Cell;
-use super::inputs::{JoinTarget, Joined, Lent, descriptors};
+use super::inputs::{JoinTarget, Joined};
 use super::place::{Place, bytes_of, whole};
-use super::same::source_of;
 use crate::error::Error;
 use crate::execute::{Announced, Conversion, Progress, StridedSink, Transfer, Workers};
-use crate::input::{Bytes, Input, Location, failed_source};
+use crate::input::{Bytes, Input, failed_source};
 use crate::job::align::shared_bytes;
 use crate::job::copy::Writing;
+use crate::job::inputs::{Lent, descriptors, source_of};
 use crate::job::overwrite;
 use crate::join::{Join, JoinPart};
 use crate::output::Prepared;
@@ -53,12 +53,7 @@ impl Joined<'_> {
     /// Refuse an output that is a descriptor of an input.
     fn check_overwrite(&self, output: &Destination) -> Result<(), Error> {
         overwrite::check_lists(output, self.options.index.lists.lists())?;
-        if overwrite::overwrites(output)? {
-            for number in 0..self.locations.len() {
-                overwrite::check_input(output, &*self.lend(number)?)?;
-            }
-        }
-        Ok(())
+        self.inputs.check_overwrite(output)
     }
 
     /// Write the output, which was [prepared](Joined::prepare). It is put in place when all of it is
@@ -69,7 +64,7 @@ impl Joined<'_> {
     /// cannot be written.
     pub(super) fn write(&mut self, prepared: &Prepared, progress: &Progress) -> Result<(), Error> {
         if !self.is_one_pass() {
-            self.spool_all(progress)?;
+            self.inputs.spool_all(progress)?;
         }
         self.check_overwrite(&prepared.output.destination)?;
         let job = Writing::of_output(prepared, true, &[], progress)?;
@@ -95,7 +90,7 @@ impl Joined<'_> {
     /// # Errors
     /// An input that cannot be opened again, positions out of range.
     pub(super) fn announced(&mut self, prepared: &Prepared) -> Result<Option<Announced>, Error> {
-        if !self.locations.iter().any(|location| matches!(location, Location::Remote(_))) {
+        if !self.inputs.any_remote() {
             return Ok(None);
         }
         let progress = Progress::default();
@@ -117,7 +112,7 @@ impl Joined<'_> {
         let of_input = |input: &Input, takes: &[Take]| shared_bytes(prepared, input, takes);
         let mut bytes = of_input(self.first(), &self.takes_kept(places)?).unwrap_or(0);
         let targets = self.joined(places);
-        for number in 0..self.locations.len() {
+        for number in 0..self.inputs.locations.len() {
             if !targets.iter().any(|target| target.needs(number)) {
                 continue;
             }
@@ -157,7 +152,7 @@ impl Joined<'_> {
         let region = selection.and_then(|selection| index.region(tensor, &selection, self.order));
         let region = region.map_err(|cause| first.failed_tensor(tensor, false, cause))?;
         let in_one_pass = region.strided().is_some() && !self.is_mixed();
-        Ok(!in_one_pass || self.held.len() < self.locations.len())
+        Ok(!in_one_pass || self.inputs.held.len() < self.inputs.locations.len())
     }
 
     /// Put a tensor together in a temporary file, and copy that to the output.
@@ -177,8 +172,8 @@ impl Joined<'_> {
             job.copy_random(first, source_of(first)?.as_ref(), &takes)?;
         }
         let mut number = 0;
-        while number < self.locations.len() {
-            number = match self.held.get(&number).is_some_and(is_unread) {
+        while number < self.inputs.locations.len() {
+            number = match self.inputs.held.get(&number).is_some_and(is_unread) {
                 true => self.copy_stream(job, number, &places[0])?,
                 false => self.copy_group(job, number, places)?,
             };
@@ -212,7 +207,7 @@ impl Joined<'_> {
             let at = place.start + bytes_of(before, place.item_bits);
             let take = Take { at, ..self.take_joined(&input, chosen, place)? };
             drop(input);
-            if let Some(input) = self.held.get_mut(&number) {
+            if let Some(input) = self.inputs.held.get_mut(&number) {
                 job.copy(input, &[take])?;
             }
         }
@@ -231,9 +226,9 @@ impl Joined<'_> {
         let (mut group, mut inputs) = (Group::default(), Vec::new());
         let mut number = start;
         let mut open = 0;
-        while number < self.locations.len()
+        while number < self.inputs.locations.len()
             && open < GROUP
-            && !self.held.get(&number).is_some_and(is_unread)
+            && !self.inputs.held.get(&number).is_some_and(is_unread)
         {
             if targets.iter().any(|target| target.needs(number)) {
                 let (input, chosen) = self.lend_checked(number)?;

@@ -25,6 +25,8 @@ pub struct OutputFormat {
     pub extensions: &'static [&'static str],
     /// Whether it holds several tensors, each with a name.
     pub holds_several: bool,
+    /// Whether it has texts of metadata.
+    pub has_metadata: bool,
     /// Whether elements may be in Fortran order.
     pub has_orders: bool,
     /// Whether it can be compressed.

@@ -10,6 +10,7 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
     about: "NumPy's .npy",
     extensions: &["npy"],
     holds_several: false,
+    has_metadata: false,
     has_orders: true,
     has_deflate: false,
     is_text: false,

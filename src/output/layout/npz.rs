@@ -14,6 +14,7 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
     about: "NumPy's .npz",
     extensions: &["npz"],
     holds_several: true,
+    has_metadata: false,
     has_orders: true,
     has_deflate: true,
     is_text: false,

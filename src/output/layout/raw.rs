@@ -9,6 +9,7 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
     about: "The bytes of the elements alone (.bin, .raw)",
     extensions: &["bin", "raw"],
     holds_several: false,
+    has_metadata: false,
     has_orders: true,
     has_deflate: false,
     is_text: false,

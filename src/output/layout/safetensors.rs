@@ -10,6 +10,7 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
     about: ".safetensors",
     extensions: &["safetensors"],
     holds_several: true,
+    has_metadata: true,
     has_orders: false,
     has_deflate: false,
     is_text: false,

@@ -17,6 +17,7 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
     about: "",
     extensions: &[],
     holds_several: true,
+    has_metadata: true,
     has_orders: false,
     has_deflate: false,
     is_text: false,

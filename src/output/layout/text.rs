@@ -17,6 +17,7 @@ const TEXT: OutputFormat = OutputFormat {
     about: "",
     extensions: &[],
     holds_several: false,
+    has_metadata: false,
     has_orders: false,
     has_deflate: false,
     is_text: true,

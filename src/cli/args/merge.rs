@@ -1,0 +1,39 @@
+//! The arguments of `merge`.
+
+use clap::Args;
+
+use super::input::InputArgs;
+use super::join::InputsArgs;
+use super::output::OutputArgs;
+use super::result::{CastArgs, FieldArgs};
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MergeArgs {
+    #[command(flatten)]
+    pub(crate) inputs: InputsArgs,
+    /// Of tensors of one name, and of metadata of one key, take that of the first input
+    #[arg(long)]
+    pub(crate) first: bool,
+    /// Take that of the last input, at the place of the first
+    #[arg(long, conflicts_with = "first")]
+    pub(crate) last: bool,
+    #[command(flatten)]
+    pub(crate) from: InputArgs,
+    #[command(flatten)]
+    pub(crate) field: FieldArgs,
+    #[command(flatten)]
+    pub(crate) cast: CastArgs,
+    #[command(flatten)]
+    pub(crate) to: OutputArgs,
+    /// Leave out the tensors of this name or glob
+    ///
+    /// May be given again.
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub(crate) exclude: Vec<String>,
+    /// Give a tensor another name in the output: 'model.layers.*=blk.*'
+    ///
+    /// A * in OLD stands for any text, which the * in NEW carries over. With a number before it, only
+    /// in that input, from 0 on: '1:weight=adapter.weight'. May be given again.
+    #[arg(long, value_name = "[N:]OLD=NEW", help_heading = "Output")]
+    pub(crate) rename: Vec<String>,
+}

@@ -1,0 +1,60 @@
+//! `tslice merge INPUT...`: the tensors of several files in one.
+
+use tslice::internals::job::{MergeOptions, Merging, NumberedRename, Wins};
+
+use super::{input, output, part, result};
+use crate::cli::args::MergeArgs;
+use crate::cli::report::Failure;
+
+/// Write the union of the inputs' tensors.
+pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
+    let Some(share) = part::share(&args.to)? else { return Ok(()) };
+    let workers = output::workers(args.to.threads);
+    let output = output::open(&args.to, &workers)?;
+    let locations = input::locations(&args.inputs)?;
+    let mut open = input::options_of_several(&args.from)?;
+    // what is chosen must be in one of them
+    let patterns = std::mem::take(&mut open.tensors);
+    let renames = args.rename.iter().cloned();
+    let (numbered, renames) = renames.partition(|text| numbered(text).is_some());
+    let options = MergeOptions {
+        open,
+        patterns,
+        exclude: args.exclude.clone(),
+        renames,
+        renames_of_one: renames_of_one(numbered, locations.len())?,
+        wins: match (args.first, args.last) {
+            (true, _) => Some(Wins::First),
+            (false, true) => Some(Wins::Last),
+            (false, false) => None,
+        },
+        fields: args.field.field.clone(),
+        casts: result::casts(&args.cast)?,
+        workers,
+    };
+    let mut job = Merging::new(&locations, options, output)?;
+    output::run(&mut job, &args.to, &share, Failure::from)
+}
+
+/// The number of an input before a colon, and what follows.
+fn numbered(text: &str) -> Option<(&str, &str)> {
+    let (number, rename) = text.split_once(':')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some((number, rename))
+}
+
+/// Renames of tensors of one of `count` inputs.
+fn renames_of_one(texts: Vec<String>, count: usize) -> Result<Vec<NumberedRename>, Failure> {
+    let rename = |text: String| {
+        let (number, rename) = numbered(&text)?;
+        let input = number.parse().ok().filter(|&number| number < count)?;
+        Some(NumberedRename { input, rename: rename.to_owned() })
+    };
+    let one = |text: String| {
+        rename(text.clone()).ok_or_else(|| {
+            let last = count.saturating_sub(1);
+            Failure::usage(format_args!("--rename {text}: inputs are numbered from 0 to {last}"))
+        })
+    };
+    texts.into_iter().map(one).collect()
+}

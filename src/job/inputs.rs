@@ -1,0 +1,279 @@
+//! The inputs of a job that has any number of them: few stay open, the others are opened again when
+//! they are copied.
+//!
+//! All headers are read once, several at a time, to find out whether the inputs fit together. What a
+//! job keeps of each is for it to say; of many inputs, only the first one and pipes stay open.
+
+use std::collections::BTreeMap;
+use std::ops::{Deref, Range};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::Error;
+use crate::execute::{Progress, Workers};
+use crate::input::{Bytes, Input, Location, OpenOptions, failed_source, open};
+use crate::job::join::JoinFault;
+use crate::job::overwrite;
+use crate::job::parallel;
+use crate::job::parts::{PartFault, last_name};
+use crate::sink::Destination;
+use crate::source::{IoMode, Source, SourceError};
+
+/// As many descriptors as all inputs together may take to stay open.
+const HELD: usize = 96;
+
+/// Files of fewer bytes are read rather than mapped, which costs more than reading them once.
+const SMALL: u64 = 1 << 20;
+
+/// As many inputs as are looked at between two checks for the first that does not fit.
+const CHUNK: usize = 4096;
+
+/// The inputs of a job.
+pub(super) struct Inputs<'a> {
+    pub(super) locations: &'a [Location],
+    open: OpenOptions,
+    /// Names of fields, where those are taken in place of the structures of chosen tensors.
+    fields: Option<String>,
+    /// Whether all stay open.
+    keep: bool,
+    /// The first input, pipes, and where there are few, all others.
+    pub(super) held: BTreeMap<usize, Input>,
+    /// The files of those inputs that are sharded checkpoints.
+    shards: BTreeMap<usize, Vec<PathBuf>>,
+    /// Whether one of them is such that what is said of raw bytes speaks of it.
+    speaks: AtomicBool,
+}
+
+/// An input that was looked at: what was found, and what is kept of it.
+pub(super) struct Looked<T> {
+    number: usize,
+    found: T,
+    shards: Option<Vec<PathBuf>>,
+    kept: Option<Box<Input>>,
+}
+
+/// An input that is held, or was opened again.
+pub(super) enum Lent<'a> {
+    Held(&'a Input),
+    Again(Box<Input>),
+}
+
+impl Deref for Lent<'_> {
+    type Target = Input;
+
+    fn deref(&self) -> &Input {
+        match self {
+            Lent::Held(input) => input,
+            Lent::Again(input) => input,
+        }
+    }
+}
+
+impl<'a> Inputs<'a> {
+    /// Open the first one.
+    ///
+    /// # Errors
+    /// [`JoinFault::Nothing`], [`JoinFault::StdinTwice`]; those of [`open`].
+    pub(super) fn open(
+        locations: &'a [Location],
+        open: &OpenOptions,
+        fields: Option<String>,
+    ) -> Result<Inputs<'a>, Error> {
+        let location = locations.first().ok_or(JoinFault::Nothing)?;
+        if locations.iter().filter(|location| **location == Location::Stdin).count() > 1 {
+            return Err(JoinFault::StdinTwice.into());
+        }
+        let mut inputs = Inputs {
+            locations,
+            open: open.clone(),
+            fields,
+            keep: true,
+            held: BTreeMap::new(),
+            shards: BTreeMap::new(),
+            speaks: AtomicBool::new(false),
+        };
+        let first = inputs.open_one(location, open.io)?;
+        inputs.keep = locations.len().saturating_mul(descriptors(&first)) <= HELD;
+        inputs.speaks = AtomicBool::new(open.raw.speaks_of(&first));
+        inputs.shards.extend(shards(&first).map(|files| (0, files)));
+        inputs.held.insert(0, first);
+        Ok(inputs)
+    }
+
+    /// The first one.
+    pub(super) fn first(&self) -> &Input {
+        &self.held[&0]
+    }
+
+    /// The numbers of all others, as many at a time as are [looked at](Inputs::look) together.
+    pub(super) fn others(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let count = self.locations.len();
+        (1..count).step_by(CHUNK).map(move |start| start..count.min(start + CHUNK))
+    }
+
+    /// Look at the headers of some, several at a time.
+    ///
+    /// # Errors
+    /// The first one of `look`; those of [`open`].
+    pub(super) fn look<T: Send>(
+        &self,
+        numbers: Range<usize>,
+        workers: &Workers,
+        look: impl Fn(usize, &Input) -> Result<T, Error> + Sync,
+    ) -> Result<Vec<Looked<T>>, Error> {
+        parallel::each(numbers.len(), workers, |at| {
+            let number = numbers.start + at;
+            let io = if self.keep { self.open.io } else { IoMode::Read };
+            let input = self.open_one(&self.locations[number], io)?;
+            if self.open.raw.speaks_of(&input) {
+                self.speaks.store(true, Ordering::Relaxed);
+            }
+            let (found, shards) = (look(number, &input)?, shards(&input));
+            let kept = (self.keep || is_stream(&input)).then(|| Box::new(input));
+            Ok(Looked { number, found, shards, kept })
+        })
+    }
+
+    /// Keep those that stay open, and return what was found in each.
+    pub(super) fn keep<T>(&mut self, looked: Vec<Looked<T>>) -> impl Iterator<Item = T> {
+        looked.into_iter().map(|Looked { number, found, shards, kept }| {
+            self.shards.extend(shards.map(|files| (number, files)));
+            self.held.extend(kept.map(|input| (number, *input)));
+            found
+        })
+    }
+
+    /// All were looked at: leave open what the descriptors allow.
+    ///
+    /// # Errors
+    /// [`RawFault::NoneRaw`](crate::input::RawFault::NoneRaw).
+    pub(super) fn all_seen(&mut self) -> Result<(), Error> {
+        self.open.raw.check_any(self.speaks.load(Ordering::Relaxed))?;
+        if self.keep && self.held.values().map(descriptors).sum::<usize>() > HELD {
+            self.held.retain(|&number, input| number == 0 || is_stream(input));
+        }
+        Ok(())
+    }
+
+    /// Open an input, and take the fields of its tensors that are chosen.
+    fn open_one(&self, location: &Location, io: IoMode) -> Result<Input, Error> {
+        let io = if self.open.io == IoMode::Auto { io } else { self.open.io };
+        let mut input = open(location, &OpenOptions { io, ..self.open.clone() })?;
+        if self.fields.is_some() {
+            let numbers = input.find(&self.open.tensors)?;
+            input.take_fields(self.fields.as_deref(), &numbers)?;
+        }
+        Ok(input)
+    }
+
+    /// The input with that number, opened again where it is not held.
+    pub(super) fn lend(&self, number: usize) -> Result<Lent<'_>, Error> {
+        match self.held.get(&number) {
+            Some(input) => Ok(Lent::Held(input)),
+            None => {
+                let location = &self.locations[number];
+                let small = location.path().and_then(|path| path.metadata().ok());
+                let small = small.is_some_and(|metadata| metadata.len() < SMALL);
+                let io = if small { IoMode::Read } else { IoMode::Auto };
+                Ok(Lent::Again(Box::new(self.open_one(location, io)?)))
+            }
+        }
+    }
+
+    /// Make sure that all that is held can be read in any order, and more than once.
+    pub(super) fn spool_all(&mut self, progress: &Progress) -> Result<(), Error> {
+        let mut held = self.held.values_mut();
+        held.try_for_each(|input| input.spool_watched(progress).map(drop))
+    }
+
+    /// Refuse an output that is a descriptor of an input.
+    pub(super) fn check_overwrite(&self, output: &Destination) -> Result<(), Error> {
+        if overwrite::overwrites(output)? {
+            for number in 0..self.locations.len() {
+                overwrite::check_input(output, &*self.lend(number)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether one of them is a remote file.
+    pub(super) fn any_remote(&self) -> bool {
+        self.locations.iter().any(|location| matches!(location, Location::Remote(_)))
+    }
+
+    /// All files, in order, and the names by which they are known on other machines.
+    ///
+    /// # Errors
+    /// [`PartFault::NotAFile`].
+    pub(super) fn files(&self) -> Result<Vec<(String, PathBuf)>, Error> {
+        let mut files = Vec::with_capacity(self.locations.len());
+        for (number, location) in self.locations.iter().enumerate() {
+            match (self.shards.get(&number), location.path()) {
+                (Some(shards), _) => files.extend(shards.iter().cloned()),
+                (None, Some(path)) => files.push(path.to_owned()),
+                (None, None) => return Err(Error::file(location, PartFault::NotAFile)),
+            }
+        }
+        // inputs of one name in several folders are told apart by what differs in their paths
+        let common = common_folder(&files);
+        let name = |path: &Path| match path.strip_prefix(&common) {
+            Ok(name) => name.to_string_lossy().into_owned(),
+            Err(_) => last_name(path),
+        };
+        Ok(files.into_iter().map(|path| (name(&path), path)).collect())
+    }
+}
+
+/// The bytes of an input that is no stream any more.
+pub(super) fn source_of(input: &Input) -> Result<Arc<dyn Source>, Error> {
+    input.random().ok_or_else(|| failed_source(&input.location, SourceError::Truncated))
+}
+
+/// Whether an input can be read only once.
+fn is_stream(input: &Input) -> bool {
+    matches!(input.bytes, Bytes::Stream(_)) || input.location == Location::Stdin
+}
+
+/// The files of a sharded checkpoint.
+fn shards(input: &Input) -> Option<Vec<PathBuf>> {
+    input.checkpoint.as_ref().and_then(|_| input.files())
+}
+
+/// The descriptors that an input takes: a file, or several, and one for each inflated member.
+pub(super) fn descriptors(input: &Input) -> usize {
+    let shards = input.checkpoint().map_or(0, |checkpoint| checkpoint.index.files.len());
+    1 + shards + input.deflated.len()
+}
+
+/// The folder that all of these files are in, at whatever depth.
+fn common_folder(files: &[PathBuf]) -> PathBuf {
+    let mut folders = files.iter().filter_map(|file| file.parent());
+    let mut common = folders.next().unwrap_or(Path::new("")).to_owned();
+    for folder in folders {
+        while !folder.starts_with(&common) {
+            if !common.pop() {
+                // absolute and relative paths have nothing in common
+                return PathBuf::new();
+            }
+        }
+    }
+    common
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_common_folder_holds_all_files() {
+        let common = |files: &[&str]| {
+            let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
+            common_folder(&files).to_string_lossy().into_owned()
+        };
+        assert_eq!(common(&["/a/b/x.npy", "/a/b/y.npy"]), "/a/b");
+        assert_eq!(common(&["/a/b/x.npy", "/a/c/x.npy", "/a/b/y.npy"]), "/a");
+        assert_eq!(common(&["x.npy", "y.npy"]), "");
+        assert_eq!(common(&["/a/x.npy", "b/x.npy"]), "");
+    }
+}

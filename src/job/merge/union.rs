@@ -1,0 +1,365 @@
+//! The tensors of all inputs, and which of them the output has.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::fault::MergeFault;
+use crate::error::{Cause, Error, FileName};
+use crate::execute::Workers;
+use crate::format::{TensorInfo, Tensors};
+use crate::input::{Input, Location, OpenOptions, SelectFault, find, take_fields};
+use crate::job::casts::Casts;
+use crate::job::inputs::Inputs;
+use crate::job::join::JoinFault;
+use crate::job::rename::rename;
+use crate::job::select::check_holds;
+use crate::output::{Output, Prepared};
+
+/// How inputs are merged.
+pub struct MergeOptions {
+    /// How the inputs are opened.
+    pub open: OpenOptions,
+    /// Names or globs of the tensors that are taken; without any, all.
+    pub patterns: Vec<String>,
+    /// Names or globs of tensors that are left out.
+    pub exclude: Vec<String>,
+    /// New names in all inputs, each as `OLD=NEW`; a `*` in both carries over.
+    pub renames: Vec<String>,
+    /// New names in one input.
+    pub renames_of_one: Vec<NumberedRename>,
+    /// Which of several tensors of one name is taken; without, there may be one.
+    pub wins: Option<Wins>,
+    /// Names of fields, where those are taken in place of structures.
+    pub fields: Option<String>,
+    /// What the elements are cast to.
+    pub casts: Casts,
+    /// How many headers are read at a time.
+    pub workers: Workers,
+}
+
+/// A new name for tensors of one input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumberedRename {
+    /// The number of the input, from 0.
+    pub input: usize,
+    /// `OLD=NEW`.
+    pub rename: String,
+}
+
+/// Which of several inputs is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wins {
+    /// The first one.
+    First,
+    /// The last one.
+    Last,
+}
+
+/// The tensors of all inputs.
+pub(super) struct Union<'a> {
+    pub(super) inputs: Inputs<'a>,
+    pub(super) options: MergeOptions,
+    /// All of them, as they are in the inputs; the part of each is the number of its input. Arrays
+    /// without a name have the stem of their file.
+    tensors: Arc<Tensors>,
+    /// The number of the first tensor of each input, and how many there are.
+    firsts: Vec<usize>,
+    /// Those that the output has, in its order.
+    taken: Vec<u32>,
+    /// New names.
+    renamed: HashMap<usize, String>,
+    metadata: BTreeMap<String, Text>,
+    /// The first text that contradicts one of an earlier input.
+    contradiction: Option<Error>,
+    /// What has a name in an input, and cannot be read.
+    unreadable: Vec<Hidden>,
+}
+
+/// A text of the metadata, and the number of the input that has it.
+struct Text {
+    value: String,
+    input: usize,
+}
+
+/// What has a name in an input, and cannot be read.
+struct Hidden {
+    name: String,
+    error: Error,
+}
+
+/// What is known of one input.
+struct Seen {
+    tensors: Tensors,
+    unreadable: Vec<Hidden>,
+    metadata: BTreeMap<String, String>,
+}
+
+impl Seen {
+    fn new(number: usize, input: &Input, output: &Output) -> Seen {
+        let readable = &input.contents.tensors;
+        let tensors = readable.iter().map(|tensor| {
+            let name = output.tensor_name(&tensor, &input.location, false);
+            TensorInfo { name: Some(name), ..tensor.placed(number, 0) }
+        });
+        let hidden = (0..).zip(input.unreadable()).filter_map(|(at, member)| {
+            let error = input.refuse_unreadable(readable.len() + at).err()?;
+            Some(Hidden { name: member.name.clone(), error })
+        });
+        let (tensors, unreadable) = (tensors.collect(), hidden.collect());
+        Seen { tensors, unreadable, metadata: input.contents.metadata.clone() }
+    }
+}
+
+impl<'a> Union<'a> {
+    /// Read the headers of all inputs, and find out what the output has of them.
+    ///
+    /// # Errors
+    /// [`MergeFault`], [`SelectFault`]; those of [`open`](crate::input::open).
+    pub(super) fn open(
+        locations: &'a [Location],
+        options: MergeOptions,
+        output: &Output,
+    ) -> Result<Union<'a>, Error> {
+        let inputs = Inputs::open(locations, &options.open, None)?;
+        let first = Seen::new(0, inputs.first(), output);
+        let mut tensors = Tensors::default();
+        let mut union = Union {
+            inputs,
+            options,
+            tensors: Arc::default(),
+            firsts: vec![0],
+            taken: Vec::new(),
+            renamed: HashMap::new(),
+            metadata: BTreeMap::new(),
+            contradiction: None,
+            unreadable: Vec::new(),
+        };
+        union.add(first, &mut tensors, output);
+        for numbers in union.inputs.others() {
+            let look = |number: usize, input: &Input| Ok(Seen::new(number, input, output));
+            let looked = union.inputs.look(numbers, &union.options.workers, look)?;
+            let seen: Vec<Seen> = union.inputs.keep(looked).collect();
+            seen.into_iter().for_each(|seen| union.add(seen, &mut tensors, output));
+        }
+        union.inputs.all_seen()?;
+        union.tensors = Arc::new(tensors);
+        let chosen = union.chosen()?;
+        union.refuse_unreadable(&chosen)?;
+        union.name(&chosen)?;
+        union.taken = union.winners(&chosen)?;
+        union.check(output)?;
+        union.contradiction.take().map_or(Ok(union), Err)
+    }
+
+    /// Add the next input.
+    fn add(&mut self, seen: Seen, tensors: &mut Tensors, output: &Output) {
+        let number = self.firsts.len() - 1;
+        tensors.extend(seen.tensors.iter());
+        self.firsts.push(tensors.len());
+        self.unreadable.extend(seen.unreadable);
+        for (key, value) in seen.metadata {
+            match (self.metadata.get(&key), self.options.wins) {
+                (Some(known), None) if known.value != value && output.needs_metadata(&key) => {
+                    let fault = MergeFault::Metadata {
+                        other: known.value.clone(),
+                        first: FileName::from(&self.inputs.locations[known.input]),
+                        key,
+                        value,
+                    };
+                    let error = || Error::file(&self.inputs.locations[number], fault);
+                    self.contradiction.get_or_insert_with(error);
+                }
+                (Some(_), None | Some(Wins::First)) => {}
+                (None, _) | (Some(_), Some(Wins::Last)) => {
+                    self.metadata.insert(key, Text { value, input: number });
+                }
+            }
+        }
+    }
+
+    /// The numbers of the tensors that are meant, ascending.
+    fn chosen(&self) -> Result<Vec<usize>, Error> {
+        let MergeOptions { patterns, exclude, .. } = &self.options;
+        let names = self.tensors.names().map(Option::unwrap_or_default);
+        let names = names.chain(self.unreadable.iter().map(|hidden| hidden.name.as_str()));
+        let all = self.tensors.len() + self.unreadable.len();
+        let mut chosen: Vec<usize> = match patterns.is_empty() {
+            true => (0..all).collect(),
+            false => find(names.clone(), patterns)?,
+        };
+        if chosen.is_empty() {
+            return Err(Error::file(&self.inputs.locations[0], SelectFault::NoTensors));
+        }
+        if !exclude.is_empty() {
+            let excluded = find(names, exclude).map_err(SelectFault::of_excluded)?;
+            chosen.retain(|number| excluded.binary_search(number).is_err());
+        }
+        if chosen.is_empty() {
+            return Err(SelectFault::NothingLeft.into());
+        }
+        Ok(chosen)
+    }
+
+    /// Refuse what is meant and cannot be read, whose numbers follow those of the tensors.
+    fn refuse_unreadable(&mut self, chosen: &[usize]) -> Result<(), Error> {
+        let beyond = chosen.iter().find_map(|number| number.checked_sub(self.tensors.len()));
+        beyond.map_or(Ok(()), |hidden| Err(self.unreadable.swap_remove(hidden).error))
+    }
+
+    /// Give the tensors that are meant their new names.
+    fn name(&mut self, chosen: &[usize]) -> Result<(), SelectFault> {
+        let MergeOptions { renames, renames_of_one, .. } = &self.options;
+        if renames.is_empty() && renames_of_one.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<_> = chosen.iter().map(|&number| self.tensors.name(number)).collect();
+        let mut renamed = rename(&names, renames)?;
+        for NumberedRename { input, rename: one } in renames_of_one {
+            let first = |input: usize| {
+                let first = self.firsts.get(input).copied().unwrap_or(self.tensors.len());
+                chosen.partition_point(|&number| number < first)
+            };
+            let (start, end) = (first(*input), first(input + 1));
+            for (at, name) in rename(&names[start..end], std::slice::from_ref(one))? {
+                if renamed.insert(start + at, name).is_some() {
+                    let (rename, by_glob) = (one.clone(), true);
+                    return Err(SelectFault::RenamedTwice { rename, by_glob });
+                }
+            }
+        }
+        self.renamed = renamed.into_iter().map(|(at, name)| (chosen[at], name)).collect();
+        Ok(())
+    }
+
+    /// The name of a tensor in the output.
+    fn name_of(&self, number: usize) -> &str {
+        match self.renamed.get(&number) {
+            Some(name) => name,
+            None => self.tensors.name(number).unwrap_or_default(),
+        }
+    }
+
+    /// Of several tensors of one name, that of the input which is believed, at the place of the first.
+    fn winners(&self, chosen: &[usize]) -> Result<Vec<u32>, Error> {
+        let number = |at: &u32| chosen[*at as usize];
+        let name = |at: &u32| self.name_of(number(at));
+        let mut by_name: Vec<u32> = (0..).take(chosen.len()).collect();
+        by_name.sort_unstable_by(|one, other| name(one).cmp(name(other)).then(one.cmp(other)));
+        let mut taken: Vec<Option<u32>> =
+            chosen.iter().map(|&number| Some(number as u32)).collect();
+        let mut twice: Option<[u32; 2]> = None;
+        for same in by_name.chunk_by(|one, other| name(one) == name(other)) {
+            let [first, others @ ..] = same else { continue };
+            let Some(last) = others.last() else { continue };
+            let of_one = same
+                .windows(2)
+                .find(|two| self.input_of(number(&two[0])) == self.input_of(number(&two[1])));
+            if let Some(two) = of_one {
+                let fault = SelectFault::SameName(name(&two[0]).to_owned());
+                return Err(self.failed(number(&two[0]), fault));
+            }
+            let is_earlier = twice.is_none_or(|[_, second]| others[0] < second);
+            match self.options.wins {
+                None if is_earlier => twice = Some([*first, others[0]]),
+                None | Some(Wins::First) => {}
+                Some(Wins::Last) => taken[*first as usize] = Some(number(last) as u32),
+            }
+            others.iter().for_each(|&other| taken[other as usize] = None);
+        }
+        match twice {
+            None => Ok(taken.into_iter().flatten().collect()),
+            Some([first, second]) => {
+                let file = |at: &u32| &self.inputs.locations[self.input_of(number(at))];
+                let (name, first) = (name(&first).to_owned(), FileName::from(file(&first)));
+                Err(Error::file(file(&second), MergeFault::Twice { name, first }))
+            }
+        }
+    }
+
+    /// Make sure that the output can hold what it is to have.
+    fn check(&self, output: &Output) -> Result<(), Error> {
+        let MergeOptions { renames, renames_of_one, casts, .. } = &self.options;
+        if self.taken.len() > 1 && output.options.name.is_some() {
+            return Err(SelectFault::OneName.into());
+        }
+        let renames = !renames.is_empty() || !renames_of_one.is_empty();
+        check_holds(output, self.taken.len(), false, renames)?;
+        let mut dtypes = Vec::new();
+        for &number in &self.taken {
+            let dtype = self.tensor(number as usize)?.dtype;
+            if !dtypes.contains(&dtype) {
+                dtypes.push(dtype);
+            }
+        }
+        Ok(casts.refuse_unused(dtypes.into_iter())?)
+    }
+
+    /// The number of the input that a tensor is in.
+    pub(super) fn input_of(&self, number: usize) -> usize {
+        // inputs without tensors begin where the next one does
+        self.firsts.partition_point(|&first| first <= number) - 1
+    }
+
+    /// How many bytes of elements the inputs have, each by its number.
+    pub(super) fn bytes_of(&self, input: usize) -> u64 {
+        let numbers = self.firsts[input]..self.firsts[input + 1];
+        numbers.map(|number| self.tensors.at(number).bytes()).fold(0, u64::saturating_add)
+    }
+
+    /// A tensor, or its fields, as its input said at first.
+    fn tensor(&self, number: usize) -> Result<TensorInfo, Error> {
+        self.fields_of(self.tensors.at(number)).map_err(|cause| self.failed(number, cause))
+    }
+
+    /// The fields of a tensor that are taken in place of its items.
+    fn fields_of(&self, tensor: TensorInfo) -> Result<TensorInfo, Cause> {
+        match &self.options.fields {
+            Some(fields) => Ok(take_fields(&tensor, fields)?),
+            None => Ok(tensor),
+        }
+    }
+
+    /// The same in its input, which may have been opened again.
+    pub(super) fn tensor_in(&self, input: &Input, number: usize) -> Result<TensorInfo, Error> {
+        let known = self.tensors.at(number);
+        let there = input.contents.tensors.get(number - self.firsts[self.input_of(number)]);
+        let is_it = |there: &TensorInfo| {
+            (&there.dtype, &there.shape, there.data()) == (&known.dtype, &known.shape, known.data())
+                && (there.name.is_none() || there.name == known.name)
+        };
+        match there.filter(is_it) {
+            Some(there) => self.fields_of(there).map_err(|cause| self.failed(number, cause)),
+            None => Err(Error::file(&input.location, JoinFault::Changed)),
+        }
+    }
+
+    /// The error of a tensor of an input.
+    pub(super) fn failed(&self, number: usize, cause: impl Into<Cause>) -> Error {
+        let location = &self.inputs.locations[self.input_of(number)];
+        Error::file(location, cause).of_tensor(self.tensors.name(number), true)
+    }
+
+    /// The tensor of the output at that place: its number among those of all inputs.
+    pub(super) fn taken(&self, at: usize) -> u32 {
+        self.taken[at]
+    }
+
+    /// Give the tensors of the output their places.
+    ///
+    /// # Errors
+    /// Those of [`Output::prepare`].
+    pub(super) fn prepare(&self, output: &Output) -> Result<Prepared, Error> {
+        let mut preparation = output.begin_preparing(Arc::clone(&self.tensors), None)?;
+        for number in self.taken.iter().map(|&number| number as usize) {
+            let tensor = self.tensor(number)?;
+            let cast = self.options.casts.of(&tensor.dtype);
+            let cast = cast.map_err(|cause| self.failed(number, cause))?;
+            let name = output.options.name.as_deref().filter(|_| self.renamed.is_empty());
+            let name = name.unwrap_or_else(|| self.name_of(number)).to_owned();
+            let pushed = preparation.push(name, &tensor, number, tensor.shape.clone(), cast);
+            pushed.map_err(|error| self.failed(number, error.cause))?;
+        }
+        let metadata = self.metadata.iter().map(|(key, text)| (key.clone(), text.value.clone()));
+        preparation.finish(&metadata.collect())
+    }
+}

@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""Differential test: `tslice merge` against dicts of NumPy arrays, and the safetensors package.
+
+    python tests/python/merge_differential.py --bin target/debug/tslice --count 1000 --seed 1
+
+A case is a list of files of any format with random tensors, some of one name, that are merged with
+random flags. The output must hold what dicts say, in their order and byte for byte: it is read by
+the strict reader of these tests, by the safetensors package where there is one, or by np.load. What has
+no union must be refused with the names that are at fault, and leave no file.
+
+A case is a function of (seed, number): `--only NUMBER` runs one again, `--keep` leaves its files.
+"""
+
+import fnmatch
+import io
+import json
+import os
+import random
+import sys
+
+import numpy as np
+
+import harness
+from cases import Case, common_options
+from formats import read_safetensors, safetensors_file
+from harness import Failure
+from random_tensors import FROM_CODE, random_bytes, start_worker
+
+try:
+    from safetensors import deserialize
+except ImportError:
+    deserialize = None
+
+DTYPES = ["?", "i1", "<i2", "<i4", "<i8", "u1", "<u4", "<f2", "<f4", "<f4", "<f8"]
+NAMES = [f"{layer}.{part}" for layer in ("a", "b", "layers.0", "layers.1") for part in ("q", "k", "v", "w")]
+
+
+def code_of(dtype):
+    return FROM_CODE[np.dtype(dtype).newbyteorder("<").str[1:]]
+
+
+def random_array(rng):
+    shape = tuple(rng.choice([0, 1, 2, 3, 5, 40]) for _ in range(rng.choice([0, 1, 1, 2, 2, 3])))
+    dtype = np.dtype(rng.choice(DTYPES))
+    count = int(np.prod(shape, dtype=object)) if shape else 1
+    data = random_bytes(rng, count * dtype.itemsize)
+    if dtype == np.dtype("?"):
+        data = bytes(byte & 1 for byte in data)
+    return np.frombuffer(data, dtype).reshape(shape)
+
+
+def tensors_of(arrays):
+    return {name: (code_of(array.dtype), array.shape, array.tobytes()) for name, array in arrays.items()}
+
+
+def write_shards(case, folder, arrays, metadata, rng):
+    """A sharded checkpoint; returns the arrays in the order in which it has them."""
+    os.mkdir(case.path(folder))
+    names, count = list(arrays), rng.choice([1, 2, 3])
+    files = [f"model-{number + 1:05}-of-{count:05}.safetensors" for number in range(count)]
+    parts = {file: {} for file in files}
+    for name in names:
+        parts[rng.choice(files)][name] = arrays[name]
+    parts = {file: part for file, part in parts.items() if part}
+    for file, part in parts.items():
+        case.write(f"{folder}/{file}", safetensors_file(tensors_of(part), metadata))
+    weight_map = {name: file for file, part in parts.items() for name in part}
+    index = {"metadata": {"total_size": 1}, "weight_map": weight_map}
+    case.write(f"{folder}/model.safetensors.index.json", json.dumps(index, indent=2).encode())
+    return {name: array for part in parts.values() for name, array in part.items()}
+
+
+class Input:
+    """A file, and what it holds."""
+
+    def __init__(self, case, number, names, keys):
+        rng = case.rng
+        kind = rng.choice(["npy", "npz", "npz-deflated", "safetensors", "safetensors", "shards"])
+        count = rng.choice([1, 1, 2, 3, 5])
+        self.arrays = {name: random_array(rng) for name in rng.sample(names, min(count, len(names)))}
+        self.metadata = {}
+        if kind in ("safetensors", "shards") and rng.random() < 0.5:
+            self.metadata = {key: rng.choice(["pt", "np"]) for key in rng.sample(keys, rng.choice([0, 1, 2]))}
+        self.path = f"in{number}.{kind}"
+        if kind == "npy":
+            # such an array has the stem of its file
+            self.arrays = {f"in{number}": random_array(rng)}
+            np.save(case.path(self.path), np.array(*self.arrays.values(), order=rng.choice("CCF")))
+        elif kind == "shards":
+            self.arrays = write_shards(case, self.path, self.arrays, self.metadata, rng)
+        elif kind == "safetensors":
+            case.write(self.path, safetensors_file(tensors_of(self.arrays), self.metadata or None))
+        else:
+            with open(case.path(self.path), "wb") as file:
+                (np.savez if kind == "npz" else np.savez_compressed)(file, **self.arrays)
+
+
+def matches(name, pattern, names):
+    """A pattern that is the name of a tensor is that tensor."""
+    return name == pattern if pattern in names else fnmatch.fnmatchcase(name, pattern)
+
+
+class Refused(Exception):
+    """What tslice must say."""
+
+
+def renamed(rng, inputs, chosen, options):
+    """The new name of each chosen (input, name)."""
+    new = {}
+    for _ in range(rng.choice([0, 0, 0, 1, 1, 2])):
+        number = rng.choice([None, rng.randrange(len(inputs))])
+        old = rng.choice(NAMES + ["a.*", "layers.*.q", "in0"])
+        to = old.replace("a", "z") if "*" in old else rng.choice(NAMES + ["new"])
+        of = {(at, name) for at, name in chosen if number in (None, at)}
+        names = {name for _, name in of}
+        if old in names:
+            hit = {(at, name): to for at, name in of if name == old}
+        elif "*" in old:
+            head, tail = old.split("*")
+            fits = [(at, name) for at, name in of
+                    if name.startswith(head) and name.endswith(tail) and len(name) >= len(head) + len(tail)]
+            hit = {(at, name): to.replace("*", name[len(head):len(name) - len(tail)]) for at, name in fits}
+        else:
+            hit = {}
+        if not hit and rng.random() < 0.9:
+            continue
+        options.append(["--rename", ("" if number is None else f"{number}:") + f"{old}={to}"])
+        if not hit:
+            raise Refused("no tensor of the output is named")
+        if set(hit) & set(new):
+            raise Refused("renamed twice")
+        new.update(hit)
+    return new
+
+
+def union(case, inputs, options, wins, has_metadata):
+    """What the output has: the arrays in order, and the metadata; or Refused."""
+    rng = case.rng
+    names = {name for one in inputs for name in one.arrays}
+    chosen = [(at, name) for at, one in enumerate(inputs) for name in one.arrays]
+    for flag, rate in (("-t", 0.25), ("--exclude", 0.2)):
+        if rng.random() > rate:
+            continue
+        patterns = [rng.choice(sorted(names) + ["a.*", "layers.?.q", "*"]) for _ in range(rng.choice([1, 2]))]
+        if rng.random() < 0.06:
+            patterns.append("none")
+        for pattern in patterns:
+            options.append([flag, pattern])
+        if any(not any(matches(name, pattern, names) for name in names) for pattern in patterns):
+            raise Refused("no tensor is named")
+        hit = {name for name in names for pattern in patterns if matches(name, pattern, names)}
+        chosen = [(at, name) for at, name in chosen if (name in hit) == (flag == "-t")]
+    if not chosen:
+        raise Refused("leaves no tensor")
+    new = renamed(rng, inputs, chosen, options)
+    placed, twice = {}, None
+    for at, name in chosen:
+        there = placed.setdefault(new.get((at, name), name), [])
+        if any(other == at for other, _ in there):
+            raise Refused("two tensors of the output would be named")
+        if there and wins is None and twice is None:
+            twice = [inputs[there[0][0]].path, inputs[at].path]
+        there.append((at, name))
+    if twice:
+        raise Refused(*twice)
+    metadata = {}
+    for one in inputs:
+        for key, value in one.metadata.items():
+            if wins is None and has_metadata and metadata.get(key, value) != value:
+                raise Refused("metadata", key)
+            if key not in metadata or wins == "--last":
+                metadata[key] = value
+    at = 0 if wins == "--first" else -1
+    return {name: inputs[there[at][0]].arrays[there[at][1]] for name, there in placed.items()}, metadata
+
+
+def check_safetensors(blob, arrays, metadata):
+    found, texts = read_safetensors(blob)
+    if list(found.items()) != list(tensors_of(arrays).items()):
+        raise Failure(f"tensors: {list(found)}, expected {list(arrays)}, or other bytes")
+    if (texts or {}) != metadata:
+        raise Failure(f"metadata: {texts}, expected {metadata}")
+    if deserialize:
+        theirs = {name: (one["dtype"], tuple(one["shape"]), bytes(one["data"])) for name, one in deserialize(blob)}
+        if theirs != tensors_of(arrays):
+            raise Failure("the package reads something else")
+
+
+def check_npz(blob, arrays):
+    with np.load(io.BytesIO(blob)) as archive:
+        if archive.files != list(arrays):
+            raise Failure(f"members: {archive.files}, expected {list(arrays)}")
+        for name, array in arrays.items():
+            found = archive[name]
+            if (found.dtype, found.shape, found.tobytes()) != (array.dtype, array.shape, array.tobytes()):
+                raise Failure(f"{name}: {found.dtype} {found.shape}, expected {array.dtype} {array.shape}, or other bytes")
+
+
+def merge_case(case):
+    rng = case.rng
+    names = rng.sample(NAMES, rng.choice([3, 6, 12, 16]))
+    inputs = [Input(case, number, names, ["format", "by", "k"]) for number in range(rng.choice([1, 2, 2, 3, 4, 6]))]
+    before = os.listdir(case.dir)
+    wins = rng.choice([None, None, "--first", "--last"])
+    options = [[wins]] if wins else []
+    options += common_options(rng, True)
+    kind = rng.choice(["safetensors", "safetensors", "npz", "deflated"])
+    target = "out." + ("safetensors" if kind == "safetensors" else "npz")
+    options += [["--deflate"]] if kind == "deflated" else []
+    try:
+        arrays, metadata = union(case, inputs, options, wins, kind == "safetensors")
+        refused = None
+    except Refused as error:
+        refused = error.args
+    paths = [one.path for one in inputs]
+    if rng.random() < 0.2:
+        case.write("names", "".join(path + "\n" for path in paths).encode())
+        before.append("names")
+        paths = ["--files-from", "names"]
+    rng.shuffle(options)
+    flat = [word for group in options for word in group]
+    parts = rng.choice([2, 3, 7]) if refused is None and kind != "deflated" and rng.random() < 0.15 else None
+    if parts:
+        for part in rng.sample(range(parts), parts):
+            run = case.run(["merge", *paths, *flat, "-o", target, "--part", f"{part}/{parts}"])
+            if run[0]:
+                break
+    elif rng.random() < 0.2:
+        run = case.run(["merge", *paths, *flat, "--to", target[4:]], stdout="piped")
+        os.rename(case.path("piped"), case.path(target))
+        if run[0]:
+            os.remove(case.path(target))
+    else:
+        run = case.run(["merge", *paths, *flat, "-o", target])
+    status, _, err = run
+    if refused is not None:
+        case.check_error(status, err, (1, 2) if "renamed" in refused[0] else (1,))
+        if any(word not in err for word in refused):
+            raise Failure(f"the message does not say {refused}")
+        case.check_names([name for name in before if name != "tmp"])
+        return
+    if status:
+        raise Failure("refused")
+    case.check_names([name for name in before if name != "tmp"] + [target])
+    with open(case.path(target), "rb") as file:
+        blob = file.read()
+    if kind == "safetensors":
+        check_safetensors(blob, arrays, metadata)
+    else:
+        check_npz(blob, arrays)
+
+
+def one(job):
+    options, number = job
+    rng = random.Random(f"merge {options.seed}/{number}")
+    return harness.run_case(Case(rng), merge_case, number, options.keep)
+
+
+def main():
+    options = harness.case_parser("tslice merge against dicts of arrays", 1000).parse_args()
+    harness.begin(options)
+    return harness.run_cases("merge_differential", options, one, start_worker)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
