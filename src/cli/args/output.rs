@@ -33,7 +33,7 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     pub(crate) deflate: bool,
     /// The order of the output's elements (.npy, raw)
-    #[arg(long, value_parser = one_of(ORDERS), ignore_case = true, value_name = "ORDER")]
+    #[arg(long, value_parser = one_of(ORDERS), ignore_case = true, value_name = "ORDER", hide_short_help = true)]
     pub(crate) order: Option<Order>,
     /// The name of the tensor in the output (.safetensors)
     #[arg(long, value_name = "NAME")]

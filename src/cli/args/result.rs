@@ -31,7 +31,7 @@ pub(crate) struct CastArgs {
     #[arg(long, value_name = "[FROM:]DTYPE", group = "casts")]
     pub(crate) cast: Vec<String>,
     /// Which casts are allowed
-    #[arg(long, value_parser = one_of(RULES), value_name = "RULE", requires = "casts")]
+    #[arg(long, value_parser = one_of(RULES), value_name = "RULE", requires = "casts", hide_short_help = true)]
     pub(crate) casting: Option<Casting>,
 }
 
