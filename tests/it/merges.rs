@@ -33,8 +33,11 @@ fn folder() -> TempDir {
     dir
 }
 
-/// The names of an output, in the order of their bytes, and its metadata.
-fn read(path: &Path) -> (Vec<(String, Vec<u8>)>, HashMap<String, String>) {
+/// The names and bytes of tensors, in the order of these.
+type Contents = Vec<(String, Vec<u8>)>;
+
+/// The tensors of an output, and its metadata.
+fn read(path: &Path) -> (Contents, HashMap<String, String>) {
     let blob = fs::read(path).unwrap();
     let (_, metadata) = SafeTensors::read_metadata(&blob).unwrap();
     let tensors = SafeTensors::deserialize(&blob).unwrap();
