@@ -26,9 +26,9 @@ pub enum MergeFault {
         key: String,
         /// The text of the input at fault.
         value: String,
-        /// That of another input.
+        /// The text of an earlier input.
         other: String,
-        /// The input that has that one.
+        /// The input that has the other text.
         first: FileName,
     },
 }

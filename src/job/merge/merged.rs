@@ -21,7 +21,7 @@ pub(super) struct Merged<'a> {
 
 /// A tensor of the output.
 #[derive(Clone, Copy)]
-pub(super) struct Placed {
+pub(super) struct PlacedTensor {
     /// Its number among those of all inputs.
     number: u32,
     /// Its number in the output.
@@ -52,12 +52,12 @@ impl Merged<'_> {
     }
 
     /// The tensors of the output that a range of it has something of, in its order.
-    pub(super) fn placed(&self, range: &Range<u64>) -> Vec<Placed> {
+    pub(super) fn placed(&self, range: &Range<u64>) -> Vec<PlacedTensor> {
         let places = self.prepared.places().enumerate();
         let near = places.filter(|(_, (entry, at))| {
             *at < range.end && at.saturating_add(entry.bytes) > range.start
         });
-        let placed = near.map(|(entry, (_, at))| Placed {
+        let placed = near.map(|(entry, (_, at))| PlacedTensor {
             number: self.union.taken(entry),
             entry: entry as u32,
             at,
@@ -67,7 +67,7 @@ impl Merged<'_> {
 
     /// How many bytes of a tensor lie in a range of the output. An element that is converted on the
     /// way is not divided: it belongs to the range after the cut.
-    pub(super) fn bytes_within(&self, placed: &Placed, range: &Range<u64>) -> u64 {
+    pub(super) fn bytes_within(&self, placed: &PlacedTensor, range: &Range<u64>) -> u64 {
         let OutputTensor { bytes, conversion, .. } =
             self.prepared.tensors.at(placed.entry as usize);
         let cut = |at: u64| match at.saturating_sub(placed.at).min(bytes) {
@@ -78,31 +78,34 @@ impl Merged<'_> {
     }
 
     /// Those tensors, input by input.
-    pub(super) fn by_input(&self, range: &Range<u64>) -> Vec<Placed> {
+    pub(super) fn by_input(&self, range: &Range<u64>) -> Vec<PlacedTensor> {
         let mut placed = self.placed(range);
         placed.sort_unstable_by_key(|placed| placed.number);
         placed
     }
 
     /// Neighbours of one input.
-    pub(super) fn groups<'p>(&'p self, placed: &'p [Placed]) -> impl Iterator<Item = &'p [Placed]> {
+    pub(super) fn groups<'p>(
+        &'p self,
+        placed: &'p [PlacedTensor],
+    ) -> impl Iterator<Item = &'p [PlacedTensor]> {
         placed.chunk_by(|one, other| self.input_of(one) == self.input_of(other))
     }
 
-    fn input_of(&self, placed: &Placed) -> usize {
+    fn input_of(&self, placed: &PlacedTensor) -> usize {
         self.union.input_of(placed.number as usize)
     }
 
     /// The input of a group, and what is taken of it for a range of the output.
     pub(super) fn lend(
         &self,
-        group: &[Placed],
+        group: &[PlacedTensor],
         range: &Range<u64>,
     ) -> Result<(Lent<'_>, Vec<Take>), Error> {
         let input = self.union.inputs.lend(self.input_of(&group[0]))?;
         let order = self.prepared.output.options.order;
         let mut takes = Vec::new();
-        for &Placed { number, entry, at } in group {
+        for &PlacedTensor { number, entry, at } in group {
             let (number, conversion) =
                 (number as usize, self.prepared.tensors.at(entry as usize).conversion);
             let tensor = self.union.tensor_in(&input, number)?;
