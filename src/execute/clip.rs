@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::fill::split_first;
 use super::{FillError, Pieces, ReadFrom, VisitRange};
 use crate::runs::Runs;
+use crate::source::Source;
 
 /// The bytes `range` of the output of other pieces, which must be ranges in the order of the output.
 /// Those at both ends are filled in full, and cut.
@@ -40,6 +41,10 @@ impl<P: Pieces> Pieces for Clipped<P> {
 
     fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         self.pieces.needs(self.cut.first + number, gap, visit)
+    }
+
+    fn waits_for_disk(&self, source: &dyn Source) -> bool {
+        self.pieces.waits_for_disk(source)
     }
 
     fn sparse_range(&self) -> Option<Range<u64>> {

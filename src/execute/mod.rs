@@ -46,6 +46,7 @@ pub use forward::{WINDOW_BYTES, run_forward};
 pub use parallel::run;
 pub use progress::Progress;
 pub(crate) use progress::UNKNOWN;
+pub(crate) use relayout::unspooled;
 pub use relayout::{in_order, spool, spool_pieces};
 pub use share::SHARED_BYTES;
 pub use tiling::tiling;
@@ -94,6 +95,9 @@ impl ReadFrom<'_> {
 /// Who is told ranges of an input.
 pub type VisitRange<'a> = &'a mut dyn FnMut(Range<u64>);
 
+/// Jobs below this are done by the calling thread: starting a pool takes longer.
+const POOL_BYTES: u64 = 2 << 20;
+
 /// Something that fills an output piece by piece, each piece computed from its number.
 pub trait Pieces: Sync {
     /// Bytes of the whole output.
@@ -127,6 +131,13 @@ pub trait Pieces: Sync {
     /// About how many bytes are moved, read or written: more than a few MB are worth a pool.
     fn work(&self) -> u64 {
         self.bytes()
+    }
+
+    /// Whether its bytes come from a disk, and each piece is short: more workers than cores are of use
+    /// then, most of which wait.
+    fn waits_for_disk(&self, source: &dyn Source) -> bool {
+        let range = self.range().filter(|range| range.end - range.start >= POOL_BYTES);
+        range.is_some_and(|range| !source.is_cached(range.start.midpoint(range.end)))
     }
 
     /// The range of the input that the output is, byte for byte; `None` where it is not one range, or

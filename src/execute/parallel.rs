@@ -13,13 +13,10 @@ use super::buffer::{Buffer, PiecePlaces};
 use super::convert::write_rows;
 use super::feed::Feed;
 use super::share::share;
-use super::{ExecuteError, Progress, ReadFrom, Transfer, Workers};
+use super::{ExecuteError, POOL_BYTES, Progress, ReadFrom, Transfer, Workers};
 use crate::runs::Runs;
 use crate::sink::{Sink, WriteOrder};
 use crate::source::Advice;
-
-/// Jobs below this are done by the calling thread: starting a pool takes longer.
-const POOL_BYTES: u64 = 2 << 20;
 
 /// So many packed pieces of a worker may wait to be written.
 const WAITING: usize = 2;
@@ -75,14 +72,18 @@ pub fn run(
     outcome.error.map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// Whether ranges are all that is copied, and one of them, long enough for workers to share it, is not
-/// in memory. Other pieces may be long, and each worker holds one.
-fn wait_for_disk<'a>(mut copied: impl Iterator<Item = &'a Transfer<'a>> + Clone) -> bool {
-    copied.clone().all(|transfer| transfer.pieces.range().is_some())
-        && copied.any(|Transfer { source, pieces, .. }| {
-            let range = pieces.range().filter(|range| range.end - range.start >= POOL_BYTES);
-            range.is_some_and(|range| !source.is_cached(range.start.midpoint(range.end)))
-        })
+/// Whether one of the transfers waits for the disk, and the others do or are ranges. Other pieces may be
+/// long, and each worker holds one.
+fn wait_for_disk<'a>(copied: impl Iterator<Item = &'a Transfer<'a>>) -> bool {
+    let mut some = false;
+    for Transfer { source, pieces, .. } in copied {
+        match pieces.waits_for_disk(*source) {
+            true => some = true,
+            false if pieces.range().is_none() => return false,
+            false => {}
+        }
+    }
+    some
 }
 
 /// What the workers share.

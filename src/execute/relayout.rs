@@ -69,19 +69,21 @@ pub fn spool_pieces(
     workers: &Workers,
 ) -> Result<Box<dyn Source>, ExecuteError> {
     let failed = |error| ExecuteError::Fill { transfer: 0, error: FillError::Source(error) };
-    let unwritten = |error: SinkError| {
-        failed(SourceError::unspooled(match error {
-            SinkError::Io(error) | SinkError::Os { error, .. } => error,
-            error => std::io::Error::other(error),
-        }))
-    };
     let bytes = pieces.bytes();
-    let (sink, file) = ScratchSink::new(bytes).map_err(unwritten)?;
+    let (sink, file) = ScratchSink::new(bytes).map_err(|error| failed(unspooled(error)))?;
     let copy = Transfer { source, pieces, conversion: Conversion::None, at: 0 };
     run(&[copy], &sink, workers, &Progress::default()).map_err(|error| match error {
-        ExecuteError::Sink(error) => unwritten(error),
+        ExecuteError::Sink(error) => failed(unspooled(error)),
         error => error,
     })?;
     source.verify().map_err(failed)?;
     open_spooled(file, bytes).map_err(failed)
+}
+
+/// The error of a temporary file that was to be read again.
+pub(crate) fn unspooled(error: SinkError) -> SourceError {
+    SourceError::unspooled(match error {
+        SinkError::Io(error) | SinkError::Os { error, .. } => error,
+        error => std::io::Error::other(error),
+    })
 }

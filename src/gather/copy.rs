@@ -78,8 +78,29 @@ fn copy_items<const SIZE: usize>(input: &[u8], start: u64, offsets: &[u64], out:
     }
 }
 
-/// The same from a source that reads: each stretch by itself, but those near each other in the file
-/// are read together.
+/// Fill `out` with the rows of a block, each stretch read by itself.
+pub(super) fn read_long_rows(
+    from: &mut ReadFrom<'_>,
+    block: &RowBlock,
+    slab: &Runs,
+    out: &mut [u8],
+) -> Result<(), SourceError> {
+    let (slab_bytes, mut rest) = (slab.bytes(), out);
+    for (offset, rows) in block.stretches() {
+        let now = split_first(&mut rest, rows * slab_bytes);
+        match (offset, block.runs(slab, offset, rows)) {
+            (DROPPED, _) => now.fill(0),
+            (_, Runs { offset, axes, run }) if axes.is_empty() => {
+                from.source.read(offset as u64..offset as u64 + run, from.scratch, now)?;
+            }
+            (_, runs) => read_runs(&runs, from, now)?,
+        }
+    }
+    Ok(())
+}
+
+/// Fill `out` with the rows of a block from a source that reads: each stretch by itself, but those near
+/// each other in the file are read together.
 pub(super) fn read_rows(
     from: &mut ReadFrom<'_>,
     block: &RowBlock,

@@ -24,6 +24,7 @@ use crate::view::{Layout, ViewError};
 
 mod check;
 mod copy;
+mod distribute;
 mod error;
 mod indexed;
 mod mask;
@@ -32,14 +33,17 @@ mod null_sink;
 mod options;
 mod page_cache;
 mod pieces;
+mod placed;
 mod positions;
 mod prefetch;
 mod ravel;
 mod row_block;
 mod rows;
 mod select;
+mod stages;
 mod tuples;
 
+pub(crate) use distribute::Distributed;
 pub use error::GatherError;
 pub use indexed::Indexed;
 pub(crate) use indexed::slab_runs;

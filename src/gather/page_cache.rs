@@ -3,9 +3,6 @@
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 
-/// How many rows are prefetched ahead of those that are copied.
-pub(super) const AHEAD: u64 = 1024;
-
 /// What is known of the params' pages.
 #[derive(Debug, Default)]
 pub(super) struct PageCache {
@@ -18,8 +15,10 @@ pub(super) struct PageCache {
 pub(super) enum CacheState {
     /// All the sample is in memory.
     Cached,
-    /// Some of it must be read from the disk.
-    Cold,
+    /// Some of it must be read from the disk: so many rows are prefetched ahead of those that are copied.
+    Cold { ahead: u64 },
     /// The same, and scattered rows touch nearly all pages of a map.
     ColdDense,
+    /// The same of rows so long that each is read by itself, in params that do not fit in memory.
+    ColdLong,
 }

@@ -7,8 +7,8 @@
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::copy::{copy_rows, read_rows};
-use super::page_cache::{AHEAD, PageCache};
+use super::copy::{copy_rows, read_long_rows, read_rows};
+use super::page_cache::{CacheState, PageCache};
 use super::row_block::RowBlock;
 use super::rows::{BoundRows, MaskRows};
 use super::tuples::BLOCK;
@@ -131,6 +131,10 @@ impl Pieces for GatherPieces<'_> {
         self.fill_range(offset as u64..offset as u64 + run, from, out)
     }
 
+    fn waits_for_disk(&self, source: &dyn Source) -> bool {
+        self.state(source) == CacheState::ColdLong
+    }
+
     fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         let rows = self.rows_of(number);
         let parts = match &self.partition {
@@ -223,6 +227,11 @@ impl GatherPieces<'_> {
             return Ok(());
         }
         slab.offset += offset[0] as i64;
+        if self.state(from.source) == CacheState::ColdLong && slab.axes.is_empty() {
+            let start = slab.offset as u64;
+            let range = start + range.start..start + range.end;
+            return Ok(from.source.read(range, from.scratch, out)?);
+        }
         Ok(read_range(&slab, range, from, out)?)
     }
 
@@ -238,8 +247,7 @@ impl GatherPieces<'_> {
         let held = if reads { self.held_params(source)? } else { None };
         let most = if reads { READ_BLOCK } else { BLOCK };
         let (mut block, mut row, mut rest) = (RowBlock::default(), rows.start, out);
-        // the rows of a short piece were prefetched with those before it
-        self.prepare(source, row, row == 0 || rows.end - rows.start > AHEAD);
+        self.prepare(source, rows.clone());
         while row < rows.end {
             if let Some(count) = self.compress(row..rows.end, from, rest)? {
                 split_first(&mut rest, count * slab.run);
@@ -249,7 +257,9 @@ impl GatherPieces<'_> {
             self.rows.block(row..rows.end, most, slab, &mut block)?;
             let part = split_first(&mut rest, block.rows() * slab.bytes());
             self.prefetch_ahead(source, row, block.rows());
-            if let (true, None) = (reads, held) {
+            if self.reads_long_rows() {
+                read_long_rows(from, &block, slab, part)?;
+            } else if let (true, None) = (reads, held) {
                 read_rows(from, &block, slab, part)?;
             } else {
                 let input = held.map_or_else(|| from.window(params.clone()), Ok)?;

@@ -6,13 +6,14 @@
 //! case it is. Where the file is in the cache, pages are mapped as they are touched, several at a
 //! fault, which is no slower. Nothing here can fail or change a byte.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use super::page_cache::{AHEAD, CacheState};
+use super::page_cache::CacheState;
 use super::row_block::RowBlock;
 use super::{DROPPED, Gather, GatherPieces};
 use crate::runs::{byte_bounds, span_bytes};
-use crate::source::{Advice, Source};
+use crate::source::{Advice, Source, memory_bytes};
 
 /// The sample: so many rows at each of so many places.
 const NEIGHBOURS: usize = 16;
@@ -22,35 +23,52 @@ const PLACES: u64 = 16;
 const GAP: u64 = 4096;
 
 /// A disk is asked for no less than this, in bytes.
-const PAGE: u64 = 4096;
+pub(super) const PAGE: u64 = 4096;
 
 /// What is mapped in one call, in bytes.
 const CHUNK: u64 = 16 << 20;
 
+/// Rows of so many bytes, in params that do not fit in memory, are read by themselves.
+pub(super) const LONG_ROW: u64 = 16 << 10;
+
+/// How many rows are prefetched ahead of those that are copied, at most.
+const AHEAD: u64 = 1024;
+
+/// The part of the memory that these may take.
+const AHEAD_PART: u64 = 16;
+
 /// What a few rows tell of those around them.
-struct Sampled {
+pub(super) struct Sampled {
     /// Whether they are in memory.
     is_cached: bool,
-    /// Whether they come in another order than that of the file.
-    is_scattered: bool,
+    /// Whether they come in the order of the file.
+    is_sorted: bool,
+    /// How far apart the first and the last of them in the file are, in bytes.
+    pub(super) spread: u64,
 }
 
 impl GatherPieces<'_> {
-    /// Called before the rows from row `first` on are copied; `fresh` where nobody has prefetched
-    /// them.
-    pub(super) fn prepare(&self, source: &dyn Source, first: u64, fresh: bool) {
-        match *self.page_cache.state.get_or_init(|| self.sample(source)) {
+    /// Called before some rows are copied.
+    pub(super) fn prepare(&self, source: &dyn Source, rows: Range<u64>) {
+        match self.state(source) {
             CacheState::Cached => {}
             CacheState::ColdDense => self.map(source),
-            CacheState::Cold if fresh => self.prefetch(source, first, AHEAD),
-            CacheState::Cold => {}
+            CacheState::Cold { ahead } => {
+                // the rows of a short piece were prefetched with those before it
+                if rows.start == 0 || rows.end - rows.start > ahead {
+                    self.prefetch(source, rows.start, ahead);
+                }
+            }
+            CacheState::ColdLong => self.prefetch(source, rows.start, rows.end - rows.start),
         }
     }
 
-    /// Prefetch `count` rows that lie [`AHEAD`] of row `first`.
+    /// Prefetch `count` rows that lie as far ahead of row `first` as rows are prefetched.
     pub(super) fn prefetch_ahead(&self, source: &dyn Source, first: u64, count: u64) {
         match self.page_cache.state.get() {
-            Some(CacheState::Cold) => self.prefetch(source, first.saturating_add(AHEAD), count),
+            Some(CacheState::Cold { ahead }) => {
+                self.prefetch(source, first.saturating_add(*ahead), count)
+            }
             // what was brought in may have gone again, where the params are larger than memory
             Some(CacheState::ColdDense)
                 if !self.look(source, first.saturating_add(AHEAD)).is_cached =>
@@ -61,25 +79,52 @@ impl GatherPieces<'_> {
         }
     }
 
+    /// Whether each row is read by itself.
+    pub(super) fn reads_long_rows(&self) -> bool {
+        self.page_cache.state.get() == Some(&CacheState::ColdLong)
+    }
+
+    /// What is known of the params' pages.
+    pub(super) fn state(&self, source: &dyn Source) -> CacheState {
+        *self.page_cache.state.get_or_init(|| self.sample(source))
+    }
+
     fn sample(&self, source: &dyn Source) -> CacheState {
         let Gather { params, slab, .. } = &self.gather;
-        // a slab that is mostly gaps is left to the kernel's readahead
-        if span_bytes(&slab.axes, slab.run) > 4 * slab.bytes() {
+        let Some(cold) = self.cold_look(source, 0..self.rows.rows.count()) else {
             return CacheState::Cached;
+        };
+        let (memory, len) = (memory_bytes(), params.end - params.start);
+        let fits = len <= memory / 2 || len.saturating_add(self.gather.bytes) <= memory;
+        if !fits && slab.bytes() >= LONG_ROW {
+            source.advise(params.clone(), Advice::Random);
+            return CacheState::ColdLong;
         }
-        let rows = self.rows.rows.count();
-        let first = |place| (u128::from(rows) * u128::from(place) / u128::from(PLACES)) as u64;
-        let mut looks = (0..PLACES).map(|place| self.look(source, first(place)));
-        let Some(cold) = looks.find(|look| !look.is_cached) else { return CacheState::Cached };
+        let row = slab.bytes().saturating_add(PAGE);
+        let ahead = (memory / AHEAD_PART / row).clamp(1, AHEAD);
         if source.window_limit().is_some() {
-            return CacheState::Cold;
+            return CacheState::Cold { ahead };
         }
-        let touched = rows.saturating_mul(slab.bytes().max(PAGE));
-        if cold.is_scattered && touched >= params.end - params.start {
+        let touched = self.rows.rows.count().saturating_mul(slab.bytes().max(PAGE));
+        if fits && !cold.is_sorted && touched >= len {
             return CacheState::ColdDense;
         }
         source.advise(params.clone(), Advice::Random);
-        CacheState::Cold
+        CacheState::Cold { ahead }
+    }
+
+    /// Look at a few of the rows, here and there: at the first place that is not in memory. `None` where all
+    /// are, or where they are left to the kernel's readahead.
+    pub(super) fn cold_look(&self, source: &dyn Source, rows: Range<u64>) -> Option<Sampled> {
+        let slab = &self.gather.slab;
+        // a slab that is mostly gaps
+        if span_bytes(&slab.axes, slab.run) > 4 * slab.bytes() {
+            return None;
+        }
+        let count = u128::from(rows.end - rows.start);
+        let first = |place| rows.start + (count * u128::from(place) / u128::from(PLACES)) as u64;
+        let mut looks = (0..PLACES).map(|place| self.look(source, first(place)));
+        looks.find(|look| !look.is_cached)
     }
 
     /// Look at a few rows from row `first` on.
@@ -93,7 +138,9 @@ impl GatherPieces<'_> {
         // a bad position is reported when it is gathered
         let is_cached = self.rows.offsets(first, offsets).is_err()
             || offsets.iter().filter(|&&offset| offset != DROPPED).all(is_cached);
-        Sampled { is_cached, is_scattered: !offsets.is_sorted() }
+        let placed = || offsets.iter().copied().filter(|&offset| offset != DROPPED);
+        let spread = placed().max().unwrap_or(0) - placed().min().unwrap_or(0);
+        Sampled { is_cached, is_sorted: offsets.is_sorted(), spread }
     }
 
     /// Read the params from beginning to end and map their pages; all workers that come here share

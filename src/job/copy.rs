@@ -313,7 +313,8 @@ impl<'a> Writing<'a> {
             WriteOrder::Any => ReadFor::Memory,
         };
         let Take { conversion, unit, .. } = *take;
-        let by = ReadBy { source, conversion, unit, to, workers: &self.workers };
+        let (workers, progress) = (&self.workers, self.progress);
+        let by = ReadBy { source, conversion, unit, to, workers, progress };
         take.region.pieces(&by).map_err(|error| self.failed_take(location, take, error))
     }
 

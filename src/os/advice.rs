@@ -13,4 +13,6 @@ pub enum Advice {
     Populate,
     /// Not needed any more: unmap its pages; touching them brings them back. For maps only.
     DontNeed,
+    /// Not needed any more, where more is read than fits in memory: let go of its pages in the cache too.
+    Evict,
 }

@@ -86,6 +86,10 @@ pub(crate) fn is_network(_: impl AsFd) -> bool {
     false
 }
 
+pub(crate) fn is_in_memory(_: impl AsFd) -> bool {
+    false
+}
+
 pub(crate) fn open_within_mount(_: impl AsFd, _: &Path) -> Result<OwnedFd> {
     Err(Errno::NOSYS)
 }

@@ -26,6 +26,8 @@ impl Region for InChunks {
     fn pieces<'a>(&'a self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
         let chunked = self.chunked.as_ref();
         let Some(view) = self.elements.strided() else {
+            // positions are those of decoded elements, not of the file
+            let by = &ReadBy { to: ReadFor::Memory, ..*by };
             let RegionPieces { pieces, copied } = self.elements.pieces(by)?;
             return Ok(RegionPieces { pieces: Box::new(Decoding::new(chunked, pieces)), copied });
         };

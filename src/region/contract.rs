@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::execute::{Conversion, ExecuteError, FillError, Pieces, Workers};
+use crate::execute::{Conversion, ExecuteError, FillError, Pieces, Progress, Workers};
 use crate::plan::{Plan, Reading};
 use crate::region::list::{Gathered, GatheredList};
 use crate::source::Source;
@@ -78,6 +78,8 @@ pub struct ReadBy<'a> {
     pub to: ReadFor,
     /// Who puts in order what must be in order first.
     pub workers: &'a Workers,
+    /// How far that is.
+    pub progress: &'a Progress,
 }
 
 /// What the bytes of a region are read for.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::execute::{Clipped, ExecuteError, FillError, Pieces};
+use crate::gather::Distributed;
 use crate::plan::{PIECE_BYTES, Reading};
 use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
 use crate::region::list::Gathered;
@@ -28,6 +29,15 @@ impl Region for Gathered {
             };
             ExecuteError::Fill { transfer: 0, error }
         })?;
+        if by.to != ReadFor::Memory {
+            let window = self.gather.window().unwrap_or(0..pieces.bytes());
+            let distributed = pieces.distributed(&window, by.source, by.workers, by.progress)?;
+            if let Some(Distributed { start, kept, pieces }) = distributed {
+                let window = window.start - start..window.end - start;
+                let pieces = Box::new(Clipped::new(pieces, window));
+                return Ok(RegionPieces { pieces, copied: Some(kept) });
+            }
+        }
         let pieces: Box<dyn Pieces + 'a> = match (self.gather.window(), first_bytes) {
             (None, Some(first)) => Box::new(pieces.divided(first, PIECE_BYTES)),
             (None, None) => Box::new(pieces),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::execute::{
-    Conversion, ExecuteError, FillError, Pieces, ReadFrom, Workers, read_pieces, read_range,
+    Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, Workers, read_pieces,
+    read_range,
 };
 use crate::input::{Input, Location, failed_source};
 use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
@@ -50,7 +51,8 @@ impl<'a> RegionReader<'a> {
             None => {
                 let (conversion, to) = (Conversion::None, ReadFor::Memory);
                 let workers = &Workers::new(1);
-                let by = ReadBy { source: source.as_ref(), conversion, unit: 1, to, workers };
+                let (of, progress) = (source.as_ref(), &Progress::default());
+                let by = ReadBy { source: of, conversion, unit: 1, to, workers, progress };
                 let pieces = region.pieces(&by).map_err(|error| match error {
                     ExecuteError::Fill { error, .. } => region.failed_fill(error),
                     error => error.into(),

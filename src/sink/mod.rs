@@ -57,6 +57,7 @@ pub use parts::{
 };
 pub use placed::{Old, Placed};
 pub use scratch::ScratchSink;
+pub(crate) use scratch::scratch_fits;
 pub use several::SeveralSinks;
 pub use stream::StreamSink;
 pub use targets::Targets;

@@ -1,10 +1,14 @@
 //! An unnamed file in `TMPDIR`, for bytes that come in another order than an output takes them.
 
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
+
+use rustix::fs::fstatvfs;
 
 use super::file::reserve;
 use super::{Sink, SinkError, ignore_sigxfsz};
+use crate::os::is_in_memory;
 
 /// A temporary file that takes bytes in any order. It vanishes with the last handle on it.
 #[derive(Debug)]
@@ -22,6 +26,25 @@ impl ScratchSink {
         reserve(&file, len).map_err(|error| failed(error.into()))?;
         let reader = file.try_clone().map_err(&failed)?;
         Ok((ScratchSink(file), reader))
+    }
+}
+
+/// Check that temporary files of so many bytes in all fit in `TMPDIR`. False where they would be in memory.
+///
+/// # Errors
+/// They do not fit, or no file can be created there.
+pub(crate) fn scratch_fits(bytes: u64) -> io::Result<bool> {
+    let file = tempfile::tempfile()?;
+    if is_in_memory(&file) {
+        return Ok(false);
+    }
+    let stat = fstatvfs(&file)?;
+    match stat.f_bavail.saturating_mul(stat.f_frsize) {
+        free if free < bytes => {
+            let error = format!("{bytes} bytes are needed there, and {free} are free");
+            Err(io::Error::new(io::ErrorKind::StorageFull, error))
+        }
+        _ => Ok(true),
     }
 }
 

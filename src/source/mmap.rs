@@ -109,9 +109,13 @@ impl Source for MmapSource {
             Advice::Populate => os::populate(&self.map, start, count),
             // SAFETY: the map is shared with the page cache and never written, so that a page comes
             // back with the bytes of the file; addresses of lent slices stay mapped.
-            Advice::DontNeed => unsafe {
+            Advice::DontNeed | Advice::Evict => unsafe {
                 self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, count)
             },
         };
+        if advice == Advice::Evict {
+            // a page that is mapped stays in the cache
+            self.read.advise(range, advice);
+        }
     }
 }

@@ -232,7 +232,14 @@ fn a_tensor_in_chunks_is_joined_with_another() {
     let expected: Vec<u8> = elements().chunks(row).flat_map(|row| [row, row].concat()).collect();
     let (workers, conversion) = (&Workers::new(2), Conversion::None);
     let prepared = |to| {
-        let by = ReadBy { source: bytes.as_ref(), conversion, unit: 1, to, workers };
+        let by = ReadBy {
+            source: bytes.as_ref(),
+            conversion,
+            unit: 1,
+            to,
+            workers,
+            progress: &Progress::default(),
+        };
         region.pieces(&by).unwrap().pieces
     };
     let (source, progress) = (bytes.as_ref(), Progress::default());
@@ -305,7 +312,14 @@ fn what_needs_many_chunks_at_a_time_is_put_in_order_in_a_file() {
     let axes = Permutation::identity(2);
     let region = <dyn Region>::of(&grid.tensor(&dtype), &selection, &axes, Order::C).unwrap();
     let (workers, conversion) = (&Workers::new(2), Conversion::None);
-    let by = ReadBy { source: &source(), conversion, unit: 1, to: ReadFor::Stream, workers };
+    let by = ReadBy {
+        source: &source(),
+        conversion,
+        unit: 1,
+        to: ReadFor::Stream,
+        workers,
+        progress: &Progress::default(),
+    };
     let RegionPieces { pieces, copied } = region.pieces(&by).unwrap();
     let source = copied.unwrap();
     let sink = Memory::new(region.bytes(), WriteOrder::Ascending);

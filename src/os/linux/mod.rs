@@ -7,7 +7,7 @@ pub(crate) use blocks::{allocate, allocate_within, clone_file, clone_range, copy
 pub(crate) use memory::memory_bytes;
 #[cfg(feature = "remote")]
 pub(crate) use mounts::machine_vendor;
-pub(crate) use mounts::{is_descriptors, is_fixed, is_network, open_within_mount};
+pub(crate) use mounts::{is_descriptors, is_fixed, is_in_memory, is_network, open_within_mount};
 pub use names::{EXCHANGES_NAMES, UNNAMED_FILES};
 pub(crate) use names::{exchange, link_unnamed, open_place, open_unnamed, path_of, rename_to_free};
 pub(crate) use pages::{

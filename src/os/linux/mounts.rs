@@ -14,6 +14,11 @@ pub(crate) fn is_network(fd: impl AsFd) -> bool {
     magic(fd).is_some_and(|magic| NETWORK.contains(&magic))
 }
 
+/// Whether a file is on a file system that keeps its files in memory.
+pub(crate) fn is_in_memory(fd: impl AsFd) -> bool {
+    magic(fd).is_some_and(|magic| IN_MEMORY.contains(&magic))
+}
+
 /// Whether a directory is of `/proc`, where a link in a folder of descriptors stands for one of them,
 /// whatever its text says.
 pub(crate) fn is_descriptors(dir: impl AsFd) -> bool {
@@ -26,6 +31,9 @@ fn magic(fd: impl AsFd) -> Option<u32> {
 }
 
 const PROC: u32 = 0x9fa0;
+
+/// Magic numbers of `tmpfs` and `ramfs`.
+const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// Magic numbers of `statfs(2)` and of the file systems' own sources.
 const NETWORK: [u32; 15] = [

@@ -25,6 +25,7 @@ pub(crate) fn advise_file(file: &File, range: Range<u64>, advice: Advice) {
         Advice::Sequential => FileAdvice::Sequential,
         Advice::Random => FileAdvice::Random,
         Advice::WillNeed => FileAdvice::WillNeed,
+        Advice::Evict => FileAdvice::DontNeed,
         Advice::Populate | Advice::DontNeed => return,
     };
     let step = if advice == FileAdvice::WillNeed { STEP } else { u64::MAX };

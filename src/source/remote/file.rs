@@ -141,7 +141,7 @@ impl Source for RemoteSource {
                 }
             }
             Advice::Sequential => self.network.announce(number, file, range, true),
-            Advice::Random | Advice::Populate | Advice::DontNeed => {}
+            Advice::Random | Advice::Populate | Advice::DontNeed | Advice::Evict => {}
         }
     }
 }

@@ -118,7 +118,14 @@ impl Taken {
         };
         let conversion = Conversion::None;
         let prepared = region
-            .pieces(&ReadBy { source, conversion, unit: conversion.unit(), to, workers })
+            .pieces(&ReadBy {
+                source,
+                conversion,
+                unit: conversion.unit(),
+                to,
+                workers,
+                progress: &Progress::default(),
+            })
             .unwrap();
         let source = prepared.copied.as_deref().unwrap_or(source);
         let transfer = Transfer { source, pieces: prepared.pieces.as_ref(), conversion, at: 0 };

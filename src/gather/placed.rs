@@ -1,0 +1,109 @@
+//! Slabs at the places that a file names, as pieces: one pass of a [distribution](super::distribute).
+
+use std::ops::Range;
+
+use super::copy::{copy_rows, read_rows};
+use super::positions::DROPPED;
+use super::row_block::RowBlock;
+use super::stages::Stages;
+use super::tuples::BLOCK;
+use crate::execute::{FillError, Pieces, Progress, ReadFrom, split_first};
+use crate::plan::{PIECE_BYTES, PieceCuts};
+use crate::runs::Runs;
+use crate::source::{Source, SourceError};
+
+/// Bytes of a place in a file of places.
+pub(super) const PLACE: u64 = size_of::<u64>() as u64;
+
+/// Rows that are looked at together where slabs are read by position.
+const READ_BLOCK: usize = 1 << 16;
+
+/// Slabs one after the other.
+pub(crate) struct PlacedSlabs<'a> {
+    /// Where each begins in their source, or [`DROPPED`]: numbers of the machine's own byte order, in a
+    /// temporary file.
+    pub(super) places: Box<dyn Source>,
+    /// A slab, from its first byte on.
+    pub(super) slab: Runs,
+    /// The bytes of their source that they lie in.
+    pub(super) within: Range<u64>,
+    pub(super) stages: Stages,
+    /// Who is told of bytes that are kept for a later pass.
+    pub(super) kept: Option<&'a Progress>,
+}
+
+impl PlacedSlabs<'_> {
+    fn cuts(&self) -> PieceCuts {
+        let slab = self.slab.bytes();
+        let step = (PIECE_BYTES / slab).max(1) * slab;
+        PieceCuts::new(self.bytes(), step, step)
+    }
+
+    /// The places of the rows from `row` on.
+    fn places(&self, row: u64, out: &mut [u64], bytes: &mut Vec<u8>) -> Result<(), SourceError> {
+        let range = row * PLACE..(row + out.len() as u64) * PLACE;
+        bytes.resize(out.len() * PLACE as usize, 0);
+        self.places.read(range, &mut Vec::new(), bytes)?;
+        let bounds = self.slab.byte_bounds();
+        let (before, behind) = (bounds.start.unsigned_abs(), bounds.end.unsigned_abs());
+        let first = self.within.start.saturating_add(before);
+        let last = self.within.end.saturating_sub(behind);
+        for (place, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
+            *place = u64::from_ne_bytes(*bytes);
+            // a list that was changed meanwhile
+            if !(first..=last).contains(place) && *place != DROPPED {
+                return Err(SourceError::Changed);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Pieces for PlacedSlabs<'_> {
+    fn bytes(&self) -> u64 {
+        self.places.len() / PLACE * self.slab.bytes()
+    }
+
+    fn count(&self) -> u64 {
+        self.cuts().pieces()
+    }
+
+    fn output(&self, number: u64) -> Runs {
+        let range = self.cuts().range(number);
+        Runs::contiguous(range.start, range.end - range.start)
+    }
+
+    fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
+        let (range, slab) = (self.cuts().range(number), &self.slab);
+        let (mut row, end) = (range.start / slab.bytes(), range.end / slab.bytes());
+        self.stages.before(row, from.source);
+        let reads = from.source.window_limit().is_some();
+        let most = if reads { READ_BLOCK } else { BLOCK } as u64;
+        let (mut block, mut bytes, mut rest) = (RowBlock::default(), Vec::new(), out);
+        while row < end {
+            let count = most.min(end - row);
+            self.places(row, block.begin_rows(count), &mut bytes)?;
+            block.join_neighbours(slab);
+            let part = split_first(&mut rest, count * slab.bytes());
+            match reads {
+                true => read_rows(from, &block, slab, part)?,
+                false => {
+                    let input = from.window(self.within.clone())?;
+                    copy_rows(input, self.within.start, &block, slab, part);
+                }
+            }
+            row += count;
+        }
+        self.kept.iter().for_each(|progress| progress.kept.add(range.end - range.start));
+        Ok(())
+    }
+
+    fn waits_for_disk(&self, _source: &dyn Source) -> bool {
+        true
+    }
+
+    fn sparse_range(&self) -> Option<Range<u64>> {
+        // what is read ahead is asked for
+        Some(self.within.clone())
+    }
+}
