@@ -14,6 +14,18 @@ pub fn same_dtype(a: &DType, b: &DType) -> bool {
     }
 }
 
+/// Whether elements of two dtypes have exact values that can be compared: numbers of any kinds, whole
+/// bytes each.
+pub(super) fn are_numbers(dtypes: [&DType; 2]) -> bool {
+    let is_number = |dtype: &DType| match dtype {
+        DType::Scalar(scalar, _) => scalar.bits().is_multiple_of(8),
+        DType::Npy(dtype) => {
+            matches!(dtype, NpyType::LongDouble(_) | NpyType::ComplexLongDouble(_))
+        }
+    };
+    dtypes.into_iter().all(is_number)
+}
+
 /// What the bytes of `dtype` mean, where `other` is the same type and says more.
 pub(super) fn with_meaning<'a>(dtype: &'a DType, other: &'a DType) -> &'a DType {
     match (dtype, other) {

@@ -22,6 +22,7 @@ mod leaf;
 mod rule;
 
 use crate::dtype::DType;
+use dtypes::are_numbers;
 pub use dtypes::same_dtype;
 pub use findings::{Findings, Largest, Pair};
 use leaf::{Leaf, leaves, leaves_within, types};
@@ -36,46 +37,53 @@ const LARGE: usize = 64 << 10;
 /// The most bytes of a number.
 const LONGEST: u64 = 32;
 
-/// Compares elements of two dtypes that are the same but for their byte order.
+/// Compares elements of two dtypes that are the same but for their byte order, or the exact values of
+/// numbers of different ones.
 pub struct Comparer {
     rule: Rule,
     /// What the bytes of each mean.
     dtypes: (DType, DType),
     /// The parts of an element of each, unless it is large.
     leaves: Vec<(Leaf, Leaf)>,
-    itemsize: usize,
+    /// Bytes of an element of each.
+    itemsizes: [usize; 2],
+    /// Whether the dtypes are the same.
+    same_dtype: bool,
     /// Whether elements of the same bytes are the same.
     bits_suffice: bool,
 }
 
 impl Comparer {
-    /// `None` for dtypes that are not [the same](same_dtype), or whose elements are no whole bytes.
+    /// `None` for elements that are no whole bytes, and for dtypes that are not [the same](same_dtype),
+    /// unless the rule has a tolerance and both hold numbers.
     pub fn new(a: &DType, b: &DType, rule: Rule) -> Option<Comparer> {
-        if !same_dtype(a, b) || !a.item_bits().is_multiple_of(8) {
+        let same_dtype = same_dtype(a, b);
+        let by_value = rule.tolerance.is_some() && are_numbers([a, b]);
+        if !same_dtype && !by_value || !a.item_bits().is_multiple_of(8) {
             return None;
         }
         let dtypes = (dtypes::with_meaning(a, b).clone(), dtypes::with_meaning(b, a).clone());
         let (of_a, of_b) = (types(&dtypes.0)?, types(&dtypes.1)?);
         let same_order = of_a.iter().zip(&of_b).all(|(a, b)| a.endian() == b.endian());
         let has_nan = of_a.iter().any(Leaf::has_nan);
-        let bits_suffice = same_order && (rule.same_nan_is_equal() || !has_nan);
-        let itemsize = (a.item_bits() / 8) as usize;
+        let bits_suffice = same_dtype && same_order && (rule.same_nan_is_equal() || !has_nan);
+        let itemsizes = [a, b].map(|dtype| (dtype.item_bits() / 8) as usize);
         let mut parts = Vec::new();
-        if itemsize <= LARGE {
+        if itemsizes[0] <= LARGE {
             parts.extend(leaves(&dtypes.0)?.into_iter().zip(leaves(&dtypes.1)?));
         }
-        Some(Comparer { rule, dtypes, leaves: parts, itemsize, bits_suffice })
+        Some(Comparer { rule, dtypes, leaves: parts, itemsizes, same_dtype, bits_suffice })
     }
 
     /// Whether elements are too large to be [compared](Comparer::compare) as a whole: ranges of them
     /// [are](Comparer::same_within).
     pub fn is_large(&self) -> bool {
-        self.itemsize > LARGE
+        self.itemsizes[0] > LARGE
     }
 
     /// The bytes of an element that are needed to compare what begins in a range of it.
     pub fn needs(&self, range: &Range<u64>) -> Range<u64> {
-        range.start..(range.end + LONGEST - 1).min(self.itemsize as u64)
+        range.start..(range.end + LONGEST - 1).min(self.itemsizes[0] as u64)
     }
 
     /// Whether all that begins in a range of an element is the same in both, of which the bytes that
@@ -89,21 +97,22 @@ impl Comparer {
         of_a.iter().zip(&of_b).all(|(of_a, of_b)| self.same(of_a, a, of_b, b))
     }
 
-    /// Bytes an element; 0 for `|S0` and the like.
-    pub fn itemsize(&self) -> usize {
-        self.itemsize
+    /// Bytes of an element of each, which are as many for large ones; 0 for `|S0` and the like.
+    pub fn itemsizes(&self) -> [usize; 2] {
+        self.itemsizes
     }
 
     /// Compare whole elements; `place` says which element of the tensor number n of these is.
     pub fn compare(&self, a: &[u8], b: &[u8], place: impl Fn(u64) -> u64, findings: &mut Findings) {
-        let itemsize = self.itemsize.max(1);
-        let block = (BLOCK_BYTES / itemsize).max(1) * itemsize;
-        for (number, (a, b)) in a.chunks(block).zip(b.chunks(block)).enumerate() {
+        let [of_a, of_b] = self.itemsizes.map(|size| size.max(1));
+        let block = (BLOCK_BYTES / of_a).max(1);
+        let blocks = a.chunks(block * of_a).zip(b.chunks(block * of_b));
+        for (number, (a, b)) in blocks.enumerate() {
             if self.bits_suffice && a == b {
                 continue;
             }
-            let first = (number * block / itemsize) as u64;
-            let elements = a.chunks_exact(itemsize).zip(b.chunks_exact(itemsize));
+            let first = (number * block) as u64;
+            let elements = a.chunks_exact(of_a).zip(b.chunks_exact(of_b));
             for (at, (a, b)) in (first..).zip(elements) {
                 if !self.leaves.iter().all(|(of_a, of_b)| self.same(of_a, a, of_b, b)) {
                     findings.add(place(at), self.pair(a, b));
@@ -114,13 +123,16 @@ impl Comparer {
 
     /// Whether a part of an element is the same.
     fn same(&self, of_a: &Leaf, a: &[u8], of_b: &Leaf, b: &[u8]) -> bool {
-        (0..of_a.count).all(|item| self.rule.same(&of_a.value(a, item), &of_b.value(b, item)))
+        (0..of_a.count).all(|item| {
+            let (a, b) = (of_a.value(a, item), of_b.value(b, item));
+            if self.same_dtype { self.rule.same(&a, &b) } else { self.rule.same_numbers(&a, &b) }
+        })
     }
 
     /// Two elements that differ, and by how much where they are numbers.
     fn pair<'a>(&self, a: &'a [u8], b: &'a [u8]) -> Pair<'a> {
         let distance = match self.leaves.as_slice() {
-            [(of_a, of_b)] if of_a.is_alone(self.itemsize) => {
+            [(of_a, of_b)] if of_a.is_alone(self.itemsizes[0]) => {
                 of_a.value(a, 0).distance(&of_b.value(b, 0))
             }
             _ => None,

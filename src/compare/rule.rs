@@ -36,6 +36,18 @@ impl Rule {
         }
     }
 
+    /// Whether numbers of different types are the same: what NumPy would say of their exact values.
+    pub(super) fn same_numbers(&self, a: &LeafValue<'_>, b: &LeafValue<'_>) -> bool {
+        let (Some(a), Some(b)) = (a.parts(), b.parts()) else { return false };
+        let [a_is_nan, b_is_nan] = [a, b].map(|parts| parts.iter().any(|part| part.is_nan()));
+        if a_is_nan || b_is_nan {
+            return self.equal_nan && a_is_nan && b_is_nan;
+        }
+        let apart = [a[0].distance(b[0]), a[1].distance(b[1])];
+        let size = b[0].value().hypot(b[1].value());
+        apart == [0.0, 0.0] || self.within(apart[0].hypot(apart[1]), size, FloatFormat::DOUBLE)
+    }
+
     /// Whether floats, or the two parts of complex numbers, are the same.
     fn same_floats(&self, a: &[Float], b: &[Float]) -> bool {
         let pairs = || a.iter().zip(b);
@@ -88,7 +100,59 @@ impl Float {
     }
 }
 
+/// A real number, or the real or imaginary part of one.
+#[derive(Clone, Copy)]
+enum Part {
+    Integer(i128),
+    Float(f64),
+}
+
+impl Part {
+    fn is_nan(self) -> bool {
+        matches!(self, Part::Float(value) if value.is_nan())
+    }
+
+    /// The nearest double.
+    fn value(self) -> f64 {
+        match self {
+            Part::Integer(value) => value as f64,
+            Part::Float(value) => value,
+        }
+    }
+
+    /// How far two numbers are apart, rounded once but where an integer of more than 53 bits meets a
+    /// fraction; 0 for equal ones alone.
+    fn distance(self, other: Part) -> f64 {
+        /// Up to here doubles have exact integers of 128 bits.
+        const MOST: f64 = 1e30;
+        match (self, other) {
+            (Part::Integer(a), Part::Integer(b)) => (a - b).unsigned_abs() as f64,
+            (Part::Integer(integer), Part::Float(float))
+            | (Part::Float(float), Part::Integer(integer))
+                if float.abs() < MOST =>
+            {
+                ((integer - float.trunc() as i128) as f64 - float.fract()).abs()
+            }
+            (a, b) if a.value() == b.value() => 0.0,
+            (a, b) => (a.value() - b.value()).abs(),
+        }
+    }
+}
+
 impl LeafValue<'_> {
+    /// A number with its imaginary part.
+    fn parts(&self) -> Option<[Part; 2]> {
+        const NONE: Part = Part::Integer(0);
+        Some(match self {
+            LeafValue::Integer(value) => [Part::Integer(*value), NONE],
+            LeafValue::Float(float) => [Part::Float(float.value), NONE],
+            LeafValue::Complex(real, imaginary) => {
+                [Part::Float(real.value), Part::Float(imaginary.value)]
+            }
+            LeafValue::Bytes(_) | LeafValue::Owned(_) => return None,
+        })
+    }
+
     /// The bytes of a string.
     fn bytes(&self) -> &[u8] {
         match self {
@@ -110,7 +174,11 @@ impl LeafValue<'_> {
             (LeafValue::Complex(ar, ai), LeafValue::Complex(br, bi)) => {
                 ((ar.value - br.value).hypot(ai.value - bi.value), br.value.hypot(bi.value))
             }
-            _ => return None,
+            (a, b) => {
+                let (a, b) = (a.parts()?, b.parts()?);
+                let apart = a[0].distance(b[0]).hypot(a[1].distance(b[1]));
+                (apart, b[0].value().hypot(b[1].value()))
+            }
         };
         (!absolute.is_nan()).then_some((absolute, absolute / size))
     }

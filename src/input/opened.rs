@@ -343,7 +343,7 @@ impl Input {
         Error::file(&self.location, Member::damaged(&name))
     }
 
-    fn failed(&self, fault: SelectFault) -> Error {
+    pub(crate) fn failed(&self, fault: SelectFault) -> Error {
         Error::file(&self.location, fault)
     }
 

@@ -159,6 +159,9 @@ pub enum SelectFault {
     /// Two tensors would have one name.
     #[error("two tensors of the output would be named {:?}", shortened(.0))]
     SameName(String),
+    /// Two tensors of an input would have one name.
+    #[error("two tensors would be named {:?}", shortened(.0))]
+    SameNewName(String),
 }
 
 impl Fault for SelectFault {}

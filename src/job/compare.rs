@@ -47,9 +47,9 @@ impl Comparison {
         Comparison { chosen, comparer, count, places }
     }
 
-    /// Bytes of the elements of each.
-    pub(super) fn bytes(&self) -> u64 {
-        self.count * self.comparer.itemsize() as u64
+    /// Bytes of the elements of one side.
+    pub(super) fn bytes(&self, side: usize) -> u64 {
+        self.chosen.get(side).map_or(0, Chosen::bytes)
     }
 
     /// Readers of both, and the number of an element of which the findings name the place, in the
@@ -137,7 +137,7 @@ fn windows(
     workers: &Workers,
     progress: &Progress,
 ) -> Result<Findings, Error> {
-    let size = pair.comparer.itemsize() as u64;
+    let size = pair.comparer.itemsizes()[0] as u64;
     let each = size.div_ceil(WINDOW);
     let count = each * pair.count;
     let same = |number: u64| {
@@ -194,7 +194,7 @@ fn whole(
         takes.push(leads.take(at));
         let other = RegionReader::new(following, follows.region.as_ref())?;
         pairs.push(Other { pair, other, at, findings: Mutex::default() });
-        at += pair.bytes();
+        at += leads.bytes();
     }
     let sink = CompareSink { pairs: &pairs, second_leads, beside: Beside::default() };
     let outcome = Writing::into_sink(&sink, &takes, workers, progress)
@@ -265,8 +265,13 @@ impl Sink for CompareSink<'_> {
             return Ok(());
         };
         let start = offset - at;
-        let first = start / (pair.comparer.itemsize() as u64).max(1);
-        self.beside.read(other, start, bytes.len(), |theirs| {
+        let mut sizes = pair.comparer.itemsizes().map(|size| (size as u64).max(1));
+        if self.second_leads {
+            sizes.reverse();
+        }
+        let [own, theirs] = sizes;
+        let (first, count) = (start / own, bytes.len() as u64 / own);
+        self.beside.read(other, first * theirs, (count * theirs) as usize, |theirs| {
             let (a, b) = if self.second_leads { (theirs, bytes) } else { (bytes, theirs) };
             let mut found = Findings::default();
             pair.comparer.compare(a, b, |number| pair.place(first + number), &mut found);

@@ -1,5 +1,8 @@
 //! Two inputs compared: which tensors belong together, and what differs in them.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
 use crate::compare::{Comparer, Findings, Rule, same_dtype};
 use crate::dtype::DType;
 use crate::error::{Cause, Error, Fault};
@@ -8,6 +11,7 @@ use crate::format::TensorInfo;
 use crate::input::{Bytes, Input, SelectFault};
 use crate::job::chosen::Chosen;
 use crate::job::compare::{Comparison, compare};
+use crate::job::rename::rename;
 use crate::permutation::Transposition;
 use crate::print;
 use crate::region::OpenIndex;
@@ -21,8 +25,12 @@ pub struct CompareOptions<'a> {
     pub fields: Option<String>,
     /// What is compared of each tensor.
     pub index: OpenIndex<'a>,
+    /// New names of tensors of the first input, each as `OLD=NEW`; a `*` in both carries over.
+    pub renames: Vec<String>,
     /// When elements are the same.
     pub rule: Rule,
+    /// Whether dtypes must be the same where the rule has a tolerance, too.
+    pub dtypes: bool,
     /// The threads that work.
     pub workers: Workers,
 }
@@ -78,14 +86,15 @@ impl Compared {
 const SHOWN: usize = 1000;
 
 impl Comparing {
-    /// Find the tensors that belong together: those of one name, or the only ones of both inputs,
-    /// where one has no name.
+    /// Find the tensors that belong together: those of one name, once those of the first are renamed, or
+    /// the only ones of both inputs, where one has no name.
     ///
     /// # Errors
-    /// [`SelectFault`] for names that neither input has, fields that a tensor lacks, an index that does
+    /// [`SelectFault`] for new names that cannot be given, for names that neither input has, fields that a tensor lacks, an index that does
     /// not fit, [`CompareFault`].
     pub fn new(inputs: [Input; 2], options: &CompareOptions<'_>) -> Result<Comparing, Error> {
         let [mut a, mut b] = inputs;
+        rename_tensors(&mut a, &options.renames)?;
         let (pairs, only) = pair(&a, &b, &options.tensors)?;
         let numbers = |side: usize| pairs.iter().map(|pair| pair[side]).collect::<Vec<_>>();
         a.take_fields(options.fields.as_deref(), &numbers(0))?;
@@ -107,9 +116,11 @@ impl Comparing {
         Ok(Comparing { inputs: [a, b], only, tensors, comparisons, workers })
     }
 
-    /// Bytes of the elements of each input that are compared.
+    /// Bytes of the elements of an input that are compared.
     pub fn bytes(&self) -> u64 {
-        self.comparisons.iter().map(Comparison::bytes).sum()
+        let [a, b] = &self.inputs;
+        let side = usize::from(second_leads(a, b));
+        self.comparisons.iter().map(|comparison| comparison.bytes(side)).sum()
     }
 
     /// Compare the elements, in one pass over both inputs.
@@ -150,8 +161,9 @@ fn pair(a: &Input, b: &Input, patterns: &[String]) -> Result<Paired, Error> {
     if !patterns.is_empty() && !has(a, &of_a) && !has(b, &of_b) {
         if is_nameless(a) { b } else { a }.find(patterns)?;
     }
-    let name =
-        |input: &Input, number: usize| input.contents.tensors.name(number).map(str::to_owned);
+    fn name(input: &Input, number: usize) -> Option<&str> {
+        input.contents.tensors.name(number)
+    }
     if let ([first], [second]) = (of_a.as_slice(), of_b.as_slice())
         && (name(a, *first).is_none() || name(b, *second).is_none())
     {
@@ -159,15 +171,39 @@ fn pair(a: &Input, b: &Input, patterns: &[String]) -> Result<Paired, Error> {
     }
     let mut pairs = Vec::new();
     let mut only = [vec![], vec![]];
+    let mut by_name: HashMap<_, _> = of_b.iter().map(|&number| (name(b, number), number)).collect();
     for &first in &of_a {
-        match of_b.iter().find(|&&second| name(a, first) == name(b, second)) {
-            Some(&second) => pairs.push([first, second]),
-            None => only[0].push(name(a, first)),
+        match by_name.remove(&name(a, first)) {
+            Some(second) => pairs.push([first, second]),
+            None => only[0].push(name(a, first).map(str::to_owned)),
         }
     }
-    let missing = of_b.iter().filter(|&&second| !pairs.iter().any(|pair| pair[1] == second));
-    only[1] = missing.map(|&second| name(b, second)).collect();
+    let missing = of_b.iter().filter(|&&second| by_name.contains_key(&name(b, second)));
+    only[1] = missing.map(|&second| name(b, second).map(str::to_owned)).collect();
     Ok((pairs, only))
+}
+
+/// Give tensors of an input new names.
+fn rename_tensors(input: &mut Input, renames: &[String]) -> Result<(), Error> {
+    if renames.is_empty() {
+        return Ok(());
+    }
+    let names = Vec::from_iter(input.contents.tensors.names());
+    let renamed = rename(&names, renames).map_err(|fault| match fault {
+        SelectFault::RenameNotFound { old, .. } => {
+            let names = names.iter().map(|name| name.unwrap_or("-").to_owned()).collect();
+            input.failed(SelectFault::NotFound { pattern: old, names })
+        }
+        fault => fault.into(),
+    })?;
+    let tensors = Arc::make_mut(&mut input.contents.tensors);
+    for (number, name) in renamed {
+        let tensor = tensors.at(number);
+        tensors.replace(number, &TensorInfo { name: Some(name), ..tensor });
+    }
+    let mut names = HashSet::new();
+    let twice = input.contents.tensors.names().flatten().find(|name| !names.insert(*name));
+    twice.map_or(Ok(()), |twice| Err(input.failed(SelectFault::SameNewName(twice.to_owned()))))
 }
 
 /// Whether it holds one tensor, without a name.
@@ -198,7 +234,7 @@ fn find(input: &Input, patterns: &[String]) -> Result<Vec<usize>, Error> {
     Ok(found)
 }
 
-/// The shapes of the selections and, where shapes and dtypes are the same, what to compare.
+/// The shapes of the selections and, where these are the same and elements comparable, what to compare.
 fn prepare(
     tensors: &[TensorInfo; 2],
     options: &CompareOptions<'_>,
@@ -207,11 +243,15 @@ fn prepare(
     let mut both = [choose(&tensors[0], Order::C)?, choose(&tensors[1], Order::C)?];
     let [a, b] = &both;
     let shapes = [a.shape.clone(), b.shape.clone()];
-    if a.shape != b.shape || !same_dtype(&a.dtype, &b.dtype) {
+    let same_dtype = same_dtype(&a.dtype, &b.dtype);
+    if a.shape != b.shape || options.dtypes && !same_dtype {
         return Ok((shapes, None));
     }
-    let comparer = Comparer::new(&a.dtype, &b.dtype, options.rule);
-    let comparer = comparer.ok_or_else(|| CompareFault(a.dtype.clone()))?;
+    let comparer = match Comparer::new(&a.dtype, &b.dtype, options.rule) {
+        Some(comparer) => comparer,
+        None if same_dtype => return Err(CompareFault(a.dtype.clone()).into()),
+        None => return Ok((shapes, None)),
+    };
     let fortran = tensors.iter().all(|tensor| tensor.order() == Order::F);
     let mut order = Order::C;
     if fortran && both.iter().all(|one| one.region.strided().is_some()) {

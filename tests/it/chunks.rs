@@ -201,6 +201,8 @@ fn what_is_looked_at_is_the_same() {
         });
         assert_eq!(shown[0], shown[1]);
         let options = CompareOptions {
+            renames: vec![],
+            dtypes: false,
             tensors: Vec::new(),
             fields: None,
             index,

@@ -175,3 +175,85 @@ fn programs_read_json() {
     assert_eq!(weight.unwrap()["differing"], 2);
     assert_eq!(weight.unwrap()["largest_absolute_difference"]["place"], serde_json::json!([0, 1]));
 }
+
+/// Two files with tensors `0.w` to `N.w` of 2 elements: float32, and what bfloat16 makes of them, as
+/// `x.0.w` and so on.
+fn cast_copies(count: usize) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..count).map(|number| format!("{number}.w")).collect();
+    let tensors: Vec<TensorInfo<'_>> =
+        names.iter().map(|name| (name.as_str(), vec![2], vec![1.0, 1.001])).collect();
+    write(&dir.path().join("f32.safetensors"), &tensors);
+    let cast = ["f32.safetensors", "-t", "*", "--cast", "bfloat16", "--rename", "*=x.*"];
+    tslice(dir.path(), &[&cast[..], &["-o", "bf16.safetensors"]].concat()).assert().success();
+    dir
+}
+
+#[test]
+fn tolerances_compare_the_values_of_different_dtypes() {
+    let dir = cast_copies(1);
+    let says = |args: &[&str], status: i32, expected: &'static str| {
+        let files = ["diff", "f32.safetensors", "bf16.safetensors"];
+        tslice(dir.path(), &[&files[..], args].concat()).assert().code(status).stdout(expected);
+    };
+    let renamed = ["--rename", "*=x.*"];
+    let dtypes = "x.0.w: dtype float32 and bfloat16\n";
+    says(&renamed, 1, dtypes);
+    says(&[&renamed[..], &["--rtol", "0.01"]].concat(), 0, "");
+    says(&[&renamed[..], &["--rtol", "0.01", "--dtypes"]].concat(), 1, dtypes);
+    says(&["--rename", "0.w=x.0.w", "-t", "x.*", "--atol", "0.0011"], 0, "");
+    let expected = "\
+x.0.w: 1 of 2 elements differs
+  first at [1]: 1.001 and 1
+  largest absolute difference 0.001000046730041504 at [1]: 1.001 and 1
+  largest relative difference 0.001000046730041504 at [1]: 1.001 and 1
+";
+    says(&[&renamed[..], &["--atol", "0"]].concat(), 1, expected);
+    let apart = "only in f32.safetensors: 0.w\nonly in bf16.safetensors: x.0.w\n";
+    says(&["--rtol", "0.01"], 1, apart);
+}
+
+/// A double has no 2^53 + 1, and all integers of 64 bits are told apart.
+#[test]
+fn values_of_different_dtypes_are_exact() {
+    let dir = tempfile::tempdir().unwrap();
+    let large = (1i64 << 53) + 1;
+    crate::inputs::write_npy(
+        &dir.path().join("i.npy"),
+        &crate::inputs::I64,
+        &[1],
+        &large.to_le_bytes(),
+    );
+    let double = tslice::internals::format::npy::parse_dtype("<f8").unwrap();
+    let below = (large - 1) as f64;
+    crate::inputs::write_npy(&dir.path().join("f.npy"), &double, &[1], &below.to_le_bytes());
+    let unsigned = tslice::internals::format::npy::parse_dtype(">u8").unwrap();
+    let bytes = (large as u64).to_be_bytes();
+    crate::inputs::write_npy(&dir.path().join("u.npy"), &unsigned, &[1], &bytes);
+    for (files, atol, status) in [
+        (["i.npy", "f.npy"], "0.9", 1),
+        (["f.npy", "i.npy"], "1", 0),
+        (["u.npy", "f.npy"], "0", 1),
+        (["u.npy", "i.npy"], "0", 0),
+    ] {
+        let args = [&["diff"], &files[..], &["--atol", atol]].concat();
+        tslice(dir.path(), &args).assert().code(status).stderr("");
+    }
+}
+
+#[test]
+fn many_tensors_that_differ_are_a_table() {
+    let dir = cast_copies(5);
+    let args = ["diff", "f32.safetensors", "bf16.safetensors", "--rename", "*=x.*", "--atol", "0"];
+    let output = tslice(dir.path(), &args).assert().code(1).get_output().stdout.clone();
+    let text = String::from_utf8(output).unwrap();
+    let lines: Vec<Vec<&str>> =
+        text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["name", "differ", "of", "largest", "at", "a", "b", "relative"]);
+    let difference = "0.001000046730041504";
+    for (number, line) in lines[1..].iter().enumerate() {
+        let name = format!("x.{number}.w");
+        assert_eq!(*line, [&name, "1", "2", difference, "[1]", "1.001", "1", difference]);
+    }
+    assert_eq!(lines.len(), 6);
+}

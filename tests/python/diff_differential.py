@@ -7,6 +7,9 @@ Every case is a random array and a copy with some elements changed, in random co
 orders and byte orders, whole or indexed, with random tolerances. Exit status, the number of
 elements that differ and the largest differences must be those that NumPy finds. A case is a
 function of (seed, number): `--only NUMBER` runs one again.
+
+Every third case compares arrays of two dtypes within tolerances, bfloat16 and 8-bit floats among them,
+under names that differ: what np.isclose says of both cast to float64 or complex128. Needs ml_dtypes.
 """
 
 import io
@@ -14,6 +17,7 @@ import json
 import random
 import sys
 
+import ml_dtypes
 import numpy as np
 
 import harness
@@ -181,8 +185,12 @@ def diff_case(case):
         expected = [str(np.asarray(a[first])), str(np.asarray(b[first]))]
     if tensor["first"]["values"] != expected and "\\ud" not in repr(expected):
         raise Failure(f"expected the values {expected}: {tensor['first']['values']}")
-    if not simple:
-        return
+    if simple:
+        check_largest(tensor, a, b, same)
+
+
+def check_largest(tensor, a, b, same):
+    """The largest differences, and their places."""
     for what, values in zip(("absolute", "relative"), differences(a, b)):
         values = np.where(same.reshape(-1), np.nan, values)
         key = f"largest_{what}_difference"
@@ -198,6 +206,83 @@ def diff_case(case):
         flat = int(np.ravel_multi_index(tensor[key]["place"], a.shape)) if a.ndim else 0
         if values[flat] != largest and not np.isclose(values[flat], largest, 1e-15, 0):
             raise Failure(f"the largest {what} difference is not at {tensor[key]['place']}")
+
+
+SMALL = {"bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2"}
+
+
+def numbers(rng, count):
+    """Numbers that most types hold about, and some that few do."""
+    near = lambda: rng.choice([0.0, 1.0, rng.randrange(100), rng.randrange(400) / 4, rng.uniform(-3, 3)])
+    far = lambda: rng.choice([np.nan, np.inf, -np.inf, -0.0, 300.5, -129, 70000, 1e-6, 2.0**40 + 1, 1e300])
+    return np.array([far() if rng.random() < 0.1 else near() for _ in range(count)])
+
+
+def as_type(values, dtype):
+    """The numbers in a type, as near as it has them."""
+    with np.errstate(all="ignore"):
+        if dtype.kind in "iu":
+            info = np.iinfo(dtype)
+            low, high = max(info.min, -(2**52)), min(info.max, 2**52)
+            return np.clip(np.nan_to_num(values, posinf=high, neginf=low), low, high).astype(dtype)
+        if dtype.kind == "c":
+            return (values + 1j * np.roll(values, 1)).astype(dtype)
+        return values.astype(dtype)
+
+
+def mixed_file(rng, case, stem, name, array):
+    """A file of the array under a name, in a format that has its dtype."""
+    code = SMALL.get(array.dtype.name) or NAMES.get(array.dtype.str[1:])
+    if code and (array.dtype.name in SMALL or rng.random() < 0.5):
+        raw = array.astype(array.dtype.newbyteorder("<")).tobytes()
+        case.write(f"{stem}.safetensors", safetensors_file({name: (code, array.shape, raw)}))
+        return f"{stem}.safetensors"
+    out = io.BytesIO()
+    np.savez(out, **{name: array.astype(array.dtype.newbyteorder(rng.choice("<>")))})
+    case.write(f"{stem}.npz", out.getvalue())
+    return f"{stem}.npz"
+
+
+def mixed_case(case):
+    """Two dtypes within a tolerance."""
+    rng = case.rng
+    shape = random_shape(rng)
+    kinds = rng.sample(list(NAMES) + ["c16"] + list(SMALL), 2)
+    dtypes = [np.dtype(getattr(ml_dtypes, kind, kind)) for kind in kinds]
+    base = numbers(rng, int(np.prod(shape)))
+    changed = base * np.array([rng.choice([1, 1, 1, 1.001, 1.2, -1]) for _ in base]) if base.size else base
+    a, b = (as_type(values, dtype).reshape(shape) for values, dtype in zip((base, changed), dtypes))
+    case.story.append(f"arrays: {a.dtype} and {b.dtype} {shape}")
+    atol, rtol = rng.choice([0, 1e-8, 0.25, 1]), rng.choice([0, 1e-5, 1e-2, 0.1])
+    equal_nan = rng.random() < 0.5
+    files = mixed_file(rng, case, "a", "old.x", a), mixed_file(rng, case, "b", "new.x", b)
+    args = ["diff", *files, "--json", "--atol", str(atol), "--rtol", str(rtol)]
+    args += ["--rename", rng.choice(["old.*=new.*", "old.x=new.x", "old*=new*"])]
+    args += ["--equal-nan"] * equal_nan + ["-j", rng.choice(["1", "3"])]
+    if rng.random() < 0.2:
+        index = random_index(rng, a.shape)
+        args.append(index)
+        a, b = (np.asarray(eval("x" + index, {"x": x, "np": np}) if index != "[]" else x) for x in (a, b))
+    wide = "c16" if "c" in (a.dtype.kind, b.dtype.kind) else "f8"
+    a, b = a.astype(wide), b.astype(wide)
+    with np.errstate(all="ignore"):
+        same = np.isclose(a, b, rtol, atol, equal_nan)
+    strict = rng.random() < 0.1
+    status, out, err = case.run(args + ["--dtypes"] * strict)
+    differing = int(np.sum(~same))
+    if err or status != (1 if differing or strict else 0):
+        raise Failure(f"expected {differing} to differ")
+    (tensor,) = json.loads(out)["tensors"]
+    if strict:
+        if "differing" in tensor or tensor["same"]:
+            raise Failure(f"expected the dtypes to differ: {tensor}")
+        return
+    if tensor["differing"] != differing or tensor["elements"] != a.size:
+        raise Failure(f"expected {differing} of {a.size} to differ: {tensor}")
+    if differing:
+        if tensor["first"]["place"] != np.argwhere(~same)[0].tolist():
+            raise Failure(f"expected the first at {np.argwhere(~same)[0].tolist()}: {tensor}")
+        check_largest(tensor, a, b, same)
 
 
 def large_slabs_case(case):
@@ -235,7 +320,7 @@ def large_slabs_case(case):
 def one(job):
     options, number = job
     case = Case(random.Random(f"diff {options.seed} {number}"))
-    kind = large_slabs_case if number % 60 == 59 else diff_case
+    kind = large_slabs_case if number % 60 == 59 else mixed_case if number % 3 == 1 else diff_case
     return harness.run_case(case, kind, number, options.keep)
 
 

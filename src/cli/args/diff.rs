@@ -28,6 +28,12 @@ pub(crate) struct DiffArgs {
     pub(crate) field: FieldArgs,
     #[command(flatten)]
     pub(crate) from: InputArgs,
+    /// The name in B of a tensor of A: OLD=NEW
+    ///
+    /// A `*` in OLD stands for any text, and carries over to NEW. May be given again; -t means the new
+    /// names.
+    #[arg(long, value_name = "OLD=NEW")]
+    pub(crate) rename: Vec<String>,
     #[command(flatten)]
     pub(crate) rule: RuleArgs,
     /// Print JSON
@@ -55,6 +61,11 @@ pub(crate) struct RuleArgs {
     /// 0 when only --atol is given.
     #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
     pub(crate) rtol: Option<f64>,
+    /// With --atol or --rtol: dtypes must be the same, too
+    ///
+    /// Without it, tolerances apply to the exact values of different dtypes.
+    #[arg(long)]
+    pub(crate) dtypes: bool,
     /// NaN is the same as any NaN
     #[arg(long)]
     pub(crate) equal_nan: bool,

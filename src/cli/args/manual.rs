@@ -242,7 +242,8 @@ pub(super) const DIFF: &str = "\
 Tensors of one name are compared with each other, and the only tensors of two
 files whatever their names, if one has none. Byte order, memory order and
 container make no difference. Elements are compared by value, NaN equal to NaN
-of the same bits; with --atol or --rtol as np.allclose does.
+of the same bits; with --atol or --rtol as np.allclose does, numbers of
+different dtypes by their exact values.
 
 Exit status:
   0                 the same
@@ -255,6 +256,12 @@ Examples:
   # nearly the same, in the first rows
   tslice diff volume.npy volume.safetensors '[:10]' --rtol 1e-5 --atol 1e-8 \\
       --equal-nan
+  # cast a checkpoint, and give its tensors other names
+  tslice model.safetensors -t '*.weight' --cast bfloat16 --rename '*=m.*' \\
+      -o cast.safetensors
+  # compare the two, within what the cast rounds
+  tslice diff model.safetensors cast.safetensors -t 'm.*' --rename '*=m.*' \\
+      --rtol 0.01
   # one tensor of two checkpoints
   tslice diff model.safetensors model.safetensors -t embed.weight -q";
 

@@ -12,7 +12,9 @@ use tslice::internals::shape::{AsList, AsTuple};
 use super::index::Index;
 use super::{input, output};
 use crate::cli::args::DiffArgs;
-use crate::cli::report::{Exit, Failure, Json, counted, percent_encoded, print, watch};
+use crate::cli::report::{
+    Align, Exit, Failure, Json, counted, percent_encoded, print, table, watch,
+};
 
 /// Compare two files; what keeps them from being compared is trouble, whatever it is.
 pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
@@ -54,11 +56,17 @@ fn differences(args: &DiffArgs) -> Result<Found, Failure> {
         },
         equal_nan: args.rule.equal_nan,
     };
+    if args.rule.dtypes && rule.tolerance.is_none() {
+        let message = "--dtypes has no effect: without --atol or --rtol dtypes must be the same";
+        return Err(Failure::usage(message));
+    }
     let options = CompareOptions {
         tensors: args.from.tensor.clone(),
         fields: args.field.field.clone(),
         index: index.of_job(),
+        renames: args.rename.clone(),
         rule,
+        dtypes: args.rule.dtypes,
         workers,
     };
     let failed = |error| index.failure(error);
@@ -80,7 +88,19 @@ impl Found {
                 text.push('\n');
             }
         }
-        self.found.tensors.iter().for_each(|tensor| text.push_str(&as_text(tensor)));
+        let tensors = &self.found.tensors;
+        let differing = tensors.iter().filter(|it| it.findings.is_some() && it.differs());
+        let differing: Vec<&Compared> = differing.collect();
+        let in_full = differing.len() <= MOST_IN_FULL;
+        for tensor in tensors {
+            text.push_str(&kinds_as_text(tensor));
+            if in_full && tensor.differs() {
+                text.push_str(&elements_as_text(tensor));
+            }
+        }
+        if !in_full {
+            text.push_str(&as_table(&differing));
+        }
         text
     }
 
@@ -114,7 +134,7 @@ fn values(tensor: &Compared, found: &Largest) -> [String; 2] {
     }
     // a void stands for what the other file says it is
     let known = |own: &DType, other: &DType| match (own, other) {
-        (DType::Npy(_), DType::Scalar(..)) => other.clone(),
+        (DType::Npy(_), DType::Scalar(..)) if same_dtype(own, other) => other.clone(),
         _ => own.clone(),
     };
     let [a, b] = &tensor.dtypes;
@@ -122,21 +142,61 @@ fn values(tensor: &Compared, found: &Largest) -> [String; 2] {
     [print::element(&a, &found.values.0), print::element(&b, &found.values.1)]
 }
 
-fn as_text(tensor: &Compared) -> String {
-    let prefix = tensor.name.as_ref().map_or_else(String::new, |name| format!("{name}: "));
-    let prefix = printable(&prefix);
-    let mut text = String::new();
+/// Of more tensors whose elements differ, each is a row of a table.
+const MOST_IN_FULL: usize = 4;
+
+/// How lines that are about a tensor begin.
+fn prefix(tensor: &Compared) -> String {
+    let name = tensor.name.as_ref().map_or_else(String::new, |name| format!("{name}: "));
+    printable(&name).into_owned()
+}
+
+/// The shapes and dtypes, where they differ.
+fn kinds_as_text(tensor: &Compared) -> String {
+    let (prefix, mut text) = (prefix(tensor), String::new());
     let [a, b] = &tensor.shapes;
     if a != b {
         text.push_str(&format!("{prefix}shape {} and {}\n", AsTuple(a), AsTuple(b)));
     }
     let [a, b] = &tensor.dtypes;
-    if !same_dtype(a, b) {
+    if !same_dtype(a, b) && tensor.findings.is_none() {
         text.push_str(&format!("{prefix}dtype {a} and {b}\n"));
     }
-    let Some(findings) = tensor.findings.as_ref().filter(|findings| findings.differing > 0) else {
-        return text;
+    text
+}
+
+/// A row for each tensor: how many elements differ, and those that differ most.
+fn as_table(tensors: &[&Compared]) -> String {
+    let heading = ["name", "differ", "of", "largest", "at", "a", "b", "relative"];
+    let row = |tensor: &&Compared| {
+        let findings = tensor.findings.as_ref()?;
+        let most = findings.absolute.as_ref().or(findings.first.as_ref())?;
+        let [a, b] = values(tensor, most);
+        let difference = |found: &Option<Largest>| {
+            found.as_ref().map_or_else(|| "-".to_owned(), |found| found.difference.to_string())
+        };
+        Some([
+            tensor.name.clone().unwrap_or_else(|| "-".to_owned()),
+            findings.differing.to_string(),
+            count(tensor).to_string(),
+            difference(&findings.absolute),
+            AsList(&place(&tensor.shapes[0], most.place)).to_string(),
+            a,
+            b,
+            difference(&findings.relative),
+        ])
     };
+    let rows =
+        tensors.iter().filter_map(row).map(|row| row.map(|cell| printable(&cell).into_owned()));
+    let rows: Vec<[String; 8]> = std::iter::once(heading.map(str::to_owned)).chain(rows).collect();
+    let (left, right) = (Align::Left, Align::Right);
+    table(&rows, [left, right, right, right, left, right, right, right], 0)
+}
+
+/// How many elements of a tensor differ, and those that differ most.
+fn elements_as_text(tensor: &Compared) -> String {
+    let Some(findings) = &tensor.findings else { return String::new() };
+    let (prefix, mut text) = (prefix(tensor), String::new());
     let (differing, count) = (findings.differing, count(tensor));
     let differ = if differing == 1 { "differs" } else { "differ" };
     let elements = counted(count, "element");

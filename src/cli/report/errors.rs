@@ -335,7 +335,7 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
             }))
         }
         SelectFault::RenamedTwice { .. } => Failure::new(format_args!("--rename {fault}")),
-        SelectFault::NoTensors | SelectFault::SameName(_) => failed(),
+        SelectFault::NoTensors | SelectFault::SameName(_) | SelectFault::SameNewName(_) => failed(),
     }
 }
 
