@@ -102,33 +102,33 @@ impl Float {
 
 /// A real number, or the real or imaginary part of one.
 #[derive(Clone, Copy)]
-enum Part {
+enum RealNumber {
     Integer(i128),
     Float(f64),
 }
 
-impl Part {
+impl RealNumber {
     fn is_nan(self) -> bool {
-        matches!(self, Part::Float(value) if value.is_nan())
+        matches!(self, RealNumber::Float(value) if value.is_nan())
     }
 
     /// The nearest double.
     fn value(self) -> f64 {
         match self {
-            Part::Integer(value) => value as f64,
-            Part::Float(value) => value,
+            RealNumber::Integer(value) => value as f64,
+            RealNumber::Float(value) => value,
         }
     }
 
     /// How far two numbers are apart, rounded once but where an integer of more than 53 bits meets a
     /// fraction; 0 for equal ones alone.
-    fn distance(self, other: Part) -> f64 {
+    fn distance(self, other: RealNumber) -> f64 {
         /// Up to here doubles have exact integers of 128 bits.
         const MOST: f64 = 1e30;
         match (self, other) {
-            (Part::Integer(a), Part::Integer(b)) => (a - b).unsigned_abs() as f64,
-            (Part::Integer(integer), Part::Float(float))
-            | (Part::Float(float), Part::Integer(integer))
+            (RealNumber::Integer(a), RealNumber::Integer(b)) => (a - b).unsigned_abs() as f64,
+            (RealNumber::Integer(integer), RealNumber::Float(float))
+            | (RealNumber::Float(float), RealNumber::Integer(integer))
                 if float.abs() < MOST =>
             {
                 ((integer - float.trunc() as i128) as f64 - float.fract()).abs()
@@ -141,13 +141,13 @@ impl Part {
 
 impl LeafValue<'_> {
     /// A number with its imaginary part.
-    fn parts(&self) -> Option<[Part; 2]> {
-        const NONE: Part = Part::Integer(0);
+    fn parts(&self) -> Option<[RealNumber; 2]> {
+        const NONE: RealNumber = RealNumber::Integer(0);
         Some(match self {
-            LeafValue::Integer(value) => [Part::Integer(*value), NONE],
-            LeafValue::Float(float) => [Part::Float(float.value), NONE],
+            LeafValue::Integer(value) => [RealNumber::Integer(*value), NONE],
+            LeafValue::Float(float) => [RealNumber::Float(float.value), NONE],
             LeafValue::Complex(real, imaginary) => {
-                [Part::Float(real.value), Part::Float(imaginary.value)]
+                [RealNumber::Float(real.value), RealNumber::Float(imaginary.value)]
             }
             LeafValue::Bytes(_) | LeafValue::Owned(_) => return None,
         })

@@ -163,17 +163,19 @@ impl Change {
             return Err(Error::file(location, EditFault::OtherTensor));
         }
         let values = Operand::from(values.clone());
-        let mut job = match place {
+        let mut job = Editing::of(original, tensor);
+        match place {
             ChangedPlace::Selected(expr, lists) => {
                 let index = OpenIndex { expr, rules: Rules::default(), lists };
-                original.slice(tensor, index)?.assign(values, &Casts::default(), true)?
+                let slice = job.slice(0, index)?;
+                job.assign(slice, values, &Casts::default(), true)?;
             }
             ChangedPlace::Positions(indices) => {
                 let (axis, out_of_range) = (None, OutOfRange::Error);
                 let options = ScatterOptions { axis, out_of_range, casts: Casts::default() };
-                Editing::scatter(original, tensor, indices.clone().into(), values, &options)?
+                job.scatter(0, indices.clone().into(), values, &options)?;
             }
-        };
+        }
         let progress = Progress::default();
         job.look(&progress)?;
         job.check()?;

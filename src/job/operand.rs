@@ -1,25 +1,28 @@
 //! Tensors beside the one that a job is about: the indices of a gather, the value of an assignment.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Cause, Error, FileName};
 use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
-use crate::input::Input;
+use crate::input::{Input, SelectFault};
 use crate::job::edit::original::Original;
 use crate::region::{GatheredList, IndexTensor};
 use crate::source::Source;
 
 /// A tensor that is read as a whole, in a file or in memory.
+#[derive(Clone)]
 pub struct Operand {
     tensor: TensorInfo,
     bytes: OperandBytes,
     file: Option<FileName>,
 }
 
+#[derive(Clone)]
 enum OperandBytes {
-    File(Box<Input>),
+    /// Several tensors of a file may be read.
+    File(Arc<Mutex<Input>>),
     There(Arc<dyn Source>),
 }
 
@@ -36,7 +39,43 @@ impl Operand {
     /// [`SelectFault`](crate::input::SelectFault).
     pub fn of_input(input: Input, patterns: &[String]) -> Result<Operand, Error> {
         let (tensor, file) = (input.tensor(patterns)?, Some(input.location().into()));
-        Ok(Operand { tensor, bytes: OperandBytes::File(Box::new(input)), file })
+        Ok(Operand { tensor, bytes: OperandBytes::File(Arc::new(Mutex::new(input))), file })
+    }
+
+    /// For each of these names of tensors the tensor of an input that is meant for it: the one of that
+    /// name, or the only one that there is.
+    ///
+    /// # Errors
+    /// [`SelectFault`]: a name that is not there.
+    pub fn for_each(input: Input, names: &[Option<String>]) -> Result<Vec<Operand>, Error> {
+        let number = |name: &Option<String>| {
+            let name = name.as_deref()?;
+            input.contents.tensors.names().position(|other| other == Some(name))
+        };
+        if let ([None], _) | (_, 1) = (names, input.named_count()) {
+            return Ok(vec![Operand::of_input(input, &[])?; names.len()]);
+        }
+        let mut numbers = Vec::with_capacity(names.len());
+        for name in names {
+            match (number(name), name) {
+                (Some(number), _) => numbers.push(number),
+                (None, Some(name)) if names.len() > 1 => {
+                    let names = input.contents.tensors.names().flatten().map(str::to_owned);
+                    let (pattern, names) = (name.clone(), names.collect());
+                    return Err(input.failed(SelectFault::NotFound { pattern, names }));
+                }
+                // one tensor is changed: which one is read has to be said
+                _ => return Ok(vec![Operand::of_input(input, &[])?]),
+            }
+        }
+        let tensors: Vec<TensorInfo> =
+            numbers.into_iter().map(|number| input.contents.tensors.at(number)).collect();
+        let (file, input) = (Some(input.location().into()), Arc::new(Mutex::new(input)));
+        let of = |tensor| {
+            let bytes = OperandBytes::File(Arc::clone(&input));
+            Operand { tensor, bytes, file: file.clone() }
+        };
+        Ok(tensors.into_iter().map(of).collect())
     }
 
     /// The dtype and the shape of the tensor.
@@ -64,7 +103,10 @@ impl Operand {
         progress: &Progress,
     ) -> Result<IndexTensor, Error> {
         let bytes = match self.bytes {
-            OperandBytes::File(mut input) => input.nearby(&self.tensor, workers, progress)?,
+            OperandBytes::File(input) => {
+                let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
+                input.nearby(&self.tensor, workers, progress)?
+            }
             OperandBytes::There(bytes) => bytes,
         };
         Ok(IndexTensor { info: self.tensor, bytes, file: self.file })
@@ -83,8 +125,9 @@ impl Operand {
     ) -> Result<GatheredList, Error> {
         let source = match &mut self.bytes {
             OperandBytes::File(input) => {
+                let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
                 let source = input.spool_watched(progress)?;
-                original.keep(input, &self.tensor, written)?;
+                original.keep(&input, &self.tensor, written)?;
                 source
             }
             OperandBytes::There(source) => Arc::clone(source),

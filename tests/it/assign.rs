@@ -475,3 +475,122 @@ fn a_pipe_that_ends_early_changes_nothing() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(fs::read(dir.path().join("a.npy")).unwrap(), before);
 }
+
+/// `m.safetensors` with `x` (2 x 2), `y` (2 x 3) and `z` (1), bytes that count up; `v.safetensors` with a
+/// column for `y` and for `x`, and `w.safetensors` with one for `x` and one of another length for `y`.
+fn checkpoint() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, tensors: &[(&str, &[u64])], first: u8| {
+        let sizes =
+            tensors.iter().map(|(name, shape)| (*name, &U8, *shape, shape.iter().product::<u64>()));
+        let sizes: Vec<_> = sizes.collect();
+        let total = sizes.iter().map(|(.., bytes)| *bytes as u8).sum::<u8>();
+        let mut file = safetensors::header(&sizes, &Default::default()).unwrap();
+        file.extend(first..first + total);
+        fs::write(dir.path().join(name), file).unwrap();
+    };
+    write("m.safetensors", &[("x", &[2, 2]), ("y", &[2, 3]), ("z", &[1])], 1);
+    write("v.safetensors", &[("y", &[2]), ("x", &[2])], 50);
+    write("w.safetensors", &[("x", &[2]), ("y", &[3])], 50);
+    write("z.safetensors", &[("x", &[2]), ("z", &[1])], 50);
+    dir
+}
+
+/// The bytes of the elements of a file.
+fn elements(dir: &Path, name: &str, count: usize) -> Vec<u8> {
+    let file = fs::read(dir.join(name)).unwrap();
+    file[file.len() - count..].to_vec()
+}
+
+#[test]
+fn several_tensors_are_changed_at_once() {
+    let dir = checkpoint();
+    let both = ["-t", "[xy]", "[:, 0]"];
+    let run = |args: &[&str], place: &[&str]| {
+        succeeds(dir.path(), &[&["assign", "m.safetensors"], &both[..], args, place].concat());
+    };
+    run(&["--fill", "9"], &["-o", "out.safetensors"]);
+    let filled = [9, 2, 9, 4, 9, 6, 7, 9, 9, 10, 11];
+    assert_eq!(elements(dir.path(), "out.safetensors", 11), filled);
+    assert_eq!(elements(dir.path(), "m.safetensors", 11), (1..12).collect::<Vec<u8>>());
+    run(&["--fill", "9"], &["--in-place"]);
+    assert_eq!(elements(dir.path(), "m.safetensors", 11), filled);
+    // by names, whatever their order
+    run(&["--value", "v.safetensors"], &["--in-place"]);
+    let by_name = [52, 2, 53, 4, 50, 6, 7, 51, 9, 10, 11];
+    assert_eq!(elements(dir.path(), "m.safetensors", 11), by_name);
+    // one for all
+    run(&["--value", "v.safetensors", "--value-tensor", "y"], &["--in-place"]);
+    let one = [50, 2, 51, 4, 50, 6, 7, 51, 9, 10, 11];
+    assert_eq!(elements(dir.path(), "m.safetensors", 11), one);
+    let says = "would write into m.safetensors, in place: 2 tensors, 4 bytes of elements (4 bytes), \
+                format safetensors\n";
+    let dry =
+        [&["assign", "m.safetensors"], &both[..], &["--fill", "0", "--in-place", "-n"]].concat();
+    tslice(dir.path(), &dry).assert().success().stdout(says);
+    let scatter = ["scatter", "m.safetensors", "-t", "[xy]", "--indices", "[[1, 1], [0, 0]]"];
+    let values = ["--values", "v.safetensors", "--in-place"];
+    succeeds(dir.path(), &[&scatter[..], &values].concat());
+    let scattered = [53, 2, 51, 52, 51, 6, 7, 51, 50, 10, 11];
+    assert_eq!(elements(dir.path(), "m.safetensors", 11), scattered);
+}
+
+#[test]
+fn all_tensors_are_checked_before_the_first_is_changed() {
+    let dir = checkpoint();
+    let refused = |args: &[&str], message: &str| {
+        let args = [&["assign", "m.safetensors", "--in-place"], args].concat();
+        tslice(dir.path(), &args).assert().code(1).stderr(message.to_owned());
+        assert_eq!(elements(dir.path(), "m.safetensors", 11), (1..12).collect::<Vec<u8>>());
+    };
+    refused(
+        &["-t", "[xy]", "[:, 0]", "--value", "w.safetensors"],
+        "tslice: w.safetensors: tensor \"y\": the value has shape (3,), the slice has shape (2,)\n",
+    );
+    refused(
+        &["-t", "[xy]", "[:, 0]", "--value", "z.safetensors"],
+        "tslice: z.safetensors: no tensor is named \"y\"\nhint: it holds x, z\n",
+    );
+    refused(
+        &["-t", "*", "[:, 0]", "--fill", "0"],
+        "tslice: tensor \"z\": too many indices for array: array is 1-dimensional, but 2 were \
+         indexed\n  [:, 0]\n      ^\n",
+    );
+    refused(
+        &["-t", "[xy]", "--value", "m.safetensors"],
+        "tslice: m.safetensors: tensor \"x\": its bytes are to be overwritten: a run that is killed \
+         could not be completed by running it again\n\
+         hint: copy it first, or use -o FILE, with --force to replace the target\n",
+    );
+}
+
+#[test]
+fn shards_are_changed_in_place() {
+    let dir = checkpoint();
+    let shards = dir.path().join("ckpt");
+    fs::create_dir(&shards).unwrap();
+    fs::rename(dir.path().join("m.safetensors"), shards.join("1.safetensors")).unwrap();
+    let mut other =
+        safetensors::header(&[("head", &U8, &[2][..], 2)], &Default::default()).unwrap();
+    other.extend([7, 8]);
+    fs::write(shards.join("2.safetensors"), &other).unwrap();
+    let map = r#"{"weight_map": {"x": "1.safetensors", "y": "1.safetensors", "z": "1.safetensors", "head": "2.safetensors"}}"#;
+    fs::write(shards.join("model.safetensors.index.json"), map).unwrap();
+    let fill = ["--fill", "9", "--in-place"];
+    succeeds(
+        dir.path(),
+        &[&["assign", "ckpt", "-t", "x", "-t", "head", "[0]"], &fill[..]].concat(),
+    );
+    assert_eq!(elements(&shards, "1.safetensors", 11), [9, 9, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    assert_eq!(elements(&shards, "2.safetensors", 2), [9, 8]);
+    let index = "ckpt/model.safetensors.index.json";
+    // a tensor of the second shard that does not fit leaves the first one alone
+    let refused = [&["assign", index, "-t", "x", "-t", "head", "[1, 1]"], &fill[..]].concat();
+    tslice(dir.path(), &refused).assert().code(1);
+    assert_eq!(elements(&shards, "1.safetensors", 11), [9, 9, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    succeeds(dir.path(), &[&["assign", index, "-t", "z"], &fill[..]].concat());
+    assert_eq!(elements(&shards, "1.safetensors", 1), [9]);
+    // a copy would be of one shard
+    let copy = ["assign", index, "-t", "z", "--fill", "9", "-o", "out.safetensors"];
+    tslice(dir.path(), &copy).assert().code(1);
+}

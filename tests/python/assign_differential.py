@@ -9,9 +9,15 @@ was: header, other tensors, bytes after the data. The same command is run with -
 --in-place, and the two must agree; what NumPy refuses (and what the tool refuses beyond that: a
 value of another shape without --broadcast, of another dtype) must leave every byte alone.
 
+Some cases change several tensors that globs choose, of one file or of the shards of a checkpoint, by one
+number or by values of the same names; one tensor that does not fit must leave all of them alone.
+
 A case is a function of (seed, number): `--only NUMBER` runs one again, `--keep` leaves its files.
 """
 
+import fnmatch
+import json
+import os
 import random
 import sys
 
@@ -378,6 +384,94 @@ def check_both(case, command, target, index_args, options, ways, files, statuses
                 compare(file.read(), blob, f"{name} after --in-place, {again} times repeated")
 
 
+MANY = {"F32": "<f4", "I16": "<i2", "U8": "u1", "F64": "<f8"}
+
+
+def many_case(case):
+    """Several tensors of a file, or of two shards, at once."""
+    rng = case.rng
+    code = rng.choice(list(MANY))
+    rows = rng.randrange(2, 5)
+    names = ["l.0.w", "head", "l.1.w", "l.2.w"]
+    shapes = {name: (rows, rng.randrange(1, 6)) for name in names}
+    make = lambda shape: np.frombuffer(bytearray(random_bytes(rng, int(np.prod(shape)) * np.dtype(MANY[code]).itemsize)),
+                                       MANY[code]).reshape(shape)
+    target = {name: make(shape) for name, shape in shapes.items()}
+    globs = rng.choice([["l.*"], ["*"], ["l.[12].w", "head"], ["l.0.w", "l.2.w"]])
+    chosen = [name for name in names if any(fnmatch.fnmatchcase(name, glob) for glob in globs)]
+    blob = lambda tensors: safetensors_file({name: (code, a.shape, a.tobytes()) for name, a in tensors.items()})
+    options = [part for glob in globs for part in ("-t", glob)]
+    index = rng.choice(["[:, 0]", "[1:]", "[::-1, ::2]", "[...]", "[[0, 0, 1]]", "[-1]"])
+    values, fails = {}, rng.random() < 0.15
+    way = rng.choice(["fill", "names", "one", "scatter"])
+    if way == "scatter":
+        tuples = [[rng.randrange(rows)] for _ in range(rng.randrange(1, 4))]
+        if fails:
+            tuples[-1] = [rows]
+        values = {name: make((len(tuples), shapes[name][1])) for name in names[::-1]}
+        command = ["scatter", "--indices", str(tuples), "--values", "v.safetensors"]
+        expected = {name: a.copy() for name, a in target.items()}
+        for name in chosen:
+            for at, value in zip(tuples, values[name]):
+                if at[0] < rows:
+                    expected[name][at[0]] = value
+    else:
+        command, where = ["assign"], eval("np.s_" + index)
+        expected = {name: a.copy() for name, a in target.items()}
+        if way == "fill":
+            fails = False
+            command += ["--fill", "7"]
+            values = {name: 7 for name in names}
+        elif way == "names":
+            values = {name: make(target[name][where].shape) for name in names[::-1]}
+            command += ["--value", "v.safetensors"]
+            if fails:
+                del values[chosen[-1]]
+                fails = len(chosen) > 1
+        else:
+            fails = False
+            values = {"x": make((1,) if index != "[:, 0]" else (rows,))}
+            command += ["--value", "v.safetensors", "--broadcast"]
+        for name in chosen:
+            value = values.get(name, values.get("x"))
+            if value is not None:
+                expected[name][where] = value
+        options.append(index)
+    if way != "fill":
+        case.write("v.safetensors", blob(values))
+    options += ["-j", rng.choice(["1", "3"])]
+    case.story.append(f"{way} to {chosen} of {shapes}")
+    if rng.random() < 0.5:
+        case.write("m.safetensors", blob(target))
+        files, wanted = ["m.safetensors"], [blob(target if fails else expected)]
+        status, out, err = case.run([command[0], "m.safetensors", *command[1:], *options, "-o", "c.safetensors"])
+        if (status, out) != (1 if fails else 0, b"") or bool(err) != fails:
+            raise Failure(f"-o: status {status}, {err!r}")
+        if not fails:
+            with open(case.path("c.safetensors"), "rb") as file:
+                compare(file.read(), wanted[0], "the copy")
+        name = "m.safetensors"
+    else:
+        os.mkdir(case.path("ckpt"))
+        parts = [names[:2], names[2:]]
+        files = [f"ckpt/model-0000{number}-of-00002.safetensors" for number in (1, 2)]
+        weights = {name: os.path.basename(file) for part, file in zip(parts, files) for name in part}
+        index = {"metadata": {}, "weight_map": weights}
+        case.write("ckpt/model.safetensors.index.json", json.dumps(index).encode())
+        after = target if fails else expected
+        for part, file in zip(parts, files):
+            case.write(file, blob({name: target[name] for name in part}))
+        wanted = [blob({name: after[name] for name in part}) for part in parts]
+        name = rng.choice(["ckpt", "ckpt/model.safetensors.index.json"])
+    for again in range(rng.choice([1, 2])):
+        status, out, err = case.run([command[0], name, *command[1:], *options, "--in-place"])
+        if (status, out) != (1 if fails else 0, b"") or bool(err) != fails:
+            raise Failure(f"in place: status {status}, {err!r}")
+        for file, blob_after in zip(files, wanted):
+            with open(case.path(file), "rb") as opened:
+                compare(opened.read(), blob_after, f"{file} in place, {again} times repeated")
+
+
 def judge_the_loop(count, seed):
     """Hold naive_scatter, the oracle of the scatter cases, against TensorFlow."""
     import tensorflow as tf
@@ -413,7 +507,7 @@ def judge_the_loop(count, seed):
 def one(job):
     options, number = job
     rng = random.Random(f"assign {options.seed}/{number}")
-    kind = rng.choices([assign_case, sub_byte_case, scatter_case], [62, 5, 33])
+    kind = rng.choices([assign_case, sub_byte_case, scatter_case, many_case], [52, 5, 28, 15])
     return harness.run_case(Case(rng), kind[0], number, options.keep)
 
 

@@ -130,6 +130,10 @@ stand, after all checks, and no others are touched: processes may write disjoint
 slices of one file at a time. A run that was killed is completed by running it
 again; so a value that lies in these bytes is refused.
 
+Several tensors that -t means are changed at once, each by the tensor of its
+name in the value file, or all by the only one there. All are checked before the
+first is written. In place TARGET may be a sharded checkpoint.
+
 Examples:
   # a copy with opaque images
   tslice assign photos.npy '[..., 3]' --fill 255 -o opaque.npy
@@ -140,7 +144,10 @@ Examples:
       -o marked.npy
   # one tensor of a checkpoint
   tslice assign model.safetensors -t head.weight '[:8]' --fill 0 \\
-      -o patched.safetensors";
+      -o patched.safetensors
+  # the first column of several tensors
+  tslice assign model.safetensors -t '*.weight' '[:, 0]' --fill 0 \\
+      -o zeroed.safetensors";
 
 pub(super) const SCATTER: &str = "\
 With indices of shape (..., N) the values have shape indices.shape[:-1] +
@@ -260,8 +267,8 @@ Examples:
   tslice model.safetensors -t '*.weight' --cast bfloat16 --rename '*=m.*' \\
       -o cast.safetensors
   # compare the two, within what the cast rounds
-  tslice diff model.safetensors cast.safetensors -t 'm.*' --rename '*=m.*' \\
-      --rtol 0.01
+  tslice diff model.safetensors cast.safetensors -t 'm.*' --rtol 0.01 \\
+      --rename '*.weight=m.*.weight'
   # one tensor of two checkpoints
   tslice diff model.safetensors model.safetensors -t embed.weight -q";
 

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use tslice::internals::dtype::DType;
 use tslice::internals::element::{self, ElementError};
-use tslice::internals::job::Operand;
+use tslice::internals::format::TensorInfo;
+use tslice::internals::job::{Editing, Operand};
 use tslice::internals::region::IndexTensor;
 
 use super::index::Index;
@@ -24,13 +25,16 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     let workers = output::workers(args.to.threads);
     let index = index.open(args.from.io, &workers, args.to.quiet, "TARGET", &args.target)?;
     let casts = result::casts(&args.cast)?;
-    let original = target::open(&args.target, &args.from, &args.to, &workers)?;
-    let tensor = original.input().tensor(&args.from.tensor)?;
+    let mut job = target::open(&args.target, &args.from, &args.to, &workers)?;
     let failed = |error| index.failure(error);
-    let slice = original.slice(tensor, index.of_job()).map_err(failed)?;
-    let value = value(args, &slice.tensor().dtype)?;
+    let slices = (0..job.tensors().len()).map(|number| job.slice(number, index.of_job()));
+    let slices = slices.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let values = values(args, &job)?;
+    target::refuse_unused(&casts, &values)?;
     let broadcast = args.broadcast || args.what.fill.is_some();
-    let mut job = slice.assign(value, &casts, broadcast).map_err(failed)?;
+    for (slice, value) in slices.into_iter().zip(values) {
+        job.assign(slice, value, &casts, broadcast).map_err(failed)?;
+    }
     output::perform(
         &mut job,
         &Share::Whole,
@@ -40,19 +44,25 @@ pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
     )
 }
 
-/// What is written: the elements of a file, or one number everywhere.
-fn value(args: &AssignArgs, target: &DType) -> Result<Operand, Failure> {
+/// What is written to each tensor: the elements of a file, or one number everywhere.
+fn values(args: &AssignArgs, job: &Editing) -> Result<Vec<Operand>, Failure> {
     if let Some(text) = &args.what.fill {
-        return Ok(IndexTensor::element(number(text, target)?, target).into());
+        let element = |tensor: &TensorInfo| {
+            let dtype = &tensor.dtype;
+            Ok(IndexTensor::element(number(text, dtype)?, dtype).into())
+        };
+        return job.tensors().map(element).collect();
     }
     let path = args.what.value.as_deref().unwrap_or(Path::new(""));
     let named = NamedTensor { path, flag: "--value-tensor", name: args.value_tensor.as_ref() };
     // a number is not read from a file of that name
-    let number = path.to_str().filter(|text| element::parse(text, target).is_ok());
-    let number = number.filter(|_| !path.exists());
+    let is_number =
+        |text: &&str| job.tensors().any(|tensor| element::parse(text, &tensor.dtype).is_ok());
+    let number = path.to_str().filter(is_number).filter(|_| !path.exists());
     let hint =
         number.map(|number| format!("--value names a file; --fill {number} writes the number"));
-    named.open(args.from.io, false, args.to.quiet).map_err(|failure| failure.hint_if(hint))
+    let values = named.for_each(&target::names(job), args.from.io, args.to.quiet);
+    values.map_err(|failure| failure.hint_if(hint))
 }
 
 /// The element of the target's dtype that `--fill` asks for.

@@ -5,7 +5,7 @@ use std::path::Path;
 use tslice::internals::error::Error;
 use tslice::internals::execute::{ExecuteError, FillError};
 use tslice::internals::gather::GatherError;
-use tslice::internals::job::{Editing, ScatterOptions};
+use tslice::internals::job::ScatterOptions;
 use tslice::internals::scatter::ScatterError;
 
 use super::output::Dry;
@@ -26,14 +26,15 @@ pub(super) fn run(args: &ScatterArgs) -> Result<(), Failure> {
     let casts = result::casts(&args.cast)?;
     let options = ScatterOptions { axis: args.axis, out_of_range: args.out_of_range, casts };
     let workers = output::workers(args.to.threads);
-    let original = target::open(&args.target, &args.from, &args.to, &workers)?;
-    let tensor = original.input().tensor(&args.from.tensor)?;
+    let mut job = target::open(&args.target, &args.from, &args.to, &workers)?;
     let indices = typed.map_or_else(|| indices.indices(args.from.io, args.to.quiet), Ok)?;
     let name = args.values_tensor.as_ref();
     let values = NamedTensor { path: &args.values, flag: "--values-tensor", name };
-    let values = values.open(args.from.io, false, args.to.quiet)?;
-    let job = Editing::scatter(original, tensor, indices, values, &options);
-    let mut job = job.map_err(advised)?;
+    let values = values.for_each(&target::names(&job), args.from.io, args.to.quiet)?;
+    target::refuse_unused(&options.casts, &values)?;
+    for (number, value) in values.into_iter().enumerate() {
+        job.scatter(number, indices.clone(), value, &options).map_err(advised)?;
+    }
     output::perform(
         &mut job,
         &Share::Whole,

@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
+use tslice::internals::error::Error;
 use tslice::internals::execute::Workers;
 use tslice::internals::index::array;
 use tslice::internals::input::OpenOptions;
-use tslice::internals::job::{Operand, Original};
+use tslice::internals::job::{Casts, Editing, Operand};
 use tslice::internals::output::WriteOptions;
 use tslice::internals::region::IndexTensor;
 use tslice::internals::source::IoMode;
@@ -22,7 +23,7 @@ pub(super) fn open(
     from: &InputArgs,
     to: &EditArgs,
     workers: &Workers,
-) -> Result<Original, Failure> {
+) -> Result<Editing, Failure> {
     if path == Path::new("-") {
         return Err(Failure::usage("TARGET must be a file, not standard input"));
     }
@@ -31,7 +32,18 @@ pub(super) fn open(
         output::refuse_terminal(copy)?;
     }
     let options = WriteOptions::default().force(to.force).fsync(to.fsync).workers(workers);
-    Ok(Original::open(path, &input::options(from)?, copy, options)?)
+    Ok(Editing::open(path, &input::options(from)?, copy, options)?)
+}
+
+/// The names of the tensors that are changed.
+pub(super) fn names(job: &Editing) -> Vec<Option<String>> {
+    job.tensors().map(|tensor| tensor.name.clone()).collect()
+}
+
+/// Refuse a cast that no value needs.
+pub(super) fn refuse_unused(casts: &Casts, values: &[Operand]) -> Result<(), Failure> {
+    let dtypes = values.iter().map(|value| value.tensor().dtype.clone());
+    Ok(casts.refuse_unused(dtypes).map_err(Error::from)?)
 }
 
 /// A tensor of a file, chosen by the name that a flag gave.
@@ -42,6 +54,23 @@ pub(super) struct NamedTensor<'a> {
 }
 
 impl NamedTensor<'_> {
+    /// Open the file, and find what is meant for each of these tensors: the one that was asked for, that
+    /// of the same name, or the only one.
+    pub(super) fn for_each(
+        &self,
+        names: &[Option<String>],
+        io: IoMode,
+        quiet: bool,
+    ) -> Result<Vec<Operand>, Failure> {
+        if self.name.is_some() {
+            return Ok(vec![self.open(io, false, quiet)?; names.len()]);
+        }
+        let options = OpenOptions { io, ..OpenOptions::default() };
+        let opened = input::open_watched(&input::location(self.path), &options, quiet);
+        let operands = opened.and_then(|input| Operand::for_each(input, names));
+        operands.map_err(of_flag(self.flag))
+    }
+
     /// Open the file; integers as text are an index tensor where `integers` are needed.
     pub(super) fn open(&self, io: IoMode, integers: bool, quiet: bool) -> Result<Operand, Failure> {
         let options = OpenOptions { io, integers, ..OpenOptions::default() };

@@ -176,7 +176,8 @@ fn edit(fault: &EditFault, failed: impl Fn() -> Failure) -> Failure {
         EditFault::PartsOfBytes(_) => {
             failed().hint("`tslice FILE --cast DTYPE -o OTHER` casts them to a file of their own")
         }
-        EditFault::Sharded => failed().hint("name the shard that holds the tensor"),
+        EditFault::Sharded => failed()
+            .hint("-t NAME --in-place changes tensors of it; -o needs the name of one shard"),
         EditFault::Remote => failed().hint("download it first"),
         _ => failed(),
     }

@@ -1,29 +1,52 @@
 //! An assignment to a file as a job: what is written, and where.
 
+use std::collections::HashMap;
 use std::ops::Range;
+use std::path::Path;
 
 use crate::error::{Error, FileName};
 use crate::execute::{
-    Assignment, Conversion, ExecuteError, FillError, Progress, StridedSink, Transfer,
+    Assignment, Conversion, ExecuteError, FillError, Progress, StridedSink, Transfer, Workers,
 };
 use crate::format::TensorInfo;
 use crate::gather::{GatherError, Indexed, Indices, Options, OutOfRange};
 use crate::index::resolve::Selection;
+use crate::input::{self, Location, OpenOptions, ShardsFault};
 use crate::job::casts::Casts;
 use crate::job::contract::{Job, Made, Planned, PlannedTensor};
 use crate::job::edit::conversion::cast_conversion;
 use crate::job::edit::fault::EditFault;
-use crate::job::edit::original::Original;
+use crate::job::edit::original::{Edit, Original};
 use crate::job::operand::Operand;
+use crate::output::WriteOptions;
 use crate::region::{GatheredList, ListError, OpenIndex, layout_of};
 use crate::runs::Runs;
 use crate::scatter::{Scatter, ScatterError};
-use crate::sink::SinkError;
+use crate::sink::{Destination, SinkError};
+use crate::source::OpenError;
 use crate::view::View;
 
-/// What an index selects of a tensor of a file that is to be changed.
-pub struct EditedSlice<'a> {
+/// Values on their way into tensors of files: of one file, or of shards of a checkpoint.
+pub struct Editing {
+    files: Vec<EditedFile>,
+    targets: Vec<Target>,
+}
+
+/// A file that is changed.
+struct EditedFile {
     original: Original,
+    edits: Vec<TensorEdit>,
+}
+
+/// A tensor that is changed, and the number of its file.
+struct Target {
+    file: usize,
+    tensor: TensorInfo,
+}
+
+/// What an index selects of a tensor that is to be changed.
+pub struct EditedSlice<'a> {
+    target: usize,
     tensor: TensorInfo,
     index: OpenIndex<'a>,
     selection: Selection,
@@ -31,9 +54,8 @@ pub struct EditedSlice<'a> {
     view: Option<View>,
 }
 
-/// Values on their way into a file.
-pub struct Editing {
-    original: Original,
+/// Values on their way into a tensor.
+struct TensorEdit {
     tensor: TensorInfo,
     /// The shape of what is written.
     shape: Vec<u64>,
@@ -66,22 +88,158 @@ pub struct ScatterOptions {
     pub casts: Casts,
 }
 
-impl Original {
-    /// What an index selects of one of its tensors.
+impl Editing {
+    /// Open the tensors that patterns mean, names or globs, in a file or in the shards of a checkpoint:
+    /// these are changed in place, or one file in a `copy`.
+    ///
+    /// # Errors
+    /// Those of [`Original::open`], [`SelectFault`](crate::input::SelectFault).
+    pub fn open(
+        path: &Path,
+        open: &OpenOptions,
+        copy: Option<Destination>,
+        options: WriteOptions,
+    ) -> Result<Editing, Error> {
+        let of_shards = copy.is_none() && !open.tensors.is_empty();
+        if of_shards && path.is_dir() {
+            return Editing::of_shards(path, open, &options);
+        }
+        match Original::open(path, open, copy, options.clone()) {
+            Ok(original) => {
+                let numbers = original.input().find(&open.tensors)?;
+                let tensors = &original.input().contents.tensors;
+                let target = |number| Target { file: 0, tensor: tensors.at(number) };
+                let targets = numbers.into_iter().map(target).collect();
+                Ok(Editing { files: vec![EditedFile::of(original)], targets })
+            }
+            Err(error) => match error.cause.downcast_ref() {
+                Some(EditFault::Sharded) if of_shards => Editing::of_shards(path, open, &options),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// Open those shards of a checkpoint that hold the tensors that patterns mean.
+    fn of_shards(
+        path: &Path,
+        open: &OpenOptions,
+        options: &WriteOptions,
+    ) -> Result<Editing, Error> {
+        let patterns = open.tensors.clone();
+        let checkpoint = input::open(&Location::Path(path.to_owned()), open);
+        let checkpoint = checkpoint.map_err(|error| match error.cause.downcast_ref() {
+            Some(ShardsFault::NoIndex) => Error::file(path, OpenError::IsADirectory),
+            _ => error,
+        })?;
+        let open = OpenOptions { tensors: Vec::new(), ..open.clone() };
+        let mut editing = Editing { files: Vec::new(), targets: Vec::new() };
+        let mut opened: HashMap<usize, usize> = HashMap::new();
+        for number in checkpoint.find(&patterns)? {
+            let tensor = checkpoint.contents.tensors.at(number);
+            let file = match opened.get(&tensor.part()) {
+                Some(&file) => file,
+                None => {
+                    let FileName::Path(shard) = checkpoint.file_name(&tensor) else {
+                        return Err(Error::file(path, EditFault::Remote));
+                    };
+                    let original = Original::open(&shard, &open, None, options.clone())?;
+                    editing.files.push(EditedFile::of(original));
+                    opened.insert(tensor.part(), editing.files.len() - 1);
+                    editing.files.len() - 1
+                }
+            };
+            let name: Vec<String> = tensor.name.into_iter().collect();
+            let tensor = editing.files[file].original.input().tensor(&name)?;
+            editing.targets.push(Target { file, tensor });
+        }
+        Ok(editing)
+    }
+
+    /// Change one tensor of a file.
+    pub fn of(original: Original, tensor: TensorInfo) -> Editing {
+        Editing { files: vec![EditedFile::of(original)], targets: vec![Target { file: 0, tensor }] }
+    }
+
+    /// The tensors that are changed.
+    pub fn tensors(&self) -> impl ExactSizeIterator<Item = &TensorInfo> {
+        self.targets.iter().map(|target| &target.tensor)
+    }
+
+    /// What an index selects of the tensor of this number.
     ///
     /// # Errors
     /// [`ResolveError`](crate::index::resolve::ResolveError) for an index that does not fit.
-    pub fn slice<'a>(
-        self,
-        tensor: TensorInfo,
-        index: OpenIndex<'a>,
-    ) -> Result<EditedSlice<'a>, Error> {
-        let selection = index.resolve(&tensor.shape)?;
-        let view = match selection.lists.is_empty() {
-            true => Some(View::new(&layout_of(&tensor)?, &selection)?),
-            false => None,
+    ///
+    /// # Panics
+    /// If there are not that many.
+    pub fn slice<'a>(&self, number: usize, index: OpenIndex<'a>) -> Result<EditedSlice<'a>, Error> {
+        let tensor = self.targets[number].tensor.clone();
+        let slice = || {
+            let selection = index.resolve(&tensor.shape)?;
+            let view = match selection.lists.is_empty() {
+                true => Some(View::new(&layout_of(&tensor)?, &selection)?),
+                false => None,
+            };
+            Ok((selection, view))
         };
-        Ok(EditedSlice { original: self, tensor, index, selection, view })
+        let (selection, view) = slice().map_err(|error| self.of_target(number, error))?;
+        Ok(EditedSlice { target: number, tensor, index, selection, view })
+    }
+
+    /// NumPy's `tensor[index] = value`; of values for one position the last one stands. The value has
+    /// the shape of the slice, unless it is `broadcast` as NumPy does.
+    ///
+    /// # Errors
+    /// [`EditFault`], [`CastError`](crate::cast::CastError); [`ListError`] for a list of the index that
+    /// lies in what is changed.
+    pub fn assign(
+        &mut self,
+        slice: EditedSlice<'_>,
+        value: Operand,
+        casts: &Casts,
+        broadcast: bool,
+    ) -> Result<(), Error> {
+        let target = slice.target;
+        let original = &self.files[self.targets[target].file].original;
+        let edit = slice.assign(original, value, casts, broadcast);
+        self.add(target, edit)
+    }
+
+    /// TensorFlow's TensorScatterUpdate on the tensor of this number: slabs of `value` at the tuples on
+    /// the last axis of `indices`; or np.put_along_axis. Of values for one position the last one stands.
+    ///
+    /// # Errors
+    /// [`ScatterError`], [`EditFault`], [`CastError`](crate::cast::CastError).
+    ///
+    /// # Panics
+    /// If there are not that many.
+    pub fn scatter(
+        &mut self,
+        number: usize,
+        indices: Operand,
+        value: Operand,
+        options: &ScatterOptions,
+    ) -> Result<(), Error> {
+        let tensor = self.targets[number].tensor.clone();
+        self.add(number, TensorEdit::scatter(tensor, indices, value, options))
+    }
+
+    fn add(&mut self, target: usize, edit: Result<TensorEdit, Error>) -> Result<(), Error> {
+        let edit = edit.map_err(|error| self.of_target(target, error))?;
+        self.files[self.targets[target].file].edits.push(edit);
+        Ok(())
+    }
+
+    /// An error of one of the tensors, which is named where there are several.
+    fn of_target(&self, target: usize, error: Error) -> Error {
+        let name = self.targets[target].tensor.name.as_deref();
+        error.of_tensor(name, self.targets.len() > 1)
+    }
+}
+
+impl EditedFile {
+    fn of(original: Original) -> EditedFile {
+        EditedFile { original, edits: Vec::new() }
     }
 }
 
@@ -91,14 +249,14 @@ impl EditedSlice<'_> {
         &self.tensor
     }
 
-    /// NumPy's `tensor[index] = value`; of values for one position the last one stands. The value has
-    /// the shape of the slice, unless it is `broadcast` as NumPy does.
-    ///
-    /// # Errors
-    /// [`EditFault`], [`CastError`](crate::cast::CastError); [`ListError`] for a list of the index that
-    /// lies in what is changed.
-    pub fn assign(self, value: Operand, casts: &Casts, broadcast: bool) -> Result<Editing, Error> {
-        let EditedSlice { original, tensor, index, selection, view: slice } = self;
+    fn assign(
+        self,
+        original: &Original,
+        value: Operand,
+        casts: &Casts,
+        broadcast: bool,
+    ) -> Result<TensorEdit, Error> {
+        let EditedSlice { tensor, index, selection, view: slice, .. } = self;
         let conversion = conversion(&value, &tensor, casts)?;
         let shape = selection.shape();
         let from = fit(&value, slice.as_ref(), &shape, broadcast)?;
@@ -119,23 +277,17 @@ impl EditedSlice<'_> {
             }
         };
         let (indices, kept) = (None, None);
-        Ok(Editing { original, tensor, shape, value, conversion, place, lists, indices, kept })
+        Ok(TensorEdit { tensor, shape, value, conversion, place, lists, indices, kept })
     }
 }
 
-impl Editing {
-    /// TensorFlow's TensorScatterUpdate: slabs of `value` at the tuples on the last axis of `indices`; or
-    /// np.put_along_axis. Of values for one position the last one stands.
-    ///
-    /// # Errors
-    /// [`ScatterError`], [`EditFault`], [`CastError`](crate::cast::CastError).
-    pub fn scatter(
-        original: Original,
+impl TensorEdit {
+    fn scatter(
         tensor: TensorInfo,
         indices: Operand,
         value: Operand,
         options: &ScatterOptions,
-    ) -> Result<Editing, Error> {
+    ) -> Result<TensorEdit, Error> {
         let conversion = conversion(&value, &tensor, &options.casts)?;
         let failed = |error: ScatterError| match error {
             ScatterError::Indices(GatherError::NotIntegers(_)) => indices.failed(error),
@@ -160,11 +312,10 @@ impl Editing {
         };
         let (place, lists, kept) = (WrittenTo::Listed(Box::new(scatter)), Vec::new(), None);
         let indices = Some(indices);
-        Ok(Editing { original, tensor, shape, value, conversion, place, lists, indices, kept })
+        Ok(TensorEdit { tensor, shape, value, conversion, place, lists, indices, kept })
     }
-}
 
-impl Job for Editing {
+    /// Bytes of the elements that are written.
     fn bytes(&self) -> u64 {
         match &self.place {
             WrittenTo::Slice { to, .. } => to.bytes(),
@@ -172,9 +323,10 @@ impl Job for Editing {
         }
     }
 
-    fn look(&mut self, progress: &Progress) -> Result<(), Error> {
+    /// Make sure that all that is read is there and fits, while `original` is only read.
+    fn look(&mut self, original: &Original, progress: &Progress) -> Result<(), Error> {
         let written = written(&self.tensor, self.bytes());
-        let Editing { original, value, place, lists, indices, kept, .. } = self;
+        let TensorEdit { value, place, lists, indices, kept, .. } = self;
         if let Some(indices) = indices {
             *lists = vec![indices.keep(original, &written, progress)?];
         }
@@ -191,56 +343,28 @@ impl Job for Editing {
         Ok(())
     }
 
-    fn check(&mut self) -> Result<(), Error> {
-        self.original.check()
-    }
-
-    fn describe(&mut self) -> Result<Vec<Planned>, Error> {
-        let (shape, dtype) = (self.shape.clone(), self.tensor.dtype.clone());
-        let original = FileName::from(self.original.input().location());
-        let (destination, made) = match self.original.copy() {
-            Some(copy) => (copy.into(), Made::CopyOf(original)),
-            None => (original, Made::InPlace),
-        };
-        Ok(vec![Planned {
-            destination,
-            made,
-            format: self.original.format(),
-            tensors: Ok(PlannedTensor { shape, dtype }),
-            bytes: self.bytes(),
-            size: None,
-            shared: None,
-        }])
-    }
-
-    fn write(&mut self, progress: &Progress) -> Result<(), Error> {
-        if self.kept.is_none() {
-            self.look(progress)?;
-        }
-        let Editing { original, value, conversion, place, lists, kept, .. } = self;
+    /// Write the values into a file.
+    fn write(&self, edit: &Edit, workers: &Workers, progress: &Progress) -> Result<(), Error> {
+        let TensorEdit { value, conversion, place, lists, kept, .. } = self;
         let Some(GatheredList { source, file }) = kept else { return Ok(()) };
         let (source, conversion) = (source.as_ref(), *conversion);
         match place {
             WrittenTo::Slice { to, from } => {
                 let pieces = &Assignment::new(to, from, conversion, source);
-                let edit = original.begin(progress)?;
                 let transfer = Transfer { source, pieces, conversion, at: 0 };
                 let sink = StridedSink::new(edit.patch(), to);
-                edit.run(transfer, &sink, file.as_ref(), progress)?;
-                edit.finish()
+                edit.run(transfer, &sink, file.as_ref(), progress)
             }
             WrittenTo::Listed(scatter) => {
-                let (lists, workers) = (lists.as_slice(), original.workers().clone());
-                let positions = scatter.positions(&GatheredList::sources(lists), &workers);
+                let positions = scatter.positions(&GatheredList::sources(lists), workers);
                 let positions = positions.map_err(|error| GatheredList::failed(lists, error))?;
-                let pieces = scatter.pieces(source, &workers);
+                let pieces = scatter.pieces(source, workers);
                 let (pieces, spooled) = pieces.map_err(|error| match error {
                     ExecuteError::Fill { error: FillError::Source(error), .. } => {
                         value.failed(error)
                     }
                     error => error.into(),
                 })?;
-                let edit = original.begin(progress)?;
                 let source = spooled.as_deref().unwrap_or(source);
                 let transfer = Transfer { source, pieces: &pieces, conversion, at: 0 };
                 let sink = scatter.sink(edit.patch(), &positions);
@@ -248,17 +372,78 @@ impl Job for Editing {
                 // they were read again: lists that were cut short are the reason for whatever else
                 // went wrong
                 GatheredList::verify_all(lists)?;
-                outcome.map_err(|error| of_positions(lists, error))?;
-                edit.finish()
+                outcome.map_err(|error| of_positions(lists, error))
             }
         }
+    }
+}
+
+impl Job for Editing {
+    fn bytes(&self) -> u64 {
+        self.files.iter().flat_map(|file| &file.edits).map(TensorEdit::bytes).sum()
+    }
+
+    fn look(&mut self, progress: &Progress) -> Result<(), Error> {
+        let several = self.targets.len() > 1;
+        for EditedFile { original, edits } in &mut self.files {
+            for edit in edits {
+                let looked = edit.look(original, progress);
+                looked.map_err(|error| error.of_tensor(edit.tensor.name.as_deref(), several))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        self.files.iter().try_for_each(|file| file.original.check())
+    }
+
+    fn describe(&mut self) -> Result<Vec<Planned>, Error> {
+        Ok(self.files.iter().map(EditedFile::planned).collect())
+    }
+
+    fn write(&mut self, progress: &Progress) -> Result<(), Error> {
+        if self.files.iter().flat_map(|file| &file.edits).any(|edit| edit.kept.is_none()) {
+            self.look(progress)?;
+        }
+        let several = self.targets.len() > 1;
+        for EditedFile { original, edits } in &mut self.files {
+            let workers = original.workers().clone();
+            let begun = original.begin(progress)?;
+            for edit in edits {
+                let written = edit.write(&begun, &workers, progress);
+                written.map_err(|error| error.of_tensor(edit.tensor.name.as_deref(), several))?;
+            }
+            begun.finish()?;
+        }
+        Ok(())
+    }
+}
+
+impl EditedFile {
+    /// What would be written into it.
+    fn planned(&self) -> Planned {
+        let EditedFile { original, edits } = self;
+        let file = FileName::from(original.input().location());
+        let (destination, made) = match original.copy() {
+            Some(copy) => (copy.into(), Made::CopyOf(file)),
+            None => (file, Made::InPlace),
+        };
+        let tensors = match edits.as_slice() {
+            [TensorEdit { shape, tensor, .. }] => {
+                Ok(PlannedTensor { shape: shape.clone(), dtype: tensor.dtype.clone() })
+            }
+            several => Err(several.len()),
+        };
+        let bytes = edits.iter().map(TensorEdit::bytes).sum();
+        let format = original.format();
+        Planned { destination, made, format, tensors, bytes, size: None, shared: None }
     }
 }
 
 /// What the elements of a value go through.
 fn conversion(value: &Operand, target: &TensorInfo, casts: &Casts) -> Result<Conversion, Error> {
     let dtype = &value.tensor().dtype;
-    casts.refuse_unused(std::iter::once(dtype.clone()))?;
     cast_conversion(dtype, &target.dtype, casts).map_err(|cause| value.failed(cause))
 }
 
