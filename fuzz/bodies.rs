@@ -12,8 +12,9 @@ use tslice::internals::element;
 use tslice::internals::execute::{self, Conversion, Progress, Transfer, Workers};
 use tslice::internals::format::npz::{self, Member};
 use tslice::internals::format::shards::{ShardIndex, ShardsError, index_json};
+use tslice::internals::format::torch::{self, StoragePlace, TorchFolder};
 use tslice::internals::format::{
-    Contents, Format, FormatError, TensorInfo, npy, read_contents, safetensors,
+    Contents, Format, FormatError, StorageKind, TensorInfo, npy, read_contents, safetensors,
 };
 use tslice::internals::index::array;
 use tslice::internals::index::resolve::{AxisSelection, ListPositions, Selection, resolve};
@@ -32,13 +33,14 @@ use crate::memory::{Bytes, Memory};
 pub(crate) type Body = fn(&[u8]);
 
 /// All targets by name; `fuzz/corpus` has a folder for each.
-pub(crate) const TARGETS: [(&str, Body); 8] = [
+pub(crate) const TARGETS: [(&str, Body); 9] = [
     ("index_text", index_text),
     ("strided_slice", strided_slice),
     ("typed_numbers", typed_numbers),
     ("npy_header", npy_header),
     ("safetensors_header", safetensors_header),
     ("npz_directory", npz_directory),
+    ("torch_pickle", torch_pickle),
     ("shard_index", shard_index),
     ("engine", engine),
 ];
@@ -257,14 +259,45 @@ pub(crate) fn npz_directory(data: &[u8]) {
         assert!(pair.0.data.end <= pair.1.data.start, "{pair:?} overlap");
     }
     for (number, member) in members.iter().enumerate() {
-        assert!(member.name.ends_with(".npy") && npz::check_name(member.name).is_ok());
+        assert!(npz::check_name(member.name).is_ok());
         assert!(members.iter().take(number).all(|other| other.name != member.name));
         assert!(member.data.start <= member.data.end && member.data.end <= archive.len());
         if member.deflated {
             assert_inflates(&archive, data, &member);
         } else {
             assert_eq!(member.data.end - member.data.start, member.len);
+        }
+        if member.name.ends_with(".npy") && !member.deflated {
             assert_array(&member, &mut Reader::at(&*archive, member.data.start).take(member.len));
+        }
+    }
+}
+
+/// A pickle of any bytes, beside storages of 64 bytes: all that it makes lies inside of one of these,
+/// and what it makes or says is bounded.
+pub(crate) fn torch_pickle(data: &[u8]) {
+    const STORAGE: u64 = 64;
+    let source = Bytes::new(data.to_vec(), None);
+    let folder = TorchFolder::default();
+    let mut place = |key: &str| {
+        let start = key.len() as u64 * STORAGE;
+        Ok((key.len() < 3).then(|| StoragePlace { part: 0, bytes: start..start + STORAGE }))
+    };
+    let pickle = 0..data.len() as u64;
+    let found = torch::tensors(&source, pickle, Endian::Little, &folder, &mut place);
+    let tensors = match found {
+        Ok(tensors) => tensors,
+        Err(error) => return assert_one_short_line(&error.to_string()),
+    };
+    for tensor in tensors.iter() {
+        let TensorInfo { dtype, shape, storage, .. } = &tensor;
+        assert!(storage.data.end <= 3 * STORAGE, "{tensor:?}");
+        assert_eq!(storage.data.start / STORAGE, storage.data.end.max(1).div_ceil(STORAGE) - 1);
+        assert!(shape.len() <= 64 && dtype.item_bits() % 8 == 0);
+        if let StorageKind::Strided { strides, .. } = &storage.kind {
+            let axes = shape.iter().zip(strides);
+            let far: u64 = axes.map(|(&len, &stride)| (len - 1) * stride as u64).sum();
+            assert_eq!(storage.data.end - storage.data.start, far + dtype.item_bits() / 8);
         }
     }
 }

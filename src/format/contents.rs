@@ -16,6 +16,8 @@ pub enum Format {
     Npz,
     /// Hugging Face's `.safetensors`.
     Safetensors,
+    /// PyTorch's `.pt`.
+    Torch,
     /// A checkpoint of several `.safetensors` and an index.
     Sharded,
     /// Bytes without a header.
@@ -30,6 +32,7 @@ impl fmt::Display for Format {
             Format::Npy => "npy",
             Format::Npz => "npz",
             Format::Safetensors => "safetensors",
+            Format::Torch => "pytorch",
             Format::Sharded => "sharded safetensors",
             Format::Raw => "raw",
             Format::Text => "text",

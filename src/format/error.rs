@@ -7,6 +7,7 @@ use super::npy::NpyError;
 use super::npz::NpzError;
 use super::safetensors::SafetensorsError;
 use super::shards::ShardsError;
+use super::torch::TorchError;
 use crate::dtype::DType;
 
 /// Why a header cannot be read or written.
@@ -58,8 +59,11 @@ pub enum FormatError {
     #[error("safetensors header: {0}")]
     Safetensors(#[from] SafetensorsError),
     /// A `.npz` archive cannot be read.
-    #[error("npz: {0}")]
+    #[error("zip: {0}")]
     Npz(#[from] NpzError),
+    /// A file of torch.save cannot be read.
+    #[error("pytorch: {0}")]
+    Torch(#[from] TorchError),
     /// The index of a sharded checkpoint is invalid.
     #[error("checkpoint index: {0}")]
     Shards(#[from] ShardsError),

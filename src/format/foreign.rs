@@ -56,10 +56,10 @@ pub enum Foreign {
     },
     /// TIFF and BigTIFF.
     Tiff,
-    /// A file of torch.save, as it is since PyTorch 1.6.
-    Torch,
-    /// A file of torch.save, as it was before.
+    /// A file of torch.save, as it was before PyTorch 1.6.
     TorchPickle,
+    /// A program of TorchScript, with its tensors.
+    TorchScript,
     /// HTML or XML, such as an error of a server.
     WebPage,
     /// Compressed bytes.
@@ -173,8 +173,8 @@ impl fmt::Display for Foreign {
             Foreign::Png => "a PNG picture",
             Foreign::Text { .. } => "a text",
             Foreign::Tiff => "a TIFF picture",
-            Foreign::Torch => "a PyTorch file (.pt)",
             Foreign::TorchPickle => "an old PyTorch file (.pt, before 1.6)",
+            Foreign::TorchScript => "a TorchScript program",
             Foreign::WebPage => "a web page in place of the file",
             Foreign::Xz => "an xz file",
             Foreign::ZarrArray => "a Zarr array",

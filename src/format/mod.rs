@@ -34,6 +34,7 @@ pub mod shards;
 mod tensor;
 mod tensors;
 pub mod text;
+pub mod torch;
 
 pub use brief::{is_printable, printable, shortened, write_printable_json};
 pub use chunks::Chunks;

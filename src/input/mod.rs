@@ -3,6 +3,7 @@
 //! An [`Input`] is opened by [`open`]: `.npy`, `.npz`, `.safetensors`, a sharded checkpoint, raw bytes, a
 //! file or a pipe. It knows nothing of outputs.
 
+mod archive;
 mod checked;
 mod field;
 mod format;
@@ -14,7 +15,9 @@ mod pattern;
 pub(crate) mod raw;
 mod sharded;
 pub(crate) mod single;
+mod torch;
 mod watched;
+mod zip;
 
 pub(crate) use checked::{Checked, StoredMember};
 pub use field::FieldFault;

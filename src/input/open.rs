@@ -6,11 +6,11 @@ use crate::format::{Format, MAGIC_LEN, npy, safetensors};
 use crate::input::format::{InputFormat, OpenOptions, RecognisedFile};
 use crate::input::opened::{Input, Location};
 use crate::input::single::open_bytes;
-use crate::input::{integers, npz, raw, sharded, single};
+use crate::input::{integers, raw, sharded, single, zip};
 use crate::source;
 
 /// The formats that files are recognised as, by how they begin.
-const FORMATS: [&InputFormat; 4] = [&NPY, &npz::FORMAT, &sharded::FORMAT, &SAFETENSORS];
+const FORMATS: [&InputFormat; 4] = [&NPY, &zip::FORMAT, &sharded::FORMAT, &SAFETENSORS];
 
 /// NumPy's `.npy`.
 const NPY: InputFormat = InputFormat {

@@ -34,7 +34,7 @@ fn archive() -> (Vec<u8>, usize) {
 fn refused(folder: &Path, args: &[&str], says: &str) {
     let before = fs::read_dir(folder).unwrap().count();
     let run = tslice(folder, args).assert().code(1).stdout("");
-    run.stderr(contains("a.npz: npz: member \"w.npy\": ").and(contains(says)));
+    run.stderr(contains("a.npz: zip: member \"w.npy\": ").and(contains(says)));
     assert_eq!(fs::read_dir(folder).unwrap().count(), before, "{args:?}");
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use tslice::internals::cast::{Cast, CastError, Casting, can_cast};
 use tslice::internals::dtype::{DType, Endian};
 use tslice::internals::error::{Cause, Error, FileName, InputIsOutput};
+use tslice::internals::format::torch::TorchError;
 use tslice::internals::format::{FormatError, shortened};
 use tslice::internals::input::{FieldFault, Given, RawFault, SelectFault, ShardsFault};
 use tslice::internals::job::{EditFault, JoinFault, MergeFault, StatisticsFault, UnusedCast};
@@ -19,7 +20,7 @@ use tslice::internals::source::remote::RemoteError;
 use tslice::internals::source::{OpenError, SourceError, is_too_many_open_files};
 
 use super::failure::{Failure, plain};
-use super::foreign::remedy;
+use super::foreign::{remedy, state};
 use super::nearest::did_you_mean;
 use super::shell::quoted;
 
@@ -104,6 +105,7 @@ fn failure(error: &Error, flag: &str) -> Failure {
 fn format(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Failure {
     match fault {
         FormatError::Foreign(kind) => failed().hint_if(remedy(*kind, error.file.as_ref())),
+        FormatError::Torch(TorchError::Unknown(_)) => failed().hint(state(error.file.as_ref())),
         FormatError::Unrecognised => failed().hint(raw_bytes(error, flag)),
         _ => failed(),
     }
@@ -176,6 +178,8 @@ fn edit(fault: &EditFault, failed: impl Fn() -> Failure) -> Failure {
         EditFault::PartsOfBytes(_) => {
             failed().hint("`tslice FILE --cast DTYPE -o OTHER` casts them to a file of their own")
         }
+        EditFault::ReadOnly(_) => failed()
+            .hint("take the tensor out with `tslice FILE -t NAME -o NAME.npy`, and change that"),
         EditFault::Sharded => failed()
             .hint("-t NAME --in-place changes tensors of it; -o needs the name of one shard"),
         EditFault::Remote => failed().hint("download it first"),

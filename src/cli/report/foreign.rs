@@ -9,7 +9,7 @@ use super::shell::quoted;
 
 /// The hint for a file of that kind.
 pub(super) fn remedy(kind: Foreign, file: Option<&FileName>) -> Option<String> {
-    let Names { name, stem, npy, npz } = &Names::of(file);
+    let Names { name, stem, npy, npz, pt } = &Names::of(file);
     let streamed = |program: &str| match file {
         Some(FileName::Stdin) => Some(format!("`... | {program} | tslice - ...` reads it")),
         _ => Some(format!("`{program} {name} | tslice - ...` reads it")),
@@ -54,9 +54,12 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>) -> Option<String> {
             "import numpy, onnx.numpy_helper as h, onnx; t = onnx.load('{name}').graph.initializer; \
              numpy.savez('{npz}', **{x.name: h.to_array(x) for x in t})"
         }
-        Foreign::Torch | Foreign::TorchPickle => {
-            "import torch, safetensors.torch as s; m = torch.load('{name}', map_location='cpu'); \
-             s.save_file({k: v.clone() for k, v in m.items()}, '{stem}.safetensors')"
+        Foreign::TorchPickle => {
+            "import torch; torch.save(torch.load('{name}', map_location='cpu'), '{pt}')"
+        }
+        Foreign::TorchScript => {
+            "import torch; \
+             torch.save(torch.jit.load('{name}', map_location='cpu').state_dict(), '{pt}')"
         }
         Foreign::Pickle => {
             "import numpy; numpy.save('{npy}', numpy.load('{name}', allow_pickle=True))"
@@ -82,15 +85,25 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>) -> Option<String> {
         options.extend(delimiter.map(|delimiter| format!(", delimiter='{delimiter}'")));
         options.extend((heading > 0).then(|| format!(", skiprows={heading}")));
     }
-    let marks = [("{name}", name), ("{stem}", stem), ("{npy}", npy), ("{npz}", npz)];
+    let marks = [("{name}", name), ("{npy}", npy), ("{npz}", npz), ("{pt}", pt)];
     let line = marks
         .iter()
         .fold(line.replace("{options}", &options), |line, (mark, text)| line.replace(mark, text));
     let trust = match kind {
-        Foreign::Pickle => ", and runs what is in it: trust it first",
+        Foreign::Pickle | Foreign::TorchScript => ", and runs what is in it: trust it first",
         _ => "",
     };
     Some(format!("`python3 -c \"{line}\"` converts it{trust}"))
+}
+
+/// The hint for a file of torch.save with more than tensors in it.
+pub(super) fn state(file: Option<&FileName>) -> String {
+    let Names { name, pt, .. } = Names::of(file);
+    format!(
+        "`python3 -c \"import torch; torch.save(torch.load('{name}', map_location='cpu', \
+         weights_only=False).state_dict(), '{pt}')\"` keeps the tensors of a model alone, and runs \
+         what is in it: trust it first"
+    )
 }
 
 const NIBABEL: &str = "import nibabel, numpy; numpy.save('{npy}', nibabel.load('{name}').dataobj)";
@@ -102,6 +115,7 @@ struct Names {
     stem: String,
     npy: String,
     npz: String,
+    pt: String,
 }
 
 impl Names {
@@ -121,8 +135,8 @@ impl Names {
             same if same == name => format!("{whole}-converted.{extension}"),
             other => other,
         };
-        let (npy, npz) = (written("npy"), written("npz"));
-        Names { name, stem, npy, npz }
+        let (npy, npz, pt) = (written("npy"), written("npz"), written("pt"));
+        Names { name, stem, npy, npz, pt }
     }
 }
 

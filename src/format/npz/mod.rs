@@ -13,7 +13,6 @@ use std::io::{self, Read};
 use std::ops::Range;
 
 use super::error::FormatError;
-use super::foreign::Foreign;
 use super::header::read_more;
 use super::repeated::first_repeated;
 use crate::source::{Reader, Source};
@@ -63,7 +62,7 @@ struct MemberPlace {
     data: Range<u64>,
 }
 
-/// The members whose names end in `.npy`, in the order of their bytes in the archive.
+/// The members of an archive, in the order of their bytes.
 ///
 /// # Errors
 /// [`NpzError`], and [`FormatError::Io`].
@@ -80,9 +79,6 @@ pub fn members(archive: &dyn Source) -> Result<Members, FormatError> {
         return Err(damaged("its central directory has more entries than its end says"));
     }
     all.check()?;
-    // other files in the archive are no members, but must not be in the way of one
-    let Members { names, places } = &mut all;
-    places.retain(|place| is_array(place.name(names)));
     Ok(all)
 }
 
@@ -107,6 +103,17 @@ impl Members {
         self.places.is_empty()
     }
 
+    /// Whether one of them is an array.
+    pub fn has_arrays(&self) -> bool {
+        self.iter().any(|member| is_array(member.name))
+    }
+
+    /// Leave those that are arrays.
+    pub fn keep_arrays(&mut self) {
+        let Members { names, places } = self;
+        places.retain(|place| is_array(place.name(names)));
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Member<'_>> + Clone {
         self.places.iter().map(|place| {
@@ -124,17 +131,10 @@ impl Members {
         self.places.push(MemberPlace { name: name_at, name_len, deflated, crc, len, offset, data });
     }
 
-    /// Put them in the order of their bytes. No two may have one name or share bytes, and one must be
-    /// an array.
+    /// Put them in the order of their bytes. No two may have one name or share bytes.
     fn check(&mut self) -> Result<(), FormatError> {
         let Members { names, places } = self;
-        let mut all = places.iter().map(|place| place.name(names));
-        if !all.clone().any(is_array) && !places.is_empty() {
-            let torch = all.any(|name| name == "data.pkl" || name.ends_with("/data.pkl"));
-            let found = if torch { Foreign::Torch } else { Foreign::Zip };
-            return Err(FormatError::Foreign(found));
-        }
-        if let Some(twice) = first_repeated(all) {
+        if let Some(twice) = first_repeated(places.iter().map(|place| place.name(names))) {
             return Err(of_member(twice, MemberFault::Twice));
         }
         places.sort_unstable_by_key(|place| (place.offset, place.data.end));

@@ -2,6 +2,7 @@
 
 use crate::dtype::DType;
 use crate::error::{Fault, FileName};
+use crate::format::Format;
 use crate::output::layout::OutputFormat;
 use crate::shape::AsTuple;
 
@@ -14,6 +15,9 @@ pub enum EditFault {
     /// A file behind a network.
     #[error("a remote file cannot be changed, nor copied with a change")]
     Remote,
+    /// A file of a format that is not written.
+    #[error("a file of format {0} cannot be changed, nor copied with a change")]
+    ReadOnly(Format),
     /// An archive, whose checksums would be wrong.
     #[error("a .npz archive cannot be changed")]
     Archive,

@@ -12,7 +12,9 @@ use std::path::Path;
 use crate::error::{Error, FileName};
 use crate::execute::{self, ExecuteError, FillError, Progress, Transfer, Workers};
 use crate::format::{Format, TensorInfo};
-use crate::input::{Bytes, Input, Location, OpenOptions, failed_source, raw, recognise, single};
+use crate::input::{
+    self, Bytes, Input, Location, OpenOptions, failed_source, raw, recognise, single,
+};
 use crate::job::edit::fault::EditFault;
 use crate::job::overwrite;
 use crate::output::WriteOptions;
@@ -206,7 +208,13 @@ fn open_input(
     let mut input = match (options.raw.of_raw_bytes(format.is_some()), format) {
         (Some(dtype), _) => raw::open(location, bytes, dtype, &options.raw, &Progress::default())?,
         (None, Some(Format::Npz)) => {
-            return Err(Error::file(location, EditFault::Archive));
+            // what is in it tells whose archive it is
+            let found = input::open(location, options).map(|input| input.contents.format);
+            let fault = match found {
+                Ok(Format::Npz) | Err(_) => EditFault::Archive,
+                Ok(format) => EditFault::ReadOnly(format),
+            };
+            return Err(Error::file(location, fault));
         }
         (None, Some(Format::Sharded)) => {
             return Err(Error::file(location, EditFault::Sharded));

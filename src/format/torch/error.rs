@@ -1,0 +1,85 @@
+//! What is wrong with a file of torch.save.
+
+use crate::format::brief::brief;
+use crate::shape::AsTuple;
+
+/// What is wrong with a file of torch.save.
+#[derive(Debug, thiserror::Error)]
+pub enum TorchError {
+    /// The pickle ends before its end mark, or holds what no pickle holds.
+    #[error("its data.pkl is damaged: {0}")]
+    Damaged(&'static str),
+    /// The pickle is longer than what is read; lengths in bytes.
+    #[error("its data.pkl has {len} bytes, and at most {most} are read")]
+    Long {
+        /// How long it is.
+        len: u64,
+        /// How long it may be.
+        most: u64,
+    },
+    /// The pickle makes more than is kept in memory.
+    #[error("its data.pkl makes more than {0} objects")]
+    Many(usize),
+    /// Objects in objects in objects.
+    #[error("its objects are nested deeper than {0} levels")]
+    Deep(usize),
+    /// A function or a class that is not known. Nothing of a pickle is ever run.
+    #[error(
+        "it asks for `{}`, which is not read: only tensors in dicts, lists and tuples are",
+        brief(.0)
+    )]
+    Unknown(String),
+    /// An instruction that torch.save does not write.
+    #[error("opcode {0:#04x} of its data.pkl is not read")]
+    Opcode(u8),
+    /// A function that is known, with arguments that it does not take.
+    #[error("its data.pkl calls `{0}` with arguments that it does not take")]
+    Arguments(&'static str),
+    /// A tensor whose elements are to be changed whenever they are read.
+    #[error(
+        "a tensor is marked as conjugated or negated, so that its elements are not those stored"
+    )]
+    Lazy,
+    /// A tensor under a key that makes no name.
+    #[error("a tensor stands under a key that has no name here: a {0}")]
+    Key(&'static str),
+    /// Two paths that are one name.
+    #[error("two of its tensors are named {:?}", brief(.0))]
+    Twice(String),
+    /// The names of all tensors together are too long, as where lists hold the same lists again.
+    #[error("the names of its tensors have more than {0} bytes")]
+    Names(usize),
+    /// Neither little nor big.
+    #[error("its byte order is {:?}, neither little nor big", brief(.0))]
+    ByteOrder(String),
+    /// A tensor that is not in its storage.
+    #[error("tensor {:?}: {fault}", brief(.name))]
+    Tensor {
+        /// The name of the tensor.
+        name: String,
+        /// What is wrong with it.
+        fault: TensorFault,
+    },
+}
+
+/// Why a tensor cannot be where a pickle says.
+#[derive(Debug, thiserror::Error)]
+pub enum TensorFault {
+    /// The storage is not in the archive.
+    #[error("its storage, member {:?}, is not in the archive", brief(.0))]
+    NoStorage(String),
+    /// The storage has fewer bytes than are said.
+    #[error("its storage is said to have {said} bytes, and has {found}")]
+    ShortStorage {
+        /// Bytes by the pickle.
+        said: u64,
+        /// Bytes of the member.
+        found: u64,
+    },
+    /// Elements outside of the storage.
+    #[error("its shape, strides and offset lead out of its storage of {0} bytes")]
+    Outside(u64),
+    /// A shape of 2^63 bytes or more.
+    #[error("shape {} has 2^63 bytes or more", AsTuple(.0))]
+    TooLarge(Vec<u64>),
+}

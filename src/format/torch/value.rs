@@ -1,0 +1,110 @@
+//! What a pickle of torch.save is made of, as far as tensors can be in it.
+//!
+//! Values that change after they were made, lists and dicts, are kept in one table and named by their
+//! place in it, so that a pickle that puts a list into itself makes no circle of owners. All others
+//! own what is in them, and are nested a bounded number of levels.
+
+use std::rc::Rc;
+
+use crate::dtype::Scalar;
+use crate::shape::MAX_NDIM;
+
+use super::globals::Global;
+use super::tensor::{TorchStorage, TorchTensor};
+
+/// A value on the stack, in the memo, in a list or in a dict.
+#[derive(Clone, Debug)]
+pub(super) enum PickleValue {
+    None,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(Rc<str>),
+    Tuple(Rc<TupleValue>),
+    /// A list or a dict, by its place in the table.
+    Shared(usize),
+    Global(Global),
+    Storage(Rc<TorchStorage>),
+    Tensor(Rc<TorchTensor>),
+    /// Anything that is passed over: bytes, a device, a long text, an integer of more than 64 bits.
+    Plain,
+}
+
+/// The items of a tuple.
+#[derive(Debug)]
+pub(super) struct TupleValue {
+    pub(super) items: Vec<PickleValue>,
+    /// How many tuples are nested in it, itself included.
+    pub(super) depth: usize,
+    /// Whether a tensor may be in it.
+    pub(super) has_tensors: bool,
+}
+
+/// A list or a dict. Of its items only those are kept in which tensors may be.
+#[derive(Debug)]
+pub(super) struct SharedValue {
+    pub(super) is_dict: bool,
+    /// How many items it has.
+    pub(super) len: u64,
+    pub(super) kept: Vec<KeptItem>,
+}
+
+/// An item of a list, with its position, or of a dict.
+#[derive(Clone, Debug)]
+pub(super) struct KeptItem {
+    pub(super) key: PickleValue,
+    pub(super) value: PickleValue,
+}
+
+impl PickleValue {
+    /// Whether a tensor is in it, or may come into it.
+    pub(super) fn has_tensors(&self) -> bool {
+        match self {
+            PickleValue::Tensor(_) | PickleValue::Shared(_) => true,
+            PickleValue::Tuple(tuple) => tuple.has_tensors,
+            _ => false,
+        }
+    }
+
+    /// The items of a tuple.
+    pub(super) fn items(&self) -> Option<&[PickleValue]> {
+        match self {
+            PickleValue::Tuple(tuple) => Some(&tuple.items),
+            _ => None,
+        }
+    }
+
+    /// A number that counts something.
+    pub(super) fn count(&self) -> Option<u64> {
+        match self {
+            PickleValue::Int(number) => u64::try_from(*number).ok(),
+            _ => None,
+        }
+    }
+
+    /// Numbers that count something, one for each axis of a tensor.
+    pub(super) fn axes(&self) -> Option<Box<[u64]>> {
+        let items = self.items().filter(|items| items.len() <= MAX_NDIM)?;
+        items.iter().map(PickleValue::count).collect()
+    }
+
+    /// The number type that it names.
+    pub(super) fn scalar(&self) -> Option<Scalar> {
+        match self {
+            PickleValue::Global(Global::DType(scalar)) => Some(*scalar),
+            _ => None,
+        }
+    }
+
+    /// What it is, where it is no name.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            PickleValue::Tensor(_) => "tensor",
+            PickleValue::Shared(_) => "list or dict",
+            PickleValue::Storage(_) => "storage",
+            PickleValue::Global(_) => "class",
+            PickleValue::Tuple(_) => "tuple of many levels",
+            _ => "value that is no number, text or tuple",
+        }
+    }
+}

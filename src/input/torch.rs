@@ -1,0 +1,80 @@
+//! PyTorch's `.pt` as one input: tensors are views of the storages in the archive.
+//!
+//! The CRC-32s of the members are not compared: torch.save may be told to leave them out.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::dtype::Endian;
+use crate::error::Error;
+use crate::format::npz::{Member, Members};
+use crate::format::torch::{self, StoragePlace, TorchFolder};
+use crate::format::{Contents, Format, FormatError};
+use crate::input::archive::{Archive, MemberStart};
+use crate::input::opened::{Input, failed_source};
+use crate::source::{Advice, InflatedSource, Reader, Source};
+
+/// The longest text that says a byte order, in bytes; one that is longer says none.
+const BYTE_ORDER: u64 = 100;
+
+/// Read the object in the folder of an archive, and find its tensors.
+pub(super) fn open(
+    mut archive: Archive<'_>,
+    folder: &TorchFolder,
+    members: &Members,
+) -> Result<Input, Error> {
+    let location = archive.location;
+    let unfit = |error: FormatError| Error::file(location, error);
+    let named: HashMap<&str, Member<'_>> =
+        members.iter().map(|member| (member.name, member)).collect();
+    let endian = match named.get(folder.byte_order().as_str()) {
+        Some(member) => byte_order(&archive, member).map_err(unfit)?,
+        // older versions were written on little-endian machines, or torch.load takes them as such
+        None => Endian::Little,
+    };
+    let pickle = named.get(folder.pickle().as_str());
+    let (source, range) = match pickle.map(|member| whole(&archive, member)) {
+        Some(place) => place,
+        None => return Err(unfit(FormatError::Unrecognised)),
+    };
+    if source.request_gap().is_some() {
+        source.advise(range.clone(), Advice::Sequential);
+    }
+    let mut places: HashMap<&str, MemberStart> = HashMap::new();
+    let mut place = |key: &str| {
+        let Some(member) = named.get(folder.storage(key).as_str()) else { return Ok(None) };
+        let MemberStart { part, start } = match places.get(member.name) {
+            Some(place) => *place,
+            None => {
+                let range = member.deflated.then(|| archive.range(member));
+                let place = archive.place(member, range.as_ref());
+                let place = place.map_err(|error| FormatError::Io(error.into()))?;
+                places.insert(member.name, place);
+                place
+            }
+        };
+        Ok(Some(StoragePlace { part, bytes: start..start + member.len }))
+    };
+    let tensors = torch::tensors(source.as_ref(), range, endian, folder, &mut place);
+    // a file cut short in the meantime is the reason for whatever its pickle seems to say
+    source.verify().map_err(|error| failed_source(location, error))?;
+    Ok(archive.into_input(Contents::of(Format::Torch, tensors.map_err(unfit)?)))
+}
+
+/// The bytes of a member, and their range in these.
+fn whole(archive: &Archive<'_>, member: &Member<'_>) -> (Arc<dyn Source>, Range<u64>) {
+    match member.deflated {
+        true => (Arc::new(InflatedSource::from(archive.range(member))), 0..member.len),
+        false => (Arc::clone(&archive.bytes), member.data.clone()),
+    }
+}
+
+fn byte_order(archive: &Archive<'_>, member: &Member<'_>) -> Result<Endian, FormatError> {
+    let (source, range) = whole(archive, member);
+    let mut text = Vec::new();
+    let len = member.len.min(BYTE_ORDER);
+    Reader::at(source.as_ref(), range.start).take(len).read_to_end(&mut text)?;
+    Ok(torch::byte_order(&text)?)
+}

@@ -1,0 +1,44 @@
+//! Zip archives: their members tell whether one is a `.npz` or PyTorch's.
+
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::format::torch::TorchFolder;
+use crate::format::{Foreign, Format, FormatError, npz};
+use crate::input::archive::Archive;
+use crate::input::format::{InputFormat, RecognisedFile};
+use crate::input::opened::{Input, Location, failed_source};
+use crate::input::watched::spool_all;
+use crate::input::{npz as arrays, torch};
+use crate::source::{self, Source};
+
+/// NumPy's `.npz`, as which archives of PyTorch begin too.
+pub(super) const FORMAT: InputFormat =
+    InputFormat { format: Format::Npz, begins: npz::begins, open };
+
+/// Read what an archive holds. One that comes through a pipe is kept in a temporary file.
+fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
+    let RecognisedFile { location, bytes, progress, .. } = file;
+    let bytes: Arc<dyn Source> = match bytes {
+        source::Opened::Random(source) => Arc::from(source),
+        source::Opened::Forward(stream) => {
+            let kept = spool_all(stream, progress);
+            Arc::from(kept.map_err(|error| failed_source(location, error))?)
+        }
+    };
+    let members = npz::members(bytes.as_ref()).map_err(|error| Error::file(location, error))?;
+    let archive = Archive::new(location, bytes)?;
+    // an archive without members is an .npz of no arrays
+    if members.is_empty() || members.has_arrays() {
+        return arrays::open(archive, members);
+    }
+    match TorchFolder::find(&members) {
+        Some(folder) if !folder.is_script(&members) => torch::open(archive, &folder, &members),
+        Some(_) => Err(foreign(location, Foreign::TorchScript)),
+        None => Err(foreign(location, Foreign::Zip)),
+    }
+}
+
+fn foreign(location: &Location, kind: Foreign) -> Error {
+    Error::file(location, FormatError::Foreign(kind))
+}

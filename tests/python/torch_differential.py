@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""Differential test: files of torch.save against PyTorch's own tensors; and hostile pickles.
+
+    python tests/python/torch_differential.py --bin target/debug/tslice --count 2000 --seed 1
+
+Every case is a random object (dicts, lists, tuples, parameters) of tensors of random dtypes, which are views
+of storages that several of them share: with strides and offsets, expanded, without axes, empty. It is written
+by torch.save, where PyTorch is there, or as torch.save writes it (big-endian ones, deflated ones too), and slices of
+it must be those of PyTorch or NumPy. Every tenth case is a hostile file instead: it must be an error in one
+line, and nothing in it may run. `--only NUMBER` runs one again.
+"""
+
+import importlib
+import io
+import os
+import random
+import struct
+import sys
+import warnings
+
+import numpy as np
+
+import harness
+import torch_files as files
+from cases import Case
+from harness import Failure
+from torch_files import SIZES, View
+
+KEYS = ["w", "layers.0.weight", "a b", "größe", "state", "é", "x[0]", 0, 7, -3, (1, "a"), None, True, 0.5]
+
+
+def torch():
+    """PyTorch, where it is there."""
+    try:
+        return importlib.import_module("torch")
+    except ImportError:
+        return None
+
+
+# ---------------------------------------------------------------- objects
+
+
+def random_view(rng, pool):
+    """A view of a storage of the pool, or of a new one."""
+    same = [it for it in pool if rng.random() < 0.5]
+    if same:
+        storage, dtype = same[0]
+    else:
+        dtype = rng.choice(list(SIZES))
+        count = rng.choice([0, 1, 5, 60, 200, 200])
+        data = rng.randbytes(count * SIZES[dtype])
+        storage = bytes(b & 1 for b in data) if dtype == "bool" else data
+        pool.append((storage, dtype))
+    count, shape, strides = len(storage) // SIZES[dtype], [], []
+    room = count
+    for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 4])):
+        length = rng.choice([1, 2, 3, 4, 7]) if room else 0
+        length = rng.choice([length] * 9 + [0])
+        stride = rng.choice([0, 1, 1, 2, 3, 5, 11])
+        if length and (length - 1) * stride >= room:
+            stride = 0
+        shape.append(length)
+        strides.append(stride)
+        room -= max(length - 1, 0) * stride
+    if rng.random() < 0.4 and 0 not in shape:
+        # one after the other, in either order
+        total, order = int(np.prod(shape)), rng.choice("CF")
+        if total <= count:
+            element = np.dtype("u1").itemsize
+            strides = [s // element for s in np.empty(shape, "u1", order=order).strides]
+            room = count - total + 1
+    if 0 in shape or room <= 0:
+        shape = shape if 0 in shape else [0]
+        strides, room = [1] * len(shape), 1
+    return View(storage, dtype, rng.randrange(room), shape, strides, rng.random() < 0.2 and dtype == "float32")
+
+
+def random_object(rng, pool, depth=0):
+    if depth == 3 or rng.random() < 0.3 + 0.1 * depth:
+        return random_view(rng, pool)
+    if rng.random() < 0.15:
+        return rng.choice([1, "text", None, 2.5, (1, 2), [], {}])
+    items = [random_object(rng, pool, depth + 1) for _ in range(rng.choice([1, 2, 2, 3]))]
+    if rng.random() < 0.4:
+        return rng.choice([list, tuple])(items)
+    keys = rng.sample(KEYS, len(items))
+    return rng.choice([dict, files.Ordered])(zip(keys, items))
+
+
+def to_torch(value, module, storages):
+    """The same object of PyTorch's tensors. Views of one storage share one there too."""
+    if isinstance(value, View):
+        dtype = getattr(module, value.dtype)
+        if id(value.storage) not in storages:
+            data = module.frombuffer(bytearray(value.storage), dtype=module.uint8) if value.storage else module.empty(0, dtype=module.uint8)
+            storages[id(value.storage)] = data.untyped_storage()
+        empty = module.empty(0, dtype=dtype)
+        made = empty.set_(storages[id(value.storage)], value.offset, value.shape, value.strides)
+        return module.nn.Parameter(made) if value.parameter else made
+    if isinstance(value, dict):
+        return {key: to_torch(item, module, storages) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(to_torch(item, module, storages) for item in value)
+    return value
+
+
+# ---------------------------------------------------------------- slices
+
+
+def random_index(rng, shape):
+    items = []
+    for length in shape[: rng.randint(0, len(shape))]:
+        if length and rng.random() < 0.4:
+            items.append(rng.randrange(-length, length))
+        else:
+            bounds = [rng.choice([None, rng.randint(-9, 9)]) for _ in range(2)]
+            items.append(slice(*bounds, rng.choice([None, 1, 2, 3, -1, -2])))
+    if rng.random() < 0.2:
+        items.insert(rng.randint(0, len(items)), None)
+    if rng.random() < 0.3:
+        items.append(Ellipsis)
+    return tuple(items)
+
+
+def spelled(index):
+    def word(item):
+        if isinstance(item, slice):
+            parts = ["" if part is None else str(part) for part in (item.start, item.stop, item.step)]
+            return ":".join(parts)
+        return "..." if item is Ellipsis else "None" if item is None else str(item)
+
+    return "[" + ", ".join(map(word, index)) + "]"
+
+
+def torch_bytes(module, tensor, index):
+    """What PyTorch takes, as bytes: it has no negative steps."""
+    taken = tensor.detach()[index]
+    flat = module.empty(taken.numel(), dtype=taken.dtype).copy_(taken.reshape(-1))
+    return flat.view(module.uint8).numpy().tobytes() if taken.numel() else b"", tuple(taken.shape)
+
+
+def slice_case(case):
+    rng = case.rng
+    pool = []
+    value = random_object(rng, pool)
+    tensors = list(files.named(value))
+    path, module = case.path("m.pt"), torch() if rng.random() < 0.7 else None
+    big = module is None and rng.random() < 0.3
+    own = {}
+    if module:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = to_torch(value, module, {})
+            module.save(made, path, **({"pickle_protocol": rng.choice([3, 4, 5])} if rng.random() < 0.3 else {}))
+        own = dict(files.named(made))
+    else:
+        files.pt(value, path, big=big, deflated=rng.random() < 0.2)
+    case.story.append(f"{'torch' if module else 'big' if big else 'little'}: {[name for name, _ in tensors]}")
+    if not tensors:
+        status, _, err = case.run(["m.pt"])
+        return case.check_error(status, err, [1], "no tensors")
+    for name, view in rng.sample(tensors, min(len(tensors), 2)):
+        index = random_index(rng, view.shape)
+        line = ["m.pt", spelled(index)] + (["-t", name] if name else [])
+        line += rng.choice([[], ["--io", "read"]]) + ["-j", str(rng.randint(1, 3))]
+        array = view.array()
+        expected = np.array(array[(*index, Ellipsis) if Ellipsis not in index else index])
+        data, shape = expected.tobytes(), expected.shape
+        if module and all(not isinstance(item, slice) or (item.step or 1) > 0 for item in index):
+            theirs = torch_bytes(module, own[name], index)
+            if theirs != (data, shape):
+                raise Failure(f"the test itself: PyTorch and NumPy differ in {line}")
+        case.story.append(f"{view.dtype} {view.shape} {view.strides} + {view.offset}")
+        status, out, err = case.run(line + ["--to", "npy"])
+        if status or err:
+            raise Failure(f"status {status}, {err!r}")
+        with io.BytesIO(out) as file:
+            version = np.lib.format.read_magic(file)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            found, fortran, dtype = read(file)
+            rest = file.read()
+        if found != shape or fortran or dtype.itemsize != SIZES[view.dtype]:
+            raise Failure(f"shape {found} and dtype {dtype} for {shape} and {view.dtype}")
+        if rest != (files.swapped(data, view.dtype) if big else data):
+            raise Failure(f"wrong bytes: {rest[:64]!r} for {data[:64]!r}")
+
+
+# ---------------------------------------------------------------- hostile files
+
+
+def ran():
+    return os.path.join(os.getcwd(), "ran")
+
+
+def hostile_pickle(rng, mark):
+    """A pickle that must be refused, or the tensors of which must be; and which of both."""
+    good = files.tensor(files.storage("FloatStorage", "0", 4), 0, [2, 2], [2, 1])
+    attack = lambda module, attribute, *rest: files.name(module, attribute) + files.tuple_of(*rest) + b"R"
+    shell = files.text(f"touch {mark}")
+    kind = rng.randrange(17)
+    if kind == 0:
+        module, attribute = rng.choice([("os", "system"), ("posix", "system"), ("subprocess", "call"), ("builtins", "eval"),
+                                        ("builtins", "exec"), ("__builtin__", "open"), ("torch", "load"), ("nt", "system"),
+                                        ("torch._utils", "_import_dotted_name"), ("numpy", "load"), ("builtins", "getattr")])
+        return files.program(attack(module, attribute, shell)), attribute
+    if kind == 1:  # by two texts, under a keyword, as an instance
+        body = files.text("os") + files.text("system") + b"\x93" + files.tuple_of(shell) + rng.choice([b"R", b"\x81"])
+        return files.program(body), "os.system"
+    if kind == 2:
+        return files.program(f"(ios\nsystem\n".encode() if rng.random() < 0.5 else b"(" + files.name("os", "system") + shell + b"o"), None
+    if kind == 3:  # any instruction at all, alone or behind a few values
+        return b"\x80\x02" + rng.choice([b"", b"(", b"](", b"}(", b"NN", b"(KK"]) + bytes([rng.randrange(256)]) + rng.randbytes(rng.randint(0, 12)), None
+    if kind == 4:
+        deep = rng.choice([1_001, 5_000, 200_000])
+        return files.program(rng.choice([b"](" * deep + b"e" * deep, b")" + b"\x85" * deep])), None
+    if kind == 5:  # lists of the same lists again: 2^60 tensors
+        body = good + b"q\x00"
+        for level in range(60):
+            body += b"](h" + bytes([level]) + b"h" + bytes([level]) + b"eq" + bytes([level + 1])
+        return files.program(body), None
+    if kind == 6:  # a list in itself
+        return files.program(b"]q\x00h\x00a" if rng.random() < 0.5 else b"}q\x00" + files.text("a") + b"h\x00s"), "deeper"
+    if kind == 7:  # a stack without end
+        return files.program(rng.choice([b"(", b"N", b"]", b")2", b"}"]) * 3_000_000), "more than"
+    if kind == 8:
+        return files.program(b"X\xff\xff\xff\xffabc" if rng.random() < 0.5 else b"\x8d" + b"\xff" * 8), "ends too early"
+    if kind == 9:
+        wrong = rng.choice([(0, [2**62, 2**62], [1, 1]), (0, [3, 2], [2, 1]), (5, [1], [1]), (0, [2], [2**62]), (2**62, [2], [1]),
+                            (0, [2] * 65, [0] * 65), (0, [2**40, 2**40], [0, 0]), (-1, [2], [1]), (0, [-2], [1]), (0, [2], [-1]),
+                            (0, [2, 2], [1])])
+        return files.program(files.tensor(files.storage("FloatStorage", "0", 4), *wrong)), None
+    if kind == 10:
+        stored = rng.choice([files.storage("FloatStorage", "0", 5), files.storage("DoubleStorage", "0", 2**61), files.storage("FloatStorage", "9", 4),
+                             files.storage("FloatStorage", "../../etc/passwd", 4), files.storage("QInt8Storage", "0", 4),
+                             files.storage("FloatStorage", "0", -1)])
+        return files.program(files.tensor(stored, 0, [2, 2], [2, 1])), None
+    if kind == 11:  # conjugated when it is read
+        metadata = b"}" + files.text("conj") + b"\x88s"
+        stored = files.storage("ComplexFloatStorage", "0", 2)
+        return files.program(files.call("torch._utils", "_rebuild_tensor_v2", stored, b"K\x00", files.tuple_of(b"K\x02"),
+                                        files.tuple_of(b"K\x01"), b"\x89", files.EMPTY, metadata)), "conjugated"
+    if kind == 12:
+        return files.program(b"}(" + files.text("a.b") + good + files.text("a") + b"}" + files.text("b") + good + b"su"), "two of its tensors"
+    if kind == 13:
+        cut = files.program(good)
+        return cut[:rng.randrange(len(cut))], None
+    if kind == 14:  # keys of any length
+        body = b"}X" + struct.pack("<I", 1 << 20) + b"k" * (1 << 20) + b"q\x00" + good + b"s"
+        return files.program(body + b"q\x01" + b"".join(b"}h\x00h\x01sq\x01" for _ in range(300))), "names"
+    if kind == 15:
+        return files.program(files.call("torch._utils", rng.choice(["_rebuild_sparse_tensor", "_rebuild_qtensor"]), good)), "_rebuild"
+    changed = bytearray(files.program(b"}" + files.text("w") + good + b"s"))
+    for _ in range(rng.randint(1, 4)):
+        changed[rng.randrange(2, len(changed))] = rng.randrange(256)
+    return bytes(changed), ()
+
+
+def hostile_case(case):
+    rng, mark = case.rng, case.path("ran")
+    pickle, says = hostile_pickle(rng, mark)
+    path = case.path("h.pt")
+    files.write(path, pickle, [b"\0" * 16], deflated=rng.random() < 0.2)
+    if rng.random() < 0.1:
+        with open(path, "r+b") as file:
+            at = rng.randrange(max(os.path.getsize(path) - 300, 0), os.path.getsize(path))
+            file.seek(at)
+            file.write(bytes([rng.randrange(256)]))
+        says = ()
+    run = harness.tslice("info", "h.pt", cwd=case.dir)
+    case.story.append(f"{pickle[:200]!r}\n  status {run.returncode}: {run.stderr[:300]!r}")
+    if os.path.exists(mark):
+        raise Failure("the pickle was run")
+    if says == () and run.returncode == 0:
+        return
+    told = run.stderr.decode()
+    if run.returncode != 1 or not told.startswith("tslice: h.pt: ") or "panicked" in told or len(told) > 2000:
+        raise Failure(f"status {run.returncode}, {told!r}")
+    if says and says not in told:
+        raise Failure(f"{told!r} does not say {says!r}")
+
+
+def one(job):
+    options, number = job
+    kind = hostile_case if number % 10 == 9 else slice_case
+    return harness.run_case(Case(random.Random(f"{options.seed} {number}")), kind, number, options.keep)
+
+
+def main():
+    options = harness.case_parser(__doc__.split("\n")[0], 2000).parse_args()
+    harness.begin(options)
+    print("PyTorch", getattr(torch(), "__version__", "is not there: files are written as it writes them"))
+    return harness.run_cases("torch_differential", options, one)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
