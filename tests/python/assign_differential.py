@@ -271,6 +271,7 @@ def scatter_case(case):
     case.story.append(f"target: shape {shape} dtype {dtype.str} {target.extension} {target.order}")
     n = rng.choice([rng.randrange(len(shape) + 1), min(1, len(shape)), len(shape)])
     rows = rng.choice([(), (3,), (5,), (0,), (2, 3), (1,), (40,), (2, 1, 2)])
+    rows = rows[:64 - len(shape[n:])]  # NumPy's most axes, of the values
     slab = int(np.prod(shape[n:], dtype=object)) if shape[n:] else 1
     if slab * size * int(np.prod(rows, dtype=object)) > 2_000_000:
         rows = (1,)
@@ -303,7 +304,8 @@ def scatter_case(case):
     value_dtype = swapped(rng, dtype)
     value_shape = rows + shape[n:]
     if rng.random() < 0.06:
-        value_shape = rng.choice([value_shape + (1,), (2,) + value_shape, value_shape[1:] + (7,)])
+        others = [value_shape + (1,), (2,) + value_shape, value_shape[1:] + (7,)]
+        value_shape = rng.choice([other for other in others if len(other) <= 64])  # NumPy's most
         if value_shape != rows + shape[n:]:
             statuses, says = (1,), "the values have shape"
     count = int(np.prod(value_shape, dtype=object)) if value_shape else 1
