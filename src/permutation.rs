@@ -87,6 +87,11 @@ impl Permutation {
         Ok(Permutation(order))
     }
 
+    /// The order of all axes of a result, each of them once.
+    pub(crate) fn of_axes(axes: Vec<usize>) -> Permutation {
+        Permutation(axes)
+    }
+
     /// Every axis where it is.
     pub fn identity(ndim: usize) -> Permutation {
         Permutation((0..ndim).collect())

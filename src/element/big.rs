@@ -21,6 +21,13 @@ impl Big {
         }
     }
 
+    /// The number of these digits, the lowest first.
+    pub(crate) fn of_digits(digits: Vec<u32>) -> Big {
+        let mut big = Big(digits);
+        big.trim();
+        big
+    }
+
     /// Times 2 to the power of `bits`.
     pub(crate) fn shifted(&self, bits: u32) -> Big {
         let (words, bits) = ((bits / 32) as usize, bits % 32);
@@ -99,6 +106,34 @@ impl Big {
         quotient
     }
 
+    /// Divide by any number but 0; this becomes the quotient, and the rest is returned.
+    pub(crate) fn divide_by(&mut self, by: u64) -> u64 {
+        let (by, mut rest) = (u128::from(by), 0u128);
+        for digit in self.0.iter_mut().rev() {
+            rest = rest << 32 | u128::from(*digit);
+            *digit = (rest / by) as u32;
+            rest %= by;
+        }
+        self.trim();
+        rest as u64
+    }
+
+    /// The highest 128 bits, how many there are below them, and whether one of those is set.
+    pub(crate) fn leading(&self) -> (u128, u32, bool) {
+        let below = self.bits().saturating_sub(128) as u32;
+        let (words, bits) = ((below / 32) as usize, below % 32);
+        let digit = |at: usize| u128::from(self.0.get(words + at).copied().unwrap_or(0));
+        // five digits where the bits begin within one
+        let high = (0..4).fold(0, |high, at| high | digit(at) << (32 * at));
+        let top = match bits {
+            0 => high,
+            _ => high >> bits | digit(4) << (128 - bits),
+        };
+        let lost = self.0.iter().take(words).any(|&digit| digit > 0)
+            || self.0.get(words).is_some_and(|digit| digit & ((1 << bits) - 1) > 0);
+        (top, below, lost)
+    }
+
     /// How many bits it has.
     pub(crate) fn bits(&self) -> u64 {
         let last = self.0.last().map_or(0, |last| u64::from(32 - last.leading_zeros()));
@@ -156,6 +191,17 @@ mod tests {
                 prop_assert_eq!(value(&product), u128::from(a) * u128::from(factor));
             }
             prop_assert_eq!(value(&big_a.times(&big_b)), u128::from(a) * u128::from(b));
+            let mut divided = shifted.clone();
+            if b > 0 {
+                prop_assert_eq!(divided.divide_by(b), (value(&shifted) % u128::from(b)) as u64);
+                prop_assert_eq!(value(&divided), value(&shifted) / u128::from(b));
+            }
+            let long = big_a.times(&big_b).shifted(shift);
+            let (top, below, lost) = long.leading();
+            let mut again = Big::of_digits((0..4).map(|at| (top >> (32 * at)) as u32).collect());
+            again = again.shifted(below);
+            prop_assert_eq!(again.bits(), long.bits());
+            prop_assert_eq!(lost, again != long);
             let mut dividend = big_b.clone();
             dividend.multiply(factor % 10);
             if factor % 10 > 0 && b > a % 1000 {

@@ -7,7 +7,7 @@ use crate::error::{Cause, Error};
 use crate::execute::Conversion;
 use crate::format::TensorInfo;
 use crate::input::Input;
-use crate::permutation::Transposition;
+use crate::permutation::{Permutation, PermutationError, Transposition};
 use crate::region::{OpenIndex, Region, RegionReader, Take};
 use crate::runs::unravel_index;
 use crate::shape::Order;
@@ -37,14 +37,9 @@ impl Chosen {
         index: OpenIndex<'_>,
         transpose: &Transposition,
     ) -> Result<Vec<Chosen>, Error> {
-        input.take_fields(fields, numbers)?;
-        let several = numbers.len() > 1;
-        let tensors = numbers.iter().map(|&number| input.contents.tensors.at(number));
-        let choose = |tensor: TensorInfo| {
-            let chosen = Chosen::of(&tensor, index, transpose, Order::C);
-            chosen.map_err(|cause| Error::from(cause).of_tensor(tensor.name.as_deref(), several))
-        };
-        tensors.map(choose).collect()
+        each_tensor(input, numbers, fields, |tensor| {
+            Ok(Chosen::of(tensor, index, transpose, Order::C)?)
+        })
     }
 
     /// What an index takes of a tensor, its axes transposed, in this memory order.
@@ -54,9 +49,19 @@ impl Chosen {
         transpose: &Transposition,
         order: Order,
     ) -> Result<Chosen, Cause> {
+        Chosen::arranged(tensor, index, order, |ndim| transpose.of_axes(ndim))
+    }
+
+    /// The same, where `arrange` says in which order so many axes are.
+    pub(super) fn arranged(
+        tensor: &TensorInfo,
+        index: OpenIndex<'_>,
+        order: Order,
+        arrange: impl FnOnce(usize) -> Result<Permutation, PermutationError>,
+    ) -> Result<Chosen, Cause> {
         let selection = index.resolve(&tensor.shape)?;
         let shape = selection.shape();
-        let axes = transpose.of_axes(shape.len())?;
+        let axes = arrange(shape.len())?;
         let region = index.lists.region(tensor, &selection, &axes, order)?;
         let (name, dtype, part) = (tensor.name.clone(), tensor.dtype.clone(), tensor.part());
         Ok(Chosen { name, dtype, shape: axes.permute(&shape), region, part })
@@ -84,6 +89,22 @@ impl Chosen {
         let take = Take::new(self.part, Arc::clone(&self.region), Conversion::None, at);
         Take { unit: (self.dtype.item_bits() / 8).max(1), ..take }
     }
+}
+
+/// Choose of each of these tensors; `fields` in place of items, where they are named.
+pub(super) fn each_tensor<T>(
+    input: &mut Input,
+    numbers: &[usize],
+    fields: Option<&str>,
+    choose: impl Fn(&TensorInfo) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    input.take_fields(fields, numbers)?;
+    let several = numbers.len() > 1;
+    let tensors = numbers.iter().map(|&number| input.contents.tensors.at(number));
+    let choose = |tensor: TensorInfo| {
+        choose(&tensor).map_err(|error| error.of_tensor(tensor.name.as_deref(), several))
+    };
+    tensors.map(choose).collect()
 }
 
 /// The index of an element of a shape, by its number in C order.

@@ -2,8 +2,8 @@
 //!
 //! A [`Job`] is checked, described, written, or divided in parts. [`Copying`] takes what an index or an
 //! index tensor names of one input to an output, [`Joining`] and [`Merging`] make one output of many inputs,
-//! [`Split`] several of one; [`Editing`] changes a file. Comparisons, statistics and pictures read a
-//! selection once. [`Parts`] divides an output among processes.
+//! [`Split`] several of one; [`Editing`] changes a file, [`Reducing`] makes one element of each slice of one.
+//! Comparisons, statistics and pictures read a selection once. [`Parts`] divides an output among processes.
 
 mod align;
 mod axes;
@@ -23,9 +23,11 @@ mod overwrite;
 mod parallel;
 mod parts;
 mod picture;
+mod reducing;
 mod rename;
 mod scratch;
 mod select;
+mod slices;
 mod split;
 mod statistics;
 mod unmap;
@@ -48,8 +50,10 @@ pub use merge::{MergeFault, MergeOptions, Merging, NumberedRename, Wins};
 pub use operand::Operand;
 pub use parts::{PartFault, Parts};
 pub use picture::{Bound, Drawing, PictureFault};
+pub use reducing::{ReduceFault, Reducing};
 pub(crate) use scratch::in_scratch;
 pub use select::{Select, Selected, SelectedTensors, select};
+pub use slices::{AxisFault, SliceOrder, Slices, SlicesOptions};
 pub use split::{Cuts, MAX_PARTS, PartNames, Split, SplitFault, SplitOptions};
 pub(crate) use split::{Together, check_together, write_together};
 pub use statistics::StatisticsFault;

@@ -1,30 +1,47 @@
 //! Sums without any rounding: they come out the same in whatever order and by however many threads
 //! their terms were added.
 
+use super::quotient::Quotient;
 use crate::element::Big;
-
-/// The position of the lowest bit: that of the square of the smallest double.
-const LOWEST: i32 = -2 * 1074;
-
-/// Digits of 32 bits, up to the squares of the largest doubles and 2^64 times as far.
-const DIGITS: usize = 137;
 
 /// So many terms may be added before the digits could overflow.
 const CARRY_EVERY: u32 = 1 << 30;
+
+/// The terms of a sum: their lowest bit, as a power of two, and a power that they stay below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Terms {
+    pub(super) lowest: i32,
+    pub(super) below: i32,
+}
+
+impl Terms {
+    /// The squares of such terms.
+    pub(super) fn squared(self) -> Terms {
+        Terms { lowest: 2 * self.lowest, below: 2 * self.below }
+    }
+
+    /// Digits of 32 bits that hold 2^64 of them: a term touches three.
+    fn digits(self) -> usize {
+        (self.below + 64 - self.lowest) as usize / 32 + 3
+    }
+}
 
 /// A sum of doubles, of 64-bit integers, or of the squares of either.
 #[derive(Clone, Debug)]
 pub(super) struct ExactSum {
     /// Digits of 32 bits from the lowest on, each with room for many carries.
-    digits: Box<[i64; DIGITS]>,
+    digits: Box<[i64]>,
+    /// The power of two of the lowest digit.
+    lowest: i32,
     /// How many terms were added since the last carry.
     pending: u32,
 }
 
-impl Default for ExactSum {
-    fn default() -> ExactSum {
-        ExactSum { digits: Box::new([0; DIGITS]), pending: 0 }
-    }
+/// A sum without its sign: a natural number times 2 to the power of `exponent`.
+struct Total {
+    negative: bool,
+    number: Big,
+    exponent: i32,
 }
 
 /// A finite double: whether it is negative, its mantissa, and the power of two of its lowest bit.
@@ -36,6 +53,17 @@ fn parts(value: f64) -> (bool, u64, i32) {
 }
 
 impl ExactSum {
+    /// A sum of no terms yet.
+    pub(super) fn new(terms: Terms) -> ExactSum {
+        let digits = vec![0; terms.digits()].into_boxed_slice();
+        ExactSum { digits, lowest: terms.lowest, pending: 0 }
+    }
+
+    /// The bytes that its digits take.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.digits)
+    }
+
     /// Add a finite double.
     pub(super) fn add(&mut self, value: f64) {
         let (negative, mantissa, exponent) = parts(value);
@@ -63,8 +91,15 @@ impl ExactSum {
     }
 
     /// Add a number times 2 to the power of `exponent`.
-    fn add_bits(&mut self, negative: bool, number: u64, exponent: i32) {
-        let position = (exponent - LOWEST) as usize;
+    #[inline]
+    fn add_bits(&mut self, negative: bool, mut number: u64, exponent: i32) {
+        let mut position = exponent - self.lowest;
+        if position < 0 {
+            // no term has bits below the lowest
+            number = number.checked_shr(position.unsigned_abs()).unwrap_or(0);
+            position = 0;
+        }
+        let position = position as usize;
         let shifted = u128::from(number) << (position % 32);
         let sign = if negative { -1 } else { 1 };
         let mask = u128::from(u32::MAX);
@@ -81,10 +116,7 @@ impl ExactSum {
     /// Bring all digits but the last, which has the sign, into `0..2^32`.
     fn carry(&mut self) {
         let mut carry = 0;
-        let (last, digits) = match self.digits.split_last_mut() {
-            Some(split) => split,
-            None => return,
-        };
+        let Some((last, digits)) = self.digits.split_last_mut() else { return };
         for digit in digits {
             let sum = *digit + carry;
             *digit = sum & i64::from(u32::MAX);
@@ -94,7 +126,7 @@ impl ExactSum {
         self.pending = 1;
     }
 
-    /// Add another sum.
+    /// Add another sum of such terms.
     pub(super) fn merge(&mut self, mut other: ExactSum) {
         other.carry();
         self.carry();
@@ -104,76 +136,48 @@ impl ExactSum {
         self.pending = 2;
     }
 
-    /// Whether it is negative, and its magnitude in units of 2^[`LOWEST`].
-    fn magnitude(&self) -> (bool, Big) {
+    fn total(&self) -> Total {
         let mut sum = self.clone();
         sum.carry();
-        let negative = sum.digits[DIGITS - 1] < 0;
+        let negative = sum.digits.last().is_some_and(|&last| last < 0);
         if negative {
             sum.digits.iter_mut().for_each(|digit| *digit = -*digit);
             sum.carry();
         }
-        let mut value = Big::from(0);
-        for &digit in sum.digits.iter().rev() {
-            value = value.shifted(32);
-            value.add(&Big::from(digit as u64));
-        }
-        (negative, value)
+        // most often only few digits are not 0
+        let zeros = sum.digits.iter().take_while(|digit| **digit == 0).count();
+        let digits = sum.digits[zeros..].iter().map(|&digit| digit as u32);
+        let exponent = self.lowest + 32 * zeros as i32;
+        Total { negative, number: Big::of_digits(digits.collect()), exponent }
     }
 
-    /// The sum divided by a count, as a double.
-    pub(super) fn mean(&self, count: u64) -> f64 {
-        let (negative, sum) = self.magnitude();
-        let mean = quotient(&sum, &Big::from(count), LOWEST);
-        if negative { -mean } else { mean }
+    /// The sum divided by a count.
+    pub(super) fn divided(&self, count: u64) -> Quotient {
+        let Total { negative, number, exponent } = self.total();
+        Quotient::new(negative, &number, exponent, count)
+    }
+
+    /// The lowest 64 bits of a sum of integers, as a machine's addition leaves them.
+    pub(super) fn wrapped(&self) -> u64 {
+        let mut sum = self.clone();
+        sum.carry();
+        match *sum.digits {
+            [low, high, ..] => low as u64 | (high as u64) << 32,
+            _ => 0,
+        }
     }
 }
 
 /// The standard deviation of `count` numbers of that sum and that sum of squares.
-pub(super) fn deviation(sum: &ExactSum, squares: &ExactSum, count: u64) -> f64 {
-    let ((_, sum), (_, squares)) = (sum.magnitude(), squares.magnitude());
-    let count = Big::from(count);
-    // count * squares - sum * sum, in units of 2^(2 * LOWEST): never negative
-    let mut numerator = squares.times(&count).shifted(LOWEST.unsigned_abs());
-    numerator.subtract(&sum.times(&sum));
-    // in units of 2^(2 * LOWEST), whose root is exact; scaled so that no double overflows
-    let divisor = count.times(&count);
-    let scale = (numerator.bits() as i32 - divisor.bits() as i32) & !1;
-    quotient(&numerator, &divisor, -scale).sqrt() * scale_by(scale / 2 + LOWEST)
-}
-
-/// A power of two, also of those that only subnormal numbers reach.
-fn scale_by(power: i32) -> f64 {
-    2f64.powi(power / 2) * 2f64.powi(power - power / 2)
-}
-
-/// `numerator / divisor * 2^exponent`, rounded to a double; 0 for a divisor of 0.
-fn quotient(numerator: &Big, divisor: &Big, exponent: i32) -> f64 {
-    if numerator.bits() == 0 || divisor.bits() == 0 {
-        return 0.0;
-    }
-    // so many bits of the quotient that rounding them to a double is rounding the quotient
-    let excess = 66 - (numerator.bits() as i32 - divisor.bits() as i32);
-    let (mut rest, mut divisor) = match excess {
-        0.. => (numerator.shifted(excess as u32), divisor.clone()),
-        _ => (numerator.clone(), divisor.shifted(excess.unsigned_abs())),
-    };
-    let most = (rest.bits().saturating_sub(divisor.bits()) + 1) as u32;
-    divisor = divisor.shifted(most);
-    let mut quotient = 0u128;
-    for _ in 0..=most {
-        quotient <<= 1;
-        if rest.cmp(&divisor).is_ge() {
-            rest.subtract(&divisor);
-            quotient |= 1;
-        }
-        rest.multiply(2);
-    }
-    // what is left decides ties only
-    quotient |= u128::from(rest.bits() > 0);
-    let power = exponent - excess;
-    // in two steps, so that both powers of two are normal
-    quotient as f64 * 2f64.powi(power / 2) * 2f64.powi(power - power / 2)
+pub(super) fn deviation(sum: &ExactSum, squares: &ExactSum, count: u64) -> Quotient {
+    let (sum, squares) = (sum.total(), squares.total());
+    // count * squares - sum * sum, which is never negative, in units of 2^exponent
+    let exponent = squares.exponent.min(2 * sum.exponent);
+    let above = |power: i32| (power - exponent) as u32;
+    let counted = squares.number.times(&Big::from(count));
+    let mut numerator = counted.shifted(above(squares.exponent));
+    numerator.subtract(&sum.number.times(&sum.number).shifted(above(2 * sum.exponent)));
+    Quotient::root(&numerator, exponent, count)
 }
 
 #[cfg(test)]
@@ -183,7 +187,8 @@ mod tests {
     use super::*;
 
     fn sums(values: &[f64]) -> (ExactSum, ExactSum) {
-        let (mut sum, mut squares) = (ExactSum::default(), ExactSum::default());
+        let terms = Terms { lowest: -1074, below: 1024 };
+        let (mut sum, mut squares) = (ExactSum::new(terms), ExactSum::new(terms.squared()));
         for &value in values {
             sum.add(value);
             squares.add_square(value);
@@ -191,17 +196,27 @@ mod tests {
         (sum, squares)
     }
 
+    fn mean(sum: &ExactSum, count: u64) -> f64 {
+        sum.divided(count).nearest()
+    }
+
+    fn deviation(sum: &ExactSum, squares: &ExactSum, count: u64) -> f64 {
+        super::deviation(sum, squares, count).nearest()
+    }
+
     #[test]
     fn nothing_is_lost() {
         let (sum, _) = sums(&[1e308, 1.0, -1e308, 1e-300, -1.0]);
-        assert_eq!(sum.mean(1), 1e-300);
-        assert_eq!(sums(&[0.1; 10]).0.mean(10), 0.1);
-        assert_eq!(sums(&[f64::MAX; 3]).0.mean(3), f64::MAX);
-        assert_eq!(sums(&[5e-324; 7]).0.mean(7), 5e-324);
-        let mut integers = ExactSum::default();
+        assert_eq!(mean(&sum, 1), 1e-300);
+        assert_eq!(mean(&sums(&[0.1; 10]).0, 10), 0.1);
+        assert_eq!(mean(&sums(&[f64::MAX; 3]).0, 3), f64::MAX);
+        assert_eq!(mean(&sums(&[5e-324; 7]).0, 7), 5e-324);
+        let mut integers = ExactSum::new(Terms { lowest: 0, below: 64 });
         integers.add_integer(false, u64::MAX);
         integers.add_integer(true, 1);
-        assert_eq!(integers.mean(2), (u64::MAX / 2) as f64);
+        assert_eq!(mean(&integers, 2), (u64::MAX / 2) as f64);
+        integers.add_integer(true, u64::MAX);
+        assert_eq!(integers.wrapped(), u64::MAX);
     }
 
     #[test]
@@ -213,6 +228,10 @@ mod tests {
         assert_eq!(deviation(&sum, &squares, 100), 0.5);
         let (sum, squares) = sums(&[1e-200, 3e-200]);
         assert!((deviation(&sum, &squares, 2) / 1e-200 - 1.0).abs() < 1e-15);
+        let (sum, squares) = sums(&[5e-324, 0.0, 0.0]);
+        assert_eq!((mean(&sum, 3), deviation(&sum, &squares, 3)), (0.0, 0.0));
+        let (sum, squares) = sums(&[f64::MAX, -f64::MAX]);
+        assert_eq!((mean(&sum, 2), deviation(&sum, &squares, 2)), (0.0, f64::MAX));
     }
 
     proptest! {
@@ -225,10 +244,10 @@ mod tests {
             merged.merge(sum);
             merged_squares.merge(of_squares);
             let count = values.len() as u64;
-            prop_assert_eq!(merged.mean(count), whole.mean(count));
+            prop_assert_eq!(mean(&merged, count), mean(&whole, count));
             prop_assert_eq!(deviation(&merged, &merged_squares, count), deviation(&whole, &squares, count));
-            let mean = values.iter().sum::<f64>() / count as f64;
-            prop_assert!((whole.mean(count) - mean).abs() <= 1e-6);
+            let near = values.iter().sum::<f64>() / count as f64;
+            prop_assert!((mean(&whole, count) - near).abs() <= 1e-6);
         }
     }
 }

@@ -34,12 +34,13 @@ struct Bin {
 impl Statistics {
     /// The values that are no NaN, in bins whose ends lie between the smallest and the largest.
     fn sorted(&self) -> Vec<Bin> {
-        let Some((least, greatest)) = self.range else { return Vec::new() };
-        let (least, greatest) = (self.keys.value(least.key), self.keys.value(greatest.key));
+        let Some((least, greatest)) = self.summary.range else { return Vec::new() };
+        let (least, greatest) = (self.summary.value(&least), self.summary.value(&greatest));
+        let keys = self.summary.keys;
         // keys at the ends may be those of NaN, which these drop
         let bin = |(low, high, count)| Bin {
-            low: self.keys.value(low).max(least),
-            high: self.keys.value(high).min(greatest),
+            low: keys.value(low).max(least),
+            high: keys.value(high).min(greatest),
             count,
         };
         self.tally.bins().into_iter().map(bin).collect()
@@ -91,7 +92,7 @@ impl Statistics {
         let bins = self.histogram_bins();
         let (Some(first), Some(last)) = (bins.first(), bins.last()) else { return Vec::new() };
         let (low, high) = (first.low, last.high);
-        let is_integer = !self.is_float();
+        let is_integer = !self.summary.is_float();
         let few = is_integer && high - low < most as f64;
         let bars = match low == high {
             true => 1,

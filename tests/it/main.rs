@@ -46,6 +46,7 @@ mod same_file;
 mod several;
 mod shards;
 mod sharing;
+mod tables;
 mod torch;
 mod transpose;
 mod view;

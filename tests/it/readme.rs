@@ -4,8 +4,8 @@
 //!
 //! The examples of a page run in order, in one temporary folder that holds the files they use. A
 //! command must end with status 0; where lines follow it, they are what it must print, standard
-//! error included (docs/terminal.md shows commands that fail, too). A command that needs Make or GNU
-//! parallel is left out where they are missing.
+//! error included (docs/terminal.md shows commands that fail, too). A command that needs Make, GNU
+//! parallel or jq is left out where they are missing.
 //!
 //! ```text
 //! $ tslice photos.npy '[0]' --dry-run       the command
@@ -61,9 +61,9 @@ fn makefile(page: &str) -> Option<&str> {
     block.split_once("```\n").map(|(lines, _)| lines)
 }
 
-/// Whether a command needs Make or GNU parallel and this machine lacks it.
+/// Whether a command needs Make, GNU parallel or jq and this machine lacks it.
 fn lacks_a_program(folder: &TempDir, command: &str) -> bool {
-    ["make", "parallel"].into_iter().any(|program| {
+    ["make", "parallel", "jq"].into_iter().any(|program| {
         let needed = command.split_whitespace().any(|word| word == program);
         needed && !bash(folder, &format!("{program} --version")).output().unwrap().status.success()
     })

@@ -189,9 +189,9 @@ fn statistics_of_several_tensors_come_from_one_pipe() {
     let piped = safetensors::serialize(tensors, None).unwrap();
     let args = ["view", "-", "-t", "*", "--stats", "--json"];
     let shown = tslice(dir.path(), &args).write_stdin(piped).output().unwrap();
-    let found: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
-    let mut means: Vec<f64> =
-        found.as_array().unwrap().iter().map(|it| it["mean"].as_f64().unwrap()).collect();
+    let lines = serde_json::Deserializer::from_slice(&shown.stdout).into_iter();
+    let lines = lines.map(|line: Result<serde_json::Value, _>| line.unwrap());
+    let mut means: Vec<f64> = lines.map(|it| it["mean"].as_f64().unwrap()).collect();
     means.sort_by(f64::total_cmp);
     assert_eq!(means, [2.0, 6.0]);
 }

@@ -240,6 +240,10 @@ Examples:
   tslice view photos.npy '[0, :, ::-1, 0]' --full | head -n 100
   # extremes, mean, deviation, quantiles, a histogram
   tslice view volume.npy --stats
+  # a row for each tensor, those with NaN first; status 1 where there are some
+  tslice view model.safetensors -t '*' --stats --sort nan,max --fail-on nan,inf
+  # the mean of all images, as a tensor
+  tslice view photos.npy --reduce mean --axis 0 -o mean.npy
   # slices through a volume as a sheet of pictures
   tslice view volume.npy '[::4]' -o sheet.png --range p1,p99
   # one of them in the terminal

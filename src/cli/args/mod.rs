@@ -40,7 +40,7 @@ pub(crate) use result::{CastArgs, TransposeArgs};
 pub(crate) use slice::SliceArgs;
 pub(crate) use split::SplitArgs;
 pub(crate) use unquoted::unquoted;
-pub(crate) use view::{ValuesArgs, ViewArgs};
+pub(crate) use view::{Column, PictureArgs, StatsArgs, ValuesArgs, ViewArgs};
 
 /// Parse a command line, program name first.
 ///

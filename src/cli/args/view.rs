@@ -6,7 +6,9 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use tslice::internals::job::Bound;
 use tslice::internals::picture::COLOUR_MAPS;
+use tslice::internals::statistics::Reduction;
 
+use super::choice::{Choice, one_of};
 use super::index::IndexArgs;
 use super::input::InputArgs;
 use super::output::threads;
@@ -47,16 +49,77 @@ pub(crate) struct ViewArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Statistics")]
 pub(crate) struct StatsArgs {
-    /// Print statistics and a histogram
+    /// Print statistics: of one tensor with a histogram, of several as a table
     ///
     /// How many elements are NaN, infinite and zero, the extremes and their places, mean and
     /// standard deviation, quantiles.
-    #[arg(long, groups = ["work", "measured"], conflicts_with_all = ["full", "edge", "precision"])]
+    #[arg(long, groups = ["work", "measured", "sliced"], conflicts_with_all = ["full", "edge", "precision"])]
     pub(crate) stats: bool,
-    /// Print the statistics as JSON
+    /// Along these axes: a row for each position of the others
+    ///
+    /// Negative axes count from the end. Without it --reduce reduces all axes.
+    #[arg(long, value_name = "A[,B...]", requires = "sliced")]
+    pub(crate) axis: Option<String>,
+    /// Sort the tensors by columns of the table: nan,max
+    ///
+    /// Names and dtypes ascend, all else descends.
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',', value_parser = one_of(COLUMNS), requires = "measured", conflicts_with = "axis")]
+    pub(crate) sort: Vec<Column>,
+    /// Exit with 1 and name the tensors that have such elements: nan,inf,zero
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = one_of(FAULTS), requires = "measured")]
+    pub(crate) fail_on: Vec<Column>,
+    /// Print the statistics as JSON, a line for each tensor or row
     #[arg(long, requires = "measured")]
     pub(crate) json: bool,
+    /// Write one element for each position of the other axes, as NumPy's functions do
+    ///
+    /// Sums and means are exact, and rounded once. --keepdims leaves the axes, with length 1.
+    #[arg(long, value_name = "HOW", value_parser = one_of(REDUCTIONS), group = "sliced", requires = "written", conflicts_with_all = ["stats", "colormap", "range", "width"])]
+    pub(crate) reduce: Option<Reduction>,
 }
+
+/// A column of the table of tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    Name,
+    DType,
+    Shape,
+    Nan,
+    Infinite,
+    Zero,
+    Min,
+    Max,
+    Mean,
+    Std,
+}
+
+/// The columns that tensors are sorted by.
+const COLUMNS: [Choice<Column>; 10] = [
+    ("name", "The name", Column::Name),
+    ("dtype", "The dtype", Column::DType),
+    ("shape", "The shape", Column::Shape),
+    ("nan", "How many elements are NaN", Column::Nan),
+    ("inf", "How many are infinite", Column::Infinite),
+    ("zero", "How many are zero", Column::Zero),
+    ("min", "The minimum", Column::Min),
+    ("max", "The maximum", Column::Max),
+    ("mean", "The mean", Column::Mean),
+    ("std", "The standard deviation", Column::Std),
+];
+
+/// Elements that no tensor should have.
+const FAULTS: [Choice<Column>; 3] = [COLUMNS[3], COLUMNS[4], COLUMNS[5]];
+
+/// What can become of the elements of a slice.
+const REDUCTIONS: [Choice<Reduction>; 7] = [
+    ("min", "The smallest, NaN where there is one", Reduction::Min),
+    ("max", "The largest, NaN where there is one", Reduction::Max),
+    ("sum", "The sum", Reduction::Sum),
+    ("mean", "The mean", Reduction::Mean),
+    ("std", "The standard deviation", Reduction::Std),
+    ("any", "Whether any is not 0", Reduction::Any),
+    ("all", "Whether none is 0", Reduction::All),
+];
 
 /// How values are printed.
 #[derive(Args, Clone, Debug)]
@@ -79,11 +142,11 @@ pub(crate) struct ValuesArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Picture")]
 pub(crate) struct PictureArgs {
-    /// Write a picture
+    /// Write a picture, or what --reduce makes
     ///
     /// Two axes are drawn in colours, (H, W, 3 or 4) of uint8 as it is, more axes as a contact
     /// sheet; one pixel an element.
-    #[arg(short, long, value_name = "PICTURE.png", groups = ["work", "drawn", "written"], conflicts_with_all = ["full", "edge", "precision", "stats"])]
+    #[arg(short, long, value_name = "FILE", groups = ["work", "drawn", "written"], conflicts_with_all = ["full", "edge", "precision", "stats"])]
     pub(crate) output: Option<PathBuf>,
     /// Draw the picture in the terminal, with half blocks
     #[arg(long, groups = ["work", "drawn"], conflicts_with_all = ["full", "edge", "precision", "stats", "output"])]
@@ -99,10 +162,10 @@ pub(crate) struct PictureArgs {
     /// Pixels a row: means of elements, or elements repeated
     #[arg(long, value_name = "PIXELS", requires = "drawn", value_parser = clap::value_parser!(u32).range(1..=65_535))]
     pub(crate) width: Option<u32>,
-    /// Replace the picture if it exists
+    /// Replace the output if it exists
     #[arg(short, long, requires = "written")]
     pub(crate) force: bool,
-    /// Wait until the disk has the picture
+    /// Wait until the disk has the output
     #[arg(long, requires = "written")]
     pub(crate) fsync: bool,
     /// Check everything, print what would be written, write nothing

@@ -8,9 +8,9 @@ use tslice::internals::input::Input;
 use tslice::internals::job::{Chosen, place};
 use tslice::internals::print;
 use tslice::internals::shape::{AsList, AsTuple};
-use tslice::internals::statistics::{Bar, Extreme, Statistics};
+use tslice::internals::statistics::{Bar, Extreme, Statistics, Summary};
 
-use super::output;
+use super::faults::Faults;
 use crate::cli::args::ViewArgs;
 use crate::cli::report::{Align, Failure, Json, print, table, watch};
 
@@ -23,74 +23,58 @@ const BARS: usize = 10;
 /// The characters of the longest bar.
 const BAR_WIDTH: u64 = 30;
 
-/// Show the statistics of each tensor.
+/// Show the statistics of a tensor.
 pub(super) fn run(
     input: &mut Input,
-    all: &[Chosen],
+    chosen: &Chosen,
     args: &ViewArgs,
     workers: &Workers,
 ) -> Result<(), Failure> {
-    if all.len() > 1 {
-        // a pipe is kept in a file, as it is read once for each tensor
-        output::spool(input, args.quiet)?;
-    }
-    let mut described = Vec::new();
-    for (number, chosen) in all.iter().enumerate() {
-        let statistics = watch(chosen.bytes(), args.quiet, |progress| {
-            chosen.statistics(input, workers, progress)
-        });
-        let statistics = statistics.map_err(|error| match &chosen.name {
-            Some(name) if all.len() > 1 => Failure::from(error).of_tensor(name),
-            _ => error.into(),
-        })?;
-        if args.stats.json {
-            described.push(as_json(chosen, &statistics));
-        } else {
-            let between = if number > 0 { "\n" } else { "" };
-            print(&format!("{between}{}", as_text(chosen, &statistics)))?;
-        }
-    }
-    match described.as_slice() {
-        [] => Ok(()),
-        [only] => print(&format!("{}\n", Json(only))),
-        several => print(&format!("{}\n", Json(&Value::Array(several.to_vec())))),
-    }
+    let statistics =
+        watch(chosen.bytes(), args.quiet, |progress| chosen.statistics(input, workers, progress))?;
+    print(&match args.stats.json {
+        true => format!("{}\n", Json(&as_json(chosen, &statistics))),
+        false => as_text(chosen, &statistics),
+    })?;
+    let mut faults = Faults::default();
+    faults.look(&args.stats.fail_on, chosen.name.as_deref(), &statistics.summary);
+    faults.failure(input)
 }
 
 /// The smallest or the largest element as NumPy prints it.
-fn value(chosen: &Chosen, extreme: &Extreme) -> String {
-    let DType::Scalar(scalar, _) = chosen.dtype else { return String::new() };
+pub(super) fn value(dtype: &DType, extreme: &Extreme) -> String {
+    let DType::Scalar(scalar, _) = *dtype else { return String::new() };
     let itemsize = (scalar.bits() / 8) as usize;
     print::element(&DType::Scalar(scalar, Endian::Little), &extreme.bits.to_le_bytes()[..itemsize])
 }
 
 /// The name, the shape and the dtype.
-pub(super) fn title(chosen: &Chosen) -> String {
-    let name = chosen.name.as_ref().map_or_else(String::new, |name| format!("{name}, "));
-    let title = format!("{name}shape {}, dtype {}", AsTuple(&chosen.shape), chosen.dtype);
-    printable(&title).into_owned()
+pub(super) fn title(name: Option<&String>, shape: &[u64], dtype: &DType) -> String {
+    let name = name.map_or_else(String::new, |name| format!("{name}, "));
+    printable(&format!("{name}shape {}, dtype {dtype}", AsTuple(shape))).into_owned()
 }
 
 fn as_text(chosen: &Chosen, statistics: &Statistics) -> String {
+    let summary = &statistics.summary;
     let mut rows: Vec<[String; 2]> = Vec::new();
     let mut row = |name: &str, value: String| rows.push([name.to_owned(), value]);
-    row("count", statistics.count.to_string());
-    row("nan", statistics.nan.to_string());
-    row("infinite", statistics.infinite.to_string());
-    row("zero", statistics.zero.to_string());
-    if let Some((least, greatest)) = &statistics.range {
+    row("count", summary.count.to_string());
+    row("nan", summary.nan.to_string());
+    row("infinite", summary.infinite.to_string());
+    row("zero", summary.zero.to_string());
+    if let Some((least, greatest)) = &summary.range {
         for (name, extreme) in [("minimum", least), ("maximum", greatest)] {
             let at = place(&chosen.shape, extreme.place);
-            row(name, format!("{} at {}", value(chosen, extreme), AsList(&at)));
+            row(name, format!("{} at {}", value(&chosen.dtype, extreme), AsList(&at)));
         }
     }
-    if let (Some(mean), Some(deviation)) = (statistics.mean(), statistics.deviation()) {
+    if let (Some(mean), Some(deviation)) = (summary.mean(), summary.deviation()) {
         row("mean", shown(mean));
         row("std", shown(deviation));
     }
-    let mut text = format!("{}\n", title(chosen));
+    let mut text = format!("{}\n", title(chosen.name.as_ref(), &chosen.shape, &chosen.dtype));
     text.push_str(&table(&rows, [Align::Left, Align::Left], 2));
-    if statistics.range.is_some() {
+    if summary.range.is_some() {
         text.push('\n');
         text.push_str(&beside(statistics));
     }
@@ -114,7 +98,7 @@ fn beside(statistics: &Statistics) -> String {
     let most = bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
     let is_last = |number: usize| number + 1 == bars.len();
     let mut drawn = bars.iter().enumerate().map(|(number, bar)| {
-        let close = if is_last(number) && statistics.is_float() { ']' } else { ')' };
+        let close = if is_last(number) && statistics.summary.is_float() { ']' } else { ')' };
         let range = match single(bar, statistics) {
             Some(only) => only.to_string(),
             None => format!("[{}, {}{close}", edge(bar.from), edge(bar.to)),
@@ -140,7 +124,7 @@ fn beside(statistics: &Statistics) -> String {
 
 /// The integer that a bar stands for, where it is one only.
 fn single(bar: &Bar, statistics: &Statistics) -> Option<f64> {
-    (!statistics.is_float() && bar.to - bar.from == 1.0).then_some(bar.from)
+    (!statistics.summary.is_float() && bar.to - bar.from == 1.0).then_some(bar.from)
 }
 
 /// How many characters a bar has: at least one where there is an element.
@@ -163,7 +147,7 @@ fn rounded(value: f64, width: f64) -> f64 {
 }
 
 /// A number with the fewest digits that tell it from others, and an exponent where it is long.
-fn shown(value: f64) -> String {
+pub(super) fn shown(value: f64) -> String {
     let dtype = DType::Scalar(tslice::internals::dtype::Scalar::F64, Endian::Little);
     let text = print::element(&dtype, &value.to_le_bytes());
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
@@ -179,16 +163,35 @@ fn number(value: f64) -> Value {
     }
 }
 
-fn as_json(chosen: &Chosen, statistics: &Statistics) -> Value {
+/// Add to a record what is known of elements, `place` being the position of one by its number.
+pub(super) fn add_counts(
+    record: &mut Value,
+    dtype: &DType,
+    summary: &Summary,
+    place: impl Fn(u64) -> Vec<u64>,
+) {
     let extreme = |extreme: &Extreme| {
-        let text = value(chosen, extreme);
+        let text = value(dtype, extreme);
         let value = match text.parse::<f64>() {
             // integers beyond 2^53 keep their digits
-            Ok(float) if statistics.is_float() => number(float),
+            Ok(float) if summary.is_float() => number(float),
             _ => serde_json::from_str(&text.to_lowercase()).unwrap_or(Value::String(text)),
         };
-        json!({ "value": value, "position": place(&chosen.shape, extreme.place) })
+        json!({ "value": value, "position": place(extreme.place) })
     };
+    record["dtype"] = json!(dtype.to_string());
+    record["count"] = json!(summary.count);
+    record["nan"] = json!(summary.nan);
+    record["infinite"] = json!(summary.infinite);
+    record["zero"] = json!(summary.zero);
+    record["min"] = json!(summary.range.map(|(least, _)| extreme(&least)));
+    record["max"] = json!(summary.range.map(|(_, greatest)| extreme(&greatest)));
+    record["mean"] = json!(summary.mean().map(number));
+    record["std"] = json!(summary.deviation().map(number));
+}
+
+/// The statistics of a tensor.
+pub(super) fn as_json(chosen: &Chosen, statistics: &Statistics) -> Value {
     let quantile = |quantile: &tslice::internals::statistics::Quantile| {
         json!({
             "q": quantile.part,
@@ -198,25 +201,16 @@ fn as_json(chosen: &Chosen, statistics: &Statistics) -> Value {
     };
     let bars = statistics.histogram(BARS);
     let edges = bars.iter().map(|bar| bar.from).chain(bars.last().map(|bar| bar.to));
-    json!({
-        "name": chosen.name,
-        "shape": chosen.shape,
-        "dtype": chosen.dtype.to_string(),
-        "count": statistics.count,
-        "nan": statistics.nan,
-        "infinite": statistics.infinite,
-        "zero": statistics.zero,
-        "min": statistics.range.map(|(least, _)| extreme(&least)),
-        "max": statistics.range.map(|(_, greatest)| extreme(&greatest)),
-        "mean": statistics.mean().map(number),
-        "std": statistics.deviation().map(number),
-        "quantiles": match statistics.range {
-            Some(_) => statistics.quantiles(&PARTS).iter().map(quantile).collect(),
-            None => Vec::new(),
-        },
-        "histogram": {
-            "edges": edges.map(number).collect::<Vec<_>>(),
-            "counts": bars.iter().map(|bar| bar.count).collect::<Vec<_>>(),
-        },
-    })
+    let summary = &statistics.summary;
+    let mut record = json!({ "name": chosen.name, "shape": chosen.shape });
+    add_counts(&mut record, &chosen.dtype, summary, |number| place(&chosen.shape, number));
+    record["quantiles"] = match summary.range {
+        Some(_) => statistics.quantiles(&PARTS).iter().map(quantile).collect(),
+        None => json!([]),
+    };
+    record["histogram"] = json!({
+        "edges": edges.map(number).collect::<Vec<_>>(),
+        "counts": bars.iter().map(|bar| bar.count).collect::<Vec<_>>(),
+    });
+    record
 }

@@ -1,12 +1,16 @@
 //! `tslice view INPUT [INDEX]`: look at values.
 
 use tslice::internals::input::Input;
-use tslice::internals::job::Chosen;
+use tslice::internals::job::{Chosen, Reducing, SliceOrder, Slices, SlicesOptions};
+use tslice::internals::output::{Output, WriteOptions};
 use tslice::internals::print::{self, PrintOptions};
+use tslice::internals::sink::Destination;
 
-use super::index::Index;
-use super::{input, output, picture, result, stats};
-use crate::cli::args::{ValuesArgs, ViewArgs};
+use super::index::{Index, list};
+use super::output::Dry;
+use super::part::Share;
+use super::{input, output, picture, result, stats, tables};
+use crate::cli::args::{PictureArgs, ValuesArgs, ViewArgs};
 use crate::cli::report::{Failure, print};
 
 /// Show the selected elements of each tensor.
@@ -17,13 +21,49 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let transpose = result::transposition(&args.transpose)?;
     let options = input::options(&args.from)?;
     let mut input = input::open_watched(&input::location(&args.input), &options, args.quiet)?;
-    let draws = args.picture.output.is_some() || args.picture.image;
+    let reduces = args.stats.reduce.is_some();
+    let draws = !reduces && (args.picture.output.is_some() || args.picture.image);
     let numbers = input.find(&args.from.tensor).map_err(|error| error.of_several(!draws))?;
     let fields = args.field.field.as_deref();
-    let chosen = Chosen::all(&mut input, &numbers, fields, index.of_job(), &transpose);
+    let axes = args.stats.axis.as_deref().map(|text| list("--axis", text)).transpose()?;
+    let (index_of_job, transpose) = (index.of_job(), &transpose);
+    let slices = SlicesOptions { fields, index: index_of_job, transpose, axes: axes.as_deref() };
+    if let Some(how) = args.stats.reduce {
+        let PictureArgs { output, force, fsync, dry_run, .. } = &args.picture;
+        let options = WriteOptions::default().force(*force).fsync(*fsync).workers(&workers);
+        let target = output.as_deref().map_or(Destination::Stdout, output::target);
+        let output = Output::new(target, options)?;
+        if !dry_run && !output.format().is_text {
+            output::refuse_terminal(output.destination())?;
+        }
+        let job = Reducing::new(input, &numbers, &slices, how, args.index.keepdims, &output);
+        let mut job = job.map_err(|error| index.failure(error))?;
+        let advised = |error| index.failure(error);
+        return output::perform(
+            &mut job,
+            &Share::Whole,
+            Dry::of(*dry_run, false),
+            args.quiet,
+            advised,
+        );
+    }
+    let as_table = numbers.len() > 1 || !args.stats.sort.is_empty();
+    if args.stats.stats && (as_table || axes.is_some()) {
+        if numbers.len() > 1 {
+            // a pipe is kept in a file, as it is read once for each tensor
+            output::spool(&mut input, args.quiet)?;
+        }
+        let all = Slices::all(&mut input, &numbers, &slices, SliceOrder::Positions);
+        let all = all.map_err(|error| index.failure(error))?;
+        return match axes {
+            Some(_) => tables::of_slices(&mut input, &all, args, &workers),
+            None => tables::of_tensors(&mut input, &all, args, &workers),
+        };
+    }
+    let chosen = Chosen::all(&mut input, &numbers, fields, index_of_job, transpose);
     let chosen = chosen.map_err(|error| index.failure(error))?;
-    if args.stats.stats {
-        return stats::run(&mut input, &chosen, args, &workers);
+    if let ([chosen], true) = (chosen.as_slice(), args.stats.stats) {
+        return stats::run(&mut input, chosen, args, &workers);
     }
     if draws {
         return picture::run(&mut input, &chosen, args, workers);
@@ -57,7 +97,7 @@ fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<
             false => Ok(()),
         }
     })?;
-    pending.push_str(&format!("\n{}\n", stats::title(chosen)));
+    pending.push_str(&format!("\n{}\n", stats::title(chosen.name.as_ref(), shape, dtype)));
     print(&pending)
 }
 

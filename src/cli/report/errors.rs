@@ -11,7 +11,9 @@ use tslice::internals::error::{Cause, Error, FileName, InputIsOutput};
 use tslice::internals::format::torch::TorchError;
 use tslice::internals::format::{FormatError, shortened};
 use tslice::internals::input::{FieldFault, Given, RawFault, SelectFault, ShardsFault};
-use tslice::internals::job::{EditFault, JoinFault, MergeFault, StatisticsFault, UnusedCast};
+use tslice::internals::job::{
+    AxisFault, EditFault, JoinFault, MergeFault, StatisticsFault, UnusedCast,
+};
 use tslice::internals::output::layout::FORMATS;
 use tslice::internals::output::{FormatOption, LayoutFault};
 use tslice::internals::permutation::PermutationError;
@@ -68,6 +70,9 @@ fn failure(error: &Error, flag: &str) -> Failure {
     }
     if let Some(fault) = cause.downcast_ref::<PermutationError>() {
         return of_tensor(Failure::new(format_args!("--transpose: {fault}")));
+    }
+    if let Some(fault) = cause.downcast_ref::<AxisFault>() {
+        return of_tensor(Failure::new(format_args!("--axis: {fault}")));
     }
     if let Some(fault) = cause.downcast_ref::<FieldFault>() {
         return Failure::new(said(&format_args!("--field: {fault}")));

@@ -1,0 +1,36 @@
+//! `tslice view --stats --fail-on`: the tensors that have elements which none should have.
+
+use tslice::internals::input::Input;
+use tslice::internals::statistics::Summary;
+
+use crate::cli::args::Column;
+use crate::cli::report::Failure;
+
+/// The tensors that were found, in words.
+#[derive(Default)]
+pub(super) struct Faults(Vec<String>);
+
+impl Faults {
+    /// Look at what is known of a tensor, or add what is known of a slice of it.
+    pub(super) fn look(&mut self, asked: &[Column], name: Option<&str>, summary: &Summary) {
+        let counts = [
+            (Column::Nan, summary.nan, "nan"),
+            (Column::Infinite, summary.infinite, "inf"),
+            (Column::Zero, summary.zero, "zero"),
+        ];
+        let found = counts.iter().filter(|(column, count, _)| asked.contains(column) && *count > 0);
+        let found: Vec<String> = found.map(|(_, count, what)| format!("{count} {what}")).collect();
+        if !found.is_empty() {
+            let name = name.map(|name| format!("{name} ")).unwrap_or_default();
+            self.0.push(format!("{name}has {}", found.join(", ")));
+        }
+    }
+
+    /// The failure that names them, where there are some.
+    pub(super) fn failure(self, input: &Input) -> Result<(), Failure> {
+        match self.0.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::new(format_args!("{}: {}", input.location(), self.0.join("; ")))),
+        }
+    }
+}

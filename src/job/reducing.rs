@@ -1,0 +1,164 @@
+//! A job that reduces tensors along axes: an element for each slice.
+
+use crate::dtype::{DType, Endian};
+use crate::error::{Error, Fault};
+use crate::execute::{Progress, StridedSink, Workers};
+use crate::format::TensorInfo;
+use crate::input::Input;
+use crate::job::contract::{Job, Planned};
+use crate::job::copy::{Writing, check_indices};
+use crate::job::slices::{AxisFault, SliceOrder, Slices, SlicesOptions};
+use crate::job::{overwrite, parallel};
+use crate::output::{Output, Prepared};
+use crate::region::Take;
+use crate::runs::{Axis, Runs};
+use crate::shape::{Order, contiguous_strides};
+use crate::sink::Sink;
+use crate::statistics::{Reduction, Summary};
+use std::sync::Arc;
+
+/// Slices whose elements are made by a thread at a time.
+const ROUNDED: usize = 1 << 10;
+
+/// Tensors of one input that are reduced, on their way to one output.
+pub struct Reducing {
+    input: Input,
+    prepared: Prepared,
+    slices: Vec<Slices>,
+    how: Reduction,
+}
+
+/// Why tensors cannot be reduced.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReduceFault {
+    /// The smallest or largest of no elements; the message is NumPy's.
+    #[error("zero-size array to reduction operation {0} which has no identity")]
+    NoIdentity(&'static str),
+    /// The elements are no real numbers.
+    #[error("reductions are of real numbers, and the dtype is {0}")]
+    DType(DType),
+}
+
+impl Fault for ReduceFault {}
+
+impl Reducing {
+    /// Reduce the tensors with these numbers; `keepdims` leaves the axes that are reduced, with length 1.
+    ///
+    /// # Errors
+    /// As [`Slices::all`]; elements that are no real numbers, [`ReduceFault`], dtypes that the output
+    /// lacks.
+    pub fn new(
+        mut input: Input,
+        numbers: &[usize],
+        options: &SlicesOptions<'_>,
+        how: Reduction,
+        keepdims: bool,
+        output: &Output,
+    ) -> Result<Reducing, Error> {
+        // a stream takes elements in their order
+        let order = match output.destination().is_stream() || output.format().is_text {
+            true => SliceOrder::Positions,
+            false => SliceOrder::Memory,
+        };
+        let slices = Slices::all(&mut input, numbers, options, order)?;
+        let mut preparation = output.begin_preparing(Arc::default(), None)?;
+        for (at, (of, &number)) in slices.iter().zip(numbers).enumerate() {
+            let tensor = input.contents.tensors.at(number);
+            let named = |error: Error| error.of_tensor(tensor.name.as_deref(), numbers.len() > 1);
+            let dtype = result(of, how, options.axes).map_err(named)?;
+            let name = output.tensor_name(&tensor, &input.location, true);
+            let tensor = TensorInfo { dtype, ..tensor };
+            preparation.push(name, &tensor, at, of.shape(keepdims), None)?;
+        }
+        let prepared = preparation.finish(&input.contents.metadata)?;
+        Ok(Reducing { input, prepared, slices, how })
+    }
+
+    fn takes(&self) -> Vec<Take> {
+        self.slices.iter().map(|slices| slices.chosen.take(0)).collect()
+    }
+
+    /// Refuse an output that overwrites what is read, and indices that are bad.
+    fn check_inputs(&self, takes: &[Take]) -> Result<(), Error> {
+        let Output { destination, options, .. } = &self.prepared.output;
+        overwrite::check_output(destination, &self.input, takes)?;
+        takes.iter().try_for_each(|take| check_indices(take, &options.workers, false))
+    }
+}
+
+/// The dtype of the results.
+fn result(slices: &Slices, how: Reduction, axes: Option<&[i64]>) -> Result<DType, Error> {
+    let dtype = &slices.chosen.dtype;
+    if let (Reduction::Mean | Reduction::Std, Some(&[axis]), 0) = (how, axes, slices.reduced.len())
+    {
+        // np.mean and np.std are stricter with arrays without axes than the others
+        return Err(AxisFault::OutOfBounds { axis, ndim: 0 }.into());
+    }
+    slices.nothing(how.sums()).map_err(|_| ReduceFault::DType(dtype.clone()))?;
+    match how.without_identity() {
+        Some(name) if slices.is_empty() => return Err(ReduceFault::NoIdentity(name).into()),
+        _ => {}
+    }
+    Ok(match *dtype {
+        DType::Scalar(scalar, _) => DType::Scalar(how.result(scalar), Endian::Little),
+        DType::Npy(_) => dtype.clone(),
+    })
+}
+
+impl Job for Reducing {
+    fn bytes(&self) -> u64 {
+        self.slices.iter().map(|slices| slices.chosen.bytes()).sum()
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        self.prepared.check()?;
+        self.check_inputs(&self.takes())
+    }
+
+    fn describe(&mut self) -> Result<Vec<Planned>, Error> {
+        Ok(vec![Planned::new(&self.prepared, None)])
+    }
+
+    fn write(&mut self, progress: &Progress) -> Result<(), Error> {
+        self.check_inputs(&self.takes())?;
+        let Reducing { input, prepared, slices, how } = self;
+        if slices.len() > 1 {
+            input.spool_watched(progress)?;
+        }
+        let Output { options, .. } = &prepared.output;
+        let job = Writing::of_output(prepared, false, &[], progress)?;
+        for (slices, (to, at)) in slices.iter().zip(prepared.places()) {
+            let target = target(slices, at, to.dtype.item_bits() / 8, options.order);
+            let sink = StridedSink::new(job.sink(), &target);
+            let mut written = 0;
+            slices.summaries(input, how.sums(), &options.workers, progress, |_, band| {
+                for part in rounded(*how, band, &options.workers)? {
+                    let done = sink.write_at(written, &part);
+                    done.map_err(|error| job.failed_sink(error))?;
+                    written += part.len() as u64;
+                }
+                Ok::<(), Error>(())
+            })?;
+        }
+        job.commit()
+    }
+}
+
+/// Where the elements of slices go, in the order of the slices.
+fn target(slices: &Slices, at: u64, itemsize: u64, order: Order) -> Runs {
+    let strides = contiguous_strides(&slices.shape(false), itemsize, order).unwrap_or_default();
+    let axis =
+        |(axis, &len): (usize, &u64)| Axis { len, stride: strides.get(axis).copied().unwrap_or(0) };
+    let axes = slices.staying().zip(slices.lens()).map(axis).collect();
+    Runs { offset: at as i64, axes, run: itemsize }.coalesced()
+}
+
+/// The elements that become of these slices.
+fn rounded(how: Reduction, band: &[Summary], workers: &Workers) -> Result<Vec<Vec<u8>>, Error> {
+    let parts: Vec<&[Summary]> = band.chunks(ROUNDED).collect();
+    parallel::each(parts.len(), workers, |number| {
+        let mut out = Vec::new();
+        parts[number].iter().for_each(|summary| how.push(summary, &mut out));
+        Ok(out)
+    })
+}

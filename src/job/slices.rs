@@ -1,0 +1,327 @@
+//! A selection divided in slices along axes, and what is known of each slice.
+//!
+//! A slice is what lies at one position of the axes that stay; the other axes are *reduced*. Elements
+//! are read with the axes that stay first, so that those of a slice follow each other. Summaries are
+//! held for a band of slices at a time, as many as bounded memory has room for, and any number of
+//! workers add to them: sums are exact, so that it does not matter who adds what.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use crate::dtype::DType;
+use crate::error::{Cause, Error, Fault};
+use crate::execute::{Progress, Workers};
+use crate::format::TensorInfo;
+use crate::input::Input;
+use crate::job::chosen::{Chosen, each_tensor};
+use crate::job::copy::{Writing, check_indices};
+use crate::job::statistics::StatisticsFault;
+use crate::permutation::{Permutation, Transposition};
+use crate::region::{OpenIndex, Take};
+use crate::shape::{Order, element_count, normalize_axis};
+use crate::sink::{Sink, SinkError};
+use crate::statistics::{Summary, Sums};
+
+/// The memory of the summaries of a band.
+const BAND_BYTES: usize = 24 << 20;
+
+/// Elements that follow each other in a slice are summed up by themselves from so many on, so that
+/// workers do not wait for each other.
+const ALONE: u64 = 512;
+
+/// A selection, divided in slices.
+pub struct Slices {
+    /// The selection: the axes that stay, and then the others.
+    pub chosen: Chosen,
+    /// For each axis of the selection as it was, whether it is reduced.
+    pub reduced: Vec<bool>,
+    /// How many of its axes stay.
+    stay: usize,
+    /// Where each axis of `chosen` was before it was brought there.
+    axes: Permutation,
+}
+
+/// Which slices.
+#[derive(Clone, Copy)]
+pub struct SlicesOptions<'a> {
+    /// Names of fields, where those are taken in place of structures.
+    pub fields: Option<&'a str>,
+    /// What is taken of each tensor.
+    pub index: OpenIndex<'a>,
+    /// The order of the axes of what is taken.
+    pub transpose: &'a Transposition,
+    /// The axes of the result that are reduced, negative ones counted from the end; without any, all.
+    pub axes: Option<&'a [i64]>,
+}
+
+/// In which order slices come, and the elements in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SliceOrder {
+    /// Ascending positions.
+    Positions,
+    /// As they lie in memory, where that is known, so that each byte is read about once.
+    Memory,
+}
+
+impl Slices {
+    /// The slices of the tensors with these numbers.
+    ///
+    /// # Errors
+    /// [`FieldFault`](crate::input::FieldFault); an index or a transposition that does not fit;
+    /// [`AxisFault`].
+    pub fn all(
+        input: &mut Input,
+        numbers: &[usize],
+        options: &SlicesOptions<'_>,
+        order: SliceOrder,
+    ) -> Result<Vec<Slices>, Error> {
+        each_tensor(input, numbers, options.fields, |tensor| {
+            Ok(Slices::of(tensor, options, order)?)
+        })
+    }
+
+    fn of(
+        tensor: &TensorInfo,
+        options: &SlicesOptions<'_>,
+        order: SliceOrder,
+    ) -> Result<Slices, Cause> {
+        let SlicesOptions { index, transpose, axes, .. } = *options;
+        let plain = Chosen::of(tensor, index, transpose, Order::C)?;
+        let reduced = reduced(axes, plain.shape.len())?;
+        let mut axes: Vec<usize> = (0..reduced.len()).collect();
+        if order == SliceOrder::Memory
+            && let Some(view) = plain.region.strided()
+            && view.axes().len() == axes.len()
+        {
+            axes.sort_by_key(|&axis| Reverse(view.axes()[axis].stride.unsigned_abs()));
+        }
+        axes.sort_by_key(|&axis| reduced[axis]);
+        let axes = Permutation::of_axes(axes);
+        let chosen = Chosen::arranged(tensor, index, Order::C, |ndim| {
+            Ok(transpose.of_axes(ndim)?.then(&axes))
+        })?;
+        let stay = reduced.iter().filter(|reduced| !**reduced).count();
+        Ok(Slices { chosen, reduced, stay, axes })
+    }
+
+    /// The lengths of the axes that stay, in the order of the slices.
+    pub fn lens(&self) -> &[u64] {
+        &self.chosen.shape[..self.stay]
+    }
+
+    /// The shape of the selection.
+    pub fn selected(&self) -> Vec<u64> {
+        let mut shape = vec![0; self.reduced.len()];
+        self.axes.axes().iter().zip(&self.chosen.shape).for_each(|(&axis, &len)| shape[axis] = len);
+        shape
+    }
+
+    /// How many slices there are.
+    pub fn count(&self) -> u64 {
+        // of a selection without elements there may be more than can be counted
+        element_count(self.lens()).unwrap_or(u64::MAX)
+    }
+
+    /// How many elements a slice has.
+    pub fn len(&self) -> u64 {
+        element_count(&self.chosen.shape[self.stay..]).unwrap_or(u64::MAX)
+    }
+
+    /// Whether slices have no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The shape of one element for each slice; `keepdims` leaves the axes that are reduced, with
+    /// length 1.
+    pub(super) fn shape(&self, keepdims: bool) -> Vec<u64> {
+        let mut shape = vec![1; self.reduced.len()];
+        for (&axis, &len) in self.axes.axes().iter().zip(self.lens()) {
+            shape[axis] = len;
+        }
+        let stays = |axis: &usize| keepdims || !self.reduced[*axis];
+        (0..shape.len()).filter(stays).map(|axis| shape[axis]).collect()
+    }
+
+    /// The axes that stay, by their number among those, in the order of the slices.
+    pub(super) fn staying(&self) -> impl Iterator<Item = usize> {
+        let rank = |&axis: &usize| self.reduced[..axis].iter().filter(|it| !**it).count();
+        self.axes.axes()[..self.stay].iter().map(rank)
+    }
+
+    /// The index in the selection of element `place` of slice `slice`.
+    pub fn place(&self, slice: u64, place: u64) -> Vec<u64> {
+        let (lens, inner) = self.chosen.shape.split_at(self.stay);
+        let at = [super::chosen::place(lens, slice), super::chosen::place(inner, place)].concat();
+        let mut index = vec![0; at.len()];
+        self.axes.axes().iter().zip(at).for_each(|(&axis, at)| index[axis] = at);
+        index
+    }
+
+    /// What is known of no elements.
+    ///
+    /// # Errors
+    /// [`StatisticsFault`].
+    pub fn nothing(&self, sums: Sums) -> Result<Summary, Error> {
+        let empty = match self.chosen.dtype {
+            DType::Scalar(scalar, endian) => Summary::new(scalar, endian, sums),
+            DType::Npy(_) => None,
+        };
+        Ok(empty.ok_or_else(|| StatisticsFault(self.chosen.dtype.clone()))?)
+    }
+
+    /// What is known of the first slice, of which there is at least one.
+    ///
+    /// # Errors
+    /// As [`summaries`](Slices::summaries).
+    pub fn summary(
+        &self,
+        input: &mut Input,
+        workers: &Workers,
+        progress: &Progress,
+    ) -> Result<Summary, Error> {
+        let mut found = self.nothing(Sums::Squares)?;
+        self.summaries(input, Sums::Squares, workers, progress, |_, band| {
+            band.iter().take(1).for_each(|summary| found.clone_from(summary));
+            Ok::<(), Error>(())
+        })?;
+        Ok(found)
+    }
+
+    /// Read the input once: `visit` gets the summaries of the slices, in their order, a band at a
+    /// time, with the number of the first.
+    ///
+    /// # Errors
+    /// [`StatisticsFault`]; an input that fails or is cut short, positions that are out of range;
+    /// those of `visit`.
+    pub fn summaries<E: From<Error>>(
+        &self,
+        input: &mut Input,
+        sums: Sums,
+        workers: &Workers,
+        progress: &Progress,
+        mut visit: impl FnMut(u64, &[Summary]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let empty = &self.nothing(sums)?;
+        let take = self.chosen.take(0);
+        let (count, len) = (self.count(), self.len());
+        let itemsize = self.chosen.dtype.item_bits() / 8;
+        let most = ((BAND_BYTES / empty.bytes()) as u64).min(count).max(1);
+        if most < count {
+            // which positions are bad does not depend on the bands
+            check_indices(&take, workers, false)?;
+        }
+        for first in (0..count).step_by(usize::try_from(most).unwrap_or(usize::MAX)) {
+            let slices = most.min(count - first);
+            let bytes = |slice: u64| slice * len * itemsize;
+            let band = SummarySink {
+                itemsize,
+                len,
+                empty,
+                slices: (0..slices).map(|_| Mutex::new(empty.clone())).collect(),
+            };
+            if len > 0 {
+                let range = bytes(first)..bytes(first + slices);
+                band.read(&take, range, input, workers, progress)?;
+            }
+            let summaries = band.slices.into_iter();
+            let summaries: Vec<Summary> = summaries
+                .map(|summary| summary.into_inner().unwrap_or_else(PoisonError::into_inner))
+                .collect();
+            visit(first, &summaries)?;
+        }
+        Ok(())
+    }
+}
+
+/// Which of `ndim` axes are reduced, by the rules of NumPy's `axis`.
+fn reduced(axes: Option<&[i64]>, ndim: usize) -> Result<Vec<bool>, AxisFault> {
+    let Some(axes) = axes else { return Ok(vec![true; ndim]) };
+    // an array without axes may be reduced along a first one alone, as in NumPy
+    let counted_axes = if axes.len() == 1 { ndim.max(1) } else { ndim };
+    let mut reduced = vec![false; counted_axes];
+    for &axis in axes {
+        match normalize_axis(axis, counted_axes) {
+            Some(counted) if reduced[counted] => return Err(AxisFault::Twice),
+            Some(counted) => reduced[counted] = true,
+            None => return Err(AxisFault::OutOfBounds { axis, ndim }),
+        }
+    }
+    reduced.truncate(ndim);
+    Ok(reduced)
+}
+
+/// Axes that a selection cannot be reduced along; the messages are NumPy's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AxisFault {
+    /// An axis that it lacks.
+    #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
+    OutOfBounds {
+        /// The axis.
+        axis: i64,
+        /// How many there are.
+        ndim: usize,
+    },
+    /// One that is listed twice.
+    #[error("duplicate value in 'axis'")]
+    Twice,
+}
+
+impl Fault for AxisFault {}
+
+/// A sink that sums up slices that follow each other.
+struct SummarySink<'a> {
+    itemsize: u64,
+    /// Elements of a slice.
+    len: u64,
+    empty: &'a Summary,
+    slices: Vec<Mutex<Summary>>,
+}
+
+impl SummarySink<'_> {
+    /// Read these bytes of the selection.
+    fn read(
+        &self,
+        take: &Take,
+        range: Range<u64>,
+        input: &mut Input,
+        workers: &Workers,
+        progress: &Progress,
+    ) -> Result<(), Error> {
+        if range == (0..take.bytes()) {
+            let takes = std::slice::from_ref(take);
+            return Writing::into_sink(self, takes, workers, progress)?.copy(input, takes);
+        }
+        let source = input.spool_watched(progress)?;
+        let takes = take.window(range, 0);
+        let job = Writing::into_sink(self, &takes, workers, progress)?;
+        job.run(self, input, source.as_ref(), &takes)
+    }
+}
+
+impl Sink for SummarySink<'_> {
+    fn write_at(&self, offset: u64, mut bytes: &[u8]) -> Result<(), SinkError> {
+        let mut element = offset / self.itemsize;
+        while !bytes.is_empty() {
+            let (slice, first) = (element / self.len, element % self.len);
+            let items = (self.len - first).min(bytes.len() as u64 / self.itemsize);
+            let (now, later) = bytes.split_at((items * self.itemsize) as usize);
+            let Some(slice) = self.slices.get(slice as usize).filter(|_| items > 0) else {
+                let len = self.slices.len() as u64 * self.len * self.itemsize;
+                return Err(SinkError::OutOfBounds { offset, count: bytes.len() as u64, len });
+            };
+            let lock = || slice.lock().unwrap_or_else(PoisonError::into_inner);
+            if items >= ALONE {
+                let mut alone = self.empty.clone();
+                alone.add(now, first);
+                lock().merge(alone);
+            } else {
+                lock().add(now, first);
+            }
+            bytes = later;
+            element += items;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,276 @@
+//! What is known of any number of elements in a few hundred bytes.
+
+use super::exact_sum::{ExactSum, Terms, deviation};
+use super::key::Keys;
+use super::quotient::Quotient;
+use crate::dtype::{Endian, NumberKind, Scalar};
+use crate::element::FloatFormat;
+
+/// Counts, extremes and exact sums of real numbers.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    pub(super) scalar: Scalar,
+    endian: Endian,
+    pub(super) keys: Keys,
+    /// How many elements there are, and how many of them are NaN, infinite, zero.
+    pub count: u64,
+    /// Elements that are not a number.
+    pub nan: u64,
+    /// Elements that are infinite.
+    pub infinite: u64,
+    /// Elements that are zero.
+    pub zero: u64,
+    /// The smallest and the largest element that is a number, infinities included.
+    pub range: Option<(Extreme, Extreme)>,
+    sum: Option<ExactSum>,
+    squares: Option<ExactSum>,
+}
+
+/// The smallest or the largest element.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extreme {
+    pub(super) key: u64,
+    /// The bits of the element, little-endian.
+    pub bits: u64,
+    /// The number of the first element of this value.
+    pub place: u64,
+}
+
+/// Which sums a summary has, beside counts and extremes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sums {
+    /// None.
+    None,
+    /// The sum of the elements.
+    Plain,
+    /// The sum of the elements, and of their squares.
+    Squares,
+}
+
+impl Summary {
+    /// A summary of no elements yet; `None` for those that are no real numbers of whole bytes.
+    pub fn new(scalar: Scalar, endian: Endian, sums: Sums) -> Option<Summary> {
+        let keys = match scalar.kind() {
+            NumberKind::Signed => Keys::Signed,
+            NumberKind::Bool | NumberKind::Unsigned => Keys::Unsigned,
+            NumberKind::Float if scalar.bits() >= 8 => Keys::Float,
+            NumberKind::Float | NumberKind::Complex => return None,
+        };
+        let terms = match FloatFormat::of(scalar) {
+            Some(format) => {
+                Terms { lowest: format.least - format.mantissa as i32, below: format.top + 1 }
+            }
+            None => Terms { lowest: 0, below: 64 },
+        };
+        Some(Summary {
+            scalar,
+            endian,
+            keys,
+            count: 0,
+            nan: 0,
+            infinite: 0,
+            zero: 0,
+            range: None,
+            sum: (sums >= Sums::Plain).then(|| ExactSum::new(terms)),
+            squares: (sums >= Sums::Squares).then(|| ExactSum::new(terms.squared())),
+        })
+    }
+
+    /// About how many bytes it takes.
+    pub fn bytes(&self) -> usize {
+        let sums = [&self.sum, &self.squares].into_iter().flatten();
+        size_of::<Summary>() + sums.map(ExactSum::bytes).sum::<usize>()
+    }
+
+    /// Take whole elements into account, of which the first is number `first`.
+    pub fn add(&mut self, bytes: &[u8], first: u64) {
+        self.add_with(bytes, first, &mut |_| {});
+    }
+
+    /// The same, where `seen` is told the key of each element that is no NaN.
+    pub(super) fn add_with(&mut self, bytes: &[u8], first: u64, seen: &mut impl FnMut(u64)) {
+        macro_rules! each {
+            ($type:ty, $take:expr) => {{
+                let items = bytes.as_chunks::<{ size_of::<$type>() }>().0;
+                for (place, item) in (first..).zip(items) {
+                    let value = match self.endian {
+                        Endian::Little => <$type>::from_le_bytes(*item),
+                        Endian::Big => <$type>::from_be_bytes(*item),
+                    };
+                    $take(&mut *self, value, place);
+                }
+            }};
+        }
+        macro_rules! signed {
+            ($type:ty) => {
+                each!($type, |this: &mut Summary, value: $type, place| {
+                    let bits = i64::from(value);
+                    seen(this.integer(bits < 0, bits.unsigned_abs(), bits as u64, place));
+                })
+            };
+        }
+        macro_rules! unsigned {
+            ($type:ty) => {
+                each!($type, |this: &mut Summary, value: $type, place| {
+                    let bits = u64::from(value);
+                    seen(this.integer(false, bits, bits, place));
+                })
+            };
+        }
+        macro_rules! float {
+            ($bits:ty, $scalar:ident) => {{
+                const FORMAT: Option<FloatFormat> = FloatFormat::of(Scalar::$scalar);
+                let Some(format) = FORMAT else { return };
+                each!($bits, |this: &mut Summary, bits: $bits, place| {
+                    let value = format.value(u128::from(bits));
+                    // the square of such a float fits into a double
+                    let key =
+                        this.float(value, u64::from(bits), place, |sum| sum.add(value * value));
+                    key.into_iter().for_each(&mut *seen);
+                });
+            }};
+        }
+        match self.scalar {
+            Scalar::Bool => each!(u8, |this: &mut Summary, value: u8, place| {
+                let bits = u64::from(value != 0);
+                seen(this.integer(false, bits, bits, place));
+            }),
+            Scalar::I8 => signed!(i8),
+            Scalar::I16 => signed!(i16),
+            Scalar::I32 => signed!(i32),
+            Scalar::I64 => signed!(i64),
+            Scalar::U8 => unsigned!(u8),
+            Scalar::U16 => unsigned!(u16),
+            Scalar::U32 => unsigned!(u32),
+            Scalar::U64 => unsigned!(u64),
+            Scalar::F16 => float!(u16, F16),
+            Scalar::BF16 => float!(u16, BF16),
+            Scalar::F8E4M3 => float!(u8, F8E4M3),
+            Scalar::F8E5M2 => float!(u8, F8E5M2),
+            Scalar::F8E8M0 => float!(u8, F8E8M0),
+            Scalar::F8E4M3Fnuz => float!(u8, F8E4M3Fnuz),
+            Scalar::F8E5M2Fnuz => float!(u8, F8E5M2Fnuz),
+            Scalar::F32 => float!(u32, F32),
+            Scalar::F64 => each!(f64, |this: &mut Summary, value: f64, place| {
+                let key = this.float(value, value.to_bits(), place, |sum| sum.add_square(value));
+                key.into_iter().for_each(&mut *seen);
+            }),
+            // none that statistics are made of
+            Scalar::C64 | Scalar::C128 | Scalar::F6E2M3 | Scalar::F6E3M2 | Scalar::F4 => {}
+        }
+    }
+
+    #[inline]
+    fn integer(&mut self, negative: bool, magnitude: u64, bits: u64, place: u64) -> u64 {
+        self.count += 1;
+        self.zero += u64::from(magnitude == 0);
+        if let Some(sum) = &mut self.sum {
+            sum.add_integer(negative, magnitude);
+        }
+        if let Some(squares) = &mut self.squares {
+            squares.add_integer_square(magnitude, 0);
+        }
+        self.key(self.keys.of_integer(bits), bits, place)
+    }
+
+    #[inline]
+    fn float(
+        &mut self,
+        value: f64,
+        bits: u64,
+        place: u64,
+        add_square: impl Fn(&mut ExactSum),
+    ) -> Option<u64> {
+        self.count += 1;
+        if value.is_nan() {
+            self.nan += 1;
+            return None;
+        }
+        self.zero += u64::from(value == 0.0);
+        if value.is_finite() {
+            if let Some(sum) = &mut self.sum {
+                sum.add(value);
+            }
+            if let Some(squares) = &mut self.squares {
+                add_square(squares);
+            }
+        } else {
+            self.infinite += 1;
+        }
+        Some(self.key(Keys::of_float(value), bits, place))
+    }
+
+    #[inline]
+    fn key(&mut self, key: u64, bits: u64, place: u64) -> u64 {
+        let found = Extreme { key, bits, place };
+        let (least, greatest) = self.range.get_or_insert((found, found));
+        if key < least.key || key == least.key && place < least.place {
+            *least = found;
+        }
+        if key > greatest.key || key == greatest.key && place < greatest.place {
+            *greatest = found;
+        }
+        key
+    }
+
+    /// Add the summary of other elements.
+    pub fn merge(&mut self, other: Summary) {
+        self.count += other.count;
+        self.nan += other.nan;
+        self.infinite += other.infinite;
+        self.zero += other.zero;
+        for (ours, theirs) in [(&mut self.sum, other.sum), (&mut self.squares, other.squares)] {
+            if let (Some(ours), Some(theirs)) = (ours, theirs) {
+                ours.merge(theirs);
+            }
+        }
+        self.range = match (self.range, other.range) {
+            (Some(ours), Some(theirs)) => Some((
+                std::cmp::min_by_key(ours.0, theirs.0, |it| (it.key, it.place)),
+                std::cmp::min_by_key(ours.1, theirs.1, |it| (!it.key, it.place)),
+            )),
+            (ours, theirs) => ours.or(theirs),
+        };
+    }
+
+    /// Whether elements are floats, and not integers.
+    pub fn is_float(&self) -> bool {
+        self.keys == Keys::Float
+    }
+
+    /// How many elements are finite numbers.
+    pub fn finite(&self) -> u64 {
+        self.count - self.nan - self.infinite
+    }
+
+    /// The value of one of its extremes.
+    pub fn value(&self, extreme: &Extreme) -> f64 {
+        self.keys.value(extreme.key)
+    }
+
+    /// The mean of the finite elements, rounded once; `None` without any, or without sums.
+    pub fn mean(&self) -> Option<f64> {
+        self.exact_mean().map(Quotient::nearest)
+    }
+
+    /// The standard deviation of the finite elements around their mean, as np.std has it, rounded
+    /// once; `None` without any, or without sums of squares.
+    pub fn deviation(&self) -> Option<f64> {
+        self.exact_deviation().map(Quotient::nearest)
+    }
+
+    pub(super) fn exact_mean(&self) -> Option<Quotient> {
+        let sum = self.sum.as_ref().filter(|_| self.finite() > 0)?;
+        Some(sum.divided(self.finite()))
+    }
+
+    pub(super) fn exact_deviation(&self) -> Option<Quotient> {
+        let (sum, squares) = (self.sum.as_ref()?, self.squares.as_ref()?);
+        (self.finite() > 0).then(|| deviation(sum, squares, self.finite()))
+    }
+
+    /// The sum of the finite elements.
+    pub(super) fn exact_sum(&self) -> Option<&ExactSum> {
+        self.sum.as_ref()
+    }
+}

@@ -1,0 +1,139 @@
+//! `tslice view`: statistics of many tensors as a table, of slices along axes, and reductions. Random
+//! arrays are compared with live NumPy in `tests/python/reduce_differential.py`.
+
+use std::fs;
+use std::path::Path;
+
+use safetensors::tensor::{Dtype, TensorView};
+use tempfile::TempDir;
+
+use crate::program::tslice;
+
+fn doubles(values: impl IntoIterator<Item = f64>) -> Vec<u8> {
+    values.into_iter().flat_map(f64::to_le_bytes).collect()
+}
+
+/// A folder with `model.safetensors`, three tensors of which one has NaN and one an infinity.
+fn folder() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let data = [
+        doubles([1.0, 0.0, 3.0]),
+        doubles([f64::NAN, 5.0, f64::NAN]),
+        doubles([-2.0, f64::INFINITY, 0.0]),
+    ];
+    let view = |data| TensorView::new(Dtype::F64, vec![3], data).unwrap();
+    let names = ["plain", "bad", "wide"];
+    let tensors = names.into_iter().zip(data.iter().map(|data| view(data)));
+    let file = safetensors::serialize(tensors, None).unwrap();
+    fs::write(dir.path().join("model.safetensors"), file).unwrap();
+    dir
+}
+
+/// Write an array of doubles in Fortran order.
+fn write_fortran(path: &Path, shape: &str, values: impl IntoIterator<Item = f64>) {
+    let text = format!("{{'descr': '<f8', 'fortran_order': True, 'shape': {shape}, }}");
+    let header = format!("{text:<117}\n");
+    let file = [b"\x93NUMPY\x01\x00\x76\x00", header.as_bytes(), &doubles(values)].concat();
+    fs::write(path, file).unwrap();
+}
+
+/// The elements of a file of doubles, by their text.
+fn elements(dir: &Path, args: &[&str]) -> Vec<f64> {
+    let shown = tslice(dir, args).assert().success();
+    let text = String::from_utf8(shown.get_output().stdout.clone()).unwrap();
+    text.split([',', '\n']).filter(|cell| !cell.is_empty()).map(|it| it.parse().unwrap()).collect()
+}
+
+#[test]
+fn several_tensors_are_one_table() {
+    let dir = folder();
+    let table = "\
+name   dtype    shape  nan  inf  zero   min  max                mean                std
+bad    float64  (3,)     2    0     0   5.0  5.0                   5                  0
+wide   float64  (3,)     0    1     1  -2.0  inf                  -1                  1
+plain  float64  (3,)     0    0     1   0.0  3.0  1.3333333333333333  1.247219128924647
+";
+    let args = ["view", "model.safetensors", "-t", "*", "--stats", "--sort", "nan,max"];
+    tslice(dir.path(), &args).assert().success().stdout(table).stderr("");
+}
+
+#[test]
+fn tensors_that_should_not_be_so_are_named() {
+    let dir = folder();
+    let stats = ["view", "model.safetensors", "-t", "*", "--stats"];
+    let run = |more: &[&str]| tslice(dir.path(), &[&stats[..], more].concat()).assert();
+    let said = "tslice: model.safetensors: bad has 2 nan; wide has 1 inf\n";
+    let bad = "tslice: model.safetensors: bad has 2 nan\n";
+    // tensors of a file stand in the order of their data
+    run(&["--fail-on", "nan,inf", "--sort", "name"]).code(1).stderr(said);
+    run(&["--fail-on", "nan", "--json"]).code(1).stderr(bad);
+    run(&["--fail-on", "nan", "--axis", "0"]).code(1).stderr(bad);
+    run(&["--fail-on", "nan", "-t", "plain"]).code(1);
+    let one = ["view", "model.safetensors", "-t", "plain", "--stats", "--fail-on"];
+    tslice(dir.path(), &[&one[..], &["nan,inf"]].concat()).assert().success().stderr("");
+    tslice(dir.path(), &[&one[..], &["zero"]].concat()).assert().code(1);
+}
+
+/// As many slices as take several bands, in another order than they have in memory.
+#[test]
+fn slices_in_bands_are_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let (rows, columns) = (200u32, 150u32);
+    let values = (0..2).flat_map(|sign| {
+        (0..columns).flat_map(move |column| {
+            let far = f64::from(column) * if sign == 0 { -1.0 } else { 1.0 };
+            (0..rows).map(move |row| f64::from(row) + far)
+        })
+    });
+    write_fortran(&dir.path().join("a.npy"), "(200, 150, 2)", values);
+    let expected = |of: fn(u32, u32) -> u32| -> Vec<f64> {
+        let all = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+        all.map(|(row, column)| f64::from(of(row, column))).collect()
+    };
+    for (how, of) in [("mean", (|row, _| row) as fn(u32, u32) -> u32), ("std", |_, column| column)]
+    {
+        let expected = expected(of);
+        for (output, threads) in [("out.npy", "1"), ("out.npy", "3"), ("out.csv", "2")] {
+            let reduce = ["view", "a.npy", "--reduce", how, "--axis", "-1", "-f", "-o", output];
+            tslice(dir.path(), &[&reduce[..], &["-j", threads]].concat()).assert().success();
+            let found = match output {
+                "out.npy" => elements(dir.path(), &["out.npy", "--to", "csv"]),
+                _ => {
+                    let text = fs::read_to_string(dir.path().join(output)).unwrap();
+                    text.split([',', '\n']).filter_map(|cell| cell.parse().ok()).collect()
+                }
+            };
+            assert!(found == expected, "{how} {output} {threads}");
+        }
+    }
+    let rows_of = |threads| {
+        let args = ["view", "a.npy", "--stats", "--axis", "2", "--json", "-j", threads];
+        tslice(dir.path(), &args).output().unwrap().stdout
+    };
+    let found = rows_of("1");
+    assert!(found == rows_of("3"));
+    let lines = serde_json::Deserializer::from_slice(&found).into_iter();
+    let lines: Vec<serde_json::Value> = lines.map(Result::unwrap).collect();
+    assert_eq!(lines.len(), 30_000);
+    let last = serde_json::json!([199, 149]);
+    assert_eq!((&lines[29_999]["position"], &lines[29_999]["std"]), (&last, &149.0.into()));
+    assert_eq!(lines[29_999]["max"]["position"], serde_json::json!([199, 149, 1]));
+}
+
+#[test]
+fn reductions_say_what_they_would_write() {
+    let dir = folder();
+    let args = ["view", "model.safetensors", "-t", "*", "--reduce", "sum", "--keepdims"];
+    let dry = tslice(dir.path(), &[&args[..], &["-o", "s.safetensors", "-n"]].concat()).assert();
+    let text = String::from_utf8(dry.success().get_output().stdout.clone()).unwrap();
+    assert!(text.starts_with("would write s.safetensors: 3 tensors, 24 bytes"), "{text}");
+    assert!(!dir.path().join("s.safetensors").exists());
+    tslice(dir.path(), &[&args[..], &["-o", "s.safetensors"]].concat()).assert().success();
+    let piped = fs::read(dir.path().join("model.safetensors")).unwrap();
+    let args = ["view", "-", "-t", "*", "--reduce", "sum", "--keepdims", "-o", "p.safetensors"];
+    tslice(dir.path(), &args).write_stdin(piped).assert().success();
+    let read = |name| fs::read(dir.path().join(name)).unwrap();
+    assert_eq!(read("s.safetensors"), read("p.safetensors"));
+    let sums = elements(dir.path(), &["s.safetensors", "-t", "plain", "--to", "csv"]);
+    assert_eq!(sums, [4.0]);
+}
