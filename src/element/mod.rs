@@ -13,6 +13,7 @@
 //! ```
 
 mod big;
+mod cell;
 mod dragon4;
 mod float;
 mod format;
@@ -22,6 +23,7 @@ mod rounding;
 mod time;
 
 pub(crate) use big::Big;
+pub(crate) use cell::{CellReader, trimmed};
 pub(crate) use dragon4::{Decimal, Trim};
 pub(crate) use float::{FloatFormat, Magnitude, Specials};
 pub(crate) use format::{Notation, write_number};

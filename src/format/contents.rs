@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::error::FormatError;
 use super::tensors::Tensors;
+use super::text::TextFormat;
 
 /// A format that files are read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,20 +23,20 @@ pub enum Format {
     Sharded,
     /// Bytes without a header.
     Raw,
-    /// Integers as text, for index tensors only.
-    Text,
+    /// Text, whose elements are kept as bytes once it has been read.
+    Text(TextFormat),
 }
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Format::Text(format) => format.name(),
             Format::Npy => "npy",
             Format::Npz => "npz",
             Format::Safetensors => "safetensors",
             Format::Torch => "pytorch",
             Format::Sharded => "sharded safetensors",
             Format::Raw => "raw",
-            Format::Text => "text",
         })
     }
 }

@@ -27,7 +27,7 @@ pub enum Foreign {
     Hdf5,
     /// A picture.
     Jpeg,
-    /// Nested lists in JSON.
+    /// Nested lists in JSON whose name does not say so.
     JsonList,
     /// Compressed bytes.
     Lz4,
@@ -39,8 +39,9 @@ pub enum Foreign {
     NetCdf3,
     /// NIfTI-1 and NIfTI-2.
     Nifti,
-    /// A text of numbers, as np.loadtxt reads it.
-    Numbers(TextTable),
+    /// A text of numbers whose name does not say so, and what parts its columns, where it is not white
+    /// space.
+    Numbers(Option<char>),
     /// A model in ONNX.
     Onnx,
     /// A table.
@@ -72,15 +73,6 @@ pub enum Foreign {
     Zip,
     /// Compressed bytes.
     Zstd,
-}
-
-/// How numbers stand in a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TextTable {
-    /// What parts the columns, where it is not white space.
-    pub delimiter: Option<char>,
-    /// How many lines stand before the first row: names of columns.
-    pub heading: usize,
 }
 
 /// First bytes that tell a kind.
@@ -121,6 +113,10 @@ impl Foreign {
     pub fn recognise(first: &[u8], extension: &str) -> Option<Foreign> {
         let magic =
             MAGICS.iter().find(|(magic, _)| first.starts_with(magic)).map(|(_, kind)| *kind);
+        // a column of a table may be named so
+        let is_word = |kind| matches!(kind, Foreign::Arrow | Foreign::Gguf | Foreign::Parquet);
+        let is_binary = || first.iter().any(|&byte| byte < b'\t');
+        let magic = magic.filter(|&kind| !is_word(kind) || is_binary());
         let structured = || {
             let looks: [(bool, Foreign); 5] = [
                 (is_bzip2(first), Foreign::Bzip2),
@@ -142,6 +138,13 @@ impl Foreign {
         let value = value.trim_start_matches(|c: char| c == ':' || c.is_whitespace());
         let is_group = value.starts_with("\"group\"");
         if is_group { Foreign::ZarrGroup } else { Foreign::ZarrArray }
+    }
+
+    /// Whether a file that is read as text is this instead.
+    pub fn is_no_text(&self) -> bool {
+        let is_text =
+            matches!(self, Foreign::Numbers(_) | Foreign::JsonList | Foreign::Text { .. });
+        !is_text
     }
 
     /// Whether it is so sure that raw bytes of these looks must be asked for.
@@ -248,15 +251,15 @@ fn text(first: &[u8], extension: &str) -> Option<Foreign> {
 }
 
 /// How the numbers stand in a text, of which the last line may be cut, and how many there are.
-fn table(text: &str, whole: bool) -> Option<(TextTable, usize)> {
+fn table(text: &str, whole: bool) -> Option<(Option<char>, usize)> {
     let uncut = match text.rfind('\n') {
         Some(end) if !whole => &text[..end],
         _ => text,
     };
     let content = |line: &'_ str| line.find('#').map_or(line.len(), |at| at);
     let lines = uncut.lines().map(|line| line[..content(line)].trim());
-    let mut lines = lines.enumerate().filter(|(_, line)| !line.is_empty()).peekable();
-    let (_, first) = *lines.peek()?;
+    let mut lines = lines.filter(|line| !line.is_empty()).peekable();
+    let first = *lines.peek()?;
     let delimiter = [',', ';'].into_iter().find(|delimiter| first.contains(*delimiter));
     let numbers = |line: &str| -> Option<usize> {
         let is_number = |cell: &str| cell.trim().parse::<f64>().is_ok();
@@ -266,15 +269,15 @@ fn table(text: &str, whole: bool) -> Option<(TextTable, usize)> {
         };
         cells.iter().all(|cell| is_number(cell)).then_some(cells.len())
     };
-    let heading = match numbers(first) {
-        Some(_) => 0,
-        None => lines.next()?.0 + 1,
-    };
+    if numbers(first).is_none() {
+        // names of columns
+        lines.next();
+    }
     let mut count = 0;
-    for (_, line) in lines {
+    for line in lines {
         count += numbers(line)?;
     }
-    (count > 0).then_some((TextTable { delimiter, heading }, count))
+    (count > 0).then_some((delimiter, count))
 }
 
 #[cfg(test)]
@@ -332,13 +335,13 @@ mod tests {
 
     #[test]
     fn texts_of_numbers_are_told_from_words() {
-        let table = |delimiter, heading| Some(Foreign::Numbers(TextTable { delimiter, heading }));
+        let table = |delimiter| Some(Foreign::Numbers(delimiter));
         for (text, expected) in [
-            ("1,2\n3,4\n", table(Some(','), 0)),
-            ("# made by me\n\n1.5e-3 nan\n-inf 2\n", table(None, 0)),
-            ("a,b\n1,2\n", table(Some(','), 1)),
-            ("\u{feff}x;y\r\n1;2\r\n", table(Some(';'), 1)),
-            ("3\n1\n4\n", table(None, 0)),
+            ("1,2\n3,4\n", table(Some(','))),
+            ("# made by me\n\n1.5e-3 nan\n-inf 2\n", table(None)),
+            ("a,b\n1,2\n", table(Some(','))),
+            ("\u{feff}x;y\r\n1;2\r\n", table(Some(';'))),
+            ("3\n1\n4\n", table(None)),
             ("a b\nc d\n", Some(Foreign::Text { named: false })),
             ("a b\n", Some(Foreign::Text { named: false })),
             // one number may be raw bytes
@@ -346,13 +349,13 @@ mod tests {
         ] {
             assert_eq!(recognised(text.as_bytes(), ""), expected, "{text:?}");
         }
-        assert_eq!(recognised(b"12345678", "txt"), table(None, 0));
+        assert_eq!(recognised(b"12345678", "txt"), table(None));
         // the last line may be cut anywhere
         let rows = "0.125,0.25\n".repeat(200);
         for digits in 1..=11 {
             let long = format!("{:0digits$},1\n{rows}", 1);
             let first = &long.as_bytes()[..LOOK_LEN];
-            assert_eq!(recognised(first, "csv"), table(Some(','), 0), "{digits}");
+            assert_eq!(recognised(first, "csv"), table(Some(',')), "{digits}");
         }
         assert_eq!(recognised(b"1,2\n3,4\n", "raw"), None);
     }

@@ -41,7 +41,7 @@ pub use chunks::Chunks;
 pub use contents::{Contents, Format};
 pub use detect::{MAGIC_LEN, read_contents};
 pub use error::FormatError;
-pub use foreign::{Foreign, LOOK_LEN, TextTable};
+pub use foreign::{Foreign, LOOK_LEN};
 pub use named::{NameError, dtype_names, parse_dtype};
 pub use tensor::{Storage, StorageKind, TensorInfo};
 pub use tensors::Tensors;

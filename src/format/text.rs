@@ -1,4 +1,6 @@
-//! The text formats: `.csv`, `.txt` and `.json`, which are written only.
+//! The text formats: `.csv`, `.tsv`, `.txt` and `.json`.
+
+use std::fmt;
 
 use crate::dtype::{DType, Endian, Field};
 use crate::element::{FloatFormat, Meaning};
@@ -9,6 +11,8 @@ use crate::shape::MAX_NDIM;
 pub enum TextFormat {
     /// Columns separated by commas.
     Csv,
+    /// Columns separated by tabs.
+    Tsv,
     /// Columns separated by spaces, as np.loadtxt reads them.
     Txt,
     /// Nested lists.
@@ -16,10 +20,38 @@ pub enum TextFormat {
 }
 
 impl TextFormat {
+    /// All of them.
+    pub const ALL: [TextFormat; 4] =
+        [TextFormat::Csv, TextFormat::Tsv, TextFormat::Txt, TextFormat::Json];
+
+    /// The name, which files have as their extension.
+    pub fn name(self) -> &'static str {
+        match self {
+            TextFormat::Csv => "csv",
+            TextFormat::Tsv => "tsv",
+            TextFormat::Txt => "txt",
+            TextFormat::Json => "json",
+        }
+    }
+
+    /// The format of files with that extension, in small letters.
+    pub fn by_extension(extension: &str) -> Option<TextFormat> {
+        TextFormat::ALL.into_iter().find(|format| format.name() == extension)
+    }
+
+    /// What parts the columns: white space where there is none.
+    pub fn delimiter(self) -> Option<u8> {
+        match self {
+            TextFormat::Csv => Some(b','),
+            TextFormat::Tsv => Some(b'\t'),
+            TextFormat::Txt | TextFormat::Json => None,
+        }
+    }
+
     /// The most axes that a tensor may have in this format.
     pub fn max_ndim(self) -> usize {
         match self {
-            TextFormat::Csv | TextFormat::Txt => 2,
+            TextFormat::Csv | TextFormat::Tsv | TextFormat::Txt => 2,
             TextFormat::Json => MAX_NDIM,
         }
     }
@@ -29,7 +61,7 @@ impl TextFormat {
     pub fn empty_rows(self, shape: &[u64]) -> u64 {
         match (self, shape.iter().position(|&len| len == 0)) {
             (_, None) => 0,
-            (TextFormat::Csv | TextFormat::Txt, Some(_)) => match shape {
+            (TextFormat::Csv | TextFormat::Tsv | TextFormat::Txt, Some(_)) => match shape {
                 &[rows, 0] => rows,
                 _ => 0,
             },
@@ -42,6 +74,12 @@ impl TextFormat {
                 inner.fold(1, u64::saturating_add)
             }
         }
+    }
+}
+
+impl fmt::Display for TextFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

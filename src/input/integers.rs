@@ -9,23 +9,15 @@
 //! The text is read once, from beginning to end, and kept as 64-bit integers: in memory where
 //! there are few, in an unnamed temporary file where there are many.
 
-use std::io::{self, Read};
-
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Error, Fault};
-use crate::execute::{Progress, UNKNOWN};
-use crate::format::{Contents, Format, FormatError, LOOK_LEN, TensorInfo, Tensors};
-use crate::input::opened::{Input, Location, failed_source};
+use crate::execute::Progress;
+use crate::format::{Contents, Format, FormatError, LOOK_LEN, TensorInfo, Tensors, TextFormat};
+use crate::input::opened::{Input, Location};
+use crate::input::parsed::{self, MARK, TextParser};
 use crate::input::single::{foreign, named};
-use crate::input::watched::Watched;
 use crate::shape::Order;
-use crate::source::{self, MemorySource, Opened, Reader, Source};
-
-/// Bytes of integers that are kept in memory.
-const FEW: u64 = 256 << 10;
-
-/// Bytes of text that are read at a time.
-const CHUNK: usize = 64 << 10;
+use crate::source::Opened;
 
 /// The longest number, in characters.
 const LONGEST: usize = 64;
@@ -36,105 +28,23 @@ pub(crate) fn is_text(first: &[u8]) -> bool {
     first.iter().all(|byte| matches!(byte, b'\t' | b'\n' | b'\x0c' | b'\r' | b' '..=b'~'))
 }
 
-/// The byte order mark that some programs write before UTF-8.
-const MARK: &[u8] = b"\xef\xbb\xbf";
-
 /// Read all of a text.
 pub(crate) fn open(
     location: &Location,
     mut bytes: Opened,
     progress: &Progress,
 ) -> Result<Input, Error> {
-    let (shape, integers) = match &mut bytes {
-        Opened::Random(source) if source.is_empty() => {
-            return Err(Error::file(location, FormatError::Empty));
-        }
-        Opened::Random(source) => {
-            progress.kept.begin(source.len());
-            let read = read(location, Watched::new(Reader::new(source.as_ref()), progress));
-            progress.kept.begin(0);
-            // a file cut short in the meantime is the reason for whatever is wrong with the text
-            source.verify().map_err(|error| failed_source(location, error))?;
-            read?
-        }
-        Opened::Forward(stream) => {
-            progress.kept.begin(UNKNOWN);
-            let read = read(location, Watched::new(stream, progress));
-            progress.kept.begin(0);
-            read?
-        }
-    };
+    let mut parser = IntegersParser::default();
+    let integers = parsed::keep(location, &mut bytes, &mut parser, progress)?;
     let dtype = DType::Scalar(Scalar::I64, Endian::Little);
-    let tensor = TensorInfo::new(dtype, shape, Order::C, 0);
-    let contents = Contents::of(Format::Text, Tensors::from_iter([tensor]));
+    let tensor = TensorInfo::new(dtype, parser.shape(), Order::C, 0);
+    let contents = Contents::of(Format::Text(TextFormat::Txt), Tensors::from_iter([tensor]));
     Ok(Input::of_file(location, Opened::Random(integers), contents))
-}
-
-/// The shape, and the integers, 8 bytes each, little-endian.
-fn read(location: &Location, text: impl Read) -> Result<(Vec<u64>, Box<dyn Source>), Error> {
-    let mut text = IntegerReader::new(text);
-    let mut first = Vec::new();
-    let integers = match Read::take(&mut text, FEW).read_to_end(&mut first) {
-        Ok(len) if (len as u64) < FEW => Ok(Box::new(MemorySource(first)) as Box<dyn Source>),
-        Ok(_) => source::spool(first.as_slice().chain(&mut text)),
-        Err(error) => Err(error.into()),
-    };
-    match (text.parser.fault.take(), integers) {
-        (Some(fault), _) => Err(Error::file(location, fault)),
-        (None, Ok(integers)) => Ok((text.parser.shape(), integers)),
-        (None, Err(error)) => Err(failed_source(location, error)),
-    }
-}
-
-/// A reader of text as a reader of its integers.
-struct IntegerReader<R> {
-    text: R,
-    parser: IntegersParser,
-    chunk: Vec<u8>,
-    /// How much of the parser's output has been handed on.
-    given: usize,
-    ended: bool,
-}
-
-impl<R: Read> IntegerReader<R> {
-    fn new(text: R) -> IntegerReader<R> {
-        let parser = IntegersParser::default();
-        IntegerReader { text, parser, chunk: vec![0; CHUNK], given: 0, ended: false }
-    }
-}
-
-impl<R: Read> Read for IntegerReader<R> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        while self.given == self.parser.out.len() && !self.ended {
-            self.parser.out.clear();
-            self.given = 0;
-            let count = match self.text.read(&mut self.chunk) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                count => count?,
-            };
-            self.ended = count == 0;
-            let parsed = match self.ended {
-                false => self.parser.parse(&self.chunk[..count]),
-                true => self.parser.end_line(),
-            };
-            parsed.map_err(|fault| {
-                self.parser.fault = Some(fault);
-                io::Error::from(io::ErrorKind::InvalidData)
-            })?;
-        }
-        let count = (self.parser.out.len() - self.given).min(buf.len());
-        buf[..count].copy_from_slice(&self.parser.out[self.given..self.given + count]);
-        self.given += count;
-        Ok(count)
-    }
 }
 
 /// Where a text stands between two of its bytes.
 #[derive(Debug, Default)]
 struct IntegersParser {
-    /// Integers that are complete, 8 bytes each.
-    out: Vec<u8>,
-    fault: Option<IntegersFault>,
     /// The number that has begun.
     word: Vec<u8>,
     before: Before,
@@ -157,25 +67,26 @@ enum Before {
     Comma,
 }
 
-impl IntegersParser {
-    fn parse(&mut self, text: &[u8]) -> Result<(), IntegersFault> {
-        let begins = self.lines == 0 && self.found == 0 && self.word.is_empty();
-        let text = if begins { text.strip_prefix(MARK).unwrap_or(text) } else { text };
+impl TextParser for IntegersParser {
+    type Fault = IntegersFault;
+
+    /// 8 bytes an integer, little-endian.
+    fn parse(&mut self, text: &[u8], out: &mut Vec<u8>) -> Result<(), IntegersFault> {
         for &byte in text {
             match byte {
                 b'\n' => {
-                    self.end_line()?;
+                    self.end(out)?;
                     self.lines += 1;
                     self.in_comment = false;
                 }
                 _ if self.in_comment => {}
                 b'#' => {
-                    self.end_word()?;
+                    self.end_word(out)?;
                     self.in_comment = true;
                 }
-                b' ' | b'\t' | b'\r' | b'\x0b' | b'\x0c' => self.end_word()?,
+                b' ' | b'\t' | b'\r' | b'\x0b' | b'\x0c' => self.end_word(out)?,
                 b',' => {
-                    self.end_word()?;
+                    self.end_word(out)?;
                     if self.before != Before::Number {
                         return Err(IntegersFault::Missing { line: self.lines + 1 });
                     }
@@ -188,21 +99,9 @@ impl IntegersParser {
         Ok(())
     }
 
-    fn end_word(&mut self) -> Result<(), IntegersFault> {
-        if self.word.is_empty() {
-            return Ok(());
-        }
-        let text = std::str::from_utf8(&self.word).map_err(|_| self.not_an_integer())?;
-        let number: i64 = text.parse().map_err(|_| self.not_an_integer())?;
-        self.out.extend(number.to_le_bytes());
-        self.word.clear();
-        self.before = Before::Number;
-        self.found += 1;
-        Ok(())
-    }
-
-    fn end_line(&mut self) -> Result<(), IntegersFault> {
-        self.end_word()?;
+    /// A line has ended.
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), IntegersFault> {
+        self.end_word(out)?;
         let (line, found) = (self.lines + 1, self.found);
         if self.before == Before::Comma {
             return Err(IntegersFault::Missing { line });
@@ -216,6 +115,21 @@ impl IntegersParser {
             self.rows += 1;
         }
         (self.before, self.found) = (Before::Nothing, 0);
+        Ok(())
+    }
+}
+
+impl IntegersParser {
+    fn end_word(&mut self, out: &mut Vec<u8>) -> Result<(), IntegersFault> {
+        if self.word.is_empty() {
+            return Ok(());
+        }
+        let text = std::str::from_utf8(&self.word).map_err(|_| self.not_an_integer())?;
+        let number: i64 = text.parse().map_err(|_| self.not_an_integer())?;
+        out.extend(number.to_le_bytes());
+        self.word.clear();
+        self.before = Before::Number;
+        self.found += 1;
         Ok(())
     }
 
@@ -290,10 +204,10 @@ mod tests {
 
     /// Read a text in chunks of some bytes.
     fn read_by(text: &[u8], chunk: usize) -> Result<(Vec<u64>, Vec<i64>), IntegersFault> {
-        let mut parser = IntegersParser::default();
-        text.chunks(chunk).try_for_each(|chunk| parser.parse(chunk))?;
-        parser.end_line()?;
-        let numbers = parser.out.as_chunks().0.iter().map(|&bytes| i64::from_le_bytes(bytes));
+        let (mut parser, mut out) = (IntegersParser::default(), Vec::new());
+        text.chunks(chunk).try_for_each(|chunk| parser.parse(chunk, &mut out))?;
+        parser.end(&mut out)?;
+        let numbers = out.as_chunks().0.iter().map(|&bytes| i64::from_le_bytes(bytes));
         Ok((parser.shape(), numbers.collect()))
     }
 
@@ -316,8 +230,6 @@ mod tests {
         ] {
             assert_eq!(read(text), Ok((shape, numbers)), "{text:?}");
         }
-        let marked = [MARK, b"5\n"].concat();
-        assert_eq!(read_by(&marked, usize::MAX), Ok((vec![1], vec![5])));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Files that hold tensors, whatever their format: recognised, opened, and chosen from.
 //!
-//! An [`Input`] is opened by [`open`]: `.npy`, `.npz`, `.safetensors`, a sharded checkpoint, raw bytes, a
-//! file or a pipe. It knows nothing of outputs.
+//! An [`Input`] is opened by [`open`]: `.npy`, `.npz`, `.safetensors`, a sharded checkpoint, text, raw bytes,
+//! a file or a pipe. It knows nothing of outputs.
 
 mod archive;
 mod checked;
@@ -11,10 +11,12 @@ mod integers;
 mod npz;
 mod open;
 mod opened;
+mod parsed;
 mod pattern;
 pub(crate) mod raw;
 mod sharded;
 pub(crate) mod single;
+mod text;
 mod torch;
 mod watched;
 mod zip;
@@ -32,3 +34,4 @@ pub use pattern::SelectFault;
 pub(crate) use pattern::find;
 pub use raw::{Given, RawFault, RawLayout};
 pub use sharded::ShardsFault;
+pub use text::{TextFault, TextOptions, TextPlace};

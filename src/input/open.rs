@@ -2,11 +2,11 @@
 
 use crate::error::Error;
 use crate::execute::Progress;
-use crate::format::{Format, MAGIC_LEN, npy, safetensors};
+use crate::format::{Format, MAGIC_LEN, TextFormat, npy, safetensors};
 use crate::input::format::{InputFormat, OpenOptions, RecognisedFile};
 use crate::input::opened::{Input, Location};
 use crate::input::single::open_bytes;
-use crate::input::{integers, raw, sharded, single, zip};
+use crate::input::{integers, raw, sharded, single, text, zip};
 use crate::source;
 
 /// The formats that files are recognised as, by how they begin.
@@ -32,7 +32,8 @@ pub(crate) fn recognise(first: &[u8]) -> Option<&'static InputFormat> {
 }
 
 /// Open an input, find out what it is, and read its header. A folder with the index of a sharded
-/// checkpoint in it is that checkpoint.
+/// checkpoint in it is that checkpoint. A text is one by its name, or because [`OpenOptions::raw`] says
+/// so; all of it is read.
 ///
 /// # Errors
 /// The [`Cause`](crate::error::Cause) tells: no such file, no known format, a header that breaks its
@@ -61,17 +62,25 @@ pub fn open_watched(
         source::Opened::Random(source) => single::first_bytes(location, source.as_ref())?,
     };
     let format = recognise(&first);
-    if let Some(dtype) = options.raw.of_raw_bytes(format.is_some()) {
-        return raw::open(location, bytes, dtype, &options.raw, progress);
+    let layout = &options.raw;
+    let read_as = layout.text_format(location, format.is_some());
+    if let Some(dtype) = layout.of_raw_bytes(format.is_some() || read_as.is_some()) {
+        return raw::open(location, bytes, dtype, layout, progress);
     }
-    let mut input = match format {
-        Some(format) => (format.open)(RecognisedFile { location, bytes, options, progress })?,
-        None if options.integers && integers::is_text(&first) => {
+    // a list of integers has rules of its own, but for JSON
+    let is_list = options.integers && read_as != Some(TextFormat::Json);
+    let mut input = match (read_as, format) {
+        (Some(form), _) if !is_list => {
+            let dtype = layout.dtype.as_ref();
+            text::open(location, bytes, form, dtype, &layout.text, progress)?
+        }
+        (_, Some(format)) => (format.open)(RecognisedFile { location, bytes, options, progress })?,
+        _ if is_list && integers::is_text(&first) => {
             return integers::open(location, bytes, progress);
         }
-        None if options.integers => return Err(integers::refused(location, &mut bytes)),
-        None => return Err(single::unrecognised(location, bytes)),
+        _ if is_list => return Err(integers::refused(location, &mut bytes)),
+        _ => return Err(single::unrecognised(location, bytes)),
     };
-    options.raw.apply(&mut input, &options.tensors)?;
+    layout.apply(&mut input, &options.tensors)?;
     Ok(input)
 }

@@ -198,7 +198,7 @@ impl Input {
     }
 
     /// The file that holds a tensor, where there are several, and where in it the tensor begins,
-    /// in bytes; no position for a tensor that is compressed.
+    /// in bytes; no position for a tensor that is compressed or text.
     pub fn whereabouts(&self, tensor: &TensorInfo) -> (Option<&str>, Option<u64>) {
         let file = match &self.checkpoint {
             Some(checkpoint) => checkpoint.index.files.get(tensor.part()).map(String::as_str),
@@ -208,11 +208,14 @@ impl Input {
     }
 
     /// A position of a part of the input in the file that holds it, in bytes; `None` where that is
-    /// compressed.
+    /// compressed or text.
     pub(crate) fn place_in_file(&self, part: usize, position: u64) -> Option<u64> {
         match &self.checkpoint {
             Some(checkpoint) => position.checked_sub(*checkpoint.starts.get(part)?),
-            None => (part == 0).then_some(position),
+            None => {
+                let is_text = matches!(self.contents.format, Format::Text(_));
+                (part == 0 && !is_text).then_some(position)
+            }
         }
     }
 

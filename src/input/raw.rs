@@ -1,4 +1,4 @@
-//! Bytes without a header, and what the caller says of them.
+//! Bytes without a header, and what the caller says of them, or of a text.
 //!
 //! For raw bytes that is all there is to know. Of a file with a header only the dtype can be
 //! named, and only where the header leaves open what the bytes of an element mean (`V2`). A file that
@@ -12,9 +12,10 @@ use std::sync::Arc;
 use crate::dtype::DType;
 use crate::error::{Error, Fault};
 use crate::execute::Progress;
-use crate::format::{Contents, Foreign, Format, LOOK_LEN, TensorInfo, Tensors};
+use crate::format::{Contents, Foreign, Format, LOOK_LEN, TensorInfo, Tensors, TextFormat};
 use crate::input::opened::{Input, Location, failed_source};
-use crate::input::single::foreign;
+use crate::input::single::{extension, foreign};
+use crate::input::text::TextOptions;
 use crate::input::watched::spool_all;
 use crate::shape::{self, Order};
 use crate::source;
@@ -35,6 +36,8 @@ pub struct RawLayout {
     /// Whether this is said of several inputs: those that tell their own layout are left as they are,
     /// also where there is an offset. See [`check_used`](RawLayout::check_used).
     pub several: bool,
+    /// What is said of a text, whose elements are of [`dtype`](RawLayout::dtype) too.
+    pub text: TextOptions,
 }
 
 impl RawLayout {
@@ -44,14 +47,32 @@ impl RawLayout {
         self.dtype.as_ref().filter(|_| !is_known || forced)
     }
 
-    /// What is said that only raw bytes leave open.
-    fn only_for_raw(&self) -> Option<Given> {
-        match self {
-            RawLayout { shape: Some(_), .. } => Some(Given::Shape),
-            RawLayout { order: Some(_), .. } => Some(Given::Order),
-            RawLayout { offset: Some(_), .. } => Some(Given::Offset),
-            _ => None,
+    /// The text format that an input is read as, whose own format `is_known` or not.
+    pub(crate) fn text_format(&self, location: &Location, is_known: bool) -> Option<TextFormat> {
+        match self.text.format {
+            Some(format) if !is_known || !self.several => Some(format),
+            // an offset is for raw bytes, whatever their name
+            _ if is_known || self.offset.is_some() && !self.several => None,
+            _ => TextFormat::by_extension(&extension(location)),
         }
+    }
+
+    /// What is said that such an input does not leave open.
+    fn unfit(&self, format: Format) -> Option<Given> {
+        let (is_raw, is_table) = match format {
+            Format::Text(format) => (false, format != TextFormat::Json),
+            format => (format == Format::Raw, false),
+        };
+        let text = &self.text;
+        let said = [
+            (!is_raw && self.shape.is_some(), Given::Shape),
+            (!is_raw && self.order.is_some(), Given::Order),
+            (!is_raw && self.offset.is_some(), Given::Offset),
+            (!is_table && text.delimiter.is_some(), Given::Delimiter),
+            (!is_table && text.skip_rows.is_some(), Given::SkipRows),
+            (!is_table && text.names, Given::Names),
+        ];
+        said.into_iter().find(|(is_unfit, _)| *is_unfit).map(|(_, given)| given)
     }
 
     /// Apply it to an input that tells its own layout: name the dtype of the tensors that the patterns
@@ -60,11 +81,12 @@ impl RawLayout {
         let location = input.location.clone();
         let failed = |fault| Error::file(&location, fault);
         let format = input.contents.format;
-        if format == Format::Raw {
-            return Ok(());
-        }
-        if let (Some(given), false) = (self.only_for_raw(), self.several) {
+        if let (Some(given), false) = (self.unfit(format), self.several) {
             return Err(failed(RawFault::NotRaw { given, format }));
+        }
+        if matches!(format, Format::Raw | Format::Text(_)) {
+            // it has been read so
+            return Ok(());
         }
         let numbers = match (&self.dtype, self.several) {
             (None, _) => Vec::new(),
@@ -88,8 +110,11 @@ impl RawLayout {
     pub(crate) fn speaks_of(&self, input: &Input) -> bool {
         let tensors = &input.contents.tensors;
         let named = |dtype: &DType| tensors.iter().any(|tensor| tensor.dtype == *dtype);
-        let is_named = self.only_for_raw().is_none() && self.dtype.as_ref().is_some_and(named);
-        input.contents.format == Format::Raw || is_named
+        let says = match input.contents.format {
+            Format::Raw | Format::Text(_) => true,
+            _ => self.dtype.as_ref().is_some_and(named),
+        };
+        says && self.unfit(input.contents.format).is_none()
     }
 
     /// Refuse a layout that speaks of none of several inputs.
@@ -102,8 +127,9 @@ impl RawLayout {
 
     /// The same, where it is known whether it speaks of any.
     pub(crate) fn check_any(&self, speaks: bool) -> Result<(), Error> {
+        let is_text = self.text.format.map(|_| Given::From);
         let dtype = self.dtype.as_ref().map(|_| Given::DType);
-        match self.only_for_raw().or(dtype) {
+        match self.unfit(Format::Npy).or(is_text).or(dtype) {
             Some(given) if !speaks => Err(RawFault::NoneRaw { given }.into()),
             _ => Ok(()),
         }
@@ -220,7 +246,7 @@ fn missing(known: &[u64], dtype: &DType, bytes: u64, offset: u64) -> Result<u64,
 #[derive(Debug, thiserror::Error)]
 pub enum RawFault {
     /// A shape or an order was given for a file that tells its own.
-    #[error("{given} is for raw bytes, and the input is of format {format}")]
+    #[error("{given} is for {}, and the input is of format {format}", given.purpose())]
     NotRaw {
         /// What was given.
         given: Given,
@@ -231,7 +257,7 @@ pub enum RawFault {
     #[error("a dtype is for raw bytes, and the input is {0}")]
     Foreign(Foreign),
     /// Something was given of which no input leaves it open.
-    #[error("{given} is for raw bytes, and no input is raw bytes")]
+    #[error("{given} is for {0}, and no input is {0}", given.purpose())]
     NoneRaw {
         /// What was given.
         given: Given,
@@ -299,6 +325,25 @@ pub enum Given {
     Order,
     /// Where the elements begin.
     Offset,
+    /// The format of a text.
+    From,
+    /// What parts the cells of a table.
+    Delimiter,
+    /// Lines that are skipped.
+    SkipRows,
+    /// That the first line names fields.
+    Names,
+}
+
+impl Given {
+    /// The inputs that it is for.
+    pub fn purpose(self) -> &'static str {
+        match self {
+            Given::DType | Given::Shape | Given::Order | Given::Offset => "raw bytes",
+            Given::From => "text",
+            Given::Delimiter | Given::SkipRows | Given::Names => "csv, tsv or txt",
+        }
+    }
 }
 
 impl fmt::Display for Given {
@@ -308,6 +353,10 @@ impl fmt::Display for Given {
             Given::Shape => "a shape",
             Given::Order => "an order",
             Given::Offset => "an offset",
+            Given::From => "a format of text",
+            Given::Delimiter => "a delimiter",
+            Given::SkipRows => "a number of lines to skip",
+            Given::Names => "a line of names",
         })
     }
 }

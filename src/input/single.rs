@@ -100,7 +100,7 @@ fn foreign_in(location: &Location, source: &dyn Source) -> Option<Foreign> {
 }
 
 /// The extension of a file's name, in small letters.
-fn extension(location: &Location) -> String {
+pub(crate) fn extension(location: &Location) -> String {
     let name = location.file_name().map(Path::new);
     let extension = name.and_then(Path::extension).unwrap_or_default();
     extension.to_string_lossy().to_lowercase()

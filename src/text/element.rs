@@ -159,6 +159,7 @@ impl ElementBegun {
                     out.text.push_str(match style.format {
                         TextFormat::Json => ", ",
                         TextFormat::Csv => ",",
+                        TextFormat::Tsv => "\t",
                         TextFormat::Txt => " ",
                     });
                 }

@@ -1,11 +1,11 @@
-//! A sink that writes elements as text: `.csv`, `.txt` and `.json`.
+//! A sink that writes elements as text: `.csv`, `.tsv`, `.txt` and `.json`.
 //!
 //! Numbers have the fewest digits that keep their value in their own type. Elements are written while
-//! their bytes arrive, however large they are; of a string of csv or txt that has not asked for quotes
-//! yet, what is more than a mebibyte waits in a temporary file. In csv and txt a line is a row of the last axis; a tensor of one axis
+//! their bytes arrive, however large they are; of a string of csv, tsv or txt that has not asked for quotes
+//! yet, what is more than a mebibyte waits in a temporary file. In csv, tsv and txt a line is a row of the last axis; a tensor of one axis
 //! has one element a line, as np.savetxt writes it.
 //!
-//! A structure is an object in json. In csv and txt each of its values has a column, those of nested
+//! A structure is an object in json. In csv, tsv and txt each of its values has a column, those of nested
 //! fields and of subarrays too, in the order in which np.loadtxt reads them; there is no line of names.
 //! A point in time is a text in ISO 8601, as np.datetime_as_string has it, a length of time the number
 //! of its units.
@@ -99,6 +99,7 @@ impl TextSink {
                 }
                 _ if row_ends => out.text.push('\n'),
                 TextFormat::Csv => out.text.push(','),
+                TextFormat::Tsv => out.text.push('\t'),
                 TextFormat::Txt => out.text.push(' '),
             }
         }

@@ -76,7 +76,10 @@ const MODULES: &[(&str, &[&str])] = &[
             "view",
         ],
     ),
-    ("input", &["crc", "dtype", "error", "execute", "format", "runs", "shape", "source"]),
+    (
+        "input",
+        &["crc", "dtype", "element", "error", "execute", "format", "runs", "shape", "source"],
+    ),
     (
         "region",
         &[

@@ -47,6 +47,7 @@ mod several;
 mod shards;
 mod sharing;
 mod tables;
+mod text_inputs;
 mod torch;
 mod transpose;
 mod view;

@@ -64,6 +64,8 @@ fn write_files(folder: &Path) {
         ("mri.raw", vec![0, 0, 128, 63, 0, 0, 0, 64]),
         ("table.csv", b"a,b\n1,2\n3,4\n".to_vec()),
         ("list.json", b"[[1, 2], [3, 4]]".to_vec()),
+        ("numbers", b"a,b\n1,2\n3,4\n".to_vec()),
+        ("list", b"[[1, 2], [3, 4]]".to_vec()),
         ("matrix.npy.gz", b"\x1f\x8b\x08\x00and so on".to_vec()),
         ("brain.nii.gz", b"\x1f\x8b\x08\x00and so on".to_vec()),
         ("photo.png", b"\x89PNG\r\n\x1a\n\0\0\0\x0d".to_vec()),

@@ -141,9 +141,9 @@ fn files_of_other_kinds_are_no_raw_bytes_by_mistake() {
     let gzip = [b"\x1f\x8b\x08\0", &[7; 12][..]].concat();
     fs::write(dir.path().join("x.gz"), &gzip).unwrap();
     fs::write(dir.path().join("x.raw"), &gzip).unwrap();
-    fs::write(dir.path().join("x.csv"), "1.5,2\n3,4.5\n").unwrap();
+    fs::write(dir.path().join("table"), "1.5,2\n3,4.5\n").unwrap();
     fs::write(dir.path().join("digits.raw"), "1 2 3 4 ").unwrap();
-    for name in ["x.gz", "x.raw", "x.csv"] {
+    for name in ["x.gz", "x.raw", "table"] {
         for command in ["", "view", "gather", "info", "explain", "split"] {
             let mut args = vec![command, name, "--dtype", "uint8"];
             args.retain(|word| !word.is_empty());

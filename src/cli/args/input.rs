@@ -1,6 +1,7 @@
-//! The arguments that say how an input is read, and what raw bytes mean.
+//! The arguments that say how an input is read, and what text and raw bytes mean.
 
 use clap::Args;
+use tslice::internals::format::TextFormat;
 use tslice::internals::shape::Order;
 use tslice::internals::source::IoMode;
 
@@ -19,17 +20,45 @@ pub(crate) struct InputArgs {
     #[arg(long, value_parser = one_of(HOW), default_value = "auto", value_name = "HOW", hide_short_help = true)]
     pub(crate) io: IoMode,
     #[command(flatten)]
+    pub(crate) text: TextArgs,
+    #[command(flatten)]
     pub(crate) raw: RawArgs,
+}
+
+/// What there is to say of a text.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Text")]
+pub(crate) struct TextArgs {
+    /// Take the input as text, whatever its name
+    ///
+    /// Files whose names end in .csv, .tsv, .txt and .json are text without it. Of several inputs, those
+    /// that are of no other format. The elements are float64 unless --dtype says otherwise; of JSON, int64
+    /// or bool where all are.
+    #[arg(long = "from", value_parser = one_of(TEXTS), ignore_case = true, value_name = "FORMAT", hide_short_help = true)]
+    pub(crate) from_text: Option<TextFormat>,
+    /// What parts the columns of csv, tsv and txt
+    ///
+    /// One character, \t for a tab. Without it a comma in csv, a tab in tsv, white space in txt.
+    #[arg(long, value_name = "CHAR", allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) delimiter: Option<String>,
+    /// Skip so many lines at the beginning
+    ///
+    /// One line of names without any number is left out by itself, as are comments (#) and empty lines.
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub(crate) skip_rows: Option<u64>,
+    /// Make fields of the columns, named by the first line
+    #[arg(long = "names", hide_short_help = true)]
+    pub(crate) names_columns: bool,
 }
 
 /// What there is to say of an input that does not say it itself.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Raw bytes")]
 pub(crate) struct RawArgs {
-    /// The dtype of raw bytes: float32 or f32, '>i2', bfloat16 or bf16, ...
+    /// The dtype of raw bytes or text: float32 or f32, '>i2', bfloat16 or bf16, ...
     ///
-    /// Of several inputs, that of each that is raw bytes, as are the other three. Of a file of a void
-    /// type, the dtype that its items are.
+    /// Of several inputs, that of each that is raw bytes or text, as are the other three of raw bytes. Of
+    /// a file of a void type, the dtype that its items are.
     #[arg(long, value_name = "DTYPE", hide_short_help = true)]
     pub(crate) dtype: Option<String>,
     /// The shape of raw bytes
@@ -52,6 +81,14 @@ const HOW: [Choice<IoMode>; 3] = [
     ("auto", "Map local files, read those of network file systems", IoMode::Auto),
     ("mmap", "Map the file", IoMode::Mmap),
     ("read", "Read the file by position, in large pieces", IoMode::Read),
+];
+
+/// Formats of text.
+const TEXTS: [Choice<TextFormat>; 4] = [
+    ("csv", "Columns parted by commas", TextFormat::Csv),
+    ("tsv", "Columns parted by tabs", TextFormat::Tsv),
+    ("txt", "Columns parted by white space", TextFormat::Txt),
+    ("json", "Nested lists", TextFormat::Json),
 ];
 
 /// Memory orders.

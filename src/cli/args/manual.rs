@@ -12,7 +12,8 @@ pub(super) const SLICE: &str = "\
 INDEX is written as in NumPy: items separated by commas, with or without [...]
 or (...) around them. An empty one selects everything. Put it in single quotes,
 so that the shell leaves it alone. White space is ignored. The format of an
-input is read from its first bytes.
+input is read from its first bytes, that of a text (.csv, .tsv, .txt, .json)
+from its name.
 
 Items of an index:
   3, -1             one position, from the front or from the end; the axis is

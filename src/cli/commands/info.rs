@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tslice::internals::format::{TensorInfo, printable};
+use tslice::internals::format::{Format, TensorInfo, printable};
 use tslice::internals::input::{Input, Location, OpenOptions, Unreadable};
 use tslice::internals::shape::AsTuple;
 use tslice::internals::source::note_will_read;
@@ -152,13 +152,17 @@ fn row(input: &Input, number: usize) -> [Cow<'_, str>; 7] {
     let tensors = &input.contents().tensors;
     let tensor = tensors.at(number);
     let (file, offset) = input.whereabouts(&tensor);
+    let nowhere = match input.contents().format {
+        Format::Text(_) => "-",
+        _ => "deflated",
+    };
     [
         tensors.name(number).map_or(Cow::Borrowed("-"), printable),
         tensor.dtype.to_string().into(),
         AsTuple(&tensor.shape).to_string().into(),
         tensor.bytes().to_string().into(),
         tensor.order().to_string().into(),
-        offset.map_or(Cow::Borrowed("deflated"), |offset| offset.to_string().into()),
+        offset.map_or(Cow::Borrowed(nowhere), |offset| offset.to_string().into()),
         file.map_or(Cow::Borrowed(""), printable),
     ]
 }

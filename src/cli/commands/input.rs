@@ -7,14 +7,14 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use tslice::internals::error::Error;
-use tslice::internals::input::{BadMember, Input, Location, OpenOptions, RawLayout};
+use tslice::internals::input::{BadMember, Input, Location, OpenOptions, RawLayout, TextOptions};
 use tslice::internals::job::Axes;
 use tslice::internals::shape;
 use tslice::internals::source::note_read;
 
 use super::index::list;
 use super::result;
-use crate::cli::args::{AxisArg, InputArgs, InputsArgs, RawArgs};
+use crate::cli::args::{AxisArg, InputArgs, InputsArgs};
 use crate::cli::report::{Failure, watch};
 
 /// Where a path of the command line leads: `-` is standard input.
@@ -76,7 +76,7 @@ pub(super) fn open_watched(
 
 /// How an input is opened, by the flags that all commands with one have.
 pub(super) fn options(from: &InputArgs) -> Result<OpenOptions, Failure> {
-    let (io, raw, tensors) = (from.io, raw(&from.raw)?, from.tensor.clone());
+    let (io, raw, tensors) = (from.io, raw(from)?, from.tensor.clone());
     Ok(OpenOptions { io, raw, tensors, ..OpenOptions::default() })
 }
 
@@ -99,14 +99,33 @@ pub(super) fn axes(args: &[AxisArg]) -> Result<Axes, Failure> {
     Ok(Axes { default, named: named.collect() })
 }
 
-fn raw(args: &RawArgs) -> Result<RawLayout, Failure> {
+fn raw(from: &InputArgs) -> Result<RawLayout, Failure> {
+    let (args, text) = (&from.raw, &from.text);
     Ok(RawLayout {
         dtype: args.dtype.as_deref().map(|text| result::dtype("--dtype", text)).transpose()?,
         shape: args.shape.as_deref().map(parse_shape).transpose()?,
         offset: args.offset,
         order: args.input_order,
         several: false,
+        text: TextOptions {
+            format: text.from_text,
+            delimiter: text.delimiter.as_deref().map(parse_delimiter).transpose()?,
+            skip_rows: text.skip_rows,
+            names: text.names_columns,
+        },
     })
+}
+
+/// The byte that parts columns.
+fn parse_delimiter(text: &str) -> Result<u8, Failure> {
+    match text.as_bytes() {
+        b"\\t" => Ok(b'\t'),
+        [b'#' | b'\n' | b'\r'] => {
+            Err(Failure::usage(format_args!("--delimiter: {text:?} begins a comment or a line")))
+        }
+        [byte] if byte.is_ascii() => Ok(*byte),
+        _ => Err(Failure::usage(format_args!("--delimiter: '{text}' is not one ASCII character"))),
+    }
 }
 
 fn parse_shape(text: &str) -> Result<Vec<Option<u64>>, Failure> {

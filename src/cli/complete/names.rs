@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use tslice::internals::dtype::Field;
-use tslice::internals::format::TensorInfo;
+use tslice::internals::format::{TensorInfo, TextFormat};
 use tslice::internals::input::{Input, Location, OpenOptions};
 use tslice::internals::shape::AsTuple;
 
@@ -45,6 +45,12 @@ fn named<I: IntoIterator<Item = NameAndMeaning>>(
 /// A file or a folder that can be opened without waiting.
 fn open(path: &Path) -> Option<Input> {
     let path = from_home(path)?;
+    let name = path.file_name()?.to_string_lossy().to_lowercase();
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    if TextFormat::by_extension(extension).is_some() && !name.ends_with(".index.json") {
+        // all of a text would be read, and it holds no names
+        return None;
+    }
     let metadata = path.metadata().ok()?;
     if !metadata.is_file() && !metadata.is_dir() {
         return None;

@@ -109,7 +109,9 @@ fn failure(error: &Error, flag: &str) -> Failure {
 /// Files of no known format.
 fn format(fault: &FormatError, error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Failure {
     match fault {
-        FormatError::Foreign(kind) => failed().hint_if(remedy(*kind, error.file.as_ref())),
+        FormatError::Foreign(kind) => {
+            failed().hint_if(remedy(*kind, error.file.as_ref(), flag == "-t"))
+        }
         FormatError::Torch(TorchError::Unknown(_)) => failed().hint(state(error.file.as_ref())),
         FormatError::Unrecognised => failed().hint(raw_bytes(error, flag)),
         _ => failed(),
@@ -124,22 +126,27 @@ fn raw(
 ) -> Failure {
     match fault {
         RawFault::NotRaw { given, format } => {
-            let flag = flag_of(*given);
-            failed(&format_args!("{flag} is for raw bytes, and the input is of format {format}"))
-                .hint("with --dtype, --offset 0 takes it as raw bytes from the first one on")
+            let (flag, purpose) = (flag_of(*given), given.purpose());
+            failed(&format_args!("{flag} is for {purpose}, and the input is of format {format}"))
+                .hint_if(match given {
+                    Given::Shape | Given::Order | Given::Offset => {
+                        Some("with --dtype, --offset 0 takes it as raw bytes from the first one on")
+                    }
+                    _ => None,
+                })
         }
         RawFault::Foreign(kind) => {
             let raw = "--offset 0 takes its bytes for numbers as they are";
             failed(&format_args!("--dtype is for raw bytes, and the input is {kind}")).hint(
-                match remedy(*kind, file) {
+                match remedy(*kind, file, true) {
                     Some(remedy) => format!("{remedy}; {raw}"),
                     None => raw.to_owned(),
                 },
             )
         }
         RawFault::NoneRaw { given } => {
-            let flag = flag_of(*given);
-            Failure::new(format_args!("{flag} is for raw bytes, and no input is raw bytes"))
+            let (flag, purpose) = (flag_of(*given), given.purpose());
+            Failure::new(format_args!("{flag} is for {purpose}, and no input is {purpose}"))
         }
         RawFault::Short { asked, found } => failed(&format_args!(
             "{asked} bytes are asked for by --shape and --offset, {found} are there"
@@ -185,6 +192,9 @@ fn edit(fault: &EditFault, failed: impl Fn() -> Failure) -> Failure {
         }
         EditFault::ReadOnly(_) => failed()
             .hint("take the tensor out with `tslice FILE -t NAME -o NAME.npy`, and change that"),
+        EditFault::Text => {
+            failed().hint("make a .npy of it with `tslice FILE -o FILE.npy`, and change that")
+        }
         EditFault::Sharded => failed()
             .hint("-t NAME --in-place changes tensors of it; -o needs the name of one shard"),
         EditFault::Remote => failed().hint("download it first"),
@@ -228,13 +238,17 @@ fn with_index(file: &FileName) -> Option<String> {
     Some(format!("an index is a word of its own: {} {}", quoted(name), quoted(index)))
 }
 
-/// The flag that says it of raw bytes.
+/// The flag that says it of raw bytes or text.
 fn flag_of(given: Given) -> &'static str {
     match given {
         Given::DType => "--dtype",
         Given::Shape => "--shape",
         Given::Order => "--input-order",
         Given::Offset => "--offset",
+        Given::From => "--from",
+        Given::Delimiter => "--delimiter",
+        Given::SkipRows => "--skip-rows",
+        Given::Names => "--names",
     }
 }
 

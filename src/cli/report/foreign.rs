@@ -3,16 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use tslice::internals::error::FileName;
-use tslice::internals::format::{Foreign, TextTable};
+use tslice::internals::format::Foreign;
 
 use super::shell::quoted;
 
-/// The hint for a file of that kind.
-pub(super) fn remedy(kind: Foreign, file: Option<&FileName>) -> Option<String> {
+/// The hint for a file of that kind; `is_input` where the flags of inputs speak of it.
+pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> Option<String> {
     let Names { name, stem, npy, npz, pt } = &Names::of(file);
     let streamed = |program: &str| match file {
         Some(FileName::Stdin) => Some(format!("`... | {program} | tslice - ...` reads it")),
         _ => Some(format!("`{program} {name} | tslice - ...` reads it")),
+    };
+    let as_text = |flags: &str| match is_input {
+        true => Some(format!("--from {flags} reads it")),
+        false => Some(format!("`tslice {name} --from {flags} -o {npy}` makes a .npy of it")),
     };
     let line = match kind {
         Foreign::Gzip if stem.ends_with(".nii") => NIBABEL,
@@ -64,10 +68,10 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>) -> Option<String> {
         Foreign::Pickle => {
             "import numpy; numpy.save('{npy}', numpy.load('{name}', allow_pickle=True))"
         }
-        Foreign::Numbers(_) => {
-            "import numpy; numpy.save('{npy}', numpy.loadtxt('{name}'{options}))"
-        }
-        Foreign::JsonList => "import json, numpy; numpy.save('{npy}', json.load(open('{name}')))",
+        Foreign::Numbers(None) => return as_text("txt"),
+        Foreign::Numbers(Some(',')) => return as_text("csv"),
+        Foreign::Numbers(Some(other)) => return as_text(&format!("csv --delimiter '{other}'")),
+        Foreign::JsonList => return as_text("json"),
         Foreign::ZarrArray => {
             "import numpy, zarr; numpy.save('{npy}', zarr.open('{name}', mode='r')[...])"
         }
@@ -80,15 +84,8 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>) -> Option<String> {
         Foreign::Zip => return Some(format!("`unzip -l {name}` lists what is in it")),
         Foreign::Text { .. } => return None,
     };
-    let mut options = String::new();
-    if let Foreign::Numbers(TextTable { delimiter, heading }) = kind {
-        options.extend(delimiter.map(|delimiter| format!(", delimiter='{delimiter}'")));
-        options.extend((heading > 0).then(|| format!(", skiprows={heading}")));
-    }
     let marks = [("{name}", name), ("{npy}", npy), ("{npz}", npz), ("{pt}", pt)];
-    let line = marks
-        .iter()
-        .fold(line.replace("{options}", &options), |line, (mark, text)| line.replace(mark, text));
+    let line = marks.iter().fold(line.to_owned(), |line, (mark, text)| line.replace(mark, text));
     let trust = match kind {
         Foreign::Pickle | Foreign::TorchScript => ", and runs what is in it: trust it first",
         _ => "",
@@ -145,7 +142,7 @@ mod tests {
     use super::*;
 
     fn hint(kind: Foreign, path: &str) -> String {
-        remedy(kind, Some(&FileName::Path(path.into()))).unwrap()
+        remedy(kind, Some(&FileName::Path(path.into())), true).unwrap()
     }
 
     #[test]
@@ -161,6 +158,6 @@ mod tests {
         }
         assert_eq!(hint(Foreign::Gzip, "x.npy.gz"), "`zcat x.npy.gz | tslice - ...` reads it");
         assert!(hint(Foreign::Gzip, "mri.nii.gz").contains("numpy.save('mri.npy', nibabel."));
-        assert_eq!(remedy(Foreign::Text { named: true }, None), None);
+        assert_eq!(remedy(Foreign::Text { named: true }, None, true), None);
     }
 }

@@ -24,6 +24,9 @@ pub enum EditFault {
     /// An index of several files.
     #[error("a sharded checkpoint cannot be changed as a whole")]
     Sharded,
+    /// A text, whose elements are no bytes of the file.
+    #[error("a text cannot be changed")]
+    Text,
     /// What is to be changed is a field of a tensor, or the file is not what it was.
     #[error("the file does not hold this tensor: it is a field of one, or the file was changed")]
     OtherTensor,

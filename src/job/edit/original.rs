@@ -205,6 +205,9 @@ fn open_input(
 ) -> Result<Input, Error> {
     let format = recognise(&single::first_bytes(location, &source)?).map(|it| it.format);
     let bytes = source::Opened::Random(Box::new(source));
+    if options.raw.text_format(location, format.is_some()).is_some() {
+        return Err(Error::file(location, EditFault::Text));
+    }
     let mut input = match (options.raw.of_raw_bytes(format.is_some()), format) {
         (Some(dtype), _) => raw::open(location, bytes, dtype, &options.raw, &Progress::default())?,
         (None, Some(Format::Npz)) => {

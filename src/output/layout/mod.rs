@@ -20,12 +20,13 @@ pub use format::{Frame, OutputFormat, Request};
 use crate::format::Format;
 
 /// All output formats, in the order of the help.
-pub static FORMATS: [&OutputFormat; 8] = [
+pub static FORMATS: [&OutputFormat; 9] = [
     &npy::FORMAT,
     &npz::FORMAT,
     &safetensors::FORMAT,
     &raw::FORMAT,
     &text::CSV,
+    &text::TSV,
     &text::TXT,
     &text::JSON,
     &sharded::FORMAT,

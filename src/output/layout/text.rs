@@ -1,4 +1,4 @@
-//! Text as an output: csv, txt and json.
+//! Text as an output: csv, tsv, txt and json.
 
 use std::{io, iter};
 
@@ -11,7 +11,7 @@ use crate::sink::{self, Destination, Draft, SinkError};
 
 use crate::text::TextSink;
 
-/// What the three formats have in common.
+/// What the four formats have in common.
 const TEXT: OutputFormat = OutputFormat {
     name: "",
     about: "",
@@ -32,6 +32,14 @@ pub(super) static CSV: OutputFormat = OutputFormat {
     ..TEXT
 };
 
+pub(super) static TSV: OutputFormat = OutputFormat {
+    name: "tsv",
+    about: "Text, columns parted by tabs",
+    extensions: &["tsv"],
+    lay_out: |request| lay_out(TextFormat::Tsv, request),
+    ..TEXT
+};
+
 pub(super) static TXT: OutputFormat = OutputFormat {
     name: "txt",
     about: "Text, columns parted by spaces",
@@ -49,11 +57,7 @@ pub(super) static JSON: OutputFormat = OutputFormat {
 };
 
 fn lay_out(form: TextFormat, request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
-    let format = match form {
-        TextFormat::Csv => CSV.name,
-        TextFormat::Txt => TXT.name,
-        TextFormat::Json => JSON.name,
-    };
+    let format = form.name();
     let only = only(request.tensors, format)?;
     let (ndim, most) = (only.shape.len(), form.max_ndim());
     if ndim > most {

@@ -1,0 +1,334 @@
+//! A table of cells: rows of csv, tsv and txt, by the rules of np.loadtxt.
+//!
+//! ```text
+//! # made by me        left out, as are empty lines
+//! time, value         names, which hold no number
+//! 0, 0.5
+//! 1, nan              the shape is (2, 2)
+//! ```
+
+use std::collections::HashSet;
+use std::mem;
+use std::sync::Arc;
+
+use super::fault::{TextFault, TextPlace};
+use super::{MAX_CELL, MAX_NAMES};
+use crate::dtype::{DType, Field, NpyType, Structure};
+use crate::element::{CellReader, trimmed};
+use crate::format::shortened;
+use crate::input::parsed::TextParser;
+
+/// What a byte of a table is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Separator,
+    Comment,
+    NewLine,
+    Return,
+}
+
+/// What the lines with cells are, as far as is known.
+#[derive(Clone, Copy)]
+enum TablePhase {
+    /// The first one is not known yet: only empty cells so far.
+    Unknown,
+    /// This line is that of the names.
+    Names,
+    /// Rows.
+    Rows,
+}
+
+/// Where a table stands between two of its bytes.
+pub(super) struct TableParser {
+    cells: CellReader,
+    kinds: [Kind; 256],
+    is_delimited: bool,
+    /// Whether the names are wanted, as fields.
+    with_names: bool,
+    /// Lines that are yet to be skipped.
+    skip: u64,
+    phase: TablePhase,
+    names: Vec<String>,
+    /// Bytes of the names.
+    names_len: usize,
+    seen: HashSet<String>,
+    /// The cell that has begun, as far as it lies in an earlier piece.
+    cell: Vec<u8>,
+    /// CellReader of this line that have ended.
+    column: u64,
+    /// Whether this line has cells that have not ended: after a delimiter there always is one.
+    is_open: bool,
+    in_comment: bool,
+    after_return: bool,
+    /// Lines that have ended.
+    lines: u64,
+    rows: u64,
+    /// CellReader of a row.
+    columns: Option<u64>,
+}
+
+impl TableParser {
+    /// For a table with this delimiter, or white space, whose first lines are skipped.
+    pub(super) fn new(
+        cells: CellReader,
+        delimiter: Option<u8>,
+        skip: u64,
+        with_names: bool,
+    ) -> Self {
+        let mut kinds = [Kind::Plain; 256];
+        match delimiter {
+            Some(byte) => kinds[usize::from(byte)] = Kind::Separator,
+            None => b" \t\x0b\x0c\x1c\x1d\x1e\x1f"
+                .iter()
+                .for_each(|&byte| kinds[usize::from(byte)] = Kind::Separator),
+        }
+        kinds[usize::from(b'#')] = Kind::Comment;
+        kinds[usize::from(b'\n')] = Kind::NewLine;
+        kinds[usize::from(b'\r')] = Kind::Return;
+        // any cell is a string: only who says so has names
+        let phase = match cells.are_strings() && !with_names {
+            true => TablePhase::Rows,
+            false => TablePhase::Unknown,
+        };
+        TableParser {
+            cells,
+            kinds,
+            is_delimited: delimiter.is_some(),
+            with_names,
+            skip,
+            phase,
+            names: Vec::new(),
+            names_len: 0,
+            seen: HashSet::new(),
+            cell: Vec::new(),
+            column: 0,
+            is_open: false,
+            in_comment: false,
+            after_return: false,
+            lines: 0,
+            rows: 0,
+            columns: None,
+        }
+    }
+
+    /// The dtype and the shape, where all has been read: axes of length 1 are left out.
+    pub(super) fn found(&self) -> Result<(DType, Vec<u64>), TextFault> {
+        if self.rows == 0 {
+            return Err(TextFault::NoRows { strings: self.cells.are_strings() });
+        }
+        let (dtype, columns) = match self.with_names {
+            true => (self.structure()?, 1),
+            false => (self.cells.dtype().clone(), self.columns.unwrap_or(1)),
+        };
+        Ok((dtype, [self.rows, columns].into_iter().filter(|&len| len != 1).collect()))
+    }
+
+    /// The dtype of rows whose cells are fields.
+    fn structure(&self) -> Result<DType, TextFault> {
+        let dtype = self.cells.dtype();
+        let width = dtype.item_bits() / 8;
+        let count = self.names.len() as u64;
+        let itemsize = width.checked_mul(count).ok_or(TextFault::TooLarge)?;
+        let field = |(name, number): (&String, u64)| Field {
+            name: name.clone(),
+            is_named: true,
+            title: None,
+            dtype: dtype.clone(),
+            shape: Vec::new(),
+            nesting: Vec::new(),
+            offset: number * width,
+        };
+        let fields = self.names.iter().zip(0..).map(field).collect();
+        Ok(DType::Npy(NpyType::Structure(Arc::new(Structure { fields, itemsize }))))
+    }
+
+    fn place(&self, column: u64) -> TextPlace {
+        TextPlace { line: self.lines + 1, column }
+    }
+
+    /// Keep the beginning of a cell.
+    fn hold(&mut self, part: &[u8]) -> Result<(), TextFault> {
+        if self.cell.len() + part.len() > MAX_CELL {
+            return Err(TextFault::TooLong { place: self.place(self.column + 1) });
+        }
+        self.cell.extend_from_slice(part);
+        Ok(())
+    }
+
+    /// A cell ends with these bytes.
+    fn end_cell(&mut self, last: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
+        if self.cell.is_empty() && last.len() <= MAX_CELL {
+            return self.take(last, out);
+        }
+        self.hold(last)?;
+        let mut cell = mem::take(&mut self.cell);
+        self.take(&cell, out)?;
+        cell.clear();
+        self.cell = cell;
+        Ok(())
+    }
+
+    /// Read a whole cell.
+    fn take(&mut self, cell: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
+        self.column += 1;
+        let place = self.place(self.column);
+        if let Some(expected) = self.columns.filter(|&columns| self.column > columns) {
+            return Err(TextFault::LongRow { place, expected });
+        }
+        let text = str::from_utf8(cell).map_err(|_| TextFault::NotUtf8 { place });
+        match self.phase {
+            TablePhase::Rows => self.element(place, text?, out),
+            TablePhase::Names | TablePhase::Unknown => self.name(place, trimmed(text?), out),
+        }
+    }
+
+    fn element(&self, place: TextPlace, text: &str, out: &mut Vec<u8>) -> Result<(), TextFault> {
+        self.cells.push(text, out).ok_or_else(|| match trimmed(text) {
+            "" => TextFault::EmptyCell { place },
+            _ => TextFault::Cell { place, error: self.cells.refusal(text, &shortened(text)) },
+        })
+    }
+
+    /// A cell of the first line, which has names if none of its cells is a number.
+    fn name(&mut self, place: TextPlace, text: &str, out: &mut Vec<u8>) -> Result<(), TextFault> {
+        let is_number = !self.cells.are_strings() && self.cells.is_number(text);
+        match (is_number, &self.phase) {
+            (true, TablePhase::Unknown) if !self.with_names => {
+                if self.column > 1 {
+                    return Err(TextFault::EmptyCell { place: self.place(1) });
+                }
+                self.phase = TablePhase::Rows;
+                self.element(place, text, out)
+            }
+            (true, _) => {
+                Err(TextFault::NumberInNames { place, text: shortened(text).into_owned() })
+            }
+            (false, _) => {
+                if !text.is_empty() {
+                    self.phase = TablePhase::Names;
+                }
+                if self.with_names { self.keep_name(place, text) } else { Ok(()) }
+            }
+        }
+    }
+
+    fn keep_name(&mut self, place: TextPlace, text: &str) -> Result<(), TextFault> {
+        let quoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+        let name = match quoted.unwrap_or(text) {
+            "" => format!("f{}", self.column - 1),
+            name => name.to_owned(),
+        };
+        self.names_len += name.len();
+        if self.names_len > MAX_NAMES {
+            return Err(TextFault::LongNames { place });
+        }
+        if !self.seen.insert(name.clone()) {
+            return Err(TextFault::NameTwice { place, name: shortened(&name).into_owned() });
+        }
+        self.names.push(name);
+        Ok(())
+    }
+
+    /// The cells of a line have ended.
+    fn end_cells(&mut self, last: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
+        if self.is_open || !self.cell.is_empty() || !last.is_empty() {
+            self.end_cell(last, out)?;
+        }
+        self.is_open = false;
+        Ok(())
+    }
+
+    /// A line has ended.
+    fn end_line(&mut self) -> Result<(), TextFault> {
+        let found = mem::take(&mut self.column);
+        match (self.phase, found, self.columns) {
+            (_, 0, _) => {}
+            (TablePhase::Unknown, ..) => {
+                return Err(TextFault::EmptyCell { place: self.place(1) });
+            }
+            (TablePhase::Names, ..) => {
+                (self.phase, self.columns) = (TablePhase::Rows, Some(found));
+                self.seen = HashSet::new();
+            }
+            (TablePhase::Rows, _, Some(expected)) if found < expected => {
+                let place = self.place(found + 1);
+                return Err(TextFault::ShortRow { place, expected });
+            }
+            (TablePhase::Rows, ..) => {
+                self.columns = Some(found);
+                self.rows += 1;
+            }
+        }
+        self.lines += 1;
+        self.in_comment = false;
+        Ok(())
+    }
+
+    /// How many bytes of a text end no cell: of a comment and of lines that are skipped, no line.
+    fn plain(&self, text: &[u8]) -> Option<usize> {
+        let ends = |byte: &u8| self.kinds[usize::from(*byte)];
+        match self.in_comment || self.skip > 0 {
+            true => text.iter().position(|byte| matches!(byte, b'\n' | b'\r')),
+            false => text.iter().position(|byte| ends(byte) != Kind::Plain),
+        }
+    }
+}
+
+impl TextParser for TableParser {
+    type Fault = TextFault;
+
+    fn parse(&mut self, mut text: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
+        loop {
+            if mem::take(&mut self.after_return)
+                && let [b'\n', rest @ ..] = text
+            {
+                text = rest;
+            }
+            let is_skipped = self.in_comment || self.skip > 0;
+            let Some(at) = self.plain(text) else {
+                return if is_skipped { Ok(()) } else { self.hold(text) };
+            };
+            let (cell, rest) = text.split_at(at);
+            let kind = self.kinds[usize::from(rest[0])];
+            text = &rest[1..];
+            match kind {
+                Kind::Separator if self.is_delimited => {
+                    self.end_cell(cell, out)?;
+                    self.is_open = true;
+                }
+                Kind::Separator => self.end_cells(cell, out)?,
+                Kind::Comment => {
+                    self.end_cells(cell, out)?;
+                    self.in_comment = true;
+                }
+                Kind::NewLine | Kind::Return | Kind::Plain => {
+                    if self.skip > 0 {
+                        self.skip -= 1;
+                        self.lines += 1;
+                    } else {
+                        if !is_skipped {
+                            self.end_cells(cell, out)?;
+                        }
+                        self.end_line()?;
+                    }
+                    // nothing is left to parse, and the next piece may begin with the rest of this end
+                    self.after_return = kind == Kind::Return;
+                    if text.is_empty() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), TextFault> {
+        if self.skip > 0 {
+            return Ok(());
+        }
+        if !self.in_comment {
+            self.end_cells(&[], out)?;
+        }
+        self.end_line()
+    }
+}
