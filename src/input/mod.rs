@@ -6,6 +6,7 @@
 mod archive;
 mod checked;
 mod field;
+mod folder;
 mod format;
 mod integers;
 mod npz;
@@ -24,6 +25,8 @@ mod zip;
 pub(crate) use checked::{Checked, StoredMember};
 pub use field::FieldFault;
 pub(crate) use field::take_fields;
+pub(crate) use folder::old_shards;
+pub use folder::{SmallFile, is_in_folder, small_files};
 pub use format::OpenOptions;
 pub use integers::IntegersFault;
 pub(crate) use open::recognise;

@@ -26,7 +26,7 @@ pub enum LayoutFault {
     /// Outputs are files of this machine.
     #[error("outputs are not written to remote addresses")]
     Remote,
-    /// A folder is written for a sharded checkpoint only.
+    /// A folder is written for a sharded checkpoint, or where shards have a size.
     #[error("is a directory")]
     Directory,
     /// The output would not fit into 63 bits.
@@ -87,6 +87,12 @@ pub enum FormatOption {
     Deflate,
     /// Fortran order.
     OrderF,
+    /// Texts of metadata.
+    Metadata,
+    /// The size of shards.
+    ShardSize,
+    /// Files beside those of the tensors.
+    Files,
 }
 
 impl FormatOption {
@@ -96,6 +102,8 @@ impl FormatOption {
             FormatOption::Name | FormatOption::Rename => "names no tensor",
             FormatOption::Deflate => "is never compressed",
             FormatOption::OrderF => "is always in C order",
+            FormatOption::Metadata => "has no metadata",
+            FormatOption::ShardSize | FormatOption::Files => "is one file",
         }
     }
 }
@@ -107,6 +115,9 @@ impl fmt::Display for FormatOption {
             FormatOption::Rename => "a new name",
             FormatOption::Deflate => "compression",
             FormatOption::OrderF => "order F",
+            FormatOption::Metadata => "metadata",
+            FormatOption::ShardSize => "a size of shards",
+            FormatOption::Files => "a file beside it",
         })
     }
 }

@@ -5,9 +5,11 @@
 
 mod fault;
 pub mod layout;
+mod metadata;
 mod options;
 mod prepare;
 
 pub use fault::{FormatOption, LayoutFault};
+pub use metadata::MetadataChange;
 pub use options::WriteOptions;
 pub use prepare::{Output, Preparation, Prepared};

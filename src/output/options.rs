@@ -2,6 +2,7 @@
 
 use crate::execute::Workers;
 use crate::output::layout::OutputFormat;
+use crate::output::metadata::MetadataChange;
 use crate::shape::Order;
 use crate::sink::SinkOptions;
 
@@ -27,6 +28,10 @@ pub struct WriteOptions {
     pub order: Order,
     /// The name of the tensor, where the format has names.
     pub name: Option<String>,
+    /// What becomes of the metadata of the inputs.
+    pub metadata: MetadataChange,
+    /// Cut the tensors into shards of so many bytes at most, where the output is a folder.
+    pub shard_size: Option<u64>,
     /// The threads that work. Clones of these options share them, one job after the other.
     pub workers: Workers,
 }
@@ -66,6 +71,26 @@ impl WriteOptions {
     #[must_use]
     pub fn name(self, name: impl Into<String>) -> WriteOptions {
         WriteOptions { name: Some(name.into()), ..self }
+    }
+
+    /// Add a text of metadata, or replace that of the inputs (`.safetensors`).
+    #[must_use]
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> WriteOptions {
+        self.metadata.add.insert(key.into(), value.into());
+        self
+    }
+
+    /// Leave out the metadata of the inputs (`.safetensors`).
+    #[must_use]
+    pub fn drop_metadata(mut self, drop: bool) -> WriteOptions {
+        self.metadata.drop = drop;
+        self
+    }
+
+    /// Cut the tensors into shards of so many bytes at most (a folder).
+    #[must_use]
+    pub fn shard_size(self, bytes: u64) -> WriteOptions {
+        WriteOptions { shard_size: Some(bytes), ..self }
     }
 
     /// How many threads work; 0 for as many as there are cores.

@@ -9,7 +9,7 @@ use crate::dtype::DType;
 use crate::error::{Error, FileName};
 use crate::execute::Conversion;
 use crate::format::{TensorInfo, Tensors};
-use crate::input::{Checkpoint, Input, Location};
+use crate::input::{Checkpoint, Input, Location, SmallFile};
 use crate::output::fault::{FormatOption, LayoutFault};
 use crate::output::layout;
 use crate::output::layout::{Entries, Frame, OutputFormat, OutputTensor, Request};
@@ -23,6 +23,8 @@ pub struct Output {
     pub(crate) destination: Destination,
     pub(crate) format: &'static OutputFormat,
     pub(crate) options: WriteOptions,
+    /// Files that a folder has beside those of the tensors.
+    files: Vec<SmallFile>,
 }
 
 /// An output whose every byte has its place.
@@ -88,25 +90,48 @@ impl Output {
         let format = match (options.format, &destination) {
             (Some(format), _) => format,
             (None, Destination::Stdout) => layout::OF_STREAMS,
-            (None, Destination::Path(path)) => {
-                by_name(path, &destination).map_err(|fault| Error::file(&destination, fault))?
-            }
+            (None, Destination::Path(path)) => by_name(path, &destination, &options)
+                .map_err(|fault| Error::file(&destination, fault))?,
         };
         let refused = [
             (FormatOption::Name, options.name.is_some() && !format.holds_several),
             (FormatOption::Deflate, options.deflate && !format.has_deflate),
             (FormatOption::OrderF, options.order == Order::F && !format.has_orders),
+            (FormatOption::Metadata, options.metadata.is_any() && !format.has_metadata),
+            (FormatOption::ShardSize, options.shard_size.is_some() && !is_of_folders(format)),
         ];
         match refused.into_iter().find(|(_, refused)| *refused) {
             Some((option, _)) => Err(LayoutFault::NoEffect { option, format: format.name }.into()),
-            None => Ok(Output { destination, format, options }),
+            None => Ok(Output { destination, format, options, files: Vec::new() }),
         }
     }
 
     /// Whether it has what inputs say under this key of their metadata.
     pub(crate) fn needs_metadata(&self, key: &str) -> bool {
-        let _ = key;
-        self.format.has_metadata
+        self.format.has_metadata && self.options.metadata.keeps(key)
+    }
+
+    /// Write shards of `bytes` where this is a folder and no size of shards is said.
+    #[must_use]
+    pub fn in_shards(mut self, bytes: u64) -> Output {
+        if is_of_folders(self.format) {
+            self.options.shard_size.get_or_insert(bytes);
+        }
+        self
+    }
+
+    /// Put copies of `files` beside those of the tensors, which must be a folder.
+    ///
+    /// # Errors
+    /// [`LayoutFault::NoEffect`].
+    pub fn with_files(self, files: Vec<SmallFile>) -> Result<Output, Error> {
+        match is_of_folders(self.format) {
+            true => Ok(Output { files, ..self }),
+            false => {
+                let (option, format) = (FormatOption::Files, self.format.name);
+                Err(LayoutFault::NoEffect { option, format }.into())
+            }
+        }
     }
 
     /// Where it goes.
@@ -153,10 +178,10 @@ impl Output {
         Ok(Preparation { output: self, checkpoint, tensors, bytes: 0 })
     }
 
-    /// Refuse a folder where the input is no sharded checkpoint.
+    /// Refuse a folder where the input is no sharded checkpoint, and no size of shards is said.
     fn check_folder(&self, checkpoint: Option<&Checkpoint>) -> Result<(), Error> {
         match checkpoint {
-            None if std::ptr::eq(self.format, layout::OF_FOLDERS) => {
+            None if is_of_folders(self.format) && self.options.shard_size.is_none() => {
                 Err(Error::file(&self.destination, LayoutFault::Directory))
             }
             _ => Ok(()),
@@ -256,8 +281,11 @@ impl Preparation<'_> {
             tensors: &tensors,
             bytes,
             metadata,
+            change: &output.options.metadata,
             order: output.options.order,
             deflate: output.options.deflate,
+            shard_size: output.options.shard_size,
+            files: &output.files,
             forward: output.destination.is_stream(),
             checkpoint,
         })?;
@@ -266,7 +294,11 @@ impl Preparation<'_> {
 }
 
 /// The format that a file's name asks for; that of streams for pipes and devices.
-fn by_name(path: &Path, destination: &Destination) -> Result<&'static OutputFormat, LayoutFault> {
+fn by_name(
+    path: &Path,
+    destination: &Destination,
+    options: &WriteOptions,
+) -> Result<&'static OutputFormat, LayoutFault> {
     if is_folder(path) {
         return Ok(layout::OF_FOLDERS);
     }
@@ -274,8 +306,15 @@ fn by_name(path: &Path, destination: &Destination) -> Result<&'static OutputForm
     match extension.as_deref().and_then(layout::by_extension) {
         Some(format) => Ok(format),
         None if destination.is_stream() => Ok(layout::OF_STREAMS),
+        // a folder that is not there yet
+        None if options.shard_size.is_some() => Ok(layout::OF_FOLDERS),
         None => Err(extension.map_or(LayoutFault::NoExtension, LayoutFault::Extension)),
     }
+}
+
+/// Whether outputs of a format are folders.
+fn is_of_folders(format: &OutputFormat) -> bool {
+    std::ptr::eq(format, layout::OF_FOLDERS)
 }
 
 /// Whether a path is that of a folder, by what is there or by its last character.

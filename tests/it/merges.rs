@@ -117,3 +117,95 @@ fn any_number_of_inputs_is_merged() {
     let same = |name: &str| fs::read(dir.path().join(name)).unwrap();
     assert!(same("o.safetensors") == same("parts.safetensors"));
 }
+
+/// The names in a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn shards_have_the_size_that_is_asked_for() {
+    let dir = folder();
+    let data: Vec<Vec<u8>> = [10, 20, 0, 300, 0, 5].map(|len| vec![len as u8; len]).to_vec();
+    let tensors: Vec<(&str, &[u8])> =
+        ["a", "b", "c", "d", "e", "f"].into_iter().zip(data.iter().map(|it| &it[..])).collect();
+    let model = dir.path().join("in");
+    fs::create_dir(&model).unwrap();
+    checkpoint(&model.join("m.safetensors"), &tensors, &[("format", "pt")]);
+    fs::write(model.join("config.json"), "{}").unwrap();
+    let out = dir.path().join("out");
+    let cut = |args: &[&str]| tslice(dir.path(), args).assert().success();
+    let input = "in/m.safetensors";
+    let note = "tslice: note: config.json is beside the input, and not copied\n";
+    cut(&[input, "-o", "out/", "--shard-size", "30"]).stderr(predicates::str::starts_with(note));
+    let shard = |number, count| format!("model-{number:05}-of-{count:05}.safetensors");
+    let index = "model.safetensors.index.json".to_owned();
+    assert_eq!(names(&out), [shard(1, 3), shard(2, 3), shard(3, 3), index.clone()]);
+    let lens = |file: &str| -> Vec<usize> {
+        let (tensors, texts) = read(&out.join(file));
+        assert_eq!(texts["format"], "pt");
+        tensors.iter().map(|(_, data)| data.len()).collect()
+    };
+    assert_eq!(
+        [1, 2, 3].map(|number| lens(&shard(number, 3))),
+        [vec![10, 20, 0], vec![300], vec![0, 5]]
+    );
+    let json: serde_json::Value =
+        serde_json::from_slice(&fs::read(out.join(&index)).unwrap()).unwrap();
+    assert_eq!(json["metadata"]["total_size"], 335);
+    assert_eq!(json["weight_map"]["d"], shard(2, 3));
+    // what is there is refused; with --force its shards go, and files of other names stay
+    fs::write(out.join("notes"), "mine").unwrap();
+    let again = [input, "-o", "out/", "--shard-size", "1GB", "--with-files"];
+    tslice(dir.path(), &again).assert().code(1);
+    assert_eq!(names(&out).len(), 5);
+    cut(&[&again[..], &["--force"]].concat()).stderr("");
+    let all = ["config.json".to_owned(), shard(1, 1), index.clone(), "notes".to_owned()];
+    assert_eq!(names(&out), all);
+    // a folder within does not let it be exchanged as a whole
+    fs::create_dir(out.join("within")).unwrap();
+    cut(&["out", "-o", "out/", "--shard-size", "30", "--force"]).stderr("");
+    assert_eq!(names(&out).len(), 7);
+    cut(&["diff", "out", input]).stdout("").stderr("");
+    // a link among the old shards goes, and what it leads to stays
+    let linked = out.join(shard(2, 3));
+    fs::rename(&linked, out.join("blob")).unwrap();
+    std::os::unix::fs::symlink("blob", &linked).unwrap();
+    cut(&[input, "-o", "out/", "--shard-size", "1GB", "--force", "--with-files"]).stderr("");
+    assert!(out.join("blob").is_file() && !linked.exists());
+}
+
+#[test]
+fn metadata_are_added_replaced_and_left_out() {
+    let dir = folder();
+    fs::write(dir.path().join("texts.json"), r#"{"by": "file", "k": "v"}"#).unwrap();
+    let texts = |flags: &[&str]| {
+        let args = ["merge", "a.safetensors", "c.npy", "-fo", "o.safetensors"];
+        tslice(dir.path(), &[&args[..], flags].concat()).assert().success().stderr("");
+        let texts = read(&dir.path().join("o.safetensors")).1;
+        let mut texts: Vec<String> =
+            texts.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        texts.sort();
+        texts.join(" ")
+    };
+    assert_eq!(texts(&[]), "by=a format=pt");
+    assert_eq!(texts(&["--metadata", "x=1=2", "--metadata", "by="]), "by= format=pt x=1=2");
+    assert_eq!(texts(&["--metadata-from", "texts.json"]), "by=file format=pt k=v");
+    assert_eq!(
+        texts(&["--no-metadata", "--metadata-from", "texts.json", "--metadata", "k=1"]),
+        "by=file k=1"
+    );
+    assert_eq!(texts(&["--no-metadata"]), "");
+    // what is given decides a contradiction
+    let args = ["merge", "a.safetensors", "b.safetensors", "--rename", "1:shared=other", "-fo"];
+    let run = |flags: &[&str]| {
+        tslice(dir.path(), &[&args[..], &["o.safetensors"], flags].concat()).assert()
+    };
+    run(&[]).code(1);
+    run(&["--metadata", "by=both"]).success().stderr("");
+    run(&["--no-metadata"]).success().stderr("");
+}

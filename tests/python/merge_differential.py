@@ -133,6 +133,22 @@ def renamed(rng, inputs, chosen, options):
     return new
 
 
+def given_metadata(case, options):
+    """What --metadata and --metadata-from add, and whether that of the inputs is dropped."""
+    rng, given = case.rng, {}
+    if rng.random() < 0.2:
+        given = {key: rng.choice(["", "file", "a=b"]) for key in rng.sample(["format", "by", "new"], 2)}
+        case.write("texts.json", json.dumps(given).encode())
+        options.append(["--metadata-from", "texts.json"])
+    if rng.random() < 0.25:
+        key = rng.choice(["format", "by", "k", "new", "é"])
+        given[key] = rng.choice(["x", "", "a=b=c"])
+        options.append(["--metadata", f"{key}={given[key]}"])
+    drop = rng.random() < 0.15
+    options += [["--no-metadata"]] if drop else []
+    return given, drop
+
+
 def union(case, inputs, options, wins, has_metadata):
     """What the output has: the arrays in order, and the metadata; or Refused."""
     rng = case.rng
@@ -152,6 +168,7 @@ def union(case, inputs, options, wins, has_metadata):
         chosen = [(at, name) for at, name in chosen if (name in hit) == (flag == "-t")]
     if not chosen:
         raise Refused("leaves no tensor")
+    given, drop = given_metadata(case, options) if has_metadata else ({}, False)
     new = renamed(rng, inputs, chosen, options)
     placed, twice = {}, None
     for at, name in chosen:
@@ -166,10 +183,13 @@ def union(case, inputs, options, wins, has_metadata):
     metadata = {}
     for one in inputs:
         for key, value in one.metadata.items():
+            if drop or key in given:
+                continue
             if wins is None and has_metadata and metadata.get(key, value) != value:
                 raise Refused("metadata", key)
             if key not in metadata or wins == "--last":
                 metadata[key] = value
+    metadata.update(given)
     at = 0 if wins == "--first" else -1
     return {name: inputs[there[at][0]].arrays[there[at][1]] for name, there in placed.items()}, metadata
 
@@ -196,22 +216,56 @@ def check_npz(blob, arrays):
                 raise Failure(f"{name}: {found.dtype} {found.shape}, expected {array.dtype} {array.shape}, or other bytes")
 
 
+def load_shards(case, folder, metadata):
+    """What a loader of such checkpoints reads: the index says in which shard each tensor is."""
+    with open(case.path(f"{folder}/model.safetensors.index.json"), "rb") as file:
+        index = json.load(file)
+    found = {}
+    for shard in sorted(set(index["weight_map"].values())):
+        with open(case.path(f"{folder}/{shard}"), "rb") as file:
+            tensors, texts = read_safetensors(file.read())
+        if (texts or {}) != metadata:
+            raise Failure(f"metadata: {texts}, expected {metadata}")
+        if any(index["weight_map"][name] != shard for name in tensors):
+            raise Failure(f"the index says something else of {shard}")
+        found.update(tensors)
+    if index["metadata"] != {"total_size": sum(len(data) for _, _, data in found.values())}:
+        raise Failure(f"metadata of the index: {index['metadata']}")
+    return found, sorted(os.listdir(case.path(folder)))
+
+
+def check_shards(case, arrays, metadata, size):
+    found, files = load_shards(case, "out", metadata)
+    expected, shards = tensors_of(arrays), []
+    if list(found.items()) != list(expected.items()):
+        raise Failure(f"tensors: {list(found)}, expected {list(arrays)}, or other bytes")
+    for _, _, data in expected.values():
+        if not shards or shards[-1] + len(data) > size:
+            shards.append(0)
+        shards[-1] += len(data)
+    names = [f"model-{number + 1:05}-of-{len(shards):05}.safetensors" for number in range(len(shards))]
+    if files != names + ["model.safetensors.index.json"]:
+        raise Failure(f"files: {files}, expected {len(shards)} shards")
+
+
 def merge_case(case):
     rng = case.rng
     names = rng.sample(NAMES, rng.choice([3, 6, 12, 16]))
     inputs = [Input(case, number, names, ["format", "by", "k"]) for number in range(rng.choice([1, 2, 2, 3, 4, 6]))]
-    before = os.listdir(case.dir)
     wins = rng.choice([None, None, "--first", "--last"])
     options = [[wins]] if wins else []
     options += common_options(rng, True)
-    kind = rng.choice(["safetensors", "safetensors", "npz", "deflated"])
-    target = "out." + ("safetensors" if kind == "safetensors" else "npz")
+    kind = rng.choice(["safetensors", "shards", "npz", "deflated"])
+    target = {"safetensors": "out.safetensors", "shards": "out"}.get(kind, "out.npz")
     options += [["--deflate"]] if kind == "deflated" else []
+    size = rng.choice([0, 1, 20, 100, 500, 5_000_000])
+    options += [["--shard-size", str(size)]] if kind == "shards" else []
     try:
-        arrays, metadata = union(case, inputs, options, wins, kind == "safetensors")
+        arrays, metadata = union(case, inputs, options, wins, kind in ("safetensors", "shards"))
         refused = None
     except Refused as error:
         refused = error.args
+    before = [name for name in os.listdir(case.dir)]
     paths = [one.path for one in inputs]
     if rng.random() < 0.2:
         case.write("names", "".join(path + "\n" for path in paths).encode())
@@ -219,13 +273,13 @@ def merge_case(case):
         paths = ["--files-from", "names"]
     rng.shuffle(options)
     flat = [word for group in options for word in group]
-    parts = rng.choice([2, 3, 7]) if refused is None and kind != "deflated" and rng.random() < 0.15 else None
+    parts = rng.choice([2, 3, 7]) if refused is None and kind in ("safetensors", "npz") and rng.random() < 0.15 else None
     if parts:
         for part in rng.sample(range(parts), parts):
             run = case.run(["merge", *paths, *flat, "-o", target, "--part", f"{part}/{parts}"])
             if run[0]:
                 break
-    elif rng.random() < 0.2:
+    elif kind != "shards" and rng.random() < 0.2:
         run = case.run(["merge", *paths, *flat, "--to", target[4:]], stdout="piped")
         os.rename(case.path("piped"), case.path(target))
         if run[0]:
@@ -242,6 +296,8 @@ def merge_case(case):
     if status:
         raise Failure("refused")
     case.check_names([name for name in before if name != "tmp"] + [target])
+    if kind == "shards":
+        return check_shards(case, arrays, metadata, size)
     with open(case.path(target), "rb") as file:
         blob = file.read()
     if kind == "safetensors":

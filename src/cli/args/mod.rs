@@ -34,7 +34,7 @@ pub(crate) use inspect::{ExplainArgs, InfoArgs, InfoColumn};
 pub(crate) use join::{InputsArgs, JoinArgs};
 pub(crate) use merge::MergeArgs;
 pub(crate) use normalize::{SLICE, insert_slice, normalize};
-pub(crate) use output::OutputArgs;
+pub(crate) use output::{MetadataArg, OutputArgs};
 pub(crate) use part::PartArg;
 pub(crate) use result::{CastArgs, TransposeArgs};
 pub(crate) use slice::SliceArgs;

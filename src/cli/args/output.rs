@@ -10,6 +10,7 @@ use tslice::internals::shape::Order;
 use super::choice::one_of;
 use super::input::ORDERS;
 use super::part::{self, PartArg};
+use super::size::size;
 
 /// Where and how the output is written.
 #[derive(Args, Clone, Debug)]
@@ -38,6 +39,27 @@ pub(crate) struct OutputArgs {
     /// The name of the tensor in the output (.safetensors)
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Cut the tensors into shards of at most so many bytes: 5GB, 500MiB (-o DIR/)
+    ///
+    /// Each shard has as many tensors as follow each other and fit; a larger tensor has one of its own.
+    #[arg(long, value_name = "SIZE", value_parser = size, hide_short_help = true)]
+    pub(crate) shard_size: Option<u64>,
+    /// Copy the other small files of the input's folder beside the shards, such as config.json
+    #[arg(long, hide_short_help = true)]
+    pub(crate) with_files: bool,
+    /// Add a text of metadata, or replace that of the input (.safetensors)
+    ///
+    /// May be given again.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = metadata, hide_short_help = true)]
+    pub(crate) metadata: Vec<MetadataArg>,
+    /// Add the texts of a JSON object to the metadata (.safetensors)
+    ///
+    /// Those of --metadata come after it.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) metadata_from: Option<PathBuf>,
+    /// Leave out the metadata of the input (.safetensors)
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_metadata: bool,
     /// Write one of N parts of the output: I/N, or auto; plan/N, status, discard
     ///
     /// Several machines can share the work so. I counts from 0; auto takes it from the scheduler's
@@ -57,6 +79,19 @@ pub(crate) struct OutputArgs {
     /// Show no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// A text of metadata.
+#[derive(Clone, Debug)]
+pub(crate) struct MetadataArg {
+    pub(crate) key: String,
+    pub(crate) value: String,
+}
+
+fn metadata(text: &str) -> Result<MetadataArg, &'static str> {
+    let (key, value) =
+        text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("KEY=VALUE is needed")?;
+    Ok(MetadataArg { key: key.to_owned(), value: value.to_owned() })
 }
 
 /// The formats that can be asked for by name.

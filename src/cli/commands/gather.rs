@@ -32,7 +32,7 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let casts = result::casts(&args.cast)?;
     let typed = named.typed()?;
     let workers = output::workers(args.to.threads);
-    let output = output::open(&args.to, &workers)?;
+    let output = output::open(&args.to, &input::location(path), &workers)?;
     let options = input::options(&args.from)?;
     let mut params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
     let tensor = params.tensor_fields(&options.tensors, args.field.field.as_deref())?;

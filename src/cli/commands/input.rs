@@ -30,19 +30,7 @@ pub(super) fn locations(args: &InputsArgs) -> Result<Vec<Location>, Failure> {
     let Some(list) = &args.names.files_from else {
         return Ok(args.names.inputs.iter().map(|path| location(path)).collect());
     };
-    let failed = |error: io::Error| Failure::file(list, error);
-    let mut text = Vec::new();
-    match list == Path::new("-") {
-        true => {
-            note_read(io::stdin(), || "standard input".to_owned());
-            io::stdin().lock().read_to_end(&mut text)
-        }
-        false => File::open(list).and_then(|mut file| {
-            note_read(&file, || list.display().to_string());
-            file.read_to_end(&mut text)
-        }),
-    }
-    .map_err(failed)?;
+    let text = read_text(list).map_err(|error| Failure::file(list, error))?;
     let (end, ends) = if args.null { (0, "NUL") } else { (b'\n', "line") };
     let text = text.strip_suffix(&[end]).unwrap_or(&text);
     if text.is_empty() {
@@ -62,6 +50,20 @@ pub(super) fn locations(args: &InputsArgs) -> Result<Vec<Location>, Failure> {
         locations.push(location);
     }
     Ok(locations)
+}
+
+/// Read a file that a flag names; `-` is standard input.
+pub(super) fn read_text(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    if path == Path::new("-") {
+        note_read(io::stdin(), || "standard input".to_owned());
+        io::stdin().lock().read_to_end(&mut text)?;
+    } else {
+        let mut file = File::open(path)?;
+        note_read(&file, || path.display().to_string());
+        file.read_to_end(&mut text)?;
+    }
+    Ok(text)
 }
 
 /// Open an input, and show how far it is where that takes long: what a pipe says only at its end is

@@ -20,8 +20,8 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         index.refuse_stdin("--files-from", list)?;
     }
     let workers = output::workers(args.to.threads);
-    let output = output::open(&args.to, &workers)?;
     let locations = input::locations(&args.inputs)?;
+    let output = output::open(&args.to, locations.first().unwrap_or(&Location::Stdin), &workers)?;
     if locations.contains(&Location::Stdin) {
         index.refuse_stdin("INPUT", Path::new("-"))?;
     }

@@ -1,17 +1,22 @@
 //! `tslice merge INPUT...`: the tensors of several files in one.
 
+use tslice::internals::input::Location;
 use tslice::internals::job::{MergeOptions, Merging, NumberedRename, Wins};
 
 use super::{input, output, part, result};
 use crate::cli::args::MergeArgs;
 use crate::cli::report::Failure;
 
+/// How long the shards of a folder are where --shard-size does not say it, as save_pretrained has it.
+const SHARD_BYTES: u64 = 5_000_000_000;
+
 /// Write the union of the inputs' tensors.
 pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
     let Some(share) = part::share(&args.to)? else { return Ok(()) };
     let workers = output::workers(args.to.threads);
-    let output = output::open(&args.to, &workers)?;
     let locations = input::locations(&args.inputs)?;
+    let output = output::open(&args.to, locations.first().unwrap_or(&Location::Stdin), &workers)?;
+    let output = output.in_shards(SHARD_BYTES);
     let mut open = input::options_of_several(&args.from)?;
     // what is chosen must be in one of them
     let patterns = std::mem::take(&mut open.tensors);

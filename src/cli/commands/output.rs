@@ -1,19 +1,22 @@
 //! From the arguments of an output to its place, its description, its progress.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use tslice::internals::error::Error;
 use tslice::internals::execute::{Announced, Workers};
-use tslice::internals::input::Input;
+use tslice::internals::format::safetensors::metadata_of_json;
+use tslice::internals::input::{Input, Location, is_in_folder, small_files};
 use tslice::internals::job::Job;
-use tslice::internals::output::{Output, WriteOptions};
+use tslice::internals::output::{MetadataChange, Output, WriteOptions};
 use tslice::internals::sink::{Destination, Part};
 use tslice::internals::source::remote;
 
 use super::part::{self, Share};
-use super::planned;
-use crate::cli::args::OutputArgs;
+use super::{input, planned};
+use crate::cli::args::{MetadataArg, OutputArgs};
 use crate::cli::report::{Failure, counted, human_bytes, print, watch};
 
 /// Where a path of the command line leads: `-` is standard output.
@@ -28,13 +31,40 @@ fn destination(args: &OutputArgs) -> Destination {
     args.output.as_deref().map_or(Destination::Stdout, target)
 }
 
-/// Understand the flags, and refuse contradictions among them.
-pub(super) fn open(args: &OutputArgs, workers: &Workers) -> Result<Output, Failure> {
-    Ok(Output::new(destination(args), options(args, workers))?)
+/// Understand the flags, and refuse contradictions among them. `input` is the one whose folder holds the
+/// small files that go with a checkpoint.
+pub(super) fn open(
+    args: &OutputArgs,
+    input: &Location,
+    workers: &Workers,
+) -> Result<Output, Failure> {
+    let output = Output::new(destination(args), options(args, workers)?)?;
+    match output.destination() {
+        _ if args.with_files && input.path().is_none() => {
+            Err(Failure::usage("--with-files needs an input that lies in a folder"))
+        }
+        _ if args.with_files => Ok(output.with_files(small_files(input)?)?),
+        Destination::Path(path) if args.shard_size.is_some() && !is_in_folder(input, path) => {
+            if let [first, others @ ..] = &*small_files(input)? {
+                let (name, count) = (&first.name, others.len());
+                let others = match count {
+                    0 => " is".to_owned(),
+                    1 => " and 1 more file are".to_owned(),
+                    count => format!(" and {count} more files are"),
+                };
+                let note = format!("{name}{others} beside the input, and not copied");
+                Failure::new(note)
+                    .hint("--with-files copies the small files of its folder")
+                    .print_note();
+            }
+            Ok(output)
+        }
+        _ => Ok(output),
+    }
 }
 
 /// Understand the flags that say how an output is written.
-pub(super) fn options(args: &OutputArgs, workers: &Workers) -> WriteOptions {
+pub(super) fn options(args: &OutputArgs, workers: &Workers) -> Result<WriteOptions, Failure> {
     let mut options = WriteOptions::default()
         .force(args.force)
         .fsync(args.fsync)
@@ -42,7 +72,27 @@ pub(super) fn options(args: &OutputArgs, workers: &Workers) -> WriteOptions {
         .order(args.order.unwrap_or_default())
         .workers(workers);
     (options.format, options.name) = (args.to, args.name.clone());
-    options
+    (options.metadata, options.shard_size) = (metadata(args)?, args.shard_size);
+    Ok(options)
+}
+
+/// What becomes of the metadata of the inputs.
+fn metadata(args: &OutputArgs) -> Result<MetadataChange, Failure> {
+    let mut add = BTreeMap::new();
+    for MetadataArg { key, value } in &args.metadata {
+        if add.insert(key.clone(), value.clone()).is_some() {
+            return Err(Failure::usage(format_args!("--metadata {key}=... is given twice")));
+        }
+    }
+    if let Some(path) = &args.metadata_from {
+        let failed =
+            |error: &dyn Display| Failure::file(path, format_args!("--metadata-from: {error}"));
+        let text = input::read_text(path).map_err(|error| failed(&error))?;
+        for (key, value) in metadata_of_json(&text).map_err(|error| failed(&error))? {
+            add.entry(key).or_insert(value);
+        }
+    }
+    Ok(MetadataChange { drop: args.no_metadata, add })
 }
 
 /// The threads of the run: as many as there are cores, unless a number was asked for.

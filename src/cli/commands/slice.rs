@@ -29,7 +29,7 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
         transpose: result::transposition(&args.transpose)?,
         casts: result::casts(&args.cast)?,
     };
-    let output = output::open(&args.to, &workers)?;
+    let output = output::open(&args.to, &input::location(&args.input), &workers)?;
     // what is left out must be there, in whatever shard
     let rest = args.keep_rest || !args.exclude.is_empty();
     let open = OpenOptions { rest, ..input::options(&args.from)? };

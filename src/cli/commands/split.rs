@@ -22,7 +22,12 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
     let index = index.open(args.from.io, &workers, args.to.quiet, "INPUT", &args.input)?;
     let cuts = cuts(args)?;
     let names = names(args.to.output.as_deref())?;
-    let write = output::options(&args.to, &workers);
+    if args.to.with_files {
+        return Err(Failure::usage(
+            "--with-files is for a folder of shards, and split writes files",
+        ));
+    }
+    let write = output::options(&args.to, &workers)?;
     let options = OpenOptions { rest: args.keep_rest, ..input::options(&args.from)? };
     let failed = |error| index.failure(error);
     let input =

@@ -306,7 +306,10 @@ fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
 fn merge(fault: &MergeFault, failed: impl Fn() -> Failure) -> Failure {
     failed().hint(match fault {
         MergeFault::Twice { .. } => "--first or --last says which is taken, --rename N:OLD=NEW gives that of input N another name".to_owned(),
-        MergeFault::Metadata { .. } => "--first or --last says which is taken".to_owned(),
+        MergeFault::Metadata { key, .. } => {
+            let text = quoted(&format!("{key}=VALUE"));
+            format!("--metadata {text} decides, or --first or --last")
+        }
     })
 }
 
@@ -383,12 +386,17 @@ fn layout(fault: &LayoutFault, file: Option<&FileName>, failed: impl Fn() -> Fai
                 FormatOption::Rename => ("--rename", None),
                 FormatOption::Deflate => ("--deflate", Some("use it with .npz, or --to npz")),
                 FormatOption::OrderF => ("--order F", None),
+                FormatOption::Metadata => {
+                    ("--metadata, --metadata-from or --no-metadata", Some("use it with .safetensors"))
+                }
+                FormatOption::ShardSize => ("--shard-size", Some("a folder has shards: -o DIR/")),
+                FormatOption::Files => ("--with-files", Some("a folder has other files: -o DIR/")),
             };
             let why_not = option.why_not();
             let message = format!("{flag} has no effect: an output of format {format} {why_not}");
             Failure::usage(message).hint_if(hint)
         }
-        LayoutFault::Directory => failed().hint("only a sharded checkpoint is written to a folder"),
+        LayoutFault::Directory => failed().hint("--shard-size 5GB writes shards to a folder; without it, only a sharded checkpoint is written there"),
         _ => failed(),
     }
 }

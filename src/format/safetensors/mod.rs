@@ -20,6 +20,6 @@ mod write;
 pub(super) use dtypes::scalar;
 pub use dtypes::stored_dtype;
 pub use error::SafetensorsError;
-pub use read::read;
 pub(crate) use read::{begins, header_len};
+pub use read::{metadata_of_json, read};
 pub use write::{HeaderText, header, longer};

@@ -263,6 +263,14 @@ fn within<E: serde::de::Error>(part: fmt::Arguments<'_>, error: &E) -> E {
     E::custom(format_args!("{part}: {}", brief(&error.to_string())))
 }
 
+/// The texts of a JSON object, as `__metadata__` is one.
+///
+/// # Errors
+/// No such JSON, a value that is no text, a key twice.
+pub fn metadata_of_json(json: &[u8]) -> Result<BTreeMap<String, String>, serde_json::Error> {
+    serde_json::from_slice(json).map(|Metadata(texts)| texts)
+}
+
 /// A map from text to text, no key twice.
 #[derive(Default)]
 struct Metadata(BTreeMap<String, String>);

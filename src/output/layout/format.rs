@@ -9,8 +9,9 @@ use super::entries::{Entries, OutputTensor};
 use super::header::{Header, WriteAt};
 use crate::dtype::DType;
 use crate::error::Cause;
-use crate::input::Checkpoint;
+use crate::input::{Checkpoint, SmallFile};
 use crate::output::fault::LayoutFault;
+use crate::output::metadata::MetadataChange;
 use crate::shape::{self, Order};
 use crate::sink::{self, Destination, Draft, SinkError, Targets};
 
@@ -51,12 +52,18 @@ pub struct Request<'a> {
     pub tensors: &'a Arc<Entries>,
     /// Bytes of the elements of all of them.
     pub bytes: u64,
-    /// `__metadata__`, where the format has it.
+    /// `__metadata__` of the inputs, where the format has it.
     pub metadata: &'a BTreeMap<String, String>,
+    /// What becomes of the metadata.
+    pub change: &'a MetadataChange,
     /// The memory order of all tensors.
     pub order: Order,
     /// Whether to compress.
     pub deflate: bool,
+    /// How many bytes a shard has at most, where a folder has others than the input.
+    pub shard_size: Option<u64>,
+    /// Files that a folder has beside those of the tensors.
+    pub files: &'a [SmallFile],
     /// Whether the output can only be written from its beginning to its end.
     pub forward: bool,
     /// The checkpoint that the tensors come from, where it is sharded.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::entries::{Entries, OutputTensor};
 use crate::format::{FormatError, safetensors};
+use crate::input::SmallFile;
 use crate::sink::SinkError;
 
 /// Writes bytes at a position of an output.
@@ -19,6 +20,8 @@ pub(super) enum Header {
     Bytes(Vec<u8>),
     /// That of a `.safetensors`.
     Text(SafetensorsHeader),
+    /// Those of another file.
+    Copy(SmallFile),
 }
 
 impl Header {
@@ -27,6 +30,7 @@ impl Header {
         match self {
             Header::Bytes(bytes) => bytes.len() as u64,
             Header::Text(text) => text.len,
+            Header::Copy(file) => file.len,
         }
     }
 
@@ -56,6 +60,15 @@ impl Header {
                 });
                 written.map(|_| ())
             }
+            Header::Copy(file) => {
+                let mut at = at;
+                let copied = file.pieces(PIECE, |piece| {
+                    let written = write(at, piece);
+                    at += piece.len() as u64;
+                    written
+                });
+                copied.unwrap_or_else(|error| Err(SinkError::Io(error).of_file(&file.path)))
+            }
         }
     }
 
@@ -66,6 +79,8 @@ impl Header {
     pub(super) fn bytes(&self) -> Result<Cow<'_, [u8]>, FormatError> {
         match self {
             Header::Bytes(bytes) => Ok(Cow::Borrowed(bytes)),
+            // only folders have such
+            Header::Copy(_) => Ok(Cow::Borrowed(&[])),
             Header::Text(text) => {
                 let mut bytes = Vec::new();
                 text.pieces(

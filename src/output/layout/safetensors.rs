@@ -20,6 +20,7 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
 
 fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
     let all = 0..request.tensors.len();
-    let header = SafetensorsHeader::new(request.tensors, all, request.metadata)?;
+    let header =
+        SafetensorsHeader::new(request.tensors, all, &request.change.of(request.metadata))?;
     behind_header(Header::Text(header), request)
 }

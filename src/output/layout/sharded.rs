@@ -1,13 +1,14 @@
-//! A sharded checkpoint as an output: a folder, in which each tensor stays in the file that it
-//! came from, and a new index.
+//! A sharded checkpoint as an output: a folder with a new index, in which each tensor stays in the file
+//! that it came from, or shards of a size, each of as many tensors as follow each other and fit.
 
 use std::ops::Range;
 
-use super::entries::OutputTensor;
+use super::entries::{Entries, OutputTensor};
 use super::format::{Frame, OutputFormat, Request};
 use super::header::{Header, SafetensorsHeader, WriteAt};
 use crate::error::Cause;
 use crate::format::{FormatError, safetensors, shards};
+use crate::input::old_shards;
 use crate::output::fault::LayoutFault;
 use crate::shape;
 use crate::sink::{self, Destination, Draft, FolderSink, SinkError, Targets};
@@ -25,8 +26,16 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
     lay_out,
 };
 
+/// The name of the index of shards of a size.
+const INDEX: &str = "model.safetensors.index.json";
+
 /// Files one after the other, as they are to lie in one folder.
-struct ShardFiles(Vec<ShardFile>);
+struct ShardFiles {
+    /// Shards, other files, and the index.
+    files: Vec<ShardFile>,
+    /// Whether they take the place of the shards of an index that is there, whatever their names.
+    replaces: bool,
+}
 
 /// One file.
 struct ShardFile {
@@ -47,7 +56,7 @@ impl ShardFile {
 impl ShardFiles {
     /// The files, and the position of the first byte of each.
     fn placed(&self) -> impl Iterator<Item = (&ShardFile, u64)> {
-        self.0.iter().scan(0, |start, file| {
+        self.files.iter().scan(0, |start, file| {
             let at = *start;
             *start += file.len();
             Some((file, at))
@@ -55,41 +64,80 @@ impl ShardFiles {
     }
 }
 
-/// The tensors stand in the order of their shards.
-fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
-    let checkpoint = request.checkpoint.ok_or(LayoutFault::Directory)?;
-    let tensors = request.tensors;
-    let mut files: Vec<ShardFile> = Vec::new();
-    let (mut end, mut bytes, mut elements) = (0u64, 0, 0);
-    let mut first = 0;
-    while first < tensors.len() {
-        let part = tensors.at(first).part;
-        let shard = (first..tensors.len()).map(|number| tensors.at(number));
-        let (mut next, mut data) = (first, 0u64);
-        for OutputTensor { shape, bytes, .. } in shard.take_while(|tensor| tensor.part == part) {
-            data = data.checked_add(bytes).ok_or(LayoutFault::TooLarge)?;
-            elements += shape::element_count(&shape).unwrap_or(0);
-            next += 1;
+/// Tensors that follow each other, and are one file.
+struct Shard {
+    tensors: Range<usize>,
+    /// Bytes of their elements.
+    bytes: u64,
+    /// The file of the input that they come from, where those stay.
+    part: usize,
+}
+
+/// Cut the tensors into shards. They stand in the order of those of the input, where these stay.
+fn shards_of(tensors: &Entries, size: Option<u64>) -> Result<Vec<Shard>, LayoutFault> {
+    let mut shards: Vec<Shard> = Vec::new();
+    for (number, OutputTensor { bytes, part, .. }) in tensors.iter().enumerate() {
+        let fits = |shard: &&mut Shard| match size {
+            Some(size) => shard.bytes.saturating_add(bytes) <= size,
+            None => shard.part == part,
+        };
+        match shards.last_mut().filter(fits) {
+            Some(shard) => {
+                shard.tensors.end = number + 1;
+                shard.bytes = shard.bytes.checked_add(bytes).ok_or(LayoutFault::TooLarge)?;
+            }
+            None => shards.push(Shard { tensors: number..number + 1, bytes, part }),
         }
-        let header = SafetensorsHeader::new(tensors, first..next, &checkpoint.metadata[part])?;
-        let name = checkpoint.index.files[part].clone();
-        let file = ShardFile { name, first, header: Header::Text(header), bytes: data };
+    }
+    Ok(shards)
+}
+
+fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
+    let (tensors, size, input) = (request.tensors, request.shard_size, request.checkpoint);
+    let kept = match size {
+        Some(_) => None,
+        None => Some(input.ok_or(LayoutFault::Directory)?),
+    };
+    let shards = shards_of(tensors, size)?;
+    let (mut files, mut end) = (Vec::with_capacity(shards.len()), 0u64);
+    for (number, Shard { tensors: range, bytes, part }) in shards.iter().enumerate() {
+        let (name, metadata) = match kept {
+            Some(kept) => {
+                let metadata = request.change.of(&kept.metadata[*part]);
+                (kept.index.files[*part].clone(), metadata)
+            }
+            None => {
+                let (number, count) = (number + 1, shards.len());
+                let name = format!("model-{number:05}-of-{count:05}.safetensors");
+                (name, request.change.of(request.metadata))
+            }
+        };
+        let header = SafetensorsHeader::new(tensors, range.clone(), &metadata)?;
+        let (first, header) = (range.start, Header::Text(header));
+        let file = ShardFile { name, first, header, bytes: *bytes };
         end = end.checked_add(file.len()).ok_or(LayoutFault::TooLarge)?;
         files.push(file);
-        (first, bytes) = (next, bytes + data);
     }
-    let file = |entry: OutputTensor| checkpoint.index.files[entry.part].as_str();
-    let listed: Vec<_> = tensors.names().zip(tensors.iter().map(file)).collect();
-    let metadata = checkpoint.index.metadata.clone();
-    let json = shards::index_json(&listed, metadata, bytes, elements);
+    let elements = tensors.iter().map(|entry| shape::element_count(&entry.shape).unwrap_or(0));
+    let mut names = tensors.names();
+    let listed = shards.iter().zip(&files).flat_map(|(shard, file)| {
+        let names: Vec<&str> = names.by_ref().take(shard.tensors.len()).collect();
+        names.into_iter().map(|name| (name, file.name.as_str()))
+    });
+    let listed: Vec<_> = listed.collect();
+    let metadata = input.map(|input| input.index.metadata.clone()).unwrap_or_default();
+    let json = shards::index_json(&listed, metadata, request.bytes, elements.sum());
     let index = Header::Bytes(json.map_err(FormatError::from)?);
-    files.push(ShardFile { name: checkpoint.name.clone(), first, header: index, bytes: 0 });
-    Ok(Box::new(ShardFiles(files)))
+    let beside = |name: String, header| ShardFile { name, first: tensors.len(), header, bytes: 0 };
+    let others = request.files.iter().filter(|file| file.name != INDEX);
+    files.extend(others.map(|file| beside(file.name.clone(), Header::Copy(file.clone()))));
+    files.push(beside(kept.map_or(INDEX, |kept| &kept.name).to_owned(), index));
+    Ok(Box::new(ShardFiles { files, replaces: size.is_some() }))
 }
 
 impl Frame for ShardFiles {
     fn size(&self) -> Option<u64> {
-        Some(self.0.iter().map(ShardFile::len).sum())
+        Some(self.files.iter().map(ShardFile::len).sum())
     }
 
     fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
@@ -104,7 +152,7 @@ impl Frame for ShardFiles {
     ) -> Result<(), SinkError> {
         match target {
             Destination::Path(path) => {
-                FolderSink::check(path, self.0.iter().map(|file| &*file.name), options, targets)
+                FolderSink::check(path, self.files.iter().map(|file| &*file.name), options, targets)
             }
             Destination::Stdout => Err(SinkError::IsADirectory),
         }
@@ -116,8 +164,9 @@ impl Frame for ShardFiles {
         options: sink::SinkOptions,
     ) -> Result<Box<dyn Draft>, SinkError> {
         let Destination::Path(path) = target else { return Err(SinkError::IsADirectory) };
-        let lens: Vec<_> = self.0.iter().map(|file| (&*file.name, file.len())).collect();
-        Ok(Box::new(FolderSink::create(path, &lens, options)?))
+        let lens: Vec<_> = self.files.iter().map(|file| (&*file.name, file.len())).collect();
+        let old = if self.replaces { old_shards(path) } else { Vec::new() };
+        Ok(Box::new(FolderSink::create(path, &lens, &old, options)?))
     }
 
     fn shared_files(&self) -> Vec<u64> {
@@ -126,9 +175,7 @@ impl Frame for ShardFiles {
 
     fn grow(&mut self, wanted: &dyn Fn(&Range<u64>) -> u64) -> Vec<(u64, u64)> {
         let (mut start, mut grown) = (0, Vec::new());
-        // the last file is the index
-        let shards = self.0.len().saturating_sub(1);
-        for file in &mut self.0[..shards] {
+        for file in &mut self.files {
             let (end, behind) = (start + file.len(), start + file.header.len());
             let bytes = wanted(&(start..end));
             if file.header.grow(bytes) {

@@ -36,12 +36,15 @@ pub struct FolderSink {
     path: PathBuf,
     files: Vec<PendingFile>,
     place: FolderPlace,
+    /// The names of files that go when the new ones are there.
+    removed: Vec<String>,
     options: SinkOptions,
 }
 
 impl FolderSink {
     /// Create a folder for `path` with these files, each a name and a length in bytes. The last one
-    /// is that by which the others are found, such as the index of a checkpoint.
+    /// is that by which the others are found, such as the index of a checkpoint. Files with the names of
+    /// `old` go, unless they are replaced.
     ///
     /// # Errors
     /// [`SinkError::FolderNotEmpty`] if it is not empty and `force` is not set,
@@ -49,6 +52,7 @@ impl FolderSink {
     pub fn create(
         path: &Path,
         files: &[(&str, u64)],
+        old: &[String],
         options: SinkOptions,
     ) -> Result<Self, SinkError> {
         let place = FolderPlace::find(path, options)?;
@@ -58,6 +62,9 @@ impl FolderSink {
         let entries: Vec<FileAt> = entries.collect::<Result<_, _>>()?;
         let names = files.iter().map(|(name, _)| *name);
         claim(path, &place, names.zip(&entries), &mut Targets::default())?;
+        let is_new = |old: &str| files.iter().any(|(name, _)| *name == old);
+        let old = old.iter().filter(|name| !is_new(name));
+        let removed = old.filter(|name| place.has(name)).cloned().collect();
         let mut start = 0;
         let mut pending = Vec::with_capacity(files.len());
         for (&(name, len), entry) in files.iter().zip(entries) {
@@ -66,7 +73,7 @@ impl FolderSink {
             pending.push(PendingFile { name: name.to_owned(), start, entry, sink });
             start += len;
         }
-        Ok(FolderSink { path: path.to_owned(), files: pending, place, options })
+        Ok(FolderSink { path: path.to_owned(), files: pending, place, removed, options })
     }
 
     /// Make the checks of [`FolderSink::create`] without creating anything. `targets` are those of the
@@ -119,16 +126,18 @@ impl Draft for FolderSink {
     }
 
     fn place(self: Box<Self>, _: Old) -> Result<Placed, SinkError> {
-        let Self { path, files, place, options } = *self;
+        let Self { path, files, place, removed, options } = *self;
         match place {
             FolderPlace::New(at) => whole::place_new(files, at, options),
             FolderPlace::Existing(folder) => {
                 let linked = files.iter().any(|file| !Arc::ptr_eq(&file.entry.dir, &folder.fd));
-                match if linked { None } else { whole::prepare(&folder, &files)? } {
-                    Some(prepared) => whole::replace(files, folder, prepared, options),
-                    None => one_by_one::replace(files, options, |name, error| {
-                        in_folder(&path, name, error)
-                    }),
+                match if linked { None } else { whole::prepare(&folder, &files, &removed)? } {
+                    Some(prepared) => whole::replace(files, folder, prepared, removed, options),
+                    None => {
+                        one_by_one::replace(files, &folder, &removed, options, |name, error| {
+                            in_folder(&path, name, error)
+                        })
+                    }
                 }
             }
         }

@@ -60,6 +60,16 @@ impl FolderPlace {
         }
     }
 
+    /// Whether something has this name in it.
+    pub(super) fn has(&self, name: &str) -> bool {
+        match self {
+            FolderPlace::New(_) => false,
+            FolderPlace::Existing(folder) => {
+                statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+            }
+        }
+    }
+
     /// Check that names can be made there.
     pub(super) fn check_writable(&self) -> Result<(), SinkError> {
         let (FolderPlace::New(FileAt { dir, .. })

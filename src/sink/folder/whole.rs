@@ -63,11 +63,13 @@ pub(super) fn place_new(
 pub(super) fn prepare(
     folder: &ExistingFolder,
     files: &[PendingFile],
+    removed: &[String],
 ) -> Result<Option<PreparedFolder>, SinkError> {
     let Some(FileAt { dir, name, .. }) = &folder.at else { return Ok(None) };
     let Some(stat) = stands_there(folder, dir, name) else { return Ok(None) };
     // the old files could not be removed afterwards: one by one, that is an error
-    if files.iter().any(|file| os::is_fixed(&folder.fd, &file.name)) {
+    let replaced = files.iter().map(|file| &file.name);
+    if replaced.chain(removed).any(|name| os::is_fixed(&folder.fd, name)) {
         return Ok(None);
     }
     let is_ours = |name: &OsString| {
@@ -75,7 +77,9 @@ pub(super) fn prepare(
             .iter()
             .any(|it| *it.name == **name || it.sink.temp_name().is_some_and(|it| *it == **name))
     };
-    let kept: Vec<OsString> = folder.names()?.into_iter().filter(|name| !is_ours(name)).collect();
+    let goes = |name: &OsString| removed.iter().any(|removed| **removed == **name);
+    let kept = folder.names()?.into_iter().filter(|name| !is_ours(name) && !goes(name));
+    let kept: Vec<OsString> = kept.collect();
     let new = files.iter().map(|file| OsString::from(&file.name));
     let names = new.chain(kept.iter().cloned()).collect();
     // nobody else looks into it before it has its rights
@@ -95,10 +99,11 @@ pub(super) fn replace(
     files: Vec<PendingFile>,
     folder: ExistingFolder,
     prepared: PreparedFolder,
+    removed: Vec<String>,
     options: SinkOptions,
 ) -> Result<Placed, SinkError> {
     let Some(at) = folder.at.clone() else { return Err(failed(Errno::BUSY)) };
-    let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
+    let names: Vec<String> = files.iter().map(|file| file.name.clone()).chain(removed).collect();
     fill(files, &prepared.fd)?;
     fchmod(&prepared.fd, prepared.mode).map_err(failed)?;
     let dir = Arc::clone(&at.dir);
