@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::pack::pack;
 use super::{FillError, Pieces, ReadFrom, VisitRange};
-use crate::plan::{Plan, needed_bytes, reads_gap};
+use crate::plan::{Panel, Plan, needed_bytes, reads_gap};
 use crate::runs::{Axis, Runs, dense_bytes, span_bytes};
 use crate::source::{Advice, Source, SourceError};
 
@@ -45,6 +45,10 @@ impl Pieces for Plan {
     fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         self.needs(number, gap).iter().for_each(|runs| visit_ranges(runs, visit));
         Ok(())
+    }
+
+    fn panel(&self, number: u64) -> Option<Panel> {
+        self.panel(number)
     }
 
     fn work(&self) -> u64 {

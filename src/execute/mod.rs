@@ -12,6 +12,7 @@
 
 use std::ops::Range;
 
+use crate::plan::Panel;
 #[cfg(doc)]
 use crate::plan::Plan;
 use crate::runs::Runs;
@@ -24,6 +25,7 @@ mod convert;
 mod error;
 mod feed;
 mod fill;
+mod flow;
 mod forward;
 pub mod pack;
 mod parallel;
@@ -49,7 +51,7 @@ pub(crate) use progress::UNKNOWN;
 pub(crate) use relayout::unspooled;
 pub use relayout::{in_order, spool, spool_pieces};
 pub use share::SHARED_BYTES;
-pub use tiling::tiling;
+pub use tiling::{panel_bytes, tiling};
 pub use workers::Workers;
 
 /// One part of a job: bytes of one source, on their way to one place in the output.
@@ -126,6 +128,13 @@ pub trait Pieces: Sync {
     fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         let _ = (number, gap, visit);
         Ok(())
+    }
+
+    /// The panel that begins with a piece: pieces whose input is read ahead of them as a whole, because not all
+    /// of it fits in memory. `None` where no panel begins there.
+    fn panel(&self, number: u64) -> Option<Panel> {
+        let _ = number;
+        None
     }
 
     /// About how many bytes are moved, read or written: more than a few MB are worth a pool.

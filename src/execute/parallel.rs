@@ -12,6 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use super::buffer::{Buffer, PiecePlaces};
 use super::convert::write_rows;
 use super::feed::Feed;
+use super::flow::{Flow, HELPERS, Role};
 use super::share::share;
 use super::{ExecuteError, POOL_BYTES, Progress, ReadFrom, Transfer, Workers};
 use crate::runs::Runs;
@@ -47,12 +48,11 @@ pub fn run(
     for (index, transfer) in transfers.iter().enumerate() {
         shared.push(share(index, transfer, sink, progress)?);
     }
-    let job = Run::new(transfers, &shared, sink, progress);
+    let (starts, pieces) = numbers(transfers, &shared);
     let copied = transfers.iter().zip(&shared).filter(|(_, shared)| !**shared);
     let copied = copied.map(|(transfer, _)| transfer);
     let work: u64 = copied.clone().map(|transfer| transfer.pieces.work()).sum();
-    let feed = Feed::new(transfers, &job.starts, job.pieces);
-    let pieces = usize::try_from(job.pieces).unwrap_or(usize::MAX);
+    let feed = Feed::new(transfers, &starts, pieces);
     let small = pieces <= 1 || work < POOL_BYTES;
     // small jobs don't even ask how many cores there are, which takes longer than they do
     let count = match workers.asked() {
@@ -60,16 +60,42 @@ pub fn run(
         0 if wait_for_disk(copied) => COLD.max(workers.count()),
         _ => workers.count(),
     };
-    let count = count.min(pieces);
+    let flow = if small { None } else { Flow::new(transfers, &starts, pieces, sink) };
+    let job = Run {
+        transfers,
+        sink,
+        progress,
+        starts: &starts,
+        pieces,
+        feed: feed.as_ref(),
+        flow: flow.as_ref(),
+        next: AtomicU64::new(0),
+        writers: AtomicU64::new(0),
+        outcome: Mutex::default(),
+        turn: Condvar::new(),
+    };
+    let count = count.min(usize::try_from(pieces).unwrap_or(usize::MAX));
+    let count = count + flow.as_ref().map_or(0, |_| HELPERS);
     if count <= 1 {
-        job.work(feed.as_ref());
+        job.work();
     } else {
-        workers.broadcast(count, || job.work(feed.as_ref())).map_err(|error| {
-            ExecuteError::Threads { threads: count, message: error.to_string() }
+        workers.broadcast(count, || job.take_part()).map_err(|error| ExecuteError::Threads {
+            threads: count,
+            message: error.to_string(),
         })?;
     }
     let outcome = job.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcome.error.map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// The number of the first piece of each transfer that is not shared, and of all pieces.
+fn numbers(transfers: &[Transfer<'_>], shared: &[bool]) -> (Vec<u64>, u64) {
+    let (mut pieces, mut starts) = (0, Vec::with_capacity(transfers.len()));
+    for (transfer, shared) in transfers.iter().zip(shared) {
+        starts.push(pieces);
+        pieces += if *shared { 0 } else { transfer.pieces.count() };
+    }
+    (starts, pieces)
 }
 
 /// Whether one of the transfers waits for the disk, and the others do or are ranges. Other pieces may be
@@ -92,8 +118,10 @@ struct Run<'a> {
     sink: &'a dyn Sink,
     progress: &'a Progress,
     /// The number of the first piece of each transfer, and of all pieces.
-    starts: Vec<u64>,
+    starts: &'a [u64],
     pieces: u64,
+    feed: Option<&'a Feed<'a>>,
+    flow: Option<&'a Flow<'a>>,
     next: AtomicU64,
     /// How many workers are writing.
     writers: AtomicU64,
@@ -114,6 +142,7 @@ struct Worker {
 
 /// A piece as the output has it.
 struct Packed {
+    number: u64,
     bytes: Buffer,
     /// Where its rows go, from the beginning of the output of its transfer.
     rows: Runs,
@@ -129,34 +158,9 @@ struct Outcome {
     error: Option<(u64, ExecuteError)>,
 }
 
-impl<'a> Run<'a> {
-    /// A job of the transfers that are not shared.
-    fn new(
-        transfers: &'a [Transfer<'a>],
-        shared: &[bool],
-        sink: &'a dyn Sink,
-        progress: &'a Progress,
-    ) -> Run<'a> {
-        let (mut pieces, mut starts) = (0, Vec::with_capacity(transfers.len()));
-        for (transfer, shared) in transfers.iter().zip(shared) {
-            starts.push(pieces);
-            pieces += if *shared { 0 } else { transfer.pieces.count() };
-        }
-        Run {
-            transfers,
-            sink,
-            progress,
-            starts,
-            pieces,
-            next: AtomicU64::new(0),
-            writers: AtomicU64::new(0),
-            outcome: Mutex::default(),
-            turn: Condvar::new(),
-        }
-    }
-
+impl Run<'_> {
     /// Take pieces until none is left or a worker met an error.
-    fn work(&self, feed: Option<&Feed<'_>>) {
+    fn work(&self) {
         let mut worker = Worker::default();
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -165,25 +169,55 @@ impl<'a> Run<'a> {
             let step = AssertUnwindSafe(|| match is_over {
                 true => self.write(&mut worker),
                 false => {
-                    feed.iter().for_each(|feed| feed.before(number));
+                    self.feed.iter().for_each(|feed| feed.before(number));
+                    self.wait_for_input(number, &mut worker)?;
                     self.piece(number, &mut worker)
                 }
             });
             let outcome = catch_unwind(step).unwrap_or(Err(ExecuteError::Panicked));
             if let Err(error) = outcome {
-                // pieces before this one have been taken already, and may yet report theirs
-                self.next.store(self.pieces, Ordering::Relaxed);
-                let mut outcome = self.outcome();
-                if outcome.error.as_ref().is_none_or(|(first, _)| number < *first) {
-                    outcome.error = Some((number, error));
-                }
-                drop(outcome);
-                self.turn.notify_all();
-                return;
+                return self.fail(number, error);
             }
             if is_over {
                 return;
             }
+        }
+    }
+
+    /// Take pieces, read ahead of those who do, or bring to the disk what they have written.
+    fn take_part(&self) {
+        match self.flow.map(|flow| (flow, flow.join())) {
+            Some((flow, Role::Reader)) => flow.read_ahead(),
+            Some((flow, Role::Writer)) => {
+                if let Err((number, error)) = flow.write_behind() {
+                    self.fail(number, error.into());
+                }
+            }
+            Some((_, Role::Worker)) | None => self.work(),
+        }
+    }
+
+    /// End the job with the error of a piece. Pieces before it have been taken already, and may yet report theirs.
+    fn fail(&self, number: u64, error: ExecuteError) {
+        self.next.store(self.pieces, Ordering::Relaxed);
+        let mut outcome = self.outcome();
+        if outcome.error.as_ref().is_none_or(|(first, _)| number < *first) {
+            outcome.error = Some((number, error));
+        }
+        drop(outcome);
+        self.turn.notify_all();
+        self.flow.iter().for_each(|flow| flow.end());
+    }
+
+    /// Wait until the input of a piece is on its way. The panel may wait for what a worker has in hand.
+    fn wait_for_input(&self, number: u64, worker: &mut Worker) -> Result<(), ExecuteError> {
+        match self.flow {
+            Some(flow) if !flow.is_ready(number) => {
+                self.write(worker)?;
+                flow.wait_for(number);
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 
@@ -225,14 +259,15 @@ impl<'a> Run<'a> {
             .fill(local, &mut ReadFrom { source: *source, scratch }, &mut bytes)
             .map_err(|error| ExecuteError::Fill { transfer: index, error })?;
         let (bytes, rows) = conversion.apply(bytes, rows, *at, spare);
-        packed.push(Packed { bytes, rows, at: *at });
+        packed.push(Packed { number, bytes, rows, at: *at });
         Ok(())
     }
 
     /// Write what a worker has packed.
     fn write(&self, worker: &mut Worker) -> Result<(), ExecuteError> {
-        for Packed { bytes, rows, at } in worker.packed.drain(..) {
+        for Packed { number, bytes, rows, at } in worker.packed.drain(..) {
             write_rows(&bytes, &rows, self.sink, at, self.progress)?;
+            self.flow.iter().for_each(|flow| flow.wrote(number, rows.clone(), at));
             worker.spare.push(bytes);
         }
         Ok(())

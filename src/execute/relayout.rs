@@ -6,9 +6,10 @@
 //! the order of the output, in an unnamed file in `TMPDIR`. The input is read about once in any case.
 
 use super::{
-    Conversion, ExecuteError, FillError, Pieces, Progress, Transfer, Workers, run, tiling,
+    Conversion, ExecuteError, FillError, Pieces, Progress, Transfer, Workers, panel_bytes, run,
+    tiling,
 };
-use crate::plan::{PIECE_BYTES, Plan};
+use crate::plan::{PIECE_BYTES, Plan, Tiling};
 use crate::runs::Runs;
 use crate::sink::{ScratchSink, SinkError};
 use crate::source::{Source, SourceError, open_spooled};
@@ -55,7 +56,9 @@ pub fn spool(
     unit: u64,
     workers: &Workers,
 ) -> Result<Box<dyn Source>, ExecuteError> {
-    let plan = Plan::tiled(runs, unit, tiling(source, runs.bytes()));
+    let panel_bytes = panel_bytes(source, runs);
+    let tiling = Tiling { panel_bytes, ..tiling(source, runs.bytes()) };
+    let plan = Plan::tiled(runs, unit, tiling);
     spool_pieces(source, &plan, workers)
 }
 

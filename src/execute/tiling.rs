@@ -1,6 +1,7 @@
 //! How large pieces may be for the input that they are taken from, and the memory that there is.
 
 use crate::plan::{PIECE_BYTES, Tiling};
+use crate::runs::Runs;
 use crate::source::{Source, memory_bytes};
 
 /// The part of the memory that the pages of one box may take. Those of the next panel are read ahead
@@ -22,4 +23,31 @@ pub fn tiling(source: &dyn Source, bytes: u64) -> Tiling {
         return tiling;
     }
     Tiling { pages_bytes: memory_bytes() / PART, ..tiling }
+}
+
+/// The part of the memory that the input of panels may take, in percent, and the most in bytes.
+const PANELS_PERCENT: u64 = 60;
+const PANELS_MOST: u64 = 2 << 30;
+
+/// In how many places to look whether an input is in memory already.
+const SAMPLES: u64 = 64;
+
+/// How much memory the input of [panels](crate::plan::Tiling::panel_bytes) of these runs of a source may take;
+/// `None` where panels are of no use: what is read and written fits in memory together, or is there.
+pub fn panel_bytes(source: &dyn Source, runs: &Runs) -> Option<u64> {
+    // to ask for the memory takes longer than to copy little
+    if source.len() < SMALL || runs.bytes() < SMALL / 4 || source.request_gap().is_some() {
+        return None;
+    }
+    let bounds = runs.byte_bounds();
+    let (start, end) = (bounds.start as u64, bounds.end as u64);
+    let memory = memory_bytes();
+    if runs.bytes().saturating_add((end - start).min(runs.bytes())) < memory / 4 * 3 {
+        return None;
+    }
+    let mut places = (0..SAMPLES).map(|number| start + (end - 1 - start) / SAMPLES * number);
+    if places.all(|at| source.is_cached(at)) {
+        return None;
+    }
+    Some((memory / 100 * PANELS_PERCENT).min(PANELS_MOST))
 }

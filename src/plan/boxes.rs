@@ -12,14 +12,14 @@
 //!          ------------+                     ------------+
 //! ```
 
+use std::ops::Range;
+
+use super::extents::{PAGE, extents, input_order};
 use super::piece::{Piece, Tiling, evenly};
 use crate::runs::{Axis, Runs, span_bytes, unravel_index};
 
-/// The most of the input that a panel may need, in bytes.
+/// The most of the input that a panel may need where all of it fits in memory, in bytes.
 const PANEL_BYTES: u64 = 32 << 20;
-
-/// A page of a file in memory, in bytes.
-const PAGE: u64 = 4096;
 
 /// The boxes of a plan, all alike but for those at the ends of axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,19 @@ pub(super) struct Boxes {
     /// The axes in the order in which boxes are counted: from the shortest stride in the input to
     /// the longest, so that neighbouring boxes lie side by side in the input.
     order: Vec<usize>,
+    /// How many boxes of each axis are a panel.
+    panel: Vec<u64>,
+    /// The axes in the order in which panels are counted.
+    panel_order: Vec<usize>,
+}
+
+/// The boxes of a panel.
+struct BoxRange {
+    /// The number of the first one, and how many there are.
+    start: u64,
+    count: u64,
+    /// The boxes of each axis.
+    boxes: Vec<Range<u64>>,
 }
 
 impl Boxes {
@@ -39,18 +52,50 @@ impl Boxes {
         if common_bytes(axes, run, &order) >= tiling.width_bytes {
             return None;
         }
-        let mut boxes = Boxes { chunks: vec![1; axes.len()], order };
-        boxes.widen(axes, run, tiling.width_bytes);
-        let box_bytes = tiling.box_bytes.min(boxes.within_pages(axes, run, tiling.pages_bytes));
+        let ones = || vec![1; axes.len()];
+        let mut boxes = Boxes { chunks: ones(), panel: ones(), panel_order: order.clone(), order };
+        let Some(panel_bytes) = tiling.panel_bytes else {
+            boxes.enlarge(axes, run, tiling);
+            boxes.gather(axes, run);
+            return Some(boxes);
+        };
+        let extents = extents(input, panel_bytes);
+        let within: Vec<Axis> =
+            axes.iter().zip(&extents).map(|(axis, len)| Axis { len: *len, ..*axis }).collect();
+        boxes.enlarge(&within, run, Tiling { pages_bytes: u64::MAX, ..tiling });
+        for (at, extent) in extents.into_iter().enumerate() {
+            boxes.panel[at] = extent.div_ceil(boxes.chunks[at]);
+        }
+        // panels that are side by side in the output follow each other: those share pages of it
+        boxes.panel_order = (0..axes.len()).rev().collect();
+        Some(boxes)
+    }
+
+    /// Take as much of each axis as makes a good box.
+    fn enlarge(&mut self, axes: &[Axis], run: u64, tiling: Tiling) {
+        self.widen(axes, run, tiling.width_bytes);
+        let box_bytes = tiling.box_bytes.min(self.within_pages(axes, run, tiling.pages_bytes));
         let tiling = Tiling { box_bytes, ..tiling };
-        if boxes.lengthen(axes, run, tiling) > 1 {
-            for axis in boxes.order.clone() {
-                if !boxes.grow(axes, run, axis, tiling.box_bytes) {
+        if self.lengthen(axes, run, tiling) > 1 {
+            for axis in self.order.clone() {
+                if !self.grow(axes, run, axis, tiling.box_bytes) {
                     break;
                 }
             }
         }
-        Some(boxes)
+    }
+
+    /// Let consecutive boxes be a panel, as many as need long stretches of the input.
+    fn gather(&mut self, axes: &[Axis], run: u64) {
+        let mut bytes = self.bytes(run);
+        for axis in self.order.clone() {
+            let along = self.along(axes, axis);
+            self.panel[axis] = (PANEL_BYTES / bytes).clamp(1, along);
+            bytes = bytes.saturating_mul(self.panel[axis]);
+            if self.panel[axis] < along {
+                break;
+            }
+        }
     }
 
     /// Take axes in the input's order until the stretch that they make is `width` bytes long. What
@@ -117,51 +162,52 @@ impl Boxes {
     }
 
     pub(super) fn piece(&self, input: &Runs, number: u64) -> Piece {
-        let mut items = vec![0..0; input.axes.len()];
-        for (axis, index) in self.unravel(&input.axes, number) {
-            let first = index * self.chunks[axis];
-            items[axis] = first..(first + self.chunks[axis]).min(input.axes[axis].len);
+        let axes = &input.axes[..];
+        let BoxRange { start, boxes, .. } = self.boxes_around(axes, number);
+        let counts = self.order.iter().map(|&axis| boxes[axis].end - boxes[axis].start);
+        let indices = unravel_index(counts, number - start);
+        let mut items = vec![0..0; axes.len()];
+        for (&axis, index) in self.order.iter().zip(indices) {
+            let at = boxes[axis].start + index;
+            items[axis] = self.items(axes, axis, at..at + 1);
         }
         let part = |of: &Runs| of.part(&items).coalesced();
         Piece { input: vec![part(input)], output: part(&input.dense()) }
     }
 
-    /// Each axis with the index along it of box `number`.
-    fn unravel(&self, axes: &[Axis], number: u64) -> impl Iterator<Item = (usize, u64)> {
-        let counts = self.order.iter().map(|&axis| self.along(axes, axis));
-        self.order.iter().copied().zip(unravel_index(counts, number))
+    /// The items of an axis in a range of boxes along it.
+    fn items(&self, axes: &[Axis], axis: usize, boxes: Range<u64>) -> Range<u64> {
+        let chunk = self.chunks[axis];
+        boxes.start * chunk..(boxes.end * chunk).min(axes[axis].len)
     }
 
-    /// Where a panel begins with box `number`: the number of its boxes, and all that they need. A
-    /// panel is as many consecutive boxes as need long stretches of the input.
-    pub(super) fn panel(&self, input: &Runs, number: u64) -> Option<(u64, Runs)> {
-        let axes = &input.axes[..];
-        let mut panel = Runs { axes: Vec::new(), ..input.clone() };
-        let (mut count, mut bytes, mut room) = (1, self.bytes(input.run), true);
-        for (axis, index) in self.unravel(axes, number) {
-            let (Axis { len, stride }, chunk) = (axes[axis], self.chunks[axis]);
+    /// The panel that box `number` is in. Those at the ends of axes are smaller.
+    fn boxes_around(&self, axes: &[Axis], number: u64) -> BoxRange {
+        let mut boxes = vec![0..0; axes.len()];
+        // the boxes of one index along the axes that are left, within the panel along the others
+        let (mut start, mut count) = (0, self.pieces(axes));
+        for &axis in self.panel_order.iter().rev() {
             let along = self.along(axes, axis);
-            let most = if room { (PANEL_BYTES / bytes).clamp(1, along) } else { 1 };
-            if room && !index.is_multiple_of(most) {
-                return None;
-            }
-            let boxes = most.min(along - index);
-            let first = index * chunk;
-            panel.offset += first as i64 * stride;
-            panel.axes.push(Axis { len: (boxes * chunk).min(len - first), stride });
-            count *= boxes;
-            bytes = bytes.saturating_mul(most);
-            room &= most == along;
+            count /= along;
+            let first = (number - start) / count / self.panel[axis] * self.panel[axis];
+            start += first * count;
+            boxes[axis] = first..(first + self.panel[axis]).min(along);
+            count *= boxes[axis].end - first;
         }
-        Some((count, panel))
+        BoxRange { start, count, boxes }
     }
-}
 
-/// The axes from the shortest stride in the input to the longest.
-fn input_order(axes: &[Axis]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..axes.len()).rev().collect();
-    order.sort_by_key(|&axis| axes[axis].stride.unsigned_abs());
-    order
+    /// The panel that begins with box `number`, if one does: all that its boxes take, and the number of
+    /// the box behind them.
+    pub(super) fn panel(&self, input: &Runs, number: u64) -> Option<(Piece, u64)> {
+        let axes = &input.axes[..];
+        let BoxRange { start, count, boxes } = self.boxes_around(axes, number);
+        let items = boxes.into_iter().enumerate().map(|(axis, it)| self.items(axes, axis, it));
+        let items: Vec<_> = items.collect();
+        let output = input.dense().part(&items).coalesced();
+        let panel = Piece { input: vec![input.part(&items)], output };
+        (start == number).then_some((panel, start + count))
+    }
 }
 
 /// How far the innermost axes that are in the same order in input and output reach in the input,
@@ -206,6 +252,48 @@ mod tests {
                     (pages_bytes / 3..=pages_bytes).contains(&pages),
                     "{boxes:?} {pages_bytes}"
                 );
+            }
+        }
+    }
+
+    /// Every box is in one panel, every byte of the output in one box, and the input of a panel fits in its memory
+    /// and has all that its boxes need.
+    #[test]
+    fn panels_hold_all_boxes_once() {
+        let axis = |len, stride| Axis { len, stride };
+        for axes in [
+            vec![axis(300, 4), axis(517, 1200)],
+            vec![axis(7, -2), axis(31, 14), axis(90, -434)],
+            vec![axis(64, 4), axis(5, 0), axis(2000, 1 << 14)],
+            vec![axis(40, 44_000), axis(3, 4), axis(333, 12)],
+            vec![axis(33, 8), axis(17, 40_000), axis(29, 1000)],
+        ] {
+            let run = if axes[0].stride == -2 { 2 } else { 4 };
+            let input = Runs { offset: 1 << 20, axes, run };
+            for most in [50_000, 300_000, 1 << 30] {
+                let tiling = Tiling { panel_bytes: Some(most), box_bytes: 9000, ..Tiling::MAPPED };
+                let boxes = Boxes::choose(&input, tiling).unwrap();
+                let mut seen = vec![false; input.bytes() as usize];
+                let (mut number, pieces) = (0, boxes.pieces(&input.axes));
+                while number < pieces {
+                    let (panel, next) = boxes.panel(&input, number).unwrap();
+                    let needs = panel.input[0].byte_bounds();
+                    for piece in (number..next).map(|number| boxes.piece(&input, number)) {
+                        let bounds = piece.input[0].byte_bounds();
+                        assert!(needs.start <= bounds.start && bounds.end <= needs.end);
+                        for at in piece.output.starts() {
+                            for byte in
+                                &mut seen[at as usize..at as usize + piece.output.run as usize]
+                            {
+                                assert!(!*byte);
+                                *byte = true;
+                            }
+                        }
+                    }
+                    assert!((number + 1..next).all(|inside| boxes.panel(&input, inside).is_none()));
+                    number = next;
+                }
+                assert!(seen.into_iter().all(|byte| byte));
             }
         }
     }

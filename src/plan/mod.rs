@@ -21,19 +21,21 @@ use crate::view::View;
 
 mod boxes;
 mod cost;
+mod extents;
 mod partition;
 mod piece;
 mod prefetch;
 mod reading;
+mod stretches;
 
 use boxes::Boxes;
 pub(crate) use cost::{needed_bytes, reads_gap};
 pub(crate) use partition::PieceCuts;
 use partition::{Partition, Ranges};
 use piece::READAHEAD_BYTES;
-pub use piece::{PIECE_BYTES, Piece, Tiling};
-pub(crate) use prefetch::stretches;
+pub use piece::{PIECE_BYTES, Panel, Piece, Tiling};
 pub use reading::{Reading, TOUCHED_GAP, Way};
+pub(crate) use stretches::stretches;
 
 /// How to copy a view into a contiguous output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub struct Plan {
     /// The input, coalesced; no axes and a run of 0 where there are no bytes.
     input: Runs,
     partition: Partition,
+    /// The most that a panel takes, where it is read ahead.
+    panel_bytes: Option<u64>,
 }
 
 /// Neighbours further apart than this, in bytes, are read one by one rather than with the gap.
@@ -83,6 +87,7 @@ impl Plan {
         {
             plan.partition = Partition::Boxes(boxes);
         }
+        plan.panel_bytes = tiling.panel_bytes;
         plan
     }
 
@@ -118,11 +123,12 @@ impl Plan {
     fn partitioned(runs: &Runs, choose: impl FnOnce(&Runs) -> Partition) -> Plan {
         if runs.bytes() == 0 {
             let input = Runs { offset: runs.offset, axes: vec![], run: 0 };
-            return Plan { input, partition: Partition::Cuts(PieceCuts::new(0, 1, 1)) };
+            let partition = Partition::Cuts(PieceCuts::new(0, 1, 1));
+            return Plan { input, partition, panel_bytes: None };
         }
         let input = runs.coalesced();
         let partition = choose(&input);
-        Plan { input, partition }
+        Plan { input, partition, panel_bytes: None }
     }
 
     /// Bytes of the whole output.

@@ -11,6 +11,17 @@ pub struct Piece {
     pub output: Runs,
 }
 
+/// Consecutive pieces that are read together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Panel {
+    /// How many pieces.
+    pub pieces: u64,
+    /// What they need of the input, in ascending ranges.
+    pub input: Vec<Runs>,
+    /// How much memory the input of all panels that are read may take, in bytes.
+    pub room: u64,
+}
+
 /// The bytes of a piece: half of them and the input's share fit in a level-2 cache.
 pub const PIECE_BYTES: u64 = 256 << 10;
 
@@ -32,6 +43,9 @@ pub struct Tiling {
     pub width_bytes: u64,
     /// The pages of the input that such a piece may lie in, in bytes: other pieces need the rest of them.
     pub pages_bytes: u64,
+    /// Where not all fits in memory: the most of it that the input of a panel takes. Panels are then
+    /// [read ahead](super::Plan::panel) and left behind as a whole.
+    pub panel_bytes: Option<u64>,
 }
 
 impl Tiling {
@@ -44,6 +58,7 @@ impl Tiling {
         box_bytes: 2 << 20,
         width_bytes: 64,
         pages_bytes: u64::MAX,
+        panel_bytes: None,
     };
 
     /// For inputs that are read by position: fewer, longer reads.

@@ -4,10 +4,13 @@
 //! of a relayout need short stretches from all over the input; those of many neighbouring boxes, a
 //! *panel*, are long stretches when they are read together.
 
+use std::convert::Infallible;
+
 use super::Plan;
 use super::partition::Partition;
-use super::piece::READAHEAD_BYTES;
-use crate::runs::{Runs, coalesce, span_bytes};
+use super::piece::{Panel, READAHEAD_BYTES};
+use super::stretches::{NEAR_BYTES, stretches};
+use crate::runs::{Runs, dense_bytes};
 
 /// How far before its use a range is prefetched, in bytes of the input.
 const AHEAD_BYTES: u64 = 32 << 20;
@@ -15,13 +18,13 @@ const AHEAD_BYTES: u64 = 32 << 20;
 /// The longest range to prefetch at once; what is spread wider is left to the kernel's readahead.
 const RANGE_BYTES: u64 = 32 << 20;
 
-/// Stretches of a panel nearer than this are prefetched with the gap between them, in bytes.
-const NEAR_BYTES: u64 = 16 << 10;
-
 impl Plan {
     /// What to prefetch when piece `number` begins: the ranges, all ascending, that a later piece
     /// or the next panel needs.
     pub fn prefetch(&self, number: u64) -> Vec<Runs> {
+        if self.panel_bytes.is_some() {
+            return Vec::new();
+        }
         match &self.partition {
             Partition::Ranges(_) | Partition::Cuts(_) => {
                 let later = number.saturating_add(self.ahead(number));
@@ -32,7 +35,7 @@ impl Plan {
             }
             Partition::Boxes(boxes) => {
                 let panel = boxes.panel(&self.input, number);
-                panel.and_then(|(panel, _)| self.panel(number + panel)).into_iter().collect()
+                panel.and_then(|(_, next)| self.panel_input(next)).into_iter().collect()
             }
         }
     }
@@ -45,12 +48,15 @@ impl Plan {
 
     /// What to prefetch before the first piece: what no [later call](Plan::prefetch) names.
     pub fn prefetch_first(&self) -> Vec<Runs> {
+        if self.panel_bytes.is_some() {
+            return Vec::new();
+        }
         match &self.partition {
             Partition::Ranges(_) | Partition::Cuts(_) => {
                 let count = self.ahead(0).min(self.pieces());
                 (0..count).flat_map(|number| self.stretches(number)).collect()
             }
-            Partition::Boxes(_) => self.panel(0).into_iter().collect(),
+            Partition::Boxes(_) => self.panel_input(0).into_iter().collect(),
         }
     }
 
@@ -61,7 +67,7 @@ impl Plan {
         let runs = match &self.partition {
             Partition::Ranges(_) | Partition::Cuts(_) => self.piece(number).input,
             Partition::Boxes(boxes) => {
-                boxes.panel(&self.input, number).map(|(_, panel)| panel).into_iter().collect()
+                boxes.panel(&self.input, number).map_or(Vec::new(), |(panel, _)| panel.input)
             }
         };
         runs.into_iter().map(|runs| stretches(runs, gap)).collect()
@@ -73,24 +79,47 @@ impl Plan {
     }
 
     /// What a panel needs that begins with that piece.
-    fn panel(&self, number: u64) -> Option<Runs> {
-        let Partition::Boxes(boxes) = &self.partition else { return None };
+    fn panel_input(&self, number: u64) -> Option<Runs> {
         if number >= self.pieces() {
             return None;
         }
-        let (_, panel) = boxes.panel(&self.input, number)?;
-        Some(stretches(panel, NEAR_BYTES))
+        self.needs(number, NEAR_BYTES).pop()
     }
-}
 
-/// The bytes of runs in ascending ranges, those with gaps of at most `near` bytes in one.
-pub(crate) fn stretches(runs: Runs, near: u64) -> Runs {
-    let Runs { offset, axes, run } = runs.ascending();
-    let (mut axes, mut run) = coalesce(&axes, run);
-    while let Some(next) = axes.pop_if(|axis| axis.stride as u64 <= run + near) {
-        run = span_bytes(&[next], run);
+    /// The panel that begins with that piece, where panels are read ahead and one begins there: of
+    /// boxes, or as many ranges of the output. What is one range of the input has none: kernels read
+    /// ahead of it.
+    pub fn panel(&self, number: u64) -> Option<Panel> {
+        let room = self.panel_bytes.filter(|_| !self.input.axes.is_empty())?;
+        let last = self.pieces().checked_sub(1).filter(|last| number <= *last)?;
+        match &self.partition {
+            Partition::Boxes(boxes) => {
+                let (_, next) = boxes.panel(&self.input, number)?;
+                Some(Panel { pieces: next - number, input: self.needs(number, NEAR_BYTES), room })
+            }
+            Partition::Ranges(_) | Partition::Cuts(_) => {
+                let first = self.piece(number).output;
+                let share = self.share_of_input(first.run).max(1);
+                let end =
+                    last.min(number + ((room / 4).min(RANGE_BYTES) / share).saturating_sub(1));
+                let output = self.piece(end).output;
+                let (range, mut input) =
+                    (first.offset..output.offset + output.run as i64, Vec::new());
+                let Ok(()) = self.input.split(range.start as u64..range.end as u64, &mut |runs| {
+                    input.push(stretches(runs, NEAR_BYTES));
+                    Ok::<_, Infallible>(())
+                });
+                Some(Panel { pieces: end + 1 - number, input, room })
+            }
+        }
     }
-    Runs { offset, axes, run }
+
+    /// About how much of the input so many bytes of the output need.
+    fn share_of_input(&self, bytes: u64) -> u64 {
+        let Runs { axes, run, .. } = stretches(self.input.clone(), NEAR_BYTES);
+        let input = u128::from(dense_bytes(&axes, run)) * u128::from(bytes);
+        u64::try_from(input / u128::from(self.bytes().max(1))).unwrap_or(u64::MAX)
+    }
 }
 
 #[cfg(test)]

@@ -26,7 +26,12 @@ impl Region for View {
                     ReadFor::Position(at) => by.conversion.first_bytes(at, tiling.piece_bytes),
                     _ => None,
                 };
-                (Plan::tiled(self.runs(), unit, Tiling { first_bytes, ..tiling }), None)
+                let panel_bytes = match by.to {
+                    ReadFor::Position(_) => execute::panel_bytes(by.source, self.runs()),
+                    _ => None,
+                };
+                let tiling = Tiling { first_bytes, panel_bytes, ..tiling };
+                (Plan::tiled(self.runs(), unit, tiling), None)
             }
         };
         Ok(RegionPieces { pieces: Box::new(plan), copied })

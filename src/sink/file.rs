@@ -231,6 +231,11 @@ impl Sink for FileSink {
         self.written.fetch_add(shared.end - shared.start, Ordering::AcqRel);
         shared
     }
+
+    fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
+        let file = self.file().map_err(SinkError::Io)?;
+        os::settle(file, &range, wait).map_err(|error| SinkError::Io(error.into()))
+    }
 }
 
 impl Draft for FileSink {

@@ -107,6 +107,16 @@ pub trait Sink: Send + Sync {
         range.start..range.start
     }
 
+    /// Begin to bring a range that was written to the disk; with `wait`, do so to the end, and let memory
+    /// have it. What is not told stays in memory as long as kernels like.
+    ///
+    /// # Errors
+    /// [`SinkError::Io`]: it cannot be written.
+    fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
+        let _ = (range, wait);
+        Ok(())
+    }
+
     /// The map of the output, if runs of `run` bytes should be written through it instead of
     /// [`write_at`](Sink::write_at). Call [`verify`](Sink::verify) after writing.
     fn mapped(&self, run: u64) -> Option<&WritableMap> {

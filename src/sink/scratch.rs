@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::fstatvfs;
 
 use super::file::reserve;
 use super::{Sink, SinkError, ignore_sigxfsz};
-use crate::os::is_in_memory;
+use crate::os::{is_in_memory, settle};
 
 /// A temporary file that takes bytes in any order. It vanishes with the last handle on it.
 #[derive(Debug)]
@@ -52,5 +53,10 @@ impl Sink for ScratchSink {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         let written = self.0.write_all_at(bytes, offset);
         written.map_err(SinkError::os("a temporary file cannot be written"))
+    }
+
+    fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
+        let settled = settle(&self.0, &range, wait);
+        settled.map_err(SinkError::os("a temporary file cannot be written"))
     }
 }

@@ -151,4 +151,11 @@ impl Sink for OpenSinks<'_> {
             None => range.start..range.start,
         }
     }
+
+    fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
+        let Some(output) = self.output_at(range.start) else { return Ok(()) };
+        let settled =
+            output.sink.settle(range.start - output.start..range.end - output.start, wait);
+        settled.map_err(|error| error.of_file(&output.path))
+    }
 }

@@ -1,13 +1,15 @@
-//! The blocks of files: allocated, shared, copied by the kernel.
+//! The blocks of files: allocated, shared, copied by the kernel, brought to the disk.
 
 #![allow(unsafe_code)]
 
 use std::fs::File;
+use std::io;
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
 
-use rustix::fs::{FallocateFlags, copy_file_range, fallocate, ioctl_ficlone};
-use rustix::io::{Result, retry_on_intr};
+use rustix::fs::{Advice, FallocateFlags, copy_file_range, fadvise, fallocate, ioctl_ficlone};
+use rustix::io::{Errno, Result, retry_on_intr};
 use rustix::ioctl::{Setter, ioctl, opcode};
 
 /// Allocate space for a range of a file, which becomes as long as that.
@@ -55,4 +57,31 @@ pub(crate) fn clone_range(from: &File, range: &Range<u64>, to: &File, at: u64) -
 pub(crate) fn copy_range(from: &File, to: &File, at: u64, len: usize) -> Result<usize> {
     let (mut source, mut target) = (at, at);
     copy_file_range(from, Some(&mut source), to, Some(&mut target), len)
+}
+
+/// A page, in bytes; of a larger one no part is let go.
+const PAGE: u64 = 4096;
+
+/// Begin to bring what was written of a range of a file to the disk, in whole pages; with `wait`, do so to
+/// the end, and let memory have those pages.
+///
+/// # Errors
+/// Those of `sync_file_range`, where the system has it for the file: something could not be written.
+pub(crate) fn settle(file: &File, range: &Range<u64>, wait: bool) -> Result<()> {
+    let (start, end) = (range.start / PAGE * PAGE, range.end / PAGE * PAGE);
+    let Some(count) = end.checked_sub(start).and_then(NonZeroU64::new) else { return Ok(()) };
+    let (write, waits) = (libc::SYNC_FILE_RANGE_WRITE, libc::SYNC_FILE_RANGE_WAIT_BEFORE);
+    let flags = if wait { waits | write | libc::SYNC_FILE_RANGE_WAIT_AFTER } else { write };
+    // SAFETY: the call takes numbers and touches no memory; the descriptor is open.
+    let outcome =
+        unsafe { libc::sync_file_range(file.as_raw_fd(), start as i64, count.get() as i64, flags) };
+    if outcome != 0 {
+        let error = Errno::from_io_error(&io::Error::last_os_error());
+        let known = [Errno::NOSYS, Errno::INVAL, Errno::SPIPE, Errno::INTR];
+        return error.filter(|error| !known.contains(error)).map_or(Ok(()), Err);
+    }
+    if wait {
+        let _ = fadvise(file, start, Some(count), Advice::DontNeed);
+    }
+    Ok(())
 }

@@ -118,6 +118,11 @@ impl Sink for FolderSink {
             None => range.start..range.start,
         }
     }
+
+    fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
+        let Some(file) = self.file_at(range.start) else { return Ok(()) };
+        file.sink.settle(range.start - file.start..range.end - file.start, wait)
+    }
 }
 
 impl Draft for FolderSink {

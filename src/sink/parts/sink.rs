@@ -15,7 +15,7 @@ use super::folder::{Folder, output_at, part_name};
 use super::frame::{Counted, FixedFrame};
 use super::record::{JobRecord, Part};
 use super::writer::Writer;
-use crate::os::allocate;
+use crate::os::{allocate, settle};
 use crate::sink::error::end_within;
 use crate::sink::space::Space;
 use crate::sink::{Draft, Old, Placed, Sink, SinkError, SinkOptions, ignore_sigxfsz};
@@ -149,6 +149,11 @@ impl Sink for PartSink {
             }
             _ => nothing,
         }
+    }
+
+    fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
+        let settled = settle(self.writer.file()?, &range, wait);
+        settled.or_else(|error| self.failed(error.into()))
     }
 }
 

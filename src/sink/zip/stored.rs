@@ -11,6 +11,7 @@
 //! multiples of 64 bytes, so that a mapped array is aligned. There are no timestamps: equal input
 //! gives equal bytes.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::crcs::MemberCrcs;
@@ -98,6 +99,10 @@ impl Sink for ZipSink {
             self.advance(&mut begun, number)?;
         }
         self.inner.write_at(offset, bytes)
+    }
+
+    fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
+        self.inner.settle(range, wait)
     }
 }
 

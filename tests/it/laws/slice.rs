@@ -77,6 +77,7 @@ struct Way {
     threads: usize,
     piece_bytes: u64,
     first_bytes: Option<u64>,
+    panel_bytes: Option<u64>,
     window: Option<u64>,
     write: WriteOrder,
 }
@@ -88,13 +89,14 @@ fn engine(tensor: &TensorInfo, selection: &Selection, order: Order, way: &Way) -
     let sink = Memory::new(view.bytes(), way.write);
     let plan = match way.write {
         WriteOrder::Any => {
-            let Way { piece_bytes, first_bytes, .. } = *way;
+            let Way { piece_bytes, first_bytes, panel_bytes, .. } = *way;
             let tiling = Tiling {
                 piece_bytes,
                 first_bytes,
                 box_bytes: piece_bytes * 3,
                 width_bytes: piece_bytes / 9,
                 pages_bytes: piece_bytes * 40,
+                panel_bytes,
             };
             Plan::tiled(view.runs(), 1, tiling)
         }
@@ -169,11 +171,13 @@ fn way() -> impl Strategy<Value = Way> {
     let window = prop::option::of(1u64..3000);
     let write = prop_oneof![Just(WriteOrder::Any), Just(WriteOrder::Ascending)];
     let first_bytes = prop::option::of(1u64..5000);
-    (1usize..4, piece_bytes, first_bytes, window, write).prop_map(
-        |(threads, piece_bytes, first_bytes, window, write)| Way {
+    let panel_bytes = prop::option::of(1u64..300_000);
+    (1usize..4, piece_bytes, first_bytes, panel_bytes, window, write).prop_map(
+        |(threads, piece_bytes, first_bytes, panel_bytes, window, write)| Way {
             threads,
             piece_bytes,
             first_bytes,
+            panel_bytes,
             window,
             write,
         },

@@ -1,0 +1,419 @@
+//! Jobs for which memory is too small: the input is read ahead of the workers and let go behind them, and
+//! the output is brought to the disk as it is written.
+//!
+//! Two more threads than workers take part. One reads: it asks for all that a
+//! [`Panel`](crate::plan::Panel) needs, in the order of the file, and waits where kernels make it wait, or
+//! until earlier panels are packed and their memory is free. The other one brings what was written to the disk, piece by
+//! piece, and lets memory go when it is there. So kernels need not choose what to drop, which in a
+//! small control group is often what is needed next, and nobody waits for a whole memory of unwritten bytes.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::Transfer;
+use super::fill::visit_ranges;
+use crate::runs::Runs;
+use crate::sink::{Sink, SinkError};
+use crate::source::Advice;
+
+/// The threads of a flow that are no workers.
+pub(super) const HELPERS: usize = 2;
+
+/// The part of that memory that may be written and not on its way to the disk yet, and what may be on its way.
+const UNWRITTEN_PART: u64 = 8;
+
+/// The panels of a job, and what was written of it.
+pub(super) struct Flow<'a> {
+    transfers: &'a [Transfer<'a>],
+    /// The number of the first piece of each transfer, and of all pieces.
+    starts: &'a [u64],
+    pieces: u64,
+    sink: &'a dyn Sink,
+    /// How much memory the input of panels may take, in bytes.
+    room: u64,
+    /// How many threads have a part in it.
+    joined: AtomicUsize,
+    state: Mutex<FlowState>,
+    changed: Condvar,
+}
+
+/// Who takes part in a flow.
+pub(super) enum Role {
+    Reader,
+    Writer,
+    Worker,
+}
+
+#[derive(Default)]
+struct FlowState {
+    /// The number of the first piece whose input was not asked for yet.
+    ready: u64,
+    /// Panels that were asked for, in their order, and those of them whose pieces are all written.
+    open: VecDeque<OpenPanel>,
+    spent: Vec<OpenPanel>,
+    /// Bytes of the input in memory.
+    held: u64,
+    /// What was written and is not on its way to the disk, and how many bytes that is.
+    written: VecDeque<WrittenPiece>,
+    unwritten: u64,
+    /// How many pieces are written.
+    done: u64,
+    is_over: bool,
+}
+
+/// A panel in memory.
+struct OpenPanel {
+    transfer: usize,
+    pieces: Range<u64>,
+    /// Pieces that are not written yet.
+    left: u64,
+    input: Vec<Runs>,
+    bytes: u64,
+}
+
+/// Where the bytes of a piece went, from a position of the sink on.
+struct WrittenPiece {
+    number: u64,
+    rows: Runs,
+    at: u64,
+}
+
+impl<'a> Flow<'a> {
+    /// Nothing read yet; `None` where no pieces come in panels.
+    pub(super) fn new(
+        transfers: &'a [Transfer<'a>],
+        starts: &'a [u64],
+        pieces: u64,
+        sink: &'a dyn Sink,
+    ) -> Option<Flow<'a>> {
+        let room =
+            transfers.iter().filter_map(|transfer| Some(transfer.pieces.panel(0)?.room)).max()?;
+        Some(Flow {
+            transfers,
+            starts,
+            pieces,
+            sink,
+            room,
+            joined: AtomicUsize::new(0),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// What the thread does that asks.
+    pub(super) fn join(&self) -> Role {
+        match self.joined.fetch_add(1, Ordering::Relaxed) {
+            0 => Role::Reader,
+            1 => Role::Writer,
+            _ => Role::Worker,
+        }
+    }
+
+    /// Read panel after panel, as long as there is room.
+    pub(super) fn read_ahead(&self) {
+        let mut next = 0;
+        while next < self.pieces {
+            let transfer = self.starts.partition_point(|&start| start <= next) - 1;
+            let Transfer { source, pieces, .. } = &self.transfers[transfer];
+            let Some(panel) = pieces.panel(next - self.starts[transfer]) else {
+                // its pieces are read when they are packed
+                next = self.starts.get(transfer + 1).map_or(self.pieces, |&start| start);
+                self.state().ready = next;
+                self.changed.notify_all();
+                continue;
+            };
+            let pieces = next..next + panel.pieces.max(1);
+            let bytes = panel.input.iter().map(Runs::bytes).sum();
+            let input = panel.input;
+            if !self.make_room(bytes) {
+                return;
+            }
+            ranges(&input, &mut |range| source.advise(range, Advice::WillNeed));
+            next = pieces.end;
+            let left = pieces.end - pieces.start;
+            let mut state = self.state();
+            state.open.push_back(OpenPanel { transfer, pieces, left, input, bytes });
+            state.ready = next;
+            drop(state);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Wait until there is memory for so many bytes of the input more; false where the job is over.
+    fn make_room(&self, bytes: u64) -> bool {
+        let mut state = self.state();
+        loop {
+            for OpenPanel { transfer, input, bytes, .. } in std::mem::take(&mut state.spent) {
+                drop(state);
+                let source = self.transfers[transfer].source;
+                ranges(&input, &mut |range| source.advise(range, Advice::Evict));
+                state = self.state();
+                state.held -= bytes;
+            }
+            if state.is_over {
+                return false;
+            }
+            if state.held == 0 || state.held.saturating_add(bytes) <= self.room {
+                state.held += bytes;
+                return true;
+            }
+            if state.spent.is_empty() {
+                state = self.wait(state);
+            }
+        }
+    }
+
+    /// Bring what is written to the disk, and let it go.
+    ///
+    /// # Errors
+    /// The sink's, with the number of the piece.
+    pub(super) fn write_behind(&self) -> Result<(), (u64, SinkError)> {
+        let (mut begun, mut bytes) = (VecDeque::new(), 0);
+        loop {
+            let mut state = self.state();
+            let next = loop {
+                if state.is_over {
+                    return Ok(());
+                }
+                match state.written.pop_front() {
+                    Some(next) => break next,
+                    None => state = self.wait(state),
+                }
+            };
+            state.unwritten -= next.rows.bytes();
+            drop(state);
+            self.changed.notify_all();
+            self.settle(&next, false)?;
+            bytes += next.rows.bytes();
+            begun.push_back(next);
+            while bytes > self.room / UNWRITTEN_PART
+                && let Some(first) = begun.pop_front()
+            {
+                self.settle(&first, true)?;
+                bytes -= first.rows.bytes();
+            }
+        }
+    }
+
+    fn settle(&self, written: &WrittenPiece, wait: bool) -> Result<(), (u64, SinkError)> {
+        let WrittenPiece { number, rows, at } = written;
+        rows.starts().try_for_each(|start| {
+            let start = at + start as u64;
+            let settled = self.sink.settle(start..start + rows.run, wait);
+            settled.map_err(|error| (*number, error))
+        })
+    }
+
+    /// Whether the input of a piece was asked for.
+    pub(super) fn is_ready(&self, number: u64) -> bool {
+        let state = self.state();
+        number < state.ready || state.is_over
+    }
+
+    /// Wait until the input of a piece was asked for.
+    pub(super) fn wait_for(&self, number: u64) {
+        let mut state = self.state();
+        while number >= state.ready && !state.is_over {
+            state = self.wait(state);
+        }
+    }
+
+    /// The rows of piece `number` are written, from position `at` of the sink on. Waits where too much is not on its
+    /// way to the disk.
+    pub(super) fn wrote(&self, number: u64, rows: Runs, at: u64) {
+        let mut state = self.state();
+        state.done += 1;
+        state.is_over |= state.done == self.pieces;
+        state.unwritten += rows.bytes();
+        state.written.push_back(WrittenPiece { number, rows, at });
+        if let Some(at) = state.open.iter().position(|open| open.pieces.contains(&number)) {
+            state.open[at].left -= 1;
+            if state.open[at].left == 0 {
+                let spent = state.open.remove(at);
+                state.spent.extend(spent);
+            }
+        }
+        self.changed.notify_all();
+        while state.unwritten > self.room / UNWRITTEN_PART && !state.is_over {
+            state = self.wait(state);
+        }
+    }
+
+    /// Nothing more is read or brought to the disk: a piece failed.
+    pub(super) fn end(&self) {
+        self.state().is_over = true;
+        self.changed.notify_all();
+    }
+
+    fn state(&self) -> MutexGuard<'_, FlowState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'s>(&self, state: MutexGuard<'s, FlowState>) -> MutexGuard<'s, FlowState> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The ranges of all these runs.
+fn ranges(runs: &[Runs], visit: &mut dyn FnMut(Range<u64>)) {
+    runs.iter().for_each(|runs| visit_ranges(runs, visit));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::execute::{Conversion, ExecuteError, Pieces, Progress, Workers, run};
+    use crate::plan::{Plan, Tiling};
+    use crate::runs::Axis;
+    use crate::sink::WriteOrder;
+    use crate::source::{Source, SourceError};
+
+    /// Bytes that count which of them are in memory.
+    struct Watched {
+        bytes: Vec<u8>,
+        /// Bytes that were asked for and not let go, the most of them, and all that were asked for.
+        held: Mutex<[u64; 3]>,
+    }
+
+    impl Source for Watched {
+        fn len(&self) -> u64 {
+            self.bytes.len() as u64
+        }
+
+        fn window<'a>(
+            &'a self,
+            range: Range<u64>,
+            _: &'a mut Vec<u8>,
+        ) -> Result<&'a [u8], SourceError> {
+            Ok(&self.bytes[range.start as usize..range.end as usize])
+        }
+
+        fn advise(&self, range: Range<u64>, advice: Advice) {
+            let (bytes, mut held) = (range.end - range.start, self.held.lock().unwrap());
+            match advice {
+                Advice::WillNeed => {
+                    let now = held[0] + bytes;
+                    *held = [now, held[1].max(now), held[2] + bytes];
+                }
+                Advice::Evict => held[0] -= bytes,
+                _ => {}
+            }
+        }
+    }
+
+    /// An output that counts what was brought to the disk, and fails to, if asked to.
+    struct Kept {
+        bytes: Mutex<Vec<u8>>,
+        settled: Mutex<[u64; 2]>,
+        order: WriteOrder,
+        fails: bool,
+    }
+
+    impl Sink for Kept {
+        fn order(&self) -> WriteOrder {
+            self.order
+        }
+
+        fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+            let mut all = self.bytes.lock().unwrap();
+            all[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+            Ok(())
+        }
+
+        fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
+            if self.fails {
+                return Err(SinkError::Truncated);
+            }
+            self.settled.lock().unwrap()[usize::from(wait)] += range.end - range.start;
+            Ok(())
+        }
+    }
+
+    /// A matrix of so many rows and columns of 4 bytes, transposed or with every other column, with
+    /// panels that have so much room.
+    fn copy(
+        axes: Vec<Axis>,
+        room: u64,
+        threads: usize,
+        sink: impl Fn(u64) -> Kept,
+    ) -> (Watched, Kept, Plan, Result<(), ExecuteError>) {
+        let first = Runs { offset: 0, axes, run: 4 };
+        let runs = Runs { offset: 128 - first.byte_bounds().start, ..first };
+        let end = runs.byte_bounds().end as u64;
+        let bytes = (0..end).map(|at| ((at * 2_654_435_761) >> 13) as u8).collect();
+        let source = Watched { bytes, held: Mutex::default() };
+        let tiling = Tiling { panel_bytes: Some(room), ..Tiling::MAPPED };
+        let plan = Plan::tiled(&runs, 1, tiling);
+        let sink = sink(plan.bytes());
+        let transfer =
+            Transfer { source: &source, pieces: &plan, conversion: Conversion::None, at: 0 };
+        let workers = Workers::new(threads);
+        let outcome = run(&[transfer], &sink, &workers, &Progress::default());
+        (source, sink, plan, outcome)
+    }
+
+    fn sink(order: WriteOrder, fails: bool) -> impl Fn(u64) -> Kept {
+        move |len| Kept {
+            bytes: Mutex::new(vec![0; len as usize]),
+            settled: Mutex::default(),
+            order,
+            fails,
+        }
+    }
+
+    fn axes(list: [(u64, i64); 2]) -> Vec<Axis> {
+        list.map(|(len, stride)| Axis { len, stride }).to_vec()
+    }
+
+    #[test]
+    fn panels_are_read_once_and_let_go() {
+        let transposed = axes([(1024, 4), (900, 4096)]);
+        let skipping = axes([(900, -(24 << 10)), (1024, 8)]);
+        for axes in [transposed, skipping] {
+            for (threads, room) in [(1, 1 << 20), (2, 512 << 10), (4, 3 << 20), (4, 64 << 20)] {
+                let any = sink(WriteOrder::Any, false);
+                let (source, sink, plan, outcome) = copy(axes.clone(), room, threads, any);
+                outcome.unwrap();
+                let [_, most, all] = *source.held.lock().unwrap();
+                assert!(most <= room, "{most} of {room}");
+                assert!(all >= plan.bytes() && all < plan.bytes() * 21 / 10, "{all}");
+                let settled = *sink.settled.lock().unwrap();
+                assert!(settled[1] <= settled[0] && settled[0] <= plan.bytes());
+                if room < 1 << 20 {
+                    assert!(settled[1] > plan.bytes() / 2, "{settled:?}");
+                }
+                let starts: Vec<i64> = plan.input().starts().collect();
+                let run = plan.input().run as usize;
+                let expected: Vec<u8> = starts
+                    .iter()
+                    .flat_map(|at| source.bytes[*at as usize..][..run].iter().copied())
+                    .collect();
+                assert!(sink.bytes.into_inner().unwrap() == expected);
+            }
+        }
+    }
+
+    #[test]
+    fn outputs_in_order_have_panels_too() {
+        let ascending = sink(WriteOrder::Ascending, false);
+        let (.., outcome) = copy(axes([(900, -(24 << 10)), (1024, 8)]), 1 << 20, 3, ascending);
+        outcome.unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_brought_to_the_disk_ends_the_job() {
+        for threads in [1, 4] {
+            let failing = sink(WriteOrder::Any, true);
+            let (.., outcome) = copy(axes([(1024, 4), (900, 4096)]), 1 << 20, threads, failing);
+            assert!(matches!(outcome, Err(ExecuteError::Sink(SinkError::Truncated))));
+        }
+    }
+
+    #[test]
+    fn pieces_without_panels_need_none() {
+        let runs = Runs { offset: 0, axes: axes([(1024, 4), (64, 4096)]), run: 4 };
+        assert!(Pieces::panel(&Plan::tiled(&runs, 1, Tiling::MAPPED), 0).is_none());
+    }
+}
