@@ -49,6 +49,9 @@ const SEGMENT: u64 = 4 << 20;
 /// The most bands, and the most stretches: a number is held for each pair.
 const MOST: u64 = 2048;
 
+/// Params of fewer bytes fit in any memory.
+const SHORT: u64 = 16 << 20;
+
 /// Rows that are counted or placed together.
 const TOGETHER: u64 = 1 << 16;
 
@@ -91,9 +94,7 @@ impl GatherPieces<'_> {
         workers: &Workers,
         progress: &Progress,
     ) -> Result<Option<Distributed>, ExecuteError> {
-        let slab = self.gather.slab.bytes().max(1);
-        let rows = window.start / slab..window.end.div_ceil(slab);
-        let Some(distribution) = self.distribution(rows, source) else { return Ok(None) };
+        let Some(distribution) = self.distribution(window, source) else { return Ok(None) };
         match scratch_fits(distribution.temporary_bytes()) {
             Ok(true) => distribution.run(source, workers, progress).map(Some),
             Ok(false) => Ok(None),
@@ -101,19 +102,36 @@ impl GatherPieces<'_> {
         }
     }
 
-    /// How to distribute rows, where that is the faster way.
-    fn distribution(&self, rows: Range<u64>, source: &dyn Source) -> Option<Distribution<'_>> {
+    /// Bytes of the temporary files of [`distributed`](GatherPieces::distributed), at most.
+    pub(crate) fn temporary_bytes(&self, window: &Range<u64>, source: &dyn Source) -> u64 {
+        let distribution = self.distribution(window, source);
+        let bytes = distribution.map_or(0, |distribution| distribution.temporary_bytes());
+        if bytes > 0 && matches!(scratch_fits(0), Ok(false)) { 0 } else { bytes }
+    }
+
+    /// How to distribute the rows that hold a range of the output, where that is the faster way.
+    fn distribution(&self, window: &Range<u64>, source: &dyn Source) -> Option<Distribution<'_>> {
+        let row = self.gather.slab.bytes().max(1);
+        let rows = window.start / row..window.end.div_ceil(row);
         let (params, slab) = (self.gather.params.clone(), &self.gather.slab);
         let (len, count) = (params.end - params.start, rows.end - rows.start);
         let bytes = count.checked_mul(slab.bytes())?;
-        // before anything is asked of the system
-        if count < 2 || bytes == 0 || slab.bytes() >= LONG_ROW || source.request_gap().is_some() {
+        // before anything is asked of the system, which takes longer than a short copy
+        if count < 2
+            || len < SHORT
+            || bytes == 0
+            || slab.bytes() >= LONG_ROW
+            || source.request_gap().is_some()
+        {
             return None;
         }
         let scattered = count.saturating_mul(slab.bytes() + PAGE).saturating_mul(SCATTER);
         let moved = len.saturating_add((bytes + count * PLACE).saturating_mul(3));
+        if scattered < moved {
+            return None;
+        }
         let memory = memory_bytes();
-        if scattered < moved || len <= memory / 2 || len.saturating_add(bytes) <= memory {
+        if len <= memory / 2 || len.saturating_add(bytes) <= memory {
             return None;
         }
         let most = (memory / PART).min(((len as f64 * SEGMENT as f64).sqrt()) as u64).max(PAGE);

@@ -31,6 +31,9 @@ const CHUNK: u64 = 16 << 20;
 /// Rows of so many bytes, in params that do not fit in memory, are read by themselves.
 pub(super) const LONG_ROW: u64 = 16 << 10;
 
+/// Rows are near each other within so many bytes.
+const NEAR: u64 = 256 << 10;
+
 /// How many rows are prefetched ahead of those that are copied, at most.
 const AHEAD: u64 = 1024;
 
@@ -99,6 +102,10 @@ impl GatherPieces<'_> {
         if !fits && slab.bytes() >= LONG_ROW {
             source.advise(params.clone(), Advice::Random);
             return CacheState::ColdLong;
+        }
+        // rows that neighbours are near of are read by readahead, which reads them once
+        if !fits && !cold.is_sorted && cold.spread <= NEAR {
+            return CacheState::Cached;
         }
         let row = slab.bytes().saturating_add(PAGE);
         let ahead = (memory / AHEAD_PART / row).clamp(1, AHEAD);

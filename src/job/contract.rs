@@ -89,6 +89,8 @@ pub struct Planned {
     pub size: Option<u64>,
     /// Bytes that would be shared with inputs, not copied: `None` where none are.
     pub shared: Option<u64>,
+    /// Bytes of temporary files that elements would pass through: `None` where they pass through none.
+    pub temporary: Option<u64>,
 }
 
 /// What an output is made of.
@@ -122,6 +124,7 @@ impl Planned {
             bytes: prepared.bytes,
             size: prepared.frame.size(),
             shared,
+            temporary: None,
         }
     }
 }

@@ -388,6 +388,26 @@ pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, Err
     Ok(count.counted())
 }
 
+/// Bytes of temporary files that takes of an input that is no pipe would pass through.
+pub(super) fn temporary_bytes(
+    input: &Input,
+    takes: &[Take],
+    workers: &Workers,
+) -> Result<u64, Error> {
+    let Some(source) = input.random() else { return Ok(0) };
+    let (source, progress) = (source.as_ref(), &Progress::default());
+    takes.iter().try_fold(0u64, |sum, take| {
+        let Take { conversion, unit, at, .. } = *take;
+        let to = ReadFor::Position(at);
+        let by = ReadBy { source, conversion, unit, to, workers, progress };
+        let bytes = take.region.temporary_bytes(&by).map_err(|error| match error {
+            ExecuteError::Fill { error, .. } => take.region.failed_fill(error),
+            error => error.into(),
+        })?;
+        Ok(sum.saturating_add(bytes))
+    })
+}
+
 /// Look at all indices of a take; where the output `is_atomic`, only those that copying would not
 /// look at, or in another order.
 pub(super) fn check_indices(take: &Take, workers: &Workers, is_atomic: bool) -> Result<(), Error> {

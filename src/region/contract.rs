@@ -34,6 +34,15 @@ pub trait Region: Send + Sync {
     /// Typed indices that cannot be read.
     fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error>;
 
+    /// Bytes of temporary files that its [pieces](Region::pieces) make first.
+    ///
+    /// # Errors
+    /// An index tensor that cannot be read.
+    fn temporary_bytes(&self, by: &ReadBy<'_>) -> Result<u64, ExecuteError> {
+        let _ = by;
+        Ok(0)
+    }
+
     /// About how many bytes of the input are read, in whole cache lines, where no piece divides
     /// `unit` bytes.
     fn reads(&self, unit: u64) -> u64 {

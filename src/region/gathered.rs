@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::execute::{Clipped, ExecuteError, FillError, Pieces};
-use crate::gather::Distributed;
+use crate::gather::{Distributed, GatherPieces};
 use crate::plan::{PIECE_BYTES, Reading};
 use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
 use crate::region::list::Gathered;
@@ -20,17 +20,9 @@ impl Region for Gathered {
             ReadFor::Position(at) => by.conversion.first_bytes(at, PIECE_BYTES),
             ReadFor::Memory | ReadFor::Stream => None,
         };
-        let pieces = self.gather.clone().with(&self.sources(), by.unit, by.workers);
-        let pieces = pieces.map_err(|error| {
-            let error = match error {
-                // nothing but an index tensor has been read
-                FillError::Source(error) => FillError::Indices { list: 0, error },
-                error => error,
-            };
-            ExecuteError::Fill { transfer: 0, error }
-        })?;
+        let pieces = self.bound(by)?;
         if by.to != ReadFor::Memory {
-            let window = self.gather.window().unwrap_or(0..pieces.bytes());
+            let window = self.window(&pieces);
             let distributed = pieces.distributed(&window, by.source, by.workers, by.progress)?;
             if let Some(Distributed { start, kept, pieces }) = distributed {
                 let window = window.start - start..window.end - start;
@@ -44,6 +36,14 @@ impl Region for Gathered {
             (Some(range), _) => Box::new(Clipped::new(pieces, range)),
         };
         Ok(RegionPieces { pieces, copied: None })
+    }
+
+    fn temporary_bytes(&self, by: &ReadBy<'_>) -> Result<u64, ExecuteError> {
+        if by.to == ReadFor::Memory {
+            return Ok(0);
+        }
+        let pieces = self.bound(by)?;
+        Ok(pieces.temporary_bytes(&self.window(&pieces), by.source))
     }
 
     fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {
@@ -62,5 +62,25 @@ impl Region for Gathered {
 
     fn gathered(&self) -> Option<&Gathered> {
         Some(self)
+    }
+}
+
+impl Gathered {
+    /// What is gathered, with the sources of its lists.
+    fn bound(&self, by: &ReadBy<'_>) -> Result<GatherPieces<'_>, ExecuteError> {
+        let pieces = self.gather.clone().with(&self.sources(), by.unit, by.workers);
+        pieces.map_err(|error| {
+            let error = match error {
+                // nothing but an index tensor has been read
+                FillError::Source(error) => FillError::Indices { list: 0, error },
+                error => error,
+            };
+            ExecuteError::Fill { transfer: 0, error }
+        })
+    }
+
+    /// The bytes of the output that are wanted.
+    fn window(&self, pieces: &GatherPieces<'_>) -> Range<u64> {
+        self.gather.window().unwrap_or(0..pieces.bytes())
     }
 }

@@ -307,6 +307,10 @@ def judge_errors(group, rng, folder, pool, tally):
         good = done.returncode == 1 and all(word in done.stderr.decode() for word in says)
         tally.check(name, good and sorted(os.listdir(folder)) == before, harness.text(done))
 
+    forget(f"{folder}/in.npy")
+    done = run(group, folder, *command, "--dry-run")
+    space = len(k) * (256 + 16)
+    tally.check("dry run", f"{space} bytes" in done.stdout.decode() and folder in done.stdout.decode(), harness.text(done))
     fails("no folder for temporary files", ["cannot be kept in /nonexistent"], tmpdir="/nonexistent")
     for places in [[7], [len(k) - 1], [1000, 70_000, 200_000], [150_000, 150_001]]:
         bad = k.copy()

@@ -31,6 +31,17 @@ pub(super) fn in_common(bytes: Option<u64>) -> String {
     })
 }
 
+/// How many bytes would be put in order on the disk first.
+fn passed_through(bytes: Option<u64>) -> String {
+    bytes.map_or_else(String::new, |bytes| {
+        let (size, folder) = (human_bytes(bytes), std::env::temp_dir());
+        let folder = printable(&folder.display().to_string()).to_string();
+        format!(
+            "rows would be put in order in {bytes} bytes ({size}) of temporary files in {folder}\n"
+        )
+    })
+}
+
 fn output_as_text(output: &Planned) -> String {
     let Planned { destination, format, .. } = output;
     let (place, into) = match &output.made {
@@ -53,7 +64,7 @@ fn output_as_text(output: &Planned) -> String {
         printable(&place),
         output.bytes,
         format.name,
-        in_common(output.shared),
+        in_common(output.shared) + &passed_through(output.temporary),
     )
 }
 
@@ -82,7 +93,11 @@ fn output_as_json(output: &Planned) -> Value {
         }
         Err(count) => value["tensors"] = (*count).into(),
     }
-    for (key, known) in [("file_bytes", output.size), ("shared_bytes", output.shared)] {
+    for (key, known) in [
+        ("file_bytes", output.size),
+        ("shared_bytes", output.shared),
+        ("temporary_bytes", output.temporary),
+    ] {
         if let Some(bytes) = known {
             value[key] = bytes.into();
         }

@@ -437,7 +437,16 @@ impl EditedFile {
         };
         let bytes = edits.iter().map(TensorEdit::bytes).sum();
         let format = original.format();
-        Planned { destination, made, format, tensors, bytes, size: None, shared: None }
+        Planned {
+            destination,
+            made,
+            format,
+            tensors,
+            bytes,
+            size: None,
+            shared: None,
+            temporary: None,
+        }
     }
 }
 
