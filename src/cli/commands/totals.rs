@@ -13,19 +13,19 @@ use crate::cli::report::{Json, human_bytes};
 /// Sums over tensors, and over those of each dtype.
 #[derive(Default)]
 pub(super) struct Totals {
-    all: Sums,
-    dtypes: BTreeMap<String, Sums>,
+    all: TensorCounts,
+    dtypes: BTreeMap<String, TensorCounts>,
 }
 
 /// Numbers of tensors, elements and bytes: together those of many members may have more than 64 bits.
 #[derive(Clone, Copy, Default)]
-struct Sums {
+struct TensorCounts {
     tensors: u64,
     elements: u128,
     bytes: u128,
 }
 
-impl Sums {
+impl TensorCounts {
     fn add(&mut self, tensor: &TensorInfo) {
         self.tensors += 1;
         self.elements += u128::from(shape::element_count(&tensor.shape).unwrap_or(u64::MAX));
@@ -60,10 +60,10 @@ impl Totals {
     }
 }
 
-impl Sums {
+impl TensorCounts {
     /// The members of an object.
     fn json(&self) -> String {
-        let Sums { tensors, elements, bytes } = self;
+        let TensorCounts { tensors, elements, bytes } = self;
         format!(r#""tensors":{tensors},"elements":{elements},"bytes":{bytes}"#)
     }
 }
@@ -79,10 +79,10 @@ impl fmt::Display for Totals {
     }
 }
 
-impl fmt::Display for Sums {
+impl fmt::Display for TensorCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let several = |one: bool| if one { "" } else { "s" };
-        let Sums { tensors, elements, bytes } = self;
+        let TensorCounts { tensors, elements, bytes } = self;
         write!(f, "{tensors} tensor{}, ", several(*tensors == 1))?;
         write!(f, "{elements} element{}, ", several(*elements == 1))?;
         write!(f, "{bytes} byte{}", several(*bytes == 1))
