@@ -308,7 +308,7 @@ mod tests {
         bytes: Mutex<Vec<u8>>,
         settled: Mutex<[u64; 2]>,
         order: WriteOrder,
-        fails: bool,
+        fails: Option<fn() -> SinkError>,
     }
 
     impl Sink for Kept {
@@ -323,8 +323,8 @@ mod tests {
         }
 
         fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
-            if self.fails {
-                return Err(SinkError::Truncated);
+            if let Some(error) = self.fails {
+                return Err(error());
             }
             self.settled.lock().unwrap()[usize::from(wait)] += range.end - range.start;
             Ok(())
@@ -354,7 +354,7 @@ mod tests {
         (source, sink, plan, outcome)
     }
 
-    fn sink(order: WriteOrder, fails: bool) -> impl Fn(u64) -> Kept {
+    fn sink(order: WriteOrder, fails: Option<fn() -> SinkError>) -> impl Fn(u64) -> Kept {
         move |len| Kept {
             bytes: Mutex::new(vec![0; len as usize]),
             settled: Mutex::default(),
@@ -373,7 +373,7 @@ mod tests {
         let skipping = axes([(900, -(24 << 10)), (1024, 8)]);
         for axes in [transposed, skipping] {
             for (threads, room) in [(1, 1 << 20), (2, 512 << 10), (4, 3 << 20), (4, 64 << 20)] {
-                let any = sink(WriteOrder::Any, false);
+                let any = sink(WriteOrder::Any, None);
                 let (source, sink, plan, outcome) = copy(axes.clone(), room, threads, any);
                 outcome.unwrap();
                 let [_, most, all] = *source.held.lock().unwrap();
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn outputs_in_order_have_panels_too() {
-        let ascending = sink(WriteOrder::Ascending, false);
+        let ascending = sink(WriteOrder::Ascending, None);
         let (.., outcome) = copy(axes([(900, -(24 << 10)), (1024, 8)]), 1 << 20, 3, ascending);
         outcome.unwrap();
     }
@@ -405,10 +405,17 @@ mod tests {
     #[test]
     fn what_cannot_be_brought_to_the_disk_ends_the_job() {
         for threads in [1, 4] {
-            let failing = sink(WriteOrder::Any, true);
+            let failing = sink(WriteOrder::Any, Some(|| SinkError::Truncated));
             let (.., outcome) = copy(axes([(1024, 4), (900, 4096)]), 1 << 20, threads, failing);
             assert!(matches!(outcome, Err(ExecuteError::Sink(SinkError::Truncated))));
         }
+    }
+
+    #[test]
+    fn who_panics_behind_the_workers_ends_the_job() {
+        let panics = sink(WriteOrder::Any, Some(|| panic!("a test")));
+        let (.., outcome) = copy(axes([(1024, 4), (900, 4096)]), 1 << 20, 2, panics);
+        assert!(matches!(outcome, Err(ExecuteError::Panicked)));
     }
 
     #[test]

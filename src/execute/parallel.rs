@@ -186,14 +186,19 @@ impl Run<'_> {
 
     /// Take pieces, read ahead of those who do, or bring to the disk what they have written.
     fn take_part(&self) {
-        match self.flow.map(|flow| (flow, flow.join())) {
-            Some((flow, Role::Reader)) => flow.read_ahead(),
-            Some((flow, Role::Writer)) => {
+        let Some(flow) = self.flow else { return self.work() };
+        let part = AssertUnwindSafe(|| match flow.join() {
+            Role::Reader => flow.read_ahead(),
+            Role::Writer => {
                 if let Err((number, error)) = flow.write_behind() {
                     self.fail(number, error.into());
                 }
             }
-            Some((_, Role::Worker)) | None => self.work(),
+            Role::Worker => self.work(),
+        });
+        // or the workers would wait for ever for what is not read or written any more
+        if catch_unwind(part).is_err() {
+            self.fail(0, ExecuteError::Panicked);
         }
     }
 
