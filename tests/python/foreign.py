@@ -59,17 +59,30 @@ def converted(path, output, expected):
         ensure(same, f"{path}: {name}: {got!r}")
 
 
+def read(path, expected, *options):
+    """A file that is read as it is."""
+    run = harness.tslice(path, *options, "-o", "read.npy", "-f")
+    ensure(run.returncode == 0, run.stderr.decode())
+    got = np.load("read.npy")
+    ensure(got.dtype == expected.dtype and np.array_equal(got, expected), f"{path}: {got!r}")
+
+
 def check_text():
     np.savetxt("t.csv", FLOATS, delimiter=",")
-    converted("t.csv", "t.npy", {None: FLOATS.astype(float)})
+    read("t.csv", FLOATS.astype(float))
     np.savetxt("s.txt", FLOATS)
-    converted("s.txt", "s.npy", {None: FLOATS.astype(float)})
+    read("s.txt", FLOATS.astype(float))
     with open("h.csv", "w", encoding="utf-8") as file:
         file.write("a,b\n1,2\n3,4\n")
-    converted("h.csv", "h.npy", {None: np.array([[1.0, 2], [3, 4]])})
+    read("h.csv", np.array([[1.0, 2], [3, 4]]))
     with open("l.json", "w", encoding="utf-8") as file:
         json.dump(FLOATS.tolist(), file)
-    converted("l.json", "l.npy", {None: FLOATS.astype(float)})
+    read("l.json", FLOATS.astype(float))
+    # under another name, the flag that reads it is said
+    np.savetxt("t.log", FLOATS, delimiter=",")
+    said = harness.tslice("t.log", "-o", "never.npy").stderr.decode()
+    ensure("hint: --from csv reads it" in said, said)
+    read("t.log", FLOATS.astype(float), "--from", "csv")
 
 
 def check_pickles():

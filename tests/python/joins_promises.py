@@ -73,7 +73,7 @@ def check_a_killed_split_leaves_none_or_all():
     made, rng, outcomes = arrays(1, 2000)[0], random.Random(4), {"none": 0, "all": 0, "some": 0}
     for turn in range(KILLS):
         parts = rng.choice([3, 40])
-        args = ["split", "in0.npy", "--parts", str(parts), "--axis", str(turn % 2), "-o", "p{}.npy"]
+        args = ["split", "-q", "in0.npy", "--parts", str(parts), "--axis", str(turn % 2), "-o", "p{}.npy"]
         if turn < 4:
             longest = 1.2 * seconds_of(*args, "--force")
         for name in names():
