@@ -241,7 +241,7 @@ def check_names_that_are_no_line():
     for done in (tslice("m.safetensors", "-o", "o.npy"), tslice("m.safetensors", "-t", "\x1b", "-o", "o.npy"),
                  tslice("info", "m.safetensors", evil)):
         assert b"\x1b" not in done.stdout + done.stderr and b"\x07" not in done.stdout + done.stderr, text(done)
-    assert tslice("info", "m.safetensors").stdout.count(b"\n") == 4, text(tslice("info", "m.safetensors"))
+    assert tslice("info", "m.safetensors").stdout.count(b"\n") == 5, text(tslice("info", "m.safetensors"))
     done_well(tslice("m.safetensors", "-t", evil, "-o", "o.npy"))
     done_well(tslice(evil, "[1]", "-o", "new\n.npy"))
     same("new\n.npy", array[1])
