@@ -25,41 +25,9 @@ import numpy as np
 
 import harness
 from harness import MIB, Tally
+from memory_group import enter, make_group, remove
 
 LIMIT = 64 * MIB
-
-
-class Group:
-    """A memory control group of version 1 or 2, under the one of this process."""
-
-    def __init__(self):
-        self.path = None
-        with open("/proc/self/cgroup") as file:
-            lines = [line.strip().split(":", 2) for line in file]
-        for _, names, place in lines:
-            if names == "":
-                roots, limit = ["/sys/fs/cgroup"], "memory.max"
-            elif "memory" in names.split(","):
-                roots, limit = ["/sys/fs/cgroup/memory"], "memory.limit_in_bytes"
-            else:
-                continue
-            for parent in [roots[0] + place, roots[0]]:
-                path = f"{parent}/tslice-shuffles-{os.getpid()}"
-                try:
-                    os.mkdir(path)
-                except OSError:
-                    continue
-                try:
-                    with open(f"{path}/{limit}", "w") as file:
-                        file.write(str(LIMIT))
-                    self.path = path
-                    return
-                except OSError:
-                    os.rmdir(path)
-
-    def enter(self):
-        with open(f"{self.path}/cgroup.procs", "w") as file:
-            file.write("0")
 
 
 def forget(path):
@@ -71,7 +39,7 @@ def forget(path):
 
 def run(group, folder, *args, **options):
     env = harness.env(TMPDIR=options.pop("tmpdir", folder))
-    return harness.tslice(*args, cwd=folder, env=env, preexec_fn=group.enter, timeout=300, **options)
+    return harness.tslice(*args, cwd=folder, env=env, preexec_fn=lambda: enter(group), timeout=300, **options)
 
 
 def draw_list(rng, length, wanted):
@@ -328,15 +296,15 @@ def main():
     parser.add_argument("--verbose", action="store_true", help="print each case and how long it took")
     options = parser.parse_args()
     harness.begin(options)
-    group, tally = Group(), Tally()
-    if not group.path:
+    group, tally = make_group(LIMIT), Tally()
+    if not group:
         print("SKIPPED  everything: no right to make a memory control group")
         print("0 passed, 0 failed")
         return 0
     # what is in memory cannot be forgotten
     kind = subprocess.run(["stat", "-f", "-c", "%T", options.dir], stdout=subprocess.PIPE, text=True).stdout.strip()
     if kind in ("tmpfs", "ramfs"):
-        os.rmdir(group.path)
+        remove(group)
         print(f"SKIPPED  everything: {options.dir} is in memory")
         print("0 passed, 0 failed")
         return 0
@@ -358,7 +326,7 @@ def main():
             judge_errors(group, np.random.default_rng(options.seed), folder, pool, tally)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        os.rmdir(group.path)
+        remove(group)
     return tally.finish()
 
 
