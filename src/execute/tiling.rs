@@ -1,12 +1,9 @@
-//! How large pieces may be for the input that they are taken from, and the memory that there is.
+//! How large pieces may be for the input that they are taken from, and its share of the memory.
 
+use super::memory::Memory;
 use crate::plan::{PIECE_BYTES, Tiling};
 use crate::runs::Runs;
-use crate::source::{Source, memory_bytes};
-
-/// The part of the memory that the pages of one box may take. Those of the next panel are read ahead
-/// meanwhile, and what was written waits for the disk.
-const PART: u64 = 8;
+use crate::source::Source;
 
 /// Inputs shorter than this, in bytes, have few pages whatever the memory.
 const SMALL: u64 = 64 << 20;
@@ -22,12 +19,8 @@ pub fn tiling(source: &dyn Source, bytes: u64) -> Tiling {
     if source.window_limit().is_some() || source.len() < SMALL || bytes <= PIECE_BYTES {
         return tiling;
     }
-    Tiling { pages_bytes: memory_bytes() / PART, ..tiling }
+    Tiling { pages_bytes: Memory::of_process().box_pages(), ..tiling }
 }
-
-/// The part of the memory that the input of panels may take, in percent, and the most in bytes.
-const PANELS_PERCENT: u64 = 60;
-const PANELS_MOST: u64 = 2 << 30;
 
 /// In how many places to look whether an input is in memory already.
 const SAMPLES: u64 = 64;
@@ -41,13 +34,13 @@ pub fn panel_bytes(source: &dyn Source, runs: &Runs) -> Option<u64> {
     }
     let bounds = runs.byte_bounds();
     let (start, end) = (bounds.start as u64, bounds.end as u64);
-    let memory = memory_bytes();
-    if runs.bytes().saturating_add((end - start).min(runs.bytes())) < memory / 4 * 3 {
+    let memory = Memory::of_process();
+    if memory.holds((end - start).min(runs.bytes()), runs.bytes()) {
         return None;
     }
     let mut places = (0..SAMPLES).map(|number| start + (end - 1 - start) / SAMPLES * number);
     if places.all(|at| source.is_cached(at)) {
         return None;
     }
-    Some((memory / 100 * PANELS_PERCENT).min(PANELS_MOST))
+    Some(memory.panels())
 }

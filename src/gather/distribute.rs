@@ -32,16 +32,12 @@ use super::prefetch::{LONG_ROW, PAGE};
 use super::rows::BoundRows;
 use super::stages::Stages;
 use crate::execute::{
-    self, Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, Transfer, Workers,
-    spool_pieces, unspooled,
+    self, Conversion, ExecuteError, FillError, Memory, Pieces, Progress, ReadFrom, Transfer,
+    Workers, spool_pieces, unspooled,
 };
 use crate::runs::Runs;
 use crate::sink::{ScratchSink, Sink, scratch_fits};
-use crate::source::{Source, SourceError, memory_bytes, open_spooled};
-
-/// The part of the memory that a band takes, and a stretch. The next one is read meanwhile, and what was
-/// written waits for the disk.
-const PART: u64 = 8;
+use crate::source::{Source, SourceError, open_spooled};
 
 /// Bands and stretches are no longer than it takes for a stretch to have so many bytes of each band.
 const SEGMENT: u64 = 4 << 20;
@@ -130,11 +126,11 @@ impl GatherPieces<'_> {
         if scattered < moved {
             return None;
         }
-        let memory = memory_bytes();
-        if len <= memory / 2 || len.saturating_add(bytes) <= memory {
+        let memory = Memory::of_process();
+        if memory.keeps(len) || memory.holds(len, bytes) {
             return None;
         }
-        let most = (memory / PART).min(((len as f64 * SEGMENT as f64).sqrt()) as u64).max(PAGE);
+        let most = memory.stage().min(((len as f64 * SEGMENT as f64).sqrt()) as u64).max(PAGE);
         let band_bits = most.ilog2().max(len.div_ceil(MOST).next_power_of_two().ilog2());
         let stretch = (most / slab.bytes()).max(count.div_ceil(MOST)).max(1);
         // where a few neighbours are near each other, what is read for one serves the others

@@ -12,8 +12,9 @@ use std::sync::atomic::Ordering;
 use super::page_cache::CacheState;
 use super::row_block::RowBlock;
 use super::{DROPPED, Gather, GatherPieces};
+use crate::execute::Memory;
 use crate::runs::{byte_bounds, span_bytes};
-use crate::source::{Advice, Source, memory_bytes};
+use crate::source::{Advice, Source};
 
 /// The sample: so many rows at each of so many places.
 const NEIGHBOURS: usize = 16;
@@ -36,9 +37,6 @@ const NEAR: u64 = 256 << 10;
 
 /// How many rows are prefetched ahead of those that are copied, at most.
 const AHEAD: u64 = 1024;
-
-/// The part of the memory that these may take.
-const AHEAD_PART: u64 = 16;
 
 /// What a few rows tell of those around them.
 pub(super) struct Sampled {
@@ -97,8 +95,8 @@ impl GatherPieces<'_> {
         let Some(cold) = self.cold_look(source, 0..self.rows.rows.count()) else {
             return CacheState::Cached;
         };
-        let (memory, len) = (memory_bytes(), params.end - params.start);
-        let fits = len <= memory / 2 || len.saturating_add(self.gather.bytes) <= memory;
+        let (memory, len) = (Memory::of_process(), params.end - params.start);
+        let fits = memory.keeps(len) || memory.holds(len, self.gather.bytes);
         if !fits && slab.bytes() >= LONG_ROW {
             source.advise(params.clone(), Advice::Random);
             return CacheState::ColdLong;
@@ -108,7 +106,7 @@ impl GatherPieces<'_> {
             return CacheState::Cached;
         }
         let row = slab.bytes().saturating_add(PAGE);
-        let ahead = (memory / AHEAD_PART / row).clamp(1, AHEAD);
+        let ahead = (memory.rows_ahead() / row).clamp(1, AHEAD);
         if source.window_limit().is_some() {
             return CacheState::Cold { ahead };
         }

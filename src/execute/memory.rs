@@ -1,0 +1,51 @@
+//! How much memory there is, and for what: the one place that divides it.
+//!
+//! Memory is that of the machine or of the control group, the page cache of files included, as a job can
+//! use no more without reading something twice. Shares of what is read at the same time add up to less than
+//! all of it, since what was written waits there for the disk. Sizes are in bytes.
+
+use crate::source::memory_bytes;
+
+/// What a job may hold in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    bytes: u64,
+}
+
+impl Memory {
+    /// That of this process. To ask for it the first time takes longer than to copy little.
+    pub(crate) fn of_process() -> Memory {
+        Memory { bytes: memory_bytes() }
+    }
+
+    /// Whether so many bytes can be read in any order, and stay while as many as that are written.
+    pub(crate) fn holds(self, read: u64, written: u64) -> bool {
+        read.saturating_add(written) < self.bytes / 4 * 3
+    }
+
+    /// Whether so many bytes can be read in any order and stay, where what is written is let go.
+    pub(crate) fn keeps(self, read: u64) -> bool {
+        read <= self.bytes / 2
+    }
+
+    /// The input of all [panels](crate::plan::Panel) that are read and not let go.
+    pub(crate) fn panels(self) -> u64 {
+        const MOST: u64 = 2 << 30;
+        (self.bytes / 100 * 60).min(MOST)
+    }
+
+    /// The input of one stage of several passes: the next one is read while it is used.
+    pub(crate) fn stage(self) -> u64 {
+        self.bytes / 8
+    }
+
+    /// The pages of one box of a relayout without panels.
+    pub(crate) fn box_pages(self) -> u64 {
+        self.bytes / 8
+    }
+
+    /// Rows that are read one by one, ahead of those that are copied.
+    pub(crate) fn rows_ahead(self) -> u64 {
+        self.bytes / 16
+    }
+}
