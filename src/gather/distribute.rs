@@ -25,6 +25,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::null_sink::NullSink;
+use super::page_cache::CacheState;
 use super::pieces::GatherPieces;
 use super::placed::{PLACE, PlacedSlabs};
 use super::positions::DROPPED;
@@ -32,8 +33,8 @@ use super::prefetch::{LONG_ROW, PAGE};
 use super::rows::BoundRows;
 use super::stages::Stages;
 use crate::execute::{
-    self, Conversion, ExecuteError, FillError, Memory, Pieces, Progress, ReadFrom, Transfer,
-    Workers, spool_pieces, unspooled,
+    self, Conversion, CopyStep, ExecuteError, FillError, Memory, OutOfCore, Pieces, Progress,
+    ReadFrom, Transfer, Workers, spool_pieces, unspooled,
 };
 use crate::runs::Runs;
 use crate::sink::{ScratchSink, Sink, scratch_fits};
@@ -98,11 +99,30 @@ impl GatherPieces<'_> {
         }
     }
 
-    /// Bytes of the temporary files of [`distributed`](GatherPieces::distributed), at most.
-    pub(crate) fn temporary_bytes(&self, window: &Range<u64>, source: &dyn Source) -> u64 {
+    /// The plan of a range of the output where it does not fit in memory, that of
+    /// [`distributed`](GatherPieces::distributed) among others; `None` where it does, or is there.
+    pub(crate) fn out_of_core(
+        &self,
+        window: &Range<u64>,
+        source: &dyn Source,
+    ) -> Option<OutOfCore> {
+        if self.fits(window.end - window.start) {
+            return None;
+        }
         let distribution = self.distribution(window, source);
-        let bytes = distribution.map_or(0, |distribution| distribution.temporary_bytes());
-        if bytes > 0 && matches!(scratch_fits(0), Ok(false)) { 0 } else { bytes }
+        if let Some(distribution) = distribution.filter(|_| !matches!(scratch_fits(0), Ok(false))) {
+            return Some(OutOfCore::of(CopyStep::Distribution, distribution.temporary_bytes()));
+        }
+        match self.state(source) {
+            CacheState::Cold { .. } | CacheState::ColdLong => {
+                Some(OutOfCore::of(CopyStep::Rows, 0))
+            }
+            CacheState::ColdDense => None,
+            CacheState::Cached => {
+                self.cold_look(source, 0..self.rows.rows.count())?;
+                Some(OutOfCore::of(CopyStep::InOrder, 0))
+            }
+        }
     }
 
     /// How to distribute the rows that hold a range of the output, where that is the faster way.
@@ -126,11 +146,11 @@ impl GatherPieces<'_> {
         if scattered < moved {
             return None;
         }
-        let memory = Memory::of_process();
-        if memory.keeps(len) || memory.holds(len, bytes) {
+        if self.fits(bytes) {
             return None;
         }
-        let most = memory.stage().min(((len as f64 * SEGMENT as f64).sqrt()) as u64).max(PAGE);
+        let most = Memory::of_process().stage();
+        let most = most.min(((len as f64 * SEGMENT as f64).sqrt()) as u64).max(PAGE);
         let band_bits = most.ilog2().max(len.div_ceil(MOST).next_power_of_two().ilog2());
         let stretch = (most / slab.bytes()).max(count.div_ceil(MOST)).max(1);
         // where a few neighbours are near each other, what is read for one serves the others

@@ -90,13 +90,19 @@ impl GatherPieces<'_> {
         *self.page_cache.state.get_or_init(|| self.sample(source))
     }
 
+    /// Whether the params fit in memory, alone or with so many bytes of the output.
+    pub(super) fn fits(&self, bytes: u64) -> bool {
+        let Range { start, end } = self.gather.params;
+        let memory = Memory::of_process();
+        memory.keeps(end - start) || memory.holds(end - start, bytes)
+    }
+
     fn sample(&self, source: &dyn Source) -> CacheState {
         let Gather { params, slab, .. } = &self.gather;
         let Some(cold) = self.cold_look(source, 0..self.rows.rows.count()) else {
             return CacheState::Cached;
         };
-        let (memory, len) = (Memory::of_process(), params.end - params.start);
-        let fits = memory.keeps(len) || memory.holds(len, self.gather.bytes);
+        let (fits, len) = (self.fits(self.gather.bytes), params.end - params.start);
         if !fits && slab.bytes() >= LONG_ROW {
             source.advise(params.clone(), Advice::Random);
             return CacheState::ColdLong;
@@ -106,7 +112,7 @@ impl GatherPieces<'_> {
             return CacheState::Cached;
         }
         let row = slab.bytes().saturating_add(PAGE);
-        let ahead = (memory.rows_ahead() / row).clamp(1, AHEAD);
+        let ahead = (Memory::of_process().rows_ahead() / row).clamp(1, AHEAD);
         if source.window_limit().is_some() {
             return CacheState::Cold { ahead };
         }

@@ -5,7 +5,7 @@
 
 use crate::dtype::DType;
 use crate::error::{Error, FileName};
-use crate::execute::{Announced, Progress};
+use crate::execute::{Announced, OutOfCore, Progress};
 use crate::job::parts::{PartFault, Parts};
 use crate::output::Prepared;
 use crate::output::layout::OutputFormat;
@@ -89,8 +89,8 @@ pub struct Planned {
     pub size: Option<u64>,
     /// Bytes that would be shared with inputs, not copied: `None` where none are.
     pub shared: Option<u64>,
-    /// Bytes of temporary files that elements would pass through: `None` where they pass through none.
-    pub temporary: Option<u64>,
+    /// The plan of the copy where it does not fit in memory.
+    pub out_of_core: Option<OutOfCore>,
 }
 
 /// What an output is made of.
@@ -124,7 +124,7 @@ impl Planned {
             bytes: prepared.bytes,
             size: prepared.frame.size(),
             shared,
-            temporary: None,
+            out_of_core: None,
         }
     }
 }

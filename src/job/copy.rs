@@ -4,7 +4,9 @@
 //! temporary file otherwise. So is a deflated member of an archive.
 
 use crate::error::{Error, FileName};
-use crate::execute::{self, Announced, ExecuteError, FillError, Progress, Transfer, Workers};
+use crate::execute::{
+    self, Announced, ExecuteError, FillError, OutOfCore, Progress, Transfer, Workers,
+};
 use crate::gather::NullSink;
 use crate::input::{
     Bytes, Checked, DeflatedMember, Input, Location, StoredMember, failed_source, failed_stream,
@@ -388,24 +390,33 @@ pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, Err
     Ok(count.counted())
 }
 
-/// Bytes of temporary files that takes of an input that is no pipe would pass through.
-pub(super) fn temporary_bytes(
+/// The plan by which takes of an input that is no pipe are copied to a file, where they do not fit in
+/// memory.
+///
+/// # Errors
+/// An index tensor that cannot be read.
+pub fn out_of_core(
     input: &Input,
     takes: &[Take],
     workers: &Workers,
-) -> Result<u64, Error> {
-    let Some(source) = input.random() else { return Ok(0) };
+) -> Result<Option<OutOfCore>, Error> {
+    let Some(source) = input.random() else { return Ok(None) };
     let (source, progress) = (source.as_ref(), &Progress::default());
-    takes.iter().try_fold(0u64, |sum, take| {
+    let mut all: Option<OutOfCore> = None;
+    for take in takes {
         let Take { conversion, unit, at, .. } = *take;
         let to = ReadFor::Position(at);
         let by = ReadBy { source, conversion, unit, to, workers, progress };
-        let bytes = take.region.temporary_bytes(&by).map_err(|error| match error {
+        let one = take.region.out_of_core(&by).map_err(|error| match error {
             ExecuteError::Fill { error, .. } => take.region.failed_fill(error),
             error => error.into(),
         })?;
-        Ok(sum.saturating_add(bytes))
-    })
+        all = match (all, one) {
+            (Some(all), Some(one)) => Some(all.and(one)),
+            (all, one) => all.or(one),
+        };
+    }
+    Ok(all)
 }
 
 /// Look at all indices of a take; where the output `is_atomic`, only those that copying would not

@@ -11,7 +11,7 @@ use crate::input::Input;
 use crate::job::align::shared_bytes;
 use crate::job::casts::Casts;
 use crate::job::contract::{Job, Planned};
-use crate::job::copy::{Writing, announced, check_indices, temporary_bytes};
+use crate::job::copy::{Writing, announced, check_indices, out_of_core};
 use crate::job::overwrite;
 use crate::job::parts::{Parts, Taken};
 use crate::job::select::{Select, Selected, select};
@@ -155,9 +155,8 @@ impl Job for Copying {
     fn describe(&mut self) -> Result<Vec<Planned>, Error> {
         let shared = shared_bytes(&self.prepared, &self.input, &self.takes);
         let workers = &self.prepared.output.options.workers;
-        let temporary = temporary_bytes(&self.input, &self.takes, workers)?;
-        let temporary = Some(temporary).filter(|&bytes| bytes > 0);
-        Ok(vec![Planned { temporary, ..Planned::new(&self.prepared, shared) }])
+        let out_of_core = out_of_core(&self.input, &self.takes, workers)?;
+        Ok(vec![Planned { out_of_core, ..Planned::new(&self.prepared, shared) }])
     }
 
     fn requests(&mut self) -> Result<Option<Announced>, Error> {

@@ -40,7 +40,7 @@ pub use chosen::{Chosen, place};
 pub use comparing::{CompareFault, CompareOptions, Compared, Comparing, Differences};
 pub use contract::{Job, Made, Planned, PlannedTensor};
 pub(crate) use copy::Writing;
-pub use copy::announced;
+pub use copy::{announced, out_of_core};
 pub(crate) use copying::single;
 pub use copying::{Copying, GatherOptions, SliceOptions};
 pub use edit::{EditFault, EditedSlice, Editing, Original, ScatterOptions};

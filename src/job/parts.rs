@@ -20,10 +20,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Fault, FileName};
-use crate::execute::Progress;
+use crate::execute::{OutOfCore, Progress, Workers};
 use crate::input::{Input, Location};
 use crate::job::align::shared_bytes;
-use crate::job::copy::{WriteTarget, Writing, failed_sink};
+use crate::job::copy::{WriteTarget, Writing, failed_sink, out_of_core};
 use crate::job::version::{InputFile, unchanged};
 use crate::output::Prepared;
 use crate::region::Take;
@@ -51,6 +51,16 @@ pub(crate) trait Divisible {
 
     /// Bytes of these that would be shared with an input: `None` where the file systems share none.
     fn shared(&self, range: &Range<u64>, prepared: &Prepared) -> Result<Option<u64>, Error>;
+
+    /// The plan of copying these, where they do not fit in memory.
+    fn out_of_core(
+        &self,
+        range: &Range<u64>,
+        workers: &Workers,
+    ) -> Result<Option<OutOfCore>, Error> {
+        let _ = (range, workers);
+        Ok(None)
+    }
 
     /// Copy the elements that go to a range of the output.
     fn copy(&mut self, range: &Range<u64>, job: &Writing<'_>) -> Result<(), Error>;
@@ -135,6 +145,14 @@ impl<'a> Parts<'a> {
     /// An input of a join that cannot be opened again.
     pub fn shared(&self, index: u64) -> Result<Option<u64>, Error> {
         self.work.shared(&self.range(index), self.prepared)
+    }
+
+    /// The plan of copying part `index`, where it does not fit in memory.
+    ///
+    /// # Errors
+    /// An index tensor that cannot be read.
+    pub fn out_of_core(&self, index: u64) -> Result<Option<OutOfCore>, Error> {
+        self.work.out_of_core(&self.range(index), &self.prepared.output.options.workers)
     }
 
     /// Write part `index`, unless it is complete. Whoever completes the last part puts the output
@@ -249,6 +267,14 @@ impl Divisible for Taken<'_> {
 
     fn shared(&self, range: &Range<u64>, prepared: &Prepared) -> Result<Option<u64>, Error> {
         Ok(shared_bytes(prepared, self.input, &self.within(range)))
+    }
+
+    fn out_of_core(
+        &self,
+        range: &Range<u64>,
+        workers: &Workers,
+    ) -> Result<Option<OutOfCore>, Error> {
+        out_of_core(self.input, &self.within(range), workers)
     }
 
     fn copy(&mut self, range: &Range<u64>, job: &Writing<'_>) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::execute::{Conversion, ExecuteError, FillError, Pieces, Progress, Workers};
+use crate::execute::{Conversion, ExecuteError, FillError, OutOfCore, Pieces, Progress, Workers};
 use crate::plan::{Plan, Reading};
 use crate::region::list::{Gathered, GatheredList};
 use crate::source::Source;
@@ -34,13 +34,14 @@ pub trait Region: Send + Sync {
     /// Typed indices that cannot be read.
     fn identify(&self, add: &mut dyn FnMut(&[u8])) -> Result<(), Error>;
 
-    /// Bytes of temporary files that its [pieces](Region::pieces) make first.
+    /// The plan of its [pieces](Region::pieces) where it does not fit in memory; `None` where it does, or is
+    /// there.
     ///
     /// # Errors
     /// An index tensor that cannot be read.
-    fn temporary_bytes(&self, by: &ReadBy<'_>) -> Result<u64, ExecuteError> {
+    fn out_of_core(&self, by: &ReadBy<'_>) -> Result<Option<OutOfCore>, ExecuteError> {
         let _ = by;
-        Ok(0)
+        Ok(None)
     }
 
     /// About how many bytes of the input are read, in whole cache lines, where no piece divides

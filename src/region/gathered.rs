@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::execute::{Clipped, ExecuteError, FillError, Pieces};
+use crate::execute::{Clipped, ExecuteError, FillError, OutOfCore, Pieces};
 use crate::gather::{Distributed, GatherPieces};
 use crate::plan::{PIECE_BYTES, Reading};
 use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
@@ -38,12 +38,9 @@ impl Region for Gathered {
         Ok(RegionPieces { pieces, copied: None })
     }
 
-    fn temporary_bytes(&self, by: &ReadBy<'_>) -> Result<u64, ExecuteError> {
-        if by.to == ReadFor::Memory {
-            return Ok(0);
-        }
+    fn out_of_core(&self, by: &ReadBy<'_>) -> Result<Option<OutOfCore>, ExecuteError> {
         let pieces = self.bound(by)?;
-        Ok(pieces.temporary_bytes(&self.window(&pieces), by.source))
+        Ok(pieces.out_of_core(&self.window(&pieces), by.source))
     }
 
     fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::execute::{self, ExecuteError, WINDOW_BYTES};
+use crate::execute::{self, CopyStep, ExecuteError, OutOfCore, WINDOW_BYTES};
 use crate::plan::{Plan, Reading, Tiling};
 use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
 use crate::view::View;
@@ -35,6 +35,15 @@ impl Region for View {
             }
         };
         Ok(RegionPieces { pieces: Box::new(plan), copied })
+    }
+
+    fn out_of_core(&self, by: &ReadBy<'_>) -> Result<Option<OutOfCore>, ExecuteError> {
+        let panel_bytes = execute::panel_bytes(by.source, self.runs());
+        Ok(panel_bytes.map(|_| {
+            let tiling = Tiling { panel_bytes, ..execute::tiling(by.source, View::bytes(self)) };
+            let is_relayout = Plan::tiled(self.runs(), by.unit, tiling).is_relayout();
+            OutOfCore::of(if is_relayout { CopyStep::Panels } else { CopyStep::InOrder }, 0)
+        }))
     }
 
     fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {

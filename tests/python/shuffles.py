@@ -1,25 +1,28 @@
 #!/usr/bin/env python3
-"""Rows in random order, of inputs that do not fit in memory: lists, masks, tuples and elements, held against NumPy.
+"""Rows in random order, of files that do not fit in memory: lists, masks, tuples and elements, held against NumPy.
 
     python tests/python/shuffles.py --bin target/release/tslice --count 200
 
-Each case is a gather, or an index with lists, of 40 to 100 MiB that are not in the page cache, in a memory control
-group of 64 MiB, page cache included. Rows have 1 byte to 200 KiB. Most lists are dense and scattered, so that short
-rows are distributed through temporary files and long ones read one by one; others are short, sorted or local, so that
-they are not. Repeated, negative and dropped positions, transposed results, casts, parts, pipes, positioned reads and
-numbers of threads come in any combination. Every byte of a result is compared. Some cases have a bad position, or no
-room in TMPDIR, and must leave nothing.
+Each case is a gather, an index with lists, a scatter or an assignment to lists, of 40 to 100 MiB that are not in the
+page cache, in a memory control group of 64 MiB, page cache included. Rows have 1 byte to 200 KiB. Most lists are dense
+and scattered, so that short rows are distributed through temporary files and long ones read one by one; others are
+short, sorted or local, so that they are not; some take more memory than there is. Repeated, negative and dropped
+positions, transposed results, Fortran order, casts, parts, pipes in and out, shards, members of archives, positioned
+reads and numbers of threads come in any combination. Every byte of a result is compared. Some cases have a bad
+position, or no room in TMPDIR, and must leave nothing.
 
 Needs Linux, NumPy, 400 MB of disk in --dir (TMPDIR, or /tmp), and the right to make control groups (root); without it
 all is skipped.
 """
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 
 import numpy as np
 
@@ -66,7 +69,8 @@ def draw_list(rng, length, wanted):
 class Case:
     def __init__(self, rng, folder, pool):
         self.rng, self.folder, self.pool = rng, folder, pool
-        self.flags, self.text, self.expected, self.dense = [], "", None, False
+        self.flags, self.text, self.expected, self.fortran = [], "", None, False
+        self.input, self.source = ["in.npy"], None
 
     def params(self, dtype, shape, order="C"):
         """The input: a header and bytes of the pool, not in memory."""
@@ -82,15 +86,51 @@ class Case:
                 start = 0
         whole = np.load(path)
         forget(path)
-        self.text = f"{whole.dtype} {shape} {order}"
+        self.text += f" {whole.dtype} {shape} {order}"
         return whole
+
+    def contain(self, whole):
+        """Puts the input into an archive, or into a shard of a checkpoint, or makes it a pipe."""
+        path, names = f"{self.folder}/in.npy", {"u1": "U8", "<u2": "U16", "<f4": "F32", "<i8": "I64"}
+        how = str(self.rng.choice(["npy", "npz", "shards", "pipe"], p=[0.7, 0.1, 0.1, 0.1]))
+        name = names.get(whole.dtype.str.replace("|", ""))
+        if how == "pipe":
+            self.input, self.source = ["-"], path
+        elif how == "npz":
+            with zipfile.ZipFile(f"{self.folder}/in.npz", "w") as archive:
+                archive.writestr("other.npy", b"\x93NUMPY\x01\x00v\x00{'descr': '|u1', 'fortran_order': False, "
+                                              b"'shape': (3,), }".ljust(127) + b"\nabc")
+                archive.write(path, "x.npy")
+            self.input = ["in.npz", "-t", "x"]
+        elif how == "shards" and name and whole.flags.c_contiguous:
+            folder = f"{self.folder}/model"
+            os.mkdir(folder)
+            for shard, tensors in (("a", {"other": ("U8", [3], b"abc")}), ("b", {"x": (name, whole.shape, whole.data)})):
+                header = {key: {"dtype": dtype, "shape": list(shape), "data_offsets": [0, memoryview(data).nbytes]}
+                          for key, (dtype, shape, data) in tensors.items()}
+                text = json.dumps(header).encode()
+                with open(f"{folder}/{shard}.safetensors", "wb") as file:
+                    file.write(len(text).to_bytes(8, "little") + text)
+                    for _, _, data in tensors.values():
+                        file.write(data)
+            with open(f"{folder}/model.safetensors.index.json", "w") as file:
+                json.dump({"weight_map": {"other": "a.safetensors", "x": "b.safetensors"}}, file)
+            forget(f"{folder}/b.safetensors")
+            self.input = ["model", "-t", "x"]
+        else:
+            return
+        if how != "pipe":
+            os.unlink(path)
+            if how == "npz":
+                forget(f"{self.folder}/in.npz")
 
     def save(self, name, array):
         np.save(f"{self.folder}/{name}", array)
 
     def draw(self):
-        kind = str(self.rng.choice(["axis0", "axis0", "axis0", "index", "inner", "mask", "pair", "tuples", "elements"]))
-        self.text = kind
+        kind = str(self.rng.choice(["axis0", "axis0", "axis0", "index", "inner", "mask", "pair", "tuples", "elements",
+                                    "items", "scatter", "put", "assign"]))
+        self.text = f"{kind}:"
         getattr(self, kind)(int(self.rng.integers(40, 100)) * MIB)
 
     def rows(self, nbytes):
@@ -108,7 +148,6 @@ class Case:
     def positions(self, length):
         kind, positions = draw_list(self.rng, length, int(length * self.rng.uniform(0.3, 1.2)))
         self.text += f", {kind} of {len(positions)}"
-        self.dense = kind in ("shuffle", "repeats")
         dtype = self.rng.choice(["<i8", "<i4", ">i8", "<u4"])
         return positions.astype(dtype)
 
@@ -137,7 +176,8 @@ class Case:
             k = k.reshape(-1, 1) if len(k) % 2 else k.reshape(2, -1)
             expected = expected.reshape(*k.shape, *a.shape[1:])
         self.save("k.npy", k)
-        self.command = ["gather", "in.npy", "--axis", "0", "--indices", "k.npy"]
+        self.contain(a)
+        self.command = ["gather", *self.input, "--axis", "0", "--indices", "k.npy"]
         self.result(expected)
 
     def index(self, nbytes):
@@ -145,10 +185,11 @@ class Case:
         a = self.params(dtype, (length, *inner), str(self.rng.choice(["C", "C", "F"])))
         k = self.positions(length).astype("i8")
         self.save("k.npy", k)
-        self.command = ["in.npy", "[@k.npy]"]
-        expected = a[k]
+        index, expected = "[@k.npy]", a[k]
         if inner and self.rng.random() < 0.4:
-            self.command[1], expected = "[@k.npy, ..., ::2]", a[k][..., ::2]
+            index, expected = "[@k.npy, ..., ::2]", a[k][..., ::2]
+        self.contain(a)
+        self.command = [self.input[0], index, *self.input[1:]]
         self.result(expected)
 
     def inner(self, nbytes):
@@ -158,7 +199,8 @@ class Case:
         a = self.params(dtype, (outer, length, *inner))
         k = self.positions(length).astype("i8")
         self.save("k.npy", k)
-        self.command = ["in.npy", "[:, @k.npy]"]
+        self.contain(a)
+        self.command = [self.input[0], "[:, @k.npy]", *self.input[1:]]
         self.result(a[:, k])
 
     def mask(self, nbytes):
@@ -166,7 +208,8 @@ class Case:
         a = self.params(dtype, (length, *inner))
         mask = self.rng.random(length) < self.rng.choice([0.01, 0.5, 0.97])
         self.save("k.npy", mask)
-        self.command = ["in.npy", "[@k.npy]"]
+        self.contain(a)
+        self.command = [self.input[0], "[@k.npy]", *self.input[1:]]
         self.result(a[mask])
 
     def pair(self, nbytes):
@@ -178,7 +221,8 @@ class Case:
         j, k = self.rng.integers(0, first, count), self.rng.integers(-length, length, count)
         self.save("j.npy", j)
         self.save("k.npy", k)
-        self.command = ["in.npy", "[@j.npy, @k.npy]"]
+        self.contain(a)
+        self.command = [self.input[0], "[@j.npy, @k.npy]", *self.input[1:]]
         self.result(a[j, k])
 
     def tuples(self, nbytes):
@@ -189,7 +233,8 @@ class Case:
         count = first * length
         k = np.stack([self.rng.integers(0, first, count), self.rng.integers(0, length, count)], axis=1)
         self.save("k.npy", k)
-        self.command = ["gather", "in.npy", "--indices", "k.npy"]
+        self.contain(a)
+        self.command = ["gather", *self.input, "--indices", "k.npy"]
         self.result(a[k[:, 0], k[:, 1]])
 
     def elements(self, nbytes):
@@ -199,11 +244,78 @@ class Case:
         axis = int(self.rng.integers(0, 2))
         k = self.rng.integers(0, a.shape[axis], a.shape)
         self.save("k.npy", k)
-        self.command = ["gather", "in.npy", "--indices", "k.npy", "--axis", axis, "--elements"]
+        self.contain(a)
+        self.command = ["gather", *self.input, "--indices", "k.npy", "--axis", axis, "--elements"]
         self.result(np.take_along_axis(a, k, axis))
+
+    def items(self, nbytes):
+        """Single items, by positions that take more memory than there is."""
+        dtype = str(self.rng.choice(["u1", "<u2", "<f4"]))
+        a = self.params(dtype, (nbytes // np.dtype(dtype).itemsize,))
+        k = self.rng.integers(0, len(a), int(self.rng.integers(8_500_000, 11_000_000)))
+        self.save("k.npy", k)
+        forget(f"{self.folder}/k.npy")
+        self.contain(a)
+        self.command = ["gather", *self.input, "--axis", "0", "--indices", "k.npy"]
+        self.result(a[k])
+
+    def values(self, shape, dtype):
+        """Values for a target, in their file."""
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        whole = np.frombuffer((self.pool * (1 + size // len(self.pool)))[:size], dtype).reshape(shape)
+        self.save("v.npy", whole)
+        forget(f"{self.folder}/v.npy")
+        return whole
+
+    def target(self, command, a):
+        """A target that is copied, or changed in place."""
+        self.command, self.expected = command, a
+        self.flags += ["--io", "read"] if self.rng.random() < 0.2 else []
+        self.flags += ["-j", int(self.rng.choice([1, 2, 3, 8]))] if self.rng.random() < 0.3 else []
+        self.flags += ["--in-place"] if self.rng.random() < 0.3 else []
+
+    def scatter(self, nbytes):
+        dtype, inner, length = self.rows(nbytes)
+        a = self.params(dtype, (length, *inner))
+        k = self.positions(length)
+        self.save("k.npy", k.reshape(-1, 1))
+        a[k.astype("i8")] = self.values((len(k), *inner), a.dtype)
+        self.target(["scatter", "in.npy", "--indices", "k.npy", "--values", "v.npy"], a)
+
+    def put(self, nbytes):
+        columns = int(self.rng.choice([1, 3, 64, 1000]))
+        a = self.params("<i8", (min(nbytes // 8, 6_000_000) // columns, columns))
+        axis = int(self.rng.integers(0, 2))
+        # no position twice: NumPy does not say which value stays
+        order = self.rng.permutation(a.shape[axis])
+        k = np.stack([np.roll(order, shift) for shift in range(min(a.shape[1 - axis], 64))], 1 - axis)
+        k = np.take(k, np.arange(a.shape[1 - axis]) % 64 % k.shape[1 - axis], 1 - axis)
+        self.save("k.npy", k)
+        np.put_along_axis(a, k, self.values(k.shape, a.dtype), axis)
+        self.target(["scatter", "in.npy", "--indices", "k.npy", "--values", "v.npy", "--axis", axis, "--elements"], a)
+
+    def assign(self, nbytes):
+        dtype, inner, length = self.rows(nbytes)
+        a = self.params(dtype, (length, *inner), str(self.rng.choice(["C", "C", "F"])))
+        if self.rng.random() < 0.3:
+            k = self.rng.random(length) < 0.5
+            count = int(k.sum())
+        else:
+            k = self.positions(length).astype("i8")
+            count = len(k)
+        self.save("k.npy", k)
+        a[k] = self.values((count, *inner), a.dtype)
+        self.target(["assign", "in.npy", "[@k.npy]", "--value", "v.npy"], a)
 
     def result(self, expected):
         """What else is done to it."""
+        if expected.ndim > 1 and self.rng.random() < 0.25:
+            axes = [int(axis) for axis in self.rng.permutation(expected.ndim)]
+            self.flags += ["-T"] if axes == sorted(axes) else [f"--transpose={','.join(map(str, axes))}"]
+            expected = expected.T if axes == sorted(axes) else expected.transpose(axes)
+        if expected.ndim > 1 and self.rng.random() < 0.1:
+            self.flags += ["--order", "F"]
+            self.fortran = True
         if expected.dtype.str == "<f4" and self.rng.random() < 0.3:
             self.flags += ["--cast", "f8"]
             with np.errstate(all="ignore"):
@@ -221,7 +333,7 @@ def bytes_of(array):
 
 def differs(path, case):
     found, expected = np.load(path), case.expected
-    if found.shape != expected.shape or found.dtype != expected.dtype:
+    if found.shape != expected.shape or found.dtype != expected.dtype or case.fortran > found.flags.f_contiguous:
         return f"{found.dtype} {found.shape}, not {expected.dtype} {expected.shape}"
     if found.dtype.kind == "f":
         # a cast may change the bits of what is no number
@@ -235,9 +347,17 @@ def judge(group, case):
     """None, or what went wrong."""
     folder, way = case.folder, case.rng.random()
     command = [*case.command, *case.flags, "-q"]
-    before = sorted(os.listdir(folder))
+    before, is_pipe, options = sorted(os.listdir(folder)), case.source is not None, {}
+    if is_pipe:
+        options["stdin"] = subprocess.Popen(["cat", case.source], stdout=subprocess.PIPE).stdout
     case.text += f": {' '.join(map(str, command))}"
-    if way < 0.1:
+    if case.command[0] in ("scatter", "assign"):
+        to = [] if "--in-place" in case.flags else ["-o", "out.npy"]
+        done = run(group, folder, *command, *to)
+        if not to:
+            os.rename(f"{folder}/in.npy", f"{folder}/out.npy")
+            before.remove("in.npy")
+    elif way < 0.1 and not is_pipe:
         count = int(case.rng.integers(2, 5))
         for part in map(int, case.rng.permutation(count)):
             case.text += f" --part {part}/{count}"
@@ -248,11 +368,11 @@ def judge(group, case):
         case.text += " | cat"
         with open(f"{folder}/out.npy", "wb") as out:
             cat = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=out)
-            done = run(group, folder, *command, "-o", "-", stdout=cat.stdin)
+            done = run(group, folder, *command, "-o", "-", stdout=cat.stdin, **options)
             cat.stdin.close()
             cat.wait()
     else:
-        done = run(group, folder, *command, "-o", "out.npy")
+        done = run(group, folder, *command, "-o", "out.npy", **options)
     if done.returncode or done.stderr:
         return harness.text(done)
     if sorted(os.listdir(folder)) != sorted([*before, "out.npy"]):

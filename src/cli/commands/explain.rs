@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tslice::internals::dtype::{DType, Endian, Scalar};
 use tslice::internals::error::Error;
-use tslice::internals::execute::{Conversion, Workers};
+use tslice::internals::execute::{Conversion, OutOfCore, Workers};
 use tslice::internals::format::TensorInfo;
 use tslice::internals::index::resolve::Selection;
 use tslice::internals::index::strided_slice::StridedSlice;
@@ -24,7 +24,7 @@ use super::equivalents::{Equivalents, masks};
 use super::index::{Index, list};
 use super::input;
 use super::output::network;
-use super::result;
+use super::{planned, result};
 use crate::cli::args::{ExplainArgs, unquoted};
 use crate::cli::report::{Align, Failure, Json, counted, print, quote, table};
 
@@ -62,13 +62,14 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let taken = tensor.as_ref().unwrap_or(&bytes);
     let region = index.lists.region(taken, &selection, &transpose, Order::C);
     let region = region.map_err(Failure::new);
-    let (region, network) = match (&input, &tensor, &field) {
+    let (region, network, plan) = match (&input, &tensor, &field) {
         (Some(input), Some(tensor), None) => {
             let region = region?;
-            let take = Take::new(tensor.part(), Arc::clone(&region), Conversion::None, 0);
-            (Some(region), network(|| job::announced(input, &[take]))?)
+            let take = [Take::new(tensor.part(), Arc::clone(&region), Conversion::None, 0)];
+            let plan = job::out_of_core(input, &take, &workers)?;
+            (Some(region), network(|| job::announced(input, &take))?, plan)
         }
-        _ => (region.ok(), None),
+        _ => (region.ok(), None, None),
     };
     let result = transpose.permute(&selection.shape());
     let explained = Explained {
@@ -82,6 +83,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         result,
         region,
         network,
+        plan,
     };
     let text = if args.json { format!("{}\n", Json(&explained.json())) } else { explained.text() };
     print(&mask_secrets(&text))
@@ -133,6 +135,8 @@ struct Explained {
     region: Option<Arc<dyn Region>>,
     /// The requests that a copy of the selection takes, in words, where the input is remote.
     network: Option<String>,
+    /// The plan of a copy of the selection to a file, where it does not fit in memory.
+    plan: Option<OutOfCore>,
 }
 
 impl Explained {
@@ -164,6 +168,9 @@ impl Explained {
                 row("touched", self.touched(&reading));
             }
             row("read", way(reading.way));
+        }
+        if let Some(plan) = &self.plan {
+            row("plan", planned::out_of_core(plan));
         }
         if let Some(network) = &self.network {
             row("network", network.clone());
@@ -279,6 +286,7 @@ impl Explained {
                 "used": reading.used,
             });
         }
+        planned::add_out_of_core(&mut value, self.plan.as_ref());
         if let Some(bytes) = self.shareable() {
             value["shareable_bytes"] = bytes.into();
         }

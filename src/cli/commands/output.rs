@@ -164,10 +164,13 @@ fn described(job: &mut dyn Job, share: &Share, json: bool) -> Result<String, Err
     job.check()?;
     if let Share::Part(one) = share {
         let parts = job.parts(one.count)?;
-        let shared = parts.shared(one.index)?;
+        let (shared, plan) = (parts.shared(one.index)?, parts.out_of_core(one.index)?);
         return Ok(match json {
-            true => part::describe_json(&parts, *one, shared),
-            false => part::describe(&parts, *one) + &planned::in_common(shared),
+            true => part::describe_json(&parts, *one, shared, plan.as_ref()),
+            false => {
+                let notes = planned::in_common(shared) + &planned::too_large(plan.as_ref());
+                part::describe(&parts, *one) + &notes
+            }
         });
     }
     // first, since describing may open inputs again

@@ -6,12 +6,13 @@ use std::path::Path;
 
 use serde_json::json;
 use tslice::internals::error::{Error, FileName};
+use tslice::internals::execute::OutOfCore;
 use tslice::internals::format::printable;
 use tslice::internals::job::Parts;
 use tslice::internals::sink::{self, Part};
 use tslice::internals::source::remote::mask_secrets;
 
-use super::scheduler;
+use super::{planned, scheduler};
 use crate::cli::args::{OutputArgs, PartArg};
 use crate::cli::report::{Failure, Json, print, quoted};
 
@@ -107,7 +108,12 @@ pub(super) fn describe(parts: &Parts<'_>, part: Part) -> String {
 }
 
 /// The same for programs.
-pub(super) fn describe_json(parts: &Parts<'_>, part: Part, shared: Option<u64>) -> String {
+pub(super) fn describe_json(
+    parts: &Parts<'_>,
+    part: Part,
+    shared: Option<u64>,
+    plan: Option<&OutOfCore>,
+) -> String {
     let Range { start, end } = parts.range(part.index);
     let mut value = json!({
         "part": format!("{}/{}", part.index, part.count),
@@ -117,6 +123,7 @@ pub(super) fn describe_json(parts: &Parts<'_>, part: Part, shared: Option<u64>) 
     if let Some(bytes) = shared {
         value["shared_bytes"] = bytes.into();
     }
+    planned::add_out_of_core(&mut value, plan);
     format!("{}\n", Json(&value))
 }
 

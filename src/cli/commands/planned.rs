@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tslice::internals::error::FileName;
+use tslice::internals::execute::OutOfCore;
 use tslice::internals::format::printable;
 use tslice::internals::job::{Made, Planned, PlannedTensor};
 use tslice::internals::shape::AsTuple;
@@ -31,15 +32,36 @@ pub(super) fn in_common(bytes: Option<u64>) -> String {
     })
 }
 
-/// How many bytes would be put in order on the disk first.
-fn passed_through(bytes: Option<u64>) -> String {
-    bytes.map_or_else(String::new, |bytes| {
-        let (size, folder) = (human_bytes(bytes), std::env::temp_dir());
-        let folder = printable(&folder.display().to_string()).to_string();
-        format!(
-            "rows would be put in order in {bytes} bytes ({size}) of temporary files in {folder}\n"
-        )
-    })
+/// The plan of a copy that does not fit in memory: what is done, how often bytes pass, through how much
+/// temporary space.
+pub(super) fn out_of_core(plan: &OutOfCore) -> String {
+    let steps: Vec<_> = plan.steps.iter().map(|step| step.name()).collect();
+    let passes = match plan.passes() {
+        1 => "1 pass".to_owned(),
+        count => format!("{count} passes"),
+    };
+    let files = match plan.temporary_bytes {
+        0 => "no temporary files".to_owned(),
+        bytes => {
+            let (size, folder) = (human_bytes(bytes), std::env::temp_dir());
+            let folder = printable(&folder.display().to_string()).to_string();
+            format!("{bytes} bytes ({size}) of temporary files in {folder}")
+        }
+    };
+    format!("{}: {passes} over input and output, {files}", steps.join(", then "))
+}
+
+/// The same for programs, added to an object.
+pub(super) fn add_out_of_core(value: &mut Value, plan: Option<&OutOfCore>) {
+    let Some(plan) = plan else { return };
+    value["plan"] = plan.steps.iter().map(|step| step.name()).collect();
+    value["passes"] = plan.passes().into();
+    value["temporary_bytes"] = plan.temporary_bytes.into();
+}
+
+/// What a dry run says of it.
+pub(super) fn too_large(plan: Option<&OutOfCore>) -> String {
+    plan.map_or_else(String::new, |plan| format!("larger than memory: {}\n", out_of_core(plan)))
 }
 
 fn output_as_text(output: &Planned) -> String {
@@ -64,7 +86,7 @@ fn output_as_text(output: &Planned) -> String {
         printable(&place),
         output.bytes,
         format.name,
-        in_common(output.shared) + &passed_through(output.temporary),
+        in_common(output.shared) + &too_large(output.out_of_core.as_ref()),
     )
 }
 
@@ -93,14 +115,41 @@ fn output_as_json(output: &Planned) -> Value {
         }
         Err(count) => value["tensors"] = (*count).into(),
     }
-    for (key, known) in [
-        ("file_bytes", output.size),
-        ("shared_bytes", output.shared),
-        ("temporary_bytes", output.temporary),
-    ] {
+    add_out_of_core(&mut value, output.out_of_core.as_ref());
+    for (key, known) in [("file_bytes", output.size), ("shared_bytes", output.shared)] {
         if let Some(bytes) = known {
             value[key] = bytes.into();
         }
     }
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use tslice::internals::execute::CopyStep;
+
+    use super::*;
+
+    #[test]
+    fn plans_are_told_in_words_and_to_programs() {
+        let plan = |steps: &[CopyStep], temporary_bytes| {
+            let plan = OutOfCore { steps: steps.to_vec(), temporary_bytes };
+            let mut value = json!({});
+            add_out_of_core(&mut value, Some(&plan));
+            (too_large(Some(&plan)), value)
+        };
+        let (text, value) = plan(&[CopyStep::Panels], 0);
+        assert_eq!(
+            text,
+            "larger than memory: panels: 1 pass over input and output, no temporary files\n"
+        );
+        assert_eq!(value, json!({ "plan": ["panels"], "passes": 1, "temporary_bytes": 0 }));
+        let (text, value) = plan(&[CopyStep::Distribution, CopyStep::Panels], 54_321);
+        let start = "larger than memory: distribution, then panels: 3 passes over input and output, \
+                     54321 bytes (54 kB) of temporary files in /";
+        assert!(text.starts_with(start), "{text}");
+        let steps = json!(["distribution", "panels"]);
+        assert_eq!(value, json!({ "plan": steps, "passes": 3, "temporary_bytes": 54_321 }));
+        assert_eq!(too_large(None), "");
+    }
 }

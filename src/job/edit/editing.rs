@@ -445,7 +445,7 @@ impl EditedFile {
             bytes,
             size: None,
             shared: None,
-            temporary: None,
+            out_of_core: None,
         }
     }
 }
