@@ -21,6 +21,8 @@ pub struct OpenOptions {
     pub rest: bool,
     /// Whether a text of integers is an index tensor.
     pub integers: bool,
+    /// Whether a pipe is read to its end where less of it is needed.
+    pub drain: bool,
 }
 
 /// A format that files are recognised as.

@@ -57,6 +57,7 @@ pub fn open_watched(
     let first = match &mut bytes {
         // still to be read afterwards
         source::Opened::Forward(stream) => {
+            stream.set_drains(options.drain);
             stream.peek(MAGIC_LEN).map_err(|error| Error::file(location, error))?
         }
         source::Opened::Random(source) => single::first_bytes(location, source.as_ref())?,

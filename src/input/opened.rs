@@ -422,13 +422,18 @@ impl Input {
     }
 }
 
-/// Read a pipe to the end of what its format promises, so that a short one is found out.
+/// No more of a pipe is needed. One that [drains](Stream::drains) is read to the end of what its format
+/// promises, so that a short one is found out; of another one, whose writer would be waited for, only
+/// that nothing follows the last byte of the data is looked at, where that was needed.
 pub(crate) fn finish(
     location: &Location,
     stream: &mut Stream,
     contents: &Contents,
 ) -> Result<(), Error> {
     let rest = contents.expected_len().saturating_sub(stream.position());
+    if rest > 0 && !stream.drains() {
+        return Ok(());
+    }
     stream.skip(rest).map_err(|error| failed_stream(location, stream, contents, error))?;
     let io = |error| Error::file(location, source::SourceError::Io(error));
     if !contents.allows_trailing_bytes() && stream.read(&mut [0]).map_err(io)? > 0 {

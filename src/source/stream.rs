@@ -25,6 +25,8 @@ pub struct Stream {
     peeked: Vec<u8>,
     /// `/dev/null`, which skipped bytes are spliced to; opened at the first skip.
     dev_null: DevNull,
+    /// Whether it is read to the end where no more of it is needed.
+    drains: bool,
     /// Why the input ended, where another thread writes it and could not go on.
     fault: Arc<OnceLock<String>>,
 }
@@ -48,7 +50,19 @@ impl Stream {
     /// says why it ended.
     pub(super) fn watched(file: File, fault: Arc<OnceLock<String>>) -> Stream {
         os::enlarge_pipe(&file);
-        Stream { file, position: 0, peeked: Vec::new(), dev_null: DevNull::Unopened, fault }
+        let (peeked, dev_null) = (Vec::new(), DevNull::Unopened);
+        Stream { file, position: 0, peeked, dev_null, drains: false, fault }
+    }
+
+    /// Whether all of it is read, also what nobody needs: so its writer can write all, and an end that
+    /// comes too early is found out.
+    pub(crate) fn drains(&self) -> bool {
+        self.drains
+    }
+
+    /// Read to the end, or not: [`drains`](Stream::drains).
+    pub(crate) fn set_drains(&mut self, drains: bool) {
+        self.drains = drains;
     }
 
     /// The end of the input, unless it ended too early.

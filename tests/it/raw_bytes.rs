@@ -7,7 +7,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tslice::internals::dtype::{DType, Endian, Scalar};
 
-use crate::inputs::write_npy;
+use crate::inputs::{U8, write_npy};
 use crate::program::{bash, tslice};
 
 /// A folder with `a.bin`, big-endian 16-bit integers that count up to 24, and `v2.npy`, the shape
@@ -174,16 +174,22 @@ fn files_of_other_kinds_are_no_raw_bytes_by_mistake() {
 
 /// No more of a pipe is waited for than what was asked for.
 #[test]
-fn raw_bytes_of_a_pipe_that_stays_open_are_taken() {
+fn bytes_of_a_pipe_that_stays_open_are_taken() {
     let dir = folder();
-    let take = "tslice - --dtype u1 --shape 16 --to raw < pipe";
-    let run = bash(
-        &dir,
-        &format!("mkfifo pipe; exec 3<> pipe; printf abcdefghijklmnop >&3; exec {take}"),
-    );
-    let mut run = assert_cmd::Command::from_std(run);
-    let output = run.timeout(Duration::from_secs(100)).output().unwrap();
-    assert_eq!(output.stdout, b"abcdefghijklmnop");
+    write_npy(&dir.path().join("rows.npy"), &U8, &[2, 16], b"abcdefghijklmnop0123456789......");
+    for (printed, take, taken) in [
+        ("printf abcdefghijklmnop", "--dtype u1 --shape 16", "abcdefghijklmnop"),
+        ("printf abcdefghijklmnop", "'[:, 1]' --dtype u1 --shape 1,2", "b"),
+        ("head -c 150 rows.npy", "'[0, 1::8]'", "bj"),
+        ("head -c 150 rows.npy", "'[:0]'", ""),
+    ] {
+        let line = format!("{printed} >&3; exec tslice - {take} --to raw < pipe");
+        let run = bash(&dir, &format!("rm -f pipe; mkfifo pipe; exec 3<> pipe; {line}"));
+        let mut run = assert_cmd::Command::from_std(run);
+        let output = run.timeout(Duration::from_secs(100)).output().unwrap();
+        assert_eq!(output.stdout, taken.as_bytes(), "{take}");
+        assert!(output.status.success());
+    }
 }
 
 #[test]

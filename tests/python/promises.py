@@ -586,9 +586,20 @@ def check_a_pipe_in_any_order():
 def check_a_pipe_that_is_cut_short():
     cube(shape=(500, 30, 40))
     for size in (3, 100, 5000, 2_000_000):
-        done = shell(f'head -c {size} a.npy | "$tslice" - "[0]" -o o.npy')
-        failed_well(done, 1)
+        for words in ('"[0]" --drain', '"[-1]"', ""):
+            done = shell(f'head -c {size} a.npy | "$tslice" - {words} -o o.npy')
+            failed_well(done, 1)
     assert names() == ["a.npy"], names()
+
+
+def check_a_pipe_is_closed_after_what_is_needed():
+    array = cube("big.npy", shape=(40, 300, 400))
+    done = shell('cat big.npy | "$tslice" - "[1]" -o o.npy; echo ${PIPESTATUS[0]}')
+    assert done.stdout.strip() == b"141" and not done.stderr, text(done)
+    same("o.npy", array[1])
+    done = shell('cat big.npy | "$tslice" - "[2]" --drain -o d.npy; echo ${PIPESTATUS[0]}')
+    assert done.stdout.strip() == b"0" and not done.stderr, text(done)
+    same("d.npy", array[2])
 
 
 # ---------------------------------------------------------------- signals and kills

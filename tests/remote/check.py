@@ -500,7 +500,9 @@ def check_whole_files():
         expect("shards without ranges", done.returncode == 1 and b"ranges" in done.stderr and b"hint" in done.stderr, text(done))
     cut = lambda it: ("cut", 1_000_000) if not it.range else None
     with Proxy(port, keep_ranges=False, fault=cut) as proxy:
-        for words in [["[3:9]"], ["--dtype", "uint8", "--offset", "0"], ["[::-1]"]]:
+        # no more is read than is needed, unless it is asked for
+        same("the beginning of a whole file", [f"{proxy.url}/volume.npy", "[0]"], [root / "volume.npy", "[0]"])
+        for words in [["[0]", "--drain"], ["[190:]"], ["--dtype", "uint8", "--offset", "0"], ["[::-1]"]]:
             out = output("x.npy")
             done = run(f"{proxy.url}/volume.npy", *words, "-o", out)
             expect(f"a whole file cut short {words}", done.returncode == 1 and not out.exists() and b"cut short" in done.stderr, text(done))

@@ -19,6 +19,13 @@ pub(crate) struct InputArgs {
     /// How to read
     #[arg(long, value_parser = one_of(HOW), default_value = "auto", value_name = "HOW", hide_short_help = true)]
     pub(crate) io: IoMode,
+    /// Read a pipe to its end
+    ///
+    /// Otherwise it is closed after the last byte that is needed, as head does, and so is the connection to
+    /// a server that sends whole files only. Read to the end, a pipe that is shorter than its header says is
+    /// an error, and its writer is not stopped.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) drain: bool,
     #[command(flatten)]
     pub(crate) text: TextArgs,
     #[command(flatten)]

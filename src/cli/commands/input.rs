@@ -79,7 +79,7 @@ pub(super) fn open_watched(
 /// How an input is opened, by the flags that all commands with one have.
 pub(super) fn options(from: &InputArgs) -> Result<OpenOptions, Failure> {
     let (io, raw, tensors) = (from.io, raw(from)?, from.tensor.clone());
-    Ok(OpenOptions { io, raw, tensors, ..OpenOptions::default() })
+    Ok(OpenOptions { io, raw, tensors, drain: from.drain, ..OpenOptions::default() })
 }
 
 /// The same for one of several inputs: what is said of raw bytes is said of those that are.
