@@ -42,16 +42,16 @@ def checkpoint_shapes(layers):
     return shapes
 
 
-def write_checkpoint(path, layers):
-    """Random bytes, as bfloat16; padding and order are those of tslice, so that cmp can compare."""
+def write_checkpoint(path, shapes, dtype, block):
+    """Tensors of 2 bytes an element, made of a block of bytes again and again; padding and order are those
+    of tslice, so that cmp can compare."""
     header, at = {"__metadata__": {"format": "pt"}}, 0
-    for name, shape in checkpoint_shapes(layers).items():
+    for name, shape in shapes.items():
         size = 2 * int(np.prod(shape))
-        header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, at + size]}
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + size]}
         at += size
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    block = np.random.default_rng(1).bytes(1 << 24)
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         while at > 0:
@@ -99,8 +99,9 @@ class Bench:
         print(f"{title}: {seconds:.2f} s, {descriptors} descriptors, RssAnon {rss} MiB", flush=True)
 
     def checkpoint(self):
-        size = write_checkpoint("model.safetensors", self.layers)
-        print(f"checkpoint: {len(checkpoint_shapes(self.layers))} tensors, {size / 1e9:.2f} GB")
+        shapes = checkpoint_shapes(self.layers)
+        size = write_checkpoint("model.safetensors", shapes, "BF16", np.random.default_rng(1).bytes(1 << 24))
+        print(f"checkpoint: {len(shapes)} tensors, {size / 1e9:.2f} GB")
         axes = ["-t", "*_proj.weight", "--axis", "*.o_proj.weight=1", "--axis", "*.down_proj.weight=1", "--keep-rest"]
         for turn in range(2):
             self.run("cp", "cp", "model.safetensors", "copy.safetensors")
@@ -142,17 +143,18 @@ class Bench:
         subprocess.run(["cmp", "out.npy", "numpy.npy"], check=True)
 
 
-def main():
+def run_benches(description, which, make):
+    """Run those of the benches that the command line names, each in a folder of its own."""
     if sys.argv[1:2] == ["--measure"]:
         return measure(sys.argv[2:])
-    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("which", nargs="*", default=["checkpoint", "files", "planes"])
+    options = argparse.ArgumentParser(description=description)
+    options.add_argument("which", nargs="*", default=which)
     options.add_argument("--bin", default="target/release/tslice")
     options.add_argument("--dir", help="where the files are made")
     options.add_argument("--layers", type=int, default=9, help="of the checkpoint: 0.4 GB each")
     options.add_argument("--run", default="", help="what stands before each measured command")
     options = options.parse_args()
-    bench = Bench(options)
+    bench = make(options)
     for name in options.which:
         folder = tempfile.mkdtemp(dir=options.dir)
         home = os.getcwd()
@@ -162,7 +164,8 @@ def main():
         finally:
             os.chdir(home)
             shutil.rmtree(folder)
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_benches(__doc__.split("\n")[0], ["checkpoint", "files", "planes"], Bench))

@@ -117,20 +117,35 @@ fn holds_tensors(name: &str) -> bool {
         || name.starts_with(".tslice-")
 }
 
-/// The index that is in a folder, and its shards: none where there is no index that can be read.
-pub(crate) fn old_shards(folder: &Path) -> Vec<String> {
+/// The index that is in a folder, and its shards: none where there is no index, or no valid one.
+///
+/// # Errors
+/// A folder or an index that cannot be read: its shards would stay beside new ones.
+pub(crate) fn old_shards(folder: &Path) -> io::Result<Vec<String>> {
+    if !found(folder)?.is_some_and(|folder| folder.is_dir()) {
+        return Ok(Vec::new());
+    }
     let index = match sharded::in_folder(&Location::Path(folder.to_owned())) {
         Ok(Location::Path(path)) if path != folder => path,
-        _ => return Vec::new(),
+        Ok(_) => return Ok(Vec::new()),
+        Err(error) => return error.cause.downcast().map_or_else(|_| Ok(Vec::new()), Err),
     };
+    if !found(&index)?.is_some_and(|index| index.is_file()) {
+        return Ok(Vec::new());
+    }
     let mut json = Vec::new();
-    let regular = fs::metadata(&index).is_ok_and(|found| found.is_file());
-    let file = if regular { File::open(&index) } else { return Vec::new() };
-    let read = file.and_then(|file| file.take(MAX_INDEX + 1).read_to_end(&mut json));
-    let parsed = read.ok().and_then(|_| ShardIndex::parse(&json).ok());
-    let files = parsed.map(|index| index.files).unwrap_or_default();
+    File::open(&index)?.take(MAX_INDEX + 1).read_to_end(&mut json)?;
+    let files = ShardIndex::parse(&json).map(|index| index.files).unwrap_or_default();
     let name = index.file_name().map(|name| name.to_string_lossy().into_owned());
     // an index may name anything
     let shards = files.into_iter().filter(|file| file.ends_with(".safetensors"));
-    shards.chain(name).collect()
+    Ok(shards.chain(name).collect())
+}
+
+/// What stands under a name, if anything does.
+fn found(path: &Path) -> io::Result<Option<fs::Metadata>> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
 }

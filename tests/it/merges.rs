@@ -163,7 +163,9 @@ fn shards_have_the_size_that_is_asked_for() {
     let again = [input, "-o", "out/", "--shard-size", "1GB", "--with-files"];
     tslice(dir.path(), &again).assert().code(1);
     assert_eq!(names(&out).len(), 5);
+    let beside = names(dir.path());
     cut(&[&again[..], &["--force"]].concat()).stderr("");
+    assert_eq!(names(dir.path()), beside, "the old folder is left");
     let all = ["config.json".to_owned(), shard(1, 1), index.clone(), "notes".to_owned()];
     assert_eq!(names(&out), all);
     // a folder within does not let it be exchanged as a whole

@@ -13,6 +13,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import stat
 import struct
@@ -699,6 +700,97 @@ def check_kills_leave_old_or_nothing():
             for name in left:
                 os.unlink(name)
     return f"{done} of {KILLS} runs were done before the signal, {litter} left a name that begins with .tslice-"
+
+
+def tree():
+    """All files below the working directory, by path; without temporary names."""
+    found = {}
+    for where, folders, files in os.walk("."):
+        folders[:] = [name for name in folders if not name.startswith(".tslice-")]
+        for name in files:
+            if not name.startswith(".tslice-"):
+                with open(os.path.join(where, name), "rb") as file:
+                    found[os.path.join(where, name)] = file.read()
+    return found
+
+
+def restore(files):
+    for name in names():
+        shutil.rmtree(name) if os.path.isdir(name) else os.unlink(name)
+    for path, data in files.items():
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+
+
+def old_or_new(found, before, after):
+    """Every byte is that of before or that of after, in files of the same lengths."""
+    assert found.keys() == before.keys(), found.keys() ^ before.keys()
+    for path, data in found.items():
+        assert len(data) == len(before[path]), path
+        now, old, new = (np.frombuffer(files[path], "u1") for files in (found, before, after))
+        assert ((now == old) | (now == new)).all(), f"{path} holds other bytes"
+
+
+def several_killable():
+    """Runs to be killed over old outputs: what they need, their arguments, whether they change files in place."""
+    layers = {f"l{number}": np.full((1500, 1000), number, "<f4") for number in range(4)}
+    stored = {name: ("F32", array.shape, array.tobytes()) for name, array in layers.items()}
+    write_safetensors("l.safetensors", stored)
+    cut = ["l.safetensors", "-o", "out/", "--force", "--shard-size"]
+    done_well(tslice(*cut, "14MB"))
+    np.savez("b.npz", **{f"b{number}": layers["l0"] for number in range(2)})
+    np.save("i.npy", np.arange(0, 1500, 2)[:, None])
+    np.save("v.npy", np.full((750, 1000), 9, "<f4"))
+    with open("out/config.json", "w") as file:
+        file.write("{}")
+    yield ["merge", "l.safetensors", "b.npz", "-o", "l.safetensors", "--force"], False
+    yield [*cut, "7MB"], False
+    os.mkdir("out/sub")
+    yield [*cut, "20MB", "--quiet"], False
+    fill = ["-t", "l*", "[:, ::2]", "--fill", "7", "--in-place"]
+    yield ["assign", "l.safetensors", *fill], True
+    yield ["scatter", "out", "-t", "l*", "--indices", "i.npy", "--values", "v.npy", "--in-place"], True
+
+
+def check_kills_of_jobs_of_several_tensors():
+    """Merges, shards over an old folder and changes of several tensors in place: old, new, or completed by another run."""
+    rng, counts = random.Random(10), {"old": 0, "new": 0, "between": 0}
+    jobs = list(several_killable())
+    shutil.rmtree("out/sub")
+    before = tree()
+    for args, in_place in jobs:
+        restore(before)
+        # an empty folder within, where files are exchanged one by one
+        one_by_one = "20MB" in args
+        longest, begun = 0.0, time.monotonic()
+        done_well(tslice(*args))
+        longest, after = 1.2 * (time.monotonic() - begun), tree()
+        assert after != before
+        for turn in range(-(-KILLS // len(jobs))):
+            restore(before)
+            if one_by_one:
+                os.mkdir("out/sub")
+            by = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[turn % 3]
+            process = start(*args, "-j", "2")
+            time.sleep(rng.random() * longest)
+            process.send_signal(by)
+            process.communicate()
+            left = [name for where in (".", "out") for name in names(where) if name.startswith(".tslice-")]
+            assert not left or (by == signal.SIGKILL and not in_place), (args, by, left)
+            found = tree()
+            outcome = "old" if found == before else "new" if found == after else "between"
+            counts[outcome] += 1
+            if outcome != "between":
+                continue
+            if in_place:
+                old_or_new(found, before, after)
+            else:
+                assert one_by_one and by == signal.SIGKILL, (args, by, found.keys())
+                assert not any(path.endswith(".index.json") for path in found), found.keys()
+            done_well(tslice(*args))
+            assert tree() == after, (args, tree().keys())
+    return ", ".join(f"{count} left {outcome}" for outcome, count in counts.items())
 
 
 def check_an_input_that_shrinks():

@@ -24,11 +24,11 @@ CALLS = {
     13: "rt_sigaction", 16: "ioctl", 17: "pread64", 18: "pwrite64", 19: "readv", 20: "writev", 25: "mremap",
     28: "madvise", 32: "dup", 40: "sendfile", 53: "socketpair", 56: "clone", 72: "fcntl", 74: "fsync",
     75: "fdatasync", 77: "ftruncate", 82: "rename", 83: "mkdir", 84: "rmdir", 86: "link", 87: "unlink",
-    89: "readlink", 90: "chmod", 91: "fchmod", 131: "sigaltstack", 138: "fstatfs", 204: "sched_getaffinity",
+    89: "readlink", 90: "chmod", 91: "fchmod", 99: "sysinfo", 131: "sigaltstack", 138: "fstatfs", 204: "sched_getaffinity",
     221: "fadvise64", 257: "openat", 258: "mkdirat", 262: "newfstatat", 263: "unlinkat", 264: "renameat",
     265: "linkat", 267: "readlinkat", 268: "fchmodat", 269: "faccessat", 275: "splice", 277: "sync_file_range",
     285: "fallocate", 293: "pipe2", 295: "preadv", 296: "pwritev", 316: "renameat2", 318: "getrandom",
-    326: "copy_file_range", 332: "statx", 435: "clone3", 437: "openat2", 439: "faccessat2",
+    326: "copy_file_range", 327: "preadv2", 332: "statx", 435: "clone3", 437: "openat2", 439: "faccessat2",
 }
 PATH_ARGUMENT = {"open": 0, "rename": 1, "unlink": 0, "openat": 1, "newfstatat": 1, "unlinkat": 1, "renameat": 3,
                  "linkat": 3, "readlinkat": 1, "faccessat": 1, "faccessat2": 1, "renameat2": 3, "statx": 1,
@@ -63,6 +63,11 @@ class Call:
             file.seek(address)
             return file.read(count)
 
+    def write_memory(self, address, data):
+        with open(f"/proc/{self.pid}/mem", "r+b", buffering=0) as file:
+            file.seek(address)
+            file.write(data)
+
     def path(self):
         """The path that the call names; for two, the new one."""
         at = PATH_ARGUMENT.get(self.name)
@@ -95,9 +100,7 @@ class Call:
                 return os.write(copy, self.memory(address, count))
             else:
                 data = os.read(copy, count)
-            with open(f"/proc/{self.pid}/mem", "r+b", buffering=0) as file:
-                file.seek(address)
-                file.write(data)
+            self.write_memory(address, data)
             return len(data)
         finally:
             for fd in (pidfd, copy):

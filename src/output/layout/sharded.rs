@@ -165,7 +165,9 @@ impl Frame for ShardFiles {
     ) -> Result<Box<dyn Draft>, SinkError> {
         let Destination::Path(path) = target else { return Err(SinkError::IsADirectory) };
         let lens: Vec<_> = self.files.iter().map(|file| (&*file.name, file.len())).collect();
-        let old = if self.replaces { old_shards(path) } else { Vec::new() };
+        let old = if self.replaces { old_shards(path) } else { Ok(Vec::new()) };
+        let what = "its index cannot be read";
+        let old = old.map_err(|error| SinkError::Os { what, error })?;
         Ok(Box::new(FolderSink::create(path, &lens, &old, options)?))
     }
 

@@ -63,8 +63,12 @@ impl FolderSink {
         let names = files.iter().map(|(name, _)| *name);
         claim(path, &place, names.zip(&entries), &mut Targets::default())?;
         let is_new = |old: &str| files.iter().any(|(name, _)| *name == old);
-        let old = old.iter().filter(|name| !is_new(name));
-        let removed = old.filter(|name| place.has(name)).cloned().collect();
+        let mut removed = Vec::new();
+        for name in old.iter().filter(|name| !is_new(name)) {
+            if place.has(name).map_err(|error| in_folder(path, name, error))? {
+                removed.push(name.clone());
+            }
+        }
         let mut start = 0;
         let mut pending = Vec::with_capacity(files.len());
         for (&(name, len), entry) in files.iter().zip(entries) {

@@ -61,12 +61,12 @@ impl FolderPlace {
     }
 
     /// Whether something has this name in it.
-    pub(super) fn has(&self, name: &str) -> bool {
-        match self {
-            FolderPlace::New(_) => false,
-            FolderPlace::Existing(folder) => {
-                statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
-            }
+    pub(super) fn has(&self, name: &str) -> Result<bool, SinkError> {
+        let FolderPlace::Existing(folder) = self else { return Ok(false) };
+        match statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(SinkError::os("cannot be replaced")(error)),
         }
     }
 

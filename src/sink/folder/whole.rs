@@ -80,8 +80,9 @@ pub(super) fn prepare(
     let goes = |name: &OsString| removed.iter().any(|removed| **removed == **name);
     let kept = folder.names()?.into_iter().filter(|name| !is_ours(name) && !goes(name));
     let kept: Vec<OsString> = kept.collect();
-    let new = files.iter().map(|file| OsString::from(&file.name));
-    let names = new.chain(kept.iter().cloned()).collect();
+    // when folders are exchanged, this is the old one, with files that go
+    let named = files.iter().map(|file| &file.name).chain(removed).map(OsString::from);
+    let names = named.chain(kept.iter().cloned()).collect();
     // nobody else looks into it before it has its rights
     let Ok((temp_name, fd)) = make(dir, names, Mode::from_raw_mode(0o700)) else {
         return Ok(None);
