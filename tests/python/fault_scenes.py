@@ -249,7 +249,7 @@ def out_of_core():
     np.save(at("long.npy"), long)
     for name, more in (("", []), (" by reading", ["--io", "read"])):
         yield Scene(f"transpose in panels{name}", ["long.npy", "[:, :32]", "-T", "-o", "o.npy", *more],
-                    an_array(long[:, :32].T), inputs=("long.npy",), world=little_memory(40 * MIB))
+                    an_array(long[:, :32].T), inputs=("long.npy",), world=little_memory(40 * MIB), is_slow=True)
     rows = np.arange(1 << 22, dtype="<u4").reshape(-1, 16)  # 16 MiB
     where = np.random.default_rng(1).integers(0, len(rows), 6000)
     np.save(at("many.npy"), rows)

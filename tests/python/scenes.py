@@ -49,8 +49,9 @@ class Scene:
     """A run: how its folder is made, its arguments, and what it puts where."""
 
     def __init__(self, name, args, expected, output="o.npy", stdin=None, to_stdout=None, old=None, inputs=("a.npy",),
-                 world=lambda call: None):
+                 world=lambda call: None, is_slow=False):
         self.name, self.args, self.expected, self.output, self.old = name, args, expected, output, old
+        self.is_slow = is_slow
         self.stdin, self.to_stdout, self.inputs, self.world = stdin, to_stdout, inputs, world
         # whether SIGKILL may leave a name that begins with .tslice-
         self.litters = "--force" in args or world is no_unnamed_files
