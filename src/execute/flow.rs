@@ -14,7 +14,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::Transfer;
 use super::fill::visit_ranges;
-use crate::runs::Runs;
+use crate::runs::{Runs, dense_bytes};
 use crate::sink::{Sink, SinkError};
 use crate::source::Advice;
 
@@ -125,12 +125,16 @@ impl<'a> Flow<'a> {
                 continue;
             };
             let pieces = next..next + panel.pieces.max(1);
-            let bytes = panel.input.iter().map(Runs::bytes).sum();
-            let input = panel.input;
+            let loaded = source.load_unit().and_then(|unit| merged(&panel.input, unit));
+            let (input, advice) = match loaded {
+                Some(ranges) => (ranges, Advice::Load),
+                None => (panel.input, Advice::WillNeed),
+            };
+            let bytes = input.iter().map(Runs::bytes).sum();
             if !self.make_room(bytes) {
                 return;
             }
-            ranges(&input, &mut |range| source.advise(range, Advice::WillNeed));
+            ranges(&input, &mut |range| source.advise(range, advice));
             next = pieces.end;
             let left = pieces.end - pieces.start;
             let mut state = self.state();
@@ -256,6 +260,33 @@ impl<'a> Flow<'a> {
     }
 }
 
+/// The most ranges of a panel that are merged.
+const RANGES: u64 = 1 << 17;
+
+/// The ranges of a panel, those less than `unit` bytes apart in one; `None` where so much more would be read
+/// that it is quicker to ask for each.
+fn merged(input: &[Runs], unit: u64) -> Option<Vec<Runs>> {
+    let count: u64 = input.iter().map(|runs| dense_bytes(&runs.axes, 1)).sum();
+    if count > RANGES {
+        return None;
+    }
+    let mut all = Vec::with_capacity(count as usize);
+    ranges(input, &mut |range| all.push(range));
+    all.sort_unstable_by_key(|range| range.start);
+    let (mut merged, mut needed): (Vec<Runs>, u64) = (Vec::new(), 0);
+    for Range { start, end } in all {
+        needed += end - start;
+        match merged.last_mut() {
+            Some(last) if start < last.offset as u64 + last.run + unit => {
+                last.run = last.run.max(end - last.offset as u64);
+            }
+            _ => merged.push(Runs::contiguous(start, end - start)),
+        }
+    }
+    let read: u64 = merged.iter().map(|runs| runs.run + unit).sum();
+    (read <= needed * 2 + 2 * unit).then_some(merged)
+}
+
 /// The ranges of all these runs.
 fn ranges(runs: &[Runs], visit: &mut dyn FnMut(Range<u64>)) {
     runs.iter().for_each(|runs| visit_ranges(runs, visit));
@@ -275,6 +306,7 @@ mod tests {
         bytes: Vec<u8>,
         /// Bytes that were asked for and not let go, the most of them, and all that were asked for.
         held: Mutex<[u64; 3]>,
+        unit: Option<u64>,
     }
 
     impl Source for Watched {
@@ -290,10 +322,15 @@ mod tests {
             Ok(&self.bytes[range.start as usize..range.end as usize])
         }
 
+        fn load_unit(&self) -> Option<u64> {
+            self.unit
+        }
+
         fn advise(&self, range: Range<u64>, advice: Advice) {
             let (bytes, mut held) = (range.end - range.start, self.held.lock().unwrap());
             match advice {
-                Advice::WillNeed => {
+                Advice::WillNeed | Advice::Load => {
+                    assert!(advice == Advice::WillNeed || self.unit.is_some());
                     let now = held[0] + bytes;
                     *held = [now, held[1].max(now), held[2] + bytes];
                 }
@@ -343,7 +380,9 @@ mod tests {
         let runs = Runs { offset: 128 - first.byte_bounds().start, ..first };
         let end = runs.byte_bounds().end as u64;
         let bytes = (0..end).map(|at| ((at * 2_654_435_761) >> 13) as u8).collect();
-        let source = Watched { bytes, held: Mutex::default() };
+        // most kinds of copies with and without large units
+        let unit = room.is_power_of_two().then_some(16 << 10);
+        let source = Watched { bytes, held: Mutex::default(), unit };
         let tiling = Tiling { panel_bytes: Some(room), ..Tiling::MAPPED };
         let plan = Plan::tiled(&runs, 1, tiling);
         let sink = sink(plan.bytes());
@@ -393,6 +432,20 @@ mod tests {
                 assert!(sink.bytes.into_inner().unwrap() == expected);
             }
         }
+    }
+
+    #[test]
+    fn ranges_are_merged_where_little_lies_between_them() {
+        let runs = |len, stride| Runs { offset: 100, axes: vec![Axis { len, stride }], run: 1000 };
+        assert_eq!(
+            merged(&[runs(50, 1900)], 4096),
+            Some(vec![Runs::contiguous(100, 49 * 1900 + 1000)])
+        );
+        assert_eq!(merged(&[runs(50, 4000)], 4096), None);
+        // few ranges, in any order, each read as a unit
+        let apart = [Runs::contiguous(90_000, 8192), Runs::contiguous(0, 8192)];
+        assert_eq!(merged(&apart, 4096), Some([1, 0].map(|at: usize| apart[at].clone()).to_vec()));
+        assert_eq!(merged(&[runs(RANGES + 1, 1900)], 4096), None);
     }
 
     #[test]

@@ -55,12 +55,12 @@ pub fn run(
     let feed = Feed::new(transfers, &starts, pieces);
     let small = pieces <= 1 || work < POOL_BYTES;
     // small jobs don't even ask how many cores there are, which takes longer than they do
+    let flow = if small { None } else { Flow::new(transfers, &starts, pieces, sink) };
     let count = match workers.asked() {
         _ if small => 1,
-        0 if wait_for_disk(copied) => COLD.max(workers.count()),
+        0 if flow.is_none() && wait_for_disk(copied) => COLD.max(workers.count()),
         _ => workers.count(),
     };
-    let flow = if small { None } else { Flow::new(transfers, &starts, pieces, sink) };
     let job = Run {
         transfers,
         sink,

@@ -11,6 +11,9 @@ pub enum Advice {
     WillNeed,
     /// Now, by this thread: fault in its pages in one call, waiting for the disk. For maps only.
     Populate,
+    /// All of it, now, by this thread, in units as large as the kernel has them: waits for the disk. For
+    /// maps only.
+    Load,
     /// Not needed any more: unmap its pages; touching them brings them back. For maps only.
     DontNeed,
     /// Not needed any more, where more is read than fits in memory: let go of its pages in the cache too.

@@ -23,9 +23,9 @@ pub(crate) use signals::is_ignored;
 pub(crate) use system::machine_vendor;
 pub use system::{EXCHANGES_NAMES, UNNAMED_FILES};
 pub(crate) use system::{
-    advise_file, allocate, allocate_within, boot_id, clone_file, clone_range, copy_range, discard,
-    enlarge_pipe, exchange, is_cached, is_descriptors, is_fixed, is_in_memory, is_network,
-    link_unnamed, mapped_pages, memory_bytes, nobody_writes, open_place, open_unnamed,
+    LOADED, advise_file, allocate, allocate_within, boot_id, clone_file, clone_range, copy_range,
+    discard, enlarge_pipe, exchange, is_cached, is_descriptors, is_fixed, is_in_memory, is_network,
+    link_unnamed, load, mapped_pages, memory_bytes, nobody_writes, open_place, open_unnamed,
     open_within_mount, path_of, populate, populate_to_write, reads_ahead, rename_to_free, settle,
 };
 

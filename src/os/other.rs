@@ -109,6 +109,12 @@ pub(crate) fn populate(_: &Mmap, _: usize, _: usize) -> io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 
+pub(crate) const LOADED: Option<u64> = None;
+
+pub(crate) fn load(_: &Mmap, _: usize, _: usize) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
+
 /// Nothing is brought in before it is written: a page that cannot be is lost, and its watch tells.
 pub(crate) fn populate_to_write(_: &MmapRaw, _: usize, _: usize) -> io::Result<()> {
     Ok(())

@@ -18,6 +18,9 @@ const AHEAD_BYTES: u64 = 32 << 20;
 /// The longest range to prefetch at once; what is spread wider is left to the kernel's readahead.
 const RANGE_BYTES: u64 = 32 << 20;
 
+/// The most of the input that a panel of ranges needs.
+const PANEL_BYTES: u64 = 64 << 20;
+
 impl Plan {
     /// What to prefetch when piece `number` begins: the ranges, all ascending, that a later piece
     /// or the next panel needs.
@@ -87,10 +90,9 @@ impl Plan {
     }
 
     /// The panel that begins with that piece, where panels are read ahead and one begins there: of
-    /// boxes, or as many ranges of the output. What is one range of the input has none: kernels read
-    /// ahead of it.
+    /// boxes, or as many ranges of the output.
     pub fn panel(&self, number: u64) -> Option<Panel> {
-        let room = self.panel_bytes.filter(|_| !self.input.axes.is_empty())?;
+        let room = self.panel_bytes?;
         let last = self.pieces().checked_sub(1).filter(|last| number <= *last)?;
         match &self.partition {
             Partition::Boxes(boxes) => {
@@ -101,7 +103,7 @@ impl Plan {
                 let first = self.piece(number).output;
                 let share = self.share_of_input(first.run).max(1);
                 let end =
-                    last.min(number + ((room / 4).min(RANGE_BYTES) / share).saturating_sub(1));
+                    last.min(number + ((room / 4).min(PANEL_BYTES) / share).saturating_sub(1));
                 let output = self.piece(end).output;
                 let (range, mut input) =
                     (first.offset..output.offset + output.run as i64, Vec::new());

@@ -82,6 +82,10 @@ impl Source for MmapSource {
         None
     }
 
+    fn load_unit(&self) -> Option<u64> {
+        os::LOADED
+    }
+
     fn verify(&self) -> Result<(), SourceError> {
         if let Some(at) = self.watch.lost() {
             // Truncation and a disk error both lose pages; reading tells which it was.
@@ -107,6 +111,10 @@ impl Source for MmapSource {
             // the kernel does the same of a map
             Advice::WillNeed => return self.read.advise(range, advice),
             Advice::Populate => os::populate(&self.map, start, count),
+            Advice::Load => match os::load(&self.map, start, count) {
+                Ok(()) => Ok(()),
+                Err(_) => return self.read.advise(range, Advice::WillNeed),
+            },
             // SAFETY: the map is shared with the page cache and never written, so that a page comes
             // back with the bytes of the file; addresses of lent slices stay mapped.
             Advice::DontNeed | Advice::Evict => unsafe {

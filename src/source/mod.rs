@@ -153,6 +153,12 @@ pub trait Source: Send + Sync {
         self.behind().is_none_or(|behind| behind.reads_ahead(at))
     }
 
+    /// The unit in bytes in which [`Load`](Advice::Load) brings ranges in, at far less cost than
+    /// [`WillNeed`](Advice::WillNeed) does page by page; `None` where there is no such way.
+    fn load_unit(&self) -> Option<u64> {
+        self.behind()?.load_unit()
+    }
+
     /// Tell how `range` is going to be used. A hint, which cannot fail.
     fn advise(&self, range: Range<u64>, advice: Advice) {
         if let Some(behind) = self.behind() {

@@ -11,7 +11,7 @@ pub(crate) use mounts::{is_descriptors, is_fixed, is_in_memory, is_network, open
 pub use names::{EXCHANGES_NAMES, UNNAMED_FILES};
 pub(crate) use names::{exchange, link_unnamed, open_place, open_unnamed, path_of, rename_to_free};
 pub(crate) use pages::{
-    advise_file, is_cached, mapped_pages, populate, populate_to_write, reads_ahead,
+    LOADED, advise_file, is_cached, load, mapped_pages, populate, populate_to_write, reads_ahead,
 };
 pub(crate) use pipes::{discard, enlarge_pipe};
 pub(crate) use writers::{boot_id, nobody_writes};

@@ -26,7 +26,7 @@ pub(crate) fn advise_file(file: &File, range: Range<u64>, advice: Advice) {
         Advice::Random => FileAdvice::Random,
         Advice::WillNeed => FileAdvice::WillNeed,
         Advice::Evict => FileAdvice::DontNeed,
-        Advice::Populate | Advice::DontNeed => return,
+        Advice::Populate | Advice::Load | Advice::DontNeed => return,
     };
     let step = if advice == FileAdvice::WillNeed { STEP } else { u64::MAX };
     let mut start = range.start;
@@ -44,6 +44,21 @@ pub(crate) fn advise_file(file: &File, range: Range<u64>, advice: Advice) {
 /// One of them cannot be read.
 pub(crate) fn populate(map: &Mmap, start: usize, count: usize) -> io::Result<()> {
     map.advise_range(MapAdvice::PopulateRead, start, count)
+}
+
+/// The unit in which [`load`] reads a file, in bytes: a large page.
+pub(crate) const LOADED: Option<u64> = Some(2 << 20);
+
+/// Read a range of a map into memory, in large pages where the file system has them. To read, map and let go
+/// of single pages takes a processor longer than a fast disk.
+///
+/// # Errors
+/// Some of it cannot be read, or the kernel has no such call.
+pub(crate) fn load(map: &Mmap, start: usize, count: usize) -> io::Result<()> {
+    // a kernel without large pages reads as far ahead as it does for anyone
+    let _ = map.advise_range(MapAdvice::Normal, start, count);
+    let _ = map.advise_range(MapAdvice::HugePage, start, count);
+    populate(map, start, count)
 }
 
 /// Fault in pages of a map to write them, in one call.

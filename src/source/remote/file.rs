@@ -141,7 +141,8 @@ impl Source for RemoteSource {
                 }
             }
             Advice::Sequential => self.network.announce(number, file, range, true),
-            Advice::Random | Advice::Populate | Advice::DontNeed | Advice::Evict => {}
+            Advice::Random | Advice::Populate | Advice::Load | Advice::DontNeed | Advice::Evict => {
+            }
         }
     }
 }
