@@ -163,7 +163,7 @@ impl Change {
             return Err(Error::file(location, EditFault::OtherTensor));
         }
         let values = Operand::from(values.clone());
-        let mut job = Editing::of(original, tensor);
+        let mut job = Editing::of(original, tensor)?;
         match place {
             ChangedPlace::Selected(expr, lists) => {
                 let index = OpenIndex { expr, rules: Rules::default(), lists };

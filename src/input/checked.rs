@@ -1,7 +1,7 @@
-//! Stored members of an archive, whose CRC-32 is computed while they are copied as a whole.
+//! Stored members of an archive, and the CRC-32 of what is copied as a whole.
 //!
 //! Nothing is read for it: what passes through the buffers counts. Bytes that the output shares with the
-//! archive don't, and a member is compared only when all of it has passed.
+//! archive don't, and there is a CRC only when all has passed.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,29 +31,29 @@ impl StoredMember {
     }
 }
 
-/// Pieces that are the elements of a member.
-pub(crate) struct Checked<'m> {
-    pieces: &'m dyn Pieces,
-    member: &'m StoredMember,
+/// Pieces that are a range of the input, and the CRC-32 of what passes.
+pub(crate) struct Summed<'p> {
+    pieces: &'p dyn Pieces,
+    /// Bytes of the range.
+    bytes: u64,
     crc: PiecesCrc,
     /// How many bytes have passed.
     passed: AtomicU64,
 }
 
-impl<'m> Checked<'m> {
-    /// Pieces whose [range](Pieces::range) is that of the member's elements.
-    pub(crate) fn new(pieces: &'m dyn Pieces, member: &'m StoredMember) -> Checked<'m> {
-        Checked { pieces, member, crc: PiecesCrc::default(), passed: AtomicU64::new(0) }
+impl<'p> Summed<'p> {
+    /// Pieces whose [range](Pieces::range) has so many bytes.
+    pub(crate) fn new(pieces: &'p dyn Pieces, bytes: u64) -> Summed<'p> {
+        Summed { pieces, bytes, crc: PiecesCrc::default(), passed: AtomicU64::new(0) }
     }
 
-    /// The member, if all of it has passed and it is not what was announced.
-    pub(crate) fn damaged(&self) -> Option<&'m StoredMember> {
-        let whole = self.passed.load(Ordering::Acquire) == self.member.bytes;
-        (whole && self.crc.get() != self.member.crc).then_some(self.member)
+    /// The CRC-32 of the range, if all of it has passed.
+    pub(crate) fn crc(&self) -> Option<u32> {
+        (self.passed.load(Ordering::Acquire) == self.bytes).then(|| self.crc.get())
     }
 }
 
-impl Pieces for Checked<'_> {
+impl Pieces for Summed<'_> {
     fn bytes(&self) -> u64 {
         self.pieces.bytes()
     }
@@ -70,7 +70,7 @@ impl Pieces for Checked<'_> {
         self.pieces.fill(number, from, out)?;
         // the output is the range, so that a piece has the same place in both
         let (at, len) = (self.pieces.output(number).offset as u64, out.len() as u64);
-        if let Some(follow) = self.member.bytes.checked_sub(at + len) {
+        if let Some(follow) = self.bytes.checked_sub(at + len) {
             self.crc.add(out, follow);
             self.passed.fetch_add(len, Ordering::AcqRel);
         }

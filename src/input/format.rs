@@ -23,6 +23,9 @@ pub struct OpenOptions {
     pub integers: bool,
     /// Whether a pipe is read to its end where less of it is needed.
     pub drain: bool,
+    /// Whether a member of an archive may have another CRC-32 in its header than in the directory: a
+    /// change that was killed between the two is completed.
+    pub two_sums: bool,
 }
 
 /// A format that files are recognised as.

@@ -22,12 +22,13 @@ mod torch;
 mod watched;
 mod zip;
 
-pub(crate) use checked::{Checked, StoredMember};
+pub(crate) use checked::{StoredMember, Summed};
 pub use field::FieldFault;
 pub(crate) use field::take_fields;
 pub(crate) use folder::old_shards;
 pub use folder::{SmallFile, is_in_folder, small_files};
 pub use format::OpenOptions;
+pub(crate) use format::RecognisedFile;
 pub use integers::IntegersFault;
 pub(crate) use open::recognise;
 pub use open::{open, open_watched};

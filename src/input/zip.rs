@@ -18,7 +18,7 @@ pub(super) const FORMAT: InputFormat =
 
 /// Read what an archive holds. One that comes through a pipe is kept in a temporary file.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
-    let RecognisedFile { location, bytes, progress, .. } = file;
+    let RecognisedFile { location, bytes, options, progress } = file;
     let bytes: Arc<dyn Source> = match bytes {
         source::Opened::Random(source) => Arc::from(source),
         source::Opened::Forward(stream) => {
@@ -27,6 +27,9 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
         }
     };
     let members = npz::members(bytes.as_ref()).map_err(|error| Error::file(location, error))?;
+    if !options.two_sums {
+        members.check_sums().map_err(|error| Error::file(location, error))?;
+    }
     let archive = Archive::new(location, bytes)?;
     // an archive without members is an .npz of no arrays
     if members.is_empty() || members.has_arrays() {

@@ -9,7 +9,7 @@ use crate::execute::{
 };
 use crate::gather::NullSink;
 use crate::input::{
-    Bytes, Checked, DeflatedMember, Input, Location, StoredMember, failed_source, failed_stream,
+    Bytes, DeflatedMember, Input, Location, StoredMember, Summed, failed_source, failed_stream,
     finish,
 };
 use crate::job::overwrite;
@@ -260,15 +260,15 @@ impl<'a> Writing<'a> {
         let checked = prepared.iter().map(|RegionPieces { pieces, copied }| {
             let range = pieces.range().filter(|_| copied.is_none())?;
             let member = StoredMember::find(&input.stored, &range)?;
-            Some(Checked::new(pieces.as_ref(), member))
+            Some((Summed::new(pieces.as_ref(), member.bytes), member))
         });
-        let checked: Vec<Option<Checked<'_>>> = checked.collect();
+        let checked: Vec<Option<(Summed<'_>, &StoredMember)>> = checked.collect();
         let prepared = prepared.iter().zip(&checked);
         let transfers = takes.iter().zip(prepared).map(|(take, (prepared, checked))| {
             let pieces = prepared.pieces.as_ref();
             Transfer {
                 source: prepared.copied.as_deref().unwrap_or(source),
-                pieces: checked.as_ref().map_or(pieces, |checked| checked),
+                pieces: checked.as_ref().map_or(pieces, |(summed, _)| summed),
                 conversion: take.conversion,
                 at: take.at,
             }
@@ -284,8 +284,11 @@ impl<'a> Writing<'a> {
             }
             error => self.failed(location, error),
         })?;
-        match checked.iter().flatten().find_map(Checked::damaged) {
-            Some(member) => Err(input.damaged(member)),
+        let is_damaged = |(summed, member): &&(Summed<'_>, &StoredMember)| {
+            summed.crc().is_some_and(|crc| crc != member.crc)
+        };
+        match checked.iter().flatten().find(is_damaged) {
+            Some((_, member)) => Err(input.damaged(member)),
             None => Ok(()),
         }
     }

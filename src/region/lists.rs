@@ -327,8 +327,9 @@ fn open_list(
         false => Location::of(Path::new(&file.path)),
     };
     let name: Vec<String> = file.name.iter().cloned().collect();
+    let tensors = name.clone();
     let options =
-        OpenOptions { io, integers: true, tensors: name.clone(), ..OpenOptions::default() };
+        OpenOptions { io, integers: true, tensors, two_sums: true, ..OpenOptions::default() };
     let mut input = open_watched(&location, &options, progress)?;
     let tensor = input.tensor(&name)?;
     let name = FileName::from(&location);

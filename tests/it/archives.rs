@@ -131,3 +131,114 @@ fn local_headers_agree_with_the_directory() {
         run.code(i32::from(!(14..30).contains(&field)));
     }
 }
+
+/// Where the CRC-32s of a member of [`archive`] stand: in its local header, and in the directory.
+fn sums_of_w(good: &[u8], start: usize) -> [usize; 2] {
+    let entry = good.len() - 22 - (46 + 5);
+    assert!(good[entry..].starts_with(b"PK\x01\x02"));
+    [start - 5 - 30 + 14, entry + 16]
+}
+
+/// What the archive is with these elements set in `w`.
+fn changed(good: &[u8], start: usize, change: impl Fn(&mut [u8])) -> Vec<u8> {
+    let mut whole = array();
+    let header = whole.len() - ROWS * ROW;
+    change(&mut whole[header..]);
+    let mut after = good.to_vec();
+    after[start..start + whole.len()].copy_from_slice(&whole);
+    for at in sums_of_w(good, start) {
+        after[at..at + 4].copy_from_slice(&crc32fast::hash(&whole).to_le_bytes());
+    }
+    after
+}
+
+#[test]
+fn members_are_changed_where_they_lie() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.npz");
+    let (good, start) = archive();
+    let rows = |elements: &mut [u8]| elements[ROW..2 * ROW].fill(7);
+    let after = changed(&good, start, rows);
+    let in_place = ["assign", "a.npz", "-t", "w", "[1]", "--fill", "7", "--in-place"];
+    fs::write(&path, &good).unwrap();
+    tslice(dir.path(), &[&in_place[..7], &["-o", "copy.npz"]].concat()).assert().success();
+    assert!(fs::read(dir.path().join("copy.npz")).unwrap() == after);
+    assert!(fs::read(&path).unwrap() == good);
+    for threads in ["1", "3"] {
+        fs::write(&path, &good).unwrap();
+        let args = [&in_place[..], &["-j", threads]].concat();
+        tslice(dir.path(), &args).assert().success().stdout("").stderr("");
+        assert!(fs::read(&path).unwrap() == after);
+    }
+    tslice(dir.path(), &["a.npz", "-t", "w", "-o", "w.npy"]).assert().success();
+    // several, and a value that lies in the archive too
+    fs::write(&path, &good).unwrap();
+    let many = ["assign", "a.npz", "-t", "*", "[...]", "--fill", "0", "--in-place"];
+    tslice(dir.path(), &many).assert().success();
+    tslice(dir.path(), &["a.npz", "-o", "all.safetensors"]).assert().success();
+    let value = ["--value", "a.npz", "--value-tensor", "v", "--in-place"];
+    let args = [&["assign", "a.npz", "-t", "w", "[0, :2]"], &value[..]].concat();
+    tslice(dir.path(), &args).assert().success();
+    let args = [&["scatter", "a.npz", "-t", "v", "--indices", "[[1]]"], &["--values"][..]].concat();
+    fs::write(dir.path().join("nine.npy"), [npy_header(&U8, &[1]), vec![9]].concat()).unwrap();
+    tslice(dir.path(), &[&args, &["nine.npy", "--in-place"][..]].concat()).assert().success();
+    tslice(dir.path(), &["a.npz", "-fo", "all.safetensors"]).assert().success();
+}
+
+/// A kill may come after some of the elements, or between the two CRC-32s.
+#[test]
+fn a_killed_change_of_a_member_is_completed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.npz");
+    let (good, start) = archive();
+    let after = changed(&good, start, |elements| elements[ROW..3 * ROW].fill(7));
+    let in_place = ["assign", "a.npz", "-t", "w", "[1:3]", "--fill", "7", "--in-place"];
+    let half = changed(&good, start, |elements| elements[ROW..2 * ROW].fill(7));
+    let [local, entry] = sums_of_w(&good, start);
+    let with_sums = |elements: &[u8], sums: &[(usize, &[u8])]| {
+        let mut archive = elements.to_vec();
+        for &(at, from) in sums {
+            archive[at..at + 4].copy_from_slice(&from[at..at + 4]);
+        }
+        archive
+    };
+    for left in [
+        with_sums(&half, &[(local, &good), (entry, &good)]),
+        with_sums(&after, &[(local, &good), (entry, &good)]),
+        with_sums(&after, &[(entry, &good)]),
+        after.clone(),
+    ] {
+        fs::write(&path, &left).unwrap();
+        if left != after {
+            tslice(dir.path(), &["a.npz", "-t", "w", "-o", "o.npy"]).assert().code(1);
+        }
+        tslice(dir.path(), &in_place).assert().success().stderr("");
+        assert!(fs::read(&path).unwrap() == after);
+        // a value of another member, and a list, can be read all the same
+        fs::write(&path, &left).unwrap();
+        let value = ["assign", "a.npz", "-t", "w", "[0, @a.npz#v]", "--in-place"];
+        let value = [&value[..], &["--value", "a.npz", "--value-tensor", "v"]].concat();
+        tslice(dir.path(), &value).assert().success().stderr("");
+        tslice(dir.path(), &["a.npz", "-t", "w", "-fo", "o.npy"]).assert().success();
+    }
+}
+
+#[test]
+fn what_is_no_stored_array_is_not_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (good, start) = archive();
+    let path = dir.path().join("a.npz");
+    fs::write(&path, &good).unwrap();
+    tslice(dir.path(), &["a.npz", "--deflate", "-o", "d.npz"]).assert().success();
+    let deflated = fs::read(dir.path().join("d.npz")).unwrap();
+    let fill = ["-t", "w", "[0]", "--fill", "1", "--in-place"];
+    let run = tslice(dir.path(), &[&["assign", "d.npz"], &fill[..]].concat()).assert().code(1);
+    run.stderr(contains("d.npz: an array that is deflated").and(contains("hint: ")));
+    assert!(fs::read(dir.path().join("d.npz")).unwrap() == deflated);
+    // no descriptor where there must be one
+    let mut bad = good.clone();
+    bad[start - 5 - 30 + 6] |= 8;
+    fs::write(&path, &bad).unwrap();
+    refused(dir.path(), &[&["assign", "a.npz"], &fill[..]].concat(), "the data descriptor");
+    assert!(fs::read(&path).unwrap() == bad);
+}

@@ -9,6 +9,9 @@ was: header, other tensors, bytes after the data. The same command is run with -
 --in-place, and the two must agree; what NumPy refuses (and what the tool refuses beyond that: a
 value of another shape without --broadcast, of another dtype) must leave every byte alone.
 
+Targets in a `.npz` have members beside them, data descriptors, deflated neighbours or zip64 fields; afterwards
+the CRC-32 of the member must be right wherever it stands, and Python's zipfile must find no fault.
+
 Some cases change several tensors that globs choose, of one file or of the shards of a checkpoint, by one
 number or by values of the same names; one tensor that does not fit must leave all of them alone.
 
@@ -16,10 +19,14 @@ A case is a function of (seed, number): `--only NUMBER` runs one again, `--keep`
 """
 
 import fnmatch
+import io
 import json
 import os
 import random
+import struct
 import sys
+import zipfile
+import zlib
 
 import numpy as np
 
@@ -35,8 +42,23 @@ from random_tensors import (
 CODES = {code: np.dtype(descr) for code, descr in DESCR.items() if "V" not in descr}
 
 
+class Unseekable(io.BytesIO):
+    """What zipfile writes data descriptors to."""
+
+    def seekable(self):
+        return False
+
+    def tell(self):
+        raise OSError
+
+    def seek(self, *args):
+        raise OSError
+
+
 class Target:
     """A file, the tensor in it that is changed, and where its bytes stand."""
+
+    member = None
 
     def __init__(self, rng):
         self.options = []
@@ -65,11 +87,53 @@ class Target:
             self.data = random_bytes(rng, count * self.dtype.itemsize)
             self.start = len(header)
             self.blob = header + self.data
-            if rng.random() < 0.2:
+            if rng.random() < 0.3:
+                self.pack(rng)
+            elif rng.random() < 0.2:
                 self.blob += random_bytes(rng, rng.choice([1, 64, 999]))
 
+    def pack(self, rng):
+        """Make it a member of an archive."""
+        names = rng.sample(TENSOR_NAMES, rng.choice([1, 2, 3]))
+        self.member, self.extension, array = rng.choice(names) + ".npy", "npz", self.blob
+        out = io.BytesIO() if rng.random() < 0.7 else Unseekable()
+        with zipfile.ZipFile(out, "w") as archive:
+            for name in names:
+                ours = name + ".npy" == self.member
+                blob = array if ours else npy_header((3,), np.dtype("u1"))[0] + b"abc"
+                info = zipfile.ZipInfo(name + ".npy")
+                info.compress_type = zipfile.ZIP_DEFLATED if not ours and rng.random() < 0.4 else zipfile.ZIP_STORED
+                with archive.open(info, "w", force_zip64=rng.random() < 0.5) as member:
+                    member.write(blob)
+        self.blob = out.getvalue()
+        self.start += self.blob.index(array)
+        if len(names) > 1 or rng.random() < 0.5:
+            self.options = [rng.choice(["-t", "--tensor"]), self.member.removesuffix(".npy")]
+
     def with_data(self, data):
-        return self.blob[: self.start] + bytes(data) + self.blob[self.start + len(data) :]
+        blob = self.blob[: self.start] + bytes(data) + self.blob[self.start + len(data) :]
+        return blob if self.member is None else self.with_sum(bytearray(blob), len(data))
+
+    def with_sum(self, blob, count):
+        """The archive with the CRC-32 of the member put right: in its header, behind its data, in the directory."""
+        with zipfile.ZipFile(io.BytesIO(self.blob)) as archive:
+            info, directory = archive.getinfo(self.member), archive.start_dir
+        name_len, extra_len = struct.unpack_from("<HH", blob, info.header_offset + 26)
+        begin = info.header_offset + 30 + name_len + extra_len
+        end = begin + info.file_size
+        crc = struct.pack("<I", zlib.crc32(blob[begin:end]))
+        if info.flag_bits & 8:
+            assert blob[end : end + 4] == b"PK\7\10"
+            blob[end + 4 : end + 8] = crc
+        else:
+            blob[info.header_offset + 14 : info.header_offset + 18] = crc
+        at = directory
+        while blob[at + 46 : at + 46 + struct.unpack_from("<H", blob, at + 28)[0]] != self.member.encode():
+            at += 46 + sum(struct.unpack_from("<HHH", blob, at + 28))
+        blob[at + 16 : at + 20] = crc
+        with zipfile.ZipFile(io.BytesIO(bytes(blob))) as archive:
+            assert archive.testzip() is None
+        return bytes(blob)
 
     def elements(self, data):
         """A writable array of raw elements over the bytes of a bytearray."""

@@ -65,7 +65,7 @@ impl NamedTensor<'_> {
         if self.name.is_some() {
             return Ok(vec![self.open(io, false, quiet)?; names.len()]);
         }
-        let options = OpenOptions { io, ..OpenOptions::default() };
+        let options = OpenOptions { io, two_sums: true, ..OpenOptions::default() };
         let opened = input::open_watched(&input::location(self.path), &options, quiet);
         let operands = opened.and_then(|input| Operand::for_each(input, names));
         operands.map_err(of_flag(self.flag))
@@ -73,7 +73,7 @@ impl NamedTensor<'_> {
 
     /// Open the file; integers as text are an index tensor where `integers` are needed.
     pub(super) fn open(&self, io: IoMode, integers: bool, quiet: bool) -> Result<Operand, Failure> {
-        let options = OpenOptions { io, integers, ..OpenOptions::default() };
+        let options = OpenOptions { io, integers, two_sums: true, ..OpenOptions::default() };
         let opened = input::open_watched(&input::location(self.path), &options, quiet);
         let name = self.name.map_or(&[][..], std::slice::from_ref);
         let operand = opened.and_then(|input| Operand::of_input(input, name));

@@ -165,8 +165,9 @@ fn raw(
 /// Files that cannot be changed.
 fn edit(fault: &EditFault, failed: impl Fn() -> Failure) -> Failure {
     match fault {
-        EditFault::Archive => failed()
-            .hint("take the array out with `tslice FILE -t NAME -o NAME.npy`, and change that"),
+        EditFault::Deflated => {
+            failed().hint("`tslice FILE -o STORED.npz` stores all arrays as they are: change that")
+        }
         EditFault::CopyName { format, .. } => {
             let extension = format.extensions.first().unwrap_or(&"");
             failed().hint(format_args!("give it a name that ends in .{extension}"))

@@ -54,6 +54,9 @@ pub enum MemberFault {
     /// The bytes have another CRC-32 than the directory says.
     #[error("its bytes are damaged: the CRC-32 is another one than was announced")]
     Crc,
+    /// No data descriptor follows the bytes, which have one.
+    #[error("the data descriptor is not behind its bytes")]
+    Descriptor,
     /// A stored member whose two sizes differ.
     #[error("it is stored in {stored} bytes and said to have {size}")]
     Size {

@@ -18,8 +18,10 @@ use super::repeated::first_repeated;
 use crate::source::{Reader, Source};
 
 mod error;
+mod sums;
 
 pub use error::{MemberFault, NpzError};
+pub use sums::{MemberSums, sums};
 
 /// Whether a file that begins with these bytes is a zip archive.
 pub(crate) fn begins(first: &[u8]) -> bool {
@@ -47,6 +49,8 @@ pub struct Members {
     /// Their names, one after the other.
     names: String,
     places: Vec<MemberPlace>,
+    /// The first one whose local header has another CRC-32 than the directory.
+    two_sums: Option<String>,
 }
 
 /// A member without its name.
@@ -68,16 +72,15 @@ struct MemberPlace {
 /// [`NpzError`], and [`FormatError::Io`].
 pub fn members(archive: &dyn Source) -> Result<Members, FormatError> {
     let directory = find_directory(archive)?;
-    let mut reader = Reader::at(archive, directory.range.start).take(directory.len());
     let mut all = Members::default();
-    for _ in 0..directory.count {
-        let entry = DirectoryEntry::read(&mut reader)?;
-        let data = entry.locate(archive, directory.range.start)?;
+    directory.entries(archive, |_, entry| {
+        let LocalHeader { data, crc } = entry.locate(archive, directory.range.start)?;
+        if crc.is_some_and(|crc| crc != entry.crc) {
+            all.two_sums.get_or_insert_with(|| entry.name.clone());
+        }
         all.push(&entry, data);
-    }
-    if reader.limit() > 0 {
-        return Err(damaged("its central directory has more entries than its end says"));
-    }
+        Ok(())
+    })?;
     all.check()?;
     Ok(all)
 }
@@ -110,7 +113,7 @@ impl Members {
 
     /// Leave those that are arrays.
     pub fn keep_arrays(&mut self) {
-        let Members { names, places } = self;
+        let Members { names, places, .. } = self;
         places.retain(|place| is_array(place.name(names)));
     }
 
@@ -120,6 +123,18 @@ impl Members {
             let MemberPlace { ref data, len, crc, deflated, .. } = *place;
             Member { name: place.name(&self.names), data: data.clone(), len, crc, deflated }
         })
+    }
+
+    /// Refuse members of which the archive says two CRC-32s, as one does whose change was killed between
+    /// them.
+    ///
+    /// # Errors
+    /// [`MemberFault::OtherHeader`].
+    pub fn check_sums(&self) -> Result<(), FormatError> {
+        match &self.two_sums {
+            Some(name) => Err(of_member(name, MemberFault::OtherHeader("CRC-32"))),
+            None => Ok(()),
+        }
     }
 
     fn push(&mut self, entry: &DirectoryEntry, data: Range<u64>) {
@@ -133,7 +148,7 @@ impl Members {
 
     /// Put them in the order of their bytes. No two may have one name or share bytes.
     fn check(&mut self) -> Result<(), FormatError> {
-        let Members { names, places } = self;
+        let Members { names, places, .. } = self;
         if let Some(twice) = first_repeated(places.iter().map(|place| place.name(names))) {
             return Err(of_member(twice, MemberFault::Twice));
         }
@@ -176,8 +191,22 @@ struct Directory {
 }
 
 impl Directory {
-    fn len(&self) -> u64 {
-        self.range.end - self.range.start
+    /// Read its entries, each with its position.
+    fn entries(
+        &self,
+        archive: &dyn Source,
+        mut take: impl FnMut(u64, DirectoryEntry) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        let Range { start, end } = self.range;
+        let mut reader = Reader::at(archive, start).take(end - start);
+        for _ in 0..self.count {
+            let at = end - reader.limit();
+            take(at, DirectoryEntry::read(&mut reader)?)?;
+        }
+        match reader.limit() {
+            0 => Ok(()),
+            _ => Err(damaged("its central directory has more entries than its end says")),
+        }
     }
 }
 
@@ -235,6 +264,14 @@ fn find_directory(archive: &dyn Source) -> Result<Directory, FormatError> {
         Some(end) if end == after => Ok(Directory { range: start..end, count }),
         _ => Err(damaged("the central directory is not where it is said to be")),
     }
+}
+
+/// What the local header of a member says of it.
+struct LocalHeader {
+    /// The range of its bytes.
+    data: Range<u64>,
+    /// Its CRC-32; `None` where a descriptor behind the data has it.
+    crc: Option<u32>,
 }
 
 /// An entry of the central directory.
@@ -328,7 +365,7 @@ impl DirectoryEntry {
 
     /// The range of its bytes, which must end at or before `end`, by its local header, which must say
     /// of the member what the directory says.
-    fn locate(&self, archive: &dyn Source, end: u64) -> Result<Range<u64>, FormatError> {
+    fn locate(&self, archive: &dyn Source, end: u64) -> Result<LocalHeader, FormatError> {
         let misplaced = || self.fault(MemberFault::LocalHeader);
         let after = self.offset.checked_add(LOCAL).filter(|&after| after <= end);
         let after = after.ok_or_else(misplaced)?;
@@ -342,12 +379,13 @@ impl DirectoryEntry {
         }
         let names = read_at(archive, after, name_len + extra_len)?;
         let (name, extra) = names.split_at(name_len as usize);
-        self.compare(&local, name, extra)?;
-        Ok(start..stop)
+        let crc = self.compare(&local, name, extra)?;
+        Ok(LocalHeader { data: start..stop, crc })
     }
 
-    /// Compare it with the fixed fields of its local header, and the name and extra fields there.
-    fn compare(&self, local: &[u8], name: &[u8], extra: &[u8]) -> Result<(), FormatError> {
+    /// Compare it with the fixed fields of its local header, and the name and extra fields there; the
+    /// CRC-32 there, where it is known.
+    fn compare(&self, local: &[u8], name: &[u8], extra: &[u8]) -> Result<Option<u32>, FormatError> {
         let mut there = DirectoryEntry::of(String::new(), &local[6..], 0);
         let flags = there.flags;
         self.check_flags(flags)?;
@@ -360,8 +398,7 @@ impl DirectoryEntry {
             _ if name != self.name.as_bytes() || !same_encoding => "name",
             there if there.method != self.method => "compression method",
             there if known && (there.stored, there.size) != (self.stored, self.size) => "size",
-            there if known && there.crc != self.crc => "CRC-32",
-            _ => return Ok(()),
+            there => return Ok(known.then_some(there.crc)),
         };
         Err(self.fault(MemberFault::OtherHeader(other)))
     }

@@ -18,9 +18,9 @@ pub enum EditFault {
     /// A file of a format that is not written.
     #[error("a file of format {0} cannot be changed, nor copied with a change")]
     ReadOnly(Format),
-    /// An archive, whose checksums would be wrong.
-    #[error("a .npz archive cannot be changed")]
-    Archive,
+    /// A member of an archive that has other bytes than its elements.
+    #[error("an array that is deflated cannot be changed where it lies")]
+    Deflated,
     /// An index of several files.
     #[error("a sharded checkpoint cannot be changed as a whole")]
     Sharded,

@@ -10,15 +10,20 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::error::{Error, FileName};
-use crate::execute::{self, ExecuteError, FillError, Progress, Transfer, Workers};
+use crate::execute::{self, Conversion, ExecuteError, FillError, Progress, Transfer, Workers};
+use crate::format::npz::{self, MemberSums};
 use crate::format::{Format, TensorInfo};
+use crate::gather::NullSink;
 use crate::input::{
-    self, Bytes, Input, Location, OpenOptions, failed_source, raw, recognise, single,
+    Bytes, Input, Location, OpenOptions, RecognisedFile, Summed, failed_source, raw, recognise,
+    single,
 };
 use crate::job::edit::fault::EditFault;
 use crate::job::overwrite;
 use crate::output::WriteOptions;
 use crate::output::layout::{self, OutputFormat};
+use crate::plan::{PIECE_BYTES, Plan};
+use crate::runs::Runs;
 use crate::sink::{self, Destination, Draft, InPlaceFile, Sink, SinkError};
 use crate::source::{self, NO_WAIT, PreadSource, SourceError};
 
@@ -112,6 +117,33 @@ impl Original {
         &self.options.workers
     }
 
+    /// Refuse a tensor whose bytes are not in the file as they are; it is named where there are `several`.
+    ///
+    /// # Errors
+    /// [`EditFault::Deflated`].
+    pub(super) fn check_target(&self, tensor: &TensorInfo, several: bool) -> Result<(), Error> {
+        match tensor.part() {
+            0 => Ok(()),
+            _ => Err(self.input.failed_tensor(tensor, several, EditFault::Deflated)),
+        }
+    }
+
+    /// Where the CRC-32s of those members of an archive stand whose elements begin at these positions;
+    /// none in other files.
+    ///
+    /// # Errors
+    /// An archive that breaks its format's rules.
+    pub(super) fn sums(&self, starts: Vec<u64>) -> Result<Vec<MemberSums>, Error> {
+        if self.input.contents.format != Format::Npz || starts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let location = self.input.location();
+        let file = self.file.try_clone().map_err(|error| Error::file(location, error))?;
+        // the archive alone, without what is inflated behind it
+        let archive = PreadSource::new(file, 0, self.len);
+        npz::sums(&archive, &starts).map_err(|error| Error::file(location, error))
+    }
+
     /// The file as an input, to choose a tensor of.
     pub fn input(&self) -> &Input {
         &self.input
@@ -203,28 +235,27 @@ fn open_input(
     source: PreadSource,
     options: &OpenOptions,
 ) -> Result<Input, Error> {
-    let format = recognise(&single::first_bytes(location, &source)?).map(|it| it.format);
+    let format = recognise(&single::first_bytes(location, &source)?);
     let bytes = source::Opened::Random(Box::new(source));
+    let progress = &Progress::default();
     if options.raw.text_format(location, format.is_some()).is_some() {
         return Err(Error::file(location, EditFault::Text));
     }
     let mut input = match (options.raw.of_raw_bytes(format.is_some()), format) {
-        (Some(dtype), _) => raw::open(location, bytes, dtype, &options.raw, &Progress::default())?,
-        (None, Some(Format::Npz)) => {
-            // what is in it tells whose archive it is
-            let found = input::open(location, options).map(|input| input.contents.format);
-            let fault = match found {
-                Ok(Format::Npz) | Err(_) => EditFault::Archive,
-                Ok(format) => EditFault::ReadOnly(format),
-            };
-            return Err(Error::file(location, fault));
-        }
-        (None, Some(Format::Sharded)) => {
+        (Some(dtype), _) => raw::open(location, bytes, dtype, &options.raw, progress)?,
+        (None, Some(format)) if format.format == Format::Sharded => {
             return Err(Error::file(location, EditFault::Sharded));
         }
-        (None, Some(_)) => single::open(location, bytes)?,
+        (None, Some(format)) => {
+            let options = &OpenOptions { two_sums: true, ..options.clone() };
+            (format.open)(RecognisedFile { location, bytes, options, progress })?
+        }
         (None, None) => return Err(single::unrecognised(location, bytes)),
     };
+    match input.contents.format {
+        Format::Npy | Format::Npz | Format::Safetensors | Format::Raw => {}
+        format => return Err(Error::file(location, EditFault::ReadOnly(format))),
+    }
     options.raw.apply(&mut input, &options.tensors)?;
     Ok(input)
 }
@@ -241,6 +272,27 @@ impl Edit {
     /// What the bytes of the file are written through.
     pub(super) fn patch(&self) -> &InPlaceFile {
         &self.patch
+    }
+
+    /// Compute the CRC-32 of a member of an archive from what was written, and put it where it stands. In
+    /// the directory it comes last, so that readers find a wrong one until all is right.
+    ///
+    /// # Errors
+    /// A file that cannot be read or written.
+    pub(super) fn sum(&self, member: &MemberSums, progress: &Progress) -> Result<(), Error> {
+        let Range { start, end } = member.data;
+        let file =
+            self.patch.file().try_clone().map_err(|error| Error::file(self.name.clone(), error))?;
+        let source = &PreadSource::new(file, 0, end);
+        let plan = Plan::new(&Runs::contiguous(start, end - start), 1, PIECE_BYTES);
+        let pieces = &Summed::new(&plan, end - start);
+        let transfer = Transfer { source, pieces, conversion: Conversion::None, at: 0 };
+        self.run(transfer, &NullSink, Some(&self.name), progress)?;
+        let damaged = || Error::file(self.name.clone(), SourceError::Truncated);
+        let crc = pieces.crc().ok_or_else(damaged)?.to_le_bytes();
+        let mut places = member.places.iter();
+        let written = places.try_for_each(|&place| self.patch.write_at(place, &crc));
+        written.map_err(|error| failed_sink(self.name.clone(), error))
     }
 
     /// Run one transfer from an input into a sink that writes through the patch.

@@ -40,6 +40,7 @@ pub(crate) const OF_STREAMS: &OutputFormat = &npy::FORMAT;
 pub(crate) fn of_plain(format: Format) -> &'static OutputFormat {
     match format {
         Format::Npy => &npy::FORMAT,
+        Format::Npz => &npz::FORMAT,
         Format::Safetensors => &safetensors::FORMAT,
         _ => &raw::FORMAT,
     }

@@ -1,0 +1,320 @@
+//! Values on their way into a tensor: how they fit it, and how its bytes are written.
+
+use std::ops::Range;
+
+use crate::error::Error;
+use crate::execute::{
+    Assignment, Conversion, ExecuteError, FillError, Progress, StridedSink, Transfer, Workers,
+};
+use crate::format::TensorInfo;
+use crate::gather::{GatherError, Indexed, Indices, Options, OutOfRange};
+use crate::index::resolve::Selection;
+use crate::job::casts::Casts;
+use crate::job::contract::PlannedTensor;
+use crate::job::edit::conversion::cast_conversion;
+use crate::job::edit::fault::EditFault;
+use crate::job::edit::original::{Edit, Original};
+use crate::job::operand::Operand;
+use crate::region::{GatheredList, ListError, OpenIndex, layout_of};
+use crate::runs::Runs;
+use crate::scatter::{Scatter, ScatterError};
+use crate::sink::SinkError;
+use crate::view::View;
+
+/// What an index selects of a tensor that is to be changed.
+pub struct EditedSlice<'a> {
+    target: usize,
+    tensor: TensorInfo,
+    index: OpenIndex<'a>,
+    selection: Selection,
+    /// Where its elements lie; `None` where lists name them.
+    view: Option<View>,
+}
+
+/// Values on their way into a tensor.
+pub(super) struct TensorEdit {
+    tensor: TensorInfo,
+    /// The shape of what is written.
+    shape: Vec<u64>,
+    value: Operand,
+    conversion: Conversion,
+    place: WrittenTo,
+    /// The lists of positions, and an index tensor that becomes the only one.
+    lists: Vec<GatheredList>,
+    indices: Option<Operand>,
+    /// The bytes of the value, once they are known to stay.
+    kept: Option<GatheredList>,
+}
+
+/// Where values go.
+enum WrittenTo {
+    /// To ranges of positions, from bytes in the same order.
+    Slice { to: Runs, from: Runs },
+    /// To positions that lists name.
+    Listed(Box<Scatter>),
+}
+
+/// How values are scattered.
+pub struct ScatterOptions {
+    /// One position on this axis for each element, as np.put_along_axis; without one, tuples name
+    /// slabs.
+    pub axis: Option<i64>,
+    /// What becomes of positions out of range.
+    pub out_of_range: OutOfRange,
+    /// What the values are cast to.
+    pub casts: Casts,
+}
+
+impl<'a> EditedSlice<'a> {
+    /// What an index selects of a tensor, the `target` of this number.
+    pub(super) fn new(
+        target: usize,
+        tensor: TensorInfo,
+        index: OpenIndex<'a>,
+    ) -> Result<EditedSlice<'a>, Error> {
+        let selection = index.resolve(&tensor.shape)?;
+        let view = match selection.lists.is_empty() {
+            true => Some(View::new(&layout_of(&tensor)?, &selection)?),
+            false => None,
+        };
+        Ok(EditedSlice { target, tensor, index, selection, view })
+    }
+
+    /// The number of the tensor among those that are changed.
+    pub(super) fn target(&self) -> usize {
+        self.target
+    }
+
+    /// The tensor that is changed.
+    pub fn tensor(&self) -> &TensorInfo {
+        &self.tensor
+    }
+
+    /// Fit a value to it.
+    pub(super) fn assign(
+        self,
+        original: &Original,
+        value: Operand,
+        casts: &Casts,
+        broadcast: bool,
+    ) -> Result<TensorEdit, Error> {
+        let EditedSlice { tensor, index, selection, view: slice, .. } = self;
+        let conversion = conversion(&value, &tensor, casts)?;
+        let shape = selection.shape();
+        let from = fit(&value, slice.as_ref(), &shape, broadcast)?;
+        let (place, lists) = match slice {
+            Some(slice) => {
+                let (to, from) = Runs::pair_in_memory_order(slice.runs(), from.runs());
+                (WrittenTo::Slice { to, from }, Vec::new())
+            }
+            None => {
+                let (indexed, lists) = index.lists.indexed(&tensor, &selection)?;
+                let scatter = Scatter::of(&layout_of(&tensor)?, indexed, from.runs(), conversion)?;
+                let written = written(&tensor, scatter.bytes());
+                index.lists.files().try_for_each(|(item, input, list)| {
+                    let kept = original.check_kept(input, list, &written);
+                    kept.map_err(|error| ListError { item, error })
+                })?;
+                (WrittenTo::Listed(Box::new(scatter)), lists)
+            }
+        };
+        let (indices, kept) = (None, None);
+        Ok(TensorEdit { tensor, shape, value, conversion, place, lists, indices, kept })
+    }
+}
+
+impl TensorEdit {
+    /// Fit values to positions that an index tensor names.
+    pub(super) fn scatter(
+        tensor: TensorInfo,
+        indices: Operand,
+        value: Operand,
+        options: &ScatterOptions,
+    ) -> Result<TensorEdit, Error> {
+        let conversion = conversion(&value, &tensor, &options.casts)?;
+        let failed = |error: ScatterError| match error {
+            ScatterError::Indices(GatherError::NotIntegers(_)) => indices.failed(error),
+            error => error.into(),
+        };
+        let (to, from) = (layout_of(&tensor)?, layout_of(value.tensor())?);
+        let dtype = &indices.tensor().dtype;
+        let positions = Indices { dtype, layout: layout_of(indices.tensor())? };
+        let out_of_range = options.out_of_range;
+        let mut shape = value.tensor().shape.clone();
+        let scatter = match options.axis {
+            None => {
+                Scatter::new(&to, &positions, &from, out_of_range, conversion).map_err(failed)?
+            }
+            Some(axis) => {
+                let how = Options { negative: true, out_of_range, ..Options::default() };
+                let indexed = Indexed::elements(&to, &positions, axis, &how);
+                let indexed = indexed.map_err(|error| failed(error.into()))?;
+                shape = indexed.shape();
+                Scatter::of(&to, indexed, spread(&value, &shape)?.runs(), conversion)?
+            }
+        };
+        let (place, lists, kept) = (WrittenTo::Listed(Box::new(scatter)), Vec::new(), None);
+        let indices = Some(indices);
+        Ok(TensorEdit { tensor, shape, value, conversion, place, lists, indices, kept })
+    }
+
+    /// The tensor's name.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.tensor.name.as_deref()
+    }
+
+    /// Where its first element lies in the file, in bytes.
+    pub(super) fn start(&self) -> u64 {
+        self.tensor.data().start
+    }
+
+    /// Whether all that is read is known to stay.
+    pub(super) fn is_kept(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// What is written: its shape, and the dtype of the tensor.
+    pub(super) fn planned(&self) -> PlannedTensor {
+        PlannedTensor { shape: self.shape.clone(), dtype: self.tensor.dtype.clone() }
+    }
+
+    /// Bytes of the elements that are written.
+    pub(super) fn bytes(&self) -> u64 {
+        match &self.place {
+            WrittenTo::Slice { to, .. } => to.bytes(),
+            WrittenTo::Listed(scatter) => scatter.bytes(),
+        }
+    }
+
+    /// Make sure that all that is read is there and fits, while `original` is only read.
+    pub(super) fn look(&mut self, original: &Original, progress: &Progress) -> Result<(), Error> {
+        let written = written(&self.tensor, self.bytes());
+        let TensorEdit { value, place, lists, indices, kept, .. } = self;
+        if let Some(indices) = indices {
+            *lists = vec![indices.keep(original, &written, progress)?];
+        }
+        *kept = Some(value.keep(original, &written, progress)?);
+        if let WrittenTo::Listed(scatter) = place {
+            scatter.check(&GatheredList::sources(lists), original.workers()).map_err(|error| {
+                match error {
+                    ExecuteError::Fill { error, .. } => GatheredList::failed(lists, error),
+                    error => error.into(),
+                }
+            })?;
+            GatheredList::verify_all(lists)?;
+        }
+        Ok(())
+    }
+
+    /// Write the values into a file.
+    pub(super) fn write(
+        &self,
+        edit: &Edit,
+        workers: &Workers,
+        progress: &Progress,
+    ) -> Result<(), Error> {
+        let TensorEdit { value, conversion, place, lists, kept, .. } = self;
+        let Some(GatheredList { source, file }) = kept else { return Ok(()) };
+        let (source, conversion) = (source.as_ref(), *conversion);
+        match place {
+            WrittenTo::Slice { to, from } => {
+                let pieces = &Assignment::new(to, from, conversion, source);
+                let transfer = Transfer { source, pieces, conversion, at: 0 };
+                let sink = StridedSink::new(edit.patch(), to);
+                edit.run(transfer, &sink, file.as_ref(), progress)
+            }
+            WrittenTo::Listed(scatter) => {
+                let positions = scatter.positions(&GatheredList::sources(lists), workers);
+                let positions = positions.map_err(|error| GatheredList::failed(lists, error))?;
+                let pieces = scatter.pieces(source, workers);
+                let (pieces, spooled) = pieces.map_err(|error| match error {
+                    ExecuteError::Fill { error: FillError::Source(error), .. } => {
+                        value.failed(error)
+                    }
+                    error => error.into(),
+                })?;
+                let source = spooled.as_deref().unwrap_or(source);
+                let transfer = Transfer { source, pieces: &pieces, conversion, at: 0 };
+                let sink = scatter.sink(edit.patch(), &positions);
+                let outcome = edit.run(transfer, &sink, file.as_ref(), progress);
+                // they were read again: lists that were cut short are the reason for whatever else
+                // went wrong
+                GatheredList::verify_all(lists)?;
+                outcome.map_err(|error| of_positions(lists, error))
+            }
+        }
+    }
+}
+
+/// What the elements of a value go through.
+fn conversion(value: &Operand, target: &TensorInfo, casts: &Casts) -> Result<Conversion, Error> {
+    let dtype = &value.tensor().dtype;
+    cast_conversion(dtype, &target.dtype, casts).map_err(|cause| value.failed(cause))
+}
+
+/// The bytes of the target's file among which `bytes` are changed.
+fn written(tensor: &TensorInfo, bytes: u64) -> Range<u64> {
+    let data = tensor.data();
+    if bytes > 0 { data } else { data.start..data.start }
+}
+
+/// All of a value.
+fn whole(value: &TensorInfo) -> Result<View, Error> {
+    Ok(View::new(&layout_of(value)?, &Selection::whole(&value.shape))?)
+}
+
+/// The elements of a value as they meet a slice of this shape, which is a view where the index has no
+/// lists.
+fn fit(
+    operand: &Operand,
+    slice: Option<&View>,
+    shape: &[u64],
+    broadcast: bool,
+) -> Result<View, Error> {
+    let value = operand.tensor();
+    let equal = value.shape == shape;
+    if !value.dtype.item_bits().is_multiple_of(8) && (equal || broadcast) {
+        // runs of elements are the items here: axes don't match, but all lies in one order
+        return match slice {
+            _ if !equal => Err(operand.failed(EditFault::BroadcastParts(value.dtype.clone()))),
+            Some(slice) => Ok(slice.dense(value.data().start)),
+            None => whole(value),
+        };
+    }
+    let (written, value) = (shape.to_vec(), value.shape.clone());
+    match whole(operand.tensor())?.broadcast(shape) {
+        Some(view) if equal || broadcast => Ok(view),
+        _ if broadcast => Err(operand.failed(EditFault::NotBroadcast { value, written })),
+        stretched => {
+            let (slice, stretches) = (written, stretched.is_some());
+            Err(operand.failed(EditFault::Shape { value, slice, stretches }))
+        }
+    }
+}
+
+/// The elements of a value broadcast to the shape of what is written.
+fn spread(operand: &Operand, shape: &[u64]) -> Result<View, Error> {
+    let value = operand.tensor();
+    let view = whole(value)?;
+    if !value.dtype.item_bits().is_multiple_of(8) && value.shape == shape {
+        // their axes are runs of elements here; one after the other, only where they begin counts
+        return Ok(view);
+    }
+    let (value, written) = (value.shape.clone(), shape.to_vec());
+    let fault = EditFault::NotBroadcast { value, written };
+    view.broadcast(shape).ok_or_else(|| operand.failed(fault))
+}
+
+/// The error of lists that could not be read any more while the target was written, or another one.
+fn of_positions(lists: &[GatheredList], error: Error) -> Error {
+    let Error { file, tensor, cause } = error;
+    let cause = match cause.downcast() {
+        Ok(SinkError::Positions(reason)) => match reason.downcast() {
+            Ok(error) => return GatheredList::failed(lists, *error),
+            Err(reason) => SinkError::Positions(reason).into(),
+        },
+        Ok(error) => error.into(),
+        Err(cause) => cause,
+    };
+    Error { file, tensor, cause }
+}
