@@ -20,7 +20,6 @@ mod pieces;
 mod positions;
 
 use std::cell::Cell;
-use std::io::ErrorKind;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -33,7 +32,7 @@ use crate::execute::pack::pack;
 use crate::execute::unpack::unpack;
 use crate::format::Chunks;
 use crate::runs::{Axis, Runs, unravel_index};
-use crate::shape::{Order, byte_count, contiguous_strides};
+use crate::shape::{AsTuple, Order, byte_count, contiguous_strides};
 use crate::source::{Source, SourceError};
 
 /// The elements of a tensor in chunks, at the positions that they would have one after the other in C
@@ -181,12 +180,13 @@ impl Chunked {
 
     /// The elements of a chunk.
     fn decode(&self, at: &[u64], source: &dyn Source) -> Result<Vec<u8>, SourceError> {
-        let bytes = (self.shape_of(at).iter().product::<u64>() * self.item) as usize;
-        let mut chunk = Vec::new();
-        let reserved = chunk.try_reserve_exact(bytes);
-        reserved.map_err(|_| SourceError::Io(ErrorKind::OutOfMemory.into()))?;
-        chunk.resize(bytes, 0);
-        self.chunks.decode(at, source, &mut chunk)?;
-        Ok(chunk)
+        let chunk = self.chunks.decode(at, source)?;
+        match chunk.len() as u64 == self.shape_of(at).iter().product::<u64>() * self.item {
+            true => Ok(chunk),
+            false => Err(SourceError::Chunk {
+                at: AsTuple(at).to_string(),
+                reason: "it has another number of elements".to_owned(),
+            }),
+        }
     }
 }

@@ -12,12 +12,13 @@ pub trait Chunks: fmt::Debug + Send + Sync {
     /// The shape of a chunk, in elements: a length of 1 or more for each axis of the tensor.
     fn chunk_shape(&self) -> &[u64];
 
-    /// Decode a chunk of an input to `out`, which its elements fill, in C order; `at` is its number
-    /// along each axis.
+    /// The elements of a chunk of an input in C order, as many as there are; `at` is its number along
+    /// each axis.
     ///
     /// # Errors
-    /// The source's, and bytes that are no such chunk.
-    fn decode(&self, at: &[u64], source: &dyn Source, out: &mut [u8]) -> Result<(), SourceError>;
+    /// The source's, and [`SourceError::Chunk`] for bytes that are no such chunk, or are more than
+    /// memory holds.
+    fn decode(&self, at: &[u64], source: &dyn Source) -> Result<Vec<u8>, SourceError>;
 }
 
 /// Only a table is equal to itself.

@@ -21,6 +21,8 @@ pub enum Format {
     Torch,
     /// A checkpoint of several `.safetensors` and an index.
     Sharded,
+    /// Arrays of Zarr, in a folder or a zip archive.
+    Zarr,
     /// Bytes without a header.
     Raw,
     /// Text, whose elements are kept as bytes once it has been read.
@@ -36,6 +38,7 @@ impl fmt::Display for Format {
             Format::Safetensors => "safetensors",
             Format::Torch => "pytorch",
             Format::Sharded => "sharded safetensors",
+            Format::Zarr => "zarr",
             Format::Raw => "raw",
         })
     }

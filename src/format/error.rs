@@ -23,7 +23,7 @@ pub enum FormatError {
     #[error("not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint")]
     Unrecognised,
     /// The file is of a kind that is known, and not read.
-    #[error("{0}, not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint")]
+    #[error("{kind}, {why}", kind = .0, why = .0.not_read())]
     Foreign(Foreign),
     /// The file ends before its header does. Lengths in bytes.
     #[error(
@@ -64,6 +64,10 @@ pub enum FormatError {
     /// A file of torch.save cannot be read.
     #[error("pytorch: {0}")]
     Torch(#[from] TorchError),
+    /// An array of Zarr cannot be read.
+    #[cfg(feature = "zarr")]
+    #[error("zarr: {0}")]
+    Zarr(#[from] super::zarr::ZarrError),
     /// The index of a sharded checkpoint is invalid.
     #[error("checkpoint index: {0}")]
     Shards(#[from] ShardsError),

@@ -140,6 +140,25 @@ impl Foreign {
         if is_group { Foreign::ZarrGroup } else { Foreign::ZarrArray }
     }
 
+    /// The feature of a build that reads it, and what it is called.
+    fn feature(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Foreign::ZarrArray | Foreign::ZarrGroup => Some(("zarr", "Zarr")),
+            _ => None,
+        }
+    }
+
+    /// Why it is not read.
+    pub(super) fn not_read(self) -> String {
+        match self.feature() {
+            Some((feature, name)) => {
+                format!("but this build has no {name}: build it with --features {feature}")
+            }
+            None => "not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint"
+                .to_owned(),
+        }
+    }
+
     /// Whether a file that is read as text is this instead.
     pub fn is_no_text(&self) -> bool {
         let is_text =

@@ -35,6 +35,8 @@ mod tensor;
 mod tensors;
 pub mod text;
 pub mod torch;
+#[cfg(feature = "zarr")]
+pub(crate) mod zarr;
 
 pub use brief::{is_printable, printable, shortened, write_printable_json};
 pub use chunks::Chunks;

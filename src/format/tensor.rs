@@ -77,6 +77,14 @@ impl TensorInfo {
         self.storage.part
     }
 
+    /// The shape of the chunks that it is stored in, in elements; `None` where it is not.
+    pub fn chunk_shape(&self) -> Option<&[u64]> {
+        match &self.storage.kind {
+            StorageKind::Chunks(chunks) => Some(chunks.chunk_shape()),
+            _ => None,
+        }
+    }
+
     /// The order of its elements in the file. Where strides are said, it is Fortran's if the first of
     /// the axes longer than 1 has a shorter one than the second.
     pub fn order(&self) -> Order {

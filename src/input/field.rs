@@ -174,21 +174,16 @@ impl Chunks for FieldChunks {
         &self.shape
     }
 
-    fn decode(&self, at: &[u64], source: &dyn Source, out: &mut [u8]) -> Result<(), SourceError> {
+    fn decode(&self, at: &[u64], source: &dyn Source) -> Result<Vec<u8>, SourceError> {
         let taken = self.ranges.iter().map(|range| range.end - range.start).sum::<u64>() as usize;
         let (item, at) = (self.item as usize, &at[..self.items.chunk_shape().len()]);
-        let mut items = vec![0; out.len() / taken.max(1) * item];
-        self.items.decode(at, source, &mut items)?;
-        for (item, out) in items.chunks_exact(item).zip(out.chunks_exact_mut(taken.max(1))) {
-            let mut rest = out;
-            for range in &self.ranges {
-                let field = &item[range.start as usize..range.end as usize];
-                let (now, later) = rest.split_at_mut(field.len());
-                now.copy_from_slice(field);
-                rest = later;
-            }
+        let items = self.items.decode(at, source)?;
+        let mut fields = Vec::with_capacity(items.len() / item.max(1) * taken);
+        for item in items.chunks_exact(item.max(1)) {
+            let bytes = |range: &Range<u64>| &item[range.start as usize..range.end as usize];
+            self.ranges.iter().for_each(|range| fields.extend_from_slice(bytes(range)));
         }
-        Ok(())
+        Ok(fields)
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) mod single;
 mod text;
 mod torch;
 mod watched;
+mod zarr;
 mod zip;
 
 pub(crate) use checked::{StoredMember, Summed};
@@ -32,7 +33,7 @@ pub(crate) use format::RecognisedFile;
 pub use integers::IntegersFault;
 pub(crate) use open::recognise;
 pub use open::{open, open_watched};
-pub use opened::{BadMember, Checkpoint, Input, Location, Unreadable};
+pub use opened::{BadMember, Checkpoint, Input, Location, Unreadable, UnreadableCause};
 pub(crate) use opened::{Bytes, DeflatedMember, failed_source, failed_stream, finish};
 pub use pattern::SelectFault;
 pub(crate) use pattern::find;

@@ -32,7 +32,7 @@ pub(super) fn open(mut archive: Archive<'_>, mut members: Members) -> Result<Inp
             Ok(read) => read,
             // np.load looks at a member when it is asked for
             Err(error) => {
-                unreadable.push(Unreadable { name, error });
+                unreadable.push(Unreadable { name, error: error.into() });
                 continue;
             }
         };

@@ -6,7 +6,7 @@ use crate::format::{Format, MAGIC_LEN, TextFormat, npy, safetensors};
 use crate::input::format::{InputFormat, OpenOptions, RecognisedFile};
 use crate::input::opened::{Input, Location};
 use crate::input::single::open_bytes;
-use crate::input::{integers, raw, sharded, single, text, zip};
+use crate::input::{integers, raw, sharded, single, text, zarr, zip};
 use crate::source;
 
 /// The formats that files are recognised as, by how they begin.
@@ -32,7 +32,7 @@ pub(crate) fn recognise(first: &[u8]) -> Option<&'static InputFormat> {
 }
 
 /// Open an input, find out what it is, and read its header. A folder with the index of a sharded
-/// checkpoint in it is that checkpoint. A text is one by its name, or because [`OpenOptions::raw`] says
+/// checkpoint in it is that checkpoint; one with the metadata of Zarr in it is its arrays. A text is one by its name, or because [`OpenOptions::raw`] says
 /// so; all of it is read.
 ///
 /// # Errors
@@ -52,6 +52,10 @@ pub fn open_watched(
     options: &OpenOptions,
     progress: &Progress,
 ) -> Result<Input, Error> {
+    if let Some(mut input) = zarr::open_folder(location)? {
+        options.raw.apply(&mut input, &options.tensors)?;
+        return Ok(input);
+    }
     let location = &sharded::in_folder(location)?;
     let mut bytes = open_bytes(location, options.io)?;
     let first = match &mut bytes {

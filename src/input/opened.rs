@@ -107,7 +107,29 @@ pub struct Unreadable {
     /// The name that the tensor would have.
     pub name: String,
     /// Why it cannot be read.
-    pub error: NpyError,
+    pub error: UnreadableCause,
+}
+
+/// Why one tensor of a file cannot be read, while the others can.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum UnreadableCause {
+    /// The header of a member.
+    #[error(transparent)]
+    Npy(#[from] NpyError),
+    /// An array.
+    #[cfg(feature = "zarr")]
+    #[error(transparent)]
+    Zarr(#[from] crate::format::zarr::ZarrError),
+}
+
+impl From<UnreadableCause> for FormatError {
+    fn from(cause: UnreadableCause) -> FormatError {
+        match cause {
+            UnreadableCause::Npy(error) => error.into(),
+            #[cfg(feature = "zarr")]
+            UnreadableCause::Zarr(error) => error.into(),
+        }
+    }
 }
 
 /// The header of a member of a `.npz` breaks the rules of its format.
@@ -198,13 +220,17 @@ impl Input {
     }
 
     /// The file that holds a tensor, where there are several, and where in it the tensor begins,
-    /// in bytes; no position for a tensor that is compressed or text.
+    /// in bytes; no position for a tensor that is compressed, in chunks or text.
     pub fn whereabouts(&self, tensor: &TensorInfo) -> (Option<&str>, Option<u64>) {
         let file = match &self.checkpoint {
             Some(checkpoint) => checkpoint.index.files.get(tensor.part()).map(String::as_str),
             None => None,
         };
-        (file, self.place_in_file(tensor.part(), tensor.data().start))
+        let position = match tensor.chunk_shape() {
+            None => self.place_in_file(tensor.part(), tensor.data().start),
+            Some(_) => None,
+        };
+        (file, position)
     }
 
     /// A position of a part of the input in the file that holds it, in bytes; `None` where that is
@@ -326,6 +352,9 @@ impl Input {
     /// The files whose headers were read; `None` for standard input.
     pub(crate) fn files(&self) -> Option<Vec<PathBuf>> {
         let path = self.location.path()?;
+        if self.contents.format == Format::Zarr && path.is_dir() {
+            return all_files(path).ok();
+        }
         let mut files = vec![path.to_owned()];
         if let Some(checkpoint) = &self.checkpoint {
             let mut parts: Vec<usize> =
@@ -464,4 +493,20 @@ pub(crate) fn failed_stream(
 /// The error of the bytes of an input.
 pub(crate) fn failed_source(location: &Location, error: SourceError) -> Error {
     Error::file(location, error)
+}
+
+/// All files of a folder and those below it, in the order of their names.
+fn all_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir()? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => folders.push(entry.path()),
+                false => files.push(entry.path()),
+            }
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Fault};
 use crate::format::shards::{self, MAX_INDEX, ShardIndex, ShardsError};
-use crate::format::{Contents, Foreign, Format, FormatError, Tensors};
+use crate::format::{Contents, Format, FormatError, Tensors};
 use crate::input::format::{InputFormat, OpenOptions, RecognisedFile};
 use crate::input::opened::{Bytes, Checkpoint, Input, Location, failed_source};
 use crate::input::pattern;
@@ -38,30 +38,11 @@ pub(crate) fn in_folder(location: &Location) -> Result<Location, Error> {
     let usual = names.iter().find(|name| *name == "model.safetensors.index.json");
     match (usual, names.as_slice()) {
         (Some(name), _) | (None, [name]) => Ok(Location::Path(folder.join(name))),
-        (None, []) => Err(match zarr(folder) {
-            Some(kind) => Error::file(folder, FormatError::Foreign(kind)),
-            None => Error::file(folder, ShardsFault::NoIndex),
-        }),
+        (None, []) => Err(Error::file(folder, ShardsFault::NoIndex)),
         (None, _) => {
             let shown = names.iter().map(|name| name.to_string_lossy().into_owned());
             Err(Error::file(folder, ShardsFault::SeveralIndexes(shown.collect())))
         }
-    }
-}
-
-/// What a folder is by the files of Zarr in it.
-fn zarr(folder: &Path) -> Option<Foreign> {
-    let holds = |name: &str| folder.join(name).is_file();
-    if holds("zarr.json") {
-        let source = source::open_file(&folder.join("zarr.json"), IoMode::Read).ok()?;
-        let mut json = String::new();
-        Reader::new(source.as_ref()).take(1 << 20).read_to_string(&mut json).ok()?;
-        return Some(Foreign::of_zarr(&json));
-    }
-    match (holds(".zarray"), holds(".zgroup")) {
-        (true, _) => Some(Foreign::ZarrArray),
-        (false, true) => Some(Foreign::ZarrGroup),
-        (false, false) => None,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::input::archive::Archive;
 use crate::input::format::{InputFormat, RecognisedFile};
 use crate::input::opened::{Input, Location, failed_source};
 use crate::input::watched::spool_all;
-use crate::input::{npz as arrays, torch};
+use crate::input::{npz as arrays, torch, zarr};
 use crate::source::{self, Source};
 
 /// NumPy's `.npz`, as which archives of PyTorch begin too.
@@ -34,6 +34,9 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     // an archive without members is an .npz of no arrays
     if members.is_empty() || members.has_arrays() {
         return arrays::open(archive, members);
+    }
+    if zarr::is_archive(&members) {
+        return zarr::open_archive(archive, members);
     }
     match TorchFolder::find(&members) {
         Some(folder) if !folder.is_script(&members) => torch::open(archive, &folder, &members),

@@ -231,6 +231,14 @@ pub enum SourceError {
         /// How many there are.
         len: u64,
     },
+    /// A chunk of a tensor that cannot be decoded: its number along each axis, and why.
+    #[error("chunk {at}: {reason}")]
+    Chunk {
+        /// The number of the chunk along each axis, as a tuple.
+        at: String,
+        /// What is wrong with it, in one line.
+        reason: String,
+    },
     /// An error in one of several files.
     #[error("{name}: {error}")]
     File {

@@ -161,6 +161,7 @@ const MODULES: &[(&str, &[&str])] = &[
 /// Each package, and the files or folders that may name it.
 const PACKAGES: &[(&str, &[&str])] = &[
     ("async_trait", &["source/remote/"]),
+    ("base64", &["format/zarr/"]),
     ("clap", &["cli/args/", "cli/complete/", "cli/report/misuse.rs"]),
     ("clap_complete", &["cli/complete/"]),
     ("colorous", &["picture.rs"]),
@@ -185,7 +186,9 @@ const PACKAGES: &[(&str, &[&str])] = &[
         "serde_json",
         &[
             "format/safetensors/",
+            "format/npy/mod.rs",
             "format/shards/",
+            "format/zarr/",
             "sink/parts/",
             "text/",
             "cli/commands/",
@@ -220,6 +223,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ),
     ("tokio", &["source/remote/"]),
     ("url", &["source/remote/"]),
+    ("zarrs", &["format/zarr/", "input/zarr/"]),
 ];
 
 /// Files that may hold `unsafe`.

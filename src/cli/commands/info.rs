@@ -152,9 +152,10 @@ fn row(input: &Input, number: usize) -> [Cow<'_, str>; 7] {
     let tensors = &input.contents().tensors;
     let tensor = tensors.at(number);
     let (file, offset) = input.whereabouts(&tensor);
-    let nowhere = match input.contents().format {
-        Format::Text(_) => "-",
-        _ => "deflated",
+    let nowhere = match (tensor.chunk_shape(), input.contents().format) {
+        (Some(chunks), _) => format!("chunks {}", AsTuple(chunks)).into(),
+        (None, Format::Text(_)) => Cow::Borrowed("-"),
+        _ => Cow::Borrowed("deflated"),
     };
     [
         tensors.name(number).map_or(Cow::Borrowed("-"), printable),
@@ -162,7 +163,7 @@ fn row(input: &Input, number: usize) -> [Cow<'_, str>; 7] {
         AsTuple(&tensor.shape).to_string().into(),
         tensor.bytes().to_string().into(),
         tensor.order().to_string().into(),
-        offset.map_or(Cow::Borrowed(nowhere), |offset| offset.to_string().into()),
+        offset.map_or(nowhere, |offset| offset.to_string().into()),
         file.map_or(Cow::Borrowed(""), printable),
     ]
 }
@@ -194,6 +195,9 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Resu
         });
         if let Some(file) = file {
             entry["file"] = file.into();
+        }
+        if let Some(chunks) = tensor.chunk_shape() {
+            entry["chunks"] = chunks.into();
         }
         // moved, since it may be as long as a header
         entry["name"] = tensor.name.into();

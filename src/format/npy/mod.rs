@@ -212,6 +212,22 @@ pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
     }
 }
 
+/// The type of a type string in JSON, or of a list of fields: as `.zarray` has them.
+///
+/// # Errors
+/// [`DescrError`] where it is neither, or means Python objects.
+#[cfg(feature = "zarr")]
+pub(crate) fn json_dtype(json: &serde_json::Value) -> Result<DType, DescrError> {
+    fn literal(json: &serde_json::Value) -> PyLiteral {
+        match json {
+            serde_json::Value::String(text) => PyLiteral::Str(text.clone()),
+            serde_json::Value::Array(items) => PyLiteral::List(items.iter().map(literal).collect()),
+            json => json.as_u64().map_or(PyLiteral::None, |len| PyLiteral::Int(len.into())),
+        }
+    }
+    descr::parse(&literal(json))
+}
+
 /// The type, byte order included, in which elements of a `dtype` are stored: any, except that
 /// floats that NumPy lacks become the void types that `ml_dtypes` arrays are saved as. `None` for
 /// floats of less than a byte.

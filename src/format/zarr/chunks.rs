@@ -1,0 +1,150 @@
+//! The chunks of an array: of one with shards, their inner chunks.
+
+use std::fmt;
+
+use zarrs::array::{
+    Array, ArrayBytes, ArrayError, ArrayShardedReadableExt, ArrayShardedReadableExtCache,
+    CodecOptions,
+};
+use zarrs::storage::ReadableStorageTraits;
+
+use super::error::ZarrError;
+use crate::format::brief::brief;
+use crate::format::chunks::Chunks;
+use crate::shape::AsTuple;
+use crate::source::{Source, SourceError, memory_bytes};
+
+/// How many indexes of shards are kept.
+const INDEXES: usize = 64;
+
+/// The chunks of an array.
+pub(super) struct ZarrChunks {
+    array: Array<dyn ReadableStorageTraits>,
+    /// The shape of a chunk, at the ends of axes too.
+    shape: Vec<u64>,
+    /// Bytes of an element.
+    item: usize,
+    fill: Vec<u8>,
+    /// The indexes of shards, of an array whose chunks are shards and nothing else.
+    shards: Option<ArrayShardedReadableExtCache>,
+}
+
+impl ZarrChunks {
+    /// The chunks of an array, or of its shards, that have this shape; elements have `item` bytes.
+    ///
+    /// # Errors
+    /// [`ZarrError`].
+    pub(super) fn new(
+        array: Array<dyn ReadableStorageTraits>,
+        shape: Vec<u64>,
+        item: usize,
+    ) -> Result<ZarrChunks, ZarrError> {
+        let fill = array.fill_value().as_ne_bytes().to_vec();
+        if array.data_type().fixed_size() != Some(item) || fill.len() != item {
+            return Err(ZarrError::DType(brief(&format!("{:?}", array.data_type()))));
+        }
+        let shards = ArrayShardedReadableExtCache::new(&array);
+        let shards = Some(shards).filter(|it| it.array_is_exclusively_sharded());
+        Ok(ZarrChunks { array, shape, item, fill, shards })
+    }
+
+    /// The shape of a chunk, which ends where the array does.
+    fn shape_of(&self, at: &[u64]) -> Vec<u64> {
+        let lens = self.array.shape().iter().zip(&self.shape).zip(at);
+        lens.map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk))).collect()
+    }
+
+    /// The elements of a chunk of the whole shape; `None` for one that is not stored.
+    fn elements(&self, at: &[u64]) -> Result<Option<Vec<u8>>, ArrayError> {
+        // chunks are decoded by several threads, each of them by one
+        let options = CodecOptions::default().with_concurrent_target(1);
+        let elements: Option<ArrayBytes<'_>> = match &self.shards {
+            None => self.array.retrieve_chunk_if_exists_opt(at, &options)?,
+            Some(indexes) => {
+                if indexes.len() >= INDEXES {
+                    indexes.clear();
+                }
+                Some(self.array.retrieve_subchunk_opt(indexes, at, &options)?)
+            }
+        };
+        let fixed = |elements: ArrayBytes<'_>| Ok(elements.into_fixed()?.into_owned());
+        elements.map(fixed).transpose().map_err(ArrayError::CodecError)
+    }
+
+    fn failed(&self, at: &[u64], reason: &str) -> SourceError {
+        SourceError::Chunk { at: AsTuple(at).to_string(), reason: brief(reason) }
+    }
+}
+
+impl Chunks for ZarrChunks {
+    fn chunk_shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    fn decode(&self, at: &[u64], _: &dyn Source) -> Result<Vec<u8>, SourceError> {
+        let whole =
+            self.shape.iter().try_fold(self.item as u64, |bytes, len| bytes.checked_mul(*len));
+        let Some(whole) = whole.filter(|whole| *whole <= memory_bytes()) else {
+            return Err(self.failed(at, "a chunk is larger than the memory"));
+        };
+        let kept = self.shape_of(at);
+        let elements = self.elements(at).map_err(|error| self.failed(at, &error.to_string()))?;
+        let Some(mut bytes) = elements else {
+            let count = kept.iter().product::<u64>() as usize;
+            return Ok(self.fill.repeat(count));
+        };
+        if bytes.len() as u64 != whole {
+            // who asked counts them
+            return Ok(bytes);
+        }
+        cut(&mut bytes, &self.shape, &kept, self.item);
+        Ok(bytes)
+    }
+}
+
+impl fmt::Debug for ZarrChunks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ZarrChunks").field("shape", &self.shape).finish_non_exhaustive()
+    }
+}
+
+/// Keep the first elements along each axis of a chunk.
+fn cut(bytes: &mut Vec<u8>, shape: &[u64], kept: &[u64], item: usize) {
+    // the axes before the last one that is cut; what follows it is a row
+    let Some(last) = (0..shape.len()).rev().find(|&axis| shape[axis] != kept[axis]) else { return };
+    let behind = shape[last + 1..].iter().product::<u64>() as usize * item;
+    let (from, row) = (shape[last] as usize * behind, kept[last] as usize * behind);
+    let rows = kept[..last].iter().product::<u64>();
+    for number in 0..rows {
+        let (mut rest, mut at, mut step) = (number, 0, 1);
+        for axis in (0..last).rev() {
+            at += rest % kept[axis] * step;
+            rest /= kept[axis];
+            step *= shape[axis];
+        }
+        // never before where it goes to
+        let start = at as usize * from;
+        bytes.copy_within(start..start + row, number as usize * row);
+    }
+    bytes.truncate(rows as usize * row);
+    bytes.shrink_to_fit();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn chunks_end_where_the_array_does() {
+        let chunk: Vec<u8> = (0..24).collect();
+        let of = |kept: [u64; 3]| {
+            let mut bytes = chunk.clone();
+            cut(&mut bytes, &[2, 3, 4], &kept, 1);
+            bytes
+        };
+        assert_eq!(of([2, 3, 4]), chunk);
+        assert_eq!(of([1, 3, 4]), chunk[..12]);
+        assert_eq!(of([2, 2, 1]), [0, 4, 12, 16]);
+        assert_eq!(of([2, 1, 4]), [0, 1, 2, 3, 12, 13, 14, 15]);
+    }
+}

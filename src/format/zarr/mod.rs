@@ -1,0 +1,110 @@
+//! Arrays of Zarr, versions 2 and 3: what their metadata say, and how their chunks are decoded.
+//!
+//! The codecs are those of the `zarrs` package, which reads the metadata too. It is told what it does
+//! not know in words that it does: elements that only NumPy has a type for are plain bytes to it. Where
+//! the values of an array lie under their keys (`zarr.json`, `c/0/1`) is up to the caller, who brings a
+//! store; nothing here lists folders.
+//!
+//! ```text
+//!   zarr.json, .zarray ─► shape, dtype, codecs ─► a tensor in chunks
+//!   c/0/1              ─► codecs ─► the bytes of a chunk, cut where the array ends
+//!   c/0/0 (a shard)    ─► its index ─► an inner chunk of it ─► ...
+//! ```
+
+mod chunks;
+mod dtype;
+mod error;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use zarrs::array::{Array, ArrayMetadata, ArrayShardedExt};
+use zarrs::storage::ReadableStorageTraits;
+
+use super::brief::brief;
+use super::tensor::{Storage, StorageKind, TensorInfo};
+use crate::shape::Order;
+use chunks::ZarrChunks;
+use dtype::ElementType;
+pub(crate) use error::ZarrError;
+
+/// Where the values of an array lie under their keys, such as `zarr.json` and `c/0/1`.
+pub(crate) type ArrayStore = Arc<dyn ReadableStorageTraits>;
+
+/// What the metadata of a folder are about.
+pub(crate) enum ZarrNode {
+    /// An array.
+    Array,
+    /// Arrays and groups.
+    Group,
+}
+
+/// What a `zarr.json` is about.
+///
+/// # Errors
+/// [`ZarrError`]: no JSON, neither of the two.
+pub(crate) fn node(json: &[u8]) -> Result<ZarrNode, ZarrError> {
+    let metadata = parse(json)?;
+    match metadata.get("node_type").and_then(Value::as_str) {
+        Some("array") => Ok(ZarrNode::Array),
+        Some("group") => Ok(ZarrNode::Group),
+        _ => Err(ZarrError::Metadata("node_type is neither array nor group".to_owned())),
+    }
+}
+
+/// The tensor that an array is, by its metadata (`zarr.json` or `.zarray`) and the store of its chunks.
+///
+/// # Errors
+/// [`ZarrError`]: metadata that break the rules, a dtype or a codec that is not known.
+pub(crate) fn array(store: ArrayStore, json: &[u8]) -> Result<TensorInfo, ZarrError> {
+    let mut metadata = parse(json)?;
+    let ElementType { dtype, opaque } = ElementType::of(&metadata)?;
+    if opaque {
+        dtype::hide(&mut metadata, &dtype)?;
+    }
+    let chunk_shape = chunk_shape(&metadata)?;
+    // one element is in either order; zarrs does without a check of the axes that it reverses
+    if metadata.get("order").is_some() && chunk_shape.is_empty() {
+        metadata["order"] = "C".into();
+    }
+    let parsed: ArrayMetadata = serde_json::from_value(metadata).map_err(invalid)?;
+    let array = Array::new_with_metadata(store, "/", parsed);
+    let array = array.map_err(|error| ZarrError::Metadata(brief(&error.to_string())))?;
+    let shape = array.shape().to_vec();
+    // what is around a shard would have to be decoded before its index is found
+    let inner = array.is_exclusively_sharded().then(|| array.subchunk_shape()).flatten();
+    let chunk_shape = match &inner {
+        Some(inner) => inner.iter().map(|len| len.get()).collect(),
+        None => chunk_shape,
+    };
+    if chunk_shape.len() != shape.len() || chunk_shape.contains(&0) {
+        return Err(ZarrError::Metadata("the chunks have another number of axes".to_owned()));
+    }
+    let item = (dtype.item_bits() / 8) as usize;
+    let mut tensor = TensorInfo::new(dtype, shape, Order::C, 0);
+    let chunks = ZarrChunks::new(array, chunk_shape, item)?;
+    tensor.storage = Storage { part: 0, data: 0..0, kind: StorageKind::Chunks(Arc::new(chunks)) };
+    Ok(tensor)
+}
+
+fn parse(json: &[u8]) -> Result<Value, ZarrError> {
+    serde_json::from_slice(json).map_err(invalid)
+}
+
+fn invalid(error: serde_json::Error) -> ZarrError {
+    ZarrError::Metadata(brief(&error.to_string()))
+}
+
+/// The shape of the chunks, or of the shards.
+fn chunk_shape(metadata: &Value) -> Result<Vec<u64>, ZarrError> {
+    let said = match metadata.get("chunk_grid") {
+        None => metadata.get("chunks"),
+        Some(grid) => match grid.get("name").and_then(Value::as_str) {
+            Some("regular") => grid.pointer("/configuration/chunk_shape"),
+            name => return Err(ZarrError::Grid(brief(name.unwrap_or("of no name")))),
+        },
+    };
+    let lens = said.and_then(Value::as_array).map(|lens| lens.iter().map(Value::as_u64).collect());
+    let lens: Option<Vec<u64>> = lens.flatten();
+    lens.ok_or_else(|| ZarrError::Metadata("the shape of the chunks is not said".to_owned()))
+}

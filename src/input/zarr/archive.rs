@@ -1,0 +1,134 @@
+//! A hierarchy in a zip archive: keys are names of members.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::Arc;
+
+use zarrs::storage::byte_range::ByteRangeIterator;
+use zarrs::storage::{Bytes, MaybeBytesIterator, ReadableStorageTraits, StorageError, StoreKey};
+
+use super::hierarchy::{self, Hierarchy, MAX_METADATA, below};
+use crate::error::Error;
+use crate::format::npz::Members;
+use crate::format::zarr::ArrayStore;
+use crate::input::archive::Archive;
+use crate::input::opened::Input;
+use crate::source::{DeflatedRange, Source, SourceError};
+
+/// An archive and its members.
+struct ZipValues {
+    bytes: Arc<dyn Source>,
+    members: HashMap<String, ZipValue>,
+}
+
+/// A member.
+enum ZipValue {
+    Stored(Range<u64>),
+    Deflated(DeflatedRange),
+}
+
+/// The members whose names begin with a path.
+struct Below {
+    values: Arc<ZipValues>,
+    path: String,
+}
+
+/// The arrays in an archive.
+///
+/// # Errors
+/// Those of [`hierarchy::input`].
+pub(in crate::input) fn open_archive(
+    archive: Archive<'_>,
+    members: Members,
+) -> Result<Input, Error> {
+    let value = |member| match archive.range(&member) {
+        range if member.deflated => ZipValue::Deflated(range),
+        range => ZipValue::Stored(range.range),
+    };
+    let members = members.iter().map(|member| (member.name.to_owned(), value(member))).collect();
+    let values = ZipValues { bytes: Arc::clone(&archive.bytes), members };
+    let values = Below { values: Arc::new(values), path: String::new() };
+    hierarchy::input(archive.location, &values, archive.bytes)
+}
+
+impl ZipValue {
+    fn len(&self) -> u64 {
+        match self {
+            ZipValue::Stored(range) => range.end - range.start,
+            ZipValue::Deflated(range) => range.len,
+        }
+    }
+}
+
+impl ZipValues {
+    /// Bytes of a member. One that is deflated is inflated as far as that.
+    fn read(&self, value: &ZipValue, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        let len = range.end - range.start;
+        match value {
+            ZipValue::Stored(place) => {
+                let mut bytes = vec![0; len as usize];
+                let place = place.start + range.start..place.start + range.start + len;
+                self.bytes.read(place, &mut Vec::new(), &mut bytes)?;
+                Ok(bytes)
+            }
+            ZipValue::Deflated(deflated) => {
+                let (mut stream, mut bytes) = (deflated.stream(), Vec::new());
+                io::copy(&mut stream.by_ref().take(range.start), &mut io::sink())?;
+                stream.by_ref().take(len).read_to_end(&mut bytes)?;
+                // its CRC-32 is compared where all of it was read
+                if range.end == deflated.len {
+                    stream.finish()?;
+                }
+                Ok(bytes)
+            }
+        }
+    }
+}
+
+impl Below {
+    fn value(&self, key: &str) -> Option<&ZipValue> {
+        self.values.members.get(&below(&self.path, key))
+    }
+}
+
+impl Hierarchy for Below {
+    fn metadata(&self, key: &str) -> Result<Option<Vec<u8>>, SourceError> {
+        let read = |value: &ZipValue| self.values.read(value, 0..value.len().min(MAX_METADATA));
+        self.value(key).map(read).transpose()
+    }
+
+    fn children(&self, group: &str) -> Result<Vec<String>, SourceError> {
+        let path = below(group, "");
+        let names = self.values.members.keys().filter_map(|name| name.strip_prefix(&path));
+        let names: BTreeSet<&str> =
+            names.filter_map(|rest| rest.split_once('/').map(|(name, _)| name)).collect();
+        Ok(names.into_iter().map(str::to_owned).collect())
+    }
+
+    fn array(&self, path: &str) -> ArrayStore {
+        Arc::new(Below { values: Arc::clone(&self.values), path: path.to_owned() })
+    }
+}
+
+impl ReadableStorageTraits for Below {
+    fn get_partial_many<'a>(
+        &'a self,
+        key: &StoreKey,
+        ranges: ByteRangeIterator<'a>,
+    ) -> Result<MaybeBytesIterator<'a>, StorageError> {
+        let Some(value) = self.value(key.as_str()) else { return Ok(None) };
+        Ok(Some(Box::new(ranges.map(move |range| {
+            let bytes = self.values.read(value, hierarchy::range(range, value.len())?);
+            bytes.map(Bytes::from).map_err(|error| StorageError::Other(error.to_string()))
+        }))))
+    }
+
+    fn size_key(&self, key: &StoreKey) -> Result<Option<u64>, StorageError> {
+        Ok(self.value(key.as_str()).map(ZipValue::len))
+    }
+
+    fn supports_get_partial(&self) -> bool {
+        true
+    }
+}

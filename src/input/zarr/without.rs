@@ -1,0 +1,30 @@
+//! A build that does not read Zarr.
+
+use std::io::Read;
+use std::path::Path;
+
+use crate::error::Error;
+use crate::format::npz::Members;
+use crate::format::{Foreign, FormatError};
+use crate::input::archive::Archive;
+use crate::input::opened::{Input, Location};
+use crate::source::{self, IoMode, Reader};
+
+pub(super) fn open(location: &Location, folder: &Path) -> Result<Input, Error> {
+    let json = source::open_file(&folder.join("zarr.json"), IoMode::Read).ok();
+    let json = json.and_then(|source| {
+        let mut json = String::new();
+        Reader::new(source.as_ref()).take(1 << 20).read_to_string(&mut json).ok()?;
+        Some(json)
+    });
+    let kind = match json {
+        Some(json) => Foreign::of_zarr(&json),
+        None if folder.join(".zarray").is_file() => Foreign::ZarrArray,
+        None => Foreign::ZarrGroup,
+    };
+    Err(Error::file(location, FormatError::Foreign(kind)))
+}
+
+pub(in crate::input) fn open_archive(archive: Archive<'_>, _: Members) -> Result<Input, Error> {
+    Err(Error::file(archive.location, FormatError::Foreign(Foreign::ZarrGroup)))
+}

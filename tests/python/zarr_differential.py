@@ -1,0 +1,340 @@
+#!/usr/bin/env python3
+"""Differential test: arrays of Zarr, in folders and zip archives, against zarr-python and NumPy.
+
+    python tests/python/zarr_differential.py --bin target/debug/tslice --count 2000 --seed 1
+
+The program must be built with the feature `zarr`, and zarr-python 3 be there. Every case is a hierarchy of random
+arrays: versions 2 and 3, random shapes, chunks and shards, byte orders, memory orders, codecs and filters, fill
+values, and chunks that were never written. Random indexes with slices, lists and masks must give what NumPy takes
+of the array that zarr-python reads; some outputs are written in parts, as streams, transposed, or compared by
+`diff`. Every tenth case is a damaged store: an error in one line, or the same array. `--only NUMBER` runs one again.
+"""
+
+import io
+import json
+import os
+import random
+import shutil
+import sys
+import warnings
+
+import numcodecs
+import numpy as np
+import zarr
+from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
+
+import harness
+from cases import Case
+from harness import Failure
+from lists_differential import nested, random_index
+
+DTYPES = ["u1", "i1", "u2", "i2", "i4", "u8", "f2", "f4", "f8", "c8", "c16", "?", "M8[10s]", "m8[ns]", "U3", "S5", "V6"]
+FIELDS = [("a", "<i4"), ("b", "<f8"), ("c", "S3")]
+NESTED = [("x", ">i2"), ("n", [("u", "u1"), ("w", ">f8")])]
+
+
+def random_array(rng, dtype, shape):
+    """Elements whose neighbours are often the same, so that codecs have something to do."""
+    count = int(np.prod(shape))
+    data = bytearray(rng.randbytes(count * dtype.itemsize))
+    if rng.random() < 0.5 and count:
+        data = bytearray(bytes(data[:dtype.itemsize]) * count)
+        for _ in range(min(count, 20)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+    if dtype == bool:
+        data = bytearray(byte & 1 for byte in data)
+    elif dtype.kind == "U":
+        return np.array(["".join(rng.choice("aé☃ ") for _ in range(rng.randrange(4))) for _ in range(count)], dtype).reshape(shape)
+    elif dtype.kind == "S":
+        return np.array([rng.randbytes(3).strip(b"\0") for _ in range(count)], dtype).reshape(shape)
+    return np.frombuffer(bytes(data), dtype).reshape(shape)
+
+
+def random_fill(rng, dtype):
+    if dtype.kind in "iuf":
+        return rng.choice([0, 1, dtype.type(7)])
+    return rng.choice([1 + 2j, 0]) if dtype.kind == "c" else rng.choice([True, False]) if dtype.kind == "b" else None
+
+
+def blosc_names(rng):
+    return rng.choice(["lz4", "lz4hc", "blosclz", "zstd", "zlib"])
+
+
+def compressor3(rng):
+    """Codecs behind the bytes, in version 3."""
+    chain = rng.choice([
+        [], [], [GzipCodec(level=rng.choice([0, 1, 5]))], [ZstdCodec(level=rng.choice([-1, 0, 3]), checksum=rng.random() < 0.5)],
+        [BloscCodec(cname=blosc_names(rng), clevel=rng.randrange(10), shuffle=rng.choice(["noshuffle", "shuffle", "bitshuffle"]))],
+    ])
+    return chain + ([Crc32cCodec()] if rng.random() < 0.3 else [])
+
+
+def create3(rng, group, name, dtype, shape):
+    chunk = [rng.choice([1, 2, 3, 4, max(n, 1), n + 2]) for n in shape]
+    order = rng.sample(range(len(shape)), len(shape))
+    filters = [TransposeCodec(order=order)] if len(shape) > 1 and rng.random() < 0.3 else []
+    plain = dtype.kind in "VS" or dtype.itemsize == 1
+    endian = BytesCodec() if plain or rng.random() < 0.7 else BytesCodec(endian="big")
+    codecs = filters + [endian] + compressor3(rng)
+    shape_of_chunks = chunk
+    if rng.random() < 0.4 and shape and not plain:
+        shape_of_chunks = [n * rng.choice([1, 2, 3]) for n in chunk]
+        around = [TransposeCodec(order=order)] if rng.random() < 0.15 and len(shape) > 1 else []
+        inner = [chunk[axis] for axis in order] if around else chunk
+        codecs = around + [ShardingCodec(chunk_shape=inner, codecs=codecs, index_location=rng.choice(["start", "end"]))]
+        codecs += [Crc32cCodec()] if rng.random() < 0.1 else []
+    metadata = dict(shape=shape, dtype=dtype, chunks=shape_of_chunks, fill_value=random_fill(rng, dtype))
+    separator = rng.choice(["/", "."])
+    kind = rng.choice(["default", "v2"])
+    encoding = {"name": kind, "separator": separator}
+    if metadata["fill_value"] is None:
+        del metadata["fill_value"]
+    array = zarr.create(store=group.store, path=(group.path + "/" + name).strip("/"), zarr_format=3, codecs=codecs,
+                        chunk_key_encoding=encoding, overwrite=True, **metadata)
+    return array, [str(codec) for codec in codecs]
+
+
+def create2(rng, group, name, dtype, shape):
+    chunk = [rng.choice([1, 2, 3, 4, max(n, 1), n + 2]) for n in shape]
+    compressor = rng.choice([
+        None, None, numcodecs.Zlib(rng.randrange(10)), numcodecs.GZip(rng.randrange(10)), numcodecs.BZ2(1), numcodecs.Zstd(rng.choice([1, 5])),
+        numcodecs.Blosc(cname=blosc_names(rng), clevel=rng.randrange(10), shuffle=rng.choice([0, 1, 2])),
+    ])
+    filters = []
+    if dtype.itemsize > 1 and rng.random() < 0.2:
+        filters.append(numcodecs.Shuffle(elementsize=dtype.itemsize))
+    if rng.random() < 0.15:
+        filters.append(rng.choice([numcodecs.Adler32(), numcodecs.Fletcher32()]))
+    metadata = dict(shape=shape, dtype=dtype, chunks=chunk, order=rng.choice("CF"), fill_value=random_fill(rng, dtype))
+    array = zarr.create(store=group.store, path=(group.path + "/" + name).strip("/"), zarr_format=2, compressor=compressor,
+                        filters=filters or None, dimension_separator=rng.choice(["/", "."]), overwrite=True, **metadata)
+    return array, [str(compressor), str(filters)]
+
+
+def random_dtype(rng, version):
+    if rng.random() < 0.1:
+        return np.dtype(FIELDS)
+    if version == 2 and rng.random() < 0.1:
+        return np.dtype(NESTED)
+    dtype = np.dtype(rng.choice(DTYPES))
+    return dtype.newbyteorder(">") if version == 2 and rng.random() < 0.3 else dtype
+
+
+def store(case, path, as_zip):
+    """A hierarchy and its arrays: name, elements as zarr-python reads them, version and what is to be told."""
+    rng, arrays = case.rng, {}
+    version = rng.choice([2, 3, 3])
+    where = zarr.storage.ZipStore(path, mode="w", compression=rng.choice([0, 8])) if as_zip else path
+    root = rng.random() < 0.3
+    group = zarr.open_group(where, mode="w", zarr_format=version) if not root else None
+    if root and not as_zip:
+        where = zarr.storage.LocalStore(path)
+    for number in range(1 if root else rng.randint(1, 3)):
+        dtype = random_dtype(rng, version)
+        shape = tuple(rng.choice([1, 2, 3, 5, 8, 13, rng.choice([0, 40])]) for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 3, 4])))
+        name = "" if root else rng.choice(["a", "b", "image", "x y"]) + str(number)
+        parent = group
+        if not root and rng.random() < 0.3:
+            parent = group.require_group("inner")
+            name = "inner/" + name
+        holder = parent if parent is not None else Root(where)
+        create = create3 if version == 3 else create2
+        try:
+            array, told = create(rng, holder, name.split("/")[-1], dtype, shape)
+        except (TypeError, ValueError, NotImplementedError) as error:
+            case.story.append(f"zarr-python does not make {dtype} {shape}: {error!r}")
+            if root:
+                raise Skip from None
+            continue
+        # elements that were never written are anything where there is no fill value
+        has_fill = dtype.names is None
+        if not has_fill or rng.random() < 0.9:
+            data = random_array(rng, dtype, shape)
+            if has_fill and rng.random() < 0.3 and shape and shape[0] > 1:
+                part = slice(0, rng.randrange(1, shape[0]))
+                array[part] = data[part]
+            elif not shape:
+                array[...] = data
+            elif data.size:
+                array[:] = data
+        case.story.append(f"{name!r}: version {version}, {dtype}, shape {shape}, chunks {array.chunks}, {told}")
+        # what zarr-python reads
+        arrays[name] = np.asarray(array[...]).astype(dtype.newbyteorder("<") if dtype.kind not in "V" else dtype, copy=False).reshape(shape)
+    if as_zip:
+        where.close()
+    return arrays
+
+
+class Root:
+    """What stands for a group where the array is all there is."""
+
+    def __init__(self, where):
+        self.store, self.path = where, ""
+
+
+class Skip(Exception):
+    pass
+
+
+def array_case(case):
+    rng = case.rng
+    as_zip = rng.random() < 0.25
+    name = "s.zip" if as_zip else rng.choice(["s.zarr", "s"])
+    try:
+        arrays = store(case, case.path(name), as_zip)
+    except Skip:
+        return
+    if rng.random() < 0.02:
+        listed(case, name, arrays)
+    for key in rng.sample(sorted(arrays), min(len(arrays), 2)):
+        check(case, name, key, arrays[key])
+
+
+def listed(case, name, arrays):
+    status, out, err = case.run(["info", "--json", name])
+    if status or err:
+        raise Failure(f"status {status}, {err!r}")
+    found = {entry["name"]: (entry["shape"], entry["dtype"]) for entry in json.loads(out)[0]["tensors"]}
+    expected = {key or None: list(array.shape) for key, array in arrays.items()}
+    if {key: shape for key, (shape, _) in found.items()} != expected:
+        raise Failure(f"info shows {found}")
+
+
+def spelled(item):
+    if isinstance(item, np.ndarray):
+        return nested(item) if item.ndim else str(int(item))
+    if isinstance(item, slice):
+        return ":".join("" if part is None else str(part) for part in (item.start, item.stop, item.step))
+    return "..." if item is Ellipsis else str(item)
+
+
+def check(case, name, key, array):
+    rng = case.rng
+    items = random_index(rng, array.shape, False, False) if rng.random() < 0.6 else simple(rng, array.shape)
+    # what typed lists cannot say
+    typed = all(not isinstance(it, np.ndarray) or it.ndim == 0 or it.size or (it.shape == (0,) and it.dtype != bool) for it in items)
+    if not typed:
+        items = simple(rng, array.shape)
+    try:
+        expected = array[tuple(items)] if items else array
+        problem = None
+    except IndexError as error:
+        problem = str(error)
+    line = [name, "[" + ", ".join(map(spelled, items)) + "]"]
+    if key:
+        line += ["-t", key]
+    line += rng.choice([[], [], ["-j", str(rng.randint(1, 3))]])
+    if problem is not None:
+        status, _, err = case.run([*line, "-o", "bad.npy"])
+        return case.check_error(status, err, [1, 2])
+    # a single string of NumPy forgets how long it may be
+    expected = np.asarray(expected, array.dtype)
+    transposed = []
+    if rng.random() < 0.25:
+        transposed, expected = ["-T"], expected.T
+    way = rng.choice(["file", "file", "stream", "parts", "fortran", "diff"])
+    if way == "stream":
+        status, out, err = case.run([*line, *transposed, "--to", "npy"])
+        found = np.load(io.BytesIO(out)) if not status and not err else None
+    elif way == "parts":
+        count = rng.randint(1, 4)
+        for part in rng.sample(range(count), count):
+            status, _, err = case.run([*line, *transposed, "-o", "p.npy", "--part", f"{part}/{count}"])
+            if status or err:
+                break
+        found = np.load(case.path("p.npy")) if not status and not err else None
+        if found is not None:
+            os.remove(case.path("p.npy"))
+    elif way == "diff" and not transposed and not key:
+        np.save(case.path("whole.npy"), array)
+        status, out, err = case.run(["diff", name, "whole.npy", line[1]])
+        if status or err or out:
+            raise Failure(f"diff: status {status}, {out!r} {err!r}")
+        return
+    else:
+        order = ["--order", "F"] if way == "fortran" else []
+        status, _, err = case.run([*line, *transposed, *order, "-o", "o.npy", "--force"])
+        found = np.load(case.path("o.npy")) if not status and not err else None
+    if found is None:
+        raise Failure(f"status {status}, {err!r}")
+    same = found.dtype.newbyteorder("=") == expected.dtype.newbyteorder("=") and found.shape == expected.shape
+    if not same:
+        raise Failure(f"{found.dtype} {found.shape} for {expected.dtype} {expected.shape}")
+    if found.astype(expected.dtype).tobytes() != np.ascontiguousarray(expected).tobytes():
+        raise Failure(f"other elements:\n{found}\nexpected\n{expected}")
+
+
+def simple(rng, shape):
+    items = []
+    for length in shape[:rng.randint(0, len(shape))]:
+        if length and rng.random() < 0.3:
+            items.append(rng.randrange(-length, length))
+        else:
+            bound = lambda: rng.choice([None, rng.randint(-length - 1, length + 1)])
+            items.append(slice(bound(), bound(), rng.choice([None, 1, 2, 3, -1, -2, 7])))
+    if rng.random() < 0.2:
+        items.insert(rng.randint(0, len(items)), None)
+    return items
+
+
+def damaged_case(case):
+    """Bytes of metadata and of chunks that are changed: an error in one line, or elements."""
+    rng = case.rng
+    name = rng.choice(["s.zarr", "s.zarr", "s.zip"])
+    try:
+        arrays = store(case, case.path(name), name == "s.zip")
+    except Skip:
+        return
+    files = [case.path(name)] if name == "s.zip" else [os.path.join(at, file) for at, _, names in os.walk(case.path(name)) for file in names]
+    for path in rng.sample(sorted(files), min(len(files), rng.randint(1, 3))):
+        with open(path, "r+b") as file:
+            data = bytearray(file.read())
+            kind = rng.randrange(5)
+            if kind == 0:
+                data = data[:rng.randrange(len(data) + 1)]
+            elif kind == 1 and path.endswith(("zarr.json", ".zarray")):
+                data = hostile_metadata(rng, bytes(data))
+            else:
+                for _ in range(rng.randint(1, 4)):
+                    if data:
+                        data[rng.randrange(len(data))] = rng.randrange(256)
+            file.seek(0)
+            file.write(data)
+            file.truncate()
+    for key in [None, *arrays]:
+        line = ["info", name] if key is None else [name, "-t", key, "-o", "o.npy", "--force"] if key else [name, "-o", "o.npy", "--force"]
+        status, out, err = case.run(line)
+        if "panicked" in err or status not in (0, 1) or len(err) > 3000:
+            raise Failure(f"status {status}, {err!r}")
+        if status and not err.startswith("tslice: "):
+            raise Failure(f"{err!r}")
+
+
+def hostile_metadata(rng, data):
+    """Numbers that are too large, and words that mean nothing."""
+    text = data.decode()
+    numbers = [at for at, char in enumerate(text) if char.isdigit()]
+    if not numbers:
+        return data
+    at = rng.choice(numbers)
+    value = rng.choice(["0", "-1", "1e3", "18446744073709551615", "4611686018427387904", "1048576", "null", '"x"', "[]", "99999999999999999999999"])
+    return (text[:at] + value + text[at + 1:]).encode()
+
+
+def one(job):
+    options, number = job
+    kind = damaged_case if number % 10 == 9 else array_case
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return harness.run_case(Case(random.Random(f"{options.seed} {number}")), kind, number, options.keep)
+
+
+def main():
+    options = harness.case_parser(__doc__.split("\n")[0], 2000).parse_args()
+    harness.begin(options)
+    print("zarr-python", zarr.__version__, "numcodecs", numcodecs.__version__)
+    return harness.run_cases("zarr_differential", options, one)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
