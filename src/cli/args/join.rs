@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::axis::{AxisArg, axis};
-use super::input::InputArgs;
-use super::output::OutputArgs;
-use super::result::{CastArgs, FieldArgs};
+use super::result::ThroughArgs;
 
 /// The inputs, in the order in which they are taken.
 #[derive(Args, Clone, Debug)]
@@ -53,13 +51,7 @@ pub(crate) struct JoinArgs {
     #[arg(long, requires = "index")]
     pub(crate) outer: bool,
     #[command(flatten)]
-    pub(crate) from: InputArgs,
-    #[command(flatten)]
-    pub(crate) field: FieldArgs,
-    #[command(flatten)]
-    pub(crate) cast: CastArgs,
-    #[command(flatten)]
-    pub(crate) to: OutputArgs,
+    pub(crate) through: ThroughArgs,
     /// Take the tensors that -t does not choose once
     ///
     /// They must be the same in all inputs.

@@ -2,10 +2,8 @@
 
 use clap::Args;
 
-use super::input::InputArgs;
 use super::join::InputsArgs;
-use super::output::OutputArgs;
-use super::result::{CastArgs, FieldArgs};
+use super::result::ThroughArgs;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MergeArgs {
@@ -18,13 +16,7 @@ pub(crate) struct MergeArgs {
     #[arg(long, conflicts_with = "first")]
     pub(crate) last: bool,
     #[command(flatten)]
-    pub(crate) from: InputArgs,
-    #[command(flatten)]
-    pub(crate) field: FieldArgs,
-    #[command(flatten)]
-    pub(crate) cast: CastArgs,
-    #[command(flatten)]
-    pub(crate) to: OutputArgs,
+    pub(crate) through: ThroughArgs,
     /// Leave out the tensors of this name or glob
     ///
     /// May be given again.

@@ -4,6 +4,22 @@ use clap::Args;
 use tslice::internals::cast::Casting;
 
 use super::choice::{Choice, one_of};
+use super::input::InputArgs;
+use super::output::OutputArgs;
+
+/// What all commands that make whole outputs of inputs take: how those are read, what becomes of their
+/// elements, and where these go.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ThroughArgs {
+    #[command(flatten)]
+    pub(crate) from: InputArgs,
+    #[command(flatten)]
+    pub(crate) field: FieldArgs,
+    #[command(flatten)]
+    pub(crate) cast: CastArgs,
+    #[command(flatten)]
+    pub(crate) to: OutputArgs,
+}
 
 /// The order of the result's axes.
 #[derive(Args, Clone, Debug, Default)]

@@ -7,9 +7,7 @@ use tslice::internals::job::MAX_PARTS;
 
 use super::axis::{AxisArg, axis};
 use super::index::IndexArgs;
-use super::input::InputArgs;
-use super::output::OutputArgs;
-use super::result::{CastArgs, FieldArgs};
+use super::result::ThroughArgs;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SplitArgs {
@@ -36,13 +34,7 @@ pub(crate) struct SplitArgs {
     #[command(flatten)]
     pub(crate) index: IndexArgs,
     #[command(flatten)]
-    pub(crate) from: InputArgs,
-    #[command(flatten)]
-    pub(crate) field: FieldArgs,
-    #[command(flatten)]
-    pub(crate) cast: CastArgs,
-    #[command(flatten)]
-    pub(crate) to: OutputArgs,
+    pub(crate) through: ThroughArgs,
     /// Copy the tensors that -t does not choose to every output (.safetensors, .npz)
     #[arg(long, help_heading = "Output")]
     pub(crate) keep_rest: bool,

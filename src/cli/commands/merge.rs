@@ -4,7 +4,7 @@ use tslice::internals::input::Location;
 use tslice::internals::job::{MergeOptions, Merging, NumberedRename, Wins};
 
 use super::{input, output, part, result};
-use crate::cli::args::MergeArgs;
+use crate::cli::args::{MergeArgs, ThroughArgs};
 use crate::cli::report::Failure;
 
 /// How long the shards of a folder are where --shard-size does not say it, as save_pretrained has it.
@@ -12,12 +12,13 @@ const SHARD_BYTES: u64 = 5_000_000_000;
 
 /// Write the union of the inputs' tensors.
 pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
-    let Some(share) = part::share(&args.to)? else { return Ok(()) };
-    let workers = output::workers(args.to.threads);
+    let ThroughArgs { from, field, cast, to } = &args.through;
+    let Some(share) = part::share(to)? else { return Ok(()) };
+    let workers = output::workers(to.threads);
     let locations = input::locations(&args.inputs)?;
-    let output = output::open(&args.to, locations.first().unwrap_or(&Location::Stdin), &workers)?;
+    let output = output::open(to, locations.first().unwrap_or(&Location::Stdin), &workers)?;
     let output = output.in_shards(SHARD_BYTES);
-    let mut open = input::options_of_several(&args.from)?;
+    let mut open = input::options_of_several(from)?;
     // what is chosen must be in one of them
     let patterns = std::mem::take(&mut open.tensors);
     let renames = args.rename.iter().cloned();
@@ -33,12 +34,12 @@ pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
             (false, true) => Some(Wins::Last),
             (false, false) => None,
         },
-        fields: args.field.field.clone(),
-        casts: result::casts(&args.cast)?,
+        fields: field.field.clone(),
+        casts: result::casts(cast)?,
         workers,
     };
     let mut job = Merging::new(&locations, options, output)?;
-    output::run(&mut job, &args.to, &share, Failure::from)
+    output::run(&mut job, to, &share, Failure::from)
 }
 
 /// The number of an input before a colon, and what follows.

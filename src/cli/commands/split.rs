@@ -8,27 +8,28 @@ use tslice::internals::job::{Cuts, PartNames, Select, Split, SplitOptions};
 use super::index::{Index, list};
 use super::part::Share;
 use super::{input, output, result};
-use crate::cli::args::SplitArgs;
+use crate::cli::args::{SplitArgs, ThroughArgs};
 use crate::cli::report::Failure;
 
 /// Cut a tensor, or several, into files that appear together.
 pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
-    if args.to.part.is_some() {
+    let ThroughArgs { from, field, cast, to } = &args.through;
+    if to.part.is_some() {
         return Err(Failure::usage("--part writes one output, and a split has several")
             .hint("each of them can be written by itself, as a slice of the input"));
     }
     let index = Index::parse(args.text.as_deref(), &args.index)?;
-    let workers = output::workers(args.to.threads);
-    let index = index.open(args.from.io, &workers, args.to.quiet, "INPUT", &args.input)?;
+    let workers = output::workers(to.threads);
+    let index = index.open(from.io, &workers, to.quiet, "INPUT", &args.input)?;
     let cuts = cuts(args)?;
-    let names = names(args.to.output.as_deref())?;
-    if args.to.with_files {
+    let names = names(to.output.as_deref())?;
+    if to.with_files {
         return Err(Failure::usage(
             "--with-files is for a folder of shards, and split writes files",
         ));
     }
-    let write = output::options(&args.to, &workers)?;
-    let options = OpenOptions { rest: args.keep_rest, ..input::options(&args.from)? };
+    let write = output::options(to, &workers)?;
+    let options = OpenOptions { rest: args.keep_rest, ..input::options(from)? };
     let failed = |error| index.failure(error);
     let input =
         tslice::internals::input::open(&input::location(&args.input), &options).map_err(failed)?;
@@ -39,18 +40,18 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
         axes: input::axes(&args.axis)?,
         names,
         select: Select {
-            patterns: args.from.tensor.clone(),
+            patterns: from.tensor.clone(),
             keep_rest: args.keep_rest,
             ..Select::default()
         },
-        fields: args.field.field.clone(),
+        fields: field.field.clone(),
         index: index.of_job(),
-        casts: result::casts(&args.cast)?,
+        casts: result::casts(cast)?,
         write,
     };
     let mut split = Split::new(input, options).map_err(failed)?;
-    output::run(&mut split, &args.to, &Share::Whole, failed)?;
-    if let (true, false, Some(uneven)) = (by_count, args.to.quiet, split.take_uneven()) {
+    output::run(&mut split, to, &Share::Whole, failed)?;
+    if let (true, false, Some(uneven)) = (by_count, to.quiet, split.take_uneven()) {
         failed(uneven).hint("--equal refuses that").print_note();
     }
     Ok(())

@@ -1,8 +1,6 @@
 //! `tslice view --stats` of several tensors, a row each, or along axes, a row for each position of the
 //! others.
 
-use std::cmp::Ordering;
-
 use serde_json::json;
 use tslice::internals::dtype::DType;
 use tslice::internals::execute::{Progress, Workers};
@@ -15,7 +13,7 @@ use tslice::internals::statistics::{Summary, Sums};
 use super::faults::Faults;
 use super::stats::{add_counts, as_json, shown, title, value};
 use crate::cli::args::{Column, StatsArgs, ViewArgs};
-use crate::cli::report::{Align, Failure, Json, Table, print, table, watch};
+use crate::cli::report::{Align, Failure, Json, SortKey, Table, print, sort_rows, table, watch};
 
 /// How much text is printed at a time.
 const PRINTED_BYTES: usize = 1 << 20;
@@ -71,16 +69,13 @@ impl TensorRow {
         TensorRow { cells, shape: shape.clone(), numbers, json }
     }
 
-    /// Which of two comes first by a column; one that has no number there comes last.
-    fn compare(&self, other: &TensorRow, column: Column) -> Ordering {
-        let number = |at: usize| match (self.numbers[at], other.numbers[at]) {
-            (Some(ours), Some(theirs)) => theirs.total_cmp(&ours),
-            (ours, theirs) => theirs.is_some().cmp(&ours.is_some()),
-        };
+    /// What it is sorted by.
+    fn key(&self, column: Column) -> SortKey<'_> {
+        let number = |at: usize| SortKey::Number(self.numbers[at]);
         match column {
-            Column::Name => self.cells[0].cmp(&other.cells[0]),
-            Column::DType => self.cells[1].cmp(&other.cells[1]),
-            Column::Shape => other.shape.cmp(&self.shape),
+            Column::Name => SortKey::Text(self.cells[0].as_str().into()),
+            Column::DType => SortKey::Text(self.cells[1].as_str().into()),
+            Column::Shape => SortKey::LargestShape(self.shape.clone()),
             Column::Nan => number(0),
             Column::Infinite => number(1),
             Column::Zero => number(2),
@@ -122,16 +117,16 @@ pub(super) fn of_tensors(
         rows.push(TensorRow::new(chosen, &summary, text));
         Ok(())
     })?;
-    let by = |ours: &TensorRow, theirs: &TensorRow| {
-        let columns = sort.iter().map(|&column| ours.compare(theirs, column));
-        columns.fold(Ordering::Equal, Ordering::then)
-    };
-    rows.sort_by(by);
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    for &column in sort.iter().rev() {
+        sort_rows(&mut order, |row| rows[row].key(column));
+    }
+    let rows = order.into_iter().map(|row| &rows[row]);
     if *json {
-        rows.iter().try_for_each(|row| held.push(&row.json))?;
+        rows.map(|row| &row.json).try_for_each(|line| held.push(line))?;
     } else {
         let mut cells = vec![TENSORS.map(str::to_owned)];
-        cells.extend(rows.into_iter().map(|row| row.cells));
+        cells.extend(rows.map(|row| row.cells.clone()));
         let mut align = [Align::Right; 10];
         align[..3].fill(Align::Left);
         held.push(&table(&cells, align, 0))?;
@@ -165,7 +160,8 @@ pub(super) fn of_slices(
         tensors += 1;
         let mut whole = slices.nothing(Sums::None)?;
         let mut shown = None;
-        slices.summaries(input, Sums::Squares, workers, progress, |first, band| {
+        let empty = slices.nothing(Sums::Squares)?;
+        slices.summaries(input, &empty, workers, progress, |first, band| {
             for summary in band.iter().filter(|_| !fail_on.is_empty()) {
                 whole.merge(summary.clone());
             }

@@ -325,7 +325,7 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
             let words = format!("the file holds {count} tensors, choose one with {choice}");
             let all = holds_several.then(|| format!("; {flag} '*' chooses all"));
             Failure::new(format_args!("{file}: {words}"))
-                .hint(list(names) + &all.unwrap_or_default())
+                .hint(list("it holds", names) + &all.unwrap_or_default())
         }
         SelectFault::Excluded(fault) => select(error, fault, "--exclude", &|| {
             Failure::new(format_args!("{of_file}--exclude: {fault}"))
@@ -333,7 +333,11 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
         SelectFault::NothingLeft => {
             Failure::new(format_args!("{of_file}--exclude leaves no tensor that is chosen"))
         }
-        SelectFault::NotFound { pattern, names } => failed().hint(near_or_all(pattern, names)),
+        SelectFault::NotFound { pattern, names } => {
+            // several inputs have no one file
+            let hold = if file.is_empty() { "the inputs hold" } else { "it holds" };
+            failed().hint(near_or_all(hold, pattern, names))
+        }
         SelectFault::Several(count) => Failure::new(format_args!(
             "{flag} chooses {count} tensors of {file}, and one is needed"
         )),
@@ -415,22 +419,23 @@ fn extensions() -> String {
 /// The most names that people read.
 const MOST: usize = 20;
 
-/// The names that are near to one that is not there; all others too, where they are few.
-fn near_or_all(pattern: &str, names: &[String]) -> String {
+/// The names that are near to one that is not there; all others too, where they are few, after the words
+/// for what they `hold`.
+fn near_or_all(hold: &str, pattern: &str, names: &[String]) -> String {
     let near = did_you_mean(pattern, names.iter().map(String::as_str));
     match near {
         Some(near) if names.len() > MOST => near,
-        Some(near) => format!("{near} {}", list(names)),
-        None => list(names),
+        Some(near) => format!("{near} {}", list(hold, names)),
+        None => list(hold, names),
     }
 }
 
-/// The names of a file's tensors, as far as people read.
-fn list(names: &[String]) -> String {
+/// The names of tensors, as far as people read, after the words for what they `hold`.
+fn list(hold: &str, names: &[String]) -> String {
     let shown: Vec<_> = names.iter().take(MOST).map(|name| shortened(name)).collect();
     match (shown.join(", "), names.len()) {
-        (_, 0) => "it holds no tensors".to_owned(),
-        (shown, count) if count > MOST => format!("it holds {shown}, and {} more", count - MOST),
-        (shown, _) => format!("it holds {shown}"),
+        (_, 0) => format!("{hold} no tensors"),
+        (shown, count) if count > MOST => format!("{hold} {shown}, and {} more", count - MOST),
+        (shown, _) => format!("{hold} {shown}"),
     }
 }

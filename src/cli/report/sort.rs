@@ -3,11 +3,18 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// What a row is sorted by: texts and shapes ascend, amounts descend.
+/// What a row is sorted by.
 pub(crate) enum SortKey<'a> {
+    /// Texts ascend.
     Text(Cow<'a, str>),
+    /// Shapes ascend, the first axis first.
     Shape(Vec<u64>),
+    /// Shapes descend.
+    LargestShape(Vec<u64>),
+    /// Amounts descend.
     Amount(u64),
+    /// Numbers descend; what has none comes last.
+    Number(Option<f64>),
 }
 
 impl SortKey<'_> {
@@ -15,7 +22,10 @@ impl SortKey<'_> {
         match (self, other) {
             (SortKey::Text(one), SortKey::Text(other)) => one.cmp(other),
             (SortKey::Shape(one), SortKey::Shape(other)) => one.cmp(other),
+            (SortKey::LargestShape(one), SortKey::LargestShape(other)) => other.cmp(one),
             (SortKey::Amount(one), SortKey::Amount(other)) => other.cmp(one),
+            (SortKey::Number(Some(one)), SortKey::Number(Some(other))) => other.total_cmp(one),
+            (SortKey::Number(one), SortKey::Number(other)) => other.is_some().cmp(&one.is_some()),
             // one column has keys of one kind
             _ => Ordering::Equal,
         }
