@@ -1,10 +1,10 @@
 //! A job that reduces tensors along axes: an element for each slice.
 
-use crate::dtype::{DType, Endian};
+use crate::dtype::DType;
 use crate::error::{Error, Fault};
 use crate::execute::{Progress, StridedSink, Workers};
 use crate::format::TensorInfo;
-use crate::input::Input;
+use crate::input::{Input, SelectFault};
 use crate::job::contract::{Job, Planned};
 use crate::job::copy::{Writing, check_indices};
 use crate::job::slices::{AxisFault, SliceOrder, Slices, SlicesOptions};
@@ -14,7 +14,7 @@ use crate::region::Take;
 use crate::runs::{Axis, Runs};
 use crate::shape::{Order, contiguous_strides};
 use crate::sink::Sink;
-use crate::statistics::{Reduction, Summary};
+use crate::statistics::{Folded, Reduction};
 use std::sync::Arc;
 
 /// Slices whose elements are made by a thread at a time.
@@ -34,9 +34,14 @@ pub enum ReduceFault {
     /// The smallest or largest of no elements; the message is NumPy's.
     #[error("zero-size array to reduction operation {0} which has no identity")]
     NoIdentity(&'static str),
-    /// The elements are no real numbers.
-    #[error("reductions are of real numbers, and the dtype is {0}")]
-    DType(DType),
+    /// Elements that the function is not for, or not here.
+    #[error("np.{} of dtype {dtype} is not computed", how.name())]
+    DType {
+        /// The function.
+        how: Reduction,
+        /// The dtype of the elements.
+        dtype: DType,
+    },
 }
 
 impl Fault for ReduceFault {}
@@ -45,8 +50,7 @@ impl Reducing {
     /// Reduce the tensors with these numbers; `keepdims` leaves the axes that are reduced, with length 1.
     ///
     /// # Errors
-    /// As [`Slices::all`]; elements that are no real numbers, [`ReduceFault`], dtypes that the output
-    /// lacks.
+    /// As [`Slices::all`]; [`ReduceFault`], dtypes that the output lacks.
     pub fn new(
         mut input: Input,
         numbers: &[usize],
@@ -55,17 +59,23 @@ impl Reducing {
         keepdims: bool,
         output: &Output,
     ) -> Result<Reducing, Error> {
-        // a stream takes elements in their order
-        let order = match output.destination().is_stream() || output.format().is_text {
-            true => SliceOrder::Positions,
-            false => SliceOrder::Memory,
+        if numbers.len() > 1 && output.options.name.is_some() {
+            return Err(SelectFault::OneName.into());
+        }
+        // some outputs take elements in their order
+        let in_order = output.destination().is_stream() || output.format().is_text;
+        let order = match output.options.order {
+            _ if !in_order && !output.options.deflate => SliceOrder::Memory,
+            Order::C => SliceOrder::Positions,
+            Order::F => SliceOrder::Reversed,
         };
         let slices = Slices::all(&mut input, numbers, options, order)?;
         let mut preparation = output.begin_preparing(Arc::default(), None)?;
         for (at, (of, &number)) in slices.iter().zip(numbers).enumerate() {
             let tensor = input.contents.tensors.at(number);
             let named = |error: Error| error.of_tensor(tensor.name.as_deref(), numbers.len() > 1);
-            let dtype = result(of, how, options.axes).map_err(named)?;
+            check(of, how, options.axes).map_err(named)?;
+            let dtype = how.result(&of.chosen.dtype);
             let name = output.tensor_name(&tensor, &input.location, true);
             let tensor = TensorInfo { dtype, ..tensor };
             preparation.push(name, &tensor, at, of.shape(keepdims), None)?;
@@ -86,23 +96,24 @@ impl Reducing {
     }
 }
 
-/// The dtype of the results.
-fn result(slices: &Slices, how: Reduction, axes: Option<&[i64]>) -> Result<DType, Error> {
-    let dtype = &slices.chosen.dtype;
+/// Refuse what has no results.
+fn check(slices: &Slices, how: Reduction, axes: Option<&[i64]>) -> Result<(), Error> {
     if let (Reduction::Mean | Reduction::Std, Some(&[axis]), 0) = (how, axes, slices.reduced.len())
     {
         // np.mean and np.std are stricter with arrays without axes than the others
         return Err(AxisFault::OutOfBounds { axis, ndim: 0 }.into());
     }
-    slices.nothing(how.sums()).map_err(|_| ReduceFault::DType(dtype.clone()))?;
+    nothing(slices, how)?;
     match how.without_identity() {
-        Some(name) if slices.is_empty() => return Err(ReduceFault::NoIdentity(name).into()),
-        _ => {}
+        Some(name) if slices.is_empty() => Err(ReduceFault::NoIdentity(name).into()),
+        _ => Ok(()),
     }
-    Ok(match *dtype {
-        DType::Scalar(scalar, _) => DType::Scalar(how.result(scalar), Endian::Little),
-        DType::Npy(_) => dtype.clone(),
-    })
+}
+
+/// What is known of no elements.
+fn nothing(slices: &Slices, how: Reduction) -> Result<Folded, ReduceFault> {
+    let dtype = &slices.chosen.dtype;
+    how.of(dtype).ok_or_else(|| ReduceFault::DType { how, dtype: dtype.clone() })
 }
 
 impl Job for Reducing {
@@ -131,8 +142,9 @@ impl Job for Reducing {
             let target = target(slices, at, to.dtype.item_bits() / 8, options.order);
             let sink = StridedSink::new(job.sink(), &target);
             let mut written = 0;
-            slices.summaries(input, how.sums(), &options.workers, progress, |_, band| {
-                for part in rounded(*how, band, &options.workers)? {
+            let (empty, dtype) = (nothing(slices, *how)?, &slices.chosen.dtype);
+            slices.summaries(input, &empty, &options.workers, progress, |_, band| {
+                for part in rounded(*how, dtype, band, &options.workers)? {
                     let done = sink.write_at(written, &part);
                     done.map_err(|error| job.failed_sink(error))?;
                     written += part.len() as u64;
@@ -154,11 +166,16 @@ fn target(slices: &Slices, at: u64, itemsize: u64, order: Order) -> Runs {
 }
 
 /// The elements that become of these slices.
-fn rounded(how: Reduction, band: &[Summary], workers: &Workers) -> Result<Vec<Vec<u8>>, Error> {
-    let parts: Vec<&[Summary]> = band.chunks(ROUNDED).collect();
+fn rounded(
+    how: Reduction,
+    dtype: &DType,
+    band: &[Folded],
+    workers: &Workers,
+) -> Result<Vec<Vec<u8>>, Error> {
+    let parts: Vec<&[Folded]> = band.chunks(ROUNDED).collect();
     parallel::each(parts.len(), workers, |number| {
         let mut out = Vec::new();
-        parts[number].iter().for_each(|summary| how.push(summary, &mut out));
+        parts[number].iter().for_each(|folded| how.push(dtype, folded, &mut out));
         Ok(out)
     })
 }

@@ -21,7 +21,7 @@ use crate::permutation::{Permutation, Transposition};
 use crate::region::{OpenIndex, Take};
 use crate::shape::{Order, element_count, normalize_axis};
 use crate::sink::{Sink, SinkError};
-use crate::statistics::{Summary, Sums};
+use crate::statistics::{Fold, Summary, Sums};
 
 /// The memory of the summaries of a band.
 const BAND_BYTES: usize = 24 << 20;
@@ -58,8 +58,10 @@ pub struct SlicesOptions<'a> {
 /// In which order slices come, and the elements in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SliceOrder {
-    /// Ascending positions.
+    /// Ascending positions, the last axis fastest.
     Positions,
+    /// Ascending positions, the first axis fastest.
+    Reversed,
     /// As they lie in memory, where that is known, so that each byte is read about once.
     Memory,
 }
@@ -90,6 +92,9 @@ impl Slices {
         let plain = Chosen::of(tensor, index, transpose, Order::C)?;
         let reduced = reduced(axes, plain.shape.len())?;
         let mut axes: Vec<usize> = (0..reduced.len()).collect();
+        if order == SliceOrder::Reversed {
+            axes.reverse();
+        }
         if order == SliceOrder::Memory
             && let Some(view) = plain.region.strided()
             && view.axes().len() == axes.len()
@@ -181,29 +186,29 @@ impl Slices {
         workers: &Workers,
         progress: &Progress,
     ) -> Result<Summary, Error> {
-        let mut found = self.nothing(Sums::Squares)?;
-        self.summaries(input, Sums::Squares, workers, progress, |_, band| {
+        let empty = self.nothing(Sums::Squares)?;
+        let mut found = empty.clone();
+        self.summaries(input, &empty, workers, progress, |_, band| {
             band.iter().take(1).for_each(|summary| found.clone_from(summary));
             Ok::<(), Error>(())
         })?;
         Ok(found)
     }
 
-    /// Read the input once: `visit` gets the summaries of the slices, in their order, a band at a
-    /// time, with the number of the first.
+    /// Read the input once: `visit` gets what becomes of the `empty` summary for each slice, in their
+    /// order, a band at a time, with the number of the first.
     ///
     /// # Errors
-    /// [`StatisticsFault`]; an input that fails or is cut short, positions that are out of range;
+    /// An input that fails or is cut short, positions that are out of range;
     /// those of `visit`.
-    pub fn summaries<E: From<Error>>(
+    pub fn summaries<S: Fold, E: From<Error>>(
         &self,
         input: &mut Input,
-        sums: Sums,
+        empty: &S,
         workers: &Workers,
         progress: &Progress,
-        mut visit: impl FnMut(u64, &[Summary]) -> Result<(), E>,
+        mut visit: impl FnMut(u64, &[S]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let empty = &self.nothing(sums)?;
         let take = self.chosen.take(0);
         let (count, len) = (self.count(), self.len());
         let itemsize = self.chosen.dtype.item_bits() / 8;
@@ -226,7 +231,7 @@ impl Slices {
                 band.read(&take, range, input, workers, progress)?;
             }
             let summaries = band.slices.into_iter();
-            let summaries: Vec<Summary> = summaries
+            let summaries: Vec<S> = summaries
                 .map(|summary| summary.into_inner().unwrap_or_else(PoisonError::into_inner))
                 .collect();
             visit(first, &summaries)?;
@@ -271,15 +276,15 @@ pub enum AxisFault {
 impl Fault for AxisFault {}
 
 /// A sink that sums up slices that follow each other.
-struct SummarySink<'a> {
+struct SummarySink<'a, S> {
     itemsize: u64,
     /// Elements of a slice.
     len: u64,
-    empty: &'a Summary,
-    slices: Vec<Mutex<Summary>>,
+    empty: &'a S,
+    slices: Vec<Mutex<S>>,
 }
 
-impl SummarySink<'_> {
+impl<S: Fold> SummarySink<'_, S> {
     /// Read these bytes of the selection.
     fn read(
         &self,
@@ -300,7 +305,7 @@ impl SummarySink<'_> {
     }
 }
 
-impl Sink for SummarySink<'_> {
+impl<S: Fold> Sink for SummarySink<'_, S> {
     fn write_at(&self, offset: u64, mut bytes: &[u8]) -> Result<(), SinkError> {
         let mut element = offset / self.itemsize;
         while !bytes.is_empty() {

@@ -168,15 +168,28 @@ impl ExactSum {
     }
 }
 
-/// The standard deviation of `count` numbers of that sum and that sum of squares.
-pub(super) fn deviation(sum: &ExactSum, squares: &ExactSum, count: u64) -> Quotient {
-    let (sum, squares) = (sum.total(), squares.total());
-    // count * squares - sum * sum, which is never negative, in units of 2^exponent
-    let exponent = squares.exponent.min(2 * sum.exponent);
+/// The sum of some numbers, and that of their squares.
+#[derive(Clone, Copy)]
+pub(super) struct Moments<'a> {
+    pub(super) sum: &'a ExactSum,
+    pub(super) squares: &'a ExactSum,
+}
+
+/// The standard deviation of `count` numbers that have these parts: one of real numbers, two of complex
+/// ones.
+pub(super) fn deviation(parts: &[Moments<'_>], count: u64) -> Quotient {
+    let totals = parts.iter().map(|part| (part.sum.total(), part.squares.total()));
+    let totals: Vec<(Total, Total)> = totals.collect();
+    let lowest = |(sum, squares): &(Total, Total)| squares.exponent.min(2 * sum.exponent);
+    let exponent = totals.iter().map(lowest).min().unwrap_or(0);
     let above = |power: i32| (power - exponent) as u32;
-    let counted = squares.number.times(&Big::from(count));
-    let mut numerator = counted.shifted(above(squares.exponent));
-    numerator.subtract(&sum.number.times(&sum.number).shifted(above(2 * sum.exponent)));
+    let mut numerator = Big::from(0);
+    for (sum, squares) in totals {
+        // count * squares - sum * sum, which is never negative, in units of 2^exponent
+        let mut part = squares.number.times(&Big::from(count)).shifted(above(squares.exponent));
+        part.subtract(&sum.number.times(&sum.number).shifted(above(2 * sum.exponent)));
+        numerator.add(&part);
+    }
     Quotient::root(&numerator, exponent, count)
 }
 
@@ -201,7 +214,7 @@ mod tests {
     }
 
     fn deviation(sum: &ExactSum, squares: &ExactSum, count: u64) -> f64 {
-        super::deviation(sum, squares, count).nearest()
+        super::deviation(&[Moments { sum, squares }], count).nearest()
     }
 
     #[test]

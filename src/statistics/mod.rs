@@ -4,7 +4,7 @@
 //! [merged](Statistics::merge). Nothing depends on how elements were divided: sums are exact and
 //! rounded once at the end, and the bins of values are as wide as the values ask for. A [`Summary`] is
 //! what they are without the bins, small enough to have one for each of many slices; a [`Reduction`]
-//! makes one element of it.
+//! makes one element of it, or of what is known of complex numbers and times ([`Folded`]).
 //!
 //! ```
 //! use tslice::internals::dtype::{Endian, Scalar};
@@ -17,7 +17,10 @@
 //! assert_eq!(statistics.quantiles(&[0.5])[0].value, 2.5);
 //! ```
 
+mod complex;
 mod exact_sum;
+mod fold;
+mod folded;
 mod key;
 mod quantile;
 mod quotient;
@@ -26,6 +29,9 @@ mod summary;
 mod tally;
 
 use crate::dtype::{Endian, Scalar};
+pub use complex::ComplexSummary;
+pub use fold::Fold;
+pub use folded::Folded;
 pub use quantile::{Bar, Quantile};
 pub use reduction::Reduction;
 pub use summary::{Extreme, Summary, Sums};

@@ -1,7 +1,10 @@
 //! Reductions: one element of many, as NumPy's functions of these names have it.
 
+use super::complex::ComplexSummary;
+use super::folded::Folded;
+use super::quotient::Quotient;
 use super::summary::{Summary, Sums};
-use crate::dtype::{NumberKind, Scalar};
+use crate::dtype::{DType, Endian, NpyType, NumberKind, Scalar, TimeKind};
 use crate::element::FloatFormat;
 
 /// What becomes of the elements of a slice.
@@ -17,9 +20,25 @@ pub enum Reduction {
     All,
 }
 
+/// The integer that stands for no time.
+const NAT: u64 = i64::MIN as u64;
+
 impl Reduction {
+    /// The name of NumPy's function.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reduction::Min => "min",
+            Reduction::Max => "max",
+            Reduction::Sum => "sum",
+            Reduction::Mean => "mean",
+            Reduction::Std => "std",
+            Reduction::Any => "any",
+            Reduction::All => "all",
+        }
+    }
+
     /// The sums that it needs.
-    pub fn sums(self) -> Sums {
+    fn sums(self) -> Sums {
         match self {
             Reduction::Min | Reduction::Max | Reduction::Any | Reduction::All => Sums::None,
             Reduction::Sum | Reduction::Mean => Sums::Plain,
@@ -27,12 +46,45 @@ impl Reduction {
         }
     }
 
-    /// The type of its result, as NumPy has it; of floats that NumPy lacks, sums are float32.
-    pub fn result(self, of: Scalar) -> Scalar {
+    /// What is known of no elements yet; `None` where it is not computed for the dtype.
+    pub fn of(self, dtype: &DType) -> Option<Folded> {
+        match *dtype {
+            DType::Scalar(scalar, endian) => match scalar.kind() {
+                NumberKind::Complex => {
+                    let summary = ComplexSummary::new(scalar, endian, self.sums())?;
+                    Some(Folded::Complex(Box::new(summary)))
+                }
+                _ => Summary::new(scalar, endian, self.sums()).map(Folded::Real),
+            },
+            DType::Npy(NpyType::Time(kind, endian, _)) => match (kind, self) {
+                (_, Reduction::Std) => None,
+                // what two dates add up to is no date
+                (TimeKind::Datetime, Reduction::Sum | Reduction::Mean) => None,
+                _ => Summary::new(Scalar::I64, endian, self.sums()).map(Folded::Real),
+            },
+            DType::Npy(_) => None,
+        }
+    }
+
+    /// The dtype of its result, as NumPy has it; of floats that NumPy lacks, sums are float32.
+    pub fn result(self, of: &DType) -> DType {
+        match (self, of) {
+            (Reduction::Any | Reduction::All, _) => DType::Scalar(Scalar::Bool, Endian::Little),
+            (_, &DType::Scalar(scalar, _)) => DType::Scalar(self.scalar(scalar), Endian::Little),
+            (_, &DType::Npy(NpyType::Time(kind, _, unit))) => {
+                DType::Npy(NpyType::Time(kind, Endian::Little, unit))
+            }
+            (_, other) => other.clone(),
+        }
+    }
+
+    /// The type of its result of numbers.
+    fn scalar(self, of: Scalar) -> Scalar {
         let float = if of.is_numpys() { of } else { Scalar::F32 };
         match (self, of.kind()) {
             (Reduction::Min | Reduction::Max, _) => of,
             (Reduction::Any | Reduction::All, _) => Scalar::Bool,
+            (Reduction::Std, NumberKind::Complex) => of.part().unwrap_or(of),
             (_, NumberKind::Float | NumberKind::Complex) => float,
             (Reduction::Sum, NumberKind::Unsigned) => Scalar::U64,
             (Reduction::Sum, _) => Scalar::I64,
@@ -49,9 +101,17 @@ impl Reduction {
         }
     }
 
-    /// The result, little-endian, behind `out`.
-    pub fn push(self, summary: &Summary, out: &mut Vec<u8>) {
-        let result = self.result(summary.scalar);
+    /// The result of elements of this dtype, little-endian, behind `out`.
+    pub fn push(self, dtype: &DType, folded: &Folded, out: &mut Vec<u8>) {
+        match (folded, dtype) {
+            (Folded::Complex(summary), _) => self.push_complex(summary, out),
+            (Folded::Real(summary), DType::Npy(_)) => self.push_time(summary, out),
+            (Folded::Real(summary), DType::Scalar(..)) => self.push_real(summary, out),
+        }
+    }
+
+    fn push_real(self, summary: &Summary, out: &mut Vec<u8>) {
+        let result = self.scalar(summary.scalar);
         let bits = match self {
             Reduction::Min | Reduction::Max => self.extreme(summary),
             Reduction::Any => u64::from(summary.zero < summary.count),
@@ -61,7 +121,56 @@ impl Reduction {
             }
             Reduction::Sum | Reduction::Mean | Reduction::Std => self.float(summary, result),
         };
-        out.extend_from_slice(&bits.to_le_bytes()[..(result.bits() / 8) as usize]);
+        push_bits(bits, result, out);
+    }
+
+    /// The result of times, which are integers of which the least is none.
+    fn push_time(self, summary: &Summary, out: &mut Vec<u8>) {
+        if let Reduction::Any | Reduction::All = self {
+            return self.push_real(summary, out);
+        }
+        let least = summary.range.map(|(least, _)| least.bits);
+        let sum = || summary.exact_sum().map_or(0, |sum| sum.wrapped());
+        let bits = match self {
+            _ if least == Some(NAT) => NAT,
+            Reduction::Min | Reduction::Max => self.extreme(summary),
+            Reduction::Mean => match (sum(), i64::try_from(summary.count)) {
+                (NAT, _) | (_, Ok(0) | Err(_)) => NAT,
+                // np.mean drops what is left
+                (sum, Ok(count)) => (sum as i64 / count) as u64,
+            },
+            _ => sum(),
+        };
+        push_bits(bits, Scalar::I64, out);
+    }
+
+    /// The result of complex numbers.
+    fn push_complex(self, summary: &ComplexSummary, out: &mut Vec<u8>) {
+        let [real, imaginary] = &summary.parts;
+        let part = real.scalar;
+        let extreme = summary.nan.or_else(|| {
+            let (least, greatest) = summary.range?;
+            Some(if self == Reduction::Min { least } else { greatest })
+        });
+        let specials = |part: &Summary| part.nan + part.infinite > 0;
+        let of_part = |part: &Summary, other: &Summary| match self {
+            // a division by a complex number, as np.mean has it, makes NaN of it
+            Reduction::Mean if specials(other) => nan(part.scalar),
+            _ => self.float(part, part.scalar),
+        };
+        match self {
+            Reduction::Any => out.push(u8::from(summary.zero < summary.count())),
+            Reduction::All => out.push(u8::from(summary.zero == 0)),
+            Reduction::Std => push_bits(float(part, None, summary.exact_deviation()), part, out),
+            Reduction::Min | Reduction::Max => {
+                let bits = extreme.map_or([0; 2], |element| element.bits);
+                bits.into_iter().for_each(|bits| push_bits(bits, part, out));
+            }
+            Reduction::Sum | Reduction::Mean => {
+                push_bits(of_part(real, imaginary), part, out);
+                push_bits(of_part(imaginary, real), part, out);
+            }
+        }
     }
 
     /// The bits of the smallest or the largest element; NaN where there is one.
@@ -88,15 +197,29 @@ impl Reduction {
             Reduction::Mean => summary.exact_mean(),
             _ => summary.exact_sum().map(|sum| sum.divided(1)),
         };
-        match (FloatFormat::of(result), special, exact) {
-            (_, None, Some(exact)) if result == Scalar::F64 => exact.nearest().to_bits(),
-            (Some(format), None, Some(exact)) => u64::from(format.round(exact.odd())),
-            // the mean of nothing is none
-            (_, special, _) if result == Scalar::F64 => special.unwrap_or(f64::NAN).to_bits(),
-            (Some(format), special, _) => u64::from(format.round(special.unwrap_or(f64::NAN))),
-            (None, ..) => 0,
-        }
+        float(result, special, exact)
     }
+}
+
+/// The bits of a float: what is special, or what is exact, or NaN, as the mean of nothing is.
+fn float(result: Scalar, special: Option<f64>, exact: Option<Quotient>) -> u64 {
+    match (FloatFormat::of(result), special, exact) {
+        (_, None, Some(exact)) if result == Scalar::F64 => exact.nearest().to_bits(),
+        (Some(format), None, Some(exact)) => u64::from(format.round(exact.odd())),
+        (_, special, _) if result == Scalar::F64 => special.unwrap_or(f64::NAN).to_bits(),
+        (Some(format), special, _) => u64::from(format.round(special.unwrap_or(f64::NAN))),
+        (None, ..) => 0,
+    }
+}
+
+/// The bits of NaN.
+fn nan(result: Scalar) -> u64 {
+    float(result, Some(f64::NAN), None)
+}
+
+/// As many bytes as the type has.
+fn push_bits(bits: u64, result: Scalar, out: &mut Vec<u8>) {
+    out.extend_from_slice(&bits.to_le_bytes()[..(result.bits() / 8) as usize]);
 }
 
 /// What infinite elements add up to, where there are some.

@@ -1,6 +1,6 @@
 //! What is known of any number of elements in a few hundred bytes.
 
-use super::exact_sum::{ExactSum, Terms, deviation};
+use super::exact_sum::{ExactSum, Moments, Terms, deviation};
 use super::key::Keys;
 use super::quotient::Quotient;
 use crate::dtype::{Endian, NumberKind, Scalar};
@@ -265,8 +265,13 @@ impl Summary {
     }
 
     pub(super) fn exact_deviation(&self) -> Option<Quotient> {
-        let (sum, squares) = (self.sum.as_ref()?, self.squares.as_ref()?);
-        (self.finite() > 0).then(|| deviation(sum, squares, self.finite()))
+        let sums = self.exact_sums()?;
+        (self.finite() > 0).then(|| deviation(&[sums], self.finite()))
+    }
+
+    /// The sums of the finite elements and of their squares.
+    pub(super) fn exact_sums(&self) -> Option<Moments<'_>> {
+        Some(Moments { sum: self.sum.as_ref()?, squares: self.squares.as_ref()? })
     }
 
     /// The sum of the finite elements.

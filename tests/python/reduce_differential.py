@@ -6,7 +6,8 @@
 Every case is a random array of numbers, bfloat16 and 8-bit floats included, in either order, whole or
 indexed, lists too, and random axes. Extremes, booleans, sums of integers, shapes, dtypes and errors are
 NumPy's. Sums, means and deviations of floats are the exact ones, computed with fractions and rounded
-once, and lie next to NumPy's. Nothing depends on the number of threads. A case is a function of
+once, and lie next to NumPy's. Complex numbers, datetimes and lengths of time are reduced as np.* has it, or
+refused where it refuses them. Nothing depends on the number of threads. A case is a function of
 (seed, number): `--only NUMBER` runs one again.
 """
 
@@ -173,8 +174,17 @@ def reduce_case(case):
     # the flag is for integers of the index, too
     keepdims = rng.random() < 0.3 and not selected
     wide = a.astype("f8") if small else a
-    out = rng.choice(["r.npy", "r.safetensors"])
+    out = rng.choice(["r.npy", "r.npy", "r.safetensors", "r.safetensors", "r.npz", "-"])
     args = ["view", name, *selected, "--reduce", how, *axis_argument(axes), "-o", out, *options(rng)]
+    in_order, as_name = rng.choice(["C", "F", None, None]), rng.choice(["r", None])
+    if in_order and out != "r.safetensors":
+        args += ["--order", in_order]
+    if out == "-" and rng.random() < 0.5:
+        args += ["--to", "npy"]
+    if as_name and out not in ("r.npy", "-"):
+        args += ["--name", as_name]
+    if out == "r.npz" and rng.random() < 0.5:
+        args.append("--deflate")
     status, printed, err = case.run(args + ["--keepdims"] * keepdims)
     try:
         reference = getattr(np, how)(wide, axis=as_numpy(axes), keepdims=keepdims)
@@ -194,8 +204,19 @@ def reduce_case(case):
         if told["dtype"] != codes[dtype]:
             raise Failure(f"expected dtype {dtype}: {told}")
         found = np.frombuffer(data[8 + int.from_bytes(data[:8], "little"):], dtype).reshape(told["shape"])
+        if as_name and key != as_name:
+            raise Failure(f"expected the name {as_name}: {key}")
     else:
-        found = np.load(case.path(out))
+        if out == "-":
+            found, printed = np.load(io.BytesIO(printed)), b""
+        elif out == "r.npz":
+            (key, found), = np.load(case.path(out)).items()
+            if as_name and key != as_name:
+                raise Failure(f"expected the name {as_name}: {key}")
+        else:
+            found = np.load(case.path(out))
+        if in_order and found.ndim > 1 and found.size and not found.flags["F_CONTIGUOUS" if in_order == "F" else "C_CONTIGUOUS"]:
+            raise Failure(f"expected order {in_order}")
         if small and how in ("min", "max"):
             found = found.view(dtype)
         if found.dtype != dtype:
@@ -225,6 +246,97 @@ def check_values(how, wide, axes, found, reference, dtype):
         else:
             want = exact(how, values, dtype)
         if not (told == want or np.isnan(told) and np.isnan(want)):
+            raise Failure(f"expected {want!r}, found {told!r}, of {values!r}")
+
+
+def random_other(rng):
+    """Complex numbers, with what is special now and then, or times, with NaT."""
+    shape = small_shape(rng)
+    count = math.prod(shape)
+    if rng.random() < 0.5:
+        dtype = np.dtype(rng.choice("<>") + rng.choice(["c8", "c16"]))
+        part = np.dtype("f4" if dtype.itemsize == 8 else "f8")
+        if rng.random() < 0.3:
+            parts = np.frombuffer(random_tensors.random_bytes(rng, 2 * count * part.itemsize), part).copy()
+        else:
+            parts = np.array([rng.choice([0, -0.0, 1, -1, 2, rng.gauss(0, 9), rng.gauss(0, 1e30)]) for _ in range(2 * count)], part)
+        if rng.random() < 0.6:
+            parts[~np.isfinite(parts)] = 3
+        for _ in range(rng.choice([0, 0, 0, 1, 2, 5]) if count else 0):
+            parts[rng.randrange(2 * count)] = rng.choice([math.nan, math.inf, -math.inf])
+        flat = parts.view(part.str.replace("f4", "c8").replace("f8", "c16")).astype(dtype)
+    else:
+        dtype = np.dtype(rng.choice("<>") + rng.choice("Mm") + "8[" + rng.choice(["s", "D", "25ns", "Y"]) + "]")
+        most = rng.choice([3, 1000, 1 << 40, (1 << 62) - 1])
+        values = [rng.randint(-most, most) for _ in range(count)]
+        if rng.random() < 0.4:
+            values = [np.iinfo("i8").min if rng.random() < 0.1 else value for value in values]
+        flat = np.array(values, "i8").view(dtype.newbyteorder("=")).astype(dtype)
+    a = flat.reshape(shape)
+    return np.array(a, order=rng.choice("CF")) if a.ndim else a
+
+
+def other_case(case):
+    rng = case.rng
+    a, out = random_other(rng), io.BytesIO()
+    np.save(out, a)
+    case.write("a.npy", out.getvalue())
+    case.story.append(f"array: {a.dtype!r} {a.shape}")
+    selected, a = select(case, a)
+    axes, how = random_axes(rng, a.ndim), rng.choice(HOWS)
+    args = ["view", "a.npy", *selected, "--reduce", how, *axis_argument(axes), "-o", "r.npy", *options(rng)]
+    status, printed, err = case.run(args)
+    try:
+        with np.errstate(all="ignore"):
+            reference = np.asarray(getattr(np, how)(a, axis=as_numpy(axes)))
+    except ValueError as error:
+        # what is refused for its dtype need not be refused for its axes
+        case.check_error(status, err, [1], None if how in ("sum", "mean", "std") else str(error))
+        return
+    except TypeError:
+        case.check_error(status, err, [1], "is not computed")
+        return
+    if status != 0 or printed or err:
+        raise Failure("it should have worked")
+    found = np.load(case.path("r.npy"))
+    if (found.dtype, found.shape) != (reference.dtype.newbyteorder("="), reference.shape):
+        raise Failure(f"expected {reference.dtype} {reference.shape}: {found.dtype} {found.shape}")
+    if a.dtype.kind in "mM" or how in ("any", "all"):
+        if found.tobytes() != reference.astype(found.dtype).tobytes():
+            raise Failure(f"expected {reference!r}: {found!r}")
+        return
+    if how in ("min", "max"):
+        if not np.array_equal(found, reference, equal_nan=True):
+            raise Failure(f"expected {reference!r}: {found!r}")
+        return
+    axes = tuple(range(a.ndim)) if axes is None else tuple(axis % max(a.ndim, 1) for axis in axes if a.ndim)
+    staying = [axis for axis in range(a.ndim) if axis not in axes]
+    length = math.prod(a.shape[axis] for axis in axes)
+    slices = a.transpose(staying + list(axes)).reshape(-1, length) if found.size and length else [a.reshape(-1)[:0]] * found.size
+    part = np.dtype("f4" if a.dtype.itemsize == 8 else "f8")
+    for told, values in zip(found.reshape(-1), slices):
+        parts = [values.real, values.imag]
+        special = not all(np.isfinite(p).all() for p in parts)
+        if how == "std":
+            terms = [Fraction(x) for p in parts for x in (p.tolist() if not special else [])]
+            squares = sum((x * x for x in terms), Fraction(0))
+            sums = [sum((Fraction(x) for x in p.tolist()), Fraction(0)) for p in parts] if not special else []
+            n = len(values)
+            want = [part.type(math.nan) if special or not n else rounded(
+                squares / n - sum((s / n) ** 2 for s in sums), part, root=True)]
+            got = [told]
+        elif special:
+            with np.errstate(all="ignore"):
+                # infinities and NaN alone: what is finite beside them may be anything
+                only = [np.where(np.isfinite(p), 0.0, p) for p in parts]
+                value = np.empty(len(values), "c16")
+                value.real, value.imag = only
+                value = getattr(np, how)(value)
+                want = [w if not np.isfinite(w) else exact(how, p, part) for w, p in zip((value.real, value.imag), parts)]
+            got = [told.real, told.imag]
+        else:
+            want, got = [exact(how, p, part) for p in parts], [told.real, told.imag]
+        if not all(g == w or np.isnan(g) and np.isnan(w) for g, w in zip(got, want)):
             raise Failure(f"expected {want!r}, found {told!r}, of {values!r}")
 
 
@@ -320,7 +432,7 @@ def table_case(case):
 
 
 def run(case):
-    case.rng.choices([reduce_case, rows_case, table_case], [7, 2, 1])[0](case)
+    case.rng.choices([reduce_case, other_case, rows_case, table_case], [7, 3, 2, 1])[0](case)
 
 
 def one(job):

@@ -21,24 +21,14 @@ pub(crate) struct OutputArgs {
     /// Standard output when left out or `-`.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// The format of the output, whatever its name
-    #[arg(long, value_parser = formats(), value_name = "FORMAT")]
-    pub(crate) to: Option<&'static OutputFormat>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
     /// Replace the output if it exists
     #[arg(short, long)]
     pub(crate) force: bool,
     /// Wait until the disk has the output
     #[arg(long, hide_short_help = true)]
     pub(crate) fsync: bool,
-    /// Compress the arrays of the output, as np.savez_compressed does (.npz)
-    #[arg(long)]
-    pub(crate) deflate: bool,
-    /// The order of the output's elements (.npy, raw)
-    #[arg(long, value_parser = one_of(ORDERS), ignore_case = true, value_name = "ORDER", hide_short_help = true)]
-    pub(crate) order: Option<Order>,
-    /// The name of the tensor in the output (.safetensors)
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
     /// Cut the tensors into shards of at most so many bytes: 5GB, 500MiB (-o DIR/)
     ///
     /// Each shard has as many tensors as follow each other and fit; a larger tensor has one of its own.
@@ -47,19 +37,8 @@ pub(crate) struct OutputArgs {
     /// Copy the other small files of the input's folder beside the shards, such as config.json
     #[arg(long, hide_short_help = true)]
     pub(crate) with_files: bool,
-    /// Add a text of metadata, or replace that of the input (.safetensors)
-    ///
-    /// May be given again.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = metadata, hide_short_help = true)]
-    pub(crate) metadata: Vec<MetadataArg>,
-    /// Add the texts of a JSON object to the metadata (.safetensors)
-    ///
-    /// Those of --metadata come after it.
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    pub(crate) metadata_from: Option<PathBuf>,
-    /// Leave out the metadata of the input (.safetensors)
-    #[arg(long, hide_short_help = true)]
-    pub(crate) no_metadata: bool,
+    #[command(flatten)]
+    pub(crate) metadata: MetadataArgs,
     /// Write one of N parts of the output: I/N, or auto; plan/N, status, discard
     ///
     /// Several machines can share the work so. I counts from 0; auto takes it from the scheduler's
@@ -79,6 +58,43 @@ pub(crate) struct OutputArgs {
     /// Show no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// The format of an output, and what only some formats have.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct FormatArgs {
+    /// The format of the output, whatever its name
+    #[arg(long, value_parser = formats(), value_name = "FORMAT")]
+    pub(crate) to: Option<&'static OutputFormat>,
+    /// Compress the arrays of the output, as np.savez_compressed does (.npz)
+    #[arg(long)]
+    pub(crate) deflate: bool,
+    /// The order of the output's elements (.npy, raw)
+    #[arg(long, value_parser = one_of(ORDERS), ignore_case = true, value_name = "ORDER", hide_short_help = true)]
+    pub(crate) order: Option<Order>,
+    /// The name of the tensor in the output (.safetensors)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+}
+
+/// What becomes of the metadata.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct MetadataArgs {
+    /// Add a text of metadata, or replace that of the input (.safetensors)
+    ///
+    /// May be given again.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = metadata, hide_short_help = true)]
+    pub(crate) metadata: Vec<MetadataArg>,
+    /// Add the texts of a JSON object to the metadata (.safetensors)
+    ///
+    /// Those of --metadata come after it.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) metadata_from: Option<PathBuf>,
+    /// Leave out the metadata of the input (.safetensors)
+    #[arg(long, hide_short_help = true)]
+    pub(crate) no_metadata: bool,
 }
 
 /// A text of metadata.

@@ -11,7 +11,7 @@ use tslice::internals::statistics::Reduction;
 use super::choice::{Choice, one_of};
 use super::index::IndexArgs;
 use super::input::InputArgs;
-use super::output::threads;
+use super::output::{FormatArgs, MetadataArgs, threads};
 use super::result::{FieldArgs, TransposeArgs};
 
 #[derive(Args, Clone, Debug)]
@@ -37,12 +37,33 @@ pub(crate) struct ViewArgs {
     pub(crate) stats: StatsArgs,
     #[command(flatten)]
     pub(crate) picture: PictureArgs,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+    #[command(flatten)]
+    pub(crate) metadata: MetadataArgs,
     /// How many threads work [default: one a core]
     #[arg(short = 'j', long, value_name = "N", value_parser = threads, requires = "work")]
     pub(crate) threads: Option<u16>,
     /// Show no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+impl ViewArgs {
+    /// The first flag that is only for outputs that are tensors, if there is one.
+    pub(crate) fn of_a_tensor(&self) -> Option<&'static str> {
+        let ViewArgs { format, metadata, .. } = self;
+        let given = [
+            ("--to", format.to.is_some()),
+            ("--deflate", format.deflate),
+            ("--order", format.order.is_some()),
+            ("--name", format.name.is_some()),
+            ("--metadata", !metadata.metadata.is_empty()),
+            ("--metadata-from", metadata.metadata_from.is_some()),
+            ("--no-metadata", metadata.no_metadata),
+        ];
+        given.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
+    }
 }
 
 /// Statistics in place of values.
@@ -112,8 +133,8 @@ const FAULTS: [Choice<Column>; 3] = [COLUMNS[3], COLUMNS[4], COLUMNS[5]];
 
 /// What can become of the elements of a slice.
 const REDUCTIONS: [Choice<Reduction>; 7] = [
-    ("min", "The smallest, NaN where there is one", Reduction::Min),
-    ("max", "The largest, NaN where there is one", Reduction::Max),
+    ("min", "The smallest; NaN, or NaT, where there is one", Reduction::Min),
+    ("max", "The largest; NaN, or NaT, where there is one", Reduction::Max),
     ("sum", "The sum", Reduction::Sum),
     ("mean", "The mean", Reduction::Mean),
     ("std", "The standard deviation", Reduction::Std),

@@ -16,7 +16,7 @@ use tslice::internals::source::remote;
 
 use super::part::{self, Share};
 use super::{input, planned};
-use crate::cli::args::{MetadataArg, OutputArgs};
+use crate::cli::args::{FormatArgs, MetadataArg, MetadataArgs, OutputArgs};
 use crate::cli::report::{Failure, counted, human_bytes, print, watch};
 
 /// Where a path of the command line leads: `-` is standard output.
@@ -65,19 +65,26 @@ pub(super) fn open(
 
 /// Understand the flags that say how an output is written.
 pub(super) fn options(args: &OutputArgs, workers: &Workers) -> Result<WriteOptions, Failure> {
-    let mut options = WriteOptions::default()
-        .force(args.force)
-        .fsync(args.fsync)
-        .deflate(args.deflate)
-        .order(args.order.unwrap_or_default())
-        .workers(workers);
-    (options.format, options.name) = (args.to, args.name.clone());
-    (options.metadata, options.shard_size) = (metadata(args)?, args.shard_size);
+    let options = of_format(&args.format, &args.metadata)?;
+    let mut options = options.force(args.force).fsync(args.fsync).workers(workers);
+    options.shard_size = args.shard_size;
+    Ok(options)
+}
+
+/// Understand the flags of the format and of what only some formats have.
+pub(super) fn of_format(
+    args: &FormatArgs,
+    metadata_args: &MetadataArgs,
+) -> Result<WriteOptions, Failure> {
+    let FormatArgs { to, deflate, order, name } = args;
+    let mut options = WriteOptions::default().deflate(*deflate).order(order.unwrap_or_default());
+    (options.format, options.name) = (*to, name.clone());
+    options.metadata = metadata(metadata_args)?;
     Ok(options)
 }
 
 /// What becomes of the metadata of the inputs.
-fn metadata(args: &OutputArgs) -> Result<MetadataChange, Failure> {
+fn metadata(args: &MetadataArgs) -> Result<MetadataChange, Failure> {
     let mut add = BTreeMap::new();
     for MetadataArg { key, value } in &args.metadata {
         if add.insert(key.clone(), value.clone()).is_some() {
@@ -107,7 +114,7 @@ pub(super) fn run(
     share: &Share,
     advised: impl Fn(Error) -> Failure,
 ) -> Result<(), Failure> {
-    if !args.dry_run && !args.to.is_some_and(|format| format.is_text) {
+    if !args.dry_run && !args.format.to.is_some_and(|format| format.is_text) {
         refuse_terminal(&destination(args))?;
     }
     perform(job, share, Dry::of(args.dry_run, args.json), args.quiet, advised)

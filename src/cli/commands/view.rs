@@ -2,7 +2,7 @@
 
 use tslice::internals::input::Input;
 use tslice::internals::job::{Chosen, Reducing, SliceOrder, Slices, SlicesOptions};
-use tslice::internals::output::{Output, WriteOptions};
+use tslice::internals::output::Output;
 use tslice::internals::print::{self, PrintOptions};
 use tslice::internals::sink::Destination;
 
@@ -15,6 +15,9 @@ use crate::cli::report::{Failure, print};
 
 /// Show the selected elements of each tensor.
 pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
+    if let (None, Some(flag)) = (args.stats.reduce, args.of_a_tensor()) {
+        return Err(Failure::usage(format_args!("{flag} has no effect without --reduce")));
+    }
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let workers = output::workers(args.threads);
     let index = index.open(args.from.io, &workers, args.quiet, "INPUT", &args.input)?;
@@ -30,7 +33,8 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let slices = SlicesOptions { fields, index: index_of_job, transpose, axes: axes.as_deref() };
     if let Some(how) = args.stats.reduce {
         let PictureArgs { output, force, fsync, dry_run, .. } = &args.picture;
-        let options = WriteOptions::default().force(*force).fsync(*fsync).workers(&workers);
+        let options = output::of_format(&args.format, &args.metadata)?;
+        let options = options.force(*force).fsync(*fsync).workers(&workers);
         let target = output.as_deref().map_or(Destination::Stdout, output::target);
         let output = Output::new(target, options)?;
         if !dry_run && !output.format().is_text {
