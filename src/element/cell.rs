@@ -9,8 +9,9 @@ use crate::dtype::{DType, Endian, Integers, NpyType, Scalar};
 /// Reads cells as elements of a dtype.
 ///
 /// Floats are those of Python's `float()` without underscores, rounded to a double and then to the dtype,
-/// so that what is too large is infinite; integers are decimal and must fit; a boolean is whether an
-/// integer is not 0; complex numbers are `1`, `2j`, `1+2j` or `(1+2j)`; strings are cut at their length.
+/// so that what is too large is infinite; integers are decimal and must fit, and unsigned ones have no
+/// minus; a boolean is whether an integer is not 0; complex numbers are `1`, `2j`, `1+2j` or `(1+2j)`;
+/// strings are cut at their length.
 #[derive(Clone, Debug)]
 pub(crate) struct CellReader {
     dtype: DType,
@@ -76,7 +77,9 @@ impl CellReader {
             CellKind::Integer(integers) => {
                 let value: i128 = trimmed(cell).parse().ok()?;
                 let (least, greatest) = integers.range();
-                if !(least..=greatest).contains(&value) {
+                // np.loadtxt reads no sign but a plus before unsigned ones, not even in -0
+                let is_signed = least == 0 && trimmed(cell).starts_with('-');
+                if is_signed || !(least..=greatest).contains(&value) {
                     return None;
                 }
                 put(out, &value.to_le_bytes()[..integers.width], integers.endian);
@@ -271,6 +274,9 @@ mod tests {
         for cell in ["128", "1.0", "1e2", "1_0", "- 1", ""] {
             assert_eq!(read(Scalar::I8, cell), None, "{cell:?}");
         }
+        assert_eq!(read(Scalar::I8, "-0"), Some(vec![0]));
+        assert_eq!(read(Scalar::U8, "+7"), Some(vec![7]));
+        assert_eq!(read(Scalar::U8, "-0"), None);
         for (cell, value) in [("-3", Some(1)), ("0", Some(0)), ("True", None), ("0.0", None)] {
             assert_eq!(read(Scalar::Bool, cell), value.map(|it| vec![it]), "{cell:?}");
         }
