@@ -22,7 +22,7 @@ pub struct MemberSums {
     pub places: Vec<u64>,
 }
 
-/// Where the CRC-32s of those members are that hold these positions of the archive, ascending. They may
+/// Where the CRC-32s of those members are that hold these positions of the archive, which ascend. They may
 /// be wrong, and differ from each other.
 ///
 /// # Errors
@@ -34,7 +34,8 @@ pub fn sums(archive: &dyn Source, positions: &[u64]) -> Result<Vec<MemberSums>, 
     directory.entries(archive, |at, entry| {
         let number = places.partition_point(|place| place.offset < entry.offset);
         let Some(MemberPlace { data, offset, .. }) = places.get(number) else { return Ok(()) };
-        if positions.iter().any(|position| data.contains(position)) {
+        let first = positions.partition_point(|&position| position < data.start);
+        if positions.get(first).is_some_and(|position| data.contains(position)) {
             let next = places.get(number + 1).map(|next| next.offset);
             let mut places = entry.local_sums(archive, *offset, data, next, &directory)?;
             places.push(at + 16);

@@ -56,7 +56,9 @@ impl EditedFile {
             looked.map_err(|error| error.of_tensor(edit.name(), several))?;
         }
         let changed = self.edits.iter().filter(|edit| edit.bytes() > 0);
-        self.sums = self.original.sums(changed.map(|edit| edit.start()).collect())?;
+        let mut starts: Vec<u64> = changed.map(TensorEdit::start).collect();
+        starts.sort_unstable();
+        self.sums = self.original.sums(&starts)?;
         Ok(())
     }
 

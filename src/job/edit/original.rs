@@ -128,12 +128,12 @@ impl Original {
         }
     }
 
-    /// Where the CRC-32s of those members of an archive stand whose elements begin at these positions;
-    /// none in other files.
+    /// Where the CRC-32s of those members of an archive stand whose elements begin at these positions,
+    /// which ascend; none in other files.
     ///
     /// # Errors
     /// An archive that breaks its format's rules.
-    pub(super) fn sums(&self, starts: Vec<u64>) -> Result<Vec<MemberSums>, Error> {
+    pub(super) fn sums(&self, starts: &[u64]) -> Result<Vec<MemberSums>, Error> {
         if self.input.contents.format != Format::Npz || starts.is_empty() {
             return Ok(Vec::new());
         }
@@ -141,7 +141,7 @@ impl Original {
         let file = self.file.try_clone().map_err(|error| Error::file(location, error))?;
         // the archive alone, without what is inflated behind it
         let archive = PreadSource::new(file, 0, self.len);
-        npz::sums(&archive, &starts).map_err(|error| Error::file(location, error))
+        npz::sums(&archive, starts).map_err(|error| Error::file(location, error))
     }
 
     /// The file as an input, to choose a tensor of.
