@@ -78,7 +78,7 @@ pub(crate) fn clone_range(_: &File, _: &Range<u64>, _: &File, _: u64) -> Result<
     Err(Errno::NOSYS)
 }
 
-pub(crate) fn copy_range(_: &File, _: &File, _: u64, _: usize) -> Result<usize> {
+pub(crate) fn copy_range(_: &File, _: u64, _: &File, _: u64, _: usize) -> Result<usize> {
     Err(Errno::NOSYS)
 }
 

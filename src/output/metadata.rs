@@ -13,7 +13,7 @@ pub struct MetadataChange {
 
 impl MetadataChange {
     /// Whether metadata are others than those of the inputs.
-    pub(super) fn is_any(&self) -> bool {
+    pub fn is_any(&self) -> bool {
         self.drop || !self.add.is_empty()
     }
 

@@ -10,6 +10,7 @@ use rustix::fs::{SeekFrom, ftruncate, seek};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::SinkError;
+use super::blocks::{block_bytes, whole_blocks};
 use crate::os;
 
 /// What could not be done.
@@ -21,43 +22,90 @@ const BUFFER: usize = 256 << 10;
 /// The most bytes of one `copy_file_range`, so that signals are handled in between.
 const MAX_RANGE: u64 = 64 << 20;
 
-/// Make the empty file `to` a copy of the first `len` bytes of `from`. `copied` is told how many more
-/// bytes are done.
+/// Bytes of a file that another one has from position `at` on; what is before them there is not copied.
+#[derive(Debug)]
+pub struct CopiedRange<'a> {
+    /// The file.
+    pub file: &'a File,
+    /// The bytes of it.
+    pub range: Range<u64>,
+    /// Where the first of them comes to stand.
+    pub at: u64,
+}
+
+impl<'a> CopiedRange<'a> {
+    /// The first `len` bytes of a file, where they stand in it.
+    pub(super) fn first(file: &'a File, len: u64) -> CopiedRange<'a> {
+        CopiedRange { file, range: 0..len, at: 0 }
+    }
+
+    /// How long the copy is, in bytes.
+    pub(super) fn len(&self) -> u64 {
+        self.place(self.range.end)
+    }
+
+    /// Where the byte at a position of the file comes to stand.
+    fn place(&self, position: u64) -> u64 {
+        position - self.range.start + self.at
+    }
+}
+
+/// Make the empty file `to` a copy of a range of another. `copied` is told how many more bytes are done.
 ///
 /// # Errors
-/// [`SinkError::OriginalTruncated`] if `from` is shorter than `len`, [`SinkError::Os`].
+/// [`SinkError::OriginalTruncated`] if the file is shorter than the range, [`SinkError::Os`].
 pub(super) fn copy_file(
-    from: &File,
-    len: u64,
+    from: &CopiedRange<'_>,
     to: &File,
     copied: &dyn Fn(u64),
 ) -> Result<(), SinkError> {
-    let outcome = copy_all(from, to, len, copied);
+    let outcome = copy_all(from, to, copied);
     // reported first: the part that was cut off looked like a hole, or like another error
-    if from.metadata().map_err(SinkError::os(COPYING))?.len() < len {
+    if from.file.metadata().map_err(SinkError::os(COPYING))?.len() < from.range.end {
         return Err(SinkError::OriginalTruncated);
     }
     outcome.map_err(SinkError::os(COPYING))
 }
 
-fn copy_all(from: &File, to: &File, len: u64, copied: &dyn Fn(u64)) -> io::Result<()> {
-    if os::clone_file(from, to).is_ok() && to.metadata()?.len() == len {
+fn copy_all(from: &CopiedRange<'_>, to: &File, copied: &dyn Fn(u64)) -> io::Result<()> {
+    let CopiedRange { file, ref range, at } = *from;
+    let is_whole = range.start == 0 && at == 0;
+    if is_whole && os::clone_file(file, to).is_ok() && to.metadata()?.len() == from.len() {
         return Ok(());
     }
-    retry_on_intr(|| ftruncate(to, len))?;
-    let mut end = 0;
-    while let Some(start) = next_data(from, end, len)? {
+    retry_on_intr(|| ftruncate(to, from.len()))?;
+    let blocks = whole_blocks(range, at, block_bytes(to));
+    let cloned = !is_whole && !blocks.is_empty();
+    let shared =
+        match cloned && os::clone_range(file, &blocks, to, from.place(blocks.start)).is_ok() {
+            true => blocks,
+            false => range.start..range.start,
+        };
+    copied(shared.end - shared.start);
+    copy_data(from, range.start..shared.start, to, copied)?;
+    copy_data(from, shared.end..range.end, to, copied)
+}
+
+/// Copy what is no hole in a part of the range.
+fn copy_data(
+    from: &CopiedRange<'_>,
+    part: Range<u64>,
+    to: &File,
+    copied: &dyn Fn(u64),
+) -> io::Result<()> {
+    let mut end = part.start;
+    while let Some(start) = next_data(from.file, end, part.end)? {
         copied(start - end);
-        end = match retry_on_intr(|| seek(from, SeekFrom::Hole(start))) {
-            Ok(end) => end.min(len),
-            Err(_) => len,
+        end = match retry_on_intr(|| seek(from.file, SeekFrom::Hole(start))) {
+            Ok(end) => end.min(part.end),
+            Err(_) => part.end,
         };
         // notice a full disk before copying; not every file system can
-        match os::allocate_within(to, start..end) {
+        match os::allocate_within(to, from.place(start)..from.place(end)) {
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
             Err(error) => return Err(error.into()),
         }
-        copy_range(from, to, start..end, copied)?;
+        copy_range(from, start..end, to, copied)?;
     }
     Ok(())
 }
@@ -77,13 +125,14 @@ fn next_data(file: &File, at: u64, len: u64) -> io::Result<Option<u64>> {
 }
 
 fn copy_range(
-    from: &File,
-    to: &File,
+    from: &CopiedRange<'_>,
     Range { start: mut at, end }: Range<u64>,
+    to: &File,
     copied: &dyn Fn(u64),
 ) -> io::Result<()> {
     while at < end {
-        match os::copy_range(from, to, at, (end - at).min(MAX_RANGE) as usize) {
+        let most = (end - at).min(MAX_RANGE) as usize;
+        match os::copy_range(from.file, at, to, from.place(at), most) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(count) => {
                 at += count as u64;
@@ -94,11 +143,11 @@ fn copy_range(
             // not supported here, or a real error, which reading and writing will meet again
             Err(_) => {
                 return in_pieces(
-                    from,
+                    from.file,
                     at..end,
                     |error| error,
                     |at, piece| {
-                        to.write_all_at(piece, at)?;
+                        to.write_all_at(piece, from.place(at))?;
                         copied(piece.len() as u64);
                         Ok(())
                     },

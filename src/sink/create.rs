@@ -7,6 +7,7 @@ use std::path::Path;
 use rustix::fs::{Access, AtFlags, CWD, Mode, accessat, statat};
 
 use super::blocks::block_bytes;
+use super::copy_file::CopiedRange;
 use super::file::FileSink;
 use super::resolve::{Resolved, resolve};
 use super::spooled::SpooledSink;
@@ -52,8 +53,8 @@ pub fn create_named(path: &Path, options: SinkOptions) -> Result<Box<dyn Draft>,
     Ok(Box::new(FileSink::create(entry, options, false)?))
 }
 
-/// Open an output that starts as a copy of the first `len` bytes of `original`. Changes are written
-/// through the returned [`InPlaceFile`], which must be finished before `commit`. For a pipe, the copy
+/// Open an output that starts as a copy of a range of another file. Changes, and what is before the range,
+/// are written through the returned [`InPlaceFile`], which must be finished before `commit`. For a pipe, the copy
 /// is made in a temporary file and `commit` sends it. `copied` is told how many more bytes are copied, as
 /// they are.
 ///
@@ -63,20 +64,19 @@ pub fn create_named(path: &Path, options: SinkOptions) -> Result<Box<dyn Draft>,
 pub fn create_copy(
     target: &Destination,
     options: SinkOptions,
-    original: &File,
-    len: u64,
+    original: &CopiedRange<'_>,
     copied: &dyn Fn(u64),
 ) -> Result<(Box<dyn Draft>, InPlaceFile), SinkError> {
     let pipe = match target.resolve()? {
         Resolved::File(entry) => {
             let mut sink = FileSink::at(entry, options)?;
-            let patch = sink.fill_from(original, len, copied)?;
+            let patch = sink.fill_from(original, copied)?;
             return Ok((Box::new(sink), patch));
         }
         Resolved::Stdout => StreamSink::stdout(options)?,
         Resolved::Special { dir, name } => StreamSink::open(&dir, &name, options)?,
     };
-    let (sink, patch) = SpooledSink::copy_of(original, len, pipe, copied)?;
+    let (sink, patch) = SpooledSink::copy_of(original, pipe, copied)?;
     Ok((Box::new(sink), patch))
 }
 

@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, ftruncate, openat, renameat, statat};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::copy_file::copy_file;
+use super::copy_file::{CopiedRange, copy_file};
 use super::error::end_within;
 use super::in_place::InPlaceFile;
 use super::placed::{Old, Placed, move_to_free, no_folder, open_to_sync};
@@ -106,15 +106,15 @@ impl FileSink {
         self.space.make(|| reserve(file, len))
     }
 
-    /// Steps 3 and 4: copy `len` bytes of `original`. Changes are written through the returned
+    /// Steps 3 and 4: copy a range of another file. What is before it, and changes are written through the returned
     /// [`InPlaceFile`] and don't change the count of written bytes.
     pub(super) fn fill_from(
         &mut self,
-        original: &File,
-        len: u64,
+        original: &CopiedRange<'_>,
         copied: &dyn Fn(u64),
     ) -> Result<InPlaceFile, SinkError> {
-        copy_file(original, len, self.file().map_err(SinkError::Io)?, copied)?;
+        copy_file(original, self.file().map_err(SinkError::Io)?, copied)?;
+        let len = original.len();
         self.options.len = Some(len);
         (self.written, self.end) = (len.into(), len.into());
         InPlaceFile::new(self.file().and_then(File::try_clone).map_err(SinkError::Io)?)

@@ -45,6 +45,7 @@ mod writable_map;
 mod zip;
 
 pub use blocks::{BLOCK_BYTES, shared_len};
+pub use copy_file::CopiedRange;
 pub use create::{can_share, check, check_among, create, create_copy, overwritten_file};
 pub use error::SinkError;
 pub use folder::FolderSink;

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 
-use super::copy_file::{COPYING, copy_file, in_pieces};
+use super::copy_file::{COPYING, CopiedRange, copy_file, in_pieces};
 use super::{Draft, InPlaceFile, Old, Placed, Sink, SinkError, StreamSink};
 
 /// An unnamed file in `TMPDIR` whose bytes `commit` sends to a pipe.
@@ -16,18 +16,17 @@ pub(super) struct SpooledSink {
 }
 
 impl SpooledSink {
-    /// Copy `len` bytes of `original`. The copy is changed through the returned [`InPlaceFile`] and
+    /// Copy a range of another file. The copy is changed through the returned [`InPlaceFile`] and
     /// sent to `pipe`.
     pub(super) fn copy_of(
-        original: &File,
-        len: u64,
+        original: &CopiedRange<'_>,
         pipe: StreamSink,
         copied: &dyn Fn(u64),
     ) -> Result<(Self, InPlaceFile), SinkError> {
         let file = tempfile::tempfile().map_err(SinkError::os(COPYING))?;
-        copy_file(original, len, &file, copied)?;
+        copy_file(original, &file, copied)?;
         let patch = InPlaceFile::new(file.try_clone().map_err(SinkError::Io)?)?;
-        Ok((Self { file, len, pipe }, patch))
+        Ok((Self { file, len: original.len(), pipe }, patch))
     }
 }
 

@@ -7,10 +7,11 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use predicates::str::contains;
 use tslice::internals::dtype::DType;
 use tslice::internals::format::safetensors;
 
-use crate::inputs::{F32, I64, U8, floats, integers, npy_header, write_npy};
+use crate::inputs::{F32, I64, U8, floats, integers, npy_header, write_npy, write_safetensors};
 use crate::program::{process, tslice};
 
 /// `a.npy`, 0 to 11 in shape (3, 4); `row.npy`, 70 to 73; `bytes.npy`; `two.safetensors`.
@@ -152,6 +153,37 @@ fn checkpoints_are_not_changed_as_a_whole() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     let message = "a sharded checkpoint cannot be changed as a whole";
     assert!(stderr.starts_with(&format!("tslice: {name}: {message}\nhint: ")), "{stderr}");
+}
+
+#[test]
+fn a_copy_can_have_other_metadata() {
+    let dir = tempfile::tempdir().unwrap();
+    let header = r#"{"__metadata__":{"a":"1"},"w":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"v":{"dtype":"U8","shape":[2],"data_offsets":[3,5]}}"#;
+    for spaces in [0, 3, 4000, 9000] {
+        let header = format!("{header}{}", " ".repeat(spaces));
+        write_safetensors(&dir.path().join("m.safetensors"), &header, &[1, 2, 3, 4, 5]);
+        for (change, metadata) in [
+            (&["--metadata", "b=2"][..], r#"metadata "a": "1""#),
+            (&["--no-metadata", "--metadata", "b=2"], r#"metadata "b": "2""#),
+        ] {
+            for output in ["c.safetensors", "-"] {
+                let assign = ["assign", "m.safetensors", "-t", "v", "[1]", "--fill", "9"];
+                let args = [&assign[..], &["-f", "-o", output], change].concat();
+                let run = tslice(dir.path(), &args).assert().success().stderr("");
+                if output == "-" {
+                    fs::write(dir.path().join("c.safetensors"), &run.get_output().stdout).unwrap();
+                }
+                let bytes = fs::read(dir.path().join("c.safetensors")).unwrap();
+                assert_eq!(&bytes[bytes.len() - 5..], [1, 2, 3, 4, 9]);
+                let info = tslice(dir.path(), &["info", "c.safetensors"]).assert().success();
+                info.stdout(contains(metadata));
+                let diff = ["diff", "m.safetensors", "c.safetensors", "-t", "w"];
+                tslice(dir.path(), &diff).assert().success();
+            }
+        }
+    }
+    let in_place = ["assign", "m.safetensors", "-t", "v", "--fill", "9", "--in-place"];
+    tslice(dir.path(), &[&in_place[..], &["--no-metadata"]].concat()).assert().code(2);
 }
 
 #[test]

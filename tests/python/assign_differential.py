@@ -32,7 +32,7 @@ import numpy as np
 
 import harness
 from cases import Case, compare, input_way
-from formats import safetensors_file
+from formats import read_safetensors, safetensors_file
 from harness import Failure
 from random_indices import make_request
 from random_tensors import (
@@ -450,6 +450,12 @@ def check_both(case, command, target, index_args, options, ways, files, statuses
                 compare(file.read(), blob, f"{name} after --in-place, {again} times repeated")
 
 
+def spaced(blob, count):
+    """The file with spaces behind its header."""
+    length = int.from_bytes(blob[:8], "little")
+    return (length + count).to_bytes(8, "little") + blob[8 : 8 + length] + b" " * count + blob[8 + length :]
+
+
 MANY = {"F32": "<f4", "I16": "<i2", "U8": "u1", "F64": "<f8"}
 
 
@@ -465,7 +471,8 @@ def many_case(case):
     target = {name: make(shape) for name, shape in shapes.items()}
     globs = rng.choice([["l.*"], ["*"], ["l.[12].w", "head"], ["l.0.w", "l.2.w"]])
     chosen = [name for name in names if any(fnmatch.fnmatchcase(name, glob) for glob in globs)]
-    blob = lambda tensors: safetensors_file({name: (code, a.shape, a.tobytes()) for name, a in tensors.items()})
+    blob = lambda tensors, metadata=None: safetensors_file(
+        {name: (code, a.shape, a.tobytes()) for name, a in tensors.items()}, metadata)
     options = [part for glob in globs for part in ("-t", glob)]
     index = rng.choice(["[:, 0]", "[1:]", "[::-1, ::2]", "[...]", "[[0, 0, 1]]", "[-1]"])
     values, fails = {}, rng.random() < 0.15
@@ -508,14 +515,28 @@ def many_case(case):
     options += ["-j", rng.choice(["1", "3"])]
     case.story.append(f"{way} to {chosen} of {shapes}")
     if rng.random() < 0.5:
-        case.write("m.safetensors", blob(target))
-        files, wanted = ["m.safetensors"], [blob(target if fails else expected)]
-        status, out, err = case.run([command[0], "m.safetensors", *command[1:], *options, "-o", "c.safetensors"])
+        metadata = rng.choice([None, {"a": "1", "b": "x" * rng.choice([1, 5000])}])
+        spaces = rng.choice([0, 0, 3, 64, 6000])
+        padded = lambda tensors: spaced(blob(tensors, metadata), spaces)
+        case.write("m.safetensors", padded(target))
+        files, wanted = ["m.safetensors"], [padded(target if fails else expected)]
+        change, changed = [], dict(metadata or {})
+        if rng.random() < 0.3:
+            change, changed = ["--no-metadata"], {}
+        if rng.random() < 0.4:
+            change += ["--metadata", "b=" + "2" * rng.choice([1, 9000])]
+            changed["b"] = change[-1][2:]
+        copy = [command[0], "m.safetensors", *command[1:], *options, *change, "-o", "c.safetensors"]
+        status, out, err = case.run(copy)
         if (status, out) != (1 if fails else 0, b"") or bool(err) != fails:
             raise Failure(f"-o: status {status}, {err!r}")
         if not fails:
             with open(case.path("c.safetensors"), "rb") as file:
-                compare(file.read(), wanted[0], "the copy")
+                copied = file.read()
+            if not change:
+                compare(copied, wanted[0], "the copy")
+            elif (found := read_safetensors(copied)) != read_safetensors(blob(expected, changed or None)):
+                raise Failure(f"the copy with other metadata holds {found}")
         name = "m.safetensors"
     else:
         os.mkdir(case.path("ckpt"))

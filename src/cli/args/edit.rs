@@ -9,6 +9,7 @@ use super::choice::{Choice, one_of};
 use super::gather::integer;
 use super::index::IndexArgs;
 use super::input::InputArgs;
+use super::output::MetadataArgs;
 use super::result::CastArgs;
 
 #[derive(Args, Clone, Debug)]
@@ -104,6 +105,8 @@ pub(crate) struct WhatArgs {
 pub(crate) struct EditArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
+    #[command(flatten)]
+    pub(crate) metadata: MetadataArgs,
     /// Replace the output if it exists
     #[arg(short, long, conflicts_with = "in_place")]
     pub(crate) force: bool,

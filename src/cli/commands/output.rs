@@ -84,7 +84,7 @@ pub(super) fn of_format(
 }
 
 /// What becomes of the metadata of the inputs.
-fn metadata(args: &MetadataArgs) -> Result<MetadataChange, Failure> {
+pub(super) fn metadata(args: &MetadataArgs) -> Result<MetadataChange, Failure> {
     let mut add = BTreeMap::new();
     for MetadataArg { key, value } in &args.metadata {
         if add.insert(key.clone(), value.clone()).is_some() {

@@ -31,7 +31,13 @@ pub(super) fn open(
     if let (Some(copy), false) = (&copy, to.dry_run) {
         output::refuse_terminal(copy)?;
     }
-    let options = WriteOptions::default().force(to.force).fsync(to.fsync).workers(workers);
+    let mut options = WriteOptions::default().force(to.force).fsync(to.fsync).workers(workers);
+    options.metadata = output::metadata(&to.metadata)?;
+    if to.place.in_place && options.metadata.is_any() {
+        let message = "--metadata, --metadata-from and --no-metadata are for a copy, -o FILE: in place \
+                       a header stays as it is";
+        return Err(Failure::usage(message));
+    }
     Ok(Editing::open(path, &input::options(from)?, copy, options)?)
 }
 

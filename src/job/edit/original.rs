@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::error::{Error, FileName};
 use crate::execute::{self, Conversion, ExecuteError, FillError, Progress, Transfer, Workers};
@@ -20,11 +21,13 @@ use crate::input::{
 };
 use crate::job::edit::fault::EditFault;
 use crate::job::overwrite;
-use crate::output::WriteOptions;
 use crate::output::layout::{self, OutputFormat};
+use crate::output::{LayoutFault, Output, Prepared, WriteOptions};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::Runs;
-use crate::sink::{self, Destination, Draft, InPlaceFile, Sink, SinkError};
+use crate::sink::{
+    self, BLOCK_BYTES, CopiedRange, Destination, Draft, InPlaceFile, Sink, SinkError,
+};
 use crate::source::{self, NO_WAIT, PreadSource, SourceError};
 
 /// The file that is to be changed, its header read.
@@ -37,6 +40,8 @@ pub struct Original {
     patch: Option<InPlaceFile>,
     /// The copy that is changed instead.
     copy: Option<Destination>,
+    /// The header of the copy, where it is another one.
+    header: Option<NewHeader>,
     options: WriteOptions,
 }
 
@@ -76,8 +81,14 @@ impl Original {
         }
         let len = metadata.len();
         let source = PreadSource::new(file.try_clone().map_err(failed)?, 0, len);
-        let input = open_input(&Location::Path(path.to_owned()), source, open)?;
-        let original = Original { input, file, len, patch, copy, options };
+        let mut input = open_input(&Location::Path(path.to_owned()), source, open)?;
+        let header = match &copy {
+            Some(copy) if options.metadata.is_any() => {
+                Some(NewHeader::of(&mut input, copy, &options)?)
+            }
+            _ => None,
+        };
+        let original = Original { input, file, len, patch, copy, header, options };
         if let Some(copy) = original.copy() {
             overwrite::check_input(copy, &original.input)?;
             original.check_name(copy)?;
@@ -219,13 +230,60 @@ impl Original {
         };
         progress.copied.begin(self.len);
         let add = |bytes| progress.copied.add(bytes);
-        let copied = sink::create_copy(target, options.sink(), &self.file, self.len, &add);
+        let (from, at) = self.header.as_ref().map_or((0, 0), |header| (header.old, header.new));
+        let original = CopiedRange { file: &self.file, range: from..self.len, at };
+        let copied = sink::create_copy(target, options.sink(), &original, &add);
         progress.copied.begin(0);
         let (copy, patch) = copied.map_err(|error| match error {
             SinkError::OriginalTruncated => Error::file(name, error),
             error => failed_sink(target.into(), error),
         })?;
+        if let Some(NewHeader { prepared, .. }) = &self.header {
+            let written = prepared.frame.write_headers(&|at, bytes| patch.write_at(at, bytes));
+            written.map_err(|error| failed_sink(target.into(), error))?;
+        }
         Ok(Edit { name: target.into(), patch, copy: Some(copy), options })
+    }
+}
+
+/// The header of a copy that has other metadata than its original.
+struct NewHeader {
+    prepared: Prepared,
+    /// Where the elements begin in the original, and in the copy.
+    old: u64,
+    new: u64,
+}
+
+impl NewHeader {
+    /// Make it for a copy of `input`, whose tensors get the places that they have in the copy.
+    fn of(
+        input: &mut Input,
+        copy: &Destination,
+        options: &WriteOptions,
+    ) -> Result<NewHeader, Error> {
+        let format = layout::of_plain(input.contents.format);
+        let output = Output::new(copy.clone(), options.clone().format(format))?;
+        let tensors = Arc::clone(&input.contents.tensors);
+        let mut preparation = output.begin_preparing(Arc::clone(&tensors), None)?;
+        for (number, tensor) in tensors.iter().enumerate() {
+            let name = output.tensor_name(&tensor, &input.location, false);
+            preparation.push(name, &tensor, number, tensor.shape.clone(), None)?;
+        }
+        let mut prepared = preparation.finish(&input.contents.metadata)?;
+        let old = input.contents.header_len;
+        let start = |prepared: &Prepared| prepared.frame.starts().next().map_or(0, |(_, at)| at);
+        // the same place, or the same one in a later block, so that blocks are shared
+        let short = start(&prepared);
+        let more = match old.checked_sub(short) {
+            Some(more) => more,
+            None => (short - old).next_multiple_of(BLOCK_BYTES) - (short - old),
+        };
+        prepared.frame.grow(&|_| more.next_multiple_of(8));
+        let new = start(&prepared);
+        let moved = new.checked_sub(old).ok_or(LayoutFault::TooLarge)?;
+        let placed = tensors.iter().map(|tensor| tensor.placed(0, moved));
+        input.contents.tensors = Arc::new(placed.collect());
+        Ok(NewHeader { prepared, old, new })
     }
 }
 

@@ -52,10 +52,15 @@ pub(crate) fn clone_range(from: &File, range: &Range<u64>, to: &File, at: u64) -
     })
 }
 
-/// Copy up to `len` bytes from one file to the same place in another, within the kernel. Says how
-/// many; a signal may end it early.
-pub(crate) fn copy_range(from: &File, to: &File, at: u64, len: usize) -> Result<usize> {
-    let (mut source, mut target) = (at, at);
+/// Copy up to `len` bytes from position `source` of one file to `target` of another, within the kernel.
+/// Says how many; a signal may end it early.
+pub(crate) fn copy_range(
+    from: &File,
+    mut source: u64,
+    to: &File,
+    mut target: u64,
+    len: usize,
+) -> Result<usize> {
     copy_file_range(from, Some(&mut source), to, Some(&mut target), len)
 }
 

@@ -18,6 +18,7 @@ use super::own::{damaged, is_gone, open_own};
 use super::record::{ChosenRecord, DoneRecord, JobRecord, Part};
 use super::tree::climb;
 use crate::os::FileId;
+use crate::sink::copy_file::CopiedRange;
 use crate::sink::error::end_within;
 use crate::sink::file::FileSink;
 use crate::sink::resolve::FileAt;
@@ -240,7 +241,7 @@ impl SharedOutput {
         let entry = FileAt { dir, name: name.clone().into(), old_mode: None };
         let options = SinkOptions { fsync: true, ..SinkOptions::default() };
         let mut sink = FileSink::at(entry, options)?;
-        sink.fill_from(closed, self.job.len, &|_| {})?;
+        sink.fill_from(&CopiedRange::first(closed, self.job.len), &|_| {})?;
         Box::new(sink).commit()?;
         let copy = open_own(&self.folder.dir, &name, OFlags::RDONLY, "its parts cannot be read")?;
         mark(&copy.ok_or(PartsError::Discarded)?, &self.job)?;
