@@ -30,6 +30,7 @@ pub(crate) fn write_files(folder: &Path) -> Result<(), Box<dyn Error>> {
     let point = "[('id', '<i4'), ('pos', [('x', '<f8'), ('y', '<f8')])]";
     write_npy(&folder.join("points.npy"), point, false, "100,", (0..100).flat_map(bytes_of_point))?;
     write_npy(&folder.join("ball.npy"), "'<f4'", false, "32, 64, 64", ball())?;
+    write_gguf(&folder.join("tiny.gguf"))?;
     write_model(&folder.join("model.safetensors"))
 }
 
@@ -47,6 +48,30 @@ fn ball() -> impl Iterator<Item = u8> {
         let distance = 4 * from_middle(z, 32) + from_middle(y, 64) + from_middle(x, 64);
         ((4096 - distance).max(0) as f32 / 4096.0).to_le_bytes()
     })
+}
+
+/// A quantised model: a tensor of blocks, and one of numbers.
+fn write_gguf(path: &Path) -> io::Result<()> {
+    let text = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
+    let tensor = |name: &str, lens: &[u64], kind: u32, at: u64| {
+        let lens: Vec<u8> = lens.iter().flat_map(|len| len.to_le_bytes()).collect();
+        let ndim = (lens.len() as u32 / 8).to_le_bytes();
+        [text(name), ndim.to_vec(), lens, kind.to_le_bytes().to_vec(), at.to_le_bytes().to_vec()]
+            .concat()
+    };
+    let mut file = b"GGUF".to_vec();
+    file.extend(3u32.to_le_bytes());
+    file.extend([2u64, 1].map(u64::to_le_bytes).concat());
+    let value = [8u32.to_le_bytes().to_vec(), text("llama")].concat();
+    file.extend([text("general.architecture"), value].concat());
+    // Q4_0: 32 elements in 18 bytes
+    file.extend(tensor("embed.weight", &[64, 4], 2, 0));
+    file.extend(tensor("norm.weight", &[64], 0, 160));
+    file.resize(file.len().next_multiple_of(32), 0);
+    file.extend((0..4 * 2 * 18).map(|number| number as u8));
+    file.extend([0; 16]);
+    file.extend((0..64).flat_map(|number| (number as f32).to_le_bytes()));
+    fs::write(path, file)
 }
 
 /// A `.npy`; `descr` and `shape` are written as Python has them.

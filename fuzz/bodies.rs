@@ -10,6 +10,7 @@ use std::sync::Arc;
 use tslice::internals::dtype::{DType, Endian, Scalar};
 use tslice::internals::element;
 use tslice::internals::execute::{self, Conversion, Progress, Transfer, Workers};
+use tslice::internals::format::gguf::{GgufHeader, MetadataValue};
 use tslice::internals::format::npz::{self, Member};
 use tslice::internals::format::shards::{ShardIndex, ShardsError, index_json};
 use tslice::internals::format::torch::{self, StoragePlace, TorchFolder};
@@ -33,7 +34,7 @@ use crate::memory::{Bytes, Memory};
 pub(crate) type Body = fn(&[u8]);
 
 /// All targets by name; `fuzz/corpus` has a folder for each.
-pub(crate) const TARGETS: [(&str, Body); 9] = [
+pub(crate) const TARGETS: [(&str, Body); 10] = [
     ("index_text", index_text),
     ("strided_slice", strided_slice),
     ("typed_numbers", typed_numbers),
@@ -41,6 +42,7 @@ pub(crate) const TARGETS: [(&str, Body); 9] = [
     ("safetensors_header", safetensors_header),
     ("npz_directory", npz_directory),
     ("torch_pickle", torch_pickle),
+    ("gguf_header", gguf_header),
     ("shard_index", shard_index),
     ("engine", engine),
 ];
@@ -300,6 +302,44 @@ pub(crate) fn torch_pickle(data: &[u8]) {
             assert_eq!(storage.data.end - storage.data.start, far + dtype.item_bits() / 8);
         }
     }
+}
+
+/// Any bytes as a `.gguf`: its tensors lie in the file, one block or number behind the other, and its
+/// metadata are JSON, of which people see a bounded part.
+pub(crate) fn gguf_header(data: &[u8]) {
+    const SHOWN: u64 = 2;
+    // of a file without the magic nothing is looked at
+    let data = [b"GGUF", data].concat();
+    let len = data.len() as u64;
+    let source = Bytes::new(data, None);
+    let header = match GgufHeader::read(&source) {
+        Ok(header) => header,
+        Err(error) => return assert_one_short_line(&error.to_string()),
+    };
+    for tensor in header.tensors.iter() {
+        let (data, bytes) = (tensor.data(), tensor.bytes());
+        assert!(data.end <= len && data.end - data.start == bytes, "{tensor:?}");
+        let elements: u128 = tensor.element_shape().iter().map(|&len| u128::from(len)).product();
+        let block = tensor.dtype.blocks().map_or(1, |block| block.elements);
+        assert_eq!(elements * u128::from(tensor.dtype.item_bits()), u128::from(bytes * 8 * block));
+    }
+    let mut json = String::from("{");
+    let (mut shown, mut keys) = (Vec::new(), 0u64);
+    let mut show = |key: &str, value: MetadataValue<'_, '_>| {
+        let mut text = Vec::new();
+        value.write_json(&mut text, None)?;
+        let key = serde_json::Value::from(key);
+        json +=
+            &format!("{}{key}:{}", if keys > 0 { "," } else { "" }, String::from_utf8_lossy(&text));
+        keys += 1;
+        Ok(())
+    };
+    header.metadata.visit(&source, &mut show).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&(json + "}")).unwrap();
+    assert_eq!(value.as_object().map(|all| all.len() as u64), Some(keys));
+    let mut few = |_: &str, value: MetadataValue<'_, '_>| value.write_json(&mut shown, Some(SHOWN));
+    header.metadata.visit(&source, &mut few).unwrap();
+    assert!(std::str::from_utf8(&shown).is_ok());
 }
 
 /// The array in a member is as long as the member, or is refused.

@@ -117,7 +117,7 @@ mod output;
 mod region;
 
 pub use cast::{CastError, Casting};
-pub use dtype::{DType, Endian, Field, NpyType, Scalar, Structure};
+pub use dtype::{BlockType, DType, Endian, Field, NpyType, Scalar, Structure};
 pub use error::{Cause, Error, Fault, FileName};
 pub use execute::{ExecuteError, FillError, Workers};
 pub use format::{Chunks, Format, FormatError, Storage, StorageKind, TensorInfo};

@@ -36,7 +36,7 @@ impl Castable {
                 (CastKind::Unicode(u32::try_from(len).ok()?), endian)
             }
             DType::Npy(NpyType::Time(kind, endian, unit)) => (CastKind::Time(kind, unit), endian),
-            DType::Npy(_) => return None,
+            DType::Npy(_) | DType::Blocks(_) => return None,
         };
         Some(Castable { kind, endian })
     }

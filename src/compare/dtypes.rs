@@ -1,15 +1,17 @@
 //! Which dtypes are the same.
 
-use crate::dtype::{DType, Field, NpyType, Scalar};
+use crate::dtype::{DType, Field, NpyType};
 use crate::format::npy;
 
-/// Whether two dtypes are the same but for their byte order. A float that NumPy lacks is the same
-/// as the void in which `.npy` stores it.
+/// Whether two dtypes are the same but for their byte order. What NumPy lacks is the same as the void in
+/// which `.npy` stores it.
 pub fn same_dtype(a: &DType, b: &DType) -> bool {
     match (a, b) {
         (DType::Scalar(a, _), DType::Scalar(b, _)) => a == b,
-        (DType::Scalar(scalar, _), DType::Npy(_)) => is_stored_as(*scalar, a, b),
-        (DType::Npy(_), DType::Scalar(scalar, _)) => is_stored_as(*scalar, b, a),
+        (DType::Scalar(..) | DType::Blocks(_), DType::Npy(_)) => is_stored_as(a, b),
+        (DType::Npy(_), DType::Scalar(..) | DType::Blocks(_)) => is_stored_as(b, a),
+        (DType::Blocks(a), DType::Blocks(b)) => a == b,
+        (DType::Scalar(..), DType::Blocks(_)) | (DType::Blocks(_), DType::Scalar(..)) => false,
         (DType::Npy(a), DType::Npy(b)) => same_type(a, b),
     }
 }
@@ -22,6 +24,7 @@ pub(super) fn are_numbers(dtypes: [&DType; 2]) -> bool {
         DType::Npy(dtype) => {
             matches!(dtype, NpyType::LongDouble(_) | NpyType::ComplexLongDouble(_))
         }
+        DType::Blocks(_) => false,
     };
     dtypes.into_iter().all(is_number)
 }
@@ -29,13 +32,13 @@ pub(super) fn are_numbers(dtypes: [&DType; 2]) -> bool {
 /// What the bytes of `dtype` mean, where `other` is the same type and says more.
 pub(super) fn with_meaning<'a>(dtype: &'a DType, other: &'a DType) -> &'a DType {
     match (dtype, other) {
-        (DType::Npy(_), DType::Scalar(..)) => other,
+        (DType::Npy(_), DType::Scalar(..) | DType::Blocks(_)) => other,
         _ => dtype,
     }
 }
 
-fn is_stored_as(scalar: Scalar, dtype: &DType, void: &DType) -> bool {
-    scalar.type_string().is_none() && npy::stored_dtype(dtype).as_ref() == Some(void)
+fn is_stored_as(dtype: &DType, void: &DType) -> bool {
+    dtype != void && void.is_void() && npy::stored_dtype(dtype).as_ref() == Some(void)
 }
 
 fn same_type(a: &NpyType, b: &NpyType) -> bool {

@@ -64,7 +64,7 @@ pub(super) fn leaves_within(dtype: &DType, range: &Range<u64>) -> Option<Vec<Lea
         let Step::Leaf { dtype, offset, count, .. } = step else { continue };
         let size = dtype.item_bits() / 8;
         let unit = match dtype {
-            DType::Npy(NpyType::Bytes(_) | NpyType::Void(..)) => 1,
+            DType::Npy(NpyType::Bytes(_) | NpyType::Void(..)) | DType::Blocks(_) => 1,
             DType::Npy(NpyType::Unicode(..)) => 4,
             _ => size,
         };

@@ -26,6 +26,7 @@ fn write_literal(out: &mut String, dtype: &DType) -> fmt::Result {
             write_type_string(out, npy)?;
             out.write_char('\'')
         }
+        DType::Blocks(_) => Err(fmt::Error),
         DType::Scalar(scalar, endian) => {
             let order = if scalar.bits() == 8 { '|' } else { order(*endian) };
             write!(out, "'{order}{}'", scalar.type_string().ok_or(fmt::Error)?)
@@ -135,6 +136,7 @@ impl fmt::Display for DType {
                 write!(f, ">{}", scalar.type_string().unwrap_or(scalar.name()))
             }
             DType::Scalar(scalar, _) => f.write_str(scalar.name()),
+            DType::Blocks(block) => f.write_str(block.name),
             DType::Npy(npy) => {
                 let mut text = String::new();
                 // fails only for a field of a type that NumPy lacks, of which no structure is made

@@ -12,6 +12,7 @@
 //! assert_eq!(dtype.to_string(), ">c8");
 //! ```
 
+mod blocks;
 mod integers;
 mod literal;
 mod repr;
@@ -20,6 +21,7 @@ mod time;
 mod types;
 mod walk;
 
+pub use blocks::BlockType;
 pub(crate) use integers::Integers;
 pub use literal::literal;
 pub use repr::is_printable;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::blocks::BlockType;
 use super::repr::write_str;
 use super::scalar::{Endian, Scalar};
 use super::time::{TimeKind, TimeUnit};
@@ -13,6 +14,8 @@ pub enum DType {
     Scalar(Scalar, Endian),
     /// A type that only `.npy` has.
     Npy(NpyType),
+    /// Blocks of elements.
+    Blocks(&'static BlockType),
 }
 
 /// A type that only `.npy` has.
@@ -122,11 +125,13 @@ impl NpyType {
 }
 
 impl DType {
-    /// Bits an element: a multiple of 8 except for 4- and 6-bit floats; 0 for `|S0` and the like.
+    /// Bits an element, or a block of them: a multiple of 8 except for 4- and 6-bit floats; 0 for `|S0` and
+    /// the like.
     pub fn item_bits(&self) -> u64 {
         match self {
             DType::Scalar(scalar, _) => scalar.bits(),
             DType::Npy(npy) => npy.itemsize().saturating_mul(8),
+            DType::Blocks(block) => block.bytes * 8,
         }
     }
 
@@ -138,7 +143,7 @@ impl DType {
             DType::Scalar(scalar, _) => {
                 (scalar.part().unwrap_or(*scalar).bits() / 8).max(1) as usize
             }
-            DType::Npy(_) => 1,
+            DType::Npy(_) | DType::Blocks(_) => 1,
         }
     }
 
@@ -146,7 +151,7 @@ impl DType {
     pub fn type_name(&self) -> String {
         match self {
             DType::Scalar(scalar, _) => scalar.name().to_owned(),
-            DType::Npy(_) => self.to_string(),
+            DType::Npy(_) | DType::Blocks(_) => self.to_string(),
         }
     }
 
@@ -157,7 +162,16 @@ impl DType {
             (DType::Npy(ours), DType::Npy(theirs)) => {
                 ours == theirs || ours.swap_width_to(theirs).is_some()
             }
+            (DType::Blocks(ours), DType::Blocks(theirs)) => ours == theirs,
             _ => false,
+        }
+    }
+
+    /// The blocks that elements of the last axis are stored in, if they are.
+    pub fn blocks(&self) -> Option<&'static BlockType> {
+        match self {
+            DType::Blocks(block) => Some(block),
+            _ => None,
         }
     }
 

@@ -45,7 +45,7 @@ impl CellReader {
             },
             DType::Npy(NpyType::Bytes(len)) => CellKind::Bytes(length(len)?),
             DType::Npy(NpyType::Unicode(len, endian)) => CellKind::Unicode(length(len)?, endian),
-            DType::Npy(_) => return None,
+            DType::Npy(_) | DType::Blocks(_) => return None,
         };
         Some(CellReader { dtype: dtype.clone(), kind })
     }

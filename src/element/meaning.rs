@@ -45,7 +45,7 @@ impl Meaning {
             DType::Npy(NpyType::Time(kind, endian, unit)) => Meaning::Time(kind, endian, unit),
             DType::Npy(NpyType::Bytes(_)) => Meaning::Bytes,
             DType::Npy(NpyType::Unicode(_, endian)) => Meaning::Unicode(endian),
-            DType::Npy(NpyType::Void(..)) => Meaning::Void,
+            DType::Npy(NpyType::Void(..)) | DType::Blocks(_) => Meaning::Void,
             DType::Npy(NpyType::Structure(_)) => return None,
         })
     }

@@ -19,6 +19,8 @@ pub enum Format {
     Safetensors,
     /// PyTorch's `.pt`.
     Torch,
+    /// llama.cpp's `.gguf`.
+    Gguf,
     /// A checkpoint of several `.safetensors` and an index.
     Sharded,
     /// Arrays of Zarr, in a folder or a zip archive.
@@ -37,6 +39,7 @@ impl fmt::Display for Format {
             Format::Npz => "npz",
             Format::Safetensors => "safetensors",
             Format::Torch => "pytorch",
+            Format::Gguf => "gguf",
             Format::Sharded => "sharded safetensors",
             Format::Zarr => "zarr",
             Format::Raw => "raw",

@@ -49,7 +49,7 @@ mod tests {
         for other in [&b"PK\x03\x04xxxxxxxx"[..], b"hello", &[0; 100]] {
             assert_eq!(
                 message(other),
-                "not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint"
+                "not a .npy, .npz, .safetensors, .pt or .gguf file, nor the index of a sharded checkpoint"
             );
         }
         assert_eq!(

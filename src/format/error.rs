@@ -3,12 +3,16 @@
 use std::io;
 
 use super::foreign::Foreign;
+use super::gguf::GgufError;
 use super::npy::NpyError;
 use super::npz::NpzError;
 use super::safetensors::SafetensorsError;
 use super::shards::ShardsError;
 use super::torch::TorchError;
 use crate::dtype::DType;
+
+/// The extensions of the files that are recognised by how they begin.
+const EXTENSIONS: &str = ".npy, .npz, .safetensors, .pt or .gguf";
 
 /// Why a header cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +24,7 @@ pub enum FormatError {
     #[error("the file is empty")]
     Empty,
     /// The file is of no known format.
-    #[error("not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint")]
+    #[error("not a {EXTENSIONS} file, nor the index of a sharded checkpoint")]
     Unrecognised,
     /// The file is of a kind that is known, and not read.
     #[error("{kind}, {why}", kind = .0, why = .0.not_read())]
@@ -68,6 +72,9 @@ pub enum FormatError {
     #[cfg(feature = "zarr")]
     #[error("zarr: {0}")]
     Zarr(#[from] super::zarr::ZarrError),
+    /// A `.gguf` cannot be read.
+    #[error("gguf: {0}")]
+    Gguf(#[from] GgufError),
     /// The index of a sharded checkpoint is invalid.
     #[error("checkpoint index: {0}")]
     Shards(#[from] ShardsError),

@@ -19,8 +19,6 @@ pub enum Foreign {
     Bzip2,
     /// What git-LFS has in place of a file that was not fetched.
     GitLfs,
-    /// llama.cpp's models.
-    Gguf,
     /// Compressed bytes.
     Gzip,
     /// HDF5, with netCDF 4.
@@ -76,13 +74,12 @@ pub enum Foreign {
 }
 
 /// First bytes that tell a kind.
-const MAGICS: [(&[u8], Foreign); 26] = [
+const MAGICS: [(&[u8], Foreign); 25] = [
     (b"\x1f\x8b\x08", Foreign::Gzip),
     (b"\x28\xb5\x2f\xfd", Foreign::Zstd),
     (b"\xfd7zXZ\0", Foreign::Xz),
     (b"\x04\x22\x4d\x18", Foreign::Lz4),
     (b"\x89HDF\r\n\x1a\n", Foreign::Hdf5),
-    (b"GGUF", Foreign::Gguf),
     (b"\x89PNG\r\n\x1a\n", Foreign::Png),
     (b"\xff\xd8\xff", Foreign::Jpeg),
     (b"II*\0", Foreign::Tiff),
@@ -114,7 +111,7 @@ impl Foreign {
         let magic =
             MAGICS.iter().find(|(magic, _)| first.starts_with(magic)).map(|(_, kind)| *kind);
         // a column of a table may be named so
-        let is_word = |kind| matches!(kind, Foreign::Arrow | Foreign::Gguf | Foreign::Parquet);
+        let is_word = |kind| matches!(kind, Foreign::Arrow | Foreign::Parquet);
         let is_binary = || first.iter().any(|&byte| byte < b'\t');
         let magic = magic.filter(|&kind| !is_word(kind) || is_binary());
         let structured = || {
@@ -154,8 +151,7 @@ impl Foreign {
             Some((feature, name)) => {
                 format!("but this build has no {name}: build it with --features {feature}")
             }
-            None => "not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint"
-                .to_owned(),
+            None => "which is not read".to_owned(),
         }
     }
 
@@ -178,7 +174,6 @@ impl fmt::Display for Foreign {
             Foreign::Arrow => "an Arrow file",
             Foreign::Bzip2 => "a bzip2 file",
             Foreign::GitLfs => "a pointer of git-LFS in place of the file",
-            Foreign::Gguf => "a GGUF file",
             Foreign::Gzip => "a gzip file",
             Foreign::Hdf5 => "an HDF5 file",
             Foreign::Jpeg => "a JPEG picture",
@@ -321,7 +316,6 @@ mod tests {
             (b"\x28\xb5\x2f\xfd\x24", "", "a zstd file"),
             (b"\xfd7zXZ\0\0", "", "an xz file"),
             (b"\x89HDF\r\n\x1a\n\0", "bin", "an HDF5 file"),
-            (b"GGUF\x03\0\0\0", "gguf", "a GGUF file"),
             (b"II*\0\x08\0\0\0", "tif", "a TIFF picture"),
             (b"II+\0\x08\0\0\0\x10", "tif", "a TIFF picture"),
             (b"CDF\x01\0\0\0\0", "nc", "a netCDF 3 file"),

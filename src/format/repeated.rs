@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
 /// The first name that is that of one before it.
-pub(super) fn first_repeated<'a>(
+pub(crate) fn first_repeated<'a>(
     mut names: impl Iterator<Item = &'a str> + Clone,
 ) -> Option<&'a str> {
     // equal hashes first: they take less memory than a set of names

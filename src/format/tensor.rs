@@ -15,7 +15,7 @@ pub struct TensorInfo {
     pub name: Option<String>,
     /// The type of its elements.
     pub dtype: DType,
-    /// The shape, in elements.
+    /// The shape, in elements; of a dtype in blocks the last axis counts these.
     pub shape: Vec<u64>,
     /// Where its elements are.
     pub storage: Storage,
@@ -65,6 +65,17 @@ impl TensorInfo {
     /// The bytes of its elements, rounded up to whole bytes: the product of shape and item size.
     pub fn bytes(&self) -> u64 {
         data_bytes(&self.shape, self.dtype.item_bits()).unwrap_or_default()
+    }
+
+    /// The shape in elements, where [`shape`](TensorInfo::shape) counts blocks of them too.
+    pub fn element_shape(&self) -> Vec<u64> {
+        match (self.dtype.blocks(), self.shape.split_last()) {
+            (Some(block), Some((blocks, outer))) => {
+                let last = blocks.saturating_mul(block.elements);
+                [outer, &[last]].concat()
+            }
+            _ => self.shape.clone(),
+        }
     }
 
     /// The positions of the bytes that it lies in.

@@ -7,7 +7,7 @@
 //! length of the name + 1 (0: no name), name, start, type, number of axes, axes, part x 2
 //! ```
 //!
-//! All numbers but the type's are of variable length, 7 bits a byte. A type that only `.npy` has
+//! All numbers but the type's are of variable length, 7 bits a byte. A type that is no scalar
 //! is followed by its place among those types, which are kept as they are. An odd last number is
 //! followed by the end of the bytes, and then by the place of a table of chunks, from 1 on, or 0 and the
 //! strides.
@@ -25,15 +25,18 @@ pub struct Tensors {
     entries: Vec<u8>,
     /// Where each tensor's entry begins.
     starts: Vec<usize>,
-    /// Types that only `.npy` has.
-    types: Vec<NpyType>,
+    /// Types that are no scalars.
+    types: Vec<DType>,
     chunks: Vec<Arc<dyn Chunks>>,
 }
 
-/// The byte of a type: the number of a scalar, or [`NPY`], and these two bits.
-const NPY: u8 = 0x3f;
+/// The byte of a type: the number of a scalar, or [`OTHER`], and these two bits.
+const OTHER: u8 = 0x3f;
 const BIG: u8 = 0x40;
 const FORTRAN: u8 = 0x80;
+
+/// What stands for a type that is not there.
+const NOTHING: DType = DType::Npy(NpyType::Void(0, None));
 
 /// Among how many of the last types one is looked for before it is kept another time.
 const RECENT_TYPES: usize = 16;
@@ -116,14 +119,14 @@ impl Tensors {
                 let big = if *endian == Endian::Big { BIG } else { 0 };
                 entries.push(*scalar as u8 | big | fortran);
             }
-            DType::Npy(npy) => {
-                entries.push(NPY | fortran);
+            other => {
+                entries.push(OTHER | fortran);
                 // most files have few, next to each other
                 let recent = self.types.len().saturating_sub(RECENT_TYPES);
-                let known = self.types[recent..].iter().position(|known| known == npy);
+                let known = self.types[recent..].iter().position(|known| known == other);
                 let place = known.map_or(self.types.len(), |at| recent + at);
                 if known.is_none() {
-                    self.types.push(npy.clone());
+                    self.types.push(other.clone());
                 }
                 push_number(entries, place as u64);
             }
@@ -285,14 +288,14 @@ impl<'a> Entry<'a> {
     fn dtype(&mut self) -> (DType, Order) {
         let byte = self.byte();
         let order = if byte & FORTRAN != 0 { Order::F } else { Order::C };
-        let dtype = match Scalar::ALL.get(usize::from(byte & NPY)) {
+        let dtype = match Scalar::ALL.get(usize::from(byte & OTHER)) {
             Some(scalar) => {
                 let endian = if byte & BIG != 0 { Endian::Big } else { Endian::Little };
                 DType::Scalar(*scalar, endian)
             }
             None => {
                 let place = self.number() as usize;
-                DType::Npy(self.all.types.get(place).cloned().unwrap_or(NpyType::Void(0, None)))
+                self.all.types.get(place).cloned().unwrap_or(NOTHING)
             }
         };
         (dtype, order)

@@ -92,7 +92,7 @@ pub const MAX_EMPTY_ROWS: u64 = 10_000_000;
 pub fn stored_dtype(dtype: &DType) -> Option<DType> {
     let stored = match dtype {
         DType::Scalar(scalar, _) => DType::Scalar(*scalar, Endian::Little),
-        DType::Npy(_) => dtype.clone(),
+        DType::Npy(_) | DType::Blocks(_) => dtype.clone(),
     };
     (has_text(dtype) && columns(dtype) > 0 && stored.item_bits() > 0).then_some(stored)
 }

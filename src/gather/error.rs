@@ -10,6 +10,14 @@ pub enum GatherError {
     /// The indices are of a type that is no integer.
     #[error("indices must be integers, not {0}")]
     NotIntegers(String),
+    /// Positions of elements that are stored in blocks.
+    #[error("axis {axis} is stored in blocks of {block} elements, of which none can be gathered")]
+    InBlocks {
+        /// The axis.
+        axis: usize,
+        /// Elements of a block.
+        block: u64,
+    },
     /// A scalar cannot hold tuples.
     #[error("indices must have an axis of tuples, but have shape []")]
     NoTuples,

@@ -70,7 +70,7 @@ impl Tensor {
     /// [`ResolveError`](crate::index::resolve::ResolveError) for an index that does not fit the shape.
     pub fn slice_by(&self, index: &IndexExpr) -> Result<Slice, Error> {
         let lists = Lists::open(index)?;
-        let selection = lists.resolve(index, self.shape(), Rules::default())?;
+        let selection = lists.resolve_of(index, self.info(), Rules::default())?;
         let (tensor, shape) = (self.clone(), selection.shape());
         let axes = Permutation::identity(shape.len());
         let dtype = self.dtype().clone();

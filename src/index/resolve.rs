@@ -35,6 +35,9 @@ pub struct Rules {
     /// Each list is taken along its own axis, which stays in its place, as np.ix_ and zarr's
     /// `oindex` do. A mask must then have one axis.
     pub outer: bool,
+    /// How many elements of the last axis are stored together, where they are. The index counts
+    /// elements and must take whole blocks; what is selected counts blocks.
+    pub block: Option<u64>,
 }
 
 /// What is known of a list before its values are looked at.
@@ -61,7 +64,7 @@ pub enum ListShape {
 /// [`ResolveError`]: an integer out of range, more items than axes, masks and lists whose shapes do
 /// not fit, a result of more than 64 axes, or an expression that breaks a rule of [`IndexExpr`].
 pub fn resolve(expr: &IndexExpr, shape: &[u64], keepdims: bool) -> Result<Selection, ResolveError> {
-    resolve_with(expr, shape, Rules { keepdims, outer: false }, &[])
+    resolve_with(expr, shape, Rules { keepdims, ..Rules::default() }, &[])
 }
 
 /// Resolve an expression against a shape; `files` is what is in the files of its lists that are no
@@ -81,8 +84,9 @@ pub fn resolve_with(
     check_masks(expr, &arrays, shape, ellipsis_len)?;
     let (selection, placement) = (Selection::default(), Placement::default());
     let mut resolver = Resolver { shape, rules, selection, placement, taken: 0 };
-    let mut has_ellipsis = false;
+    let (mut has_ellipsis, mut last_taking) = (false, 0);
     for (item, wanted) in expr.items.iter().enumerate() {
+        let taken = resolver.taken;
         match wanted {
             Item::NewAxis => {
                 resolver.selection.axes.push(AxisSelection::NewAxis);
@@ -100,12 +104,18 @@ pub fn resolve_with(
                 None => {}
             },
         }
+        if resolver.taken > taken {
+            last_taking = item;
+        }
     }
     if !has_ellipsis {
         resolver.whole_axes(ellipsis_len);
     }
     let Resolver { mut selection, placement, .. } = resolver;
     selection.source_shape = shape.to_vec();
+    if let Some(block) = rules.block {
+        selection.count_blocks(block).map_err(|kind| fault(last_taking, kind))?;
+    }
     selection.blocks = placement.blocks(&selection.lists, rules.outer).map_err(|number| {
         let shapes = selection.lists.iter().flat_map(|list| {
             // NumPy counts a mask as one list an axis
@@ -490,7 +500,7 @@ mod tests {
     fn outer_takes_lists_one_by_one() {
         let outer = |text: &str, shape: &[u64]| {
             let expr = numpy::parse(text).unwrap().expr;
-            resolve_with(&expr, shape, Rules { keepdims: false, outer: true }, &[])
+            resolve_with(&expr, shape, Rules { outer: true, ..Rules::default() }, &[])
         };
         let selection = outer("[0, 1], 1, :2, [True, False, True, True, False]", &[2, 3, 4, 5]);
         assert_eq!(selection.unwrap().shape(), [2, 2, 3]);

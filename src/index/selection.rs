@@ -114,6 +114,36 @@ impl Selection {
         shape
     }
 
+    /// Count blocks of the last axis in place of its elements, of which each holds so many.
+    ///
+    /// # Errors
+    /// [`ResolveErrorKind::PartOfBlock`].
+    pub(super) fn count_blocks(&mut self, block: u64) -> Result<(), ResolveErrorKind> {
+        let Some((last, len)) = self.source_shape.iter_mut().enumerate().last() else {
+            return Ok(());
+        };
+        let whole = |count: u64| count.checked_div(block).filter(|it| it * block == count);
+        let unfit = || ResolveErrorKind::PartOfBlock { axis: last, block };
+        *len = whole(*len).ok_or_else(unfit)?;
+        for pick in &mut self.axes {
+            match pick {
+                AxisSelection::Range { axis, start, step: 1, len } if *axis == last => {
+                    *start = whole(*start).ok_or_else(unfit)?;
+                    *len = whole(*len).ok_or_else(unfit)?;
+                }
+                AxisSelection::Range { axis, .. }
+                | AxisSelection::Index { axis, .. }
+                | AxisSelection::List { axis, .. }
+                    if *axis == last =>
+                {
+                    return Err(unfit());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the lists name any position at all. Where they are broadcast to nothing, NumPy does
     /// not look at them.
     pub fn lists_are_empty(&self) -> bool {
@@ -186,6 +216,17 @@ pub enum ResolveErrorKind {
         size: u64,
         /// Length of the mask's axis.
         mask: u64,
+    },
+    /// Elements that are stored in blocks, and the index would take one apart.
+    #[error(
+        "axis {axis} is stored in blocks of {block} elements: a slice of it must begin and end on \
+         multiples of {block}, with step 1"
+    )]
+    PartOfBlock {
+        /// Axis of the source.
+        axis: usize,
+        /// Elements of a block.
+        block: u64,
     },
     /// Lists of shapes that are not broadcast to one; the error is at the first that does not fit
     /// those before it.

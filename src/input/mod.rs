@@ -1,13 +1,14 @@
 //! Files that hold tensors, whatever their format: recognised, opened, and chosen from.
 //!
-//! An [`Input`] is opened by [`open`]: `.npy`, `.npz`, `.safetensors`, a sharded checkpoint, text, raw bytes,
-//! a file or a pipe. It knows nothing of outputs.
+//! An [`Input`] is opened by [`open`]: `.npy`, `.npz`, `.safetensors`, `.pt`, `.gguf`, a sharded checkpoint,
+//! text, raw bytes, a file or a pipe. It knows nothing of outputs.
 
 mod archive;
 mod checked;
 mod field;
 mod folder;
 mod format;
+mod gguf;
 mod integers;
 mod npz;
 mod open;
@@ -30,10 +31,11 @@ pub(crate) use folder::old_shards;
 pub use folder::{SmallFile, is_in_folder, small_files};
 pub use format::OpenOptions;
 pub(crate) use format::RecognisedFile;
+pub use gguf::GgufSplitFault;
 pub use integers::IntegersFault;
 pub(crate) use open::recognise;
 pub use open::{open, open_watched};
-pub use opened::{BadMember, Checkpoint, Input, Location, Unreadable, UnreadableCause};
+pub use opened::{BadMember, Checkpoint, Input, Location, PartFile, Unreadable, UnreadableCause};
 pub(crate) use opened::{Bytes, DeflatedMember, failed_source, failed_stream, finish};
 pub use pattern::SelectFault;
 pub(crate) use pattern::find;

@@ -6,11 +6,12 @@ use crate::format::{Format, MAGIC_LEN, TextFormat, npy, safetensors};
 use crate::input::format::{InputFormat, OpenOptions, RecognisedFile};
 use crate::input::opened::{Input, Location};
 use crate::input::single::open_bytes;
-use crate::input::{integers, raw, sharded, single, text, zarr, zip};
+use crate::input::{gguf, integers, raw, sharded, single, text, zarr, zip};
 use crate::source;
 
 /// The formats that files are recognised as, by how they begin.
-const FORMATS: [&InputFormat; 4] = [&NPY, &zip::FORMAT, &sharded::FORMAT, &SAFETENSORS];
+const FORMATS: [&InputFormat; 5] =
+    [&NPY, &zip::FORMAT, &gguf::FORMAT, &sharded::FORMAT, &SAFETENSORS];
 
 /// NumPy's `.npy`.
 const NPY: InputFormat = InputFormat {

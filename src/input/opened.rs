@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{self, ExecuteError, FillError, Progress, Workers};
+use crate::format::gguf::{GgufMetadata, MetadataError, MetadataValue};
 use crate::format::npy::NpyError;
 use crate::format::npz::Member;
 use crate::format::{Contents, Format, FormatError, TensorInfo, shards, shortened};
@@ -93,6 +94,10 @@ pub struct Input {
     pub(crate) contents: Contents,
     pub(crate) bytes: Bytes,
     pub(crate) checkpoint: Option<Box<Checkpoint>>,
+    /// Its files, where there are several.
+    pub(crate) parts: Vec<PartFile>,
+    /// What a `.gguf` says besides its tensors.
+    pub(crate) gguf: Option<GgufPart>,
     /// The deflated members of an archive: tensors of part n are in number n - 1.
     pub(crate) deflated: Vec<DeflatedMember>,
     /// Its stored members that have elements, in the order of their bytes.
@@ -161,6 +166,20 @@ impl From<source::Opened> for Bytes {
     }
 }
 
+/// The metadata of a `.gguf`, and the file that they are read from: the first of several.
+pub(crate) struct GgufPart {
+    pub(crate) metadata: GgufMetadata,
+    pub(crate) source: Arc<dyn Source>,
+}
+
+/// A file of an input of several.
+pub struct PartFile {
+    /// The name, in the folder of the input.
+    pub name: String,
+    /// The position of its first byte; 0 for one that was not opened.
+    pub start: u64,
+}
+
 /// A sharded checkpoint: its index, and the `__metadata__` of each of its files.
 pub struct Checkpoint {
     /// The name of the index file.
@@ -169,8 +188,6 @@ pub struct Checkpoint {
     pub index: shards::ShardIndex,
     /// The metadata of each file; empty for files that were not opened.
     pub metadata: Vec<BTreeMap<String, String>>,
-    /// The position of the first byte of each file.
-    pub starts: Vec<u64>,
 }
 
 /// A deflated member of an archive, and the position of its first inflated byte.
@@ -192,6 +209,8 @@ impl Input {
             contents,
             bytes,
             checkpoint: None,
+            parts: Vec::new(),
+            gguf: None,
             deflated: Vec::new(),
             stored: Vec::new(),
             unreadable: Vec::new(),
@@ -219,13 +238,32 @@ impl Input {
         self.checkpoint.as_deref()
     }
 
+    /// The files, where there are several: shards, or those of a split model.
+    pub fn parts(&self) -> &[PartFile] {
+        &self.parts
+    }
+
+    /// Whether it is a `.gguf`, whose metadata have values of several types.
+    pub fn has_gguf_metadata(&self) -> bool {
+        self.gguf.is_some()
+    }
+
+    /// Show each key of the metadata of a `.gguf` with its value, which is read now.
+    ///
+    /// # Errors
+    /// [`MetadataError`].
+    pub fn visit_gguf(
+        &self,
+        show: &mut dyn FnMut(&str, MetadataValue<'_, '_>) -> Result<(), MetadataError>,
+    ) -> Result<(), MetadataError> {
+        let Some(GgufPart { metadata, source }) = &self.gguf else { return Ok(()) };
+        metadata.visit(source.as_ref(), show)
+    }
+
     /// The file that holds a tensor, where there are several, and where in it the tensor begins,
     /// in bytes; no position for a tensor that is compressed, in chunks or text.
     pub fn whereabouts(&self, tensor: &TensorInfo) -> (Option<&str>, Option<u64>) {
-        let file = match &self.checkpoint {
-            Some(checkpoint) => checkpoint.index.files.get(tensor.part()).map(String::as_str),
-            None => None,
-        };
+        let file = self.parts.get(tensor.part()).map(|file| file.name.as_str());
         let position = match tensor.chunk_shape() {
             None => self.place_in_file(tensor.part(), tensor.data().start),
             Some(_) => None,
@@ -236,8 +274,8 @@ impl Input {
     /// A position of a part of the input in the file that holds it, in bytes; `None` where that is
     /// compressed or text.
     pub(crate) fn place_in_file(&self, part: usize, position: u64) -> Option<u64> {
-        match &self.checkpoint {
-            Some(checkpoint) => position.checked_sub(*checkpoint.starts.get(part)?),
+        match self.parts.get(part) {
+            Some(file) => position.checked_sub(file.start),
             None => {
                 let is_text = matches!(self.contents.format, Format::Text(_));
                 (part == 0 && !is_text).then_some(position)
@@ -245,12 +283,12 @@ impl Input {
         }
     }
 
-    /// The file that holds the bytes of a tensor: of a sharded checkpoint, a file beside the index.
+    /// The file that holds the bytes of a tensor, where there are several one beside the input.
     pub(crate) fn file_name(&self, tensor: &TensorInfo) -> FileName {
-        let shard = self.checkpoint.as_ref().and_then(|checkpoint| {
-            let file = checkpoint.index.files.get(tensor.part())?;
-            Some(FileName::from(&self.location.with_file_name(file)?))
-        });
+        let shard = self
+            .parts
+            .get(tensor.part())
+            .and_then(|file| Some(FileName::from(&self.location.with_file_name(&file.name)?)));
         shard.unwrap_or_else(|| (&self.location).into())
     }
 
@@ -356,13 +394,11 @@ impl Input {
             return all_files(path).ok();
         }
         let mut files = vec![path.to_owned()];
-        if let Some(checkpoint) = &self.checkpoint {
-            let mut parts: Vec<usize> =
-                self.contents.tensors.iter().map(|tensor| tensor.part()).collect();
-            parts.dedup();
-            let shards = parts.into_iter().filter_map(|part| checkpoint.index.files.get(part));
-            files.extend(shards.map(|file| path.with_file_name(file)));
-        }
+        let mut parts: Vec<usize> =
+            self.contents.tensors.iter().map(|tensor| tensor.part()).collect();
+        parts.dedup();
+        let parts = parts.into_iter().filter_map(|part| self.parts.get(part));
+        files.extend(parts.map(|file| path.with_file_name(&file.name)).filter(|it| it != path));
         Some(files)
     }
 

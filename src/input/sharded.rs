@@ -10,7 +10,7 @@ use crate::error::{Error, Fault};
 use crate::format::shards::{self, MAX_INDEX, ShardIndex, ShardsError};
 use crate::format::{Contents, Format, FormatError, Tensors};
 use crate::input::format::{InputFormat, OpenOptions, RecognisedFile};
-use crate::input::opened::{Bytes, Checkpoint, Input, Location, failed_source};
+use crate::input::opened::{Bytes, Checkpoint, Input, Location, PartFile, failed_source};
 use crate::input::pattern;
 use crate::input::single;
 use crate::source::remote::RemoteError;
@@ -61,7 +61,8 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let mut joined = ConcatSource::default();
     let mut tensors = Tensors::default();
     let mut metadata = vec![BTreeMap::new(); index.files.len()];
-    let mut starts = vec![0; index.files.len()];
+    let part = |name: &String| PartFile { name: name.clone(), start: 0 };
+    let mut parts: Vec<PartFile> = index.files.iter().map(part).collect();
     for ((number, file), shard) in wanted().zip(shards) {
         let (shard_location, source) = shard?;
         // never an index again, which could name itself
@@ -73,14 +74,14 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
         let pushed = joined.push(file.clone(), source.into());
         let base = pushed.map_err(|error| failed_source(location, error))?;
         tensors.extend(shard.tensors.iter().map(|tensor| tensor.placed(number, base)));
-        (metadata[number], starts[number]) = (shard.metadata, base);
+        (metadata[number], parts[number].start) = (shard.metadata, base);
     }
     let all = metadata.iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
     let contents = Contents { metadata: all, ..Contents::of(Format::Sharded, tensors) };
     let name = location.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let checkpoint = Some(Box::new(Checkpoint { name, index, metadata, starts }));
+    let checkpoint = Some(Box::new(Checkpoint { name, index, metadata }));
     let bytes = Bytes::Random(Arc::new(joined));
-    Ok(Input { checkpoint, ..Input::of_file(location, bytes, contents) })
+    Ok(Input { checkpoint, parts, ..Input::of_file(location, bytes, contents) })
 }
 
 /// A shard, and where it is.

@@ -2,10 +2,13 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::error::Error;
+use crate::execute::Progress;
 use crate::format::{self, Contents, Foreign, FormatError, LOOK_LEN, MAGIC_LEN, safetensors};
 use crate::input::opened::{Input, Location, failed_source};
+use crate::input::watched::spool_all;
 use crate::source::{self, Advice, IoMode, Reader, Source};
 
 /// Open the bytes of an input.
@@ -16,6 +19,24 @@ pub(crate) fn open_bytes(location: &Location, io: IoMode) -> Result<source::Open
         Location::Remote(address) => source::remote::open(address, io),
     }
     .map_err(|error| Error::file(location, error))
+}
+
+/// The bytes of an input that is read in any order: what comes through a pipe is kept in a temporary file.
+///
+/// # Errors
+/// As [`source::spool`].
+pub(super) fn kept(
+    location: &Location,
+    bytes: source::Opened,
+    progress: &Progress,
+) -> Result<Arc<dyn Source>, Error> {
+    match bytes {
+        source::Opened::Random(source) => Ok(source.into()),
+        source::Opened::Forward(stream) => {
+            let kept = spool_all(stream, progress);
+            Ok(kept.map_err(|error| failed_source(location, error))?.into())
+        }
+    }
 }
 
 /// Read the header.

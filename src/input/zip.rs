@@ -1,16 +1,13 @@
 //! Zip archives: their members tell whether one is a `.npz` or PyTorch's.
 
-use std::sync::Arc;
-
 use crate::error::Error;
 use crate::format::torch::TorchFolder;
 use crate::format::{Foreign, Format, FormatError, npz};
 use crate::input::archive::Archive;
 use crate::input::format::{InputFormat, RecognisedFile};
-use crate::input::opened::{Input, Location, failed_source};
-use crate::input::watched::spool_all;
+use crate::input::opened::{Input, Location};
+use crate::input::single::kept;
 use crate::input::{npz as arrays, torch, zarr};
-use crate::source::{self, Source};
 
 /// NumPy's `.npz`, as which archives of PyTorch begin too.
 pub(super) const FORMAT: InputFormat =
@@ -19,13 +16,7 @@ pub(super) const FORMAT: InputFormat =
 /// Read what an archive holds. One that comes through a pipe is kept in a temporary file.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, options, progress } = file;
-    let bytes: Arc<dyn Source> = match bytes {
-        source::Opened::Random(source) => Arc::from(source),
-        source::Opened::Forward(stream) => {
-            let kept = spool_all(stream, progress);
-            Arc::from(kept.map_err(|error| failed_source(location, error))?)
-        }
-    };
+    let bytes = kept(location, bytes, progress)?;
     let members = npz::members(bytes.as_ref()).map_err(|error| Error::file(location, error))?;
     if !options.two_sums {
         members.check_sums().map_err(|error| Error::file(location, error))?;

@@ -59,7 +59,7 @@ impl Chosen {
         order: Order,
         arrange: impl FnOnce(usize) -> Result<Permutation, PermutationError>,
     ) -> Result<Chosen, Cause> {
-        let selection = index.resolve(&tensor.shape)?;
+        let selection = index.resolve(tensor)?;
         let shape = selection.shape();
         let axes = arrange(shape.len())?;
         let region = index.lists.region(tensor, &selection, &axes, order)?;

@@ -216,7 +216,7 @@ fn slice(
         let region = <dyn Region>::of_selection(tensor, &Selection::whole(&tensor.shape), order)?;
         return Ok(Sliced { shape: tensor.shape.clone(), region, cast: None });
     }
-    let selection = options.index.resolve(&tensor.shape)?;
+    let selection = options.index.resolve(tensor)?;
     let shape = selection.shape();
     let axes = options.transpose.of_axes(shape.len())?;
     let cast = options.casts.of(&tensor.dtype)?;

@@ -235,15 +235,14 @@ fn is_stream(input: &Input) -> bool {
     matches!(input.bytes, Bytes::Stream(_)) || input.location == Location::Stdin
 }
 
-/// The files of a sharded checkpoint.
+/// The files of an input, where there are several.
 fn shards(input: &Input) -> Option<Vec<PathBuf>> {
-    input.checkpoint.as_ref().and_then(|_| input.files())
+    if input.parts.is_empty() { None } else { input.files() }
 }
 
 /// The descriptors that an input takes: a file, or several, and one for each inflated member.
 pub(super) fn descriptors(input: &Input) -> usize {
-    let shards = input.checkpoint().map_or(0, |checkpoint| checkpoint.index.files.len());
-    1 + shards + input.deflated.len()
+    1 + input.parts.len() + input.deflated.len()
 }
 
 /// The folder that all of these files are in, at whatever depth.

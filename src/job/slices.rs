@@ -171,7 +171,7 @@ impl Slices {
     pub fn nothing(&self, sums: Sums) -> Result<Summary, Error> {
         let empty = match self.chosen.dtype {
             DType::Scalar(scalar, endian) => Summary::new(scalar, endian, sums),
-            DType::Npy(_) => None,
+            DType::Npy(_) | DType::Blocks(_) => None,
         };
         Ok(empty.ok_or_else(|| StatisticsFault(self.chosen.dtype.clone()))?)
     }

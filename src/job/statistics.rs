@@ -24,7 +24,7 @@ impl Chosen {
     ) -> Result<Statistics, Error> {
         let empty = match self.dtype {
             DType::Scalar(scalar, endian) => Statistics::new(scalar, endian),
-            DType::Npy(_) => None,
+            DType::Npy(_) | DType::Blocks(_) => None,
         };
         let empty = &empty.ok_or_else(|| StatisticsFault(self.dtype.clone()))?;
         let (takes, itemsize) = ([self.take(0)], self.dtype.item_bits() / 8);

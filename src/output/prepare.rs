@@ -205,7 +205,7 @@ impl Output {
         // what `.npy` stores as a void keeps its byte order
         let written = match dtype {
             DType::Scalar(..) => &dtype,
-            DType::Npy(_) => &wanted,
+            DType::Npy(_) | DType::Blocks(_) => &wanted,
         };
         let conversion = match (&tensor.dtype, written) {
             (DType::Scalar(from, ours), DType::Scalar(to, theirs)) if from == to => {

@@ -13,6 +13,7 @@ use crate::region::fields::{layout, layouts};
 use crate::region::list::{Gathered, GatheredList};
 use crate::runs::Runs;
 use crate::shape::Order;
+use crate::shape::normalize_axis;
 use crate::source::{ConcatSource, MemorySource, Source};
 use crate::view::Layout;
 
@@ -79,6 +80,7 @@ impl IndexTensor {
         axis: Option<i64>,
         options: &Options,
     ) -> Result<Arc<dyn Region>, GatherError> {
+        refuse_blocks(params, &self.info, axis, options)?;
         <dyn Region>::of_fields(params, options, |layout, options| {
             let gather = gather(layout, &self.info, axis, options)?;
             let list = GatheredList { source: Arc::clone(&self.bytes), file: self.file.clone() };
@@ -97,7 +99,33 @@ pub fn gathered_shape(
     axis: Option<i64>,
     options: &Options,
 ) -> Result<Vec<u64>, GatherError> {
+    refuse_blocks(params, indices, axis, options)?;
     Ok(gather(&layouts(params).swap_remove(0), indices, axis, options)?.shape().to_vec())
+}
+
+/// Refuse positions along an axis that is stored in blocks, which is the last one.
+fn refuse_blocks(
+    params: &TensorInfo,
+    indices: &TensorInfo,
+    axis: Option<i64>,
+    options: &Options,
+) -> Result<(), GatherError> {
+    let (Some(block), Some(last)) = (params.dtype.blocks(), params.shape.len().checked_sub(1))
+    else {
+        return Ok(());
+    };
+    let reaches = match axis {
+        _ if options.elements => true,
+        Some(axis) => normalize_axis(axis, last + 1) == Some(last),
+        None => {
+            let tuples = indices.shape.last().copied().unwrap_or(0);
+            tuples.saturating_add(options.batch_dims as u64) > last as u64
+        }
+    };
+    match reaches {
+        true => Err(GatherError::InBlocks { axis: last, block: block.elements }),
+        false => Ok(()),
+    }
 }
 
 fn gather(

@@ -57,12 +57,20 @@ pub struct OpenIndex<'a> {
 }
 
 impl OpenIndex<'_> {
-    /// Apply it to a shape.
+    /// Apply it to a tensor.
     ///
     /// # Errors
     /// [`ResolveError`](crate::index::resolve::ResolveError): it does not fit.
-    pub fn resolve(&self, shape: &[u64]) -> Result<Selection, Cause> {
-        Ok(self.lists.resolve(self.expr, shape, self.rules)?)
+    pub fn resolve(&self, tensor: &TensorInfo) -> Result<Selection, Cause> {
+        Ok(self.lists.resolve_of(self.expr, tensor, self.rules)?)
+    }
+
+    /// The shape in elements of what it selects of a tensor, also where that is stored in blocks.
+    ///
+    /// # Errors
+    /// [`ResolveError`](crate::index::resolve::ResolveError): it does not fit.
+    pub fn element_shape(&self, tensor: &TensorInfo) -> Result<Vec<u64>, Cause> {
+        Ok(self.lists.resolve(self.expr, &tensor.element_shape(), self.rules)?.shape())
     }
 
     /// The bytes of what it selects of a tensor, in the memory order of the output.
@@ -152,6 +160,20 @@ impl Lists {
             error.before.source_shape = shape.to_vec();
             error
         })
+    }
+
+    /// Apply it to a tensor: the index counts elements, also where these are stored in blocks.
+    ///
+    /// # Errors
+    /// As [`resolve_with`].
+    pub fn resolve_of(
+        &self,
+        expr: &IndexExpr,
+        tensor: &TensorInfo,
+        rules: Rules,
+    ) -> Result<Selection, ResolveError> {
+        let block = tensor.dtype.blocks().map(|block| block.elements);
+        self.resolve(expr, &tensor.element_shape(), Rules { block, ..rules })
     }
 
     /// Look at all positions that lists in files hold.

@@ -38,6 +38,17 @@ impl<'s> Reader<'s> {
     pub fn remaining(&self) -> u64 {
         self.source.len().saturating_sub(self.position)
     }
+
+    /// Go on behind the next `len` bytes, which are not read.
+    pub fn skip(&mut self, len: u64) {
+        match usize::try_from(len) {
+            Ok(count) if count <= self.buffer.len() - self.at => self.consume(count),
+            _ => {
+                self.position = self.position.saturating_add(len);
+                self.at = self.buffer.len();
+            }
+        }
+    }
 }
 
 impl Read for Reader<'_> {

@@ -62,7 +62,7 @@ impl Reduction {
                 (TimeKind::Datetime, Reduction::Sum | Reduction::Mean) => None,
                 _ => Summary::new(Scalar::I64, endian, self.sums()).map(Folded::Real),
             },
-            DType::Npy(_) => None,
+            DType::Npy(_) | DType::Blocks(_) => None,
         }
     }
 
@@ -106,7 +106,7 @@ impl Reduction {
         match (folded, dtype) {
             (Folded::Complex(summary), _) => self.push_complex(summary, out),
             (Folded::Real(summary), DType::Npy(_)) => self.push_time(summary, out),
-            (Folded::Real(summary), DType::Scalar(..)) => self.push_real(summary, out),
+            (Folded::Real(summary), _) => self.push_real(summary, out),
         }
     }
 

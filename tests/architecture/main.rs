@@ -185,6 +185,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     (
         "serde_json",
         &[
+            "format/gguf/metadata.rs",
             "format/safetensors/",
             "format/npy/mod.rs",
             "format/shards/",

@@ -30,6 +30,7 @@ mod explain;
 mod field;
 mod folders;
 mod gather;
+mod gguf;
 mod help;
 mod info;
 mod joins;

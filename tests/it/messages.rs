@@ -17,6 +17,22 @@ use std::path::{Path, PathBuf};
 use crate::inputs::zip;
 use crate::program::bash;
 
+/// A tensor of shape (1, 64), in blocks of 32 elements in 18 bytes.
+fn gguf() -> Vec<u8> {
+    let numbers = |numbers: &[u64]| numbers.iter().flat_map(|it| it.to_le_bytes()).collect();
+    let parts: [Vec<u8>; 5] = [
+        b"GGUF\x03\0\0\0".to_vec(),
+        numbers(&[1, 0, 1]),
+        b"q\x02\0\0\0".to_vec(),
+        numbers(&[64, 1, 2]),
+        // behind the type, 4 bytes, the offset, 8
+        vec![0; 4],
+    ];
+    let mut file = parts.concat();
+    file.resize(file.len().next_multiple_of(32) + 36, 0);
+    file
+}
+
 /// The files that the session uses.
 fn write_files(folder: &Path) {
     let npy = |descr: &str, shape: &str, data: &[u8]| {
@@ -61,6 +77,8 @@ fn write_files(folder: &Path) {
         ("model.pt", zip(&[("model/data.pkl", b"\x80\x02c__main__\nNet\n)\x81.")])),
         ("plain.pt", zip(&[("plain/data.pkl", b"\x80\x02}.")])),
         ("old.pt", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.".to_vec()),
+        ("model.gguf", gguf()),
+        ("first.gguf", b"GGUF\x01\0\0\0\0\0\0\0\0\0\0\0".to_vec()),
         ("mri.raw", vec![0, 0, 128, 63, 0, 0, 0, 64]),
         ("table.csv", b"a,b\n1,2\n3,4\n".to_vec()),
         ("list.json", b"[[1, 2], [3, 4]]".to_vec()),

@@ -215,7 +215,7 @@ fn contradictions_are_errors() {
     fails(
         &["a.bin"],
         1,
-        "tslice: a.bin: not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint\n\
+        "tslice: a.bin: not a .npy, .npz, .safetensors, .pt or .gguf file, nor the index of a sharded checkpoint\n\
          hint: --dtype, with --shape and --offset, reads raw bytes\n",
     );
     fails(

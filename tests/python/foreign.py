@@ -4,8 +4,8 @@
     python tests/python/foreign.py --bin target/debug/tslice
 
 Every file is written by the program or package that it is of, and the command is run as it is printed; what
-it makes must hold the same elements. Needs NumPy; h5py, scipy, pillow, tifffile, nibabel, pyarrow, onnx, gguf
-and zarr are used where they are there. The last line is `N passed, M failed`.
+it makes must hold the same elements. Needs NumPy; h5py, scipy, pillow, tifffile, nibabel, pyarrow, onnx and
+zarr are used where they are there. The last line is `N passed, M failed`.
 """
 
 import bz2
@@ -161,16 +161,6 @@ def check_onnx():
     weights = [package("onnx.numpy_helper").from_array(FLOATS, "w")]
     onnx.save(onnx.helper.make_model(onnx.helper.make_graph([], "g", [], [], initializer=weights)), "m.onnx")
     converted("m.onnx", "m.npz", {"w": FLOATS})
-
-
-def check_gguf():
-    writer = package("gguf").GGUFWriter("m.gguf", "llama")
-    writer.add_tensor("w", FLOATS)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    converted("m.gguf", "m.npz", {"w": FLOATS})
 
 
 def check_zarr():

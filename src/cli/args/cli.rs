@@ -18,7 +18,7 @@ use super::slice::SliceArgs;
 use super::split::SplitArgs;
 use super::view::ViewArgs;
 
-/// Cut pieces out of tensor files (.npy, .npz, .safetensors) of any size.
+/// Cut pieces out of tensor files (.npy, .npz, .safetensors, .pt, .gguf) of any size.
 ///
 /// Takes a file and an index written as in NumPy, and writes the selected elements to a new file:
 /// in parallel, without loading the tensor.

@@ -49,18 +49,20 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
             let options = input::options(&args.from)?;
             let mut input = tslice::internals::input::open(&input::location(path), &options)?;
             let tensor = input.tensor_fields(&args.from.tensor, field.as_deref())?;
-            (index, tensor.shape.clone(), Some(input), Some(tensor))
+            (index, tensor.element_shape(), Some(input), Some(tensor))
         }
     };
-    let selection = index.resolve(&shape)?;
-    let transpose = result::transposition(&args.transpose)?
-        .of_axes(selection.shape().len())
-        .map_err(Error::from)?;
     // without a file, the bytes of a tensor in C order whose elements are bytes
     let dtype = DType::Scalar(Scalar::U8, Endian::Little);
     let bytes = TensorInfo::new(dtype, shape.clone(), Order::C, 0);
     let taken = tensor.as_ref().unwrap_or(&bytes);
-    let region = index.lists.region(taken, &selection, &transpose, Order::C);
+    // what is read may be counted in blocks, what is shown is in elements
+    let stored = index.resolve(taken)?;
+    let selection = index.resolve_shape(&shape)?;
+    let transpose = result::transposition(&args.transpose)?
+        .of_axes(selection.shape().len())
+        .map_err(Error::from)?;
+    let region = index.lists.region(taken, &stored, &transpose, Order::C);
     let region = region.map_err(Failure::new);
     let (region, network, plan) = match (&input, &tensor, &field) {
         (Some(input), Some(tensor), None) => {
@@ -72,6 +74,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         _ => (region.ok(), None, None),
     };
     let result = transpose.permute(&selection.shape());
+    let stored = transpose.permute(&stored.shape());
     let explained = Explained {
         index,
         shape,
@@ -81,6 +84,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         selection,
         transpose,
         result,
+        stored,
         region,
         network,
         plan,
@@ -119,6 +123,13 @@ fn refuse_files(args: &ExplainArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What is described.
+#[derive(Clone, Copy)]
+enum Side {
+    Input,
+    Output,
+}
+
 struct Explained {
     index: Index,
     shape: Vec<u64>,
@@ -131,6 +142,8 @@ struct Explained {
     transpose: Permutation,
     /// The shape of the result.
     result: Vec<u64>,
+    /// The same in blocks, where elements are stored in such.
+    stored: Vec<u64>,
     /// The bytes that are taken; `None` where that cannot be.
     region: Option<Arc<dyn Region>>,
     /// The requests that a copy of the selection takes, in words, where the input is remote.
@@ -160,8 +173,8 @@ impl Explained {
         if let Some(field) = &self.field {
             row("field", field.clone());
         }
-        row("input", self.described(&self.shape));
-        row("output", self.described(&self.result));
+        row("input", self.described(Side::Input));
+        row("output", self.described(Side::Output));
         if let Some(reading) = self.reading() {
             row("runs", self.runs(&reading));
             if reading.way != Way::Nothing {
@@ -202,7 +215,7 @@ impl Explained {
     fn shareable(&self) -> Option<u64> {
         let (input, tensor) = (self.input.as_ref()?, self.tensor.as_ref()?);
         let region = self.region.as_deref()?;
-        let bytes = job::shareable_bytes(input, tensor, region, &self.result);
+        let bytes = job::shareable_bytes(input, tensor, region, &self.stored);
         (bytes > 0).then_some(bytes)
     }
 
@@ -245,14 +258,29 @@ impl Explained {
     }
 
     /// A shape, with dtype and bytes where they are known.
-    fn described(&self, shape: &[u64]) -> String {
-        let bytes = |tensor: &TensorInfo| shape::byte_count(shape, tensor.dtype.item_bits());
-        match self.tensor.as_ref().and_then(|tensor| Some((tensor, bytes(tensor)?))) {
+    fn described(&self, side: Side) -> String {
+        let shape = AsTuple(self.shape_of(side));
+        match self.tensor.as_ref().and_then(|tensor| Some((tensor, self.bytes(tensor, side)?))) {
             Some((tensor, bytes)) => {
-                format!("shape {}, dtype {}, {bytes} bytes", AsTuple(shape), tensor.dtype)
+                format!("shape {shape}, dtype {}, {bytes} bytes", tensor.dtype)
             }
-            None => format!("shape {}", AsTuple(shape)),
+            None => format!("shape {shape}"),
         }
+    }
+
+    fn shape_of(&self, side: Side) -> &[u64] {
+        match side {
+            Side::Input => &self.shape,
+            Side::Output => &self.result,
+        }
+    }
+
+    fn bytes(&self, tensor: &TensorInfo, side: Side) -> Option<u64> {
+        let items = match side {
+            Side::Input => &tensor.shape,
+            Side::Output => &self.stored,
+        };
+        shape::byte_count(items, tensor.dtype.item_bits())
     }
 
     fn json(&self) -> Value {
@@ -269,9 +297,9 @@ impl Explained {
             value["transpose"] = json!(self.transpose.axes());
         }
         if let Some(tensor) = &self.tensor {
-            for (side, shape) in [("input", &self.shape), ("output", &self.result)] {
-                value[side]["dtype"] = tensor.dtype.to_string().into();
-                value[side]["bytes"] = shape::byte_count(shape, tensor.dtype.item_bits()).into();
+            for (name, side) in [("input", Side::Input), ("output", Side::Output)] {
+                value[name]["dtype"] = tensor.dtype.to_string().into();
+                value[name]["bytes"] = self.bytes(tensor, side).into();
             }
         }
         let axes = axis_rows(&self.index.spanned, &self.selection);

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use tslice::internals::error::{Error, FileName};
 use tslice::internals::execute::{BadPosition, ExecuteError, FillError, Workers};
+use tslice::internals::format::TensorInfo;
 use tslice::internals::index::numpy::{self, ParseError};
 use tslice::internals::index::resolve::{ResolveError, ResolveErrorKind, Rules, Selection};
 use tslice::internals::index::strided_slice::{self, StridedSlice};
@@ -34,7 +35,7 @@ impl Index {
             }
             (None, None) => numpy::format(&Default::default()),
         };
-        let rules = Rules { keepdims: args.keepdims, outer: args.outer };
+        let rules = Rules { keepdims: args.keepdims, outer: args.outer, block: None };
         Index::of_spanned(spanned, rules, text.is_some())
     }
 
@@ -112,9 +113,15 @@ impl Index {
         OpenIndex { expr: &self.spanned.expr, rules: self.rules, lists: &self.lists }
     }
 
+    /// Apply it to a tensor.
+    pub(crate) fn resolve(&self, tensor: &TensorInfo) -> Result<Selection, Failure> {
+        let selection = self.of_job().resolve(tensor);
+        selection.map_err(|error| self.failure(error.into()))
+    }
+
     /// Apply it to a shape.
-    pub(crate) fn resolve(&self, shape: &[u64]) -> Result<Selection, Failure> {
-        let selection = self.of_job().resolve(shape);
+    pub(crate) fn resolve_shape(&self, shape: &[u64]) -> Result<Selection, Failure> {
+        let selection = self.lists.resolve(&self.spanned.expr, shape, self.rules);
         selection.map_err(|error| self.failure(error.into()))
     }
 
@@ -151,7 +158,11 @@ impl Index {
             _ => None,
         };
         let place = misfit.map(|misfit| (misfit.item, misfit.value)).or_else(listed);
-        let spelled = misfit.and_then(|misfit| self.with_ellipsis(&misfit.before.source_shape));
+        // an index of parts of blocks fits the shape already
+        let fits =
+            |misfit: &&ResolveError| matches!(misfit.kind, ResolveErrorKind::PartOfBlock { .. });
+        let spelled = misfit.filter(|misfit| !fits(misfit));
+        let spelled = spelled.and_then(|it| self.with_ellipsis(&it.before.source_shape));
         let file = misfit.and_then(|misfit| self.file_of(misfit));
         let mut failure = Failure::from(Error { file: error.file.or(file), ..error });
         if let Some((item, value)) = place {

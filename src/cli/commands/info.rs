@@ -1,11 +1,12 @@
 //! `tslice info INPUT...`: what is in these files.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tslice::internals::format::{Format, TensorInfo, printable};
+use tslice::internals::format::gguf::MetadataError;
+use tslice::internals::format::{Format, FormatError, TensorInfo, printable};
 use tslice::internals::input::{Input, Location, OpenOptions, Unreadable};
 use tslice::internals::shape::AsTuple;
 use tslice::internals::source::note_will_read;
@@ -35,13 +36,26 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
                 continue;
             }
         };
-        print_by(|out| match args.json {
-            true => {
-                out.write_all(if described == 0 { b"[" } else { b"," })?;
-                write_json(out, &input, &shown)
-            }
-            false => write_text(out, &input, &shown, &args.columns),
+        let mut unread: Option<FormatError> = None;
+        print_by(|out| {
+            let written = match args.json {
+                true => {
+                    out.write_all(if described == 0 { b"[" } else { b"," })?;
+                    write_json(out, &input, &shown)
+                }
+                false => write_text(out, &input, &shown, &args.columns),
+            };
+            written.or_else(|error| match error {
+                MetadataError::Write(error) => Err(error),
+                MetadataError::Read(error) => {
+                    unread = Some(error);
+                    Ok(())
+                }
+            })
         })?;
+        if let Some(error) = unread {
+            return Err(Failure::new(format_args!("{}: {error}", input.location())));
+        }
         speaks |= options.raw.check_used([&input]).is_ok();
         described += 1;
     }
@@ -95,7 +109,7 @@ fn open(
         sort_rows(&mut tensors, |number| match column {
             InfoColumn::Name => SortKey::Text(all.name(number).unwrap_or_default().into()),
             InfoColumn::Bytes => SortKey::Amount(all.at(number).bytes()),
-            InfoColumn::Shape => SortKey::Shape(all.at(number).shape),
+            InfoColumn::Shape => SortKey::Shape(all.at(number).element_shape()),
             _ => SortKey::Text(all.at(number).dtype.to_string().into()),
         });
     }
@@ -107,7 +121,7 @@ fn write_text(
     input: &Input,
     shown: &ShownFile,
     columns: &[InfoColumn],
-) -> io::Result<()> {
+) -> Result<(), MetadataError> {
     let contents = input.contents();
     let totals = Totals::of(shown.tensors(input));
     // of a checkpoint only the files that hold what is shown were opened
@@ -123,8 +137,8 @@ fn write_text(
         counted(all as u64, "tensor"),
         totals.human_bytes()
     )?;
-    // the last column is for the files of a sharded checkpoint
-    let file = if input.checkpoint().is_some() { "file" } else { "" };
+    // the last column is for inputs of several files
+    let file = if input.parts().is_empty() { "" } else { "file" };
     let heading = ["name", "dtype", "shape", "bytes", "order", "offset", file].map(Cow::Borrowed);
     let rows = || {
         let rows = shown.tensors.iter().map(|&number| row(input, number));
@@ -144,8 +158,16 @@ fn write_text(
     for (key, value) in &contents.metadata {
         writeln!(out, "  metadata {key:?}: {value:?}")?;
     }
-    writeln!(out, "  {totals}")
+    input.visit_gguf(&mut |key, value| {
+        write!(out, "  metadata {key:?}: ")?;
+        value.write_json(out, Some(MOST_VALUES))?;
+        Ok(writeln!(out)?)
+    })?;
+    Ok(writeln!(out, "  {totals}")?)
 }
+
+/// The most values of a list that are shown to people.
+const MOST_VALUES: u64 = 6;
 
 /// The cells of tensor `number`. Its name is borrowed: it may be as long as a header.
 fn row(input: &Input, number: usize) -> [Cow<'_, str>; 7] {
@@ -160,7 +182,7 @@ fn row(input: &Input, number: usize) -> [Cow<'_, str>; 7] {
     [
         tensors.name(number).map_or(Cow::Borrowed("-"), printable),
         tensor.dtype.to_string().into(),
-        AsTuple(&tensor.shape).to_string().into(),
+        AsTuple(&tensor.element_shape()).to_string().into(),
         tensor.bytes().to_string().into(),
         tensor.order().to_string().into(),
         offset.map_or(nowhere, |offset| offset.to_string().into()),
@@ -169,7 +191,7 @@ fn row(input: &Input, number: usize) -> [Cow<'_, str>; 7] {
 }
 
 /// One object; its tensors are written one by one.
-fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Result<()> {
+fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> Result<(), MetadataError> {
     let contents = input.contents();
     let file = match input.location() {
         Location::Stdin => "-".to_owned(),
@@ -177,18 +199,23 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Resu
     };
     let (file, format) = (Value::from(file), Value::from(contents.format.to_string()));
     let metadata = json!(contents.metadata);
-    let (file, format, metadata) = (Json(&file), Json(&format), Json(&metadata));
+    let (file, format) = (Json(&file), Json(&format));
     write!(out, r#"{{"file":{file},"#)?;
     if let Some(encoded) = input.location().path().and_then(percent_encoded) {
         write!(out, r#""file_percent":{},"#, Json(&Value::from(encoded)))?;
     }
-    write!(out, r#""format":{format},"metadata":{metadata},"tensors":["#)?;
+    write!(out, r#""format":{format},"metadata":"#)?;
+    match input.has_gguf_metadata() {
+        true => write_gguf_metadata(out, input)?,
+        false => write!(out, "{}", Json(&metadata))?,
+    }
+    out.write_all(b",\"tensors\":[")?;
     for (number, tensor) in shown.tensors(input).enumerate() {
         let (file, offset) = input.whereabouts(&tensor);
         let mut entry = json!({
             "name": null,
             "dtype": tensor.dtype.to_string(),
-            "shape": tensor.shape,
+            "shape": tensor.element_shape(),
             "bytes": tensor.bytes(),
             "order": tensor.order().to_string(),
             "offset": offset,
@@ -210,5 +237,16 @@ fn write_json(out: &mut dyn Write, input: &Input, shown: &ShownFile) -> io::Resu
     if !unreadable.is_empty() {
         write!(out, r#","unreadable":{}"#, Json(&Value::from(unreadable)))?;
     }
-    out.write_all(b"}")
+    Ok(out.write_all(b"}")?)
+}
+
+/// One object; its values are read while they are written.
+fn write_gguf_metadata(out: &mut dyn Write, input: &Input) -> Result<(), MetadataError> {
+    let mut between: &[u8] = b"{";
+    input.visit_gguf(&mut |key, value| {
+        out.write_all(std::mem::replace(&mut between, b","))?;
+        write!(out, "{}:", Json(&Value::from(key)))?;
+        value.write_json(out, None)
+    })?;
+    Ok(out.write_all(if between == b"{" { b"{}" } else { b"}" })?)
 }

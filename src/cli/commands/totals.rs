@@ -28,7 +28,8 @@ struct TensorCounts {
 impl TensorCounts {
     fn add(&mut self, tensor: &TensorInfo) {
         self.tensors += 1;
-        self.elements += u128::from(shape::element_count(&tensor.shape).unwrap_or(u64::MAX));
+        self.elements +=
+            u128::from(shape::element_count(&tensor.element_shape()).unwrap_or(u64::MAX));
         self.bytes += u128::from(tensor.bytes());
     }
 }

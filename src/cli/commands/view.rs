@@ -1,5 +1,6 @@
 //! `tslice view INPUT [INDEX]`: look at values.
 
+use tslice::internals::format::npy;
 use tslice::internals::input::Input;
 use tslice::internals::job::{Chosen, Reducing, SliceOrder, Slices, SlicesOptions};
 use tslice::internals::output::Output;
@@ -89,6 +90,8 @@ fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<
         let message = format!("values of dtype {dtype} cannot be printed");
         return Err(Failure::new(message).hint("`tslice info` shows what is in the file"));
     }
+    // blocks are printed as the bytes that an array of NumPy has of them
+    let printed = dtype.blocks().and_then(|_| npy::stored_dtype(dtype)).unwrap_or(dtype.clone());
     let mut options = PrintOptions::default();
     options.threshold = if args.full { u64::MAX } else { options.threshold };
     options.edge = args.edge.map_or(options.edge, u64::from);
@@ -101,7 +104,7 @@ fn show_values(input: &mut Input, chosen: &Chosen, args: &ValuesArgs) -> Result<
             false => Ok(()),
         }
     })?;
-    pending.push_str(&format!("\n{}\n", stats::title(chosen.name.as_ref(), shape, dtype)));
+    pending.push_str(&format!("\n{}\n", stats::title(chosen.name.as_ref(), shape, &printed)));
     print(&pending)
 }
 

@@ -14,7 +14,7 @@ pub(super) type NameAndMeaning = (String, String);
 /// The tensors of the files, with their dtypes and shapes.
 pub(super) fn tensors(paths: &[OsString]) -> Vec<NameAndMeaning> {
     named(paths, |tensor| {
-        let about = format!("{} {}", tensor.dtype, AsTuple(&tensor.shape));
+        let about = format!("{} {}", tensor.dtype, AsTuple(&tensor.element_shape()));
         Some((tensor.name?, about))
     })
 }

@@ -401,6 +401,9 @@ fn layout(fault: &LayoutFault, file: Option<&FileName>, failed: impl Fn() -> Fai
             let message = format!("{flag} has no effect: an output of format {format} {why_not}");
             Failure::usage(message).hint_if(hint)
         }
+        LayoutFault::DType { dtype, .. } if dtype.blocks().is_some() => {
+            failed().hint("a .npy, .npz or .bin output holds the bytes of blocks; -t chooses other tensors")
+        }
         LayoutFault::Directory => failed().hint("--shard-size 5GB writes shards to a folder; without it, only a sharded checkpoint is written there"),
         _ => failed(),
     }

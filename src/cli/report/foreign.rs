@@ -50,10 +50,6 @@ pub(super) fn remedy(kind: Foreign, file: Option<&FileName>, is_input: bool) -> 
             "import numpy, pyarrow.feather as p; t = p.read_table('{name}'); \
              numpy.savez('{npz}', **{c: t[c].to_numpy() for c in t.column_names})"
         }
-        Foreign::Gguf => {
-            "import gguf, numpy; t = gguf.GGUFReader('{name}').tensors; \
-             numpy.savez('{npz}', **{x.name: x.data for x in t})"
-        }
         Foreign::Onnx => {
             "import numpy, onnx.numpy_helper as h, onnx; t = onnx.load('{name}').graph.initializer; \
              numpy.savez('{npz}', **{x.name: h.to_array(x) for x in t})"

@@ -229,7 +229,8 @@ pub(crate) fn json_dtype(json: &serde_json::Value) -> Result<DType, DescrError> 
 }
 
 /// The type, byte order included, in which elements of a `dtype` are stored: any, except that
-/// floats that NumPy lacks become the void types that `ml_dtypes` arrays are saved as. `None` for
+/// floats that NumPy lacks become the void types that `ml_dtypes` arrays are saved as, and blocks of
+/// elements bytes without a meaning. `None` for
 /// floats of less than a byte.
 pub fn stored_dtype(dtype: &DType) -> Option<DType> {
     let void = |itemsize, endian| Some(DType::Npy(NpyType::Void(itemsize, endian)));
@@ -241,6 +242,7 @@ pub fn stored_dtype(dtype: &DType) -> Option<DType> {
             (None, _) => None,
         },
         DType::Npy(_) => Some(dtype.clone()),
+        DType::Blocks(block) => void(block.bytes, None),
     }
 }
 

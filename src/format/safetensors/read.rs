@@ -405,7 +405,7 @@ mod tests {
         assert!(read(&mut &bytes[..8]).unwrap_err().to_string().contains("8 are there"));
         assert_eq!(
             message("[]"),
-            "not a .npy, .npz or .safetensors file, nor the index of a sharded checkpoint"
+            "not a .npy, .npz, .safetensors, .pt or .gguf file, nor the index of a sharded checkpoint"
         );
     }
 

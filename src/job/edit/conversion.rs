@@ -40,9 +40,10 @@ pub(in crate::job) fn conversion(value: &DType, target: &DType) -> Result<Conver
         }
         (DType::Npy(ours), DType::Npy(theirs)) if ours == theirs => Some(1),
         (DType::Npy(ours), DType::Npy(theirs)) => ours.swap_width_to(theirs),
-        (stored @ DType::Npy(_), scalar) | (scalar, stored @ DType::Npy(_)) => {
-            (npy::stored_dtype(scalar).as_ref() == Some(stored)).then_some(1)
+        (stored @ DType::Npy(_), other) | (other, stored @ DType::Npy(_)) => {
+            (npy::stored_dtype(other).as_ref() == Some(stored)).then_some(1)
         }
+        (ours, theirs) => (ours == theirs).then_some(1),
     };
     let conversion = swap_width.map(Conversion::swap_bytes);
     conversion.ok_or_else(|| EditFault::DType { value: value.clone(), target: target.clone() })

@@ -72,7 +72,7 @@ impl<'a> EditedSlice<'a> {
         tensor: TensorInfo,
         index: OpenIndex<'a>,
     ) -> Result<EditedSlice<'a>, Error> {
-        let selection = index.resolve(&tensor.shape)?;
+        let selection = index.resolve(&tensor)?;
         let view = match selection.lists.is_empty() {
             true => Some(View::new(&layout_of(&tensor)?, &selection)?),
             false => None,

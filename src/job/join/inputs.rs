@@ -135,7 +135,7 @@ impl<'a> Joined<'a> {
             return Ok(());
         }
         self.indexed_shapes.iter().try_for_each(|shape| {
-            let selection = index.resolve(shape)?;
+            let selection = index.lists.resolve(index.expr, shape, index.rules)?;
             index.lists.check(&selection)
         })
     }
@@ -216,7 +216,7 @@ impl<'a> Joined<'a> {
                 PartStep::own(self.own_cast(number, &tensor.dtype, &theirs.dtype)?, &theirs.dtype)
             }
         };
-        let selection = self.options.index.resolve(&tensor.shape)?;
+        let selection = self.options.index.resolve(tensor)?;
         let len = join.fit(number, &selection.shape())?;
         Ok(ChosenPart { number: found, selection, step, len })
     }
@@ -286,7 +286,7 @@ fn targets(first: &Input, options: &JoinOptions<'_>) -> Result<Vec<JoinTarget>, 
     let mut targets = Vec::new();
     for (number, tensor) in first.contents.tensors.iter().enumerate() {
         let join = if let Ok(at) = chosen.binary_search(&number) {
-            let selection = options.index.resolve(&tensor.shape);
+            let selection = options.index.resolve(&tensor);
             let join = selection.and_then(|selection| {
                 Ok(JoinedTensor::new(selection.shape(), axes[at], options.along)?)
             });

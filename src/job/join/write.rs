@@ -148,7 +148,7 @@ impl Joined<'_> {
         let first = self.first();
         let tensor = &first.contents.tensors.at(target.number);
         let index = self.options.index;
-        let selection = index.resolve(&tensor.shape);
+        let selection = index.resolve(tensor);
         let region = selection.and_then(|selection| index.region(tensor, &selection, self.order));
         let region = region.map_err(|cause| first.failed_tensor(tensor, false, cause))?;
         let in_one_pass = region.strided().is_some() && !self.is_mixed();

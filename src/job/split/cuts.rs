@@ -47,6 +47,30 @@ impl Cuts {
         }
     }
 
+    /// The same cuts of an axis that counts blocks of so many elements: numbers count elements, and must
+    /// be whole blocks.
+    ///
+    /// # Errors
+    /// [`SplitFault::PartOfBlock`].
+    pub(crate) fn of_blocks(&self, block: u64) -> Result<Cuts, SplitFault> {
+        let whole = |number: u64| match number.checked_div(block) {
+            Some(blocks) if blocks * block == number => Ok(blocks),
+            _ => Err(SplitFault::PartOfBlock { number, block }),
+        };
+        Ok(match self {
+            Cuts::Parts(count) => Cuts::Parts(*count),
+            Cuts::Sizes(sizes) => {
+                Cuts::Sizes(sizes.iter().map(|&size| whole(size)).collect::<Result<_, _>>()?)
+            }
+            Cuts::At(positions) => {
+                // no more than before, so that it fits
+                let at = |&at: &i64| Ok(whole(at.unsigned_abs())? as i64 * at.signum());
+                Cuts::At(positions.iter().map(at).collect::<Result<_, _>>()?)
+            }
+            Cuts::Every(size) => Cuts::Every(whole(*size)?),
+        })
+    }
+
     /// The shortest and the longest part of `count` ones, where they are not equal.
     pub(crate) fn uneven(&self, len: u64, count: u64) -> Option<SplitFault> {
         let sized = |number| {
@@ -115,6 +139,16 @@ pub enum SplitFault {
         sum: u128,
         /// The length of the axis.
         len: u64,
+    },
+    /// Blocks of elements that would be cut.
+    #[error(
+        "the axis is stored in blocks of {block} elements, and {number} is no multiple of that"
+    )]
+    PartOfBlock {
+        /// A length or a position.
+        number: u64,
+        /// Elements of a block.
+        block: u64,
     },
     /// More parts than files are made at a time.
     #[error("it would be cut into {count} parts, and at most {most} are possible")]

@@ -1,5 +1,7 @@
 //! The outputs of a split: prepared and checked one by one, written together.
 
+use std::sync::Arc;
+
 use super::cuts::Cuts;
 use super::names::PartNames;
 use super::together::{Together, check_together, write_together};
@@ -65,8 +67,16 @@ struct PartTensor {
     source: usize,
     number: usize,
     selection: Selection,
-    /// The axis that is cut, and its length; `None` for a tensor that is kept whole.
-    axis: Option<(usize, u64)>,
+    /// The axis that is cut; `None` for a tensor that is kept whole.
+    axis: Option<CutAxis>,
+}
+
+/// An axis of a selection that is cut.
+struct CutAxis {
+    axis: usize,
+    len: u64,
+    /// Where: as was asked for or, where the axis counts blocks of elements, in blocks.
+    cuts: Arc<Cuts>,
 }
 
 impl<'a> Split<'a> {
@@ -84,6 +94,7 @@ impl<'a> Split<'a> {
         input.take_fields(options.fields.as_deref(), &cut)?;
         let axes = options.axes.of_tensors(&input, &cut)?;
         let several = cut.len() > 1;
+        let cuts = Arc::new(options.cuts.clone());
         let mut tensors = Vec::new();
         let mut counts: Option<(u64, usize)> = None;
         let mut uneven = None;
@@ -96,20 +107,26 @@ impl<'a> Split<'a> {
                 }
                 continue;
             };
-            let selection = options.index.resolve(&tensor.shape).map_err(failed)?;
+            let selection = options.index.resolve(&tensor).map_err(failed)?;
             let (axis, len) = find_axis(&selection, axes[at]).map_err(failed)?;
-            let count = options.cuts.count(len).map_err(|fault| failed(fault.into()))?;
+            let elements = options.index.element_shape(&tensor).map_err(failed)?;
+            let cuts = match elements[axis].checked_div(len) {
+                None | Some(1) => Ok(Arc::clone(&cuts)),
+                Some(block) => options.cuts.of_blocks(block).map(Arc::new),
+            };
+            let cuts = cuts.map_err(|fault| failed(fault.into()))?;
+            let count = cuts.count(len).map_err(|fault| failed(fault.into()))?;
             let (first, of) = *counts.get_or_insert((count, number));
             if first != count {
                 let first_name = input.contents.tensors.name(of).unwrap_or_default().to_owned();
                 return Err(failed(SplitFault::Counts { count, first_name, first }.into()));
             }
             if uneven.is_none()
-                && let Some(fault) = options.cuts.uneven(len, count)
+                && let Some(fault) = cuts.uneven(len, count)
             {
                 uneven = Some(failed(fault.into()));
             }
-            let axis = Some((axis, len));
+            let axis = Some(CutAxis { axis, len, cuts });
             tensors.push(PartTensor { number, source: 0, selection, axis });
         }
         let count = counts.map_or(0, |(count, _)| count);
@@ -177,11 +194,11 @@ impl<'a> Split<'a> {
         let selected = select(&self.inputs[0], &self.options.select, &output)?;
         let mut targets = self.tensors.iter();
         let preparation = selected.prepare(|of| {
-            let Some(PartTensor { selection, axis: Some((axis, len)), .. }) = targets.next() else {
+            let Some(PartTensor { selection, axis: Some(cut), .. }) = targets.next() else {
                 return Ok((of.tensor.shape.clone(), None));
             };
-            let (range, mut shape) = (self.options.cuts.part(number, *len), selection.shape());
-            shape[*axis] = range.end - range.start;
+            let (range, mut shape) = (cut.cuts.part(number, cut.len), selection.shape());
+            shape[cut.axis] = range.end - range.start;
             Ok((shape, self.options.casts.of(&of.tensor.dtype)?))
         })?;
         preparation.finish(&self.inputs[0].contents.metadata)
@@ -205,12 +222,12 @@ impl<'a> Split<'a> {
         for (target, (entry, at)) in self.tensors.iter().zip(prepared.places()) {
             let input = &self.inputs[target.source];
             let tensor = &input.contents.tensors.at(target.number);
-            let selection = match target.axis {
+            let selection = match &target.axis {
                 None => Some(target.selection.clone()),
-                Some((axis, len)) => {
-                    let range = self.options.cuts.part(number, len);
+                Some(CutAxis { axis, len, cuts }) => {
+                    let range = cuts.part(number, *len);
                     let len = range.end - range.start;
-                    let narrowed = || target.selection.narrowed(axis, range.start, len);
+                    let narrowed = || target.selection.narrowed(*axis, range.start, len);
                     if len == 0 { None } else { narrowed() }
                 }
             };

@@ -3,6 +3,7 @@
 use super::format::{Frame, OutputFormat, Request, behind_header};
 use super::header::Header;
 use crate::error::Cause;
+use crate::format::npy;
 
 pub(super) static FORMAT: OutputFormat = OutputFormat {
     name: "raw",
@@ -13,7 +14,10 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
     has_orders: true,
     has_deflate: false,
     is_text: false,
-    stored_dtype: |dtype| Some(dtype.clone()),
+    stored_dtype: |dtype| match dtype.blocks() {
+        Some(_) => npy::stored_dtype(dtype),
+        None => Some(dtype.clone()),
+    },
     lay_out,
 };
 

@@ -252,7 +252,7 @@ proptest! {
         write in prop_oneof![Just(WriteOrder::Any), Just(WriteOrder::Ascending)],
     ) {
         let files: Vec<ListShape> = case.lists.iter().map(Listed::known).collect();
-        let rules = Rules { keepdims: false, outer: case.outer };
+        let rules = Rules { outer: case.outer, ..Rules::default() };
         // what does not fit is compared with NumPy
         let Ok(selection) = resolve_with(&case.expr, &case.params, rules, &files) else { return Ok(()) };
         prop_assume!(!selection.lists.is_empty());

@@ -1,0 +1,292 @@
+//! What a `.gguf` says besides its tensors: keys and values, which may be lists of millions of texts.
+//!
+//! Values are not held: they are passed over when the file is opened, and read again where somebody
+//! wants to see them.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+
+use super::error::GgufError;
+use super::read::HeaderReader;
+use crate::dtype::Endian;
+use crate::format::brief::{shortened, write_printable_json};
+use crate::format::error::FormatError;
+use crate::source::Source;
+
+/// The most bytes of all keys together. A file has some fifty.
+const MOST_KEYS: u64 = 16 << 20;
+
+/// How deep lists may be nested; files in use have no nested ones.
+const MOST_DEPTH: u32 = 16;
+
+/// The key of the number that tensors begin at multiples of.
+const ALIGNMENT: &str = "general.alignment";
+
+/// The keys of a file that is one of several: which one from 0 on, how many there are, and how many
+/// tensors all of them have.
+const SPLIT: [&str; 3] = ["split.no", "split.count", "split.tensors.count"];
+
+/// A type of values, by its number.
+#[derive(Clone, Copy)]
+enum ValueType {
+    Unsigned(usize),
+    Signed(usize),
+    Float(usize),
+    Bool,
+    Text,
+    List,
+}
+
+impl ValueType {
+    fn of(number: u32) -> Option<ValueType> {
+        Some(match number {
+            0 => ValueType::Unsigned(1),
+            1 => ValueType::Signed(1),
+            2 => ValueType::Unsigned(2),
+            3 => ValueType::Signed(2),
+            4 => ValueType::Unsigned(4),
+            5 => ValueType::Signed(4),
+            6 => ValueType::Float(4),
+            7 => ValueType::Bool,
+            8 => ValueType::Text,
+            9 => ValueType::List,
+            10 => ValueType::Unsigned(8),
+            11 => ValueType::Signed(8),
+            12 => ValueType::Float(8),
+            _ => return None,
+        })
+    }
+
+    /// The bytes of a value; `None` where they differ.
+    fn bytes(self) -> Option<u64> {
+        match self {
+            ValueType::Unsigned(bytes) | ValueType::Signed(bytes) | ValueType::Float(bytes) => {
+                Some(bytes as u64)
+            }
+            ValueType::Bool => Some(1),
+            ValueType::Text | ValueType::List => None,
+        }
+    }
+}
+
+/// The keys and values of a file, where they stand in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GgufMetadata {
+    start: u64,
+    count: u64,
+    endian: Endian,
+}
+
+/// What of them says how the file is to be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct KnownValues {
+    /// Tensors begin at multiples of it.
+    pub(super) alignment: Option<u64>,
+    /// The values of [`SPLIT`].
+    pub(super) split: [Option<u64>; 3],
+}
+
+/// Why metadata cannot be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum MetadataError {
+    /// They cannot be read.
+    #[error("{0}")]
+    Read(#[from] FormatError),
+    /// They cannot be written.
+    #[error("{0}")]
+    Write(#[from] io::Error),
+}
+
+impl GgufMetadata {
+    /// Pass over `count` keys with their values.
+    pub(super) fn read(
+        reader: &mut HeaderReader<'_>,
+        count: u64,
+    ) -> Result<(GgufMetadata, KnownValues), FormatError> {
+        let metadata = GgufMetadata { start: reader.position(), count, endian: reader.endian };
+        let (mut known, mut keys, mut bytes) = (KnownValues::default(), HashSet::new(), 0);
+        for _ in 0..count {
+            let (key, number) = (key(reader)?, reader.u32()?);
+            let value = MetadataValue { reader, key: &key, number };
+            if key == ALIGNMENT {
+                known.alignment = Some(value.alignment()?);
+            } else if let Some(at) = SPLIT.iter().position(|known| *known == key) {
+                known.split[at] = Some(value.count(SPLIT[at])?);
+            } else {
+                value.skip()?;
+            }
+            bytes += key.len() as u64;
+            if bytes > MOST_KEYS {
+                return Err(GgufError::Long { what: "keys of metadata", most: MOST_KEYS }.into());
+            }
+            if let Some(name) = keys.replace(key) {
+                return Err(GgufError::Twice { what: "values of its metadata", name }.into());
+            }
+        }
+        Ok((metadata, known))
+    }
+
+    /// Each key with its value, in the order of the file; `source` is what they were found in.
+    ///
+    /// # Errors
+    /// A source that cannot be read, and those of `show`, which writes the value or leaves it.
+    pub fn visit(
+        &self,
+        source: &dyn Source,
+        show: &mut dyn FnMut(&str, MetadataValue<'_, '_>) -> Result<(), MetadataError>,
+    ) -> Result<(), MetadataError> {
+        let mut reader = HeaderReader::at(source, self.start, self.endian);
+        for _ in 0..self.count {
+            let (key, number) = (key(&mut reader)?, reader.u32()?);
+            show(&key, MetadataValue { reader: &mut reader, key: &key, number })?;
+        }
+        Ok(())
+    }
+}
+
+fn key(reader: &mut HeaderReader<'_>) -> Result<String, FormatError> {
+    let key = String::from_utf8(reader.text(MOST_KEYS, "keys of metadata")?);
+    Ok(key.map_err(|_| GgufError::NotUtf8("a value of its metadata"))?)
+}
+
+/// A value that has not been read.
+pub struct MetadataValue<'a, 's> {
+    reader: &'a mut HeaderReader<'s>,
+    key: &'a str,
+    /// The number of its type.
+    number: u32,
+}
+
+impl<'s> MetadataValue<'_, 's> {
+    /// Write it as JSON: NaN and infinities as texts, bytes that are no UTF-8 replaced. With `most`, for
+    /// people, no more than so many values of a list, and the beginning of a long text.
+    ///
+    /// # Errors
+    /// [`MetadataError`].
+    pub fn write_json(self, out: &mut dyn Write, most: Option<u64>) -> Result<(), MetadataError> {
+        self.write(out, most, 0)
+    }
+
+    fn kind(&self) -> Result<ValueType, FormatError> {
+        let unknown = || GgufError::ValueType { key: self.key.to_owned(), number: self.number };
+        Ok(ValueType::of(self.number).ok_or_else(unknown)?)
+    }
+
+    /// The value of the key `general.alignment`.
+    fn alignment(self) -> Result<u64, FormatError> {
+        let what = "a power of two, of type UINT32";
+        let unfit = || GgufError::Value { key: ALIGNMENT, what };
+        if !matches!(self.kind()?, ValueType::Unsigned(4)) {
+            return Err(unfit().into());
+        }
+        let number = self.reader.number(4)?;
+        Ok(number.is_power_of_two().then_some(number).ok_or_else(unfit)?)
+    }
+
+    /// The value of a key that counts something.
+    fn count(self, key: &'static str) -> Result<u64, FormatError> {
+        let unfit = || GgufError::Value { key, what: "a number of files or tensors" };
+        let number = match self.kind()? {
+            ValueType::Unsigned(bytes) => self.reader.number(bytes)?,
+            ValueType::Signed(bytes) => {
+                let number = signed(self.reader.number(bytes)?, bytes);
+                u64::try_from(number).map_err(|_| unfit())?
+            }
+            _ => return Err(unfit().into()),
+        };
+        Ok(number)
+    }
+
+    /// The type and the number of the values of a list.
+    fn list(&mut self, depth: u32) -> Result<(u32, u64), FormatError> {
+        if depth >= MOST_DEPTH {
+            return Err(GgufError::Deep { key: self.key.to_owned(), most: MOST_DEPTH }.into());
+        }
+        Ok((self.reader.u32()?, self.reader.u64()?))
+    }
+
+    /// A value of a list, or of a list in it.
+    fn inner(&mut self, number: u32) -> MetadataValue<'_, 's> {
+        MetadataValue { reader: &mut *self.reader, key: self.key, number }
+    }
+
+    fn skip(self) -> Result<(), FormatError> {
+        self.skip_several(1, 0)
+    }
+
+    /// Pass over so many values of its type that follow each other.
+    fn skip_several(mut self, count: u64, depth: u32) -> Result<(), FormatError> {
+        let kind = self.kind()?;
+        if let Some(bytes) = kind.bytes() {
+            return self.reader.skip(bytes.saturating_mul(count));
+        }
+        for _ in 0..count {
+            match kind {
+                ValueType::List => {
+                    let (number, count) = self.list(depth)?;
+                    self.inner(number).skip_several(count, depth + 1)?;
+                }
+                _ => {
+                    let len = self.reader.u64()?;
+                    self.reader.skip(len)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write(
+        mut self,
+        out: &mut dyn Write,
+        most: Option<u64>,
+        depth: u32,
+    ) -> Result<(), MetadataError> {
+        match self.kind()? {
+            ValueType::Unsigned(bytes) => write!(out, "{}", self.reader.number(bytes)?)?,
+            ValueType::Signed(bytes) => {
+                write!(out, "{}", signed(self.reader.number(bytes)?, bytes))?;
+            }
+            ValueType::Float(bytes) => {
+                let bits = self.reader.number(bytes)?;
+                let single = f64::from(f32::from_bits(bits as u32));
+                let value = if bytes == 4 { single } else { f64::from_bits(bits) };
+                match serde_json::Number::from_f64(value) {
+                    Some(number) => write!(out, "{number}")?,
+                    None if value.is_nan() => write!(out, "\"NaN\"")?,
+                    None => write!(out, "\"{}Infinity\"", if value < 0.0 { "-" } else { "" })?,
+                }
+            }
+            ValueType::Bool => write!(out, "{}", self.reader.number(1)? != 0)?,
+            ValueType::Text => {
+                let text = self.reader.text(u64::MAX, "texts")?;
+                let text = String::from_utf8_lossy(&text);
+                let text = if most.is_some() { shortened(&text) } else { text };
+                let json = serde_json::Value::from(&*text).to_string();
+                let mut shown = String::with_capacity(json.len());
+                // writing to a string cannot fail
+                let _ = write_printable_json(&mut shown, &json);
+                out.write_all(shown.as_bytes())?;
+            }
+            ValueType::List => {
+                let (number, count) = self.list(depth)?;
+                let shown = most.map_or(count, |most| count.min(most));
+                for at in 0..shown {
+                    out.write_all(if at == 0 { b"[" } else { b", " })?;
+                    self.inner(number).write(out, most, depth + 1)?;
+                }
+                if shown < count {
+                    self.inner(number).skip_several(count - shown, depth + 1)?;
+                    write!(out, ", ... {count} in all")?;
+                }
+                out.write_all(if shown == 0 { b"[]" } else { b"]" })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number of so many bytes, with its sign.
+fn signed(number: u64, bytes: usize) -> i64 {
+    let spare = 64 - 8 * bytes as u32;
+    ((number << spare) as i64) >> spare
+}

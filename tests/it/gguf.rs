@@ -1,0 +1,307 @@
+//! GGUF: names, shapes and metadata; slices of blocks; files of several; what is refused.
+//! `tests/python/gguf_differential.py` does the same with files of the `gguf` package, of all types.
+
+use std::fs;
+use std::path::Path;
+
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::program::tslice;
+
+/// A file: tensors with their lengths (the last axis first), type, and bytes; metadata as they are stored.
+struct File<'a> {
+    tensors: &'a [(&'a str, &'a [u64], u32, Vec<u8>)],
+    metadata: &'a [Vec<u8>],
+}
+
+fn text(text: &str) -> Vec<u8> {
+    [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
+}
+
+/// A key, the type of its value, and the value.
+fn pair(key: &str, kind: u32, value: &[u8]) -> Vec<u8> {
+    [text(key), kind.to_le_bytes().to_vec(), value.to_vec()].concat()
+}
+
+impl File<'_> {
+    fn bytes(&self) -> Vec<u8> {
+        let counts = [self.tensors.len() as u64, self.metadata.len() as u64];
+        let mut file = [&b"GGUF\x03\0\0\0"[..], &counts.map(u64::to_le_bytes).concat()].concat();
+        file.extend(self.metadata.concat());
+        let mut at = 0u64;
+        for (name, lens, kind, data) in self.tensors {
+            file.extend(text(name));
+            file.extend((lens.len() as u32).to_le_bytes());
+            file.extend(lens.iter().flat_map(|len| len.to_le_bytes()));
+            file.extend(kind.to_le_bytes());
+            file.extend(at.to_le_bytes());
+            at += (data.len() as u64).next_multiple_of(32);
+        }
+        for (_, _, _, data) in self.tensors {
+            file.resize(file.len().next_multiple_of(32), 0);
+            file.extend(data);
+        }
+        file.resize(file.len().next_multiple_of(32), 0);
+        file
+    }
+}
+
+const F32: u32 = 0;
+const Q4_0: u32 = 2;
+
+fn counted(len: u8) -> Vec<u8> {
+    (0..len).collect()
+}
+
+/// Two rows of three blocks of Q4_0, and numbers.
+fn folder() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let numbers = (0..6u8).flat_map(|number| f32::from(number).to_le_bytes()).collect();
+    let file = File {
+        tensors: &[("q", &[96, 2], Q4_0, counted(108)), ("w", &[3, 2], F32, numbers)],
+        metadata: &[
+            pair("general.architecture", 8, &text("llama")),
+            pair("n", 4, &7u32.to_le_bytes()),
+            pair("eps", 6, &1e-5f32.to_le_bytes()),
+            pair("odd", 12, &f64::NEG_INFINITY.to_le_bytes()),
+            pair("on", 7, &[1]),
+            pair("list", 9, &[&5u32.to_le_bytes()[..], &9u64.to_le_bytes(), &[255; 36]].concat()),
+        ],
+    };
+    fs::write(dir.path().join("m.gguf"), file.bytes()).unwrap();
+    dir
+}
+
+/// What a command prints.
+fn prints(folder: &Path, args: &[&str], expected: &str) {
+    tslice(folder, args).assert().success().stdout(expected.to_owned()).stderr("");
+}
+
+/// The error of a command, which begins so.
+fn fails(folder: &Path, args: &[&str], says: &str) {
+    let assert = tslice(folder, args).assert().code(1);
+    assert.stderr(contains(says).and(contains("panicked").not()));
+}
+
+#[test]
+fn numbers_are_tensors_in_numpys_order() {
+    let dir = folder();
+    prints(dir.path(), &["m.gguf", "-t", "w", "--to", "csv"], "0.0,1.0,2.0\n3.0,4.0,5.0\n");
+    prints(dir.path(), &["m.gguf", "-t", "w", "[::-1, 1]", "--to", "csv"], "4.0\n1.0\n");
+    let piped = tslice(dir.path(), &["-", "-t", "w", "[1]", "--to", "csv"])
+        .write_stdin(fs::read(dir.path().join("m.gguf")).unwrap())
+        .assert();
+    piped.success().stdout("3.0\n4.0\n5.0\n");
+}
+
+#[test]
+fn blocks_are_taken_whole() {
+    let dir = folder();
+    let raw = |index: &str| {
+        let args = ["m.gguf", "-t", "q", index, "--to", "raw"];
+        tslice(dir.path(), &args).assert().success().get_output().stdout.clone()
+    };
+    let all = counted(108);
+    assert_eq!(raw(""), all);
+    assert_eq!(raw("[1, 32:]"), all[72..108]);
+    assert_eq!(raw("[::-1, 64:96]"), [&all[90..108], &all[36..54]].concat());
+    assert_eq!(raw("[[1, 1], -32:]"), [&all[90..108], &all[90..108]].concat());
+    assert!(raw("[:, 32:32]").is_empty());
+    for index in
+        ["[:, 0]", "[:, ::2]", "[:, ::-1]", "[:, 16:]", "[:, :33]", "[0, [0]]", "[..., 95]"]
+    {
+        fails(
+            dir.path(),
+            &["m.gguf", "-t", "q", index, "--to", "raw"],
+            "axis 1 is stored in blocks of 32",
+        );
+    }
+    prints(dir.path(), &["m.gguf", "-t", "q", "[:, 32:]", "-o", "q.npy"], "");
+    let info = tslice(dir.path(), &["info", "q.npy"]).assert().success();
+    info.stdout(contains("|V18   (2, 2)"));
+    // what is in blocks is the same as the bytes that NumPy has of it
+    prints(dir.path(), &["m.gguf", "-t", "q", "-o", "all.npy"], "");
+    prints(dir.path(), &["diff", "m.gguf", "all.npy", "-t", "q"], "");
+}
+
+#[test]
+fn other_commands_take_blocks_where_that_has_a_meaning() {
+    let dir = folder();
+    let run = |args: &[&str]| prints(dir.path(), args, "");
+    run(&["concat", "m.gguf", "m.gguf", "-t", "q", "--axis", "1", "-o", "wide.bin"]);
+    let wide = fs::read(dir.path().join("wide.bin")).unwrap();
+    assert_eq!(
+        wide,
+        [counted(54), counted(54), counted(108)[54..].into(), counted(108)[54..].into()].concat()
+    );
+    run(&[
+        "split",
+        "m.gguf",
+        "-t",
+        "q",
+        "--axis",
+        "1",
+        "--sizes",
+        "32,64",
+        "-o",
+        "part{}.bin",
+        "-q",
+    ]);
+    assert_eq!(
+        fs::read(dir.path().join("part0.bin")).unwrap(),
+        [&counted(18)[..], &counted(72)[54..]].concat()
+    );
+    let cut = ["split", "m.gguf", "-t", "q", "--axis", "1", "--at", "33", "-o", "x{}.bin"];
+    fails(dir.path(), &cut, "blocks of 32 elements, and 33 is no multiple of that");
+    fs::write(dir.path().join("i.txt"), "1 0").unwrap();
+    run(&["gather", "m.gguf", "-t", "q", "--axis", "0", "--indices", "i.txt", "-o", "rows.bin"]);
+    assert_eq!(
+        fs::read(dir.path().join("rows.bin")).unwrap(),
+        [&counted(108)[54..], &counted(54)].concat()
+    );
+    let gather =
+        ["gather", "m.gguf", "-t", "q", "--axis", "1", "--indices", "i.txt", "-o", "x.bin"];
+    fails(
+        dir.path(),
+        &gather,
+        "axis 1 is stored in blocks of 32 elements, of which none can be gathered",
+    );
+    fails(
+        dir.path(),
+        &["m.gguf", "-t", "q", "-o", "q.safetensors"],
+        "dtype Q4_0 has no counterpart",
+    );
+    fails(dir.path(), &["m.gguf", "-t", "q", "--cast", "float32", "-o", "x.npy"], "Q4_0");
+    fails(dir.path(), &["view", "m.gguf", "-t", "q", "--stats"], "the dtype is Q4_0");
+    let viewed = tslice(dir.path(), &["view", "m.gguf", "-t", "q", "[0, :32]"]).assert().success();
+    viewed.stdout(contains("shape (1,), dtype |V18"));
+    let explained = tslice(dir.path(), &["explain", "m.gguf", "-t", "q", "[1:, 32:]"]).assert();
+    explained.success().stdout(contains("shape (1, 64), dtype Q4_0, 36 bytes"));
+    run(&["m.gguf", "-o", "all.npz"]);
+}
+
+#[test]
+fn info_shows_types_and_metadata() {
+    let dir = folder();
+    let shown = tslice(dir.path(), &["info", "m.gguf"]).assert().success();
+    let list = "metadata \"list\": [-1, -1, -1, -1, -1, -1, ... 9 in all]";
+    shown.stdout(contains("q     Q4_0     (2, 96)    108").and(contains(list)));
+    let json = tslice(dir.path(), &["info", "m.gguf", "--json"]).assert().success();
+    let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
+    let metadata = &json[0]["metadata"];
+    assert_eq!((&metadata["n"], &metadata["on"]), (&7.into(), &true.into()));
+    assert_eq!(
+        (&metadata["eps"], &metadata["odd"]),
+        (&f64::from(1e-5f32).into(), &"-Infinity".into())
+    );
+    assert_eq!(metadata["list"].as_array().map(Vec::len), Some(9));
+    assert_eq!(json[0]["tensors"][0]["shape"], serde_json::json!([2, 96]));
+    assert_eq!(json[0]["totals"]["elements"], 198);
+}
+
+/// The files of a model in three.
+fn split(dir: &Path) {
+    for number in 0..3u16 {
+        let name = ["a", "b", "c"][usize::from(number)];
+        let data = f32::from(number).to_le_bytes().to_vec();
+        let file = File {
+            tensors: &[(name, &[1], F32, data)],
+            metadata: &[
+                pair("split.no", 2, &number.to_le_bytes()),
+                pair("split.count", 2, &3u16.to_le_bytes()),
+                pair("split.tensors.count", 5, &3i32.to_le_bytes()),
+            ],
+        };
+        let name = format!("m-{:05}-of-00003.gguf", number + 1);
+        fs::write(dir.join(name), file.bytes()).unwrap();
+    }
+}
+
+#[test]
+fn files_of_one_model_are_one_input() {
+    let dir = tempfile::tempdir().unwrap();
+    split(dir.path());
+    let names: Vec<String> = (1..=3).map(|number| format!("m-{number:05}-of-00003.gguf")).collect();
+    for name in &names {
+        for (tensor, value) in [("a", "0.0\n"), ("b", "1.0\n"), ("c", "2.0\n")] {
+            prints(dir.path(), &[name, "-t", tensor, "--to", "csv"], value);
+        }
+    }
+    let shown = tslice(dir.path(), &["info", &names[1]]).assert().success();
+    shown.stdout(contains("m-00003-of-00003.gguf").and(contains("3 tensors")));
+    // one alone says of which it is
+    fs::copy(dir.path().join(&names[1]), dir.path().join("x.gguf")).unwrap();
+    fails(
+        dir.path(),
+        &["info", "x.gguf"],
+        "is file 2 of 3 of a split model, so its name has to end in -00002-of-00003.gguf",
+    );
+    let piped = tslice(dir.path(), &["info", "-"])
+        .write_stdin(fs::read(dir.path().join(&names[1])).unwrap())
+        .assert();
+    piped
+        .code(1)
+        .stderr(contains("is file 2 of 3 of a split model, which has to be opened by its name"));
+    fs::copy(dir.path().join(&names[0]), dir.path().join(&names[2])).unwrap();
+    fails(
+        dir.path(),
+        &["info", &names[0]],
+        "m-00003-of-00003.gguf: has to be file 3 of 3 of a split model, and does not say so",
+    );
+    fs::write(dir.path().join(&names[2]), "no").unwrap();
+    fails(dir.path(), &["info", &names[0]], "a file of a split model has to be a .gguf");
+    fs::remove_file(dir.path().join(&names[2])).unwrap();
+    fails(dir.path(), &["info", &names[0]], "m-00003-of-00003.gguf: ");
+}
+
+#[test]
+fn headers_that_lie_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let one = |lens: &[u64], kind: u32, metadata: &[Vec<u8>]| {
+        File { tensors: &[("w", lens, kind, vec![0; 64])], metadata }.bytes()
+    };
+    let changed = |at: usize, bytes: &[u8]| {
+        let mut file = one(&[3, 2], F32, &[]);
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        file
+    };
+    let alignment = |value: u32| pair("general.alignment", 4, &value.to_le_bytes());
+    let nested: Vec<u8> = (0..20).flat_map(|_| [9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]).collect();
+    let huge = u64::MAX.to_le_bytes();
+    for (file, says) in [
+        (changed(4, &[1, 0, 0, 0]), "gguf: version 1 is not read, only 2 and 3 are"),
+        (changed(8, &huge), "cut short inside its header"),
+        (changed(16, &huge), "cut short inside its header"),
+        (changed(24, &huge), "18446744073709551615 bytes are needed"),
+        (one(&[u64::MAX / 2, 4], F32, &[]), "has 2^63 bytes or more"),
+        (one(&[32, u64::MAX / 8, 0], Q4_0, &[]), "has 2^63 bytes or more"),
+        (
+            one(&[16, 3], Q4_0, &[]),
+            "its rows have 16 elements, which are no whole blocks of 32 (Q4_0)",
+        ),
+        (one(&[], Q4_0, &[]), "no whole blocks"),
+        (one(&[2], 4, &[]), "its elements are of type 4, which is not known"),
+        (one(&[1; 65], F32, &[]), "it has 65 axes"),
+        (one(&[1000], F32, &[]), "its header asks for 4064 bytes"),
+        (one(&[1], F32, &[alignment(48)]), "\"general.alignment\" has to be a power of two"),
+        (one(&[1], F32, &[alignment(8), alignment(8)]), "two values of its metadata are named"),
+        (one(&[1], F32, &[pair("k", 13, &[])]), "metadata \"k\" has a value of type 13"),
+        (one(&[1], F32, &[pair("k", 9, &nested)]), "lists nested deeper than 16 levels"),
+        (
+            one(&[1], F32, &[pair("split.count", 8, &text("3"))]),
+            "\"split.count\" has to be a number",
+        ),
+    ] {
+        fs::write(dir.path().join("h.gguf"), file).unwrap();
+        fails(dir.path(), &["info", "h.gguf"], says);
+    }
+    let twice = File {
+        tensors: &[("w", &[1], F32, vec![0; 4]), ("w", &[1], F32, vec![0; 4])],
+        metadata: &[],
+    };
+    fs::write(dir.path().join("h.gguf"), twice.bytes()).unwrap();
+    fails(dir.path(), &["info", "h.gguf"], "two of its tensors are named \"w\"");
+}

@@ -1,0 +1,320 @@
+#!/usr/bin/env python3
+"""Differential test: GGUF files against the arrays that the `gguf` package reads; and hostile headers.
+
+    python tests/python/gguf_differential.py --bin target/debug/tslice --count 1000 --seed 1
+
+Every case is a random file of all types that the package knows: written by the package, where it is there, or
+as it writes them, in either byte order, version 2 or 3, with other alignments, in several files. Slices of a
+tensor must be those of the package's reader (or NumPy's of the same bytes): of quantised types whole blocks of
+the last axis; anything else is an error. Every fifth case is a hostile file instead: it must be an error in one
+line, or hold tensors that lie in it. `--only NUMBER` runs one again.
+"""
+
+import importlib
+import io
+import json
+import os
+import random
+import struct
+import sys
+
+import numpy as np
+
+import gguf_files as files
+import harness
+from cases import Case
+from gguf_files import BLOCKS, NUMBERS
+from harness import Failure
+
+KINDS = [*NUMBERS, *BLOCKS]
+NAMES = ["blk.0.attn_q.weight", "token_embd.weight", "a b", "größe", "x[0]", "output", "blk.1.ffn_down.weight"]
+
+
+def package():
+    """The `gguf` package, where it is there."""
+    try:
+        return importlib.import_module("gguf")
+    except ImportError:
+        return None
+
+
+# ---------------------------------------------------------------- files
+
+
+def random_tensors(rng):
+    tensors = []
+    for name in rng.sample(NAMES, rng.choice([1, 2, 3, 4])):
+        shape = [rng.choice([1, 2, 3, 4, 5]) for _ in range(rng.choice([1, 2, 2, 3, 4]))]
+        tensors.append(files.tensor(rng, name, rng.choice(KINDS), shape))
+    return tensors
+
+
+def random_value(rng, kind):
+    letter = files.LETTERS.get(kind)
+    if kind == files.TEXT:
+        return rng.choice(["", "llama", "größe\n\u202e", '"quoted"\\', "x" * 300])
+    if kind == files.LIST:
+        inner = rng.choice([*files.LETTERS, files.TEXT])
+        return inner, [random_value(rng, inner) for _ in range(rng.choice([0, 1, 5, 200]))]
+    if letter in "fd":
+        plain = rng.choice([0.0, 1.5, 1e-5, -3.25, 1e30])
+        return struct.unpack(letter, struct.pack(letter, plain))[0]
+    if letter == "?":
+        return rng.random() < 0.5
+    size = struct.calcsize(letter)
+    return int.from_bytes(rng.randbytes(size), "little", signed=letter.islower())
+
+
+def random_metadata(rng):
+    kinds = [*files.LETTERS, files.TEXT, files.LIST]
+    chosen = [rng.choice(kinds) for _ in range(rng.choice([0, 1, 4]))]
+    return [(f"test.k{number}", kind, random_value(rng, kind)) for number, kind in enumerate(chosen)]
+
+
+def as_json(kind, value):
+    """What `info --json` must show."""
+    return [as_json(value[0], it) for it in value[1]] if kind == files.LIST else value
+
+
+def written_by_package(module, path, tensors, metadata, big):
+    """The package's own file."""
+    endian = module.GGUFEndian.BIG if big else module.GGUFEndian.LITTLE
+    writer = module.GGUFWriter(path, "llama", endianess=endian)
+    types = module.GGUFValueType
+    for key, kind, value in metadata:
+        if kind == files.LIST:
+            writer.add_key_value(key, value[1], types.ARRAY, sub_type=types(value[0])) if value[1] else None
+        else:
+            writer.add_key_value(key, value, types(kind))
+    for it in tensors:
+        if it.kind in NUMBERS and it.kind != "BF16":
+            writer.add_tensor(it.name, it.items().copy())
+        else:
+            # by its bytes, as for types that the package cannot quantise
+            rows = np.frombuffer(it.data, "u1").reshape(*it.shape[:-1], -1).copy()
+            if not big:
+                writer.add_tensor(it.name, rows, raw_dtype=module.GGMLQuantizationType[it.kind])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def read_by_package(module, path):
+    """The items of each tensor, as the package reads them."""
+    found = {}
+    for it in module.GGUFReader(path).tensors:
+        data = it.data
+        if it.tensor_type.name in BLOCKS:
+            data = np.ascontiguousarray(data).view(f"V{BLOCKS[it.tensor_type.name][2]}")
+        elif it.tensor_type.name == "BF16":
+            data = np.ascontiguousarray(data).view("V2")
+        found[it.name] = data
+    return found
+
+
+# ---------------------------------------------------------------- slices
+
+
+def random_index(rng, tensor):
+    """An index that counts elements, the one that counts items, and whether the first is allowed."""
+    items = tensor.items().shape
+    ours, theirs, fits = [], [], True
+    for axis, length in enumerate(items):
+        block = tensor.block if axis == len(items) - 1 else 1
+        if block > 1:
+            start, stop = sorted(rng.randint(0, length) for _ in range(2))
+            how = rng.random()
+            if how < 0.6:
+                bounds = [rng.choice([start, start - length]) if start < length else start, stop]
+                ours.append(f"{bounds[0] * block}:{stop * block}" if start or rng.random() < 0.5 else f":{stop * block}")
+                theirs.append(slice(start, stop))
+            elif how < 0.8:
+                ours.append(":")
+                theirs.append(slice(None))
+            else:
+                ours.append(rng.choice(["0", "-1", "[0]", "::2", "::-1", "1:", f":{block + 1}", "[True]"]))
+                if ours[-1] in ("[True]", f":{block + 1}"):
+                    ours[-1] = f":{block - 1}"
+                theirs.append(None)
+                fits = False
+            continue
+        how = rng.random()
+        if how < 0.3:
+            at = rng.randrange(-length, length)
+            ours.append(str(at))
+            theirs.append(at)
+        elif how < 0.45 and not any(isinstance(it, list) for it in theirs):
+            at = [rng.randrange(-length, length) for _ in range(rng.choice([1, 2, 5]))]
+            ours.append(str(at))
+            theirs.append(at)
+        else:
+            bounds = [rng.choice([None, rng.randint(-6, 6)]) for _ in range(2)]
+            step = rng.choice([None, 1, 2, -1, -2])
+            ours.append(":".join("" if it is None else str(it) for it in (*bounds, step)))
+            theirs.append(slice(*bounds, step))
+    return "[" + ", ".join(ours) + "]", tuple(theirs), fits
+
+
+def loaded(data):
+    return np.load(io.BytesIO(data))
+
+
+def slice_case(case):
+    rng = case.rng
+    tensors, metadata = random_tensors(rng), random_metadata(rng)
+    module, big = package() if rng.random() < 0.7 else None, rng.random() < 0.2
+    name, arrays = "m.gguf", {it.name: it.items() for it in tensors}
+    if module and not (big and any(it.kind not in NUMBERS or it.kind == "BF16" for it in tensors)):
+        metadata = [it for it in metadata if not (it[1] == files.LIST and not it[2][1])]
+        written_by_package(module, case.path(name), tensors, metadata, big)
+        theirs = read_by_package(module, case.path(name))
+        for it in tensors:
+            if theirs[it.name].astype(arrays[it.name].dtype).tobytes() != arrays[it.name].tobytes():
+                raise Failure(f"the test itself: the package reads {it.name} ({it.kind}) otherwise")
+        arrays = theirs
+    elif rng.random() < 0.3:
+        count = rng.choice([2, 3])
+        _, contents = files.split(tensors, count, metadata, ">" if big else "<")
+        for number, content in enumerate(contents):
+            case.write(f"m-{number + 1:05}-of-{count:05}.gguf", content)
+        name = f"m-{rng.randint(1, count):05}-of-{count:05}.gguf"
+    else:
+        order, version = ">" if big else "<", rng.choice([2, 3])
+        case.write(name, files.file(tensors, metadata, order, version, rng.choice([1, 8, 32, 64])))
+    case.story.append(f"{name}: {[(it.name, it.kind, it.shape) for it in tensors]}")
+    check_info(case, name, tensors, metadata)
+    for it in rng.sample(tensors, min(2, len(tensors))):
+        index, theirs, fits = random_index(rng, it)
+        way, given = ([name], {})
+        if "-of-" not in name and rng.random() < 0.2:
+            way, given = (["-"], {"stdin": name, "pipe_in": open(case.path(name), "rb").read()})
+        line = way + [index, "-t", it.name] + rng.choice([[], ["--io", "read"]][: 1 if way == ["-"] else 2])
+        line += ["-j", str(rng.randint(1, 3))]
+        if not fits:
+            status, _, err = case.run(line + ["--to", "npy"], **given)
+            case.check_error(status, err, [1], "blocks of")
+            continue
+        array = arrays[it.name]
+        expected = np.array(array[theirs])
+        status, out, err = case.run(line + ["--to", "npy"], **given)
+        if status or err:
+            raise Failure(f"status {status}, {err!r}")
+        got = loaded(out)
+        same = got.shape == expected.shape and got.dtype.itemsize == expected.dtype.itemsize
+        if not same or got.astype(got.dtype.newbyteorder("=")).tobytes() != expected.astype(expected.dtype.newbyteorder("=")).tobytes():
+            if not (it.kind == "BF16" and big and same):
+                raise Failure(f"{it.kind}: {got.dtype} {got.shape}, expected {expected.dtype} {expected.shape}")
+        if it.kind in BLOCKS and rng.random() < 0.3:
+            status, out, err = case.run(line + ["--to", "raw"], **given)
+            if status or out != expected.tobytes():
+                raise Failure(f"raw bytes: status {status}, {err!r}, {out[:40]!r}")
+
+
+def check_info(case, name, tensors, metadata):
+    status, out, err = case.run(["info", "--json", name])
+    if status or err:
+        raise Failure(f"status {status}, {err!r}")
+    (said,) = json.loads(out)
+    found = {it["name"]: (it["shape"], it["bytes"]) for it in said["tensors"]}
+    expected = {it.name: (list(it.shape), len(it.data)) for it in tensors}
+    if found != expected:
+        raise Failure(f"info shows {found}, expected {expected}")
+    kinds = {it["name"]: it["dtype"] for it in said["tensors"]}
+    for it in tensors:
+        if it.kind in BLOCKS and kinds[it.name] != it.kind:
+            raise Failure(f"info names {kinds[it.name]} for {it.kind}")
+    for key, kind, value in metadata:
+        if said["metadata"].get(key) != as_json(kind, value):
+            raise Failure(f"metadata {key}: {said['metadata'].get(key)!r} for {value!r}")
+
+
+# ---------------------------------------------------------------- hostile files
+
+
+def put(data, at, letter, number):
+    return data[:at] + struct.pack("<" + letter, number) + data[at + struct.calcsize(letter):]
+
+
+def hostile_file(rng):
+    """A file that must be refused, and what is said of it; or one that may be read."""
+    huge = rng.choice([2**63, 2**64 - 1, 2**62, 2**40, 2**32])
+    good = files.file([files.tensor(rng, "w", "F32", [2, 3]), files.tensor(rng, "q", "Q4_0", [2, 2])])
+    one = files.header([files.tensor(rng, "w", "F32", [2, 3])])
+    kind = rng.randrange(16)
+    if kind == 0:
+        return put(good, 8, "Q", huge), "cut short"
+    if kind == 1:
+        return put(good, 16, "Q", huge), None
+    if kind == 2:
+        return put(good, 24, "Q", huge), None
+    if kind == 3:
+        return put(good, 4, "I", rng.choice([0x00010000, 1, 4, 0x7fff])), "version"
+    if kind == 4:
+        inner = struct.pack("<IQ", rng.choice([*range(13), 13, 99]), huge)
+        return b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + files.text("k") + struct.pack("<I", 9) + inner, None
+    if kind == 5:
+        deep = struct.pack("<IQ", 9, 1) * rng.choice([16, 17, 1000, 200_000])
+        return b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + files.text("k") + struct.pack("<I", 9) + deep, None
+    if kind == 6:
+        return files.file([], [("k", 0, 1), ("k", 0, 2)]), "two values of its metadata"
+    if kind == 7:
+        same = files.tensor(rng, "w", "F32", [2])
+        return files.file([same, same]), "two of its tensors"
+    if kind == 8:
+        number = rng.choice([0, 3, 5, 24, 2**31 + 1])
+        return files.file([files.tensor(rng, "w", "F32", [2])], [("general.alignment", 4, number)]), "power of two"
+    if kind == 9:
+        wrong = rng.choice([(0, 2), (8, files.TEXT), (32, 10)])
+        content = "x" if wrong[1] == files.TEXT else wrong[0]
+        return files.file([], [("general.alignment", wrong[1], content)]), "power of two"
+    if kind == 10:
+        shape = rng.choice([[2**62, 2**62], [2**63], [0, 2**63, 2], [2**64 - 1], [2**32, 2**31]])
+        it = files.Tensor("w", rng.choice(["F32", "F64", "Q4_0"]), shape, b"")
+        return files.file([it]), None
+    if kind == 11:
+        it = files.Tensor("w", "Q4_K", rng.choice([[], [1], [255], [256, 255], [2, 257]]), bytes(300))
+        return files.file([it]), "no whole blocks"
+    if kind == 12:
+        at = one.index(b"w") + 1 + 4 + 16
+        return put(one + bytes(64), at, "I", rng.choice([4, 5, 31, 36, 42, 2**32 - 1])), "is not known"
+    if kind == 13:
+        at = one.index(b"w") + 1 + 4 + 16 + 4
+        return put(one + bytes(64), at, "Q", rng.choice([1, 2**63, 2**64 - 1, 2**64 - 32, 31, 96])), None
+    if kind == 14:
+        return good[: rng.randrange(5, len(good) - 40)], None
+    changed = bytearray(good)
+    for _ in range(rng.randint(1, 4)):
+        changed[rng.randrange(4, len(changed))] = rng.randrange(256)
+    return bytes(changed), ()
+
+
+def hostile_case(case):
+    data, says = hostile_file(case.rng)
+    case.write("h.gguf", data)
+    run = harness.tslice("info", "--json", "h.gguf", cwd=case.dir)
+    case.story.append(f"{data[:200]!r}\n  status {run.returncode}: {run.stderr[:300]!r}")
+    if says == () and run.returncode == 0:
+        return
+    told = run.stderr.decode()
+    if run.returncode != 1 or not told.startswith("tslice: h.gguf: ") or "panicked" in told or len(told) > 2000:
+        raise Failure(f"status {run.returncode}, {told!r}")
+    if says and says not in told:
+        raise Failure(f"{told!r} does not say {says!r}")
+
+
+def one(job):
+    options, number = job
+    kind = hostile_case if number % 5 == 4 else slice_case
+    return harness.run_case(Case(random.Random(f"{options.seed} {number}")), kind, number, options.keep)
+
+
+def main():
+    options = harness.case_parser(__doc__.split("\n")[0], 1000).parse_args()
+    harness.begin(options)
+    print("the gguf package", "is there" if package() else "is not there: files are written as it writes them")
+    return harness.run_cases("gguf_differential", options, one)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
