@@ -53,7 +53,7 @@ pub use picture::{Bound, Drawing, PictureFault};
 pub use reducing::{ReduceFault, Reducing};
 pub(crate) use scratch::in_scratch;
 pub use select::{Select, Selected, SelectedTensors, select};
-pub use slices::{AxisFault, SliceOrder, Slices, SlicesOptions};
+pub use slices::{AllSlices, AxisFault, Slices, SlicesOptions};
 pub use split::{Cuts, MAX_PARTS, PartNames, Split, SplitFault, SplitOptions};
 pub(crate) use split::{Together, check_together, write_together};
 pub use statistics::StatisticsFault;

@@ -50,7 +50,7 @@ impl Reducing {
     /// Reduce the tensors with these numbers; `keepdims` leaves the axes that are reduced, with length 1.
     ///
     /// # Errors
-    /// As [`Slices::all`]; [`ReduceFault`], dtypes that the output lacks.
+    /// As [`AllSlices::new`](crate::job::AllSlices::new); [`ReduceFault`], dtypes that the output lacks.
     pub fn new(
         mut input: Input,
         numbers: &[usize],

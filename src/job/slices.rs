@@ -57,7 +57,7 @@ pub struct SlicesOptions<'a> {
 
 /// In which order slices come, and the elements in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SliceOrder {
+pub(super) enum SliceOrder {
     /// Ascending positions, the last axis fastest.
     Positions,
     /// Ascending positions, the first axis fastest.
@@ -66,13 +66,62 @@ pub enum SliceOrder {
     Memory,
 }
 
+/// The slices of several tensors, made for each when it is its turn: of very many, all would take much memory.
+pub struct AllSlices<'a> {
+    numbers: &'a [usize],
+    options: SlicesOptions<'a>,
+    bytes: u64,
+}
+
+impl<'a> AllSlices<'a> {
+    /// The slices of the tensors with these numbers, in the order of positions.
+    ///
+    /// # Errors
+    /// [`FieldFault`](crate::input::FieldFault); an index or a transposition that does not fit;
+    /// [`AxisFault`].
+    pub fn new(
+        input: &mut Input,
+        numbers: &'a [usize],
+        options: SlicesOptions<'a>,
+    ) -> Result<AllSlices<'a>, Error> {
+        let bytes = each_tensor(input, numbers, options.fields, |tensor| {
+            Ok(Slices::of(tensor, &options, SliceOrder::Positions)?.chosen.bytes())
+        })?;
+        Ok(AllSlices { numbers, options, bytes: bytes.iter().sum() })
+    }
+
+    /// How many tensors there are.
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// The bytes of all selections.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The slices of one of the tensors, counted from 0.
+    ///
+    /// # Errors
+    /// None that [`AllSlices::new`] has not found.
+    pub fn at(&self, input: &Input, number: usize) -> Result<Slices, Error> {
+        let tensor = input.contents.tensors.at(self.numbers[number]);
+        Ok(Slices::of(&tensor, &self.options, SliceOrder::Positions)?)
+    }
+}
+
 impl Slices {
     /// The slices of the tensors with these numbers.
     ///
     /// # Errors
     /// [`FieldFault`](crate::input::FieldFault); an index or a transposition that does not fit;
     /// [`AxisFault`].
-    pub fn all(
+    pub(super) fn all(
         input: &mut Input,
         numbers: &[usize],
         options: &SlicesOptions<'_>,

@@ -78,7 +78,7 @@ fn a_whole_file_is_converted_without_a_choice() {
     assert_eq!(read(&out), all);
     // an index is for tensors that were chosen, and one format holds one tensor
     let args = ["m.safetensors", "[0]", "-o", "o.npz"];
-    let hint = "hint: it holds model.layers.0.up, model.layers.0.down, head; -t '*' chooses all\n";
+    let hint = "hint: -t '*' chooses all; it holds model.layers.0.up, model.layers.0.down, head\n";
     let message = "m.safetensors: the file holds 3 tensors, choose one with -t NAME";
     tslice(&dir, &args).assert().code(1).stderr(format!("tslice: {message}\n{hint}"));
     tslice(&dir, &["m.safetensors", "-o", "o.npy"]).assert().code(1);

@@ -40,6 +40,7 @@ fn texts_are_known_by_their_names() {
         (&["t.json", "--dtype", "complex64"], "[[1.0, 2.0], [3.0, -4.0]]\n"),
         (&["one", "--from", "csv", "--delimiter", ";"], "[7.0, 8.0]\n"),
         (&["t.csv", "--names", "--field", "b"], "[2.0, 4.0, -6.5]\n"),
+        (&["t.csv", "--field", "b"], "[2.0, 4.0, -6.5]\n"),
         (&["gather", "t.csv", "--axis", "0", "--indices", "[2]"], "[[5.0, -6.5]]\n"),
         (&["concat", "t.tsv", "t.txt"], "[[1.0, 2.0],\n[3.0, 4.0],\n[1.0, 2.0],\n[3.0, 4.0]]\n"),
         (&["gather", "t.tsv", "--axis", "0", "--indices", "i.json"], "[[3.0, 4.0]]\n"),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Each system call of a run fails in turn: existing files stay as they were, no temporary file is left.
 
-    python tests/python/faults.py --bin target/debug/tslice [--only WORD] [--quick]
+    python tests/python/faults.py --bin target/debug/tslice [--only WORD] [--quick] [--jobs N]
 
 Each `Scene` is one run of the binary in a folder of its own. After an undisturbed run, whose
 output NumPy judges, the scene is repeated once for each of its system calls and each fault:

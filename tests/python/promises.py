@@ -25,9 +25,11 @@ import time
 import numpy as np
 
 import harness
+import supervise
 from formats import big, cube, write_safetensors
 from harness import (MIB, TIMEOUT, Skip, done_well, failed_well, names, peak_rss_anon, same, shell, start, text,
                      tslice)
+from scenes import little_memory, no_room
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BAD = os.path.join(HERE, os.pardir, os.pardir, "fixtures", "bad")
@@ -601,6 +603,61 @@ def check_a_pipe_is_closed_after_what_is_needed():
     done = shell('cat big.npy | "$tslice" - "[2]" --drain -o d.npy; echo ${PIPESTATUS[0]}')
     assert done.stdout.strip() == b"0" and not done.stderr, text(done)
     same("d.npy", array[2])
+
+
+# ---------------------------------------------------------------- a full folder of temporary files
+
+
+def check_a_full_temporary_folder_is_an_error():
+    os.mkdir("small")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "none", "small"]
+    if os.geteuid() != 0 or subprocess.run(mount, stderr=subprocess.DEVNULL).returncode != 0:
+        raise Skip("only root can mount a file system")
+    try:
+        array = np.arange(1_000_000, dtype="f4").reshape(1000, 1000)
+        np.save("a.npy", array)
+        with open("a.csv", "w") as file:
+            file.writelines(",".join(map(str, row)) + "\n" for row in array.astype(int).tolist())
+        with open("a.json", "w") as file:
+            json.dump(array.astype(int).tolist(), file)
+        before, env = names(), harness.env(TMPDIR=os.path.abspath("small"))
+        for args in (["a.csv", "-o", "o.npy"], ["a.json", "-o", "o.npy"], ["view", "a.csv", "--reduce", "mean", "-o", "o.npy"],
+                     ["merge", "a.csv", "-o", "o.npz"], ["a.csv", "-o", "o/", "--shard-size", "1MB"]):
+            failed_well(tslice(*args, env=env), 1, "small", "No space left")
+            assert names() == before and not names("small"), (args, names(), names("small"))
+        np.save("b.npy", np.tile(array, (8, 1)))
+        before = names()
+        with open("b.npy", "rb") as file:
+            pipe = subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE).stdout
+            failed_well(tslice("-", "[::-1]", "-o", "o.npy", stdin=pipe, env=env), 1, "small", "No space left")
+        assert names() == before and not names("small"), (names(), names("small"))
+    finally:
+        subprocess.run(["umount", "small"], check=True)
+
+
+def check_how_much_room_rows_in_random_order_need_is_asked_first():
+    if why := supervise.unavailable():
+        raise Skip(why)
+    rows = np.arange(1 << 22, dtype="<u4").reshape(-1, 16)  # 16 MiB, on a machine that says it has as much memory
+    np.save("a.npy", rows)
+    np.save("i.npy", np.random.default_rng(1).integers(0, len(rows), 6000))
+    needed, memory, full = 6000 * (64 + 16), little_memory(16 * MIB), no_room(400_000)
+    read, before = 0, names()
+
+    def decide(call):
+        nonlocal read
+        if call.name == "pread64" and os.readlink(f"/proc/{run.pid}/fd/{call.args[0]}").endswith("a.npy"):
+            read += call.args[2]
+        return memory(call) or full(call)
+
+    stderr = os.memfd_create("stderr")
+    args = ["gather", "a.npy", "--axis", "0", "--indices", "i.npy", "-o", "o.npy", "--io", "read", "-j", "1"]
+    run = supervise.Run([harness.BIN, *args], decide, stderr=stderr, env=harness.env())
+    run.go()
+    said = os.pread(stderr, 1 << 16, 0).decode()
+    assert run.status == 1 and f"{needed} bytes are needed" in said, (run.status, said)
+    assert names() == before, names()
+    assert read < MIB, f"{read} bytes were read before"
 
 
 # ---------------------------------------------------------------- signals and kills

@@ -54,6 +54,8 @@ pub(crate) struct TextArgs {
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) skip_rows: Option<u64>,
     /// Make fields of the columns, named by the first line
+    ///
+    /// --field does so by itself.
     #[arg(long = "names", hide_short_help = true)]
     pub(crate) names_columns: bool,
 }

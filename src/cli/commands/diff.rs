@@ -40,7 +40,10 @@ fn differences(args: &DiffArgs) -> Result<Found, Failure> {
     let workers = output::workers(args.threads);
     let index = index.open(args.from.io, &workers, args.quiet, "B", &args.second)?;
     // a tensor may be missing from one of the files
-    let options = OpenOptions { tensors: vec![], ..input::options_of_several(&args.from)? };
+    let options = OpenOptions {
+        tensors: vec![],
+        ..input::options_of_several(&args.from, args.field.field.as_deref())?
+    };
     let locations = [&args.first, &args.second].map(|path| input::location(path));
     if locations == [Location::Stdin, Location::Stdin] {
         return Err(Failure::usage("standard input can be read once, and is both A and B"));

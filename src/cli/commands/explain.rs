@@ -46,7 +46,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
             let path = path.ok_or_else(|| Failure::usage("an input is needed, or --shape"))?;
             let index = Index::parse(args.text.as_deref(), &args.index)?;
             let index = index.open(args.from.io, &workers, false, "INPUT", path)?;
-            let options = input::options(&args.from)?;
+            let options = input::options(&args.from, args.field.field.as_deref())?;
             let mut input = tslice::internals::input::open(&input::location(path), &options)?;
             let tensor = input.tensor_fields(&args.from.tensor, field.as_deref())?;
             (index, tensor.element_shape(), Some(input), Some(tensor))

@@ -33,7 +33,7 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let typed = named.typed()?;
     let workers = output::workers(args.to.threads);
     let output = output::open(&args.to, &input::location(path), &workers)?;
-    let options = input::options(&args.from)?;
+    let options = input::options(&args.from, args.field.field.as_deref())?;
     let mut params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
     let tensor = params.tensor_fields(&options.tensors, args.field.field.as_deref())?;
     let indices = typed.map_or_else(|| named.indices(args.from.io, args.to.quiet), Ok)?;

@@ -23,7 +23,7 @@ use crate::cli::report::{
 pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let mut failed = None;
     let mut described = 0;
-    let options = input::options_of_several(&args.from)?;
+    let options = input::options_of_several(&args.from, None)?;
     let mut speaks = false;
     args.inputs.iter().for_each(|path| note_will_read(path));
     for path in &args.inputs {

@@ -77,14 +77,18 @@ pub(super) fn open_watched(
 }
 
 /// How an input is opened, by the flags that all commands with one have.
-pub(super) fn options(from: &InputArgs) -> Result<OpenOptions, Failure> {
-    let (io, raw, tensors) = (from.io, raw(from)?, from.tensor.clone());
+pub(super) fn options(from: &InputArgs, field: Option<&str>) -> Result<OpenOptions, Failure> {
+    let (io, mut raw, tensors) = (from.io, raw(from)?, from.tensor.clone());
+    raw.text.fields = field.is_some();
     Ok(OpenOptions { io, raw, tensors, drain: from.drain, ..OpenOptions::default() })
 }
 
 /// The same for one of several inputs: what is said of raw bytes is said of those that are.
-pub(super) fn options_of_several(from: &InputArgs) -> Result<OpenOptions, Failure> {
-    let mut options = options(from)?;
+pub(super) fn options_of_several(
+    from: &InputArgs,
+    field: Option<&str>,
+) -> Result<OpenOptions, Failure> {
+    let mut options = options(from, field)?;
     options.raw.several = true;
     Ok(options)
 }
@@ -114,6 +118,7 @@ fn raw(from: &InputArgs) -> Result<RawLayout, Failure> {
             delimiter: text.delimiter.as_deref().map(parse_delimiter).transpose()?,
             skip_rows: text.skip_rows,
             names: text.names_columns,
+            fields: false,
         },
     })
 }

@@ -30,7 +30,10 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
     let options = JoinOptions {
         along,
         axes: input::axes(&args.axis)?,
-        open: OpenOptions { rest: args.keep_rest, ..input::options_of_several(from)? },
+        open: OpenOptions {
+            rest: args.keep_rest,
+            ..input::options_of_several(from, field.field.as_deref())?
+        },
         fields: field.field.clone(),
         index: index.of_job(),
         casts: result::casts(cast)?,

@@ -18,7 +18,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
     let locations = input::locations(&args.inputs)?;
     let output = output::open(to, locations.first().unwrap_or(&Location::Stdin), &workers)?;
     let output = output.in_shards(SHARD_BYTES);
-    let mut open = input::options_of_several(from)?;
+    let mut open = input::options_of_several(from, field.field.as_deref())?;
     // what is chosen must be in one of them
     let patterns = std::mem::take(&mut open.tensors);
     let renames = args.rename.iter().cloned();

@@ -32,7 +32,7 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let output = output::open(&args.to, &input::location(&args.input), &workers)?;
     // what is left out must be there, in whatever shard
     let rest = args.keep_rest || !args.exclude.is_empty();
-    let open = OpenOptions { rest, ..input::options(&args.from)? };
+    let open = OpenOptions { rest, ..input::options(&args.from, args.field.field.as_deref())? };
     let input = input::open_watched(&input::location(&args.input), &open, args.to.quiet)?;
     let others = !input.contents().tensors.is_empty();
     let to_npy = *output.destination() == Destination::Stdout && !output.format().holds_several;

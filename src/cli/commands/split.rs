@@ -29,7 +29,8 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
         ));
     }
     let write = output::options(to, &workers)?;
-    let options = OpenOptions { rest: args.keep_rest, ..input::options(from)? };
+    let options =
+        OpenOptions { rest: args.keep_rest, ..input::options(from, field.field.as_deref())? };
     let failed = |error| index.failure(error);
     let input =
         tslice::internals::input::open(&input::location(&args.input), &options).map_err(failed)?;

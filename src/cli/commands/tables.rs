@@ -1,19 +1,21 @@
 //! `tslice view --stats` of several tensors, a row each, or along axes, a row for each position of the
 //! others.
 
+use std::cmp::Ordering;
+
 use serde_json::json;
 use tslice::internals::dtype::DType;
 use tslice::internals::execute::{Progress, Workers};
 use tslice::internals::format::printable;
 use tslice::internals::input::Input;
-use tslice::internals::job::{Chosen, Slices, place};
+use tslice::internals::job::{AllSlices, Chosen, Slices, place};
 use tslice::internals::shape::{AsList, AsTuple};
-use tslice::internals::statistics::{Summary, Sums};
+use tslice::internals::statistics::{Extreme, Summary, Sums};
 
 use super::faults::Faults;
 use super::stats::{add_counts, as_json, shown, title, value};
 use crate::cli::args::{Column, StatsArgs, ViewArgs};
-use crate::cli::report::{Align, Failure, Json, SortKey, Table, print, sort_rows, table, watch};
+use crate::cli::report::{Align, Failure, Json, SortKey, Table, print, watch};
 
 /// How much text is printed at a time.
 const PRINTED_BYTES: usize = 1 << 20;
@@ -45,45 +47,53 @@ fn cells(dtype: &DType, summary: &Summary) -> [String; 7] {
     [nan, inf, zero, least, greatest, mean, std]
 }
 
-/// What a tensor of several is, and what is known of it.
+/// What is printed of a tensor of several: its record, or its cells with line ends between them, which they do
+/// not have. Of a hundred thousand tensors little is held.
 struct TensorRow {
-    cells: [String; 10],
-    shape: Vec<u64>,
-    /// By the columns from NaN on.
-    numbers: [Option<f64>; 7],
-    json: String,
+    text: Box<str>,
+    /// What it is sorted by, in the order of the columns asked for.
+    keys: Box<[SortKey<'static>]>,
+}
+
+/// The place of a tensor by a column.
+fn key(chosen: &Chosen, summary: &Summary, column: Column) -> SortKey<'static> {
+    let extreme = |pick: fn((Extreme, Extreme)) -> Extreme| {
+        SortKey::Number(summary.range.map(|range| summary.value(&pick(range))))
+    };
+    match column {
+        Column::Name => SortKey::Text(chosen.name.clone().unwrap_or_default().into()),
+        Column::DType => SortKey::Text(chosen.dtype.to_string().into()),
+        Column::Shape => SortKey::LargestShape(chosen.shape.clone()),
+        Column::Nan => SortKey::Amount(summary.nan),
+        Column::Infinite => SortKey::Amount(summary.infinite),
+        Column::Zero => SortKey::Amount(summary.zero),
+        Column::Min => extreme(|(least, _)| least),
+        Column::Max => extreme(|(_, greatest)| greatest),
+        Column::Mean => SortKey::Number(summary.mean()),
+        Column::Std => SortKey::Number(summary.deviation()),
+    }
 }
 
 impl TensorRow {
-    fn new(chosen: &Chosen, summary: &Summary, json: String) -> TensorRow {
-        let Chosen { name, dtype, shape, .. } = chosen;
-        let [nan, inf, zero, min, max, mean, std] = cells(dtype, summary);
-        let name = printable(name.as_deref().unwrap_or_default()).into_owned();
-        let (dtype, shape_cell) = (dtype.to_string(), AsTuple(shape).to_string());
-        let cells = [name, dtype, shape_cell, nan, inf, zero, min, max, mean, std];
-        let counts = [summary.nan, summary.infinite, summary.zero];
-        let [nan, inf, zero] = counts.map(|count| Some(count as f64));
-        let min = summary.range.map(|(least, _)| summary.value(&least));
-        let max = summary.range.map(|(_, greatest)| summary.value(&greatest));
-        let numbers = [nan, inf, zero, min, max, summary.mean(), summary.deviation()];
-        TensorRow { cells, shape: shape.clone(), numbers, json }
+    fn new(chosen: &Chosen, summary: &Summary, sort: &[Column], json: Option<String>) -> TensorRow {
+        let text = json.unwrap_or_else(|| {
+            let name = printable(chosen.name.as_deref().unwrap_or_default()).into_owned();
+            let (dtype, shape) = (chosen.dtype.to_string(), AsTuple(&chosen.shape).to_string());
+            let [nan, inf, zero, min, max, mean, std] = cells(&chosen.dtype, summary);
+            [name, dtype, shape, nan, inf, zero, min, max, mean, std].join("\n")
+        });
+        let keys = sort.iter().map(|&column| key(chosen, summary, column)).collect();
+        TensorRow { text: text.into(), keys }
     }
 
-    /// What it is sorted by.
-    fn key(&self, column: Column) -> SortKey<'_> {
-        let number = |at: usize| SortKey::Number(self.numbers[at]);
-        match column {
-            Column::Name => SortKey::Text(self.cells[0].as_str().into()),
-            Column::DType => SortKey::Text(self.cells[1].as_str().into()),
-            Column::Shape => SortKey::LargestShape(self.shape.clone()),
-            Column::Nan => number(0),
-            Column::Infinite => number(1),
-            Column::Zero => number(2),
-            Column::Min => number(3),
-            Column::Max => number(4),
-            Column::Mean => number(5),
-            Column::Std => number(6),
-        }
+    fn cells(&self) -> [&str; 10] {
+        let mut cells = self.text.split('\n');
+        std::array::from_fn(|_| cells.next().unwrap_or_default())
+    }
+
+    fn compare(&self, other: &TensorRow) -> Ordering {
+        let keys = self.keys.iter().zip(&other.keys).map(|(ours, theirs)| ours.order(theirs));
+        keys.fold(Ordering::Equal, Ordering::then)
     }
 }
 
@@ -94,42 +104,38 @@ const TENSORS: [&str; 10] =
 /// Show a row for each of several tensors.
 pub(super) fn of_tensors(
     input: &mut Input,
-    all: &[Slices],
+    all: &AllSlices<'_>,
     args: &ViewArgs,
     workers: &Workers,
 ) -> Result<(), Failure> {
     let StatsArgs { sort, fail_on, json, .. } = &args.stats;
     let (mut rows, mut faults, mut held) = (Vec::new(), Faults::default(), Printing::default());
-    watch_all(all, args.quiet, |slices, progress| {
+    watch_all(input, all, args.quiet, |input, slices, progress| {
         let chosen = &slices.chosen;
         let (summary, text) = match json {
             true => {
                 let statistics = chosen.statistics(input, workers, progress)?;
                 let text = format!("{}\n", Json(&as_json(chosen, &statistics)));
-                (statistics.summary, text)
+                (statistics.summary, Some(text))
             }
-            false => (slices.summary(input, workers, progress)?, String::new()),
+            false => (slices.summary(input, workers, progress)?, None),
         };
         faults.look(fail_on, chosen.name.as_deref(), &summary);
-        if *json && sort.is_empty() {
-            return held.push(&text);
+        match text {
+            Some(text) if sort.is_empty() => held.push(&text)?,
+            text => rows.push(TensorRow::new(chosen, &summary, sort, text)),
         }
-        rows.push(TensorRow::new(chosen, &summary, text));
         Ok(())
     })?;
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    for &column in sort.iter().rev() {
-        sort_rows(&mut order, |row| rows[row].key(column));
-    }
-    let rows = order.into_iter().map(|row| &rows[row]);
+    rows.sort_by(TensorRow::compare);
     if *json {
-        rows.map(|row| &row.json).try_for_each(|line| held.push(line))?;
+        rows.iter().try_for_each(|row| held.push(&row.text))?;
     } else {
-        let mut cells = vec![TENSORS.map(str::to_owned)];
-        cells.extend(rows.map(|row| row.cells.clone()));
         let mut align = [Align::Right; 10];
         align[..3].fill(Align::Left);
-        held.push(&table(&cells, align, 0))?;
+        let lines = || std::iter::once(TENSORS).chain(rows.iter().map(TensorRow::cells));
+        let columns = Table::of(lines(), align, 0);
+        lines().try_for_each(|line| held.push(&columns.line(&line)))?;
     }
     held.flush()?;
     faults.failure(input)
@@ -141,14 +147,14 @@ const SLICES: [&str; 8] = ["position", "nan", "inf", "zero", "min", "max", "mean
 /// Show a row for each slice of each tensor.
 pub(super) fn of_slices(
     input: &mut Input,
-    all: &[Slices],
+    all: &AllSlices<'_>,
     args: &ViewArgs,
     workers: &Workers,
 ) -> Result<(), Failure> {
     let StatsArgs { fail_on, json, .. } = &args.stats;
     let (mut faults, mut held) = (Faults::default(), Printing::default());
     let mut tensors = 0;
-    watch_all(all, args.quiet, |slices, progress| {
+    watch_all(input, all, args.quiet, |input, slices, progress| {
         let chosen = &slices.chosen;
         if !json {
             let between = if tensors > 0 { "\n" } else { "" };
@@ -200,14 +206,15 @@ pub(super) fn of_slices(
 
 /// Do something with each tensor, while showing how much of all is done.
 fn watch_all(
-    all: &[Slices],
+    input: &mut Input,
+    all: &AllSlices<'_>,
     quiet: bool,
-    mut each: impl FnMut(&Slices, &Progress) -> Result<(), Failure>,
+    mut each: impl FnMut(&mut Input, &Slices, &Progress) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let total = all.iter().map(|slices| slices.chosen.bytes()).sum();
-    watch(total, quiet, |progress| {
-        all.iter().try_for_each(|slices| {
-            each(slices, progress).map_err(|failure| match &slices.chosen.name {
+    watch(all.bytes(), quiet, |progress| {
+        (0..all.len()).try_for_each(|number| {
+            let slices = all.at(input, number)?;
+            each(input, &slices, progress).map_err(|failure| match &slices.chosen.name {
                 Some(name) if all.len() > 1 => failure.of_tensor(name),
                 _ => failure,
             })

@@ -38,7 +38,7 @@ pub(super) fn open(
                        a header stays as it is";
         return Err(Failure::usage(message));
     }
-    Ok(Editing::open(path, &input::options(from)?, copy, options)?)
+    Ok(Editing::open(path, &input::options(from, None)?, copy, options)?)
 }
 
 /// The names of the tensors that are changed.

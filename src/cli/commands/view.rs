@@ -2,7 +2,7 @@
 
 use tslice::internals::format::npy;
 use tslice::internals::input::Input;
-use tslice::internals::job::{Chosen, Reducing, SliceOrder, Slices, SlicesOptions};
+use tslice::internals::job::{AllSlices, Chosen, Reducing, SlicesOptions};
 use tslice::internals::output::Output;
 use tslice::internals::print::{self, PrintOptions};
 use tslice::internals::sink::Destination;
@@ -23,7 +23,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let workers = output::workers(args.threads);
     let index = index.open(args.from.io, &workers, args.quiet, "INPUT", &args.input)?;
     let transpose = result::transposition(&args.transpose)?;
-    let options = input::options(&args.from)?;
+    let options = input::options(&args.from, args.field.field.as_deref())?;
     let mut input = input::open_watched(&input::location(&args.input), &options, args.quiet)?;
     let reduces = args.stats.reduce.is_some();
     let draws = !reduces && (args.picture.output.is_some() || args.picture.image);
@@ -58,7 +58,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
             // a pipe is kept in a file, as it is read once for each tensor
             output::spool(&mut input, args.quiet)?;
         }
-        let all = Slices::all(&mut input, &numbers, &slices, SliceOrder::Positions);
+        let all = AllSlices::new(&mut input, &numbers, slices);
         let all = all.map_err(|error| index.failure(error))?;
         return match axes {
             Some(_) => tables::of_slices(&mut input, &all, args, &workers),

@@ -323,9 +323,9 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
             let count = names.len();
             let choice = named(flag, "NAME");
             let words = format!("the file holds {count} tensors, choose one with {choice}");
-            let all = holds_several.then(|| format!("; {flag} '*' chooses all"));
+            let all = holds_several.then(|| format!("{flag} '*' chooses all; "));
             Failure::new(format_args!("{file}: {words}"))
-                .hint(list("it holds", names) + &all.unwrap_or_default())
+                .hint(all.unwrap_or_default() + &list("it holds", names))
         }
         SelectFault::Excluded(fault) => select(error, fault, "--exclude", &|| {
             Failure::new(format_args!("{of_file}--exclude: {fault}"))

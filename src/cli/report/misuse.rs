@@ -112,13 +112,32 @@ fn of_clap(error: &clap::Error) -> Failure {
     match (error.kind(), suggested) {
         (_, Some(suggested)) => failure.hint(format_args!("did you mean '{suggested}'?")),
         _ if !possible.is_empty() => failure.hint(format_args!("possible values: {possible}")),
-        (ErrorKind::UnknownArgument, _) if flags => failure.hint("--help lists the flags"),
+        (ErrorKind::UnknownArgument, _) if flags => {
+            let elsewhere = args.first().and_then(|flag| of_other_commands(flag));
+            failure.hint(elsewhere.unwrap_or_else(|| "--help lists the flags".to_owned()))
+        }
         (ErrorKind::UnknownArgument, _) if failure.hint.is_some() => failure,
         (ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument, _) if !flags => {
             failure.usage_lines(&texts(ContextKind::Usage).concat())
         }
         _ => failure,
     }
+}
+
+/// The commands that have a flag which another one has not.
+fn of_other_commands(flag: &str) -> Option<String> {
+    let long = flag.strip_prefix("--")?;
+    let definition = command();
+    let has = |command: &&clap::Command| {
+        !command.is_hide_set() && command.get_arguments().any(|arg| arg.get_long() == Some(long))
+    };
+    let commands = definition.get_subcommands().filter(has);
+    let named = Vec::from_iter(commands.map(|command| format!("`tslice {}`", command.get_name())));
+    let (last, others) = named.split_last()?;
+    Some(match others {
+        [] => format!("{flag} is a flag of {last}"),
+        others => format!("{flag} is a flag of {} and {last}", others.join(", ")),
+    })
 }
 
 /// What to do where the shell took an index apart.
@@ -140,8 +159,19 @@ pub(crate) fn misplaced(failure: Failure, typed: &str) -> Failure {
     let is_output = |known: &str| extension == Some(known);
     match FORMATS.iter().flat_map(|format| format.extensions).any(|known| is_output(known)) {
         true => failure.hint(format_args!("an output is given with -o: -o {typed}")),
+        false if is_name(typed) => {
+            failure.hint(format_args!("a tensor of several is chosen with -t: -t {typed}"))
+        }
         false => failure,
     }
+}
+
+/// Whether a word is what tensors are named, and no index.
+fn is_name(word: &str) -> bool {
+    let is_part = |char: char| char.is_ascii_alphanumeric() || "_.-/".contains(char);
+    word.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && word.chars().all(is_part)
+        && !["True", "False"].contains(&word)
 }
 
 /// A first word that is no command and no file.
@@ -156,10 +186,10 @@ fn unknown_command(args: &[OsString]) -> Failure {
             failure.hint(format_args!("use tslice {next} --help"))
         }
         "help" => failure.hint("use tslice --help"),
-        _ => failure.hint(
-            did_you_mean(typed, commands.iter().copied())
-                .unwrap_or_else(|| format!("the commands are {}", commands.join(", "))),
-        ),
+        _ => failure.hint(did_you_mean(typed, commands.iter().copied()).unwrap_or_else(|| {
+            let commands = commands.join(", ");
+            format!("`tslice INPUT [INDEX]` slices; the commands are {commands}")
+        })),
     }
 }
 

@@ -18,7 +18,8 @@ pub(crate) enum SortKey<'a> {
 }
 
 impl SortKey<'_> {
-    fn order(&self, other: &SortKey<'_>) -> Ordering {
+    /// Which of two rows comes first.
+    pub(crate) fn order(&self, other: &SortKey<'_>) -> Ordering {
         match (self, other) {
             (SortKey::Text(one), SortKey::Text(other)) => one.cmp(other),
             (SortKey::Shape(one), SortKey::Shape(other)) => one.cmp(other),

@@ -13,4 +13,6 @@ pub struct TextOptions {
     pub skip_rows: Option<u64>,
     /// Whether the first line of a table names the fields of a structured dtype.
     pub names: bool,
+    /// Whether fields are to be taken, which a table has by the names in its first line.
+    pub fields: bool,
 }

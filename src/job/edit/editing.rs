@@ -49,7 +49,8 @@ impl Editing {
         }
         match Original::open(path, open, copy, options.clone()) {
             Ok(original) => {
-                let numbers = original.input().find(&open.tensors)?;
+                let numbers = original.input().find(&open.tensors);
+                let numbers = numbers.map_err(|error| error.of_several(true))?;
                 let several = numbers.len() > 1;
                 let target = |number| {
                     let tensor = original.input().contents.tensors.at(number);
