@@ -263,4 +263,4 @@ def out_of_core():
                 old=OLD, world=few)
     yield Scene("distribute rows to a pipe", pick, an_array(rows[where]), inputs=both, to_stdout="pipe", world=few)
     yield Scene("distribute rows of a list by reading", ["many.npy", "[@where.npy]", "-o", "o.npy", "--io", "read"],
-                an_array(rows[where]), inputs=both, world=few)
+                an_array(rows[where]), inputs=both, world=few, is_slow=True)

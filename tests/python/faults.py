@@ -80,7 +80,8 @@ def judge(scene, run, folder, by=None, litter=False, ignore=(), silent=False, na
         raise Wrong(f"exit status 1, and the output stands there: {run.err!r:.300}")
     if not silent:
         message = run.err.decode(errors="replace")
-        if not re.match(r"tslice: [^A-Z\n][^\n]*\n(hint: [^\n]*\n)?$", message) or "panicked" in message:
+        # below it an index, with a caret where it is wrong
+        if not re.match(r"tslice: [^A-Z\n][^\n]*\n(  [^\n]*\n)*(hint: [^\n]*\n)?$", message) or "panicked" in message:
             raise Wrong(f"the message is not one line: {message!r:.400}")
         if names and names not in message:
             raise Wrong(f"the message does not name {names}: {message!r:.300}")
