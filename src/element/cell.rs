@@ -62,10 +62,11 @@ impl CellReader {
 
     /// Whether a cell holds a number of any kind, also one that another dtype would need.
     pub(crate) fn is_number(&self, cell: &str) -> bool {
-        let complex = DType::Scalar(Scalar::C128, Endian::Little);
+        let widest = DType::Scalar(Scalar::C128, Endian::Little);
         let is_range = |error| matches!(error, ElementError::Range { .. });
         self.push(cell, &mut Vec::new()).is_some()
-            || parse(trimmed(cell), &complex).map_or_else(is_range, |_| true)
+            || complex(trimmed(cell)).is_some()
+            || parse(trimmed(cell), &widest).map_or_else(is_range, |_| true)
     }
 
     /// Append the bytes of an element; `None`, and nothing is appended, where the cell is none.
@@ -274,6 +275,8 @@ mod tests {
         for cell in ["128", "1.0", "1e2", "1_0", "- 1", ""] {
             assert_eq!(read(Scalar::I8, cell), None, "{cell:?}");
         }
+        let halves = CellReader::of(&DType::Scalar(Scalar::F16, Endian::Little)).unwrap();
+        assert!(halves.is_number("1+-2j") && !halves.is_number("x"));
         assert_eq!(read(Scalar::I8, "-0"), Some(vec![0]));
         assert_eq!(read(Scalar::U8, "+7"), Some(vec![7]));
         assert_eq!(read(Scalar::U8, "-0"), None);
