@@ -242,9 +242,16 @@ fn prepare(
     let choose = |tensor, order| Chosen::of(tensor, options.index, &Transposition::None, order);
     let mut both = [choose(&tensors[0], Order::C)?, choose(&tensors[1], Order::C)?];
     let [a, b] = &both;
-    let shapes = [a.shape.clone(), b.shape.clone()];
     let same_dtype = same_dtype(&a.dtype, &b.dtype);
-    if a.shape != b.shape || options.dtypes && !same_dtype {
+    let shapes = match same_dtype {
+        true => [a.shape.clone(), b.shape.clone()],
+        // one may count blocks, which the other has none of
+        false => {
+            let [a, b] = tensors;
+            [options.index.element_shape(a)?, options.index.element_shape(b)?]
+        }
+    };
+    if shapes[0] != shapes[1] || options.dtypes && !same_dtype {
         return Ok((shapes, None));
     }
     let comparer = match Comparer::new(&a.dtype, &b.dtype, options.rule) {

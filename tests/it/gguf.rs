@@ -181,6 +181,11 @@ fn other_commands_take_blocks_where_that_has_a_meaning() {
     let explained = tslice(dir.path(), &["explain", "m.gguf", "-t", "q", "[1:, 32:]"]).assert();
     explained.success().stdout(contains("shape (1, 64), dtype Q4_0, 36 bytes"));
     run(&["m.gguf", "-o", "all.npz"]);
+    // another dtype, and the same shape in elements
+    let other = File { tensors: &[("q", &[96, 2], F32, vec![0; 768])], metadata: &[] };
+    fs::write(dir.path().join("o.gguf"), other.bytes()).unwrap();
+    let differs = tslice(dir.path(), &["diff", "m.gguf", "o.gguf", "-t", "q"]).assert().code(1);
+    differs.stdout("q: dtype Q4_0 and float32\n");
 }
 
 #[test]
