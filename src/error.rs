@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::cast::CastError;
 use crate::element::ElementError;
 use crate::execute::ExecuteError;
-use crate::format::{FormatError, shortened};
+use crate::format::{FormatError, NameError, shortened};
 use crate::gather::GatherError;
 use crate::index::numpy::ParseError;
 use crate::index::resolve::ResolveError;
@@ -141,6 +141,7 @@ impl Fault for ElementError {}
 impl Fault for ExecuteError {}
 impl Fault for FormatError {}
 impl Fault for GatherError {}
+impl Fault for NameError {}
 impl Fault for OpenError {}
 impl Fault for ParseError {}
 impl Fault for PermutationError {}

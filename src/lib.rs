@@ -24,12 +24,12 @@
 //! ```
 //!
 //! Read a slice into memory. The type must be that of the file, half floats are those of the
-//! `half` crate, and the byte order does not matter:
+//! `half` crate, and the byte order does not matter. An index is a text or numbers:
 //!
 //! ```no_run
 //! let file = tslice::open("model.safetensors")?;
-//! let bias: Vec<f32> = file.tensor("bias")?.all()?.read()?;
-//! let column: Vec<half::bf16> = file.tensor("embed.weight")?.slice("[..., 0]")?.read()?;
+//! let bias: Vec<f32> = file.tensor("bias")?.all().read()?;
+//! let column: Vec<half::bf16> = file.tensor("embed.weight")?.slice((.., 0))?.read()?;
 //! # Ok::<(), tslice::Error>(())
 //! ```
 //!
@@ -45,15 +45,16 @@
 //! # Ok::<(), tslice::Error>(())
 //! ```
 //!
-//! Join slices, cut one in files that appear together, and assign to a file:
+//! Join slices, cut one in files that appear together, make one file of several tensors, and assign to a file:
 //!
 //! ```no_run
 //! use tslice::Cuts;
 //!
-//! let a = tslice::open("a.npy")?.only()?.all()?;
+//! let a = tslice::open("a.npy")?.only()?.all();
 //! let b = tslice::open("b.npy")?.only()?.slice("[10:]")?;
 //! tslice::concatenate(&[a.clone(), b], 0).write("both.npy")?;
 //! tslice::write_all("a-{}.npy", &a.split(0, &Cuts::Parts(4))?, &Default::default())?;
+//! tslice::merge(&[a, tslice::open("c.npy")?.only()?.all()]).write("both.safetensors")?;
 //!
 //! let target = tslice::open("target.npy")?.only()?;
 //! target.edit("[..., -1]")?.fill(0)?.in_place()?;
@@ -104,6 +105,7 @@ mod source;
 mod chunked;
 mod compare;
 mod format;
+#[cfg(feature = "cli")]
 mod picture;
 mod print;
 mod statistics;
@@ -120,16 +122,21 @@ pub use cast::{CastError, Casting};
 pub use dtype::{BlockType, DType, Endian, Field, NpyType, Scalar, Structure};
 pub use error::{Cause, Error, Fault, FileName};
 pub use execute::{ExecuteError, FillError, Workers};
-pub use format::{Chunks, Format, FormatError, Storage, StorageKind, TensorInfo};
+pub use format::{
+    Chunks, Format, FormatError, NameError, Storage, StorageKind, TensorInfo, parse_dtype,
+};
 pub use gather::{GatherError, Options as GatherOptions, OutOfRange};
-pub use handle::{Change, Editable, Element, JoinedSlices, ReadFault, Slice, Tensor, TensorFile};
-pub use handle::{concatenate, open_file as open, stack, write_all};
+pub use handle::{
+    Change, Editable, Element, JoinedSlices, ReadChunks, ReadFault, Slice, Tensor, TensorFile,
+};
+pub use handle::{ELLIPSIS, IntoIndex, NEW_AXIS, step};
+pub use handle::{concatenate, merge, open_file as open, stack, write_all};
 pub use index::numpy::{ParseError, parse as parse_index};
 pub use index::resolve::ResolveError;
 pub use index::strided_slice::{StridedSlice, StridedSliceError};
 pub use index::{IndexExpr, Item, List, SliceItem};
-pub use input::{FieldFault, Location, OpenOptions, RawLayout, SelectFault};
-pub use job::{Cuts, EditFault, JoinFault, SplitFault};
+pub use input::{FieldFault, Location, OpenOptions, RawLayout, ReadAs, ReadAsFault, SelectFault};
+pub use job::{Cuts, EditFault, JoinFault, MergeFault, SplitFault};
 pub use output::layout::{FORMATS, OutputFormat};
 pub use output::{LayoutFault, WriteOptions};
 pub use permutation::{Permutation, PermutationError};
@@ -190,6 +197,7 @@ pub mod internals {
     pub mod permutation {
         pub use crate::permutation::*;
     }
+    #[cfg(feature = "cli")]
     pub mod picture {
         pub use crate::picture::*;
     }

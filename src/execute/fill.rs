@@ -67,11 +67,17 @@ impl Pieces for Plan {
 }
 
 /// Whether the kernel reads what pieces need ahead of them by itself. Not even to look whether some of
-/// it is in memory is of use then: that look is a read to the kernel, out of the order.
+/// it is in memory is of use then: that look is a read to the kernel, out of the order. Nor is it of a
+/// short range, which is one read anyway.
 fn is_read_ahead(plan: &Plan, source: &dyn Source) -> bool {
-    let range = plan.range().filter(|_| plan.pieces() > 1);
-    range.is_some_and(|range| source.reads_ahead(range.start))
+    plan.range().is_some_and(|range| match plan.pieces() {
+        1 => range.end - range.start <= ONE_READ,
+        _ => source.reads_ahead(range.start),
+    })
 }
+
+/// A range so short that a disk reads it at once, in bytes.
+const ONE_READ: u64 = 64 << 10;
 
 /// The ranges of ascending runs.
 pub(crate) fn visit_ranges(runs: &Runs, visit: VisitRange<'_>) {

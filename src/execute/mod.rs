@@ -154,7 +154,7 @@ pub trait Pieces: Sync {
     }
 
     /// The range of the input that the output is, byte for byte; `None` where it is not one range, or
-    /// not known to be.
+    /// not known to be. Pieces of one are [read](Source::read), not looked at through a map.
     fn range(&self) -> Option<Range<u64>> {
         None
     }

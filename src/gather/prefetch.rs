@@ -72,7 +72,7 @@ impl GatherPieces<'_> {
             }
             // what was brought in may have gone again, where the params are larger than memory
             Some(CacheState::ColdDense)
-                if !self.look(source, first.saturating_add(AHEAD)).is_cached =>
+                if !self.look(source, first.saturating_add(AHEAD), NEIGHBOURS).is_cached =>
             {
                 self.prefetch(source, first.saturating_add(AHEAD), count);
             }
@@ -132,14 +132,22 @@ impl GatherPieces<'_> {
         if span_bytes(&slab.axes, slab.run) > 4 * slab.bytes() {
             return None;
         }
-        let count = u128::from(rows.end - rows.start);
-        let first = |place| rows.start + (count * u128::from(place) / u128::from(PLACES)) as u64;
-        let mut looks = (0..PLACES).map(|place| self.look(source, first(place)));
-        looks.find(|look| !look.is_cached)
+        let count = rows.end - rows.start;
+        // one row is read when it is copied, as soon as if it were asked for
+        if count == 1 && slab.bytes() < LONG_ROW {
+            return None;
+        }
+        // few rows are copied sooner than many are looked at
+        let places = (count / NEIGHBOURS as u64).clamp(1, PLACES);
+        let looks = if places < PLACES { 1 } else { NEIGHBOURS };
+        let part = |place| u128::from(count) * u128::from(place) / u128::from(places);
+        let first = |place| rows.start + part(place) as u64;
+        let mut sampled = (0..places).map(|place| self.look(source, first(place), looks));
+        sampled.find(|sampled| !sampled.is_cached)
     }
 
-    /// Look at a few rows from row `first` on.
-    fn look(&self, source: &dyn Source, first: u64) -> Sampled {
+    /// Look at a few rows from row `first` on, and whether the first `looks` of them are in memory.
+    fn look(&self, source: &dyn Source, first: u64, looks: usize) -> Sampled {
         let mut offsets = [DROPPED; NEIGHBOURS];
         let count = self.rows.rows.count().saturating_sub(first).min(NEIGHBOURS as u64) as usize;
         let offsets = &mut offsets[..count];
@@ -148,7 +156,7 @@ impl GatherPieces<'_> {
         let is_cached = |offset: &u64| source.is_cached(offset.wrapping_add_signed(lowest));
         // a bad position is reported when it is gathered
         let is_cached = self.rows.offsets(first, offsets).is_err()
-            || offsets.iter().filter(|&&offset| offset != DROPPED).all(is_cached);
+            || offsets.iter().filter(|&&offset| offset != DROPPED).take(looks).all(is_cached);
         let placed = || offsets.iter().copied().filter(|&offset| offset != DROPPED);
         let spread = placed().max().unwrap_or(0) - placed().min().unwrap_or(0);
         Sampled { is_cached, is_sorted: offsets.is_sorted(), spread }

@@ -8,9 +8,10 @@ use crate::error::Error;
 use crate::execute::{Progress, Workers};
 use crate::gather::OutOfRange;
 use crate::handle::file::Tensor;
+use crate::handle::index::IntoIndex;
 use crate::handle::slice::Slice;
+use crate::index::IndexExpr;
 use crate::index::resolve::Rules;
-use crate::index::{IndexExpr, numpy};
 use crate::job::{Casts, EditFault, Editing, Job, Operand, Original, ScatterOptions};
 use crate::output::WriteOptions;
 use crate::region::{IndexTensor, Lists, OpenIndex};
@@ -51,18 +52,18 @@ impl Tensor {
     /// let target = tslice::open(path("a.npy"))?.only()?;
     /// let value = target.slice("[1]")?;
     /// target.edit("[0]")?.assign(&value)?.write(path("changed.npy"))?;
-    /// assert_eq!(tslice::open(path("changed.npy"))?.only()?.all()?.read::<u8>()?, [3, 4, 3, 4]);
+    /// assert_eq!(tslice::open(path("changed.npy"))?.only()?.all().read::<u8>()?, [3, 4, 3, 4]);
     ///
     /// target.edit("[..., -1]")?.fill(0)?.in_place()?;
-    /// assert_eq!(target.all()?.read::<u8>()?, [1, 0, 3, 0]);
+    /// assert_eq!(target.all().read::<u8>()?, [1, 0, 3, 0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// As [`slice`](Tensor::slice), but for a text that does not fit the shape: that is an error of
     /// writing.
-    pub fn edit(&self, index: &str) -> Result<Editable, Error> {
-        let index = numpy::parse(index)?.expr;
+    pub fn edit(&self, index: impl IntoIndex) -> Result<Editable, Error> {
+        let index = index.into_index().map_err(|error| self.named(error))?;
         let lists = Lists::open(&index)?;
         Ok(Editable { tensor: self.clone(), index, lists })
     }
@@ -74,7 +75,7 @@ impl Tensor {
     /// use tslice::IndexTensor;
     ///
     /// let embed = tslice::open("embed.npy")?.only()?;
-    /// let rows = tslice::open("rows.npy")?.only()?.all()?;
+    /// let rows = tslice::open("rows.npy")?.only()?.all();
     /// embed.scatter(IndexTensor::new(&[3, 0], vec![2, 1]), &rows)?.in_place()?;
     /// # Ok::<(), tslice::Error>(())
     /// ```
@@ -153,7 +154,7 @@ impl Change {
     }
 
     fn make(&self, copy: Option<Destination>, options: &WriteOptions) -> Result<(), Error> {
-        let Change { tensor: Tensor { file, info }, place, values } = self;
+        let Change { tensor: Tensor { file, info, .. }, place, values } = self;
         let location = file.input.location();
         let path = location.path().unwrap_or(Path::new("-"));
         let original = Original::open(path, &file.options, copy, options.clone())?;

@@ -1,38 +1,52 @@
-//! Elements in memory: the types that a slice can be read into, and the sink that they grow in.
-
-use std::sync::{Mutex, PoisonError};
+//! The types that elements have in memory.
 
 use half::{bf16, f16};
 
 use crate::dtype::{Endian, Scalar};
-use crate::sink::{Sink, SinkError, WriteOrder};
+
+/// The byte order of numbers in memory.
+pub(crate) const NATIVE: Endian = match cfg!(target_endian = "big") {
+    true => Endian::Big,
+    false => Endian::Little,
+};
 
 /// A type of numbers that tensors hold, for [`Slice::read`](crate::Slice::read).
-pub trait Element: Copy + Send + sealed::Sealed + 'static {
+pub trait Element: sealed::InMemory + Copy + Send + 'static {
     /// The dtype of the numbers, but for the byte order.
     const SCALAR: Scalar;
-
-    /// Append the elements that whole `bytes` are, in that byte order.
-    fn decode(bytes: &[u8], endian: Endian, elements: &mut Vec<Self>);
 }
 
-mod sealed {
-    pub trait Sealed {}
+pub(super) mod sealed {
+    /// Elements as bytes in the byte order of the machine.
+    pub trait InMemory: Sized {
+        /// So many elements of zero; `None` where there is not that much memory.
+        fn zeroes(count: usize) -> Option<Vec<Self>>;
+
+        /// Let `fill` overwrite all bytes of elements.
+        fn fill<R>(elements: &mut [Self], fill: impl FnOnce(&mut [u8]) -> R) -> R;
+
+        /// The bytes of elements.
+        fn bytes(elements: &[Self]) -> &[u8];
+    }
 }
 
 macro_rules! elements {
     ($($element:ty => $scalar:ident),*) => {$(
-        impl sealed::Sealed for $element {}
-
         impl Element for $element {
             const SCALAR: Scalar = Scalar::$scalar;
+        }
 
-            fn decode(bytes: &[u8], endian: Endian, elements: &mut Vec<Self>) {
-                let items = bytes.as_chunks::<{ size_of::<$element>() }>().0.iter();
-                match endian {
-                    Endian::Little => elements.extend(items.map(|it| Self::from_le_bytes(*it))),
-                    Endian::Big => elements.extend(items.map(|it| Self::from_be_bytes(*it))),
-                }
+        impl sealed::InMemory for $element {
+            fn zeroes(count: usize) -> Option<Vec<Self>> {
+                <Self as zerocopy::FromZeros>::new_vec_zeroed(count).ok()
+            }
+
+            fn fill<R>(elements: &mut [Self], fill: impl FnOnce(&mut [u8]) -> R) -> R {
+                fill(zerocopy::IntoBytes::as_mut_bytes(elements))
+            }
+
+            fn bytes(elements: &[Self]) -> &[u8] {
+                zerocopy::IntoBytes::as_bytes(elements)
             }
         }
     )*};
@@ -43,85 +57,24 @@ elements!(
     f16 => F16, bf16 => BF16, f32 => F32, f64 => F64
 );
 
-impl sealed::Sealed for bool {}
-
 impl Element for bool {
     const SCALAR: Scalar = Scalar::Bool;
-
-    fn decode(bytes: &[u8], _endian: Endian, elements: &mut Vec<bool>) {
-        elements.extend(bytes.iter().map(|&byte| byte != 0));
-    }
 }
 
-/// A sink that decodes bytes to elements, in order.
-pub(crate) struct ElementSink<T> {
-    endian: Endian,
-    received: Mutex<Received<T>>,
-}
-
-/// What an [`ElementSink`] has received so far.
-struct Received<T> {
-    elements: Vec<T>,
-    /// The first bytes of an element whose last bytes have not arrived yet.
-    partial: Vec<u8>,
-}
-
-impl<T: Element> ElementSink<T> {
-    /// A sink with room for `count` elements; `None` where there is not that much memory.
-    pub(crate) fn new(endian: Endian, count: usize) -> Option<ElementSink<T>> {
-        let (mut elements, partial) = (Vec::new(), Vec::new());
-        elements.try_reserve_exact(count).ok()?;
-        Some(ElementSink { endian, received: Mutex::new(Received { elements, partial }) })
+impl sealed::InMemory for bool {
+    fn zeroes(count: usize) -> Option<Vec<bool>> {
+        <bool as zerocopy::FromZeros>::new_vec_zeroed(count).ok()
     }
 
-    /// What it has received.
-    pub(crate) fn into_elements(self) -> Vec<T> {
-        self.received.into_inner().unwrap_or_else(PoisonError::into_inner).elements
-    }
-}
-
-impl<T: Element> Sink for ElementSink<T> {
-    fn order(&self) -> WriteOrder {
-        WriteOrder::Ascending
+    /// Bytes of a file may be other ones than 0 and 1, which those of a `bool` must not be.
+    fn fill<R>(elements: &mut [bool], fill: impl FnOnce(&mut [u8]) -> R) -> R {
+        let mut bytes = vec![0; elements.len()];
+        let outcome = fill(&mut bytes);
+        elements.iter_mut().zip(bytes).for_each(|(element, byte)| *element = byte != 0);
+        outcome
     }
 
-    fn is_atomic(&self) -> bool {
-        true
-    }
-
-    fn write_at(&self, _offset: u64, mut bytes: &[u8]) -> Result<(), SinkError> {
-        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
-        let Received { elements, partial } = &mut *received;
-        if !partial.is_empty() {
-            let missing = (size_of::<T>() - partial.len()).min(bytes.len());
-            partial.extend(&bytes[..missing]);
-            bytes = &bytes[missing..];
-            if partial.len() < size_of::<T>() {
-                return Ok(());
-            }
-            T::decode(partial, self.endian, elements);
-            partial.clear();
-        }
-        let whole = bytes.len() - bytes.len() % size_of::<T>();
-        T::decode(&bytes[..whole], self.endian, elements);
-        partial.extend(&bytes[whole..]);
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn elements_may_arrive_in_parts() {
-        let bytes: Vec<u8> = [1.5f32, -2.0, 7.0].iter().flat_map(|it| it.to_be_bytes()).collect();
-        for part in 1..=bytes.len() {
-            let sink = ElementSink::<f32>::new(Endian::Big, 3).unwrap();
-            for (number, bytes) in bytes.chunks(part).enumerate() {
-                sink.write_at((number * part) as u64, bytes).unwrap();
-            }
-            assert_eq!(sink.into_elements(), [1.5, -2.0, 7.0], "parts of {part}");
-        }
+    fn bytes(elements: &[bool]) -> &[u8] {
+        zerocopy::IntoBytes::as_bytes(elements)
     }
 }

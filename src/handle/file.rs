@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::dtype::DType;
-use crate::error::Error;
+use crate::error::{Cause, Error};
+use crate::execute::Workers;
 use crate::format::{self, Format};
-use crate::input::{Input, Location, OpenOptions, open as open_input, take_fields};
+use crate::input::{Input, Location, OpenOptions, open as open_input, read_as, take_fields};
 use crate::region::IndexTensor;
 use crate::source::Source;
 
@@ -15,6 +16,7 @@ use crate::source::Source;
 #[derive(Clone)]
 pub struct TensorFile {
     file: Arc<File>,
+    workers: Workers,
 }
 
 /// What all handles of a file share.
@@ -44,7 +46,17 @@ impl TensorFile {
         let mut input = open_input(location, options)?;
         let source = input.spool()?;
         let options = options.clone();
-        Ok(TensorFile { file: Arc::new(File { input, source, options }) })
+        let file = Arc::new(File { input, source, options });
+        Ok(TensorFile { file, workers: Workers::default() })
+    }
+
+    /// This file, with slices that are read by at most so many threads, all of them together; 0 stands for as many
+    /// as there are cores, which is how files are opened. What is written has an option of its own,
+    /// [`WriteOptions::threads`](crate::WriteOptions::threads). Reads of less than 2 MiB take no thread but
+    /// the caller's.
+    #[must_use]
+    pub fn threads(&self, count: usize) -> TensorFile {
+        TensorFile { file: Arc::clone(&self.file), workers: Workers::new(count) }
     }
 
     /// The format of the file.
@@ -84,7 +96,7 @@ impl TensorFile {
 
     fn handle(&self, number: usize) -> Tensor {
         let info = Arc::new(self.file.input.contents.tensors.at(number));
-        Tensor { file: Arc::clone(&self.file), info }
+        Tensor { file: Arc::clone(&self.file), info, workers: self.workers.clone() }
     }
 }
 
@@ -93,6 +105,8 @@ impl TensorFile {
 pub struct Tensor {
     pub(super) file: Arc<File>,
     pub(super) info: Arc<format::TensorInfo>,
+    /// Who reads it.
+    pub(super) workers: Workers,
 }
 
 impl Tensor {
@@ -122,10 +136,44 @@ impl Tensor {
     /// # Errors
     /// [`FieldFault`](crate::input::FieldFault): no structured dtype, no such field.
     pub fn field(&self, names: &str) -> Result<Tensor, Error> {
-        let file = Arc::clone(&self.file);
-        let info = take_fields(&self.info, names);
-        let info = info.map_err(|fault| file.input.failed_tensor(&self.info, true, fault))?;
-        Ok(Tensor { file, info: Arc::new(info) })
+        let info = take_fields(&self.info, names).map_err(|fault| self.failed(fault))?;
+        Ok(Tensor { info: Arc::new(info), ..self.clone() })
+    }
+
+    /// A tensor of the elements as another dtype of the same size, without changing a byte: NumPy's `view`. So `V2`, as which
+    /// a `.npy` holds bfloat16, becomes numbers.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("a.npy");
+    /// # let f32 = tslice::parse_dtype("float32")?;
+    /// # let header = tslice::internals::format::npy::header(&f32, &[2], Default::default())?;
+    /// # std::fs::write(&path, [&header[..], &1.5f32.to_le_bytes(), &[0; 4]].concat())?;
+    /// let tensor = tslice::open(path)?.only()?;
+    /// let bits = tensor.view(&tslice::parse_dtype("uint32")?)?;
+    /// assert_eq!(bits.all().read::<u32>()?, [1.5f32.to_bits(), 0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ReadAsFault`](crate::input::ReadAsFault): a dtype of another size.
+    pub fn view(&self, dtype: &DType) -> Result<Tensor, Error> {
+        let mut info = self.info().clone();
+        read_as(&mut info, dtype).map_err(|fault| self.failed(fault))?;
+        Ok(Tensor { info: Arc::new(info), ..self.clone() })
+    }
+
+    /// An error about it.
+    pub(super) fn failed(&self, cause: impl Into<Cause>) -> Error {
+        self.file.input.failed_tensor(&self.info, true, cause)
+    }
+
+    /// The error, which is about it where it names no other file.
+    pub(super) fn named(&self, error: Error) -> Error {
+        match error.file {
+            Some(_) => error,
+            None => self.failed(error.cause),
+        }
     }
 }
 

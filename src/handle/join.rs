@@ -1,4 +1,4 @@
-//! Several slices in one file, and several files at once.
+//! Several slices in one file, side by side or each by itself, and several files at once.
 
 use std::path::Path;
 
@@ -8,18 +8,25 @@ use crate::handle::file::File;
 use crate::handle::slice::Slice;
 use crate::job::{
     Along, JoinedSlice, PartNames, SplitFault, Together, Writing, check_together, join_slices,
-    write_together,
+    merge_slices, write_together,
 };
 use crate::output::{Output, Prepared, WriteOptions};
 use crate::region::Take;
 use crate::shape::Order;
 use crate::sink::Destination;
 
-/// Slices side by side. Nothing of them has been read.
+/// Slices on their way to one file. Nothing of them has been read.
 pub struct JoinedSlices<'a> {
     slices: &'a [Slice],
-    axis: i64,
-    along: Along,
+    how: How,
+}
+
+/// What becomes of them.
+enum How {
+    /// One tensor, in which they are side by side.
+    Joined { axis: i64, along: Along },
+    /// A tensor each.
+    Merged,
 }
 
 /// NumPy's `concatenate`: slices joined along an axis that they have; a negative one counts from the end.
@@ -33,35 +40,65 @@ pub struct JoinedSlices<'a> {
 /// # let header = tslice::internals::format::npy::header(&u8, &[2, 2], Default::default())?;
 /// # std::fs::write(path("a.npy"), [&header[..], &[1, 2, 3, 4]].concat())?;
 /// # std::fs::write(path("b.npy"), [&header[..], &[5, 6, 7, 8]].concat())?;
-/// let a = tslice::open(path("a.npy"))?.only()?.all()?;
+/// let a = tslice::open(path("a.npy"))?.only()?.all();
 /// let b = tslice::open(path("b.npy"))?.only()?.slice("[1:]")?;
 /// tslice::concatenate(&[a, b], 0).write(path("both.npy"))?;
-/// let both = tslice::open(path("both.npy"))?.only()?.all()?;
+/// let both = tslice::open(path("both.npy"))?.only()?.all();
 /// assert_eq!((both.shape(), both.read::<u8>()?), (&[3, 2][..], vec![1, 2, 3, 4, 7, 8]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn concatenate(slices: &[Slice], axis: i64) -> JoinedSlices<'_> {
-    JoinedSlices { slices, axis, along: Along::Existing }
+    JoinedSlices { slices, how: How::Joined { axis, along: Along::Existing } }
 }
 
 /// NumPy's `stack`: slices of one shape joined along a new axis; a negative one counts from the end.
 ///
 /// ```no_run
-/// let frames = ["0.npy", "1.npy"].map(|path| tslice::open(path)?.only()?.all());
+/// let frames = ["0.npy", "1.npy"].map(|path| Ok(tslice::open(path)?.only()?.all()));
 /// let frames: Vec<_> = frames.into_iter().collect::<Result<_, tslice::Error>>()?;
 /// tslice::stack(&frames, 0).write("frames.npy")?;
 /// # Ok::<(), tslice::Error>(())
 /// ```
 pub fn stack(slices: &[Slice], axis: i64) -> JoinedSlices<'_> {
-    JoinedSlices { slices, axis, along: Along::New }
+    JoinedSlices { slices, how: How::Joined { axis, along: Along::New } }
+}
+
+/// Slices as the tensors of one file, in their order, each with the name of its tensor
+/// ([`Slice::named`] gives it another one) or the stem of its file. A folder (`"model/"`) is written in shards of
+/// [`WriteOptions::shard_size`]. Of the metadata of all files the output has the union.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = |name: &str| folder.path().join(name);
+/// # use tslice::internals::dtype::{DType, Endian, Scalar};
+/// # let f32 = DType::Scalar(Scalar::F32, Endian::Little);
+/// # let header = tslice::internals::format::npy::header(&f32, &[2], Default::default())?;
+/// # std::fs::write(path("a.npy"), [&header[..], &[0; 8]].concat())?;
+/// use tslice::{Casting, Slice, WriteOptions};
+///
+/// let a = tslice::open(path("a.npy"))?.only()?;
+/// tslice::merge(&[a.all(), a.slice(1)?.named("last")]).write(path("both.safetensors"))?;
+///
+/// // a checkpoint to bfloat16, in shards
+/// let file = tslice::open(path("both.safetensors"))?;
+/// let bf16 = tslice::parse_dtype("bfloat16")?;
+/// let cast = |tensor: tslice::Tensor| tensor.all().cast(&bf16, Casting::SameKind);
+/// let tensors: Vec<Slice> = file.tensors().map(cast).collect::<Result<_, _>>()?;
+/// let shards = WriteOptions::default().shard_size(5_000_000_000);
+/// tslice::merge(&tensors).write_with(path("model/"), &shards)?;
+/// assert_eq!(tslice::open(path("model/"))?.tensors().count(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn merge(slices: &[Slice]) -> JoinedSlices<'_> {
+    JoinedSlices { slices, how: How::Merged }
 }
 
 impl JoinedSlices<'_> {
     /// Write all to a new file, whose name tells the format. The file appears when it is complete.
     ///
     /// # Errors
-    /// [`JoinFault`](crate::job::JoinFault) for slices that do not fit together; those of
-    /// [`Slice::write`].
+    /// [`JoinFault`](crate::job::JoinFault) for slices that do not fit together,
+    /// [`MergeFault`](crate::job::MergeFault) for two of one name; those of [`Slice::write`].
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.write_with(path, &WriteOptions::default())
     }
@@ -75,7 +112,10 @@ impl JoinedSlices<'_> {
         let output = Output::new(destination, options.clone())?;
         let slices = self.slices.iter().map(|slice| slice.to_join(options.order));
         let slices: Vec<_> = slices.collect::<Result<_, _>>()?;
-        join_slices(&slices, self.axis, self.along, &output)
+        match self.how {
+            How::Joined { axis, along } => join_slices(&slices, axis, along, &output),
+            How::Merged => merge_slices(&slices, &output),
+        }
     }
 }
 
@@ -83,7 +123,7 @@ impl Slice {
     fn to_join(&self, order: Order) -> Result<JoinedSlice<'_>, Error> {
         let File { input, source, .. } = self.tensor.file.as_ref();
         let (tensor, shape, cast) = (self.tensor.info(), &self.shape, self.cast);
-        let region = self.region(order)?;
+        let region = self.region(order).map_err(|cause| self.failed(cause))?;
         Ok(JoinedSlice { input, source, tensor, shape, cast, region })
     }
 }
@@ -101,9 +141,9 @@ impl Slice {
 /// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
 /// # let header = tslice::internals::format::npy::header(&u8, &[2, 2], Default::default())?;
 /// # std::fs::write(path("a.npy"), [&header[..], &[1, 2, 3, 4]].concat())?;
-/// let rows = tslice::open(path("a.npy"))?.only()?.all()?.split(0, &Cuts::Every(1))?;
+/// let rows = tslice::open(path("a.npy"))?.only()?.all().split(0, &Cuts::Every(1))?;
 /// tslice::write_all(path("row-{:02}.npy"), &rows, &WriteOptions::default())?;
-/// assert_eq!(tslice::open(path("row-01.npy"))?.only()?.all()?.read::<u8>()?, [3, 4]);
+/// assert_eq!(tslice::open(path("row-01.npy"))?.only()?.all().read::<u8>()?, [3, 4]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

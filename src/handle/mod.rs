@@ -3,11 +3,16 @@
 mod change;
 mod element;
 mod file;
+mod index;
 mod join;
+mod memory;
+mod read;
 mod slice;
 
 pub use change::{Change, Editable};
 pub use element::Element;
 pub use file::{Tensor, TensorFile, open as open_file};
-pub use join::{JoinedSlices, concatenate, stack, write_all};
-pub use slice::{ReadFault, Slice};
+pub use index::{ELLIPSIS, IntoIndex, NEW_AXIS, step};
+pub use join::{JoinedSlices, concatenate, merge, stack, write_all};
+pub use read::{ReadChunks, ReadFault};
+pub use slice::Slice;

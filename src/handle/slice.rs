@@ -6,15 +6,13 @@ use std::sync::Arc;
 
 use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
-use crate::error::{Cause, Error, Fault};
-use crate::execute::{Conversion, Progress, Workers};
-use crate::format::{self, Tensors};
+use crate::error::{Cause, Error};
+use crate::execute::{Conversion, Progress};
+use crate::format::{Storage, StorageKind, TensorInfo, Tensors};
 use crate::gather;
-use crate::handle::element::{Element, ElementSink};
 use crate::handle::file::{File, Tensor};
-use crate::index::resolve::Rules;
-use crate::index::resolve::Selection;
-use crate::index::{IndexExpr, numpy};
+use crate::handle::index::IntoIndex;
+use crate::index::resolve::{Rules, Selection};
 use crate::input::OpenOptions;
 use crate::job::{Cuts, SplitFault, Writing, in_scratch, single};
 use crate::output::{Output, Prepared, WriteOptions};
@@ -53,43 +51,32 @@ struct GatherBy {
 }
 
 impl Tensor {
-    /// A slice by NumPy's indexing: `"[1, 2:4, None, ..., ::-1]"`, `"[[0, 2], :]"`,
-    /// `"[@train.npy]"`. The files of lists are opened now, and read when the slice is.
+    /// A slice by NumPy's indexing, as text or as numbers: `"[1, 2:4, None, ..., ::-1]"`, `"[[0, 2], :]"`,
+    /// `"[@train.npy]"`; `(1, 2..4, .., -1)`. The files of lists are opened now, and read when the slice is.
     ///
     /// # Errors
     /// [`ParseError`](crate::index::numpy::ParseError) for a text that is no index, [`ResolveError`](crate::index::resolve::ResolveError) for one that does not fit
     /// the shape.
-    pub fn slice(&self, index: &str) -> Result<Slice, Error> {
-        let parsed = numpy::parse(index).map_err(Cause::from)?;
-        self.slice_by(&parsed.expr)
-    }
-
-    /// A slice by an index that is parsed already, or made of StridedSlice's numbers.
-    ///
-    /// # Errors
-    /// [`ResolveError`](crate::index::resolve::ResolveError) for an index that does not fit the shape.
-    pub fn slice_by(&self, index: &IndexExpr) -> Result<Slice, Error> {
-        let lists = Lists::open(index)?;
-        let selection = lists.resolve_of(index, self.info(), Rules::default())?;
-        let (tensor, shape) = (self.clone(), selection.shape());
-        let axes = Permutation::identity(shape.len());
-        let dtype = self.dtype().clone();
-        Ok(Slice {
-            tensor,
-            shape,
-            axes,
-            dtype,
-            cast: None,
-            what: What::Selection(selection, lists),
-        })
+    pub fn slice(&self, index: impl IntoIndex) -> Result<Slice, Error> {
+        let selected = || {
+            let index = index.into_index()?;
+            let lists = Lists::open(&index)?;
+            let selection = lists.resolve_of(&index, self.info(), Rules::default())?;
+            Ok(self.selected(selection, lists))
+        };
+        selected().map_err(|error| self.named(error))
     }
 
     /// The whole tensor, as a slice.
-    ///
-    /// # Errors
-    /// Those of [`slice_by`](Tensor::slice_by); none, for the shapes of files.
-    pub fn all(&self) -> Result<Slice, Error> {
-        self.slice_by(&IndexExpr::default())
+    pub fn all(&self) -> Slice {
+        self.selected(Selection::whole(self.shape()), Lists::default())
+    }
+
+    fn selected(&self, selection: Selection, lists: Lists) -> Slice {
+        let (tensor, shape) = (self.clone(), selection.shape());
+        let axes = Permutation::identity(shape.len());
+        let (dtype, what) = (self.dtype().clone(), What::Selection(selection, lists));
+        Slice { tensor, shape, axes, dtype, cast: None, what }
     }
 
     /// NumPy's `take` along an axis: the slabs at these positions. A negative `axis` counts from
@@ -122,7 +109,8 @@ impl Tensor {
         options: &gather::Options,
     ) -> Result<Slice, Error> {
         let (indices, options) = (indices.into(), options.clone());
-        let shape = gathered_shape(self.info(), &indices.info, axis, &options)?;
+        let shape = gathered_shape(self.info(), &indices.info, axis, &options);
+        let shape = shape.map_err(|error| self.failed(error))?;
         let tensor = self.clone();
         let axes = options.transpose.clone().unwrap_or(Permutation::identity(shape.len()));
         let what = What::Gather(Box::new(GatherBy { indices, axis, options }));
@@ -141,14 +129,65 @@ impl Slice {
         &self.dtype
     }
 
+    /// This slice under another name, which it has in files of several tensors.
+    #[must_use]
+    pub fn named(&self, name: impl Into<String>) -> Slice {
+        let info = TensorInfo { name: Some(name.into()), ..self.tensor.info().clone() };
+        let tensor = Tensor { info: Arc::new(info), ..self.tensor.clone() };
+        Slice { tensor, ..self.clone() }
+    }
+
     /// NumPy's `astype`: the same elements converted to another number type. A slice is cast once:
     /// of several casts the last one counts.
     ///
     /// # Errors
     /// [`CastError`](crate::cast::CastError) for a cast that `casting` does not allow, and for types that are no numbers.
     pub fn cast(&self, dtype: &DType, casting: Casting) -> Result<Slice, Error> {
-        let cast = Cast::new(self.tensor.dtype(), dtype, casting)?;
+        let cast = Cast::new(self.tensor.dtype(), dtype, casting);
+        let cast = cast.map_err(|error| self.failed(error))?;
         Ok(Slice { dtype: dtype.clone(), cast: Some(cast), ..self.clone() })
+    }
+
+    /// A slice of the slice, as [`Tensor::slice`]. Of a slice made of lists or positions, a copy in a temporary file
+    /// is sliced.
+    ///
+    /// ```no_run
+    /// let photos = tslice::open("photos.npy")?.only()?;
+    /// let crops = photos.slice((.., 16..32, 20..44))?;
+    /// let first: Vec<u8> = crops.slice(0)?.read()?;
+    /// # Ok::<(), tslice::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Tensor::slice`]; what keeps the copy from being made.
+    pub fn slice(&self, index: impl IntoIndex) -> Result<Slice, Error> {
+        self.of_own(|tensor| tensor.slice(index))
+    }
+
+    /// NumPy's `take` of the slice, as [`Tensor::take`].
+    ///
+    /// # Errors
+    /// As [`Tensor::take`] and [`slice`](Slice::slice).
+    pub fn take(&self, indices: impl Into<IndexTensor>, axis: i64) -> Result<Slice, Error> {
+        self.of_own(|tensor| tensor.take(indices, axis))
+    }
+
+    /// What `make` takes of the elements of the slice, which are a tensor with strides of its own where ranges made
+    /// it, and copied to a temporary file where that is not so.
+    fn of_own(&self, make: impl FnOnce(&Tensor) -> Result<Slice, Error>) -> Result<Slice, Error> {
+        let region = self.region(Order::C).map_err(|cause| self.failed(cause))?;
+        let from = self.tensor.info();
+        let Some(view) = region.strided().filter(|_| from.dtype.item_bits().is_multiple_of(8))
+        else {
+            return make(&self.spooled()?);
+        };
+        let first = view.offset() - from.data().start;
+        let strides = view.axes().iter().map(|axis| axis.stride).collect();
+        let kind = StorageKind::Strided { first, strides, ranges: Vec::new() };
+        let storage = Storage { kind, ..from.storage.clone() };
+        let info = TensorInfo { shape: self.shape.clone(), storage, ..from.clone() };
+        let made = make(&Tensor { info: Arc::new(info), ..self.tensor.clone() })?;
+        Ok(Slice { dtype: self.dtype.clone(), cast: self.cast, ..made })
     }
 
     /// NumPy's `split` and `array_split`: the slice cut along an axis, of which a negative one counts from
@@ -158,7 +197,7 @@ impl Slice {
     /// use tslice::internals::job::Cuts;
     ///
     /// let embed = tslice::open("model.safetensors")?.tensor("embed.weight")?;
-    /// let parts = embed.all()?.split(0, &Cuts::Parts(4))?;
+    /// let parts = embed.all().split(0, &Cuts::Parts(4))?;
     /// tslice::write_all("embed-{}.npy", &parts, &Default::default())?;
     /// # Ok::<(), tslice::Error>(())
     /// ```
@@ -166,18 +205,24 @@ impl Slice {
     /// # Errors
     /// [`SplitFault`](crate::job::SplitFault): no such axis, parts that do not fit its length.
     pub fn split(&self, axis: i64, cuts: &Cuts) -> Result<Vec<Slice>, Error> {
-        let ndim = self.shape.len();
-        let at = shape::normalize_axis(axis, ndim).ok_or(SplitFault::Axis { axis, ndim })?;
-        let count = cuts.count(self.shape[at])?;
+        let at = self.axis(axis)?;
+        let count = cuts.count(self.shape[at]).map_err(|fault| self.failed(fault))?;
         let parts = (0..count).map(|number| self.narrowed(at, cuts.part(number, self.shape[at])));
         match parts.collect() {
             Some(parts) => Ok(parts),
-            None => self.spooled()?.all()?.split(axis, cuts),
+            None => self.spooled()?.all().split(axis, cuts),
         }
     }
 
+    /// The number of an axis of which a negative one counts from the end.
+    pub(super) fn axis(&self, axis: i64) -> Result<usize, Error> {
+        let ndim = self.shape.len();
+        shape::normalize_axis(axis, ndim)
+            .ok_or_else(|| self.failed(SplitFault::Axis { axis, ndim }))
+    }
+
     /// A range of positions on an axis; `None` of lists, and of an axis that is new.
-    fn narrowed(&self, axis: usize, range: Range<u64>) -> Option<Slice> {
+    pub(super) fn narrowed(&self, axis: usize, range: Range<u64>) -> Option<Slice> {
         let What::Selection(selection, lists) = &self.what else { return None };
         let len = range.end - range.start;
         let start = if len == 0 { 0 } else { range.start };
@@ -194,34 +239,9 @@ impl Slice {
     /// # Errors
     /// [`PermutationError`](crate::permutation::PermutationError) for axes that are not those of the slice, each once.
     pub fn transpose(&self, axes: &[i64]) -> Result<Slice, Error> {
-        let axes = Permutation::new(axes, self.shape.len())?;
+        let axes = Permutation::new(axes, self.shape.len()).map_err(|error| self.failed(error))?;
         let shape = axes.permute(&self.shape);
         Ok(Slice { shape, axes: self.axes.then(&axes), ..self.clone() })
-    }
-
-    /// Read the elements into memory, in C order; bytes of the other order are swapped.
-    ///
-    /// # Errors
-    /// [`ReadFault`] for a `T` that is not the dtype or for more elements than memory can hold,
-    /// positions out of range, an input that fails or is cut short.
-    pub fn read<T: Element>(&self) -> Result<Vec<T>, Error> {
-        let endian = match &self.dtype {
-            DType::Scalar(scalar, endian) if *scalar == T::SCALAR => *endian,
-            dtype => {
-                let asked = T::SCALAR.name();
-                return Err(self.failed(ReadFault::DType { asked, dtype: dtype.clone() }));
-            }
-        };
-        let count = shape::element_count(&self.shape).and_then(|it| usize::try_from(it).ok());
-        let count = count.ok_or_else(|| self.failed(ReadFault::TooLarge))?;
-        let sink = ElementSink::<T>::new(endian, count);
-        let sink = sink.ok_or_else(|| self.failed(ReadFault::TooLarge))?;
-        let takes = [self.take()?];
-        let progress = Progress::default();
-        let job = Writing::into_sink(&sink, &takes, &Workers::default(), &progress)?;
-        self.copy(&job, &takes)?;
-        drop(job);
-        Ok(sink.into_elements())
     }
 
     /// Write the slice to a new file, whose name tells the format: `.npy`, `.npz`, `.safetensors`,
@@ -255,16 +275,20 @@ impl Slice {
     /// # Errors
     /// Positions out of range, an input that fails or is cut short, no space for the file.
     pub(crate) fn spooled(&self) -> Result<Tensor, Error> {
-        let takes = [self.take()?];
-        let own = format::TensorInfo::new(self.dtype.clone(), self.shape.clone(), Order::C, 0);
-        let tensor = format::TensorInfo { name: self.tensor.info().name.clone(), ..own };
+        let takes = [self.take_as(self.conversion())?];
+        let own = TensorInfo::new(self.dtype.clone(), self.shape.clone(), Order::C, 0);
+        let tensor = TensorInfo { name: self.tensor.info().name.clone(), ..own };
         let mut tensors = Tensors::default();
         tensors.push(&tensor);
-        let (location, workers) = (&self.tensor.file.input.location, Workers::default());
+        let (location, workers) = (&self.tensor.file.input.location, self.tensor.workers.clone());
         let copy = |job: &Writing<'_>| self.copy(job, &takes);
         let mut input = in_scratch(location, tensors, tensor.bytes(), &takes, &workers, copy)?;
         let (source, options) = (input.spool()?, OpenOptions::default());
-        Ok(Tensor { file: Arc::new(File { input, source, options }), info: Arc::new(tensor) })
+        Ok(Tensor {
+            file: Arc::new(File { input, source, options }),
+            info: Arc::new(tensor),
+            workers,
+        })
     }
 
     /// The place of the slice in an output, and what is taken for it.
@@ -276,13 +300,19 @@ impl Slice {
 
     pub(super) fn copy(&self, job: &Writing<'_>, takes: &[Take]) -> Result<(), Error> {
         let File { input, source, .. } = self.tensor.file.as_ref();
-        job.copy_random(input, source.as_ref(), takes)
+        let copied = job.copy_random(input, source.as_ref(), takes);
+        copied.map_err(|error| self.tensor.named(error))
     }
 
-    /// The elements of the slice, cast and in C order, on their way to memory or a file of their own.
-    fn take(&self) -> Result<Take, Error> {
-        let conversion = self.cast.map_or(Conversion::None, Conversion::Cast);
-        Ok(Take::new(self.tensor.info().part(), self.region(Order::C)?, conversion, 0))
+    /// What elements go through on their way to memory or a file of their own.
+    pub(super) fn conversion(&self) -> Conversion {
+        self.cast.map_or(Conversion::None, Conversion::Cast)
+    }
+
+    /// The elements of the slice in C order, on their way there.
+    pub(super) fn take_as(&self, conversion: Conversion) -> Result<Take, Error> {
+        let region = self.region(Order::C).map_err(|cause| self.failed(cause))?;
+        Ok(Take::new(self.tensor.info().part(), region, conversion, 0))
     }
 
     /// The bytes of the slice, in this memory order, before they are cast.
@@ -299,25 +329,7 @@ impl Slice {
         }
     }
 
-    fn failed(&self, fault: ReadFault) -> Error {
-        self.tensor.file.input.failed_tensor(self.tensor.info(), true, fault)
+    pub(super) fn failed(&self, cause: impl Into<Cause>) -> Error {
+        self.tensor.failed(cause)
     }
 }
-
-/// Why a slice cannot be read into memory.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadFault {
-    /// The elements are of another type.
-    #[error("the elements are of dtype {dtype}, and {asked} was asked for")]
-    DType {
-        /// The type that was asked for.
-        asked: &'static str,
-        /// The type that they have.
-        dtype: DType,
-    },
-    /// More elements than memory can hold.
-    #[error("the elements do not fit into memory")]
-    TooLarge,
-}
-
-impl Fault for ReadFault {}

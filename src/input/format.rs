@@ -5,6 +5,7 @@ use crate::execute::Progress;
 use crate::format::Format;
 use crate::input::opened::{Input, Location};
 use crate::input::raw::RawLayout;
+use crate::input::read_as::ReadAs;
 use crate::source::{self, IoMode};
 
 /// How an input is opened.
@@ -26,6 +27,8 @@ pub struct OpenOptions {
     /// Whether a member of an archive may have another CRC-32 in its header than in the directory: a
     /// change that was killed between the two is completed.
     pub two_sums: bool,
+    /// What elements are read as that the input says to be something else.
+    pub read_as: Option<ReadAs>,
 }
 
 /// A format that files are recognised as.

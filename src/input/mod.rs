@@ -16,6 +16,7 @@ mod opened;
 mod parsed;
 mod pattern;
 pub(crate) mod raw;
+mod read_as;
 mod sharded;
 pub(crate) mod single;
 mod text;
@@ -40,5 +41,7 @@ pub(crate) use opened::{Bytes, DeflatedMember, failed_source, failed_stream, fin
 pub use pattern::SelectFault;
 pub(crate) use pattern::find;
 pub use raw::{Given, RawFault, RawLayout};
+pub(crate) use read_as::read_as;
+pub use read_as::{ReadAs, ReadAsFault};
 pub use sharded::ShardsFault;
 pub use text::{TextFault, TextOptions, TextPlace};

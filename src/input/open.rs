@@ -53,6 +53,16 @@ pub fn open_watched(
     options: &OpenOptions,
     progress: &Progress,
 ) -> Result<Input, Error> {
+    let mut input = open_as_it_says(location, options, progress)?;
+    options.read_as.iter().try_for_each(|other| input.read_as(other))?;
+    Ok(input)
+}
+
+fn open_as_it_says(
+    location: &Location,
+    options: &OpenOptions,
+    progress: &Progress,
+) -> Result<Input, Error> {
     if let Some(mut input) = zarr::open_folder(location)? {
         options.raw.apply(&mut input, &options.tensors)?;
         return Ok(input);

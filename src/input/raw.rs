@@ -14,6 +14,7 @@ use crate::error::{Error, Fault};
 use crate::execute::Progress;
 use crate::format::{Contents, Foreign, Format, LOOK_LEN, TensorInfo, Tensors, TextFormat};
 use crate::input::opened::{Input, Location, failed_source};
+use crate::input::read_as::{ReadAsFault, read_as};
 use crate::input::single::{extension, foreign};
 use crate::input::text::TextOptions;
 use crate::input::watched::spool_all;
@@ -167,15 +168,16 @@ impl RawLayout {
         let Some(given) = self.dtype.as_ref().filter(|given| **given != tensor.dtype) else {
             return Ok(());
         };
-        let theirs = tensor.dtype.clone();
-        if !theirs.is_void() {
-            return Err(RawFault::OtherDType { given: given.clone(), theirs });
+        match &tensor.dtype {
+            theirs if theirs.is_void() => read_as(tensor, given).map_err(|fault| {
+                let ReadAsFault { given, theirs } = fault;
+                RawFault::OtherSize { given, theirs }
+            }),
+            theirs => {
+                let (given, theirs) = (given.clone(), theirs.clone());
+                Err(RawFault::OtherDType { given, theirs })
+            }
         }
-        if theirs.item_bits() != given.item_bits() {
-            return Err(RawFault::OtherSize { given: given.clone(), theirs });
-        }
-        tensor.dtype = given.clone();
-        Ok(())
     }
 }
 

@@ -22,6 +22,7 @@ mod operand;
 mod overwrite;
 mod parallel;
 mod parts;
+#[cfg(feature = "cli")]
 mod picture;
 mod reducing;
 mod rename;
@@ -46,9 +47,11 @@ pub use copying::{Copying, GatherOptions, SliceOptions};
 pub use edit::{EditFault, EditedSlice, Editing, Original, ScatterOptions};
 pub use join::{Along, JoinFault, JoinOptions, Joining};
 pub(crate) use join::{JoinedSlice, join_slices};
+pub(crate) use merge::merge_slices;
 pub use merge::{MergeFault, MergeOptions, Merging, NumberedRename, Wins};
 pub use operand::Operand;
 pub use parts::{PartFault, Parts};
+#[cfg(feature = "cli")]
 pub use picture::{Bound, Drawing, PictureFault};
 pub use reducing::{ReduceFault, Reducing};
 pub(crate) use scratch::in_scratch;

@@ -225,6 +225,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("tokio", &["source/remote/"]),
     ("url", &["source/remote/"]),
     ("zarrs", &["format/zarr/", "input/zarr/"]),
+    ("zerocopy", &["handle/element.rs"]),
 ];
 
 /// Files that may hold `unsafe`.

@@ -74,7 +74,7 @@ fn values_are_cast_to_the_dtype_of_the_target() {
     let args = ["scatter", "t.npy", "--indices", "[[0], [1]]", "--values", "a.npy"];
     let args = [&args[..], &["--cast", "float32:float64", "--in-place"]].concat();
     tslice(dir.path(), &args).assert().success().stderr("");
-    let numbers = tslice::open(dir.path().join("t.npy")).unwrap().only().unwrap().all().unwrap();
+    let numbers = tslice::open(dir.path().join("t.npy")).unwrap().only().unwrap().all();
     assert_eq!(numbers.read::<f64>().unwrap(), [1.5, -2.0, -2.0, 1.5]);
     // the value is not what the target holds after the cast either
     let args = ["assign", "t.npy", "[:2]", "--value", "a.npy", "--cast", "float16", "--in-place"];
@@ -88,7 +88,7 @@ fn slices_are_read_as_another_dtype() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.npy");
     write_floats(&path, &[3], &[1.9, -2.9, 1e10]);
-    let slice = tslice::open(&path).unwrap().only().unwrap().all().unwrap();
+    let slice = tslice::open(&path).unwrap().only().unwrap().all();
     let int = DType::Scalar(Scalar::I32, Endian::Little);
     assert!(slice.cast(&int, Casting::SameKind).is_err());
     let cast = slice.cast(&int, Casting::Unsafe).unwrap();
@@ -208,4 +208,86 @@ fn nan_of_8_bits_keep_their_sign() {
         let args = ["a.bin", "--dtype", "float8_e4m3fn", "--cast", to, "--to", "raw"];
         tslice(dir.path(), &args).assert().success().stdout(expected.to_vec());
     }
+}
+
+/// The bytes of an output that is raw.
+fn raw(dir: &Path, args: &[&str]) -> Vec<u8> {
+    let args = [args, &["-o", "raw.bin", "-f"]].concat();
+    tslice(dir, &args).assert().success().stderr("");
+    fs::read(dir.join("raw.bin")).unwrap()
+}
+
+#[test]
+fn elements_are_read_as_another_dtype_of_their_size() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let float_bytes = |numbers: &[f32]| -> Vec<u8> {
+        numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+    };
+    write_floats(&dir.join("a.npy"), &[4], &[1.5, -2.0, 0.25, 3.0]);
+    let args = ["a.npy", "--cast", "bfloat16", "-o", "v2.npy"];
+    tslice(dir, &args).assert().success().stderr("");
+    let numbers = float_bytes(&[1.5, -2.0, 0.25, 3.0]);
+    let as_numbers = ["--as", "bfloat16", "--cast", "float32"];
+    let with = |args: &[&'static str]| [args, &as_numbers[..]].concat();
+    assert_eq!(raw(dir, &with(&["v2.npy"])), numbers);
+    assert_eq!(raw(dir, &with(&["v2.npy", "[::-3]"])), float_bytes(&[3.0, 1.5]));
+    let listed = with(&["gather", "v2.npy", "--axis", "0", "--indices", "[2, 0]"]);
+    assert_eq!(raw(dir, &listed), float_bytes(&[0.25, 1.5]));
+    assert_eq!(raw(dir, &with(&["concat", "v2.npy", "v2.npy"]))[..16], numbers);
+    // no byte changes, and the dtype is that of the output
+    let args = ["v2.npy", "--as", "BF16", "--name", "w", "-o", "w.safetensors"];
+    tslice(dir, &args).assert().success().stderr("");
+    let file = fs::read(dir.join("w.safetensors")).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&file).unwrap();
+    assert_eq!(file.tensor("w").unwrap().dtype(), safetensors::Dtype::BF16);
+    let v2 = fs::read(dir.join("v2.npy")).unwrap();
+    assert_eq!(file.tensor("w").unwrap().data(), &v2[v2.len() - 8..]);
+    let diff = ["diff", "v2.npy", "w.safetensors", "--as", "bfloat16"];
+    tslice(dir, &diff).assert().success();
+    let view = ["view", "v2.npy", "--as", "bfloat16"];
+    let shown = "[1.5 -2 0.25 3]\nshape (4,), dtype bfloat16\n";
+    tslice(dir, &view).assert().success().stdout(shown);
+    // the header of a file that is changed stays as it is
+    let fill = ["assign", "v2.npy", "[1]", "--as", "bfloat16", "--fill", "0.5", "--in-place"];
+    tslice(dir, &fill).assert().success().stderr("");
+    assert_eq!(fs::read(dir.join("v2.npy")).unwrap().len(), v2.len());
+    assert_eq!(raw(dir, &with(&["v2.npy"])), float_bytes(&[1.5, 0.5, 0.25, 3.0]));
+    // of several tensors those that are named
+    let json = concat!(
+        r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"#,
+        r#""b":{"dtype":"I64","shape":[1],"data_offsets":[4,12]}}"#
+    );
+    write_safetensors(&dir.join("m.safetensors"), json, &[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]);
+    let args = ["m.safetensors", "-t", "a", "--as", "uint32", "--keep-rest", "-o", "n.safetensors"];
+    tslice(dir, &args).assert().success().stderr("");
+    let file = fs::read(dir.join("n.safetensors")).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&file).unwrap();
+    assert_eq!(file.tensor("a").unwrap().dtype(), safetensors::Dtype::U32);
+    assert_eq!(file.tensor("b").unwrap().dtype(), safetensors::Dtype::I64);
+    // a wrong size, and no dtype
+    let said = "tslice: m.safetensors: tensor \"b\": --as uint32: its elements have 32 bits, those \
+                of the file's int64 64\n";
+    let args = ["info", "m.safetensors", "--as", "uint32"];
+    tslice(dir, &args).assert().failure().code(1).stderr(said);
+    tslice(dir, &["info", "m.safetensors", "--as", "i8"]).assert().failure().code(2);
+}
+
+#[test]
+fn void_elements_are_read_as_numbers_that_are_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("v2.npy");
+    write_floats(&dir.path().join("a.npy"), &[2], &[1.5, -2.0]);
+    let args = ["a.npy", "--cast", "bfloat16", "-o", "v2.npy"];
+    tslice(dir.path(), &args).assert().success().stderr("");
+    let tensor = tslice::open(&path).unwrap().only().unwrap();
+    let numbers = [1.5, -2.0].map(half::bf16::from_f32);
+    assert_eq!(tensor.all().read::<half::bf16>().unwrap(), numbers);
+    assert!(tensor.all().read::<f32>().is_err());
+    let bf16 = tslice::parse_dtype("bfloat16").unwrap();
+    let floats = tslice::parse_dtype("float32").unwrap();
+    let viewed = tensor.view(&bf16).unwrap();
+    let cast = viewed.slice("[::-1]").unwrap().cast(&floats, Casting::Safe).unwrap();
+    assert_eq!(cast.read::<f32>().unwrap(), [-2.0, 1.5]);
+    assert!(tensor.view(&floats).is_err());
 }

@@ -5,9 +5,11 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use tslice::{
-    Casting, Cuts, DType, EditFault, Endian, Error, IndexTensor, JoinFault, Order, Scalar, Slice,
+    Casting, Cuts, DType, EditFault, Endian, Error, IndexTensor, JoinFault, MergeFault, Order,
 };
-use tslice::{WriteOptions, concatenate, stack};
+use tslice::{
+    ELLIPSIS, NEW_AXIS, ReadFault, Scalar, Slice, WriteOptions, concatenate, stack, step,
+};
 
 use crate::inputs::{F32, I32, I64, U8, floats, integers, write_npy, write_safetensors};
 use crate::program::tslice;
@@ -33,10 +35,15 @@ fn slice(dir: &TempDir, name: &str, index: &str) -> Slice {
 
 /// Hold the file `mine` against what the program writes with these arguments.
 fn same(dir: &TempDir, mine: &str, args: &[&str]) {
-    let args = [args, &["-f", "-o", "theirs.npy"]].concat();
+    same_as(dir, mine, "theirs.npy", args);
+}
+
+/// The same for another format than `.npy`.
+fn same_as(dir: &TempDir, mine: &str, theirs: &str, args: &[&str]) {
+    let args = [args, &["-f", "-o", theirs]].concat();
     tslice(dir.path(), &args).assert().success().stderr("");
     let read = |name: &str| fs::read(Path::new(dir.path()).join(name)).unwrap();
-    assert!(read(mine) == read("theirs.npy"), "{args:?}");
+    assert!(read(mine) == read(theirs), "{args:?}");
 }
 
 #[test]
@@ -177,7 +184,7 @@ fn a_tensor_of_several_is_changed_in_place_by_its_own_elements() {
     let y = file.tensor("y").unwrap();
     assert_eq!(*y.dtype(), I32);
     y.edit("").unwrap().assign(&y.slice("[::-1]").unwrap()).unwrap().in_place().unwrap();
-    let read = |name: &str| file.tensor(name).unwrap().all().unwrap().read::<i32>().unwrap();
+    let read = |name: &str| file.tensor(name).unwrap().all().read::<i32>().unwrap();
     assert_eq!((read("x"), read("y")), (vec![1, 2, 3], vec![6, 5, 4]));
     // a file of another name than its format, and one that is there, are refused
     let change = y.edit("[0]").unwrap().fill(0).unwrap();
@@ -185,4 +192,191 @@ fn a_tensor_of_several_is_changed_in_place_by_its_own_elements() {
     assert!(matches!(refused.cause.downcast_ref(), Some(EditFault::CopyName { .. })), "{refused}");
     change.write(&path).unwrap_err();
     assert!(y.edit("[0]").unwrap().fill("x").is_err());
+}
+
+#[test]
+fn numbers_index_as_texts_do() {
+    let dir = folder();
+    let a = tslice::open(dir.path().join("a.npy")).unwrap().only().unwrap();
+    let read = |slice: Result<Slice, Error>| {
+        let slice = slice.unwrap();
+        (slice.shape().to_vec(), slice.read::<f32>().unwrap())
+    };
+    let same = |numbers, text: &str| assert_eq!(read(numbers), read(a.slice(text)), "{text}");
+    same(a.slice(2), "[2]");
+    same(a.slice(-1i64), "[-1]");
+    same(a.slice((1usize, 2u64)), "[1, 2]");
+    same(a.slice(1..3), "[1:3]");
+    same(a.slice((.., -2..)), "[:, -2:]");
+    same(a.slice((..=1, 0..=-1)), "[:2, 0:]");
+    same(a.slice((.., 1..9)), "[:, 1:9]");
+    same(a.slice((step(3..0, -2), step(.., 2))), "[3:0:-2, ::2]");
+    same(a.slice((NEW_AXIS, ELLIPSIS, 1)), "[None, ..., 1]");
+    same(a.slice(([3, 0, 3], ..)), "[[3, 0, 3]]");
+    same(a.slice((vec![true, false, true, true], 0)), "[[True, False, True, True], 0]");
+    same(a.slice(()), "");
+    for wrong in [a.slice((0, 0, 0)), a.slice(4), a.slice(u64::MAX), a.slice(step(.., 0))] {
+        let error = wrong.err().unwrap();
+        assert!(error.to_string().starts_with(&dir.path().join("a.npy").display().to_string()));
+    }
+}
+
+#[test]
+fn a_slice_of_a_slice_is_the_composed_one() {
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name);
+    let cube: Vec<f32> = (0..4 * 5 * 6u16).map(f32::from).collect();
+    let bytes: Vec<u8> = cube.iter().flat_map(|it| it.to_le_bytes()).collect();
+    write_npy(&path("cube.npy"), &F32, &[4, 5, 6], &bytes);
+    let cube = tslice::open(path("cube.npy")).unwrap().only().unwrap();
+    // each beside the same in one step
+    let composed = [
+        ("[1:, ::-2]", "[0, 1:, 2]", "[1, 2::-2, 2]"),
+        ("[..., None, 1:5:2]", "[:, -1, 0, ::-1]", "[:, -1, 3:0:-2]"),
+        ("[:0]", "[:, 1]", "[:0, 1]"),
+        ("[[3, 1], 2:]", "[1, ::2]", "[1, 2::2]"),
+        ("[2, 1:]", "[[0, -1, 0], 1]", "[2, [1, 4, 1], 1]"),
+        ("[:, [True, False, True, False, True]]", "[::3, 1]", "[::3, 2]"),
+    ];
+    for (first, second, both) in composed {
+        let (first, both) = (cube.slice(first).unwrap(), cube.slice(both).unwrap());
+        let second = first.slice(second).unwrap();
+        assert_eq!(second.shape(), both.shape(), "{first:?}", first = first.shape());
+        assert_eq!(second.read::<f32>().unwrap(), both.read::<f32>().unwrap());
+    }
+    // transposed, cast, taken from, and once more
+    let turned = cube.slice("[1:3]").unwrap().transpose(&[2, 0, 1]).unwrap();
+    let cast = turned.cast(&I32, Casting::Unsafe).unwrap().slice((.., 1)).unwrap();
+    let rows = cast.take(&[5, 0], 0).unwrap().slice((.., ..2)).unwrap();
+    assert_eq!(rows.read::<i32>().unwrap(), [65, 71, 60, 66]);
+    assert_eq!(rows.read_bytes().unwrap().len(), 16);
+    rows.write(path("rows.npy.npy")).unwrap();
+    assert!(turned.slice((.., 2)).is_err());
+}
+
+#[test]
+fn elements_go_to_memory_that_there_is() {
+    let dir = folder();
+    let (a, big) = (slice(&dir, "a.npy", "[1:, ::2]"), slice(&dir, "big.npy", "[1]"));
+    let mut memory = [0f32; 6];
+    a.read_into(&mut memory).unwrap();
+    assert_eq!(memory, [3.0, 5.0, 6.0, 8.0, 9.0, 11.0]);
+    big.read_into(&mut memory[..3]).unwrap();
+    assert_eq!(memory[..3], [33.0, 34.0, 35.0]);
+    assert_eq!(big.read_bytes().unwrap()[..4], 33f32.to_be_bytes());
+    // cast to the other byte order
+    let swapped = DType::Scalar(Scalar::I16, Endian::Big);
+    let cast = a.cast(&swapped, Casting::Unsafe).unwrap();
+    assert_eq!(cast.read::<i16>().unwrap(), [3, 5, 6, 8, 9, 11]);
+    assert_eq!(cast.read_bytes().unwrap()[..4], [0, 3, 0, 5]);
+    let fault = |result: Result<(), Error>| result.unwrap_err().cause.downcast().unwrap();
+    let wrong = fault(a.read_into(&mut memory[..5]));
+    assert!(matches!(wrong, ReadFault::Count { given: 5, has: 6 }), "{wrong}");
+    let wrong = fault(a.read_into(&mut [0u32; 6]));
+    assert!(matches!(wrong, ReadFault::DType { .. }), "{wrong}");
+}
+
+#[test]
+fn many_elements_are_read_by_any_number_of_threads() {
+    let dir = folder();
+    let path = dir.path().join("wide.npy");
+    let big = DType::Scalar(Scalar::I64, Endian::Big);
+    let numbers: Vec<i64> = (0..1 << 20).collect();
+    let bytes: Vec<u8> = numbers.iter().flat_map(|it| it.to_be_bytes()).collect();
+    write_npy(&path, &big, &[1 << 10, 1 << 10], &bytes);
+    let file = tslice::open(&path).unwrap();
+    for threads in [0, 1, 3] {
+        let wide = file.threads(threads).only().unwrap();
+        assert!(wide.all().read::<i64>().unwrap() == numbers);
+        assert!(wide.all().read_bytes().unwrap() == bytes);
+        let turned = wide.all().transpose(&[1, 0]).unwrap().read::<i64>().unwrap();
+        assert!(
+            turned.iter().enumerate().all(|(at, it)| *it as usize == at % 1024 * 1024 + at / 1024)
+        );
+        let rows: Vec<i64> = (0..1024).rev().collect();
+        let taken = wide.take(&rows[..], 0).unwrap().read::<i64>().unwrap();
+        assert!(taken[..1024] == numbers[1023 * 1024..] && taken[1023 * 1024..] == numbers[..1024]);
+        let chunks = wide.all().read_chunks::<i64>(1, 300).unwrap();
+        let chunks: Vec<Vec<i64>> = chunks.collect::<Result<_, _>>().unwrap();
+        assert_eq!(
+            chunks.iter().map(Vec::len).collect::<Vec<_>>(),
+            [300, 300, 300, 124].map(|it| it << 10)
+        );
+        assert_eq!(chunks[3][124..126], [1024 + 900, 1024 + 901]);
+    }
+    // an error is the last item, and nobody need take them all
+    let wide = file.only().unwrap();
+    let mut wrong = wide.all().read_chunks::<f32>(0, 1).unwrap();
+    assert!(wrong.next().is_some_and(|chunk| chunk.is_err()) && wrong.next().is_none());
+    assert!(wide.all().read_chunks::<i64>(0, 1).unwrap().next().is_some_and(|chunk| chunk.is_ok()));
+    assert!(wide.all().read_chunks::<i64>(2, 1).is_err());
+    let listed = wide.slice("[[7, 2, 5], :4]").unwrap().read_chunks::<i64>(0, 2).unwrap();
+    assert_eq!(listed.map(|it| it.unwrap()[0] >> 10).collect::<Vec<_>>(), [7, 5]);
+    assert_eq!(wide.slice("[:0]").unwrap().read_chunks::<i64>(0, 2).unwrap().count(), 0);
+}
+
+#[test]
+fn slices_are_merged_as_by_merge() {
+    let dir = folder();
+    let path = |name: &str| dir.path().join(name);
+    let [a, b, big] = ["a.npy", "b.npy", "big.npy"].map(|name| slice(&dir, name, ""));
+    let force = WriteOptions::default().force(true);
+    let all = [a.clone(), b.clone(), big.clone()];
+    tslice::merge(&all).write(path("mine.safetensors")).unwrap();
+    let inputs = ["merge", "a.npy", "b.npy", "big.npy"];
+    same_as(&dir, "mine.safetensors", "theirs.safetensors", &inputs);
+    tslice::merge(&all).write(path("mine.npz")).unwrap();
+    same_as(&dir, "mine.npz", "theirs.npz", &inputs);
+    let bf16 = tslice::parse_dtype("bfloat16").unwrap();
+    let cast = all.clone().map(|slice| slice.cast(&bf16, Casting::SameKind).unwrap());
+    tslice::merge(&cast).write_with(path("mine/"), &force.shard_size(40)).unwrap();
+    let args =
+        [&inputs[..], &["--cast", "bfloat16", "--shard-size", "40", "-o", "theirs/"]].concat();
+    tslice(dir.path(), &args).assert().success();
+    let names = |folder: &str| {
+        let names = fs::read_dir(path(folder)).unwrap().map(|it| it.unwrap().file_name());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("mine"), names("theirs"));
+    for name in names("mine") {
+        let read = |folder: &str| fs::read(path(folder).join(&name)).unwrap();
+        assert!(read("mine") == read("theirs"), "{name:?}");
+    }
+    // of one name, renamed, and where one tensor is held
+    let twice = tslice::merge(&[a.clone(), a.clone()]).write(path("twice.npz")).unwrap_err();
+    assert!(matches!(twice.cause.downcast_ref(), Some(MergeFault::Twice { .. })), "{twice}");
+    let parts = [a.slice(0).unwrap().named("first"), a.slice("[[3, 1]]").unwrap()];
+    tslice::merge(&parts).write(path("parts.safetensors")).unwrap();
+    let parts = tslice::open(path("parts.safetensors")).unwrap();
+    let read = |name: &str| parts.tensor(name).unwrap().all().read::<f32>().unwrap();
+    assert_eq!(read("first"), [0.0, 1.0, 2.0]);
+    assert_eq!(read("a"), [9.0, 10.0, 11.0, 3.0, 4.0, 5.0]);
+    assert!(tslice::merge(&all).write(path("several.npy")).is_err());
+    assert!(tslice::merge(&[]).write(path("none.npz")).is_err());
+}
+
+#[test]
+fn errors_name_the_file() {
+    let dir = folder();
+    let a = tslice::open(dir.path().join("a.npy")).unwrap().only().unwrap();
+    let name = dir.path().join("a.npy").display().to_string();
+    let errors = [
+        a.slice("[9]").err(),
+        a.slice("[0,,]").err(),
+        a.take(&[0], 5).err(),
+        a.take(&[9], 0).unwrap().read::<f32>().err(),
+        a.slice("[0]").unwrap().slice(9).err(),
+        a.all().transpose(&[0]).err(),
+        a.all().cast(&DType::Scalar(Scalar::Bool, Endian::Little), Casting::Safe).err(),
+        a.all().split(3, &Cuts::Parts(2)).err(),
+        a.all().read::<i8>().err(),
+        a.edit("[").err(),
+        a.field("x").err(),
+    ];
+    for (number, error) in errors.into_iter().enumerate() {
+        let said = error.unwrap().to_string();
+        assert!(said.starts_with(&format!("{name}: ")), "{number}: {said}");
+    }
 }

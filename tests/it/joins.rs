@@ -478,7 +478,7 @@ fn dtypes_are_compared_after_casts() {
         let args = [&inputs[..], flags, &["-o", "out.npy", "-f"]].concat();
         tslice(dir.path(), &args).assert().success().stderr("");
         let file = tslice::open(dir.path().join("out.npy")).unwrap();
-        let found = file.only().unwrap().all().unwrap().read::<f64>().unwrap();
+        let found = file.only().unwrap().all().read::<f64>().unwrap();
         assert_eq!(found, expected, "{flags:?}");
         // through a pipe, where bytes leave in their order
         let piped = tslice(dir.path(), &[&inputs[..], flags].concat()).output().unwrap();
@@ -490,7 +490,7 @@ fn dtypes_are_compared_after_casts() {
         let args = [&inputs[..], &["--cast", cast, "-o", "out.npy", "-f"]].concat();
         tslice(dir.path(), &args).assert().success().stderr("");
         let file = tslice::open(dir.path().join("out.npy")).unwrap();
-        let found = file.only().unwrap().all().unwrap().read::<f64>().unwrap();
+        let found = file.only().unwrap().all().read::<f64>().unwrap();
         assert_eq!(found, [-0.5, 8.0, 1.0, -2.0, 1.5, 2.5], "{cast}");
     }
     let inputs = ["concat", "i.npy", "f.npy", "d.npy"];

@@ -16,6 +16,12 @@ pub(crate) struct InputArgs {
     /// May be given again.
     #[arg(short, long, value_name = "NAME")]
     pub(crate) tensor: Vec<String>,
+    /// Read the elements as another dtype of the same size
+    ///
+    /// No byte is changed: --as bfloat16 is for the V2 of a .npy. Of the tensors that -t names, or of all.
+    /// What --field, --cast and --fill do comes after it.
+    #[arg(long = "as", value_name = "DTYPE", hide_short_help = true)]
+    pub(crate) read_as: Option<String>,
     /// How to read
     #[arg(long, value_parser = one_of(HOW), default_value = "auto", value_name = "HOW", hide_short_help = true)]
     pub(crate) io: IoMode,

@@ -7,7 +7,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use tslice::internals::error::Error;
-use tslice::internals::input::{BadMember, Input, Location, OpenOptions, RawLayout, TextOptions};
+use tslice::internals::input::{
+    BadMember, Input, Location, OpenOptions, RawLayout, ReadAs, TextOptions,
+};
 use tslice::internals::job::Axes;
 use tslice::internals::shape;
 use tslice::internals::source::note_read;
@@ -80,7 +82,9 @@ pub(super) fn open_watched(
 pub(super) fn options(from: &InputArgs, field: Option<&str>) -> Result<OpenOptions, Failure> {
     let (io, mut raw, tensors) = (from.io, raw(from)?, from.tensor.clone());
     raw.text.fields = field.is_some();
-    Ok(OpenOptions { io, raw, tensors, drain: from.drain, ..OpenOptions::default() })
+    let dtype = from.read_as.as_deref().map(|text| result::dtype("--as", text)).transpose()?;
+    let read_as = dtype.map(|dtype| ReadAs { dtype, tensors: tensors.clone() });
+    Ok(OpenOptions { io, raw, tensors, read_as, drain: from.drain, ..OpenOptions::default() })
 }
 
 /// The same for one of several inputs: what is said of raw bytes is said of those that are.

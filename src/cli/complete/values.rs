@@ -68,7 +68,7 @@ fn completer(arg: &Arg, paths: &Paths) -> Option<ArgValueCompleter> {
         "value_tensor" | "values_tensor" => of(&paths.value, names::tensors, ""),
         "indices_tensor" => of(&paths.indices, names::tensors, ""),
         "field" => of(&paths.inputs, names::fields, ""),
-        "dtype" => Some(ArgValueCompleter::new(dtypes)),
+        "dtype" | "read_as" => Some(ArgValueCompleter::new(dtypes)),
         "cast" => Some(ArgValueCompleter::new(cast)),
         "part" => Some(ArgValueCompleter::new(part)),
         _ if arg.get_value_hint() == ValueHint::AnyPath => Some(ArgValueCompleter::new(files)),

@@ -10,7 +10,9 @@ use tslice::internals::dtype::{DType, Endian};
 use tslice::internals::error::{Cause, Error, FileName, InputIsOutput};
 use tslice::internals::format::torch::TorchError;
 use tslice::internals::format::{FormatError, shortened};
-use tslice::internals::input::{FieldFault, Given, RawFault, SelectFault, ShardsFault};
+use tslice::internals::input::{
+    FieldFault, Given, RawFault, ReadAsFault, SelectFault, ShardsFault,
+};
 use tslice::internals::job::{
     AxisFault, EditFault, JoinFault, MergeFault, StatisticsFault, UnusedCast,
 };
@@ -73,6 +75,9 @@ fn failure(error: &Error, flag: &str) -> Failure {
     }
     if let Some(fault) = cause.downcast_ref::<AxisFault>() {
         return of_tensor(Failure::new(format_args!("--axis: {fault}")));
+    }
+    if let Some(fault) = cause.downcast_ref::<ReadAsFault>() {
+        return Failure::new(said(&format_args!("--{fault}")));
     }
     if let Some(fault) = cause.downcast_ref::<FieldFault>() {
         return Failure::new(said(&format_args!("--field: {fault}")));

@@ -10,8 +10,10 @@ mod fault;
 mod merged;
 mod merging;
 mod part;
+mod slices;
 mod union;
 
 pub use fault::MergeFault;
 pub use merging::Merging;
+pub(crate) use slices::merge_slices;
 pub use union::{MergeOptions, NumberedRename, Wins};

@@ -1,0 +1,212 @@
+//! Slices read into memory.
+
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+
+use crate::cast::{Cast, Casting};
+use crate::dtype::{DType, Endian};
+use crate::error::{Error, Fault};
+use crate::execute::{Conversion, ExecuteError, Progress};
+use crate::handle::element::sealed::InMemory;
+use crate::handle::element::{Element, NATIVE};
+use crate::handle::memory::MemorySink;
+use crate::handle::slice::Slice;
+use crate::job::Writing;
+use crate::shape;
+
+impl Slice {
+    /// Read the elements into memory, in C order; bytes of the other order are swapped. Those of a void type of the size
+    /// of `T`, as bfloat16 has in a `.npy`, are taken for little-endian numbers.
+    ///
+    /// # Errors
+    /// [`ReadFault`] for a `T` that is not the dtype or for more elements than memory can hold,
+    /// positions out of range, an input that fails or is cut short.
+    pub fn read<T: Element>(&self) -> Result<Vec<T>, Error> {
+        let count = self.count().and_then(|count| usize::try_from(count).ok());
+        let elements = count.and_then(T::zeroes);
+        let mut elements = elements.ok_or_else(|| self.failed(ReadFault::TooLarge))?;
+        self.read_into(&mut elements)?;
+        Ok(elements)
+    }
+
+    /// Read the elements into memory that there is, of as many elements as the slice has. After an error it may hold some of
+    /// them.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("a.npy");
+    /// # use tslice::internals::dtype::{DType, Endian, Scalar};
+    /// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
+    /// # let header = tslice::internals::format::npy::header(&u8, &[2, 2], Default::default())?;
+    /// # std::fs::write(&path, [&header[..], &[1, 2, 3, 4]].concat())?;
+    /// let tensor = tslice::open(path)?.only()?;
+    /// let mut column = [0u8; 2];
+    /// for number in 0..2 {
+    ///     tensor.slice((.., number))?.read_into(&mut column)?;
+    ///     assert_eq!(column, [1 + number as u8, 3 + number as u8]);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`read`](Slice::read); [`ReadFault::Count`] for another number of elements.
+    pub fn read_into<T: Element>(&self, elements: &mut [T]) -> Result<(), Error> {
+        let (dtype, asked) = (self.dtype().clone(), T::SCALAR.name());
+        let conversion = match (&dtype, self.cast) {
+            (DType::Scalar(scalar, endian), None) if *scalar == T::SCALAR => match *endian {
+                NATIVE => Conversion::None,
+                _ => Conversion::swap_bytes(size_of::<T>()),
+            },
+            (DType::Scalar(scalar, endian), Some(cast)) if *scalar == T::SCALAR => match *endian {
+                NATIVE => Conversion::Cast(cast),
+                _ => {
+                    let native = DType::Scalar(T::SCALAR, NATIVE);
+                    let cast = Cast::new(self.tensor.dtype(), &native, Casting::Unsafe);
+                    Conversion::Cast(cast.map_err(|error| self.failed(error))?)
+                }
+            },
+            // as bfloat16 and 8-bit floats lie in a `.npy`, little-endian
+            (void, None) if void.is_void() && void.item_bits() == 8 * size_of::<T>() as u64 => {
+                match NATIVE {
+                    Endian::Little => Conversion::None,
+                    Endian::Big => Conversion::swap_bytes(size_of::<T>()),
+                }
+            }
+            _ => return Err(self.failed(ReadFault::DType { asked, dtype })),
+        };
+        let (given, has) = (elements.len() as u64, self.count());
+        match has {
+            Some(has) if has == given => {}
+            Some(has) => return Err(self.failed(ReadFault::Count { given, has })),
+            None => return Err(self.failed(ReadFault::TooLarge)),
+        }
+        T::fill(elements, |bytes| self.fill(bytes, conversion))
+    }
+
+    /// Read the bytes of the elements into memory, whatever the dtype, in C order and in the byte order of the
+    /// [dtype](Slice::dtype).
+    ///
+    /// # Errors
+    /// As [`read`](Slice::read).
+    pub fn read_bytes(&self) -> Result<Vec<u8>, Error> {
+        let bytes = shape::byte_count(self.shape(), self.dtype().item_bits());
+        let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        let zeroes = bytes.and_then(<u8 as InMemory>::zeroes);
+        let mut bytes = zeroes.ok_or_else(|| self.failed(ReadFault::TooLarge))?;
+        self.fill(&mut bytes, self.conversion())?;
+        Ok(bytes)
+    }
+
+    /// Read the slice in chunks of `len` positions along an axis, of which a negative one counts from the end; the last
+    /// chunk may be shorter, and a `len` of 0 is 1. While one is used, the next one is read. Of a slice made of lists, a copy in a temporary file is
+    /// read so.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("a.npy");
+    /// # use tslice::internals::dtype::{DType, Endian, Scalar};
+    /// # let u8 = DType::Scalar(Scalar::U8, Endian::Little);
+    /// # let header = tslice::internals::format::npy::header(&u8, &[3, 2], Default::default())?;
+    /// # std::fs::write(&path, [&header[..], &[1, 2, 3, 4, 5, 6]].concat())?;
+    /// let tensor = tslice::open(path)?.only()?;
+    /// let chunks = tensor.all().read_chunks::<u8>(0, 2)?;
+    /// assert_eq!(chunks.collect::<Result<Vec<_>, _>>()?, [vec![1, 2, 3, 4], vec![5, 6]]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`SplitFault`](crate::SplitFault): no such axis; a copy that cannot be made. An error of reading is the last
+    /// item.
+    pub fn read_chunks<T: Element>(&self, axis: i64, len: u64) -> Result<ReadChunks<T>, Error> {
+        let at = self.axis(axis)?;
+        let (axis_len, len) = (self.shape()[at], len.max(1));
+        let count = axis_len.div_ceil(len);
+        let whole = match self.narrowed(at, 0..0) {
+            Some(_) => self.clone(),
+            None => self.spooled()?.all(),
+        };
+        let (sender, chunks) = sync_channel(0);
+        let read = move || {
+            for number in 0..count {
+                let start = number * len;
+                let range = start..axis_len.min(start.saturating_add(len));
+                let Some(chunk) = whole.narrowed(at, range) else { return };
+                let chunk = chunk.read();
+                let is_last = chunk.is_err();
+                // nobody waits for it any more
+                if sender.send(chunk).is_err() || is_last {
+                    return;
+                }
+            }
+        };
+        let started = thread::Builder::new().spawn(read);
+        started.map_err(|error| {
+            let message = error.to_string();
+            self.failed(ExecuteError::Threads { threads: 1, message })
+        })?;
+        Ok(ReadChunks { chunks, left: count })
+    }
+
+    fn count(&self) -> Option<u64> {
+        shape::element_count(self.shape())
+    }
+
+    /// Fill all of `bytes` with the elements.
+    fn fill(&self, bytes: &mut [u8], conversion: Conversion) -> Result<(), Error> {
+        let takes = [self.take_as(conversion)?];
+        let (sink, progress) = (MemorySink::new(bytes), Progress::default());
+        let copied = Writing::into_sink(&sink, &takes, &self.tensor.workers, &progress);
+        copied.and_then(|job| self.copy(&job, &takes)).map_err(|error| self.tensor.named(error))
+    }
+}
+
+/// The chunks of a slice, one after the other: [`Slice::read_chunks`].
+pub struct ReadChunks<T> {
+    chunks: Receiver<Result<Vec<T>, Error>>,
+    /// How many have not come yet.
+    left: u64,
+}
+
+impl<T> Iterator for ReadChunks<T> {
+    type Item = Result<Vec<T>, Error>;
+
+    fn next(&mut self) -> Option<Result<Vec<T>, Error>> {
+        self.left = self.left.checked_sub(1)?;
+        // who reads them ends early only where it panics
+        let chunk = self.chunks.recv().unwrap_or_else(|_| Err(ExecuteError::Panicked.into()));
+        if chunk.is_err() {
+            self.left = 0;
+        }
+        Some(chunk)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, usize::try_from(self.left).ok())
+    }
+}
+
+/// Why a slice cannot be read into memory.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadFault {
+    /// The elements are of another type.
+    #[error("the elements are of dtype {dtype}, and {asked} was asked for")]
+    DType {
+        /// The type that was asked for.
+        asked: &'static str,
+        /// The type that they have.
+        dtype: DType,
+    },
+    /// Memory for another number of elements.
+    #[error("there is memory for {given} elements, and the slice has {has}")]
+    Count {
+        /// How many there is memory for.
+        given: u64,
+        /// How many there are.
+        has: u64,
+    },
+    /// More elements than memory can hold.
+    #[error("the elements do not fit into memory")]
+    TooLarge,
+}
+
+impl Fault for ReadFault {}
