@@ -9,7 +9,7 @@ use crate::dtype::DType;
 use crate::error::{Cause, Error};
 use crate::execute::{Conversion, Progress};
 use crate::format::{Storage, StorageKind, TensorInfo, Tensors};
-use crate::gather;
+use crate::gather::{self, GatherError};
 use crate::handle::file::{File, Tensor};
 use crate::handle::index::IntoIndex;
 use crate::index::resolve::{Rules, Selection};
@@ -175,6 +175,11 @@ impl Slice {
     /// What `make` takes of the elements of the slice, which are a tensor with strides of its own where ranges made
     /// it, and copied to a temporary file where that is not so.
     fn of_own(&self, make: impl FnOnce(&Tensor) -> Result<Slice, Error>) -> Result<Slice, Error> {
+        if let Some(block) = self.dtype.blocks() {
+            // which axis they lie along is said of tensors only
+            let axis = self.shape.len().saturating_sub(1);
+            return Err(self.failed(GatherError::InBlocks { axis, block: block.elements }));
+        }
         let region = self.region(Order::C).map_err(|cause| self.failed(cause))?;
         let from = self.tensor.info();
         let Some(view) = region.strided().filter(|_| from.dtype.item_bits().is_multiple_of(8))
