@@ -18,8 +18,8 @@ pub(crate) struct InputArgs {
     pub(crate) tensor: Vec<String>,
     /// Read the elements as another dtype of the same size
     ///
-    /// No byte is changed: --as bfloat16 is for the V2 of a .npy. Of the tensors that -t names, or of all.
-    /// What --field, --cast and --fill do comes after it.
+    /// No byte is changed: --as bfloat16 is for the V2 of a .npy. Of the tensors that -t names, or of all;
+    /// fields are taken after it, and casts.
     #[arg(long = "as", value_name = "DTYPE", hide_short_help = true)]
     pub(crate) read_as: Option<String>,
     /// How to read
