@@ -219,7 +219,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "region/lists.rs",
             "output/fault.rs",
             "job/",
-            "handle/slice.rs",
+            "handle/read.rs",
         ],
     ),
     ("tokio", &["source/remote/"]),

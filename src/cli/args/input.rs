@@ -61,7 +61,7 @@ pub(crate) struct TextArgs {
     pub(crate) skip_rows: Option<u64>,
     /// Make fields of the columns, named by the first line
     ///
-    /// --field does so by itself.
+    /// So does --field by itself.
     #[arg(long = "names", hide_short_help = true)]
     pub(crate) names_columns: bool,
 }
