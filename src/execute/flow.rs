@@ -125,7 +125,7 @@ impl<'a> Flow<'a> {
                 continue;
             };
             let pieces = next..next + panel.pieces.max(1);
-            let loaded = source.load_unit().and_then(|unit| merged(&panel.input, unit));
+            let loaded = source.load_unit().and_then(|unit| merged(&panel.input, unit, self.room));
             let (input, advice) = match loaded {
                 Some(ranges) => (ranges, Advice::Load),
                 None => (panel.input, Advice::WillNeed),
@@ -264,8 +264,8 @@ impl<'a> Flow<'a> {
 const RANGES: u64 = 1 << 17;
 
 /// The ranges of a panel, those less than `unit` bytes apart in one; `None` where so much more would be read
-/// that it is quicker to ask for each.
-fn merged(input: &[Runs], unit: u64) -> Option<Vec<Runs>> {
+/// that it is quicker to ask for each, or more than there is room for.
+fn merged(input: &[Runs], unit: u64, room: u64) -> Option<Vec<Runs>> {
     let count: u64 = input.iter().map(|runs| dense_bytes(&runs.axes, 1)).sum();
     if count > RANGES {
         return None;
@@ -283,8 +283,9 @@ fn merged(input: &[Runs], unit: u64) -> Option<Vec<Runs>> {
             _ => merged.push(Runs::contiguous(start, end - start)),
         }
     }
-    let read: u64 = merged.iter().map(|runs| runs.run + unit).sum();
-    (read <= needed * 2 + 2 * unit).then_some(merged)
+    let read: u64 = merged.iter().map(Runs::bytes).sum();
+    let units = (merged.len() as u64).saturating_sub(2) * unit;
+    (read <= room && read + units <= needed * 2).then_some(merged)
 }
 
 /// The ranges of all these runs.
@@ -438,14 +439,19 @@ mod tests {
     fn ranges_are_merged_where_little_lies_between_them() {
         let runs = |len, stride| Runs { offset: 100, axes: vec![Axis { len, stride }], run: 1000 };
         assert_eq!(
-            merged(&[runs(50, 1900)], 4096),
+            merged(&[runs(50, 1900)], 4096, 1 << 20),
             Some(vec![Runs::contiguous(100, 49 * 1900 + 1000)])
         );
-        assert_eq!(merged(&[runs(50, 4000)], 4096), None);
+        assert_eq!(merged(&[runs(50, 4000)], 4096, 1 << 20), None);
         // few ranges, in any order, each read as a unit
         let apart = [Runs::contiguous(90_000, 8192), Runs::contiguous(0, 8192)];
-        assert_eq!(merged(&apart, 4096), Some([1, 0].map(|at: usize| apart[at].clone()).to_vec()));
-        assert_eq!(merged(&[runs(RANGES + 1, 1900)], 4096), None);
+        assert_eq!(
+            merged(&apart, 4096, 1 << 20),
+            Some([1, 0].map(|at: usize| apart[at].clone()).to_vec())
+        );
+        // more than there is room for
+        assert_eq!(merged(&[runs(50, 1900)], 4096, 90_000), None);
+        assert_eq!(merged(&[runs(RANGES + 1, 1900)], 4096, 1 << 20), None);
     }
 
     #[test]
