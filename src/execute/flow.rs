@@ -24,6 +24,9 @@ pub(super) const HELPERS: usize = 2;
 /// The part of that memory that may be written and not on its way to the disk yet, and what may be on its way.
 const UNWRITTEN_PART: u64 = 8;
 
+/// The part of it that is brought to the disk together: pieces that follow each other in the output are one request.
+const TOGETHER_PART: u64 = 32;
+
 /// The panels of a job, and what was written of it.
 pub(super) struct Flow<'a> {
     transfers: &'a [Transfer<'a>],
@@ -56,7 +59,7 @@ struct FlowState {
     /// Bytes of the input in memory.
     held: u64,
     /// What was written and is not on its way to the disk, and how many bytes that is.
-    written: VecDeque<WrittenPiece>,
+    written: Vec<WrittenPiece>,
     unwritten: u64,
     /// How many pieces are written.
     done: u64,
@@ -177,37 +180,34 @@ impl<'a> Flow<'a> {
         let (mut begun, mut bytes) = (VecDeque::new(), 0);
         loop {
             let mut state = self.state();
-            let next = loop {
-                if state.is_over {
-                    return Ok(());
-                }
-                match state.written.pop_front() {
-                    Some(next) => break next,
-                    None => state = self.wait(state),
-                }
-            };
-            state.unwritten -= next.rows.bytes();
+            while !state.is_over && state.unwritten <= self.room / TOGETHER_PART {
+                state = self.wait(state);
+            }
+            if state.is_over {
+                return Ok(());
+            }
+            let written = std::mem::take(&mut state.written);
+            state.unwritten = 0;
             drop(state);
             self.changed.notify_all();
-            self.settle(&next, false)?;
-            bytes += next.rows.bytes();
-            begun.push_back(next);
+            // the error of any of them is that of the first
+            let number = written.iter().map(|piece| piece.number).min().unwrap_or(0);
+            let settle = |range: &Range<u64>, wait| {
+                let settled = self.sink.settle(range.clone(), wait);
+                settled.map_err(|error| (number, error))
+            };
+            for range in joined(&written) {
+                settle(&range, false)?;
+                bytes += range.end - range.start;
+                begun.push_back(range);
+            }
             while bytes > self.room / UNWRITTEN_PART
                 && let Some(first) = begun.pop_front()
             {
-                self.settle(&first, true)?;
-                bytes -= first.rows.bytes();
+                settle(&first, true)?;
+                bytes -= first.end - first.start;
             }
         }
-    }
-
-    fn settle(&self, written: &WrittenPiece, wait: bool) -> Result<(), (u64, SinkError)> {
-        let WrittenPiece { number, rows, at } = written;
-        rows.starts().try_for_each(|start| {
-            let start = at + start as u64;
-            let settled = self.sink.settle(start..start + rows.run, wait);
-            settled.map_err(|error| (*number, error))
-        })
     }
 
     /// Whether the input of a piece was asked for.
@@ -231,7 +231,7 @@ impl<'a> Flow<'a> {
         state.done += 1;
         state.is_over |= state.done == self.pieces;
         state.unwritten += rows.bytes();
-        state.written.push_back(WrittenPiece { number, rows, at });
+        state.written.push(WrittenPiece { number, rows, at });
         if let Some(at) = state.open.iter().position(|open| open.pieces.contains(&number)) {
             state.open[at].left -= 1;
             if state.open[at].left == 0 {
@@ -258,6 +258,24 @@ impl<'a> Flow<'a> {
     fn wait<'s>(&self, state: MutexGuard<'s, FlowState>) -> MutexGuard<'s, FlowState> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Where pieces were written, in ascending ranges, those that touch each other in one.
+fn joined(written: &[WrittenPiece]) -> Vec<Range<u64>> {
+    let mut all: Vec<Range<u64>> = Vec::new();
+    for WrittenPiece { rows, at, .. } in written {
+        let rows = rows.starts().map(|start| at + start as u64..at + start as u64 + rows.run);
+        all.extend(rows);
+    }
+    all.sort_unstable_by_key(|range| range.start);
+    all.dedup_by(|next, range| {
+        let touches = next.start == range.end;
+        if touches {
+            range.end = next.end;
+        }
+        touches
+    });
+    all
 }
 
 /// The most ranges of a panel that are merged.

@@ -68,6 +68,8 @@ impl Boxes {
         }
         // panels that are side by side in the output follow each other: those share pages of it
         boxes.panel_order = (0..axes.len()).rev().collect();
+        // and boxes too, so that their rows become long ones: all that they need of the input is in memory
+        boxes.order.clone_from(&boxes.panel_order);
         Some(boxes)
     }
 
