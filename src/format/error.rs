@@ -68,6 +68,10 @@ pub enum FormatError {
     /// A file of torch.save cannot be read.
     #[error("pytorch: {0}")]
     Torch(#[from] TorchError),
+    /// A file of HDF5, or a dataset of it, cannot be read.
+    #[cfg(feature = "hdf5")]
+    #[error("hdf5: {0}")]
+    Hdf5(#[from] super::hdf5::Hdf5Error),
     /// An array of Zarr cannot be read.
     #[cfg(feature = "zarr")]
     #[error("zarr: {0}")]

@@ -140,6 +140,7 @@ impl Foreign {
     /// The feature of a build that reads it, and what it is called.
     fn feature(self) -> Option<(&'static str, &'static str)> {
         match self {
+            Foreign::Hdf5 | Foreign::Matlab73 => Some(("hdf5", "HDF5")),
             Foreign::ZarrArray | Foreign::ZarrGroup => Some(("zarr", "Zarr")),
             _ => None,
         }

@@ -9,6 +9,8 @@ mod field;
 mod folder;
 mod format;
 mod gguf;
+#[cfg(feature = "hdf5")]
+mod hdf5;
 mod integers;
 mod npz;
 mod open;

@@ -4,14 +4,23 @@ use crate::error::Error;
 use crate::execute::Progress;
 use crate::format::{Format, MAGIC_LEN, TextFormat, npy, safetensors};
 use crate::input::format::{InputFormat, OpenOptions, RecognisedFile};
+#[cfg(feature = "hdf5")]
+use crate::input::hdf5;
 use crate::input::opened::{Input, Location};
 use crate::input::single::open_bytes;
 use crate::input::{gguf, integers, raw, sharded, single, text, zarr, zip};
 use crate::source;
 
 /// The formats that files are recognised as, by how they begin.
-const FORMATS: [&InputFormat; 5] =
-    [&NPY, &zip::FORMAT, &gguf::FORMAT, &sharded::FORMAT, &SAFETENSORS];
+const FORMATS: &[&InputFormat] = &[
+    &NPY,
+    &zip::FORMAT,
+    &gguf::FORMAT,
+    &sharded::FORMAT,
+    #[cfg(feature = "hdf5")]
+    &hdf5::FORMAT,
+    &SAFETENSORS,
+];
 
 /// NumPy's `.npy`.
 const NPY: InputFormat = InputFormat {
@@ -29,12 +38,12 @@ const SAFETENSORS: InputFormat = InputFormat {
 
 /// The format of a file that begins with these [`MAGIC_LEN`] bytes, or has no more.
 pub(crate) fn recognise(first: &[u8]) -> Option<&'static InputFormat> {
-    FORMATS.into_iter().find(|format| (format.begins)(first))
+    FORMATS.iter().copied().find(|format| (format.begins)(first))
 }
 
 /// Open an input, find out what it is, and read its header. A folder with the index of a sharded
-/// checkpoint in it is that checkpoint; one with the metadata of Zarr in it is its arrays. A text is one by its name, or because [`OpenOptions::raw`] says
-/// so; all of it is read.
+/// checkpoint in it is that checkpoint; one with the metadata of Zarr in it is its arrays. A text is one
+/// by its name, or because [`OpenOptions::raw`] says so; all of it is read.
 ///
 /// # Errors
 /// The [`Cause`](crate::error::Cause) tells: no such file, no known format, a header that breaks its
@@ -78,6 +87,13 @@ fn open_as_it_says(
         source::Opened::Random(source) => single::first_bytes(location, source.as_ref())?,
     };
     let format = recognise(&first);
+    #[cfg(feature = "hdf5")]
+    let format = match &bytes {
+        source::Opened::Random(source) if format.is_none() => {
+            hdf5::follows_user_block(source.as_ref()).then_some(&hdf5::FORMAT)
+        }
+        _ => format,
+    };
     let layout = &options.raw;
     let read_as = layout.text_format(location, format.is_some());
     if let Some(dtype) = layout.of_raw_bytes(format.is_some() || read_as.is_some()) {

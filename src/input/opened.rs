@@ -121,6 +121,10 @@ pub enum UnreadableCause {
     /// The header of a member.
     #[error(transparent)]
     Npy(#[from] NpyError),
+    /// A dataset.
+    #[cfg(feature = "hdf5")]
+    #[error(transparent)]
+    Hdf5(#[from] crate::format::hdf5::Hdf5Error),
     /// An array.
     #[cfg(feature = "zarr")]
     #[error(transparent)]
@@ -131,6 +135,8 @@ impl From<UnreadableCause> for FormatError {
     fn from(cause: UnreadableCause) -> FormatError {
         match cause {
             UnreadableCause::Npy(error) => error.into(),
+            #[cfg(feature = "hdf5")]
+            UnreadableCause::Hdf5(error) => error.into(),
             #[cfg(feature = "zarr")]
             UnreadableCause::Zarr(error) => error.into(),
         }

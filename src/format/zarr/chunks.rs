@@ -10,7 +10,7 @@ use zarrs::storage::ReadableStorageTraits;
 
 use super::error::ZarrError;
 use crate::format::brief::brief;
-use crate::format::chunks::Chunks;
+use crate::format::chunks::{Chunks, cut};
 use crate::shape::AsTuple;
 use crate::source::{Source, SourceError, memory_bytes};
 
@@ -105,46 +105,5 @@ impl Chunks for ZarrChunks {
 impl fmt::Debug for ZarrChunks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ZarrChunks").field("shape", &self.shape).finish_non_exhaustive()
-    }
-}
-
-/// Keep the first elements along each axis of a chunk.
-fn cut(bytes: &mut Vec<u8>, shape: &[u64], kept: &[u64], item: usize) {
-    // the axes before the last one that is cut; what follows it is a row
-    let Some(last) = (0..shape.len()).rev().find(|&axis| shape[axis] != kept[axis]) else { return };
-    let behind = shape[last + 1..].iter().product::<u64>() as usize * item;
-    let (from, row) = (shape[last] as usize * behind, kept[last] as usize * behind);
-    let rows = kept[..last].iter().product::<u64>();
-    for number in 0..rows {
-        let (mut rest, mut at, mut step) = (number, 0, 1);
-        for axis in (0..last).rev() {
-            at += rest % kept[axis] * step;
-            rest /= kept[axis];
-            step *= shape[axis];
-        }
-        // never before where it goes to
-        let start = at as usize * from;
-        bytes.copy_within(start..start + row, number as usize * row);
-    }
-    bytes.truncate(rows as usize * row);
-    bytes.shrink_to_fit();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::cut;
-
-    #[test]
-    fn chunks_end_where_the_array_does() {
-        let chunk: Vec<u8> = (0..24).collect();
-        let of = |kept: [u64; 3]| {
-            let mut bytes = chunk.clone();
-            cut(&mut bytes, &[2, 3, 4], &kept, 1);
-            bytes
-        };
-        assert_eq!(of([2, 3, 4]), chunk);
-        assert_eq!(of([1, 3, 4]), chunk[..12]);
-        assert_eq!(of([2, 2, 1]), [0, 4, 12, 16]);
-        assert_eq!(of([2, 1, 4]), [0, 1, 2, 3, 12, 13, 14, 15]);
     }
 }

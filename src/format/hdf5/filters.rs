@@ -1,0 +1,164 @@
+//! The filters of chunks, undone: deflate, shuffle, fletcher32 and h5py's lzf.
+
+use std::io::Read;
+
+use flate2::bufread::ZlibDecoder;
+use hdf5_pure::Filter;
+
+const DEFLATE: u16 = 1;
+const SHUFFLE: u16 = 2;
+const FLETCHER32: u16 = 3;
+const LZF: u16 = 32000;
+
+/// Whether all of them are undone here.
+pub(super) fn known(filters: &[Filter]) -> bool {
+    let known = |filter: &Filter| matches!(filter.id, DEFLATE | SHUFFLE | FLETCHER32 | LZF);
+    filters.len() <= 32 && filters.iter().all(known)
+}
+
+/// The elements of a chunk, which are `len` bytes, by its bytes in the file. Filters whose bit is set in
+/// `skipped` were not applied to it.
+///
+/// # Errors
+/// What is wrong with the bytes.
+pub(super) fn undo(
+    filters: &[Filter],
+    skipped: u32,
+    stored: Vec<u8>,
+    len: usize,
+) -> Result<Vec<u8>, &'static str> {
+    // no filter makes it much longer
+    let most = len + len / 16 + 4096;
+    let mut bytes = stored;
+    for (number, filter) in filters.iter().enumerate().rev() {
+        if skipped >> number & 1 == 1 {
+            continue;
+        }
+        bytes = match filter.id {
+            DEFLATE => inflate(&bytes, len, most)?,
+            SHUFFLE => unshuffle(bytes, filter.client_data.first().copied().unwrap_or(1) as usize),
+            FLETCHER32 => checked(bytes)?,
+            LZF => unpack_lzf(&bytes, most)?,
+            _ => return Err("a filter that is not known"),
+        };
+    }
+    Ok(bytes)
+}
+
+fn inflate(bytes: &[u8], len: usize, most: usize) -> Result<Vec<u8>, &'static str> {
+    // a stream makes at most some thousand times its bytes
+    let mut out = Vec::with_capacity((len + 4).min(bytes.len().saturating_mul(1032)));
+    let read = ZlibDecoder::new(bytes).take(most as u64 + 1).read_to_end(&mut out);
+    match read {
+        Ok(count) if count <= most => Ok(out),
+        Ok(_) => Err("it inflates to more than a chunk has"),
+        Err(_) => Err("its deflated bytes are damaged"),
+    }
+}
+
+/// First bytes of all elements, second bytes, ...: back to elements. What is left over stands at the end.
+fn unshuffle(bytes: Vec<u8>, item: usize) -> Vec<u8> {
+    if item < 2 {
+        return bytes;
+    }
+    let count = bytes.len() / item;
+    let mut out = vec![0; bytes.len()];
+    // as many elements at a time as stay in the nearest cache
+    for start in (0..count).step_by(BLOCK) {
+        let end = (start + BLOCK).min(count);
+        let block = &mut out[start * item..end * item];
+        for (byte, plane) in bytes.chunks_exact(count).take(item).enumerate() {
+            let places = block[byte..].iter_mut().step_by(item);
+            places.zip(&plane[start..end]).for_each(|(place, byte)| *place = *byte);
+        }
+    }
+    out[count * item..].copy_from_slice(&bytes[count * item..]);
+    out
+}
+
+/// Elements that are unshuffled at a time.
+const BLOCK: usize = 1024;
+
+/// The bytes in front of their checksum.
+fn checked(mut bytes: Vec<u8>) -> Result<Vec<u8>, &'static str> {
+    let Some(at) = bytes.len().checked_sub(4) else { return Err("its checksum is missing") };
+    let tail = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+    bytes.truncate(at);
+    let sum = fletcher32(&bytes);
+    // libraries before 1.6.3 stored the halves with their bytes swapped
+    let swapped = (sum & 0x00ff_00ff) << 8 | (sum >> 8 & 0x00ff_00ff);
+    let stored = u32::from_le_bytes(tail);
+    if stored == sum || stored == swapped { Ok(bytes) } else { Err("its checksum is another one") }
+}
+
+/// Fletcher's checksum of 16-bit words, as H5_checksum_fletcher32 has it.
+fn fletcher32(bytes: &[u8]) -> u32 {
+    let (mut first, mut second) = (0u32, 0u32);
+    let fold = |sum: u32| (sum & 0xffff) + (sum >> 16);
+    // so many words that the sums do not overflow
+    for words in bytes.chunks(720) {
+        for word in words.chunks(2) {
+            let low = word.get(1).copied().unwrap_or(0);
+            first += u32::from(word[0]) << 8 | u32::from(low);
+            second += first;
+        }
+        (first, second) = (fold(first), fold(second));
+    }
+    fold(second) << 16 | fold(first)
+}
+
+/// LZF: runs of literal bytes, and copies of what stands so far behind.
+fn unpack_lzf(bytes: &[u8], most: usize) -> Result<Vec<u8>, &'static str> {
+    const DAMAGED: &str = "its lzf bytes are damaged";
+    let mut out: Vec<u8> = Vec::new();
+    let mut input = bytes.iter().copied();
+    while let Some(control) = input.next().map(usize::from) {
+        let mut next = || input.next().ok_or(DAMAGED);
+        if control < 32 {
+            for _ in 0..=control {
+                out.push(next()?);
+            }
+        } else {
+            let count = match control >> 5 {
+                7 => 7 + usize::from(next()?),
+                count => count,
+            };
+            let behind = (control & 31) << 8 | usize::from(next()?);
+            let from = out.len().checked_sub(behind + 1).ok_or(DAMAGED)?;
+            // it may go on in what it writes
+            (from..from + count + 2).for_each(|at| out.push(out[at]));
+        }
+        if out.len() > most {
+            return Err("it unpacks to more than a chunk has");
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lzf_copies_what_it_has_written() {
+        // abc, then six bytes from three behind
+        assert_eq!(unpack_lzf(b"\x02abc\x80\x02", 100).unwrap(), b"abcabcabc");
+        for damaged in [&b"\x05ab"[..], b"\x20\x00", b"\xe0", b"\x80"] {
+            assert!(unpack_lzf(damaged, 100).is_err());
+        }
+        assert!(unpack_lzf(b"\x02abc\xe0\xff\x02", 100).is_err());
+    }
+
+    #[test]
+    fn bytes_go_back_to_their_elements() {
+        assert_eq!(unshuffle(b"abcdABCD".to_vec(), 2), b"aAbBcCdD");
+        assert_eq!(unshuffle(b"acebdfx".to_vec(), 2), b"abcdefx");
+    }
+
+    #[test]
+    fn checksums_are_those_of_the_library() {
+        // by H5_checksum_fletcher32
+        assert_eq!(fletcher32(b""), 0);
+        assert_eq!(fletcher32(&[0, 1, 0, 2]), 0x0004_0003);
+    }
+}

@@ -1,0 +1,54 @@
+//! A file of HDF5 as one input: datasets are tensors by their paths.
+
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::format::hdf5::{self, SIGNATURE};
+use crate::format::{Contents, Format, FormatError, TensorInfo, Tensors};
+use crate::input::format::{InputFormat, RecognisedFile};
+use crate::input::opened::{Bytes, Input, Unreadable, failed_source};
+use crate::input::watched::spool_all;
+use crate::source::{self, Source};
+
+/// HDF5, with netCDF 4 and MATLAB 7.3.
+pub(super) const FORMAT: InputFormat =
+    InputFormat { format: Format::Hdf5, begins: |first| first.starts_with(SIGNATURE), open };
+
+/// Whether a file begins with a user block, and is one of HDF5 behind it.
+pub(super) fn follows_user_block(source: &dyn Source) -> bool {
+    if source.request_gap().is_some() {
+        // a request for each place is too many
+        return false;
+    }
+    let starts = std::iter::successors(Some(512u64), |start| start.checked_mul(2));
+    let mut scratch = Vec::new();
+    starts.take_while(|start| start.saturating_add(8) <= source.len()).any(|start| {
+        source.window(start..start + 8, &mut scratch).is_ok_and(|bytes| bytes == SIGNATURE)
+    })
+}
+
+/// Read what datasets there are. A pipe is kept in a temporary file.
+fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
+    let RecognisedFile { location, bytes, progress, .. } = file;
+    let bytes: Arc<dyn Source> = match bytes {
+        source::Opened::Random(source) => Arc::from(source),
+        source::Opened::Forward(stream) => {
+            let kept = spool_all(stream, progress);
+            Arc::from(kept.map_err(|error| failed_source(location, error))?)
+        }
+    };
+    let datasets = hdf5::datasets(&bytes);
+    // a file cut short in the meantime is the reason for whatever it seems to say
+    bytes.verify().map_err(|error| failed_source(location, error))?;
+    let datasets = datasets.map_err(|error| Error::file(location, FormatError::from(error)))?;
+    let (mut tensors, mut unreadable) = (Tensors::default(), Vec::new());
+    for dataset in datasets {
+        let name = dataset.path;
+        match dataset.tensor {
+            Ok(tensor) => tensors.push(&TensorInfo { name: Some(name), ..tensor }),
+            Err(error) => unreadable.push(Unreadable { name, error: error.into() }),
+        }
+    }
+    let contents = Contents::of(Format::Hdf5, tensors);
+    Ok(Input { unreadable, ..Input::of_file(location, Bytes::Random(bytes), contents) })
+}

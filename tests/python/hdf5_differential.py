@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Differential test: datasets of HDF5 files against h5py and NumPy.
+
+    python tests/python/hdf5_differential.py --bin target/debug/tslice --count 2000 --seed 1
+
+The program must be built with the feature `hdf5`, and h5py be there. Every case is a file of random datasets:
+contiguous, compact, chunked with gzip, shuffle, fletcher32, lzf and scale-offset, never written in whole or in part,
+of all dtypes that have a counterpart, in groups, behind a user block, by old and new versions of the format. Random
+indexes with slices, lists and masks must give what NumPy takes of the array that h5py reads. Every tenth case is a
+damaged file: an error in one line, or elements. `--only NUMBER` runs one again.
+"""
+
+import os
+import random
+import sys
+import warnings
+
+import h5py
+import numpy as np
+
+import harness
+from cases import Case
+from chunk_cases import check, random_array
+from harness import Failure
+
+DTYPES = ["u1", "i1", "u2", "i2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16", "?", "S5", "V6", "g"]
+STRUCTURES = [
+    [("a", "<i4"), ("b", ">f8"), ("c", "S3")],
+    [("x", ">i2"), ("v", "<f4", (2, 3)), ("n", [("u", "u1"), ("w", ">c16")])],
+    {"names": ["p", "q"], "formats": ["<u2", "<f4"], "offsets": [3, 8], "itemsize": 17},
+]
+
+
+def random_dtype(rng):
+    if rng.random() < 0.15:
+        return np.dtype(rng.choice(STRUCTURES))
+    dtype = np.dtype(rng.choice(DTYPES))
+    return dtype.newbyteorder(">") if rng.random() < 0.3 else dtype
+
+
+def options_of(rng, dtype, shape):
+    """How a dataset is stored."""
+    options = {}
+    if shape and 0 not in shape and rng.random() < 0.75:
+        options["chunks"] = tuple(rng.randint(1, n) if rng.random() < 0.7 else n for n in shape)
+        if rng.random() < 0.4:
+            # one growing axis: other indexes of chunks
+            options["maxshape"] = tuple([None, *shape[1:]])
+        options["shuffle"] = rng.random() < 0.3
+        options["fletcher32"] = rng.random() < 0.2
+        options["compression"] = rng.choice([None, "gzip", "gzip", "lzf"])
+        if dtype.kind in "iu" and rng.random() < 0.15:
+            options.update(scaleoffset=0, fletcher32=False)
+    if dtype.kind in "iuf" and rng.random() < 0.4:
+        options["fillvalue"] = dtype.type(7)
+    return options
+
+
+def write(case, path):
+    rng, arrays = case.rng, {}
+    block = rng.choice([0, 0, 0, 512, 2048])
+    # HDF5 2 has a layout of its own, which is only written where it is asked for
+    low = rng.choice(["earliest", "v108", "v110", "v114"])
+    with h5py.File(path, "w", libver=(low, "v114"), userblock_size=block or None) as file:
+        for number in range(rng.randint(1, 4)):
+            group = file if rng.random() < 0.6 else file.require_group(rng.choice(["g", "g/h"]))
+            dtype = random_dtype(rng)
+            shape = tuple(rng.choice([1, 2, 3, 5, 8, 13, rng.choice([0, 40])]) for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 3, 4])))
+            options = options_of(rng, dtype, shape)
+            name = rng.choice(["a", "x y", "w.b"]) + str(number)
+            try:
+                dataset = group.create_dataset(name, shape, dtype, **options)
+            except (TypeError, ValueError) as error:
+                case.story.append(f"h5py does not make {dtype} {shape} {options}: {error!r}")
+                continue
+            if rng.random() < 0.85:
+                data = random_array(rng, dtype, shape)
+                if "chunks" in options and rng.random() < 0.3:
+                    part = slice(0, rng.randint(1, shape[0]))
+                    dataset[part] = data[part]
+                else:
+                    dataset[...] = data
+            case.story.append(f"{dataset.name}: {dtype}, shape {shape}, {options}, user block {block}, {low}")
+            arrays[dataset.name.lstrip("/")] = np.asarray(dataset[...]).reshape(shape + dataset.dtype.shape)
+    if block and rng.random() < 0.5:
+        with open(path, "r+b") as file:
+            file.write(b"a text in the user block\n")
+    return arrays
+
+
+def dataset_case(case):
+    name = case.rng.choice(["s.h5", "s.nc", "s"])
+    arrays = write(case, case.path(name))
+    for key in case.rng.sample(sorted(arrays), min(len(arrays), 2)):
+        check(case, name, key, arrays[key])
+
+
+def damaged_case(case):
+    rng = case.rng
+    arrays = write(case, case.path("s.h5"))
+    with open(case.path("s.h5"), "r+b") as file:
+        data = bytearray(file.read())
+        if rng.random() < 0.3:
+            data = data[:rng.randrange(len(data))]
+        else:
+            # where the superblock, headers and indexes are
+            for _ in range(rng.randint(1, 8)):
+                data[rng.randrange(min(len(data), rng.choice([200, 3000, 10**6])))] = rng.choice([0, 255, rng.randrange(256)])
+        file.seek(0)
+        file.write(data)
+        file.truncate()
+    for key in [None, *arrays]:
+        status, _, err = case.run(["info", "s.h5"] if key is None else ["s.h5", "-t", key, "-o", "o.npy", "--force"])
+        if "panicked" in err or status not in (0, 1) or len(err) > 3000 or status and not err.startswith("tslice: "):
+            raise Failure(f"status {status}, {err!r}")
+    if os.path.exists(case.path("o.npy")):
+        os.remove(case.path("o.npy"))
+
+
+def one(job):
+    options, number = job
+    kind = damaged_case if number % 10 == 9 else dataset_case
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return harness.run_case(Case(random.Random(f"{options.seed} {number}")), kind, number, options.keep)
+
+
+def main():
+    options = harness.case_parser(__doc__.split("\n")[0], 2000).parse_args()
+    harness.begin(options)
+    print("h5py", h5py.__version__, "HDF5", h5py.version.hdf5_version)
+    return harness.run_cases("hdf5_differential", options, one)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
