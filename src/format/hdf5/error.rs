@@ -12,6 +12,11 @@ pub enum Hdf5Error {
     /// A dataset whose elements lie in other datasets.
     #[error("virtual datasets are not read")]
     Virtual,
+    /// Elements in big-endian order behind filters such as scale-offset.
+    #[error(
+        "big-endian elements with other filters than gzip, shuffle, fletcher32 and lzf are not read"
+    )]
+    BigEndian,
     /// A dataset whose elements lie behind the end of the file.
     #[error("its elements lie behind the end of the file")]
     CutShort,

@@ -22,6 +22,7 @@ use hdf5_pure::{Dataset, File, FormatError as PureError, Group, Layout};
 
 use super::brief::brief;
 use super::tensor::{Storage, StorageKind, TensorInfo};
+use crate::dtype::{DType, Endian};
 use crate::format::Chunks;
 use crate::shape::{Order, byte_count};
 use crate::source::Source;
@@ -96,6 +97,10 @@ fn tensor(dataset: &Dataset, file_len: u64) -> Result<TensorInfo, Hdf5Error> {
             match filters::known(&filters) {
                 true => {
                     Arc::new(H5Chunks::new(dataset.clone(), shape, chunk_shape, item, filters)?)
+                }
+                // the package does not swap their bytes
+                false if matches!(tensor.dtype, DType::Scalar(_, Endian::Big)) => {
+                    return Err(Hdf5Error::BigEndian);
                 }
                 false => {
                     // the package decodes what lies beside each other
