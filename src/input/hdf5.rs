@@ -1,14 +1,12 @@
 //! A file of HDF5 as one input: datasets are tensors by their paths.
 
-use std::sync::Arc;
-
 use crate::error::Error;
 use crate::format::hdf5::{self, SIGNATURE};
 use crate::format::{Contents, Format, FormatError, TensorInfo, Tensors};
 use crate::input::format::{InputFormat, RecognisedFile};
 use crate::input::opened::{Bytes, Input, Unreadable, failed_source};
-use crate::input::watched::spool_all;
-use crate::source::{self, Source};
+use crate::input::single::kept;
+use crate::source::Source;
 
 /// HDF5, with netCDF 4 and MATLAB 7.3.
 pub(super) const FORMAT: InputFormat =
@@ -30,13 +28,7 @@ pub(super) fn follows_user_block(source: &dyn Source) -> bool {
 /// Read what datasets there are. A pipe is kept in a temporary file.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, progress, .. } = file;
-    let bytes: Arc<dyn Source> = match bytes {
-        source::Opened::Random(source) => Arc::from(source),
-        source::Opened::Forward(stream) => {
-            let kept = spool_all(stream, progress);
-            Arc::from(kept.map_err(|error| failed_source(location, error))?)
-        }
-    };
+    let bytes = kept(location, bytes, progress)?;
     let datasets = hdf5::datasets(&bytes);
     // a file cut short in the meantime is the reason for whatever it seems to say
     bytes.verify().map_err(|error| failed_source(location, error))?;
