@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::fill::split_first;
 use super::{FillError, Pieces, ReadFrom, VisitRange};
+use crate::plan::Panel;
 use crate::runs::Runs;
 use crate::source::Source;
 
@@ -41,6 +42,11 @@ impl<P: Pieces> Pieces for Clipped<P> {
 
     fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         self.pieces.needs(self.cut.first + number, gap, visit)
+    }
+
+    fn panel(&self, number: u64) -> Option<Panel> {
+        let panel = self.pieces.panel(self.cut.first + number)?;
+        Some(Panel { pieces: panel.pieces.min(self.cut.count - number), ..panel })
     }
 
     fn waits_for_disk(&self, source: &dyn Source) -> bool {

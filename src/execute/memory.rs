@@ -44,6 +44,11 @@ impl Memory {
         self.bytes / 8
     }
 
+    /// What kernels read ahead of reads that stay near each other, and that is used up before it is let go.
+    pub(crate) fn window(self) -> u64 {
+        self.panels() / 2
+    }
+
     /// Rows that are read one by one, ahead of those that are copied.
     pub(crate) fn rows_ahead(self) -> u64 {
         self.bytes / 16

@@ -5,13 +5,15 @@
 //! use up what they read, and where memory does not hold those, a copy of the selected bytes in
 //! the order of the output, in an unnamed file in `TMPDIR`. The input is read about once in any case.
 
+use std::ops::Range;
+
 use super::{
     Conversion, ExecuteError, FillError, Pieces, Progress, Transfer, Workers, panel_bytes, run,
     tiling,
 };
 use crate::plan::{PIECE_BYTES, Plan, Tiling};
 use crate::runs::Runs;
-use crate::sink::{ScratchSink, SinkError};
+use crate::sink::{ScratchSink, Sink, SinkError};
 use crate::source::{Source, SourceError, open_spooled};
 
 /// The buffers of all workers together, in bytes, where pieces are longer than usual.
@@ -59,10 +61,10 @@ pub fn spool(
     let panel_bytes = panel_bytes(source, runs);
     let tiling = Tiling { panel_bytes, ..tiling(source, runs.bytes()) };
     let plan = Plan::tiled(runs, unit, tiling);
-    spool_pieces(source, &plan, workers)
+    spool_pieces(source, &plan, workers, &Progress::default())
 }
 
-/// The output of pieces, in an unnamed file in `TMPDIR`.
+/// The output of pieces, in an unnamed file in `TMPDIR`. Its bytes are told as those that are kept.
 ///
 /// # Errors
 /// Those of [`in_order`].
@@ -70,10 +72,12 @@ pub fn spool_pieces(
     source: &dyn Source,
     pieces: &dyn Pieces,
     workers: &Workers,
+    progress: &Progress,
 ) -> Result<Box<dyn Source>, ExecuteError> {
     let failed = |error| ExecuteError::Fill { transfer: 0, error: FillError::Source(error) };
     let bytes = pieces.bytes();
     let (sink, file) = ScratchSink::new(bytes).map_err(|error| failed(unspooled(error)))?;
+    let sink = KeptSink { sink, progress };
     let copy = Transfer { source, pieces, conversion: Conversion::None, at: 0 };
     run(&[copy], &sink, workers, &Progress::default()).map_err(|error| match error {
         ExecuteError::Sink(error) => failed(unspooled(error)),
@@ -81,6 +85,24 @@ pub fn spool_pieces(
     })?;
     source.verify().map_err(failed)?;
     open_spooled(file, bytes).map_err(failed)
+}
+
+/// A temporary file whose bytes are told.
+struct KeptSink<'a> {
+    sink: ScratchSink,
+    progress: &'a Progress,
+}
+
+impl Sink for KeptSink<'_> {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        self.sink.write_at(offset, bytes)?;
+        self.progress.kept.add(bytes.len() as u64);
+        Ok(())
+    }
+
+    fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
+        self.sink.settle(range, wait)
+    }
 }
 
 /// The error of a temporary file that was to be read again.

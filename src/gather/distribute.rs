@@ -36,6 +36,7 @@ use crate::execute::{
     self, Conversion, CopyStep, ExecuteError, FillError, Memory, OutOfCore, Pieces, Progress,
     ReadFrom, Transfer, Workers, spool_pieces, unspooled,
 };
+use crate::plan::PIECE_BYTES;
 use crate::runs::Runs;
 use crate::sink::{ScratchSink, Sink, scratch_fits};
 use crate::source::{Source, SourceError, open_spooled};
@@ -47,7 +48,7 @@ const SEGMENT: u64 = 4 << 20;
 const MOST: u64 = 2048;
 
 /// Params of fewer bytes fit in any memory.
-const SHORT: u64 = 16 << 20;
+pub(super) const SHORT: u64 = 16 << 20;
 
 /// Rows that are counted or placed together.
 const TOGETHER: u64 = 1 << 16;
@@ -75,41 +76,35 @@ pub(crate) struct Distributed {
     /// The rows, band by band.
     pub(crate) kept: Box<dyn Source>,
     /// The output of these rows, made of the file.
-    pub(crate) pieces: PlacedSlabs<'static>,
+    pub(crate) pieces: PlacedSlabs,
 }
 
 impl GatherPieces<'_> {
-    /// Put the rows that hold `window`, a range of the output, in order in temporary files, where that is
-    /// the faster way. `source` is that of the params; the files are read by the pieces.
+    /// Put the rows that hold what is wanted of the output in order in temporary files, where that is the
+    /// faster way. `source` is that of the params; the files are read by the pieces.
     ///
     /// # Errors
     /// Bad positions, sources that cannot be read, and [`SourceError::Spool`]: no room in `TMPDIR`.
     pub(crate) fn distributed(
         &self,
-        window: &Range<u64>,
         source: &dyn Source,
         workers: &Workers,
         progress: &Progress,
     ) -> Result<Option<Distributed>, ExecuteError> {
-        let Some(distribution) = self.distribution(window, source) else { return Ok(None) };
-        match scratch_fits(distribution.temporary_bytes()) {
-            Ok(true) => distribution.run(source, workers, progress).map(Some),
-            Ok(false) => Ok(None),
-            Err(error) => Err(failed(SourceError::unspooled(error))),
+        let Some(distribution) = self.distribution(source) else { return Ok(None) };
+        match has_room(distribution.temporary_bytes())? {
+            true => distribution.run(source, workers, progress).map(Some),
+            false => Ok(None),
         }
     }
 
-    /// The plan of a range of the output where it does not fit in memory, that of
+    /// The plan of what is wanted where it does not fit in memory, that of
     /// [`distributed`](GatherPieces::distributed) among others; `None` where it does, or is there.
-    pub(crate) fn out_of_core(
-        &self,
-        window: &Range<u64>,
-        source: &dyn Source,
-    ) -> Option<OutOfCore> {
-        if self.fits(window.end - window.start) {
+    pub(crate) fn out_of_core(&self, source: &dyn Source) -> Option<OutOfCore> {
+        if self.fits(self.gather.bytes()) {
             return None;
         }
-        let distribution = self.distribution(window, source);
+        let distribution = self.distribution(source);
         if let Some(distribution) = distribution.filter(|_| !matches!(scratch_fits(0), Ok(false))) {
             return Some(OutOfCore::of(CopyStep::Distribution, distribution.temporary_bytes()));
         }
@@ -119,16 +114,15 @@ impl GatherPieces<'_> {
             }
             CacheState::ColdDense => None,
             CacheState::Cached => {
-                self.cold_look(source, 0..self.rows.rows.count())?;
+                self.cold_look(source)?;
                 Some(OutOfCore::of(CopyStep::InOrder, 0))
             }
         }
     }
 
-    /// How to distribute the rows that hold a range of the output, where that is the faster way.
-    fn distribution(&self, window: &Range<u64>, source: &dyn Source) -> Option<Distribution<'_>> {
-        let row = self.gather.slab.bytes().max(1);
-        let rows = window.start / row..window.end.div_ceil(row);
+    /// How to distribute the rows, where that is the faster way.
+    fn distribution(&self, source: &dyn Source) -> Option<Distribution<'_>> {
+        let rows = self.wanted_rows();
         let (params, slab) = (self.gather.params.clone(), &self.gather.slab);
         let (len, count) = (params.end - params.start, rows.end - rows.start);
         let bytes = count.checked_mul(slab.bytes())?;
@@ -137,6 +131,7 @@ impl GatherPieces<'_> {
             || len < SHORT
             || bytes == 0
             || slab.bytes() >= LONG_ROW
+            || self.is_mostly_gaps()
             || source.request_gap().is_some()
         {
             return None;
@@ -149,15 +144,15 @@ impl GatherPieces<'_> {
         if self.fits(bytes) {
             return None;
         }
-        let most = Memory::of_process().stage();
-        let most = most.min(((len as f64 * SEGMENT as f64).sqrt()) as u64).max(PAGE);
+        let memory = Memory::of_process();
+        let most = memory.stage().min(((len as f64 * SEGMENT as f64).sqrt()) as u64).max(PAGE);
         let band_bits = most.ilog2().max(len.div_ceil(MOST).next_power_of_two().ilog2());
         let stretch = (most / slab.bytes()).max(count.div_ceil(MOST)).max(1);
         // where a few neighbours are near each other, what is read for one serves the others
-        let look = self.cold_look(source, rows.clone())?;
+        let look = self.cold_look(source)?;
         let bands = len.div_ceil(1 << band_bits) as usize;
         let bound = &self.rows;
-        (look.spread >> band_bits > 0).then_some(Distribution {
+        (look.spread > memory.window().max(1 << band_bits)).then_some(Distribution {
             bound,
             rows,
             params,
@@ -167,6 +162,14 @@ impl GatherPieces<'_> {
             stretch,
         })
     }
+}
+
+/// Whether `TMPDIR` is on a disk.
+///
+/// # Errors
+/// Temporary files of so many bytes in all do not fit there.
+pub(crate) fn has_room(bytes: u64) -> Result<bool, ExecuteError> {
+    scratch_fits(bytes).map_err(|error| failed(SourceError::unspooled(error)))
 }
 
 /// The error of a source.
@@ -182,6 +185,11 @@ impl Distribution<'_> {
 
     fn count(&self) -> u64 {
         self.rows.end - self.rows.start
+    }
+
+    /// The rows of a piece that copies slabs.
+    fn piece_rows(&self) -> u64 {
+        PIECE_BYTES / self.slab.bytes()
     }
 
     fn stretches(&self) -> u64 {
@@ -203,7 +211,7 @@ impl Distribution<'_> {
         progress.kept.begin(self.temporary_bytes());
         let table: Vec<AtomicU64> =
             (0..self.stretches() as usize * self.bands).map(|_| AtomicU64::new(0)).collect();
-        let counting = Counting { of: &self, table: &table, progress };
+        let counting = ListPass { of: &self, table: &table, places: None, progress };
         let transfer = Transfer { source, pieces: &counting, conversion: Conversion::None, at: 0 };
         execute::run(&[transfer], &NullSink, workers, &Progress::default())?;
         let mut table: Vec<AtomicU64> = table;
@@ -211,8 +219,9 @@ impl Distribution<'_> {
         let kept = bands.last().copied().unwrap_or(0);
         let (sink, file) =
             ScratchSink::new(kept * PLACE).map_err(|error| failed(unspooled(error)))?;
-        let placing = Placing { of: &self, next: &table, kept, origins: &sink, progress };
-        let places = spool_pieces(source, &placing, workers)?;
+        let places = Some(PlaceFile { count: kept, origins: &sink });
+        let placing = ListPass { of: &self, table: &table, places, progress };
+        let places = spool_pieces(source, &placing, workers, progress)?;
         let table: Vec<u64> = table.into_iter().map(AtomicU64::into_inner).collect();
         let origins = open_spooled(file, kept * PLACE).map_err(failed)?;
         let first_pass = PlacedSlabs {
@@ -220,15 +229,13 @@ impl Distribution<'_> {
             slab: self.slab.clone(),
             within: self.params.clone(),
             stages: self.bands_ahead(&bands),
-            kept: Some(progress),
         };
-        let rows = spool_pieces(source, &first_pass, workers)?;
+        let rows = spool_pieces(source, &first_pass, workers, progress)?;
         let second_pass = PlacedSlabs {
             places,
             slab: Runs::contiguous(0, slab),
             within: 0..kept * slab,
             stages: self.stretches_ahead(bands, table),
-            kept: None,
         };
         progress.kept.begin(0);
         Ok(Distributed { start: self.rows.start * slab, kept: rows, pieces: second_pass })
@@ -256,7 +263,7 @@ impl Distribution<'_> {
         let firsts = used.iter().map(|&band| bands[band as usize]);
         let firsts = firsts.chain(bands.last().copied()).collect();
         let (params, bits, bounds) = (self.params.clone(), self.band_bits, self.slab.byte_bounds());
-        Stages::new(firsts, move |stage| {
+        Stages::new(firsts, self.piece_rows(), move |stage| {
             let start = params.start + (used[stage] << bits);
             let range = start.saturating_add_signed(bounds.start)
                 ..(start + (1 << bits)).saturating_add_signed(bounds.end);
@@ -270,7 +277,7 @@ impl Distribution<'_> {
         let (stretch, count, slab, width) =
             (self.stretch, self.count(), self.slab.bytes(), self.bands);
         let firsts = (0..=self.stretches()).map(|at| (at * stretch).min(count)).collect();
-        Stages::new(firsts, move |stage| {
+        Stages::new(firsts, self.piece_rows(), move |stage| {
             let start = |band: usize| match stage {
                 0 => bands[band],
                 _ => ends[(stage - 1) * width + band],
@@ -300,62 +307,27 @@ impl Distribution<'_> {
         self.bound.offsets(self.rows.start + rows.start, &mut offsets)?;
         Ok(offsets)
     }
-
-    /// How many of some rows lie in each band.
-    fn counts(&self, offsets: &[u64]) -> Vec<u64> {
-        let mut counts = vec![0; self.bands];
-        for &offset in offsets.iter().filter(|&&offset| offset != DROPPED) {
-            counts[self.band(offset)] += 1;
-        }
-        counts
-    }
 }
 
-/// Pass 1, as pieces that write nothing.
-struct Counting<'a> {
+/// A pass over the list, by which nothing is read of the params: the first to count, as pieces that write
+/// nothing, and the second, as those of the file that holds the place of each row.
+struct ListPass<'a> {
     of: &'a Distribution<'a>,
-    /// How many rows of each stretch lie in each band.
+    /// How many rows of each stretch lie in each band, or the next place for one of them.
     table: &'a [AtomicU64],
+    places: Option<PlaceFile<'a>>,
     progress: &'a Progress,
 }
 
-impl Pieces for Counting<'_> {
-    fn bytes(&self) -> u64 {
-        self.of.count() * PLACE
-    }
-
-    fn count(&self) -> u64 {
-        self.of.pieces()
-    }
-
-    fn output(&self, _number: u64) -> Runs {
-        Runs::contiguous(0, 0)
-    }
-
-    fn fill(&self, number: u64, _: &mut ReadFrom<'_>, _: &mut [u8]) -> Result<(), FillError> {
-        let (stretch, rows) = self.of.piece(number);
-        let counts = self.of.counts(&self.of.offsets(&rows)?);
-        for (cell, count) in self.table[stretch * self.of.bands..].iter().zip(counts) {
-            cell.fetch_add(count, Ordering::Relaxed);
-        }
-        self.progress.kept.add((rows.end - rows.start) * PLACE);
-        Ok(())
-    }
-}
-
-/// Pass 2, as the pieces of the file that holds the place of each row.
-struct Placing<'a> {
-    of: &'a Distribution<'a>,
-    /// The next place for a row of each stretch in each band.
-    next: &'a [AtomicU64],
-    /// How many places there are.
-    kept: u64,
+/// The places that are given to rows.
+struct PlaceFile<'a> {
+    /// How many there are.
+    count: u64,
     /// The file that holds for each place where the row lies in the params.
     origins: &'a ScratchSink,
-    progress: &'a Progress,
 }
 
-impl Pieces for Placing<'_> {
+impl Pieces for ListPass<'_> {
     fn bytes(&self) -> u64 {
         self.of.count() * PLACE
     }
@@ -366,30 +338,51 @@ impl Pieces for Placing<'_> {
 
     fn output(&self, number: u64) -> Runs {
         let (_, rows) = self.of.piece(number);
-        Runs::contiguous(rows.start * PLACE, (rows.end - rows.start) * PLACE)
+        let count = if self.places.is_some() { rows.end - rows.start } else { 0 };
+        Runs::contiguous(rows.start * PLACE, count * PLACE)
     }
 
     fn fill(&self, number: u64, _: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
-        let (of, slab) = (self.of, self.of.slab.bytes());
-        let (stretch, rows) = of.piece(number);
-        let offsets = of.offsets(&rows)?;
-        let counts = of.counts(&offsets);
+        let (stretch, rows) = self.of.piece(number);
+        let offsets = self.of.offsets(&rows)?;
+        let mut counts = vec![0; self.of.bands];
+        for &offset in offsets.iter().filter(|&&offset| offset != DROPPED) {
+            counts[self.of.band(offset)] += 1;
+        }
+        let cells = self.table[stretch * self.of.bands..].iter().zip(&counts);
+        let before = cells.map(|(cell, &count)| cell.fetch_add(count, Ordering::Relaxed));
+        let before: Vec<u64> = before.collect();
+        match &self.places {
+            Some(places) => places.give(self.of, &offsets, &counts, &before, out)?,
+            None => self.progress.kept.add((rows.end - rows.start) * PLACE),
+        }
+        Ok(())
+    }
+}
+
+impl PlaceFile<'_> {
+    /// Give places to the slabs at `offsets`, in each band as many as `counts` says from the one in `first` on,
+    /// and fill `out` with them.
+    fn give(
+        &self,
+        of: &Distribution<'_>,
+        offsets: &[u64],
+        counts: &[u64],
+        first: &[u64],
+        out: &mut [u8],
+    ) -> Result<(), FillError> {
+        // the list was changed meanwhile
+        if first.iter().zip(counts).any(|(place, count)| place.saturating_add(*count) > self.count)
+        {
+            return Err(SourceError::Changed.into());
+        }
         // those of a band after each other, in the order of the bands
         let (mut at, mut start) = (Vec::with_capacity(of.bands), 0);
-        for count in &counts {
+        for count in counts {
             at.push(start);
             start += *count as usize;
         }
         let mut origins = vec![0; start * PLACE as usize];
-        let mut first = Vec::with_capacity(of.bands);
-        for (cell, &count) in self.next[stretch * of.bands..].iter().zip(&counts) {
-            let place = cell.fetch_add(count, Ordering::Relaxed);
-            // the list was changed meanwhile
-            if place.saturating_add(count) > self.kept {
-                return Err(SourceError::Changed.into());
-            }
-            first.push(place);
-        }
         let mut next = at.clone();
         for (&offset, out) in offsets.iter().zip(out.as_chunks_mut().0) {
             let place = match offset {
@@ -399,18 +392,17 @@ impl Pieces for Placing<'_> {
                     let within = next[band];
                     next[band] += 1;
                     origins.as_chunks_mut().0[within] = offset.to_ne_bytes();
-                    (first[band] + (within - at[band]) as u64) * slab
+                    (first[band] + (within - at[band]) as u64) * of.slab.bytes()
                 }
             };
             *out = place.to_ne_bytes();
         }
-        for ((&start, &end), &place) in at.iter().zip(&next).zip(&first) {
+        for ((&start, &end), &place) in at.iter().zip(&next).zip(first) {
             let bytes = &origins[start * PLACE as usize..end * PLACE as usize];
             let written =
                 if bytes.is_empty() { Ok(()) } else { self.origins.write_at(place * PLACE, bytes) };
             written.map_err(|error| FillError::Source(unspooled(error)))?;
         }
-        self.progress.kept.add((rows.end - rows.start) * PLACE);
         Ok(())
     }
 }

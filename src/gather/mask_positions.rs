@@ -14,7 +14,7 @@ use crate::view::ViewError;
 pub(crate) struct MaskPositions {
     mask: Mask,
     /// The axes of the params that it takes, in bytes, with neighbours merged.
-    axes: Vec<Axis>,
+    pub(super) axes: Vec<Axis>,
     /// How far those of them that run backwards lead before the first element: offsets count from
     /// there.
     pub(super) before: u64,

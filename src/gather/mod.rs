@@ -16,11 +16,12 @@
 
 use std::ops::Range;
 
+use crate::index::resolve::Selection;
 use crate::permutation::{Permutation, PermutationError};
 use crate::plan::Reading;
 use crate::runs::Runs;
-use crate::shape::{self, MAX_NDIM};
-use crate::view::{Layout, ViewError};
+use crate::shape::{self, MAX_NDIM, Order};
+use crate::view::{Layout, View, ViewError};
 
 mod check;
 mod copy;
@@ -37,13 +38,14 @@ mod placed;
 mod positions;
 mod prefetch;
 mod ravel;
+mod relaid;
 mod row_block;
 mod rows;
 mod select;
 mod stages;
 mod tuples;
 
-pub(crate) use distribute::Distributed;
+pub(crate) use distribute::{Distributed, has_room};
 pub use error::GatherError;
 pub use indexed::Indexed;
 pub(crate) use indexed::slab_runs;
@@ -72,6 +74,17 @@ pub struct Gather {
     hold: u64,
     /// The bytes of the output that are wanted, where not all are.
     window: Option<Range<u64>>,
+    /// Where the output has another order than the params.
+    relaid: Option<Box<Relaid>>,
+}
+
+/// A result in another order than the params', in two steps.
+#[derive(Clone, Debug)]
+pub(crate) struct Relaid {
+    /// The same elements in the order of the params.
+    pub(crate) gather: Gather,
+    /// The bytes of those in the order of the output.
+    pub(crate) view: View,
 }
 
 impl Gather {
@@ -101,7 +114,14 @@ impl Gather {
         let bytes = shape::byte_count(&shape, bits).ok_or(ViewError::TooLarge)?;
         let range = params.bounds()?;
         let is_empty = bytes == 0 || range.is_empty();
+        let indexed = Indexed { first, axes, lists };
+        let relaid = match is_empty {
+            true => None,
+            false => Relaid::new(params, &indexed, &in_memory, options)?.map(Box::new),
+        };
+        let Indexed { axes, lists, .. } = indexed;
         let gather = |rows: Rows, slab: Runs| Gather {
+            relaid,
             shape,
             params: range,
             rows,
@@ -147,9 +167,43 @@ impl Gather {
         self.window.clone()
     }
 
+    /// The same in two steps, where the output has another order than the params and all of it is wanted.
+    pub(crate) fn relaid(&self) -> Option<&Relaid> {
+        self.relaid.as_deref().filter(|_| self.window.is_none())
+    }
+
     /// A text that is the same for equal gathers only.
     pub fn identity(&self) -> String {
         let Gather { shape, params, rows, slab, .. } = self;
         format!("{:?}", (shape, params, rows, slab))
+    }
+}
+
+impl Relaid {
+    /// The two steps to a result whose axes are `in_memory` in that order; `None` where it is the order of the
+    /// params.
+    fn new(
+        params: &Layout<'_>,
+        indexed: &Indexed,
+        in_memory: &Permutation,
+        options: &Options,
+    ) -> Result<Option<Relaid>, GatherError> {
+        if !params.item_bits.is_multiple_of(8) {
+            return Ok(None);
+        }
+        let order = indexed.params_order(params)?;
+        let counts = |axis: &&usize| indexed.axes[**axis].len != 1;
+        if order.axes().iter().filter(counts).eq(in_memory.axes().iter().filter(counts)) {
+            return Ok(None);
+        }
+        let mut places = vec![0; order.axes().len()];
+        (0..).zip(order.axes()).for_each(|(place, &axis)| places[axis] = place);
+        let axes = in_memory.axes().iter().map(|&axis| places[axis]).collect();
+        let options = Options { transpose: Some(order), order: Order::C, ..options.clone() };
+        let gather = Gather::new(params, indexed.clone(), &options)?;
+        let kept = Layout::new(&gather.shape, params.item_bits, Order::C, 0);
+        let all = Selection::whole(&gather.shape);
+        let view = View::permuted(&kept, &all, &Permutation::of_axes(axes))?;
+        Ok(Some(Relaid { gather, view }))
     }
 }

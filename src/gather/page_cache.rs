@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicU64;
 #[derive(Debug, Default)]
 pub(super) struct PageCache {
     pub(super) state: OnceLock<CacheState>,
+    /// What a look at some rows told, where they are not in memory.
+    pub(super) look: OnceLock<Option<Sampled>>,
     /// How many chunks of the params were mapped.
     pub(super) mapped: AtomicU64,
 }
@@ -21,4 +23,15 @@ pub(super) enum CacheState {
     ColdDense,
     /// The same of rows so long that each is read by itself, in params that do not fit in memory.
     ColdLong,
+}
+
+/// What a few rows tell of those around them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sampled {
+    /// Whether they are in memory.
+    pub(super) is_cached: bool,
+    /// Whether they come in the order of the file.
+    pub(super) is_sorted: bool,
+    /// How far apart the first and the last of neighbours in the file are, in bytes.
+    pub(super) spread: u64,
 }

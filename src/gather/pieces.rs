@@ -159,6 +159,13 @@ impl Pieces for GatherPieces<'_> {
 }
 
 impl GatherPieces<'_> {
+    /// The rows that hold what is wanted of the output.
+    pub(super) fn wanted_rows(&self) -> Range<u64> {
+        let (window, slab) = (self.gather.window(), self.gather.slab.bytes().max(1));
+        let Range { start, end } = window.unwrap_or(0..self.gather.bytes);
+        start / slab..end.div_ceil(slab)
+    }
+
     /// The rows that a piece needs, in part or whole.
     fn rows_of(&self, number: u64) -> Range<u64> {
         let (bytes, slab) = (self.output(number), self.gather.slab.bytes());

@@ -7,8 +7,8 @@ use super::positions::DROPPED;
 use super::row_block::RowBlock;
 use super::stages::Stages;
 use super::tuples::BLOCK;
-use crate::execute::{FillError, Pieces, Progress, ReadFrom, split_first};
-use crate::plan::{PIECE_BYTES, PieceCuts};
+use crate::execute::{FillError, Pieces, ReadFrom, split_first};
+use crate::plan::Panel;
 use crate::runs::Runs;
 use crate::source::{Source, SourceError};
 
@@ -19,7 +19,7 @@ pub(super) const PLACE: u64 = size_of::<u64>() as u64;
 const READ_BLOCK: usize = 1 << 16;
 
 /// Slabs one after the other.
-pub(crate) struct PlacedSlabs<'a> {
+pub(crate) struct PlacedSlabs {
     /// Where each begins in their source, or [`DROPPED`]: numbers of the machine's own byte order, in a
     /// temporary file.
     pub(super) places: Box<dyn Source>,
@@ -28,17 +28,9 @@ pub(crate) struct PlacedSlabs<'a> {
     /// The bytes of their source that they lie in.
     pub(super) within: Range<u64>,
     pub(super) stages: Stages,
-    /// Who is told of bytes that are kept for a later pass.
-    pub(super) kept: Option<&'a Progress>,
 }
 
-impl PlacedSlabs<'_> {
-    fn cuts(&self) -> PieceCuts {
-        let slab = self.slab.bytes();
-        let step = (PIECE_BYTES / slab).max(1) * slab;
-        PieceCuts::new(self.bytes(), step, step)
-    }
-
+impl PlacedSlabs {
     /// The places of the rows from `row` on.
     fn places(&self, row: u64, out: &mut [u64], bytes: &mut Vec<u8>) -> Result<(), SourceError> {
         let range = row * PLACE..(row + out.len() as u64) * PLACE;
@@ -59,24 +51,23 @@ impl PlacedSlabs<'_> {
     }
 }
 
-impl Pieces for PlacedSlabs<'_> {
+impl Pieces for PlacedSlabs {
     fn bytes(&self) -> u64 {
         self.places.len() / PLACE * self.slab.bytes()
     }
 
     fn count(&self) -> u64 {
-        self.cuts().pieces()
+        self.stages.pieces()
     }
 
     fn output(&self, number: u64) -> Runs {
-        let range = self.cuts().range(number);
-        Runs::contiguous(range.start, range.end - range.start)
+        let (rows, slab) = (self.stages.rows(number), self.slab.bytes());
+        Runs::contiguous(rows.start * slab, (rows.end - rows.start) * slab)
     }
 
     fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
-        let (range, slab) = (self.cuts().range(number), &self.slab);
-        let (mut row, end) = (range.start / slab.bytes(), range.end / slab.bytes());
-        self.stages.before(row, from.source);
+        let (rows, slab) = (self.stages.rows(number), &self.slab);
+        let (mut row, end) = (rows.start, rows.end);
         let reads = from.source.window_limit().is_some();
         let most = if reads { READ_BLOCK } else { BLOCK } as u64;
         let (mut block, mut bytes, mut rest) = (RowBlock::default(), Vec::new(), out);
@@ -94,8 +85,11 @@ impl Pieces for PlacedSlabs<'_> {
             }
             row += count;
         }
-        self.kept.iter().for_each(|progress| progress.kept.add(range.end - range.start));
         Ok(())
+    }
+
+    fn panel(&self, number: u64) -> Option<Panel> {
+        self.stages.panel(number)
     }
 
     fn waits_for_disk(&self, _source: &dyn Source) -> bool {
@@ -103,7 +97,7 @@ impl Pieces for PlacedSlabs<'_> {
     }
 
     fn sparse_range(&self) -> Option<Range<u64>> {
-        // what is read ahead is asked for
+        // what is needed is read ahead, panel by panel
         Some(self.within.clone())
     }
 }

@@ -9,7 +9,7 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use super::page_cache::CacheState;
+use super::page_cache::{CacheState, Sampled};
 use super::row_block::RowBlock;
 use super::{DROPPED, Gather, GatherPieces};
 use crate::execute::Memory;
@@ -37,16 +37,6 @@ const NEAR: u64 = 256 << 10;
 
 /// How many rows are prefetched ahead of those that are copied, at most.
 const AHEAD: u64 = 1024;
-
-/// What a few rows tell of those around them.
-pub(super) struct Sampled {
-    /// Whether they are in memory.
-    is_cached: bool,
-    /// Whether they come in the order of the file.
-    is_sorted: bool,
-    /// How far apart the first and the last of them in the file are, in bytes.
-    pub(super) spread: u64,
-}
 
 impl GatherPieces<'_> {
     /// Called before some rows are copied.
@@ -99,16 +89,18 @@ impl GatherPieces<'_> {
 
     fn sample(&self, source: &dyn Source) -> CacheState {
         let Gather { params, slab, .. } = &self.gather;
-        let Some(cold) = self.cold_look(source, 0..self.rows.rows.count()) else {
-            return CacheState::Cached;
-        };
+        let count = self.rows.rows.count();
+        let cold = if self.is_mostly_gaps() { None } else { self.cold_look(source) };
+        let Some(cold) = cold else { return CacheState::Cached };
         let (fits, len) = (self.fits(self.gather.bytes), params.end - params.start);
         if !fits && slab.bytes() >= LONG_ROW {
             source.advise(params.clone(), Advice::Random);
             return CacheState::ColdLong;
         }
         // rows that neighbours are near of are read by readahead, which reads them once
-        if !fits && !cold.is_sorted && cold.spread <= NEAR {
+        let touched = count.saturating_mul(slab.bytes().max(PAGE));
+        let near = if touched >= len { Memory::of_process().window() } else { 0 };
+        if !fits && !cold.is_sorted && cold.spread <= near.max(NEAR) {
             return CacheState::Cached;
         }
         let row = slab.bytes().saturating_add(PAGE);
@@ -116,7 +108,6 @@ impl GatherPieces<'_> {
         if source.window_limit().is_some() {
             return CacheState::Cold { ahead };
         }
-        let touched = self.rows.rows.count().saturating_mul(slab.bytes().max(PAGE));
         if fits && !cold.is_sorted && touched >= len {
             return CacheState::ColdDense;
         }
@@ -124,17 +115,22 @@ impl GatherPieces<'_> {
         CacheState::Cold { ahead }
     }
 
-    /// Look at a few of the rows, here and there: at the first place that is not in memory. `None` where all
-    /// are, or where they are left to the kernel's readahead.
-    pub(super) fn cold_look(&self, source: &dyn Source, rows: Range<u64>) -> Option<Sampled> {
+    /// Whether a slab has few bytes of what it spans. Those are left to the kernel's readahead.
+    pub(super) fn is_mostly_gaps(&self) -> bool {
         let slab = &self.gather.slab;
-        // a slab that is mostly gaps
-        if span_bytes(&slab.axes, slab.run) > 4 * slab.bytes() {
-            return None;
-        }
+        span_bytes(&slab.axes, slab.run) > 4 * slab.bytes()
+    }
+
+    /// Look at a few of the rows, here and there, where they are not in memory; `None` where all are.
+    pub(super) fn cold_look(&self, source: &dyn Source) -> Option<Sampled> {
+        *self.page_cache.look.get_or_init(|| self.sample_rows(source))
+    }
+
+    fn sample_rows(&self, source: &dyn Source) -> Option<Sampled> {
+        let rows = self.wanted_rows();
         let count = rows.end - rows.start;
         // one row is read when it is copied, as soon as if it were asked for
-        if count == 1 && slab.bytes() < LONG_ROW {
+        if count == 1 && self.gather.slab.bytes() < LONG_ROW {
             return None;
         }
         // few rows are copied sooner than many are looked at
@@ -142,8 +138,12 @@ impl GatherPieces<'_> {
         let looks = if places < PLACES { 1 } else { NEIGHBOURS };
         let part = |place| u128::from(count) * u128::from(place) / u128::from(places);
         let first = |place| rows.start + part(place) as u64;
-        let mut sampled = (0..places).map(|place| self.look(source, first(place), looks));
-        sampled.find(|sampled| !sampled.is_cached)
+        let looks = (0..places).map(|place| self.look(source, first(place), looks));
+        looks.filter(|look| !look.is_cached).reduce(|one, other| Sampled {
+            is_cached: false,
+            is_sorted: one.is_sorted && other.is_sorted,
+            spread: one.spread.max(other.spread),
+        })
     }
 
     /// Look at a few rows from row `first` on, and whether the first `looks` of them are in memory.
@@ -152,8 +152,13 @@ impl GatherPieces<'_> {
         let count = self.rows.rows.count().saturating_sub(first).min(NEIGHBOURS as u64) as usize;
         let offsets = &mut offsets[..count];
         let slab = &self.gather.slab;
-        let lowest = byte_bounds(&slab.axes, slab.run).start;
-        let is_cached = |offset: &u64| source.is_cached(offset.wrapping_add_signed(lowest));
+        let bounds = byte_bounds(&slab.axes, slab.run);
+        let ends = [bounds.start, bounds.end - 1];
+        // where a row is short, both are on one page, or nearly
+        let ends = if bounds.end - bounds.start > PAGE as i64 { &ends[..] } else { &ends[..1] };
+        let is_cached = |offset: &u64| {
+            ends.iter().all(|end| source.is_cached(offset.wrapping_add_signed(*end)))
+        };
         // a bad position is reported when it is gathered
         let is_cached = self.rows.offsets(first, offsets).is_err()
             || offsets.iter().filter(|&&offset| offset != DROPPED).take(looks).all(is_cached);

@@ -39,6 +39,15 @@ impl Tuples {
         }
     }
 
+    /// How far one step on the outermost axis that they index leads in the params, in bytes.
+    pub(super) fn longest_stride(&self) -> u64 {
+        let axes = match self {
+            Tuples::Numbers(positions) => &positions.indexed,
+            Tuples::Mask(positions) => &positions.axes,
+        };
+        axes.iter().map(|axis| axis.stride.unsigned_abs()).max().unwrap_or(0)
+    }
+
     /// The shape along which they lie.
     pub(super) fn shape(&self) -> Vec<u64> {
         match self {

@@ -38,7 +38,8 @@ impl Region for InChunks {
         if let Some(pieces) = InOrder::new(chunked, view, by.unit) {
             return Ok(RegionPieces { pieces: Box::new(pieces), copied: None });
         }
-        let copied = spool_pieces(by.source, &ChunkPieces::new(chunked, view), by.workers)?;
+        let copied =
+            spool_pieces(by.source, &ChunkPieces::new(chunked, view), by.workers, by.progress)?;
         let plan = Plan::new(&Runs::contiguous(0, view.bytes()), by.unit, PIECE_BYTES);
         Ok(RegionPieces { pieces: Box::new(plan), copied: Some(copied) })
     }

@@ -4,11 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::execute::{Clipped, ExecuteError, FillError, OutOfCore, Pieces};
-use crate::gather::{Distributed, GatherPieces};
+use crate::execute::{
+    Clipped, Conversion, CopyStep, ExecuteError, FillError, OutOfCore, Pieces, spool_pieces,
+};
+use crate::gather::{Distributed, GatherPieces, Relaid, has_room};
 use crate::plan::{PIECE_BYTES, Reading};
 use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
 use crate::region::list::Gathered;
+use crate::view::View;
 
 impl Region for Gathered {
     fn bytes(&self) -> u64 {
@@ -21,10 +24,15 @@ impl Region for Gathered {
             ReadFor::Memory | ReadFor::Stream => None,
         };
         let pieces = self.bound(by)?;
+        if let Some(steps) = self.steps(&pieces, by)?
+            && has_room(steps.plan.temporary_bytes)?
+        {
+            return steps.pieces(by);
+        }
         if by.to != ReadFor::Memory {
-            let window = self.window(&pieces);
-            let distributed = pieces.distributed(&window, by.source, by.workers, by.progress)?;
+            let distributed = pieces.distributed(by.source, by.workers, by.progress)?;
             if let Some(Distributed { start, kept, pieces }) = distributed {
+                let window = self.gather.window().unwrap_or(0..self.gather.bytes());
                 let window = window.start - start..window.end - start;
                 let pieces = Box::new(Clipped::new(pieces, window));
                 return Ok(RegionPieces { pieces, copied: Some(kept) });
@@ -40,7 +48,12 @@ impl Region for Gathered {
 
     fn out_of_core(&self, by: &ReadBy<'_>) -> Result<Option<OutOfCore>, ExecuteError> {
         let pieces = self.bound(by)?;
-        Ok(pieces.out_of_core(&self.window(&pieces), by.source))
+        if let Some(steps) = self.steps(&pieces, by)?
+            && has_room(0)?
+        {
+            return Ok(Some(steps.plan));
+        }
+        Ok(pieces.out_of_core(by.source))
     }
 
     fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {
@@ -76,8 +89,45 @@ impl Gathered {
         })
     }
 
-    /// The bytes of the output that are wanted.
-    fn window(&self, pieces: &GatherPieces<'_>) -> Range<u64> {
-        self.gather.window().unwrap_or(0..pieces.bytes())
+    /// The two steps to a result in another order than that of the params, where they are the faster way.
+    fn steps(
+        &self,
+        pieces: &GatherPieces<'_>,
+        by: &ReadBy<'_>,
+    ) -> Result<Option<TwoSteps<'_>>, ExecuteError> {
+        let relaid = self.gather.relaid().filter(|_| by.to != ReadFor::Memory);
+        let Some(Relaid { gather, view }) = relaid.filter(|_| pieces.reads_rows_again(by.source))
+        else {
+            return Ok(None);
+        };
+        let rows = Gathered { gather: gather.clone(), lists: self.lists.clone() };
+        let first = rows.out_of_core(by)?;
+        let mut plan = first.unwrap_or_else(|| OutOfCore::of(CopyStep::InOrder, 0));
+        plan.steps.push(CopyStep::Panels);
+        plan.temporary_bytes = plan.temporary_bytes.saturating_add(rows.bytes());
+        Ok(Some(TwoSteps { rows, view, plan }))
+    }
+}
+
+/// Rows that are kept in the order of the params, and the result that is made of them.
+struct TwoSteps<'a> {
+    rows: Gathered,
+    view: &'a View,
+    plan: OutOfCore,
+}
+
+impl<'a> TwoSteps<'a> {
+    /// Keep the rows, and say how the result is made.
+    fn pieces(&self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
+        let (conversion, to) = (Conversion::None, ReadFor::Position(0));
+        let RegionPieces { pieces, copied } =
+            self.rows.pieces(&ReadBy { conversion, unit: 1, to, ..*by })?;
+        let source = copied.as_deref().unwrap_or(by.source);
+        by.progress.kept.begin(self.rows.bytes());
+        let kept = spool_pieces(source, pieces.as_ref(), by.workers, by.progress)?;
+        by.progress.kept.begin(0);
+        drop(pieces);
+        let laid = self.view.pieces(&ReadBy { source: kept.as_ref(), ..*by })?;
+        Ok(RegionPieces { copied: laid.copied.or(Some(kept)), ..laid })
     }
 }
