@@ -236,6 +236,9 @@ pub mod internals {
     }
 }
 
+#[cfg(not(unix))]
+compile_error!("tslice needs a Unix system: on Windows, build and run it inside WSL");
+
 /// The program in docs/library.md, which is compiled.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/library.md")]

@@ -33,6 +33,8 @@ impl FileId {
 
     /// The same of what stands under a name, of whatever kind: a folder or a link, too.
     pub(crate) fn any(stat: &Stat) -> FileId {
-        FileId { device: stat.st_dev, inode: stat.st_ino }
+        // some systems number devices by signed integers
+        #[allow(clippy::unnecessary_cast)]
+        FileId { device: stat.st_dev as u64, inode: stat.st_ino }
     }
 }

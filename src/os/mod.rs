@@ -1,7 +1,7 @@
 //! What the program asks of the system beyond the standard library and POSIX.
 //!
-//! What only Linux has stands in `linux`; `other` says of all of it that it is not there, and callers
-//! take the way that they have for old kernels and poor file systems. The rest is the same on all
+//! What only Linux has stands in `linux`, what macOS has of it in `macos`; `other` says of all of it that
+//! it is not there, and callers take the way that they have for old kernels and poor file systems. The rest is the same on all
 //! systems: open files, standard streams, signals, the handler for lost pages of maps. Nothing here
 //! knows files of the user by path.
 //!
@@ -23,23 +23,28 @@ pub(crate) use signals::is_ignored;
 pub(crate) use system::machine_vendor;
 pub use system::{EXCHANGES_NAMES, UNNAMED_FILES};
 pub(crate) use system::{
-    LOADED, advise_file, allocate, allocate_within, boot_id, clone_file, clone_range, copy_range,
-    discard, enlarge_pipe, exchange, is_cached, is_descriptors, is_fixed, is_in_memory, is_network,
-    link_unnamed, load, mapped_pages, memory_bytes, nobody_writes, open_place, open_unnamed,
-    open_within_mount, path_of, populate, populate_to_write, reads_ahead, rename_to_free, settle,
+    LOADED, advise_file, allocate, allocate_within, boot_id, clone_file, clone_over, clone_range,
+    copy_range, discard, enlarge_pipe, exchange, is_cached, is_descriptors, is_fixed, is_in_memory,
+    is_network, link_unnamed, load, mapped_pages, memory_bytes, nobody_writes, open_place,
+    open_unnamed, open_within_mount, path_of, populate, populate_to_write, reads_ahead,
+    rename_to_free, settle,
 };
 
 #[cfg(all(target_os = "linux", not(tslice_other_system)))]
 use linux as system;
-#[cfg(not(all(target_os = "linux", not(tslice_other_system))))]
+#[cfg(all(target_os = "macos", not(tslice_other_system)))]
+use macos as system;
+#[cfg(any(not(any(target_os = "linux", target_os = "macos")), tslice_other_system))]
 use other as system;
 
 mod advice;
 mod file_id;
 #[cfg(all(target_os = "linux", not(tslice_other_system)))]
 mod linux;
+#[cfg(all(target_os = "macos", not(tslice_other_system)))]
+mod macos;
 mod open_files;
-#[cfg(not(all(target_os = "linux", not(tslice_other_system))))]
+#[cfg(any(not(target_os = "linux"), tslice_other_system))]
 mod other;
 mod read_files;
 pub(crate) mod sigbus;

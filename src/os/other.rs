@@ -1,6 +1,8 @@
 //! A system of which nothing is known but what POSIX has: callers take their other way.
 
 #![allow(unsafe_code)]
+// macOS takes a part of it
+#![cfg_attr(target_os = "macos", allow(dead_code, unreachable_pub))]
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -71,6 +73,10 @@ pub(crate) fn allocate_within(_: impl AsFd, _: Range<u64>) -> Result<()> {
 }
 
 pub(crate) fn clone_file(_: &File, _: &File) -> Result<()> {
+    Err(Errno::NOSYS)
+}
+
+pub(crate) fn clone_over(_: &File, _: impl AsFd, _: &str) -> Result<OwnedFd> {
     Err(Errno::NOSYS)
 }
 

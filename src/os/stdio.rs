@@ -33,7 +33,8 @@ static CLOSED: AtomicU8 = AtomicU8::new(0);
 // SAFETY: the section holds pointers to C functions that the loader calls once, on the only
 // thread there is, with arguments that a C function is free to ignore.
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
+#[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
 static ENTRY: extern "C" fn() = note;
 
 /// Runs before Rust's runtime, so it must use nothing that needs one: no allocation, no panic.

@@ -12,7 +12,7 @@ pub const BLOCK_BYTES: u64 = 4096;
 
 /// The blocks of a file's file system, in bytes: only whole ones can be shared.
 pub(super) fn block_bytes(file: &File) -> u64 {
-    let size = fstatfs(file).ok().and_then(|it| u64::try_from(it.f_bsize).ok()).unwrap_or(0);
+    let size = fstatfs(file).map_or(0, |it| it.f_bsize as u64);
     size.max(BLOCK_BYTES)
 }
 

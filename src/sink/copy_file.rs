@@ -44,6 +44,11 @@ impl<'a> CopiedRange<'a> {
         self.place(self.range.end)
     }
 
+    /// Whether all bytes come to stand where they are in the file.
+    pub(super) fn is_from_the_start(&self) -> bool {
+        self.range.start == 0 && self.at == 0
+    }
+
     /// Where the byte at a position of the file comes to stand.
     fn place(&self, position: u64) -> u64 {
         position - self.range.start + self.at
@@ -69,7 +74,7 @@ pub(super) fn copy_file(
 
 fn copy_all(from: &CopiedRange<'_>, to: &File, copied: &dyn Fn(u64)) -> io::Result<()> {
     let CopiedRange { file, ref range, at } = *from;
-    let is_whole = range.start == 0 && at == 0;
+    let is_whole = from.is_from_the_start();
     if is_whole && os::clone_file(file, to).is_ok() && to.metadata()?.len() == from.len() {
         return Ok(());
     }

@@ -113,8 +113,19 @@ impl FileSink {
         original: &CopiedRange<'_>,
         copied: &dyn Fn(u64),
     ) -> Result<InPlaceFile, SinkError> {
-        copy_file(original, self.file().map_err(SinkError::Io)?, copied)?;
         let len = original.len();
+        let named = self.named.as_ref().filter(|_| original.is_from_the_start());
+        let clone = named.and_then(|it| os::clone_over(original.file, it.dir(), it.name()).ok());
+        let is_whole = match clone.map(File::from) {
+            Some(clone) => {
+                let clone = self.file.insert(clone);
+                clone.metadata().map_err(SinkError::Io)?.len() == len
+            }
+            None => false,
+        };
+        if !is_whole {
+            copy_file(original, self.file().map_err(SinkError::Io)?, copied)?;
+        }
         self.options.len = Some(len);
         (self.written, self.end) = (len.into(), len.into());
         InPlaceFile::new(self.file().and_then(File::try_clone).map_err(SinkError::Io)?)

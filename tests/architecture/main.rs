@@ -238,6 +238,7 @@ const UNSAFE: &[&str] = &[
     "execute/pack/transpose.rs",
     "os/linux/blocks.rs",
     "os/linux/writers.rs",
+    "os/macos.rs",
     "os/other.rs",
     "os/sigbus.rs",
     "os/signals.rs",

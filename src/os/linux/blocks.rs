@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::fs::{Advice, FallocateFlags, copy_file_range, fadvise, fallocate, ioctl_ficlone};
 use rustix::io::{Errno, Result, retry_on_intr};
@@ -27,6 +27,12 @@ pub(crate) fn allocate_within(file: impl AsFd, range: Range<u64>) -> Result<()> 
 /// Let a file share all blocks of another.
 pub(crate) fn clone_file(from: &File, to: &File) -> Result<()> {
     ioctl_ficlone(to, from)
+}
+
+/// A file that shares all blocks of another, in the place of one that has a name: not needed where
+/// [`clone_file`] lets an open file share them.
+pub(crate) fn clone_over(_: &File, _: impl AsFd, _: &str) -> Result<OwnedFd> {
+    Err(Errno::NOSYS)
 }
 
 /// The argument of `FICLONERANGE` (ioctl_ficlonerange(2)).

@@ -3,7 +3,9 @@
 //! Callers know from the error of a call, or from its answer, that there is none: older kernels and
 //! some file systems lack them too, and `other.rs` always does.
 
-pub(crate) use blocks::{allocate, allocate_within, clone_file, clone_range, copy_range, settle};
+pub(crate) use blocks::{
+    allocate, allocate_within, clone_file, clone_over, clone_range, copy_range, settle,
+};
 pub(crate) use memory::memory_bytes;
 #[cfg(feature = "remote")]
 pub(crate) use mounts::machine_vendor;

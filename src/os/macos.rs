@@ -1,0 +1,172 @@
+//! What macOS has of its own: names that are exchanged, clones of files on APFS, allocated space, reading
+//! ahead, flags of files. All else is as on any other system (`other.rs`).
+//!
+//! The project checks and links this on Linux and cannot run it there: so each call here has, in its
+//! caller, the way that is taken where it fails.
+
+#![allow(unsafe_code)]
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+use rustix::fs::{
+    AtFlags, CloneFlags, Mode, OFlags, RenameFlags, fchmod, fclonefileat, fcntl_rdadvise, fstat,
+    fstatfs, ftruncate, getpath, openat, renameat, renameat_with, statat, unlinkat,
+};
+use rustix::io::{Errno, Result, retry_on_intr};
+use rustix::path::Arg;
+
+use super::advice::Advice;
+pub use super::other::UNNAMED_FILES;
+#[cfg(feature = "remote")]
+pub(crate) use super::other::machine_vendor;
+pub(crate) use super::other::{
+    LOADED, clone_file, clone_range, copy_range, discard, enlarge_pipe, is_cached, is_descriptors,
+    link_unnamed, load, mapped_pages, memory_bytes, nobody_writes, open_place, open_unnamed,
+    populate, populate_to_write, reads_ahead, settle,
+};
+
+/// Whether the system exchanges names, on file systems that can.
+pub const EXCHANGES_NAMES: bool = true;
+
+/// Rename a file, unless something has the new name (renameatx_np(2), `RENAME_EXCL`).
+pub(crate) fn rename_to_free(
+    from: impl AsFd,
+    old: impl Arg,
+    to: impl AsFd,
+    new: impl Arg,
+) -> Result<()> {
+    renameat_with(from, old, to, new, RenameFlags::NOREPLACE)
+}
+
+/// Exchange two names (`RENAME_SWAP`).
+pub(crate) fn exchange(from: impl AsFd, old: impl Arg, to: impl AsFd, new: impl Arg) -> Result<()> {
+    renameat_with(from, old, to, new, RenameFlags::EXCHANGE)
+}
+
+/// The path of an open directory, as far as it can be found out.
+pub(crate) fn path_of(dir: &OwnedFd) -> PathBuf {
+    getpath(dir)
+        .map_or_else(|_| PathBuf::new(), |path| OsString::from_vec(path.into_bytes()).into())
+}
+
+/// Put a file that shares all blocks of another in the place of a name in a folder, with the permissions of
+/// the file that had it, and open it.
+///
+/// # Errors
+/// Those of fclonefileat(2): the file system shares no blocks. The name keeps its file then.
+pub(crate) fn clone_over(from: &File, dir: impl AsFd, name: &str) -> Result<OwnedFd> {
+    let mode = Mode::from_raw_mode(statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode & 0o7777);
+    let clone = format!("{name}.clone");
+    fclonefileat(from, &dir, &clone, CloneFlags::NOFOLLOW | CloneFlags::NOOWNERCOPY)?;
+    let put = || {
+        // the permissions are those of the original, which may be to read only
+        let reads = OFlags::RDONLY | OFlags::CLOEXEC;
+        fchmod(retry_on_intr(|| openat(&dir, &clone, reads, Mode::empty()))?, mode)?;
+        let writes = OFlags::RDWR | OFlags::CLOEXEC;
+        let file = retry_on_intr(|| openat(&dir, &clone, writes, Mode::empty()))?;
+        renameat(&dir, &clone, &dir, name).map(|()| file)
+    };
+    put().inspect_err(|_| {
+        let _ = unlinkat(&dir, &clone, AtFlags::empty());
+    })
+}
+
+/// Allocate space for a range of a file, which becomes as long as that.
+pub(crate) fn allocate(file: impl AsFd, range: Range<u64>) -> Result<()> {
+    allocate_within(&file, range.clone())?;
+    let len = u64::try_from(fstat(&file)?.st_size).unwrap_or(0);
+    if range.end > len { retry_on_intr(|| ftruncate(&file, range.end)) } else { Ok(()) }
+}
+
+/// Allocate space for what a range has beyond the end of a file, which does not become longer.
+pub(crate) fn allocate_within(file: impl AsFd, range: Range<u64>) -> Result<()> {
+    let stat = fstat(&file)?;
+    let allocated = stat.st_blocks.saturating_mul(512).max(stat.st_size);
+    let end = i64::try_from(range.end).map_err(|_| Errno::FBIG)?;
+    if end <= allocated {
+        return Ok(());
+    }
+    let mut space = libc::fstore_t {
+        fst_flags: libc::F_ALLOCATEALL,
+        fst_posmode: libc::F_PEOFPOSMODE,
+        fst_offset: 0,
+        fst_length: end - allocated,
+        fst_bytesalloc: 0,
+    };
+    retry_on_intr(|| {
+        // SAFETY: the request reads and writes its argument, of the type that it expects; the descriptor
+        // is open.
+        let outcome =
+            unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_PREALLOCATE, &raw mut space) };
+        if outcome == -1 { Err(last_error()) } else { Ok(()) }
+    })
+}
+
+fn last_error() -> Errno {
+    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+/// Whether a file is on a file system of another machine.
+pub(crate) fn is_network(fd: impl AsFd) -> bool {
+    fstatfs(fd).is_ok_and(|fs| fs.f_flags & libc::MNT_LOCAL as u32 == 0)
+}
+
+/// Whether a file is on a file system that keeps its files in memory.
+pub(crate) fn is_in_memory(fd: impl AsFd) -> bool {
+    let is_tmpfs = |name: &[libc::c_char]| {
+        name.iter().map(|&letter| letter as u8).take_while(|&letter| letter != 0).eq(*b"tmpfs")
+    };
+    fstatfs(fd).is_ok_and(|fs| is_tmpfs(&fs.f_fstypename))
+}
+
+/// Open a folder to ask what it is, unless another file system is mounted there.
+pub(crate) fn open_within_mount(dir: impl AsFd, name: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = retry_on_intr(|| openat(&dir, name, flags, Mode::empty()))?;
+    if fstat(&folder)?.st_dev == fstat(&dir)?.st_dev { Ok(folder) } else { Err(Errno::XDEV) }
+}
+
+/// Whether a name in a folder cannot be taken away: an immutable file, a place where one is mounted.
+pub(crate) fn is_fixed(dir: impl AsFd, name: &str) -> bool {
+    const FIXED: u32 = libc::UF_IMMUTABLE | libc::UF_APPEND | libc::SF_IMMUTABLE | libc::SF_APPEND;
+    let Ok(stat) = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
+    stat.st_flags & FIXED != 0 || fstat(&dir).is_ok_and(|folder| folder.st_dev != stat.st_dev)
+}
+
+/// How much is asked for at a call, in bytes.
+const STEP: u64 = 1 << 20;
+
+/// Tell how a range of a file that is read by position is going to be used (fcntl(2), `F_RDADVISE`).
+pub(crate) fn advise_file(file: &File, range: Range<u64>, advice: Advice) {
+    if advice == Advice::WillNeed {
+        for start in range.clone().step_by(STEP as usize) {
+            let _ = fcntl_rdadvise(file, start, (range.end - start).min(STEP));
+        }
+    }
+}
+
+/// The number of this run of this machine's kernel; `None` where it does not tell.
+pub(crate) fn boot_id() -> Option<String> {
+    let mut id = [0; 64];
+    let mut len = id.len();
+    // SAFETY: the name ends in a zero byte, and the call writes no more than `len` bytes.
+    let outcome = unsafe {
+        libc::sysctlbyname(
+            c"kern.bootsessionuuid".as_ptr(),
+            id.as_mut_ptr().cast(),
+            &raw mut len,
+            ptr::null_mut(),
+            0,
+        )
+    };
+    let id = id.get(..len).filter(|_| outcome == 0)?;
+    let id = String::from_utf8_lossy(id).trim_end_matches('\0').to_owned();
+    Some(id).filter(|id| !id.is_empty())
+}
