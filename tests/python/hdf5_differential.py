@@ -50,8 +50,8 @@ def options_of(rng, dtype, shape):
         options["fletcher32"] = rng.random() < 0.2
         options["compression"] = rng.choice([None, "gzip", "gzip", "lzf"])
         little = dtype.byteorder != ">"
-        if dtype.kind in "iuf" and dtype.itemsize > 2 and little and rng.random() < 0.2:
-            options.update(scaleoffset=0 if dtype.kind != "f" else 2, fletcher32=False, shuffle=False)
+        if dtype.kind in "iu" and little and rng.random() < 0.2:
+            options.update(scaleoffset=0, fletcher32=False, shuffle=False)
     if dtype.kind in "iuf" and rng.random() < 0.4:
         options["fillvalue"] = dtype.type(7)
     return options

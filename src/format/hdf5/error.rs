@@ -12,11 +12,9 @@ pub enum Hdf5Error {
     /// A dataset whose elements lie in other datasets.
     #[error("virtual datasets are not read")]
     Virtual,
-    /// Elements in big-endian order behind filters such as scale-offset.
-    #[error(
-        "big-endian elements with other filters than gzip, shuffle, fletcher32 and lzf are not read"
-    )]
-    BigEndian,
+    /// Elements behind filters such as scale-offset that are no little-endian integers.
+    #[error("behind filters like scale-offset, only little-endian integers are read")]
+    Filters,
     /// A dataset whose elements lie behind the end of the file.
     #[error("its elements lie behind the end of the file")]
     CutShort,

@@ -22,7 +22,7 @@ use hdf5_pure::{Dataset, File, FormatError as PureError, Group, Layout};
 
 use super::brief::brief;
 use super::tensor::{Storage, StorageKind, TensorInfo};
-use crate::dtype::{DType, Endian};
+use crate::dtype::{DType, Endian, Scalar};
 use crate::format::Chunks;
 use crate::shape::{Order, byte_count};
 use crate::source::Source;
@@ -98,10 +98,8 @@ fn tensor(dataset: &Dataset, file_len: u64) -> Result<TensorInfo, Hdf5Error> {
                 true => {
                     Arc::new(H5Chunks::new(dataset.clone(), shape, chunk_shape, item, filters)?)
                 }
-                // the package does not swap their bytes
-                false if matches!(tensor.dtype, DType::Scalar(_, Endian::Big)) => {
-                    return Err(Hdf5Error::BigEndian);
-                }
+                // the package has other values than the library of others
+                false if !is_little_integer(&tensor.dtype) => return Err(Hdf5Error::Filters),
                 false => {
                     // the package decodes what lies beside each other
                     let band = chunk_shape.first().copied().unwrap_or(1);
@@ -120,6 +118,11 @@ fn tensor(dataset: &Dataset, file_len: u64) -> Result<TensorInfo, Hdf5Error> {
     };
     tensor.storage = Storage { part: 0, data: 0..0, kind: StorageKind::Chunks(chunks) };
     Ok(tensor)
+}
+
+fn is_little_integer(dtype: &DType) -> bool {
+    use Scalar::{I8, I16, I32, I64, U8, U16, U32, U64};
+    matches!(dtype, DType::Scalar(I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64, Endian::Little))
 }
 
 /// The bytes of a file, to the package.
