@@ -81,12 +81,13 @@ pub fn small_files(location: &Location) -> Result<Vec<SmallFile>, Error> {
     let Some(path) = location.path() else { return Ok(Vec::new()) };
     let folder = folder_of(path);
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(|error| Error::file(folder, error))? {
+    for entry in sharded::read_dir(folder).map_err(|error| Error::file(folder, error))? {
         let entry = entry.map_err(|error| Error::file(folder, error))?;
         let path = entry.path();
         let Ok(name) = entry.file_name().into_string() else { continue };
         // links are followed, as a copy of the model would
-        let Some(found) = fs::metadata(&path).ok().filter(fs::Metadata::is_file) else { continue };
+        let found = found(&path).map_err(|error| Error::file(&*path, error))?;
+        let Some(found) = found.filter(fs::Metadata::is_file) else { continue };
         if found.len() <= SMALL && !holds_tensors(&name) && Some(&*path) != location.path() {
             files.push(SmallFile { name, path, len: found.len() });
         }
@@ -125,9 +126,8 @@ pub(crate) fn old_shards(folder: &Path) -> io::Result<Vec<String>> {
     if !found(folder)?.is_some_and(|folder| folder.is_dir()) {
         return Ok(Vec::new());
     }
-    let index = match sharded::in_folder(&Location::Path(folder.to_owned())) {
-        Ok(Location::Path(path)) if path != folder => path,
-        Ok(_) => return Ok(Vec::new()),
+    let index = match sharded::index_of(folder) {
+        Ok(path) => path,
         Err(error) => return error.cause.downcast().map_or_else(|_| Ok(Vec::new()), Err),
     };
     if !found(&index)?.is_some_and(|index| index.is_file()) {

@@ -22,12 +22,30 @@ use crate::source::{self, Advice, ConcatSource, IoMode, OpenError, Reader, Sourc
 /// # Errors
 /// [`ShardsFault`]: no index in the folder, or several.
 pub(crate) fn in_folder(location: &Location) -> Result<Location, Error> {
-    let Some(folder) = location.path().filter(|path| path.is_dir()) else {
-        return Ok(location.clone());
-    };
+    match location.path().filter(|path| path.is_dir()) {
+        Some(folder) => index_of(folder).map(Location::Path),
+        None => Ok(location.clone()),
+    }
+}
+
+/// What lies in a folder; opened again where a signal interrupts.
+pub(super) fn read_dir(folder: &Path) -> std::io::Result<fs::ReadDir> {
+    loop {
+        match fs::read_dir(folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            entries => return entries,
+        }
+    }
+}
+
+/// The index in a folder.
+///
+/// # Errors
+/// Those of [`in_folder`].
+pub(super) fn index_of(folder: &Path) -> Result<PathBuf, Error> {
     let failed = |error: std::io::Error| Error::file(folder, error);
     let mut names = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
+    for entry in read_dir(folder).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
         let shown = name.to_string_lossy();
         if shown.contains(".safetensors.index.") && shown.ends_with(".json") {
@@ -37,7 +55,7 @@ pub(crate) fn in_folder(location: &Location) -> Result<Location, Error> {
     names.sort_unstable();
     let usual = names.iter().find(|name| *name == "model.safetensors.index.json");
     match (usual, names.as_slice()) {
-        (Some(name), _) | (None, [name]) => Ok(Location::Path(folder.join(name))),
+        (Some(name), _) | (None, [name]) => Ok(folder.join(name)),
         (None, []) => Err(Error::file(folder, ShardsFault::NoIndex)),
         (None, _) => {
             let shown = names.iter().map(|name| name.to_string_lossy().into_owned());
