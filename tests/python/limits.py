@@ -52,7 +52,8 @@ def started(count, *args, **options):
         raw = file.read()
     runs = []
     for i in range(count):
-        run = start("-", *(str(a).replace("{i}", str(i)) for a in args), stdin=subprocess.PIPE, **options)
+        words = [str(word).replace("{i}", str(i)) for word in args]
+        run = start("-", *words, "--drain", stdin=subprocess.PIPE, **options)
         run.stdin.write(raw[:-1])
         run.stdin.flush()
         runs.append(run)
