@@ -585,7 +585,7 @@ def check_a_standard_input_that_does_not_block():
     array = cube(shape=(300, 40, 50))
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
-    run = start("-", "[::2]", "-o", "o.npy", stdin=reader)
+    run = start("-", "[::2]", "--drain", "-o", "o.npy", stdin=reader)
     os.close(reader)
     with open("a.npy", "rb") as file, open(writer, "wb", buffering=0) as pipe:
         while piece := file.read(100_000):

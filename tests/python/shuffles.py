@@ -423,7 +423,7 @@ def judge_errors(group, rng, folder, pool, tally):
     tells("short rows", ["distribution"], rows + len(k) * 16, *dry)
     tells("transposed", ["distribution", "panels"], 2 * rows + len(k) * 16, *dry, "-T")
     tells("a list", ["distribution"], rows + len(k) * 16, "explain", "in.npy", "[@k.npy]")
-    tells("few rows", ["rows one by one"], 0, "explain", "in.npy", "[[5, 100000, 7]]")
+    tells("few rows", ["rows one by one"], 0, "explain", "in.npy", "[[50000, 100000, 7]]")
     tells("columns", ["in order"], 0, "explain", "in.npy", "[:, ::2]")
     tells("a transposed tensor", ["panels"], 0, "explain", "in.npy", "-T")
     half = 128 + rows // 2
