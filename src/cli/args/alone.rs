@@ -5,6 +5,7 @@
 //! not, or asks for help, nothing is said here: it is parsed again, by the whole definition.
 
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 
 use clap::{Args, FromArgMatches};
 
@@ -53,7 +54,10 @@ pub(super) fn parse_alone(args: &[OsString]) -> Option<Command> {
     let subcommand = (*arguments)?(clap::Command::new(*name));
     let definition = clap::Command::new("tslice").subcommand(subcommand);
     let args = normalize(&definition, args.iter().cloned());
-    Command::from_arg_matches(&definition.try_get_matches_from(args).ok()?).ok()
+    // never dropped: to free all of it one by one takes as long as to parse a line by it
+    let mut definition = ManuallyDrop::new(definition);
+    let matches = ManuallyDrop::new(definition.try_get_matches_from_mut(args).ok()?);
+    Command::from_arg_matches(&matches).ok()
 }
 
 #[cfg(test)]
