@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::format::Contents;
 use crate::format::npz::Member;
-use crate::input::opened::{Bytes, DeflatedMember, Input, Location, failed_source};
+use crate::input::{Bytes, DeflatedMember, Input, Location, failed_source};
 use crate::source::{ConcatSource, DeflatedRange, InflatedSource, Source, SourceError};
 
 /// An archive, and as many of its deflated members as have been placed behind it.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::error::{Error, Fault};
 use crate::format::{Chunks, Storage, StorageKind, TensorInfo};
-use crate::input::opened::Input;
+use crate::input::Input;
 use crate::shape::{MAX_NDIM, Order, contiguous_strides};
 use crate::source::{Source, SourceError};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::format::shards::{MAX_INDEX, ShardIndex};
-use crate::input::opened::Location;
+use crate::input::Location;
 use crate::input::sharded;
 
 /// Files of more bytes are not small.

@@ -3,9 +3,9 @@
 use crate::error::Error;
 use crate::execute::Progress;
 use crate::format::Format;
-use crate::input::opened::{Input, Location};
 use crate::input::raw::RawLayout;
 use crate::input::read_as::ReadAs;
+use crate::input::{Input, Location};
 use crate::source::{self, IoMode};
 
 /// How an input is opened.

@@ -6,8 +6,8 @@ use crate::error::{Error, Fault};
 use crate::format::gguf::{self, GgufError, GgufHeader, SplitPlace};
 use crate::format::{Contents, Format, FormatError, Tensors, first_repeated};
 use crate::input::format::{InputFormat, RecognisedFile};
-use crate::input::opened::{Bytes, GgufPart, Input, Location, PartFile, failed_source};
 use crate::input::single::{self, kept};
+use crate::input::{Bytes, GgufPart, Input, Location, PartFile, failed_source};
 use crate::source::{self, ConcatSource, IoMode, Source};
 
 /// llama.cpp's `.gguf`.

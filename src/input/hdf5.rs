@@ -4,8 +4,8 @@ use crate::error::Error;
 use crate::format::hdf5::{self, SIGNATURE};
 use crate::format::{Contents, Format, FormatError, TensorInfo, Tensors};
 use crate::input::format::{InputFormat, RecognisedFile};
-use crate::input::opened::{Bytes, Input, Unreadable, failed_source};
 use crate::input::single::kept;
+use crate::input::{Bytes, Input, Unreadable, failed_source};
 use crate::source::Source;
 
 /// HDF5, with netCDF 4 and MATLAB 7.3.

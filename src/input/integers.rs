@@ -13,9 +13,9 @@ use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Error, Fault};
 use crate::execute::Progress;
 use crate::format::{Contents, Format, FormatError, LOOK_LEN, TensorInfo, Tensors, TextFormat};
-use crate::input::opened::{Input, Location};
 use crate::input::parsed::{self, MARK, TextParser};
 use crate::input::single::{foreign, named};
+use crate::input::{Input, Location};
 use crate::shape::Order;
 use crate::source::Opened;
 

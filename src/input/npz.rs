@@ -9,7 +9,7 @@ use crate::format::npz::{Member, Members};
 use crate::format::{Contents, Format, FormatError, TensorInfo, Tensors, npy};
 use crate::input::archive::{Archive, MemberStart};
 use crate::input::checked::StoredMember;
-use crate::input::opened::{BadMember, Input, Unreadable, failed_source};
+use crate::input::{BadMember, Input, Unreadable, failed_source};
 use crate::source::{DeflatedRange, InflateReader, Reader, Source};
 
 /// Read the headers of the arrays in an archive. Other members are left alone.

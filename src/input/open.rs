@@ -6,8 +6,8 @@ use crate::format::{Format, MAGIC_LEN, TextFormat, npy, safetensors};
 use crate::input::format::{InputFormat, OpenOptions, RecognisedFile};
 #[cfg(feature = "hdf5")]
 use crate::input::hdf5;
-use crate::input::opened::{Input, Location};
 use crate::input::single::open_bytes;
+use crate::input::{Input, Location};
 use crate::input::{gguf, integers, raw, sharded, single, text, zarr, zip};
 use crate::source;
 

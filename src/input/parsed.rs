@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use crate::error::{Error, Fault};
 use crate::execute::{Progress, UNKNOWN};
 use crate::format::FormatError;
-use crate::input::opened::{Location, failed_source};
 use crate::input::watched::Watched;
+use crate::input::{Location, failed_source};
 use crate::source::{self, MemorySource, Opened, Reader, Source};
 
 /// Bytes of elements that are kept in memory.

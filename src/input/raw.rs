@@ -13,11 +13,11 @@ use crate::dtype::DType;
 use crate::error::{Error, Fault};
 use crate::execute::Progress;
 use crate::format::{Contents, Foreign, Format, LOOK_LEN, TensorInfo, Tensors, TextFormat};
-use crate::input::opened::{Input, Location, failed_source};
 use crate::input::read_as::{ReadAsFault, read_as};
 use crate::input::single::{extension, foreign};
 use crate::input::text::TextOptions;
 use crate::input::watched::spool_all;
+use crate::input::{Input, Location, failed_source};
 use crate::shape::{self, Order};
 use crate::source;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::dtype::DType;
 use crate::error::{Error, Fault};
 use crate::format::TensorInfo;
-use crate::input::opened::Input;
+use crate::input::Input;
 use crate::input::pattern::find;
 
 /// What the elements of tensors are read as that the input says to be something else.

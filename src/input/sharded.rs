@@ -10,9 +10,9 @@ use crate::error::{Error, Fault};
 use crate::format::shards::{self, MAX_INDEX, ShardIndex, ShardsError};
 use crate::format::{Contents, Format, FormatError, Tensors};
 use crate::input::format::{InputFormat, OpenOptions, RecognisedFile};
-use crate::input::opened::{Bytes, Checkpoint, Input, Location, PartFile, failed_source};
 use crate::input::pattern;
 use crate::input::single;
+use crate::input::{Bytes, Checkpoint, Input, Location, PartFile, failed_source};
 use crate::source::remote::RemoteError;
 use crate::source::{self, Advice, ConcatSource, IoMode, OpenError, Reader, Source};
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::execute::Progress;
 use crate::format::{self, Contents, Foreign, FormatError, LOOK_LEN, MAGIC_LEN, safetensors};
-use crate::input::opened::{Input, Location, failed_source};
 use crate::input::watched::spool_all;
+use crate::input::{Input, Location, failed_source};
 use crate::source::{self, Advice, IoMode, Reader, Source};
 
 /// Open the bytes of an input.

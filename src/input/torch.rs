@@ -13,7 +13,7 @@ use crate::format::npz::{Member, Members};
 use crate::format::torch::{self, StoragePlace, TorchFolder};
 use crate::format::{Contents, Format, FormatError};
 use crate::input::archive::{Archive, MemberStart};
-use crate::input::opened::{Input, failed_source};
+use crate::input::{Input, failed_source};
 use crate::source::{Advice, InflatedSource, Reader, Source};
 
 /// The longest text that says a byte order, in bytes; one that is longer says none.

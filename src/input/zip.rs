@@ -5,8 +5,8 @@ use crate::format::torch::TorchFolder;
 use crate::format::{Foreign, Format, FormatError, npz};
 use crate::input::archive::Archive;
 use crate::input::format::{InputFormat, RecognisedFile};
-use crate::input::opened::{Input, Location};
 use crate::input::single::kept;
+use crate::input::{Input, Location};
 use crate::input::{npz as arrays, torch, zarr};
 
 /// NumPy's `.npz`, as which archives of PyTorch begin too.

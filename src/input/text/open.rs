@@ -11,7 +11,7 @@ use crate::execute::Progress;
 use crate::format::{
     Contents, Foreign, Format, FormatError, LOOK_LEN, TensorInfo, Tensors, TextFormat,
 };
-use crate::input::opened::{Input, Location};
+use crate::input::{Input, Location};
 use crate::input::{parsed, single};
 use crate::shape::{self, Order};
 use crate::source::{Opened, Reader, Source};

@@ -12,8 +12,8 @@ use super::hierarchy::{self, Hierarchy, MAX_METADATA, below};
 use crate::error::Error;
 use crate::format::npz::Members;
 use crate::format::zarr::ArrayStore;
+use crate::input::Input;
 use crate::input::archive::Archive;
-use crate::input::opened::Input;
 use crate::source::{DeflatedRange, Source, SourceError};
 
 /// An archive and its members.

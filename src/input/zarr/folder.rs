@@ -10,7 +10,7 @@ use zarrs::storage::{Bytes, MaybeBytesIterator, ReadableStorageTraits, StorageEr
 use super::hierarchy::{self, Hierarchy, MAX_METADATA};
 use crate::error::Error;
 use crate::format::zarr::ArrayStore;
-use crate::input::opened::{Input, Location};
+use crate::input::{Input, Location};
 use crate::source::{self, IoMode, MemorySource, OpenError, Source, SourceError};
 
 /// A folder.

@@ -10,7 +10,7 @@ use zarrs::storage::byte_range::ByteRange;
 use crate::error::Error;
 use crate::format::zarr::{self, ArrayStore, ZarrError, ZarrNode};
 use crate::format::{Contents, Format, FormatError, TensorInfo, Tensors};
-use crate::input::opened::{Bytes, Input, Location, Unreadable};
+use crate::input::{Bytes, Input, Location, Unreadable};
 use crate::source::{Source, SourceError};
 
 /// The longest metadata of an array or a group, in bytes: as long as the header of a `.safetensors` may be.

@@ -23,7 +23,7 @@ pub(super) use without::open_archive;
 
 use crate::error::Error;
 use crate::format::npz::Members;
-use crate::input::opened::{Input, Location};
+use crate::input::{Input, Location};
 
 /// The metadata of version 3; those of an array and of a group in version 2.
 const METADATA: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::format::npz::Members;
 use crate::format::{Foreign, FormatError};
 use crate::input::archive::Archive;
-use crate::input::opened::{Input, Location};
+use crate::input::{Input, Location};
 use crate::source::{self, IoMode, Reader};
 
 pub(super) fn open(location: &Location, folder: &Path) -> Result<Input, Error> {
