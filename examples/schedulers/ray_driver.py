@@ -8,6 +8,8 @@ import sys
 
 import ray
 
+COMMAND = ["tslice", "input.npy", "[::-1]", "-o", "reversed.npy"]
+
 
 @ray.remote(num_cpus=1, max_retries=2, retry_exceptions=True)
 def run(part):
@@ -15,6 +17,6 @@ def run(part):
 
 
 ray.init(address=sys.argv[1] if len(sys.argv) > 1 else None)
-command = ["tslice", "input.npy", "[::-1]", "-o", "reversed.npy", "--part", "plan/16"]
+command = [*COMMAND, "--part", "plan/16"]
 plan = [json.loads(line) for line in subprocess.check_output(command).splitlines()]
 print(ray.get([run.remote(part) for part in plan]))

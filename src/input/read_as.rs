@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::dtype::DType;
+use crate::dtype::{DType, Field, NpyType};
 use crate::error::{Error, Fault};
 use crate::format::TensorInfo;
 use crate::input::Input;
@@ -15,6 +15,8 @@ pub struct ReadAs {
     pub dtype: DType,
     /// Names or globs of the tensors; empty for all.
     pub tensors: Vec<String>,
+    /// Fields that are taken afterwards ([`Input::take_fields`]): the dtype is that of their elements.
+    pub fields: Option<String>,
 }
 
 /// Elements cannot be read as another dtype, whose elements are not as long.
@@ -35,7 +37,8 @@ impl Fault for ReadAsFault {}
 
 impl Input {
     /// Read elements as what they are said to be. A name that no tensor has is told by who chooses tensors.
-    pub(crate) fn read_as(&mut self, ReadAs { dtype, tensors }: &ReadAs) -> Result<(), Error> {
+    pub(crate) fn read_as(&mut self, other: &ReadAs) -> Result<(), Error> {
+        let ReadAs { dtype, tensors, fields } = other;
         let own = &self.contents.tensors;
         let count = own.len();
         let mut numbers: Vec<usize> = match tensors.is_empty() || own.names().any(|it| it.is_none())
@@ -51,7 +54,10 @@ impl Input {
         numbers.dedup();
         for number in numbers {
             let mut tensor = self.contents.tensors.at(number);
-            let read = read_as(&mut tensor, dtype);
+            let read = match fields.as_deref() {
+                Some(names) => fields_as(&tensor.dtype, names, dtype).map(|it| tensor.dtype = it),
+                None => read_as(&mut tensor, dtype),
+            };
             read.map_err(|fault| self.failed_tensor(&tensor, count > 1, fault))?;
             Arc::make_mut(&mut self.contents.tensors).replace(number, &tensor);
         }
@@ -61,10 +67,34 @@ impl Input {
 
 /// Read the elements of a tensor as another dtype of the same size.
 pub(crate) fn read_as(tensor: &mut TensorInfo, given: &DType) -> Result<(), ReadAsFault> {
-    if tensor.dtype.item_bits() != given.item_bits() {
-        let (given, theirs) = (given.clone(), tensor.dtype.clone());
-        return Err(ReadAsFault { given, theirs });
-    }
-    tensor.dtype = given.clone();
+    tensor.dtype = viewed(&tensor.dtype, given)?;
     Ok(())
+}
+
+fn viewed(theirs: &DType, given: &DType) -> Result<DType, ReadAsFault> {
+    match theirs.item_bits() == given.item_bits() {
+        true => Ok(given.clone()),
+        false => Err(ReadAsFault { given: given.clone(), theirs: theirs.clone() }),
+    }
+}
+
+/// A structure in which the elements of fields are another dtype; fields that it lacks are told by who takes
+/// them.
+fn fields_as(dtype: &DType, names: &str, given: &DType) -> Result<DType, ReadAsFault> {
+    let Some(structure) = dtype.structure() else { return Ok(dtype.clone()) };
+    let mut structure = structure.clone();
+    let is_one = structure.fields.iter().any(|field| field.has_name(names));
+    let (names, inner) = match names.split_once('.') {
+        Some((name, inner)) if !is_one && !names.contains(',') => (vec![name], Some(inner)),
+        _ if is_one => (vec![names], None),
+        _ => (names.split(',').map(str::trim).collect(), None),
+    };
+    let is_meant = |field: &&mut Field| names.iter().any(|name| field.has_name(name));
+    for field in structure.fields.iter_mut().filter(is_meant) {
+        field.dtype = match inner {
+            Some(inner) => fields_as(&field.dtype, inner, given)?,
+            None => viewed(&field.dtype, given)?,
+        };
+    }
+    Ok(DType::Npy(NpyType::Structure(Arc::new(structure))))
 }

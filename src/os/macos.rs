@@ -16,11 +16,10 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 
 use rustix::fs::{
-    AtFlags, CloneFlags, Mode, OFlags, RenameFlags, fchmod, fclonefileat, fcntl_rdadvise, fstat,
-    fstatfs, ftruncate, getpath, openat, renameat, renameat_with, statat, unlinkat,
+    AtFlags, CloneFlags, Mode, OFlags, fchmod, fclonefileat, fcntl_rdadvise, fstat, fstatfs,
+    ftruncate, getpath, openat, renameat, statat, unlinkat,
 };
 use rustix::io::{Errno, Result, retry_on_intr};
-use rustix::path::Arg;
 
 use super::advice::Advice;
 pub use super::other::UNNAMED_FILES;
@@ -31,24 +30,8 @@ pub(crate) use super::other::{
     link_unnamed, load, mapped_pages, memory_bytes, nobody_writes, open_place, open_unnamed,
     populate, populate_to_write, reads_ahead, settle,
 };
-
-/// Whether the system exchanges names, on file systems that can.
-pub const EXCHANGES_NAMES: bool = true;
-
-/// Rename a file, unless something has the new name (renameatx_np(2), `RENAME_EXCL`).
-pub(crate) fn rename_to_free(
-    from: impl AsFd,
-    old: impl Arg,
-    to: impl AsFd,
-    new: impl Arg,
-) -> Result<()> {
-    renameat_with(from, old, to, new, RenameFlags::NOREPLACE)
-}
-
-/// Exchange two names (`RENAME_SWAP`).
-pub(crate) fn exchange(from: impl AsFd, old: impl Arg, to: impl AsFd, new: impl Arg) -> Result<()> {
-    renameat_with(from, old, to, new, RenameFlags::EXCHANGE)
-}
+pub use super::renames::EXCHANGES_NAMES;
+pub(crate) use super::renames::{exchange, rename_to_free};
 
 /// The path of an open directory, as far as it can be found out.
 pub(crate) fn path_of(dir: &OwnedFd) -> PathBuf {

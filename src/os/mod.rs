@@ -47,6 +47,8 @@ mod open_files;
 #[cfg(any(not(target_os = "linux"), tslice_other_system))]
 mod other;
 mod read_files;
+#[cfg(all(any(target_os = "linux", target_os = "macos"), not(tslice_other_system)))]
+mod renames;
 pub(crate) mod sigbus;
 mod signals;
 pub(crate) mod stdio;

@@ -274,6 +274,39 @@ fn elements_are_read_as_another_dtype_of_their_size() {
 }
 
 #[test]
+fn fields_are_read_as_another_dtype() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    // two items: a float32, two bfloat16 as V2, a structure of one V2
+    let descr = "[('a', '<f4'), ('b', '|V2', (2,)), ('in', [('c', '|V2')])]";
+    let header = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': (2,), }}\n");
+    let halves = |numbers: &[f32]| -> Vec<u8> {
+        numbers.iter().flat_map(|it| half::bf16::from_f32(*it).to_le_bytes()).collect()
+    };
+    let item = |a: f32, b: &[f32]| [&a.to_le_bytes()[..], &halves(b)].concat();
+    let mut file = [b"\x93NUMPY\x01\0", &(header.len() as u16).to_le_bytes()[..]].concat();
+    file.extend(
+        [header.into_bytes(), item(1.0, &[1.5, -2.0, 3.0]), item(2.0, &[0.25, 4.0, 8.0])].concat(),
+    );
+    fs::write(dir.join("s.npy"), file).unwrap();
+    let shown = |field, dtype| {
+        let args = ["view", "s.npy", "--field", field, "--as", dtype];
+        String::from_utf8(tslice(dir, &args).assert().success().get_output().stdout.clone())
+            .unwrap()
+    };
+    assert_eq!(shown("b", "bfloat16"), "[[1.5 -2]\n [0.25 4]]\nshape (2, 2), dtype bfloat16\n");
+    assert_eq!(shown("in.c", "bfloat16"), "[3 8]\nshape (2,), dtype bfloat16\n");
+    assert_eq!(shown("a", "uint32"), "[1065353216 1073741824]\nshape (2,), dtype uint32\n");
+    let args = ["view", "s.npy", "--field", "a", "--as", "bfloat16"];
+    let said =
+        "tslice: s.npy: --as bfloat16: its elements have 16 bits, those of the file's float32 32\n";
+    tslice(dir, &args).assert().failure().code(1).stderr(said);
+    let args = ["view", "s.npy", "--field", "d", "--as", "bfloat16"];
+    let said = tslice(dir, &args).assert().failure().code(1).get_output().stderr.clone();
+    assert!(String::from_utf8(said).unwrap().starts_with("tslice: s.npy: --field: "));
+}
+
+#[test]
 fn void_elements_are_read_as_numbers_that_are_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("v2.npy");

@@ -461,6 +461,13 @@ def check_faults():
             expect(f"{name}: refused", done.returncode == 1 and words in text(done), text(done))
             expect(f"{name}: no output", not out.exists())
             expect(f"{name}: no secret", "SECRET" not in text(done), text(done))
+    for status in (401, 403):
+        with Proxy(port, fault=lambda it: ("status", status)) as proxy:
+            done = run(f"{proxy.url}/volume.npy", "-o", output("x.npy"))
+            expect(f"{status}: the hint", "https://NAME:PASSWORD@HOST" in text(done), text(done))
+            env = {**S3, "AWS_ENDPOINT_URL": proxy.url}
+            done = run("s3://bucket/volume.npy", "-o", output("x.npy"), env=env)
+            expect(f"{status}: the hint of S3", "AWS_SECRET_ACCESS_KEY" in text(done), text(done))
     done = run(f"http://127.0.0.1:{free_port()}/a.npy?sig=SECRET", timeout=60)
     expect("no server", done.returncode == 1 and "no connection" in text(done) and "SECRET" not in text(done), text(done))
     # a weak ETag is compared, and never asked for

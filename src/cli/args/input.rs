@@ -19,7 +19,7 @@ pub(crate) struct InputArgs {
     /// Read the elements as another dtype of the same size
     ///
     /// No byte is changed: --as bfloat16 is for the V2 of a .npy. Of the tensors that -t names, or of all;
-    /// fields are taken after it, and casts.
+    /// with --field it is the dtype of the field. Casts come after it.
     #[arg(long = "as", value_name = "DTYPE", hide_short_help = true)]
     pub(crate) read_as: Option<String>,
     /// How to read

@@ -83,7 +83,8 @@ pub(super) fn options(from: &InputArgs, field: Option<&str>) -> Result<OpenOptio
     let (io, mut raw, tensors) = (from.io, raw(from)?, from.tensor.clone());
     raw.text.fields = field.is_some();
     let dtype = from.read_as.as_deref().map(|text| result::dtype("--as", text)).transpose()?;
-    let read_as = dtype.map(|dtype| ReadAs { dtype, tensors: tensors.clone() });
+    let fields = field.map(str::to_owned);
+    let read_as = dtype.map(|dtype| ReadAs { dtype, tensors: tensors.clone(), fields });
     Ok(OpenOptions { io, raw, tensors, read_as, drain: from.drain, ..OpenOptions::default() })
 }
 

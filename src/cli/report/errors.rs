@@ -20,7 +20,7 @@ use tslice::internals::output::layout::FORMATS;
 use tslice::internals::output::{FormatOption, LayoutFault};
 use tslice::internals::permutation::PermutationError;
 use tslice::internals::sink::{PartsError, SinkError};
-use tslice::internals::source::remote::RemoteError;
+use tslice::internals::source::remote::{RemoteError, Scheme};
 use tslice::internals::source::{OpenError, SourceError, is_too_many_open_files};
 
 use super::failure::{Failure, plain};
@@ -93,7 +93,7 @@ fn failure(error: &Error, flag: &str) -> Failure {
     if let (Some(OpenError::Remote(fault)), _) | (_, Some(SourceError::Remote(fault))) =
         (cause.downcast_ref(), cause.downcast_ref())
     {
-        return remote(fault, failed);
+        return remote(fault, error.file.as_ref(), failed);
     }
     if let Some(OpenError::Io(reason)) = cause.downcast_ref()
         && reason.kind() == io::ErrorKind::NotFound
@@ -281,15 +281,36 @@ fn io_error(cause: &Cause) -> Option<&io::Error> {
 }
 
 /// Remote files that cannot be read.
-fn remote(fault: &RemoteError, failed: impl Fn() -> Failure) -> Failure {
-    match fault {
-        RemoteError::Denied(_) => failed().hint(
-            "credentials come from the environment: AWS_*, GOOGLE_*, AZURE_*, HF_TOKEN, or the \
-             profiles of the stores' tools",
-        ),
-        RemoteError::NoRanges => failed().hint("download it first"),
-        RemoteError::Changed => failed().hint("run it again to read the new version"),
+fn remote(fault: &RemoteError, file: Option<&FileName>, failed: impl Fn() -> Failure) -> Failure {
+    match (fault, file) {
+        (RemoteError::Denied(_), Some(FileName::Remote(address))) => {
+            failed().hint(credentials(address.scheme()))
+        }
+        (RemoteError::NoRanges, _) => failed().hint("download it first"),
+        (RemoteError::Changed, _) => failed().hint("run it again to read the new version"),
         _ => failed(),
+    }
+}
+
+/// Where the credentials of an address come from.
+fn credentials(scheme: Scheme) -> &'static str {
+    match scheme {
+        Scheme::Url => {
+            "a name and password, or a token as the password, stand in the address: \
+             https://NAME:PASSWORD@HOST/...; HF_TOKEN is for huggingface.co"
+        }
+        Scheme::S3 => {
+            "credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from the profile of \
+             ~/.aws that AWS_PROFILE names"
+        }
+        Scheme::Gcs => {
+            "credentials come from GOOGLE_APPLICATION_CREDENTIALS, or from \
+             `gcloud auth application-default login`"
+        }
+        Scheme::Azure => {
+            "credentials come from AZURE_STORAGE_ACCOUNT_NAME, with AZURE_STORAGE_ACCOUNT_KEY or \
+             AZURE_STORAGE_SAS_KEY"
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 //! Callers know from the error of a call, or from its answer, that there is none: older kernels and
 //! some file systems lack them too, and `other.rs` always does.
 
+pub use super::renames::EXCHANGES_NAMES;
+pub(crate) use super::renames::{exchange, rename_to_free};
 pub(crate) use blocks::{
     allocate, allocate_within, clone_file, clone_over, clone_range, copy_range, settle,
 };
@@ -10,8 +12,8 @@ pub(crate) use memory::memory_bytes;
 #[cfg(feature = "remote")]
 pub(crate) use mounts::machine_vendor;
 pub(crate) use mounts::{is_descriptors, is_fixed, is_in_memory, is_network, open_within_mount};
-pub use names::{EXCHANGES_NAMES, UNNAMED_FILES};
-pub(crate) use names::{exchange, link_unnamed, open_place, open_unnamed, path_of, rename_to_free};
+pub use names::UNNAMED_FILES;
+pub(crate) use names::{link_unnamed, open_place, open_unnamed, path_of};
 pub(crate) use pages::{
     LOADED, advise_file, is_cached, load, mapped_pages, populate, populate_to_write, reads_ahead,
 };

@@ -1,18 +1,15 @@
-//! Files without names, and names that are given and changed by one call.
+//! Files without names, and folders as places for names.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, openat, renameat_with, statat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat, statat};
 use rustix::io::{Result, retry_on_intr};
 use rustix::path::Arg;
 
 /// Whether the system knows files without names, for file systems that have them.
 pub const UNNAMED_FILES: bool = true;
-
-/// Whether the system exchanges names, on file systems that can.
-pub const EXCHANGES_NAMES: bool = true;
 
 /// Open a file without a name in a directory. `None` if the file system has no such files, or there
 /// is no `/proc` to link them through; also on any other error, which creating a named file will meet
@@ -27,21 +24,6 @@ pub(crate) fn open_unnamed(from: impl AsFd, dir: &Path, mode: Mode) -> Option<Ow
 /// Give a file without a name one.
 pub(crate) fn link_unnamed(file: &File, dir: impl AsFd, name: impl Arg) -> Result<()> {
     linkat(CWD, by_descriptor(file), dir, name, AtFlags::SYMLINK_FOLLOW)
-}
-
-/// Rename a file, unless something has the new name.
-pub(crate) fn rename_to_free(
-    from: impl AsFd,
-    old: impl Arg,
-    to: impl AsFd,
-    new: impl Arg,
-) -> Result<()> {
-    renameat_with(from, old, to, new, RenameFlags::NOREPLACE)
-}
-
-/// Exchange two names.
-pub(crate) fn exchange(from: impl AsFd, old: impl Arg, to: impl AsFd, new: impl Arg) -> Result<()> {
-    renameat_with(from, old, to, new, RenameFlags::EXCHANGE)
 }
 
 /// Open a directory, as a place for names: that needs no right to list it, which a drop-box directory
