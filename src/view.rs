@@ -71,7 +71,7 @@ pub enum ViewError {
     #[error("the strides of the tensor lead out of its bytes")]
     Outside,
     /// Elements that have no places in the file, where these are needed.
-    #[error("the tensor is stored in chunks: it can be copied, and nothing else")]
+    #[error("the tensor is stored in chunks, which are not changed")]
     InChunks,
 }
 

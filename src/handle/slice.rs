@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::cast::{Cast, Casting};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
-use crate::execute::{Conversion, Progress};
+use crate::execute::{Conversion, Progress, Workers};
 use crate::format::{Storage, StorageKind, TensorInfo, Tensors};
 use crate::gather::{self, GatherError};
 use crate::handle::file::{File, Tensor};
@@ -108,7 +108,8 @@ impl Tensor {
         axis: Option<i64>,
         options: &gather::Options,
     ) -> Result<Slice, Error> {
-        let (indices, options) = (indices.into(), options.clone());
+        let indices = indices.into().decoded(&Workers::default(), &Progress::default())?;
+        let options = options.clone();
         let shape = gathered_shape(self.info(), &indices.info, axis, &options);
         let shape = shape.map_err(|error| self.failed(error))?;
         let tensor = self.clone();

@@ -8,7 +8,7 @@ use crate::execute::{Progress, Workers};
 use crate::format::TensorInfo;
 use crate::input::{Input, SelectFault};
 use crate::job::edit::original::Original;
-use crate::region::{GatheredList, IndexTensor};
+use crate::region::{GatheredList, IndexTensor, decoded_bytes, decoded_info};
 use crate::source::Source;
 
 /// A tensor that is read as a whole, in a file or in memory.
@@ -21,8 +21,11 @@ pub struct Operand {
 
 #[derive(Clone)]
 enum OperandBytes {
-    /// Several tensors of a file may be read.
-    File(Arc<Mutex<Input>>),
+    /// Several tensors of a file may be read; this is the one as it is stored there.
+    File {
+        input: Arc<Mutex<Input>>,
+        stored: TensorInfo,
+    },
     There(Arc<dyn Source>),
 }
 
@@ -38,8 +41,8 @@ impl Operand {
     /// # Errors
     /// [`SelectFault`](crate::input::SelectFault).
     pub fn of_input(input: Input, patterns: &[String]) -> Result<Operand, Error> {
-        let (tensor, file) = (input.tensor(patterns)?, Some(input.location().into()));
-        Ok(Operand { tensor, bytes: OperandBytes::File(Arc::new(Mutex::new(input))), file })
+        let (stored, file) = (input.tensor(patterns)?, input.location().into());
+        Ok(Operand::of_file(Arc::new(Mutex::new(input)), stored, file))
     }
 
     /// For each of these names of tensors the tensor of an input that is meant for it: the one of that
@@ -70,12 +73,14 @@ impl Operand {
         }
         let tensors: Vec<TensorInfo> =
             numbers.into_iter().map(|number| input.contents.tensors.at(number)).collect();
-        let (file, input) = (Some(input.location().into()), Arc::new(Mutex::new(input)));
-        let of = |tensor| {
-            let bytes = OperandBytes::File(Arc::clone(&input));
-            Operand { tensor, bytes, file: file.clone() }
-        };
+        let (file, input) = (FileName::from(input.location()), Arc::new(Mutex::new(input)));
+        let of = |tensor| Operand::of_file(Arc::clone(&input), tensor, file.clone());
         Ok(tensors.into_iter().map(of).collect())
+    }
+
+    fn of_file(input: Arc<Mutex<Input>>, stored: TensorInfo, file: FileName) -> Operand {
+        let tensor = decoded_info(&stored);
+        Operand { tensor, bytes: OperandBytes::File { input, stored }, file: Some(file) }
     }
 
     /// The dtype and the shape of the tensor.
@@ -103,9 +108,10 @@ impl Operand {
         progress: &Progress,
     ) -> Result<IndexTensor, Error> {
         let bytes = match self.bytes {
-            OperandBytes::File(input) => {
+            OperandBytes::File { input, stored } => {
                 let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
-                input.nearby(&self.tensor, workers, progress)?
+                let source = input.nearby(&stored, workers, progress)?;
+                decoded_bytes(&stored, source, &input.location().into(), workers, progress)?
             }
             OperandBytes::There(bytes) => bytes,
         };
@@ -124,11 +130,11 @@ impl Operand {
         progress: &Progress,
     ) -> Result<GatheredList, Error> {
         let source = match &mut self.bytes {
-            OperandBytes::File(input) => {
+            OperandBytes::File { input, stored } => {
                 let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
-                let source = input.spool_watched(progress)?;
-                original.keep(&input, &self.tensor, written)?;
-                source
+                let (source, workers) = (input.spool_watched(progress)?, original.workers());
+                original.keep(&input, stored, written)?;
+                decoded_bytes(stored, source, &input.location().into(), workers, progress)?
             }
             OperandBytes::There(source) => Arc::clone(source),
         };

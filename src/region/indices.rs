@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Error, FileName};
-use crate::execute::{self, Workers};
+use crate::execute::{self, Progress, Workers};
 use crate::format::TensorInfo;
 use crate::gather::{Gather, GatherError, Indexed, Indices, Options};
 use crate::region::contract::Region;
+use crate::region::decoded::{decoded_bytes, decoded_info};
 use crate::region::fields::{layout, layouts};
 use crate::region::list::{Gathered, GatheredList};
 use crate::runs::Runs;
@@ -55,11 +56,28 @@ impl IndexTensor {
         IndexTensor { info, bytes: Arc::new(MemorySource(bytes)), file: None }
     }
 
+    /// These indices where they lie one after the other: those in chunks are decoded to a temporary file.
+    ///
+    /// # Errors
+    /// A chunk that cannot be decoded, no space for the temporary file.
+    pub(crate) fn decoded(
+        self,
+        workers: &Workers,
+        progress: &Progress,
+    ) -> Result<IndexTensor, Error> {
+        let Some(file) = &self.file else { return Ok(self) };
+        let bytes = decoded_bytes(&self.info, self.bytes, file, workers, progress)?;
+        Ok(IndexTensor { info: decoded_info(&self.info), bytes, file: self.file })
+    }
+
     /// These indices, and a copy of their bytes in a temporary file, where they lie in a file.
     ///
     /// # Errors
     /// A file that fails, no space for the temporary one.
     pub(crate) fn kept(self, workers: &Workers) -> Result<IndexTensor, Error> {
+        if self.info.chunk_shape().is_some() {
+            return self.decoded(workers, &Progress::default());
+        }
         let Some(file) = &self.file else { return Ok(self) };
         let Range { start, end } = self.info.data();
         let runs = Runs::contiguous(start, end - start);

@@ -20,6 +20,7 @@ use crate::input::{Input, Location};
 use crate::input::{OpenOptions, open_watched};
 use crate::permutation::Permutation;
 use crate::region::contract::Region;
+use crate::region::decoded::{decoded_bytes, decoded_info};
 use crate::region::fields::layout;
 use crate::region::list::{Gathered, GatheredList};
 use crate::shape::Order;
@@ -356,6 +357,8 @@ fn open_list(
     let tensor = input.tensor(&name)?;
     let name = FileName::from(&location);
     let source = input.nearby(&tensor, workers, progress)?;
+    let source = decoded_bytes(&tensor, source, &name, workers, progress)?;
+    let tensor = decoded_info(&tensor);
     let (shape, mask) = match &tensor.dtype {
         DType::Scalar(Scalar::Bool, _) => {
             let layout = layout(&tensor).map_err(|error| Error::file(name.clone(), error))?;

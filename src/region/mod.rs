@@ -7,6 +7,7 @@
 
 mod chunks;
 mod contract;
+mod decoded;
 mod fields;
 mod gathered;
 mod indices;
@@ -17,6 +18,7 @@ mod strided;
 mod take;
 
 pub use contract::{ReadBy, ReadFor, Region, RegionPieces};
+pub(crate) use decoded::{decoded_bytes, decoded_info};
 pub use fields::layout as layout_of;
 pub use indices::{IndexTensor, gathered_shape};
 pub use list::{Gathered, GatheredList};

@@ -19,7 +19,8 @@ use tslice::internals::index::resolve::Rules;
 use tslice::internals::index::resolve::{Selection, resolve};
 use tslice::internals::input::{Input, Location};
 use tslice::internals::job::{
-    Casts, Chosen, CompareOptions, Comparing, Copying, GatherOptions, Job, Select, SliceOptions,
+    Casts, Chosen, CompareOptions, Comparing, Copying, GatherOptions, Job, Operand, Select,
+    SliceOptions,
 };
 use tslice::internals::join::{Join, JoinPart};
 use tslice::internals::output::{Output, WriteOptions};
@@ -261,6 +262,35 @@ fn a_tensor_in_chunks_is_joined_with_another() {
         execute::run(&[transfer], &StridedSink::new(&sink, &rows), workers, &progress).unwrap();
     }
     assert!(sink.into_bytes() == expected);
+}
+
+#[test]
+fn indices_in_chunks_are_decoded_once() {
+    let (dtype, shape) = (DType::Scalar(Scalar::I16, Endian::Big), [2, 9]);
+    let positions = [39, 0, 17, 16, 15, 0, 1, 2, 3, 38, 4, 4, 5, 6, 7, 8, 9, 10];
+    let bytes: Vec<u8> = positions.iter().flat_map(|at: &i16| at.to_be_bytes()).collect();
+    let grid = Grid::new(&shape, &[1, 4], 2, &bytes);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let input_of = |tensor| input(file.path(), (tensor, Arc::new(source())));
+    let indices = Operand::of_input(input_of(grid.tensor(&dtype)), &[]).unwrap();
+    let indices = indices.into_indices(&Workers::new(2), &Progress::default()).unwrap();
+    assert_eq!((&*indices.info.shape, &indices.info.dtype), (&shape[..], &dtype));
+    let options = GatherOptions {
+        axis: Some(1),
+        how: Default::default(),
+        transpose: Transposition::None,
+        casts: Casts::default(),
+    };
+    let gathered = |indices: &IndexTensor| {
+        same("npy", &|input, output| {
+            let tensor = input.tensor(&[]).unwrap();
+            Copying::gather(input, &tensor, indices, &options, output).unwrap()
+        })
+    };
+    let plain = IndexTensor::new(&positions.map(i64::from), shape.to_vec());
+    assert!(gathered(&indices) == gathered(&plain));
+    let decoded = grid.decoded.lock().unwrap();
+    assert_eq!((decoded.len(), decoded.values().sum::<u64>()), (6, 6));
 }
 
 #[test]

@@ -126,7 +126,7 @@ impl Original {
     }
 
     /// The threads that work.
-    pub(super) fn workers(&self) -> &Workers {
+    pub(in crate::job) fn workers(&self) -> &Workers {
         &self.options.workers
     }
 
