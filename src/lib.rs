@@ -123,7 +123,8 @@ pub use dtype::{BlockType, DType, Endian, Field, NpyType, Scalar, Structure};
 pub use error::{Cause, Error, Fault, FileName};
 pub use execute::{ExecuteError, FillError, Workers};
 pub use format::{
-    Chunks, Format, FormatError, NameError, Storage, StorageKind, TensorInfo, parse_dtype,
+    ChunkCodec, Chunks, Format, FormatError, NameError, Storage, StorageKind, TensorInfo,
+    parse_dtype,
 };
 pub use gather::{GatherError, Options as GatherOptions, OutOfRange};
 pub use handle::{

@@ -5,7 +5,8 @@
 //! of such positions touches, and takes the box from them. Three makers of pieces rest on it:
 //! [`ChunkPieces`], boxes of whole neighbouring chunks, which decodes each chunk once;
 //! [`InOrder`], ranges of the output, which keeps chunks for the ranges that follow; and
-//! [`Decoding`], pieces of any kind that read positions.
+//! [`Decoding`], pieces of any kind that read positions. The way back is [`ChunkSink`], which makes chunks of
+//! elements that come at such positions.
 //!
 //! ```text
 //!   a[1:, ::4]   · · · ·│· · ·        one axis: elements 0, 4 of 7, in chunks of 4
@@ -18,6 +19,7 @@ mod cache;
 mod grid;
 mod pieces;
 mod positions;
+mod sink;
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -27,6 +29,7 @@ use cache::Cache;
 use grid::{CellBoxes, Steps};
 pub use pieces::{ChunkPieces, InOrder};
 pub use positions::Decoding;
+pub use sink::{ChunkSink, ChunkedTensor};
 
 use crate::execute::pack::pack;
 use crate::execute::unpack::unpack;

@@ -21,6 +21,64 @@ pub trait Chunks: fmt::Debug + Send + Sync {
     fn decode(&self, at: &[u64], source: &dyn Source) -> Result<Vec<u8>, SourceError>;
 }
 
+/// The chunks of a tensor that is written, each a file of its own: the way back of [`Chunks`].
+pub trait EncodeChunks: Send + Sync {
+    /// The shape of a chunk, at the ends of axes too: a length of 1 or more for each axis of the tensor.
+    fn chunk_shape(&self) -> &[u64];
+
+    /// The file of the chunk at `at`, of whose whole shape these are the elements, in C order; `None` for one
+    /// that need not be stored.
+    ///
+    /// # Errors
+    /// Why it cannot be encoded.
+    fn encode(&self, at: &[u64], elements: Vec<u8>) -> Result<Option<ChunkFile>, String>;
+}
+
+/// A chunk as it is stored.
+pub struct ChunkFile {
+    /// The name of its file, with those of the folders that it lies in.
+    pub name: String,
+    /// All of the file.
+    pub bytes: Vec<u8>,
+}
+
+/// How chunks are compressed that are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkCodec {
+    /// Not at all.
+    None,
+    /// Zstandard, of a level from 1 to 22.
+    Zstd(u8),
+    /// gzip, of a level from 0 to 9.
+    Gzip(u8),
+    /// Blosc, which shuffles bytes and compresses them by Zstandard, of a level from 0 to 9.
+    Blosc(u8),
+}
+
+impl Default for ChunkCodec {
+    fn default() -> ChunkCodec {
+        ChunkCodec::Zstd(3)
+    }
+}
+
+impl ChunkCodec {
+    /// The codec that a text names, with its level behind a colon or without one.
+    pub fn parse(text: &str) -> Option<ChunkCodec> {
+        let (name, level) = match text.split_once(':') {
+            Some((name, level)) => (name, Some(level.parse::<u8>().ok()?)),
+            None => (text, None),
+        };
+        let within = |most: u8, usual: u8| Some(level.unwrap_or(usual)).filter(|it| *it <= most);
+        match name {
+            "none" if level.is_none() => Some(ChunkCodec::None),
+            "zstd" => within(22, 3).filter(|level| *level > 0).map(ChunkCodec::Zstd),
+            "gzip" => within(9, 5).map(ChunkCodec::Gzip),
+            "blosc" => within(9, 5).map(ChunkCodec::Blosc),
+            _ => None,
+        }
+    }
+}
+
 /// Only a table is equal to itself.
 impl PartialEq for dyn Chunks {
     fn eq(&self, other: &dyn Chunks) -> bool {

@@ -42,7 +42,7 @@ pub mod torch;
 pub(crate) mod zarr;
 
 pub use brief::{is_printable, printable, shortened, write_printable_json};
-pub use chunks::Chunks;
+pub use chunks::{ChunkCodec, ChunkFile, Chunks, EncodeChunks};
 pub use contents::{Contents, Format};
 pub use detect::{MAGIC_LEN, read_contents};
 pub use error::FormatError;

@@ -32,6 +32,24 @@ pub enum LayoutFault {
     /// The output would not fit into 63 bits.
     #[error("the output would have 2^63 bytes or more")]
     TooLarge,
+    /// A build that does not write the format.
+    #[error("this build writes no {format}: build it with --features {feature}")]
+    NotBuilt {
+        /// The format.
+        format: &'static str,
+        /// The feature that it needs.
+        feature: &'static str,
+    },
+    /// A name that no tensor of the format can have.
+    #[error("a tensor of format {format} cannot be named {name:?}: {reason}")]
+    TensorName {
+        /// The format of the output.
+        format: &'static str,
+        /// The name.
+        name: String,
+        /// What is wrong with the name.
+        reason: &'static str,
+    },
     /// The format has no such type.
     #[error("dtype {dtype} has no counterpart in the {format} format")]
     DType {
@@ -91,6 +109,8 @@ pub enum FormatOption {
     Metadata,
     /// The size of shards.
     ShardSize,
+    /// Chunks, shards and how they are compressed.
+    Chunking,
     /// Files beside those of the tensors.
     Files,
 }
@@ -104,6 +124,7 @@ impl FormatOption {
             FormatOption::OrderF => "is always in C order",
             FormatOption::Metadata => "has no metadata",
             FormatOption::ShardSize | FormatOption::Files => "is one file",
+            FormatOption::Chunking => "has no chunks",
         }
     }
 }
@@ -118,6 +139,7 @@ impl fmt::Display for FormatOption {
             FormatOption::Metadata => "metadata",
             FormatOption::ShardSize => "a size of shards",
             FormatOption::Files => "a file beside it",
+            FormatOption::Chunking => "a shape of chunks",
         })
     }
 }

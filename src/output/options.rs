@@ -1,6 +1,8 @@
 //! How an output is written.
 
 use crate::execute::Workers;
+use crate::format::ChunkCodec;
+use crate::output::chunking::Chunking;
 use crate::output::layout::OutputFormat;
 use crate::output::metadata::MetadataChange;
 use crate::shape::Order;
@@ -32,6 +34,8 @@ pub struct WriteOptions {
     pub metadata: MetadataChange,
     /// Cut the tensors into shards of so many bytes at most, where the output is a folder.
     pub shard_size: Option<u64>,
+    /// How the tensors are cut into chunks, and compressed, where the format has such.
+    pub chunking: Chunking,
     /// The threads that work. Clones of these options share them, one job after the other.
     pub workers: Workers,
 }
@@ -91,6 +95,27 @@ impl WriteOptions {
     #[must_use]
     pub fn shard_size(self, bytes: u64) -> WriteOptions {
         WriteOptions { shard_size: Some(bytes), ..self }
+    }
+
+    /// Chunks of this shape, in elements (`.zarr`).
+    #[must_use]
+    pub fn chunks(mut self, shape: impl Into<Vec<u64>>) -> WriteOptions {
+        self.chunking.chunks = Some(shape.into());
+        self
+    }
+
+    /// Shards of this shape, in elements, each of several chunks in one file (`.zarr`).
+    #[must_use]
+    pub fn shards(mut self, shape: impl Into<Vec<u64>>) -> WriteOptions {
+        self.chunking.shards = Some(shape.into());
+        self
+    }
+
+    /// How chunks are compressed (`.zarr`).
+    #[must_use]
+    pub fn codec(mut self, codec: ChunkCodec) -> WriteOptions {
+        self.chunking.codec = Some(codec);
+        self
     }
 
     /// How many threads work; 0 for as many as there are cores.

@@ -99,6 +99,7 @@ impl Output {
             (FormatOption::OrderF, options.order == Order::F && !format.has_orders),
             (FormatOption::Metadata, options.metadata.is_any() && !format.has_metadata),
             (FormatOption::ShardSize, options.shard_size.is_some() && !is_of_folders(format)),
+            (FormatOption::Chunking, options.chunking.is_any() && !format.has_chunks),
         ];
         match refused.into_iter().find(|(_, refused)| *refused) {
             Some((option, _)) => Err(LayoutFault::NoEffect { option, format: format.name }.into()),
@@ -224,13 +225,16 @@ impl Output {
     }
 
     /// The name of a tensor in the output: that of the options for a tensor that is `sliced`, or
-    /// the name that it had, or the stem of the input.
+    /// the name that it had, or the stem of the input; none of one that had none and is all of a folder.
     pub fn tensor_name(&self, from: &TensorInfo, input: &Location, sliced: bool) -> String {
         let stem = || match input.file_name().and_then(|name| Path::new(name).file_stem()) {
             Some(stem) => stem.to_string_lossy().into_owned(),
             None => "tensor".to_owned(),
         };
         let given = self.options.name.clone().filter(|_| sliced);
+        if sliced && given.is_none() && from.name.is_none() && self.format.is_folder {
+            return String::new();
+        }
         given.or_else(|| from.name.clone()).unwrap_or_else(stem)
     }
 
@@ -285,6 +289,7 @@ impl Preparation<'_> {
             order: output.options.order,
             deflate: output.options.deflate,
             shard_size: output.options.shard_size,
+            chunking: &output.options.chunking,
             files: &output.files,
             forward: output.destination.is_stream(),
             checkpoint,
@@ -299,11 +304,12 @@ fn by_name(
     destination: &Destination,
     options: &WriteOptions,
 ) -> Result<&'static OutputFormat, LayoutFault> {
-    if is_folder(path) {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let format = extension.as_deref().and_then(layout::by_extension);
+    if is_folder(path) && !format.is_some_and(|format| format.is_folder) {
         return Ok(layout::OF_FOLDERS);
     }
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    match extension.as_deref().and_then(layout::by_extension) {
+    match format {
         Some(format) => Ok(format),
         None if destination.is_stream() => Ok(layout::OF_STREAMS),
         // a folder that is not there yet

@@ -15,6 +15,9 @@ pub enum SinkError {
     /// The output is a folder that is not empty, and [`SinkOptions::force`](super::SinkOptions::force) is not set.
     #[error("the folder exists and is not empty")]
     FolderNotEmpty,
+    /// The output is a folder of another kind, which is not replaced.
+    #[error("the folder holds something else, and is not replaced")]
+    OtherFolder,
     /// Of several outputs, two are one file.
     #[error("is the same file as {}, which is an output too", other.display())]
     SameFile {

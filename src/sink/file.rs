@@ -39,7 +39,7 @@ use super::in_place::InPlaceFile;
 use super::placed::{Old, Placed, move_to_free, no_folder, open_to_sync};
 use super::resolve::FileAt;
 use super::space::Space;
-use super::temp_name::TempName;
+use super::temp_name::{TempKind, TempName};
 use super::{Draft, Sink, SinkError, SinkOptions, ignore_sigxfsz, sync_file};
 use crate::os::{self, FileId};
 
@@ -176,7 +176,7 @@ impl FileSink {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && force => {}
                 Err(error) => return Err(error),
                 Ok(()) => {
-                    let placed = |id| Placed::new(entry.clone(), FileId::any(&id), None);
+                    let placed = |id| Placed::new(entry.clone(), FileId::any(&id), TempKind::File);
                     return Ok(id.map(placed).unwrap_or_default());
                 }
             }

@@ -16,7 +16,6 @@
 //! stays. An old file that has no place any more keeps its temporary name. SIGKILL, too, leaves old
 //! files under such names at worst.
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -28,7 +27,7 @@ use rustix::fs::{
 use rustix::io::{Errno, Result as OsResult, retry_on_intr};
 
 use super::resolve::FileAt;
-use super::temp_name::{PREFIX, TempName};
+use super::temp_name::{PREFIX, TempKind, TempName};
 use super::{SinkError, SinkOptions};
 use crate::os::{self, FileId, path_of};
 
@@ -64,17 +63,16 @@ struct PlacedName {
 /// What was put in place.
 struct NewFile {
     id: FileId,
-    /// For a folder: the names of the files in it.
-    files: Option<Vec<OsString>>,
+    kind: TempKind,
 }
 
 /// See [`PlacedName::before_removal`].
 pub(super) type BeforeRemoval = Box<dyn FnOnce() -> bool + Send>;
 
 impl Placed {
-    /// Something new stands where nothing was. `files` are those of a folder.
-    pub(super) fn new(at: FileAt, id: FileId, files: Option<Vec<OsString>>) -> Placed {
-        let new = Some(NewFile { id, files });
+    /// Something new stands where nothing was.
+    pub(super) fn new(at: FileAt, id: FileId, kind: TempKind) -> Placed {
+        let new = Some(NewFile { id, kind });
         Placed::one(PlacedName { at, new, old: None, before_removal: None })
     }
 
@@ -87,7 +85,7 @@ impl Placed {
         mut before_removal: Option<BeforeRemoval>,
     ) -> io::Result<Placed> {
         let id = FileId::any(&statat(temp.dir(), temp.name(), AtFlags::SYMLINK_NOFOLLOW)?);
-        let mut new = Some(NewFile { id, files: temp.files() });
+        let mut new = Some(NewFile { id, kind: temp.kind() });
         let exchange = || exchange(&temp, &at);
         let stands = || statat(&at.dir, &at.name, AtFlags::SYMLINK_NOFOLLOW);
         let exchanged = exchange().map_err(|error| match lacks_flags(error) {
@@ -112,7 +110,7 @@ impl Placed {
                 let link = |old: &str| linkat(&at.dir, &at.name, &at.dir, old, AtFlags::empty());
                 let linked = TempName::create(&at.dir, link).ok().map(|(old, ())| old);
                 let is_covered = linked.is_some();
-                let old = linked.map_or_else(|| move_aside(&at, temp.files()), Ok)?;
+                let old = linked.map_or_else(|| move_aside(&at, temp.kind()), Ok)?;
                 // on an error this is dropped, which undoes it
                 let mut placed = Placed::one(PlacedName::taken_away(at.clone(), old));
                 temp.persist(|dir, name| match is_covered {
@@ -137,7 +135,7 @@ impl Placed {
 
     /// Take away what stands under a name.
     pub(super) fn take_away(at: FileAt) -> io::Result<Placed> {
-        let old = move_aside(&at, None)?;
+        let old = move_aside(&at, TempKind::File)?;
         Ok(Placed::one(PlacedName::taken_away(at, old)))
     }
 
@@ -236,7 +234,7 @@ fn remove(at: &FileAt, new: NewFile) -> Option<String> {
     if !stands.is_ok_and(|stat| FileId::any(&stat) == new.id) {
         return None;
     }
-    match move_aside(at, new.files) {
+    match move_aside(at, new.kind) {
         Ok(aside) if id_of(&aside) == Some(new.id) => None,
         Ok(aside) => put_back(at, aside),
         Err(_) => {
@@ -268,8 +266,8 @@ fn leave(old: TempName) -> String {
 }
 
 /// Move what stands under a name to a temporary one.
-fn move_aside(at: &FileAt, files: Option<Vec<OsString>>) -> io::Result<TempName> {
-    TempName::create_as(&at.dir, PREFIX, files, |temp| {
+fn move_aside(at: &FileAt, kind: TempKind) -> io::Result<TempName> {
+    TempName::create_as(&at.dir, PREFIX, kind, |temp| {
         let to = FileAt { dir: Arc::clone(&at.dir), name: temp.into(), old_mode: None };
         match os::rename_to_free(&at.dir, &at.name, &to.dir, &to.name) {
             Err(error) if lacks_flags(error) => rename_if_free(&at.dir, at.name.as_ref(), &to),

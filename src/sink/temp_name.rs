@@ -8,14 +8,15 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::hash::BuildHasher;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{AtFlags, unlinkat};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, unlinkat};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -29,31 +30,59 @@ pub(super) const PREFIX: &str = ".tslice-";
 /// How many random digits they end with.
 pub(super) const RANDOM: usize = 12;
 
-/// What a temporary name stands for.
+/// What a temporary name stands for: what has to be removed with it.
+#[derive(Clone, Debug)]
+pub(super) enum TempKind {
+    /// A file.
+    File,
+    /// A folder, and the names of the files in it.
+    Folder(Vec<OsString>),
+    /// A folder, with all that lies in it and below.
+    Tree,
+}
+
+/// A temporary name that exists.
 #[derive(Clone, Debug)]
 struct Named {
     dir: Arc<OwnedFd>,
-    /// For a folder: the names of the files in it.
-    files: Option<Vec<OsString>>,
+    kind: TempKind,
 }
 
 impl Named {
     fn unlink(&self, name: &str) {
         // Errors are ignored: this runs in `drop` or while a signal ends the process.
-        let Some(files) = &self.files else {
-            let _ = unlinkat(&self.dir, name, AtFlags::empty());
-            return;
-        };
         // Repeated, since another thread may still be putting files into the folder.
         for _ in 0..1000 {
-            for file in files {
-                let _ = unlinkat(&self.dir, Path::new(name).join(file), AtFlags::empty());
+            match &self.kind {
+                TempKind::File => {
+                    let _ = unlinkat(&self.dir, name, AtFlags::empty());
+                    return;
+                }
+                TempKind::Folder(files) => files.iter().for_each(|file| {
+                    let _ = unlinkat(&self.dir, Path::new(name).join(file), AtFlags::empty());
+                }),
+                TempKind::Tree => empty_tree(&self.dir, OsStr::new(name)),
             }
             match unlinkat(&self.dir, name, AtFlags::REMOVEDIR) {
                 Err(Errno::NOTEMPTY | Errno::EXIST) => {}
                 _ => return,
             }
         }
+    }
+}
+
+/// Remove all that lies in a folder and below, as far as that can be.
+fn empty_tree(dir: &OwnedFd, name: &OsStr) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(folder) = openat(dir, name, flags, Mode::empty()) else { return };
+    let Ok(entries) = Dir::read_from(&folder) else { return };
+    for entry in entries.flatten() {
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." || unlinkat(&folder, name, AtFlags::empty()).is_ok() {
+            continue;
+        }
+        empty_tree(&folder, name);
+        let _ = unlinkat(&folder, name, AtFlags::REMOVEDIR);
     }
 }
 
@@ -73,22 +102,21 @@ impl TempName {
         dir: &Arc<OwnedFd>,
         make: impl Fn(&str) -> rustix::io::Result<T>,
     ) -> io::Result<(Self, T)> {
-        Self::create_as(dir, PREFIX, None, make)
+        Self::create_as(dir, PREFIX, TempKind::File, make)
     }
 
-    /// As [`TempName::create`], with a name that begins with `prefix`; `files` are those that will be
-    /// in it, if it is a folder.
+    /// As [`TempName::create`], with a name that begins with `prefix`, for another kind.
     pub(super) fn create_as<T>(
         dir: &Arc<OwnedFd>,
         prefix: &str,
-        files: Option<Vec<OsString>>,
+        kind: TempKind,
         make: impl Fn(&str) -> rustix::io::Result<T>,
     ) -> io::Result<(Self, T)> {
         watch()?;
         let mut names = lock(&NAMES);
         for _ in 0..1000 {
             let name = random_name(prefix);
-            let named = Named { dir: Arc::clone(dir), files: files.clone() };
+            let named = Named { dir: Arc::clone(dir), kind: kind.clone() };
             if names.contains_key(&name) {
                 continue;
             }
@@ -114,9 +142,9 @@ impl TempName {
         &self.named.dir
     }
 
-    /// For a folder: the names of the files in it.
-    pub(super) fn files(&self) -> Option<Vec<OsString>> {
-        self.named.files.clone()
+    /// What it stands for.
+    pub(super) fn kind(&self) -> TempKind {
+        self.named.kind.clone()
     }
 
     /// Let the name stay.

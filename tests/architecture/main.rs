@@ -59,7 +59,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ),
     ("scatter", &["execute", "gather", "plan", "runs", "shape", "sink", "source", "view"]),
     ("join", &["execute", "plan", "runs", "source"]),
-    ("chunked", &["execute", "format", "plan", "runs", "shape", "source", "view"]),
+    ("chunked", &["execute", "format", "plan", "runs", "shape", "sink", "source", "view"]),
     (
         "error",
         &[
@@ -103,8 +103,8 @@ const MODULES: &[(&str, &[&str])] = &[
     (
         "output",
         &[
-            "cast", "dtype", "error", "execute", "format", "input", "shape", "sink", "source",
-            "text",
+            "cast", "chunked", "dtype", "error", "execute", "format", "input", "shape", "sink",
+            "source", "text",
         ],
     ),
     (
@@ -218,6 +218,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "error.rs",
             "input/",
             "region/lists.rs",
+            "output/chunking.rs",
             "output/fault.rs",
             "job/",
             "handle/read.rs",

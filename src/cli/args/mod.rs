@@ -34,7 +34,7 @@ pub(crate) use inspect::{ExplainArgs, InfoArgs, InfoColumn};
 pub(crate) use join::{InputsArgs, JoinArgs};
 pub(crate) use merge::MergeArgs;
 pub(crate) use normalize::{SLICE, insert_slice, normalize};
-pub(crate) use output::{FormatArgs, MetadataArg, MetadataArgs, OutputArgs};
+pub(crate) use output::{FormatArgs, Lengths, MetadataArg, MetadataArgs, OutputArgs};
 pub(crate) use part::PartArg;
 pub(crate) use result::{CastArgs, ThroughArgs, TransposeArgs};
 pub(crate) use slice::SliceArgs;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::TypedValueParser;
+use tslice::internals::format::ChunkCodec;
 use tslice::internals::output::layout::{FORMATS, OutputFormat};
 use tslice::internals::shape::Order;
 
@@ -70,6 +71,15 @@ pub(crate) struct FormatArgs {
     /// Compress the arrays of the output, as np.savez_compressed does (.npz)
     #[arg(long)]
     pub(crate) deflate: bool,
+    /// The shape of a chunk, in elements: 64,64,64 (.zarr) [default: about 1 MiB]
+    #[arg(long, value_name = "N,N,...", value_parser = lengths, allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) chunks: Option<Lengths>,
+    /// The shape of a shard, in elements: several chunks in one file (.zarr)
+    #[arg(long, value_name = "N,N,...", value_parser = lengths, allow_hyphen_values = true, hide_short_help = true)]
+    pub(crate) shards: Option<Lengths>,
+    /// How chunks are compressed: zstd, gzip or blosc, with :LEVEL, or none (.zarr) [default: zstd:3]
+    #[arg(long, value_name = "CODEC", value_parser = codec, hide_short_help = true)]
+    pub(crate) codec: Option<ChunkCodec>,
     /// The order of the output's elements (.npy, raw)
     #[arg(long, value_parser = one_of(ORDERS), ignore_case = true, value_name = "ORDER", hide_short_help = true)]
     pub(crate) order: Option<Order>,
@@ -114,6 +124,23 @@ fn metadata(text: &str) -> Result<MetadataArg, &'static str> {
 fn formats() -> impl TypedValueParser<Value = &'static OutputFormat> {
     let named = FORMATS.iter().filter(|format| !format.about.is_empty());
     one_of(named.map(|format| (format.name, format.about, *format)))
+}
+
+/// The lengths of the axes of a chunk.
+#[derive(Clone, Debug)]
+pub(crate) struct Lengths(pub(crate) Vec<u64>);
+
+fn lengths(text: &str) -> Result<Lengths, &'static str> {
+    let text = text.trim();
+    let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let lens = text.split(',').map(|len| len.trim().parse().ok().filter(|len| *len > 0));
+    let lens: Option<Vec<u64>> = if text.is_empty() { Some(Vec::new()) } else { lens.collect() };
+    lens.map(Lengths).ok_or("numbers of elements are needed, one for each axis: 64,64,64")
+}
+
+fn codec(text: &str) -> Result<ChunkCodec, &'static str> {
+    let codec = ChunkCodec::parse(text);
+    codec.ok_or("zstd, zstd:1 to zstd:22, gzip:0 to gzip:9, blosc:0 to blosc:9 or none is needed")
 }
 
 /// A number of threads.

@@ -10,13 +10,13 @@ use tslice::internals::execute::{Announced, Workers};
 use tslice::internals::format::safetensors::metadata_of_json;
 use tslice::internals::input::{Input, Location, is_in_folder, small_files};
 use tslice::internals::job::Job;
-use tslice::internals::output::{MetadataChange, Output, WriteOptions};
+use tslice::internals::output::{Chunking, MetadataChange, Output, WriteOptions};
 use tslice::internals::sink::{Destination, Part};
 use tslice::internals::source::remote;
 
 use super::part::{self, Share};
 use super::{input, planned};
-use crate::cli::args::{FormatArgs, MetadataArg, MetadataArgs, OutputArgs};
+use crate::cli::args::{FormatArgs, Lengths, MetadataArg, MetadataArgs, OutputArgs};
 use crate::cli::report::{Failure, counted, human_bytes, print, watch};
 
 /// Where a path of the command line leads: `-` is standard output.
@@ -76,9 +76,11 @@ pub(super) fn of_format(
     args: &FormatArgs,
     metadata_args: &MetadataArgs,
 ) -> Result<WriteOptions, Failure> {
-    let FormatArgs { to, deflate, order, name } = args;
+    let FormatArgs { to, deflate, order, name, chunks, shards, codec } = args;
     let mut options = WriteOptions::default().deflate(*deflate).order(order.unwrap_or_default());
     (options.format, options.name) = (*to, name.clone());
+    let lens = |lens: &Option<Lengths>| lens.as_ref().map(|Lengths(lens)| lens.clone());
+    options.chunking = Chunking { chunks: lens(chunks), shards: lens(shards), codec: *codec };
     options.metadata = metadata(metadata_args)?;
     Ok(options)
 }

@@ -79,7 +79,7 @@ fn output_as_text(output: &Planned) -> String {
         Some(bytes) => format!("{} with the header", human_bytes(bytes)),
         None if !into.is_empty() => human_bytes(output.bytes),
         None if format.is_text => "before they become text".to_owned(),
-        None => "before they are deflated".to_owned(),
+        None => "before they are compressed".to_owned(),
     };
     format!(
         "would write{into} {}: {what}, {} bytes of elements ({whole}), format {}\n{}",

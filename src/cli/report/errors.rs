@@ -230,6 +230,9 @@ fn sink(fault: &SinkError, failed: impl Fn() -> Failure) -> Failure {
         SinkError::Parts(
             PartsError::OtherJob(_) | PartsError::Spoiled | PartsError::Damaged(_),
         ) => failed().hint("--part discard removes them"),
+        SinkError::OtherFolder => {
+            failed().hint("--force replaces a folder of Zarr by another one, and no other folder")
+        }
         SinkError::FolderNotEmpty => failed().hint("--force replaces the files of the same names"),
         _ => failed(),
     }
@@ -421,6 +424,7 @@ fn layout(fault: &LayoutFault, file: Option<&FileName>, failed: impl Fn() -> Fai
                     ("--metadata, --metadata-from or --no-metadata", Some("use it with .safetensors"))
                 }
                 FormatOption::ShardSize => ("--shard-size", Some("a folder has shards: -o DIR/")),
+                FormatOption::Chunking => ("--chunks, --shards or --codec", Some("use it with .zarr")),
                 FormatOption::Files => ("--with-files", Some("a folder has other files: -o DIR/")),
             };
             let why_not = option.why_not();

@@ -14,6 +14,7 @@
 mod chunks;
 mod dtype;
 mod error;
+mod write;
 
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ use crate::shape::Order;
 use chunks::ZarrChunks;
 use dtype::ElementType;
 pub(crate) use error::ZarrError;
+pub(crate) use write::{NewArray, group_json, stored_dtype};
 
 /// Where the values of an array lie under their keys, such as `zarr.json` and `c/0/1`.
 pub(crate) type ArrayStore = Arc<dyn ReadableStorageTraits>;

@@ -10,6 +10,7 @@ use super::header::{Header, WriteAt};
 use crate::dtype::DType;
 use crate::error::Cause;
 use crate::input::{Checkpoint, SmallFile};
+use crate::output::chunking::Chunking;
 use crate::output::fault::LayoutFault;
 use crate::output::metadata::MetadataChange;
 use crate::shape::{self, Order};
@@ -32,6 +33,10 @@ pub struct OutputFormat {
     pub has_orders: bool,
     /// Whether it can be compressed.
     pub has_deflate: bool,
+    /// Whether tensors are cut into chunks.
+    pub has_chunks: bool,
+    /// Whether an output is a folder, and its only tensor may be without a name.
+    pub is_folder: bool,
     /// Whether it is for people to read, and may go to a terminal.
     pub is_text: bool,
     /// The type, byte order included, in which elements are stored; `None` where there is none.
@@ -62,6 +67,8 @@ pub struct Request<'a> {
     pub deflate: bool,
     /// How many bytes a shard has at most, where a folder has others than the input.
     pub shard_size: Option<u64>,
+    /// How tensors are cut into chunks.
+    pub chunking: &'a Chunking,
     /// Files that a folder has beside those of the tensors.
     pub files: &'a [SmallFile],
     /// Whether the output can only be written from its beginning to its end.

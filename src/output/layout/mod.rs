@@ -12,6 +12,7 @@ mod raw;
 mod safetensors;
 mod sharded;
 mod text;
+mod zarr;
 
 pub use entries::{Entries, OutputTensor};
 pub(crate) use format::byte_count;
@@ -20,7 +21,7 @@ pub use format::{Frame, OutputFormat, Request};
 use crate::format::Format;
 
 /// All output formats, in the order of the help.
-pub static FORMATS: [&OutputFormat; 9] = [
+pub static FORMATS: [&OutputFormat; 10] = [
     &npy::FORMAT,
     &npz::FORMAT,
     &safetensors::FORMAT,
@@ -29,6 +30,7 @@ pub static FORMATS: [&OutputFormat; 9] = [
     &text::TSV,
     &text::TXT,
     &text::JSON,
+    &zarr::FORMAT,
     &sharded::FORMAT,
 ];
 

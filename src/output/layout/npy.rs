@@ -13,6 +13,8 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
     has_metadata: false,
     has_orders: true,
     has_deflate: false,
+    has_chunks: false,
+    is_folder: false,
     is_text: false,
     stored_dtype: npy::stored_dtype,
     lay_out,

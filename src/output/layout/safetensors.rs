@@ -13,6 +13,8 @@ pub(super) static FORMAT: OutputFormat = OutputFormat {
     has_metadata: true,
     has_orders: false,
     has_deflate: false,
+    has_chunks: false,
+    is_folder: false,
     is_text: false,
     stored_dtype: safetensors::stored_dtype,
     lay_out,

@@ -20,6 +20,8 @@ const TEXT: OutputFormat = OutputFormat {
     has_metadata: false,
     has_orders: false,
     has_deflate: false,
+    has_chunks: false,
+    is_folder: false,
     is_text: true,
     stored_dtype,
     lay_out: |request| lay_out(TextFormat::Csv, request),

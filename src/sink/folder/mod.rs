@@ -27,7 +27,10 @@ use super::{Draft, Old, Placed, Sink, SinkError, SinkOptions, Targets};
 mod one_by_one;
 mod pending;
 mod place;
+mod tree;
 mod whole;
+
+pub use tree::FolderTree;
 
 /// A folder that is being written.
 #[derive(Debug)]

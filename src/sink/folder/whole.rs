@@ -13,9 +13,9 @@ use rustix::io::{Errno, retry_on_intr};
 use super::pending::PendingFile;
 use super::place::ExistingFolder;
 use crate::os::{self, FileId};
-use crate::sink::placed::{Placed, move_to_free, open_to_sync};
+use crate::sink::placed::{BeforeRemoval, Placed, move_to_free, open_to_sync};
 use crate::sink::resolve::FileAt;
-use crate::sink::temp_name::{PREFIX, TempName, without_signals};
+use crate::sink::temp_name::{PREFIX, TempKind, TempName, without_signals};
 use crate::sink::{SinkError, SinkOptions};
 
 /// A folder with a temporary name beside the one that it is to replace, which has its owner and
@@ -40,10 +40,22 @@ pub(super) fn place_new(
 ) -> Result<Placed, SinkError> {
     let names = files.iter().map(|file| file.name.clone().into()).collect();
     let dir = Arc::clone(&at.dir);
-    let (temp_name, folder) = make(&dir, names, Mode::from_raw_mode(0o777)).map_err(failed)?;
+    let (temp_name, folder) =
+        make(&dir, TempKind::Folder(names), Mode::from_raw_mode(0o777)).map_err(failed)?;
     fill(files, &folder)?;
+    name_new(temp_name, &folder, at, options)
+}
+
+/// Give a folder that is complete its name, which no other folder has that is not empty.
+pub(super) fn name_new(
+    temp_name: TempName,
+    folder: &OwnedFd,
+    at: FileAt,
+    options: SinkOptions,
+) -> Result<Placed, SinkError> {
+    let dir = Arc::clone(&at.dir);
     let open = open_to_sync(&dir, options)?;
-    let id = FileId::any(&fstat(&folder).map_err(failed)?);
+    let id = FileId::any(&fstat(folder).map_err(failed)?);
     // `renameat` replaces an empty folder, and fails on anything else
     let named = temp_name.persist(|from, old| match move_to_free(from, old, &at) {
         Ok(()) => Ok(()),
@@ -53,7 +65,7 @@ pub(super) fn place_new(
         Some(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => SinkError::FolderNotEmpty,
         _ => failed(error),
     })?;
-    let mut placed = Placed::new(at, id, temp_name.files());
+    let mut placed = Placed::new(at, id, temp_name.kind());
     open.into_iter().for_each(|open| placed.sync_later(Arc::clone(&dir), open));
     Ok(placed)
 }
@@ -84,7 +96,7 @@ pub(super) fn prepare(
     let named = files.iter().map(|file| &file.name).chain(removed).map(OsString::from);
     let names = named.chain(kept.iter().cloned()).collect();
     // nobody else looks into it before it has its rights
-    let Ok((temp_name, fd)) = make(dir, names, Mode::from_raw_mode(0o700)) else {
+    let Ok((temp_name, fd)) = make(dir, TempKind::Folder(names), Mode::from_raw_mode(0o700)) else {
         return Ok(None);
     };
     let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
@@ -103,18 +115,30 @@ pub(super) fn replace(
     removed: Vec<String>,
     options: SinkOptions,
 ) -> Result<Placed, SinkError> {
-    let Some(at) = folder.at.clone() else { return Err(failed(Errno::BUSY)) };
     let names: Vec<String> = files.iter().map(|file| file.name.clone()).chain(removed).collect();
     fill(files, &prepared.fd)?;
     fchmod(&prepared.fd, prepared.mode).map_err(failed)?;
+    let PreparedFolder { temp_name, fd, .. } = prepared;
+    let old = Arc::clone(&folder.fd);
+    let Some(at) = folder.at.clone() else { return Err(failed(Errno::BUSY)) };
+    let before_removal: BeforeRemoval = Box::new(move || take_changes(&folder, &fd, &names));
+    exchange(temp_name, &old, at, Some(before_removal), options)
+}
+
+/// Put a folder that is complete in the place of the one that was found there.
+pub(super) fn exchange(
+    temp_name: TempName,
+    old: &OwnedFd,
+    at: FileAt,
+    before_removal: Option<BeforeRemoval>,
+    options: SinkOptions,
+) -> Result<Placed, SinkError> {
     let dir = Arc::clone(&at.dir);
     let open = open_to_sync(&dir, options)?;
-    let ours = FileId::any(&fstat(&folder.fd).map_err(failed)?);
-    let PreparedFolder { temp_name, fd, .. } = prepared;
-    let before_removal = Box::new(move || take_changes(&folder, &fd, &names));
+    let ours = FileId::any(&fstat(old).map_err(failed)?);
     // another folder may have been put there meanwhile
     let is_ours = |old: &Stat| if FileId::any(old) == ours { Ok(()) } else { Err(Errno::BUSY) };
-    let placed = without_signals(|| Placed::replace(temp_name, at, is_ours, Some(before_removal)));
+    let placed = without_signals(|| Placed::replace(temp_name, at, is_ours, before_removal));
     let mut placed = placed.map_err(failed)?;
     open.into_iter().for_each(|open| placed.sync_later(Arc::clone(&dir), open));
     Ok(placed)
@@ -181,21 +205,22 @@ fn has_attributes(folder: &OwnedFd) -> bool {
 /// Whether the file system exchanges two folders.
 fn exchanges(dir: &Arc<OwnedFd>) -> bool {
     let mode = Mode::from_raw_mode(0o700);
-    let (Ok((one, _)), Ok((other, _))) = (make(dir, Vec::new(), mode), make(dir, Vec::new(), mode))
+    let (Ok((one, _)), Ok((other, _))) =
+        (make(dir, TempKind::Tree, mode), make(dir, TempKind::Tree, mode))
     else {
         return false;
     };
     os::exchange(dir, one.name(), dir, other.name()).is_ok()
 }
 
-/// Make a folder with a temporary name for files of these names.
-fn make(
+/// Make a folder with a temporary name.
+pub(super) fn make(
     dir: &Arc<OwnedFd>,
-    names: Vec<OsString>,
+    kind: TempKind,
     mode: Mode,
 ) -> std::io::Result<(TempName, Arc<OwnedFd>)> {
     let make = |name: &str| mkdirat(dir, name, mode);
-    let (temp_name, ()) = TempName::create_as(dir, PREFIX, Some(names), make)?;
+    let (temp_name, ()) = TempName::create_as(dir, PREFIX, kind, make)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = retry_on_intr(|| openat(dir, temp_name.name(), flags, Mode::empty()))?;
     Ok((temp_name, Arc::new(folder)))

@@ -20,7 +20,7 @@ use crate::os::rename_to_free;
 use crate::sink::SinkError;
 use crate::sink::placed::{lacks_flags, open_dir as open_parent, sync_dir};
 use crate::sink::resolve::FileAt;
-use crate::sink::temp_name::{RANDOM, TempName, random_name};
+use crate::sink::temp_name::{RANDOM, TempKind, TempName, random_name};
 
 /// What could not be done.
 const CREATING: &str = "the folder of its parts cannot be created";
@@ -28,9 +28,9 @@ const CREATING: &str = "the folder of its parts cannot be created";
 /// Make the folder of a job. False where another process was faster, or took this one away: whoever
 /// finds that begins again.
 pub(super) fn create(entry: &FileAt, job: &JobRecord) -> Result<bool, SinkError> {
-    let files = vec![JOB.into(), DATA.into()];
+    let kind = TempKind::Folder(vec![JOB.into(), DATA.into()]);
     let make = |name: &str| mkdirat(&entry.dir, name, Mode::from_raw_mode(0o777));
-    let (temp_name, ()) = TempName::create_as(&entry.dir, &prefix(entry), Some(files), make)
+    let (temp_name, ()) = TempName::create_as(&entry.dir, &prefix(entry), kind, make)
         .map_err(SinkError::os(CREATING))?;
     let name = &folder_name(entry);
     let place = |dir: &OwnedFd, old: &str| match rename_to_free(dir, old, dir, name) {

@@ -1,0 +1,217 @@
+//! An output in chunks: a sink that takes elements at their positions, in any order, and writes each chunk
+//! when its last byte has come.
+//!
+//! Elements wait in an unnamed file in `TMPDIR`, one after the other in C order. Whoever brings the last byte
+//! of a chunk encodes it, while its bytes are in the page cache: as many chunks at a time as there are workers.
+
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::execute::unpack::unpack;
+use crate::execute::{ReadFrom, read_runs};
+use crate::format::EncodeChunks;
+use crate::runs::{Axis, Runs, unravel_index};
+use crate::shape::{Order, contiguous_strides};
+use crate::sink::{Draft, FolderTree, Old, Placed, ScratchSink, Sink, SinkError};
+use crate::source::{Source, open_spooled};
+
+/// A tensor of an output, as its elements come.
+pub struct ChunkedTensor {
+    encoder: Box<dyn EncodeChunks>,
+    shape: Vec<u64>,
+    item: u64,
+    /// The position of its first byte, and its bytes.
+    start: u64,
+    bytes: u64,
+    /// The axes up to the last one that chunks divide, and the bytes of a step along that one.
+    divided: usize,
+    run: u64,
+    /// The bytes that each chunk waits for.
+    missing: Vec<AtomicU64>,
+}
+
+/// A folder of tensors in chunks that grows.
+pub struct ChunkSink {
+    folder: FolderTree,
+    /// In the order of their positions.
+    tensors: Vec<ChunkedTensor>,
+    bytes: u64,
+    scratch: ScratchSink,
+    kept: Box<dyn Source>,
+}
+
+impl ChunkedTensor {
+    /// A tensor of that shape, whose elements have `item` bytes and begin at position `start`; `None` where
+    /// chunks do not fit it.
+    pub fn new(
+        encoder: Box<dyn EncodeChunks>,
+        shape: &[u64],
+        item: u64,
+        start: u64,
+    ) -> Option<ChunkedTensor> {
+        let chunk = encoder.chunk_shape();
+        if chunk.len() != shape.len() || chunk.contains(&0) {
+            return None;
+        }
+        let bytes = shape.iter().try_fold(item, |bytes, len| bytes.checked_mul(*len))?;
+        let cut = (0..shape.len()).rev().find(|&axis| chunk[axis] < shape[axis]);
+        let divided = cut.map_or(0, |axis| axis + 1);
+        let run = shape[divided..].iter().product::<u64>() * item;
+        let mut tensor = ChunkedTensor {
+            encoder,
+            shape: shape.to_vec(),
+            item,
+            start,
+            bytes,
+            divided,
+            run,
+            missing: Vec::new(),
+        };
+        let chunks: u64 = tensor.grid().product();
+        let missing = (0..chunks).map(|number| {
+            let lens = tensor.lens(&tensor.at(number));
+            AtomicU64::new(lens.iter().product::<u64>() * item)
+        });
+        tensor.missing = missing.collect();
+        Some(tensor)
+    }
+
+    /// How many chunks there are along each axis.
+    fn grid(&self) -> impl DoubleEndedIterator<Item = u64> {
+        self.shape.iter().zip(self.encoder.chunk_shape()).map(|(len, chunk)| len.div_ceil(*chunk))
+    }
+
+    /// The number of a chunk along each axis.
+    fn at(&self, number: u64) -> Vec<u64> {
+        let mut at: Vec<u64> = unravel_index(self.grid().rev(), number).collect();
+        at.reverse();
+        at
+    }
+
+    /// How long a chunk is along each axis, which ends where the tensor does.
+    fn lens(&self, at: &[u64]) -> Vec<u64> {
+        let axes = self.shape.iter().zip(self.encoder.chunk_shape()).zip(at);
+        axes.map(|((len, chunk), at)| (*chunk).min(len - at * chunk)).collect()
+    }
+
+    /// Note that a range of its bytes has come; `complete` gets the number of each chunk that has all then.
+    fn arrived(
+        &self,
+        range: Range<u64>,
+        complete: &mut dyn FnMut(u64) -> Result<(), SinkError>,
+    ) -> Result<(), SinkError> {
+        let (mut position, chunk) = (range.start, self.encoder.chunk_shape());
+        while position < range.end {
+            // the chunk, and how far it goes from here on
+            let (mut rest, mut number, mut step) = (position / self.run, 0, 1);
+            let mut end = range.end;
+            for axis in (0..self.divided).rev() {
+                let index = rest % self.shape[axis];
+                rest /= self.shape[axis];
+                number += index / chunk[axis] * step;
+                step *= self.shape[axis].div_ceil(chunk[axis]);
+                if axis + 1 == self.divided {
+                    let next = (index / chunk[axis] + 1) * chunk[axis];
+                    let more = next.min(self.shape[axis]) - index;
+                    end = end.min((position / self.run + more) * self.run);
+                }
+            }
+            let came = end - position;
+            if self.missing[number as usize].fetch_sub(came, Ordering::AcqRel) == came {
+                complete(number)?;
+            }
+            position = end;
+        }
+        Ok(())
+    }
+}
+
+impl ChunkSink {
+    /// Let these tensors, which follow each other, grow in a folder.
+    ///
+    /// # Errors
+    /// [`SinkError::Os`]: no temporary file of their size can be made.
+    pub fn new(folder: FolderTree, tensors: Vec<ChunkedTensor>) -> Result<ChunkSink, SinkError> {
+        let bytes = tensors.iter().map(|tensor| tensor.bytes).sum();
+        let (scratch, file) = ScratchSink::new(bytes)?;
+        let kept = open_spooled(file, bytes).map_err(failed)?;
+        Ok(ChunkSink { folder, tensors, bytes, scratch, kept })
+    }
+
+    /// Encode a chunk that has all its bytes, and write its file.
+    fn write_chunk(&self, tensor: &ChunkedTensor, number: u64) -> Result<(), SinkError> {
+        let at = tensor.at(number);
+        let (chunk, lens) = (tensor.encoder.chunk_shape(), tensor.lens(&at));
+        let strides = |shape: &[u64]| {
+            contiguous_strides(shape, tensor.item, Order::C).unwrap_or_else(|| vec![0; shape.len()])
+        };
+        let axes = |strides: Vec<i64>| {
+            lens.iter().zip(strides).map(|(&len, stride)| Axis { len, stride }).collect()
+        };
+        let from = strides(&tensor.shape);
+        let first =
+            at.iter().zip(chunk).zip(&from).map(|((at, len), stride)| (at * len) as i64 * stride);
+        let offset = tensor.start as i64 + first.sum::<i64>();
+        let runs = Runs { offset, axes: axes(from), run: tensor.item };
+        let to = Runs { offset: 0, axes: axes(strides(chunk)), run: tensor.item };
+        let whole = chunk.iter().product::<u64>() * tensor.item;
+        let mut elements = vec![0; whole as usize];
+        let scratch = &mut Vec::new();
+        let source = self.kept.as_ref();
+        if runs.bytes() == whole {
+            let from = &mut ReadFrom { source, scratch };
+            read_runs(&runs.coalesced(), from, &mut elements).map_err(failed)?;
+        } else {
+            let mut dense = vec![0; runs.bytes() as usize];
+            let from = &mut ReadFrom { source, scratch };
+            read_runs(&runs.coalesced(), from, &mut dense).map_err(failed)?;
+            let Runs { axes, run, .. } = to.coalesced();
+            let cells = std::cell::Cell::from_mut(&mut elements[..]).as_slice_of_cells();
+            unpack(&axes, run, &dense, cells, 0);
+        }
+        match tensor.encoder.encode(&at, elements) {
+            Ok(Some(file)) => self.folder.write(&file.name, &file.bytes),
+            Ok(None) => Ok(()),
+            Err(reason) => Err(failed(reason)),
+        }
+    }
+}
+
+fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> SinkError {
+    SinkError::Io(io::Error::other(error))
+}
+
+impl Sink for ChunkSink {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+        let (count, len) = (bytes.len() as u64, self.bytes);
+        let Some(end) = offset.checked_add(count).filter(|end| *end <= len) else {
+            return Err(SinkError::OutOfBounds { offset, count, len });
+        };
+        self.scratch.write_at(offset, bytes)?;
+        let first = self.tensors.partition_point(|tensor| tensor.start + tensor.bytes <= offset);
+        for tensor in self.tensors[first..].iter().take_while(|tensor| tensor.start < end) {
+            let from = offset.max(tensor.start) - tensor.start;
+            let to = (end - tensor.start).min(tensor.bytes);
+            tensor.arrived(from..to, &mut |number| self.write_chunk(tensor, number))?;
+        }
+        Ok(())
+    }
+}
+
+impl Draft for ChunkSink {
+    fn seal(&mut self) -> Result<(), SinkError> {
+        let missing = self.tensors.iter().flat_map(|tensor| &tensor.missing);
+        match missing.map(|missing| missing.load(Ordering::Acquire)).sum() {
+            0 => Ok(()),
+            missing => {
+                let len = self.bytes;
+                Err(SinkError::Incomplete { written: len.saturating_sub(missing), len })
+            }
+        }
+    }
+
+    fn place(self: Box<Self>, _: Old) -> Result<Placed, SinkError> {
+        self.folder.place()
+    }
+}

@@ -1,0 +1,181 @@
+//! Arrays of Zarr that are written, as version 3.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArrayToBytesCodecTraits, CodecOptions};
+use zarrs::storage::ReadableStorageTraits;
+use zarrs::storage::store::MemoryStore;
+
+use super::error::ZarrError;
+use super::invalid;
+use crate::dtype::{DType, Endian, NpyType, NumberKind, Scalar, TimeKind};
+use crate::format::brief::brief;
+use crate::format::chunks::{ChunkCodec, ChunkFile, EncodeChunks};
+
+/// An array that is to be written.
+pub(crate) struct NewArray<'a> {
+    /// Its path; empty for the root.
+    pub(crate) path: &'a str,
+    pub(crate) dtype: &'a DType,
+    pub(crate) shape: &'a [u64],
+    /// The shape of a chunk and, where several of these are one file, that of a shard.
+    pub(crate) chunk: &'a [u64],
+    pub(crate) shard: Option<&'a [u64]>,
+    pub(crate) codec: ChunkCodec,
+}
+
+/// The dtype in which elements are stored; `None` where version 3 has none.
+pub(crate) fn stored_dtype(dtype: &DType) -> Option<DType> {
+    match dtype {
+        DType::Scalar(scalar, _) if scalar.bits().is_multiple_of(8) => {
+            Some(DType::Scalar(*scalar, Endian::Little))
+        }
+        DType::Npy(NpyType::Time(_, Endian::Little, _)) => Some(dtype.clone()),
+        _ => None,
+    }
+}
+
+/// The metadata of a group.
+pub(crate) fn group_json() -> Vec<u8> {
+    text(&json!({ "zarr_format": 3, "node_type": "group", "attributes": {} }))
+}
+
+fn text(json: &Value) -> Vec<u8> {
+    let mut text = format!("{json:#}");
+    text.push('\n');
+    text.into_bytes()
+}
+
+impl NewArray<'_> {
+    /// Its metadata, and what makes its chunks.
+    ///
+    /// # Errors
+    /// [`ZarrError`]: a dtype that `zarrs` does not know, shapes that do not fit.
+    pub(crate) fn encoder(&self) -> Result<(Vec<u8>, Box<dyn EncodeChunks>), ZarrError> {
+        let json = self.json().ok_or_else(|| ZarrError::DType(self.dtype.to_string()))?;
+        let metadata: ArrayMetadata = serde_json::from_value(json.clone()).map_err(invalid)?;
+        let store: Arc<dyn ReadableStorageTraits> = Arc::new(MemoryStore::new());
+        let array = Array::new_with_metadata(store, "/", metadata);
+        let array = array.map_err(|error| ZarrError::Metadata(brief(&error.to_string())))?;
+        let shape = self.shard.unwrap_or(self.chunk).to_vec();
+        let lens: Option<Vec<NonZeroU64>> = shape.iter().map(|len| NonZeroU64::new(*len)).collect();
+        let lens = lens.ok_or_else(|| ZarrError::Metadata("chunks without elements".to_owned()))?;
+        let folder = if self.path.is_empty() { String::new() } else { format!("{}/", self.path) };
+        Ok((text(&json), Box::new(ZarrEncoder { array, shape, lens, folder })))
+    }
+
+    fn json(&self) -> Option<Value> {
+        let (data_type, fill) = data_type(self.dtype)?;
+        let mut codecs = vec![json!({ "name": "bytes", "configuration": { "endian": "little" } })];
+        codecs.extend(self.compressor());
+        if self.shard.is_some() {
+            codecs = vec![json!({
+                "name": "sharding_indexed",
+                "configuration": {
+                    "chunk_shape": self.chunk,
+                    "codecs": codecs,
+                    "index_codecs": [
+                        { "name": "bytes", "configuration": { "endian": "little" } },
+                        { "name": "crc32c" },
+                    ],
+                    "index_location": "end",
+                },
+            })];
+        }
+        Some(json!({
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": self.shape,
+            "data_type": data_type,
+            "chunk_grid": {
+                "name": "regular",
+                "configuration": { "chunk_shape": self.shard.unwrap_or(self.chunk) },
+            },
+            "chunk_key_encoding": { "name": "default", "configuration": { "separator": "/" } },
+            "fill_value": fill,
+            "codecs": codecs,
+            "attributes": {},
+            "storage_transformers": [],
+        }))
+    }
+
+    fn compressor(&self) -> Option<Value> {
+        let bytes = self.dtype.item_bits() / 8;
+        Some(match self.codec {
+            ChunkCodec::None => return None,
+            ChunkCodec::Zstd(level) => {
+                json!({ "name": "zstd", "configuration": { "level": level, "checksum": false } })
+            }
+            ChunkCodec::Gzip(level) => {
+                json!({ "name": "gzip", "configuration": { "level": level } })
+            }
+            ChunkCodec::Blosc(level) => json!({
+                "name": "blosc",
+                "configuration": {
+                    "cname": "zstd",
+                    "clevel": level,
+                    "shuffle": if bytes > 1 { "shuffle" } else { "noshuffle" },
+                    "typesize": bytes,
+                    "blocksize": 0,
+                },
+            }),
+        })
+    }
+}
+
+/// The name of a dtype, and its zero.
+fn data_type(dtype: &DType) -> Option<(Value, Value)> {
+    match dtype {
+        DType::Scalar(scalar, _) => {
+            let fill = match scalar {
+                Scalar::Bool => json!(false),
+                Scalar::C64 | Scalar::C128 => json!([0.0, 0.0]),
+                scalar if scalar.kind() == NumberKind::Float => json!(0.0),
+                _ => json!(0),
+            };
+            Some((json!(scalar.name()), fill))
+        }
+        DType::Npy(NpyType::Time(kind, _, unit)) => {
+            let name = match kind {
+                TimeKind::Datetime => "numpy.datetime64",
+                TimeKind::Timedelta => "numpy.timedelta64",
+            };
+            let unit_name = if unit.name().is_empty() { "generic" } else { unit.name() };
+            let configuration = json!({ "unit": unit_name, "scale_factor": unit.count });
+            Some((json!({ "name": name, "configuration": configuration }), json!(0)))
+        }
+        _ => None,
+    }
+}
+
+/// Encodes the chunks, or the shards, of an array.
+struct ZarrEncoder {
+    array: Array<dyn ReadableStorageTraits>,
+    shape: Vec<u64>,
+    lens: Vec<NonZeroU64>,
+    /// The path of the array, and a slash; nothing for the root.
+    folder: String,
+}
+
+impl EncodeChunks for ZarrEncoder {
+    fn chunk_shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    fn encode(&self, at: &[u64], elements: Vec<u8>) -> Result<Option<ChunkFile>, String> {
+        // the fill value is zero, and so are chunks that are not stored
+        if elements.iter().all(|byte| *byte == 0) {
+            return Ok(None);
+        }
+        // chunks are encoded by several threads, each of them by one
+        let options = CodecOptions::default().with_concurrent_target(1);
+        let (array, elements) = (&self.array, ArrayBytes::new_flen(elements));
+        let (data_type, fill) = (array.data_type(), array.fill_value());
+        let encoded = array.codecs().encode(elements, &self.lens, data_type, fill, &options);
+        let bytes = encoded.map_err(|error| brief(&error.to_string()))?.into_owned();
+        let name = format!("{}{}", self.folder, array.chunk_key(at).as_str());
+        Ok(Some(ChunkFile { name, bytes }))
+    }
+}

@@ -1,0 +1,174 @@
+//! Zarr, version 3, as an output: a folder of arrays, each in chunks.
+
+use super::format::{Frame, OutputFormat, Request};
+use crate::error::Cause;
+
+pub(super) static FORMAT: OutputFormat = OutputFormat {
+    name: "zarr",
+    about: "A folder of Zarr, version 3 (builds with the feature zarr)",
+    extensions: &["zarr"],
+    holds_several: true,
+    has_metadata: false,
+    has_orders: false,
+    has_deflate: false,
+    has_chunks: true,
+    is_folder: true,
+    is_text: false,
+    stored_dtype,
+    lay_out,
+};
+
+#[cfg(not(feature = "zarr"))]
+use crate::dtype::DType;
+#[cfg(feature = "zarr")]
+use crate::format::zarr::stored_dtype;
+#[cfg(not(feature = "zarr"))]
+use crate::output::fault::LayoutFault;
+#[cfg(feature = "zarr")]
+use with::lay_out;
+
+#[cfg(not(feature = "zarr"))]
+fn stored_dtype(dtype: &DType) -> Option<DType> {
+    Some(dtype.clone())
+}
+
+#[cfg(not(feature = "zarr"))]
+fn lay_out(_: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
+    Err(LayoutFault::NotBuilt { format: "Zarr", feature: "zarr" }.into())
+}
+
+#[cfg(feature = "zarr")]
+mod with {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use super::{Cause, FORMAT, Frame, Request};
+    use crate::chunked::{ChunkSink, ChunkedTensor};
+    use crate::format::zarr::{NewArray, group_json};
+    use crate::format::{ChunkCodec, EncodeChunks, FormatError};
+    use crate::output::chunking::{ChunkShapes, Chunking};
+    use crate::output::fault::LayoutFault;
+    use crate::output::layout::entries::{Entries, OutputTensor};
+    use crate::sink::{self, Destination, Draft, FolderTree, SinkError, Targets};
+
+    /// Files one of which makes a folder one of Zarr: only such a folder is replaced.
+    const MARKS: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
+
+    /// Arrays, one after the other in the positions of the output.
+    struct ZarrFolder {
+        tensors: Arc<Entries>,
+        chunking: Chunking,
+        /// The paths of the groups that the arrays lie in.
+        groups: BTreeSet<String>,
+    }
+
+    pub(super) fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
+        let tensors = Arc::clone(request.tensors);
+        let names: BTreeSet<&str> = tensors.names().collect();
+        let mut groups = BTreeSet::new();
+        for name in tensors.names().filter(|name| !name.is_empty()) {
+            check_name(name, &names)?;
+            let ends = name.match_indices('/').map(|(end, _)| end);
+            groups.extend([0].into_iter().chain(ends).map(|end| name[..end].to_owned()));
+        }
+        if tensors.is_empty() {
+            groups.insert(String::new());
+        }
+        drop(names);
+        let folder = ZarrFolder { tensors, chunking: request.chunking.clone(), groups };
+        // what cannot be encoded is found before anything is made
+        folder.tensors.iter().try_for_each(|tensor| folder.array(&tensor).map(|_| ()))?;
+        Ok(Box::new(folder))
+    }
+
+    /// Refuse a name that is no path of nodes, or lies in another array.
+    fn check_name(name: &str, names: &BTreeSet<&str>) -> Result<(), LayoutFault> {
+        let part = |part: &str| match part {
+            "" => Some("a part of its path is empty"),
+            _ if part.bytes().all(|byte| byte == b'.') => Some("a part of its path is all dots"),
+            _ if part.starts_with("__") => Some("a part of its path begins with __"),
+            _ if MARKS.contains(&part) => Some("metadata have this name"),
+            _ if part.len() > 255 || part.contains('\0') => Some("no file can have it"),
+            _ => None,
+        };
+        let in_array = || {
+            let mut above = name.match_indices('/').map(|(end, _)| &name[..end]);
+            above
+                .any(|above| names.contains(above))
+                .then_some("an array has the name of its folder")
+        };
+        match name.split('/').find_map(part).or_else(in_array) {
+            Some(reason) => {
+                let (format, name) = (FORMAT.name, name.to_owned());
+                Err(LayoutFault::TensorName { format, name, reason })
+            }
+            None => Ok(()),
+        }
+    }
+
+    impl ZarrFolder {
+        /// The metadata of an array, and what makes its chunks.
+        fn array(&self, tensor: &OutputTensor) -> Result<(Vec<u8>, Box<dyn EncodeChunks>), Cause> {
+            let OutputTensor { name, dtype, shape, .. } = tensor;
+            let item = dtype.item_bits() / 8;
+            let ChunkShapes { chunk, shard } = self.chunking.shapes(shape, item)?;
+            let codec: ChunkCodec = self.chunking.codec.unwrap_or_default();
+            let shard = shard.as_deref();
+            let array = NewArray { path: name, dtype, shape, chunk: &chunk, shard, codec };
+            Ok(array.encoder().map_err(FormatError::from)?)
+        }
+    }
+
+    impl Frame for ZarrFolder {
+        fn size(&self) -> Option<u64> {
+            None
+        }
+
+        fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_> {
+            Box::new(std::iter::empty())
+        }
+
+        fn check(
+            &self,
+            target: &Destination,
+            options: sink::SinkOptions,
+            targets: &mut Targets,
+        ) -> Result<(), SinkError> {
+            match target {
+                Destination::Path(path) => FolderTree::check(path, &MARKS, options, targets),
+                Destination::Stdout => Err(SinkError::IsADirectory),
+            }
+        }
+
+        fn create(
+            &self,
+            target: &Destination,
+            options: sink::SinkOptions,
+        ) -> Result<Box<dyn Draft>, SinkError> {
+            let Destination::Path(path) = target else { return Err(SinkError::IsADirectory) };
+            let folder = FolderTree::create(path, &MARKS, options)?;
+            for group in &self.groups {
+                folder.write(&metadata_of(group), &group_json())?;
+            }
+            let (mut tensors, mut start) = (Vec::with_capacity(self.tensors.len()), 0);
+            for tensor in self.tensors.iter() {
+                let made = self.array(&tensor);
+                let (json, encoder) = made.map_err(|cause| failed(cause.to_string()))?;
+                folder.write(&metadata_of(&tensor.name), &json)?;
+                let item = tensor.dtype.item_bits() / 8;
+                let chunked = ChunkedTensor::new(encoder, &tensor.shape, item, start);
+                tensors.push(chunked.ok_or_else(|| failed(LayoutFault::TooLarge.to_string()))?);
+                start += tensor.bytes;
+            }
+            Ok(Box::new(ChunkSink::new(folder, tensors)?))
+        }
+    }
+
+    fn failed(reason: String) -> SinkError {
+        SinkError::Io(std::io::Error::other(reason))
+    }
+
+    fn metadata_of(path: &str) -> String {
+        if path.is_empty() { "zarr.json".to_owned() } else { format!("{path}/zarr.json") }
+    }
+}

@@ -1,0 +1,148 @@
+//! A folder of files and folders that are named as they come, and which appears as a whole.
+//!
+//! Its files are complete when they are written, and are as many as there are chunks: they lie in a folder
+//! with a temporary name, which gets its own at the end. What stands there is replaced only if it is such a
+//! folder itself, by a file that all of them have.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{Mode, OFlags, mkdirat, openat};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::place::{ExistingFolder, FolderPlace};
+use super::whole;
+use crate::sink::placed::{open_dir, sync_dir};
+use crate::sink::resolve::Resolved;
+use crate::sink::temp_name::{TempKind, TempName};
+use crate::sink::{Placed, SinkError, SinkOptions, Targets, sync_file};
+
+/// A folder that grows under a temporary name. Dropping it removes all that is in it.
+#[derive(Debug)]
+pub struct FolderTree {
+    temp_name: TempName,
+    fd: Arc<OwnedFd>,
+    place: FolderPlace,
+    options: SinkOptions,
+    /// The folders in it that were made, by their paths below it.
+    folders: Mutex<BTreeSet<String>>,
+}
+
+impl FolderTree {
+    /// Make the checks of [`create`](FolderTree::create), and create nothing.
+    ///
+    /// # Errors
+    /// Those of [`create`](FolderTree::create).
+    pub fn check(
+        path: &Path,
+        marks: &[&str],
+        options: SinkOptions,
+        targets: &mut Targets,
+    ) -> Result<(), SinkError> {
+        let place = find(path, marks, options)?;
+        place.check_writable()?;
+        match place {
+            FolderPlace::New(at) | FolderPlace::Existing(ExistingFolder { at: Some(at), .. }) => {
+                targets.add(path, Resolved::File(at))
+            }
+            FolderPlace::Existing(_) => Err(SinkError::os("cannot be replaced")(Errno::BUSY)),
+        }
+    }
+
+    /// Begin a folder for `path`. One that is there and not empty is replaced with `force`, if it has a file
+    /// of one of the names `marks`.
+    ///
+    /// # Errors
+    /// [`SinkError::FolderNotEmpty`], [`SinkError::OtherFolder`], [`SinkError::Os`].
+    pub fn create(
+        path: &Path,
+        marks: &[&str],
+        options: SinkOptions,
+    ) -> Result<FolderTree, SinkError> {
+        let place = find(path, marks, options)?;
+        let dir = match &place {
+            FolderPlace::New(at) | FolderPlace::Existing(ExistingFolder { at: Some(at), .. }) => {
+                &at.dir
+            }
+            FolderPlace::Existing(_) => {
+                return Err(SinkError::os("cannot be replaced")(Errno::BUSY));
+            }
+        };
+        let made = whole::make(dir, TempKind::Tree, Mode::from_raw_mode(0o777));
+        let (temp_name, fd) = made.map_err(SinkError::os("cannot be created"))?;
+        Ok(FolderTree { temp_name, fd, place, options, folders: Mutex::default() })
+    }
+
+    /// Write a file whose name, with those of the folders that it lies in before it, nobody else writes.
+    ///
+    /// # Errors
+    /// [`SinkError::Io`], [`SinkError::Os`].
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), SinkError> {
+        if let Some((folder, _)) = name.rsplit_once('/') {
+            self.make_folder(folder)?;
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o666);
+        let file = retry_on_intr(|| openat(&self.fd, name, flags, mode));
+        let mut file = std::fs::File::from(file.map_err(SinkError::os("cannot be created"))?);
+        file.write_all(bytes).map_err(SinkError::Io)?;
+        sync_file(&file, self.options.fsync)
+    }
+
+    /// Make a folder and those that it lies in, but for those that were made.
+    fn make_folder(&self, folder: &str) -> Result<(), SinkError> {
+        let mut made = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        if made.contains(folder) {
+            return Ok(());
+        }
+        let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
+        for path in ends.map(|end| &folder[..end]) {
+            match mkdirat(&self.fd, path, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(SinkError::os("cannot be created")(error)),
+            }
+            made.insert(path.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Give the folder its name.
+    ///
+    /// # Errors
+    /// [`SinkError::FolderNotEmpty`] if another process made one meanwhile, [`SinkError::Os`].
+    pub fn place(self) -> Result<Placed, SinkError> {
+        let FolderTree { temp_name, fd, place, options, folders } = self;
+        if options.fsync {
+            let folders = folders.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let paths = folders.iter().map(String::as_str).chain(["."]);
+            let synced = paths.map(Path::new).map(|path| open_dir(&fd, path).and_then(sync_dir));
+            let synced = synced.collect::<Result<(), _>>();
+            synced.map_err(SinkError::os("cannot be brought to the disk"))?;
+        }
+        match place {
+            FolderPlace::New(at) => whole::name_new(temp_name, &fd, at, options),
+            FolderPlace::Existing(ExistingFolder { at: Some(at), is_empty: true, .. }) => {
+                whole::name_new(temp_name, &fd, at, options)
+            }
+            FolderPlace::Existing(ExistingFolder { at: Some(at), fd: old, .. }) => {
+                whole::exchange(temp_name, &old, at, None, options)
+            }
+            FolderPlace::Existing(_) => Err(SinkError::os("cannot be replaced")(Errno::BUSY)),
+        }
+    }
+}
+
+/// Find out what stands there, and refuse a folder that must not be replaced.
+fn find(path: &Path, marks: &[&str], options: SinkOptions) -> Result<FolderPlace, SinkError> {
+    let place = FolderPlace::find(path, options)?;
+    if let FolderPlace::Existing(folder) = &place
+        && !folder.is_empty
+        && !folder.names()?.iter().any(|name| marks.iter().any(|mark| **name == **mark))
+    {
+        return Err(SinkError::OtherFolder);
+    }
+    Ok(place)
+}
