@@ -7,7 +7,7 @@
 use super::fill::read_boxes;
 use super::unpack::{each_run, unpack};
 use super::{Conversion, FillError, Pieces, ReadFrom, VisitRange, tiling};
-use crate::plan::{Plan, Tiling, row_piece_bytes};
+use crate::plan::{Panel, Plan, Tiling, row_piece_bytes};
 use crate::runs::{Runs, byte_bounds, starts};
 use crate::sink::{Sink, SinkError, WritableMap};
 use crate::source::Source;
@@ -34,6 +34,17 @@ impl Assignment {
         let tiling = tiling(source, value.bytes()).divided(conversion.expansion());
         let tiling = Tiling { piece_bytes, ..tiling };
         Assignment { plan: Plan::tiled(value, conversion.unit(), tiling) }
+    }
+}
+
+impl Assignment {
+    /// The same, read ahead in panels that take so many bytes of memory, unless it is broadcast.
+    #[must_use]
+    pub(crate) fn in_panels(self, room: u64) -> Assignment {
+        match self.plan.input().axes.iter().any(|axis| axis.stride == 0) {
+            true => self,
+            false => self.plan.in_panels(room).into(),
+        }
     }
 }
 
@@ -66,6 +77,10 @@ impl Pieces for Assignment {
         read_boxes(&self.plan.piece(number).input, from, out)?;
         // what is written in place cannot be taken back, so lost pages must not pass as zeros
         Ok(from.source.verify()?)
+    }
+
+    fn panel(&self, number: u64) -> Option<Panel> {
+        self.plan.panel(number)
     }
 
     fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {

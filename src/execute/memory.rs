@@ -39,6 +39,11 @@ impl Memory {
         self.bytes / 8
     }
 
+    /// The input of several passes that is read ahead, where what it becomes takes the other stages.
+    pub(crate) fn stages(self) -> u64 {
+        2 * self.stage()
+    }
+
     /// The pages of one box of a relayout without panels.
     pub(crate) fn box_pages(self) -> u64 {
         self.bytes / 8

@@ -52,7 +52,7 @@ pub use out_of_core::{CopyStep, OutOfCore};
 pub use parallel::run;
 pub use progress::Progress;
 pub(crate) use progress::UNKNOWN;
-pub(crate) use relayout::unspooled;
+pub(crate) use relayout::{KeptSink, unspooled};
 pub use relayout::{in_order, spool, spool_pieces};
 pub use share::SHARED_BYTES;
 pub use tiling::{panel_bytes, tiling};

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::plan::{PIECE_BYTES, Plan, Tiling};
 use crate::runs::Runs;
-use crate::sink::{ScratchSink, Sink, SinkError};
+use crate::sink::{ScratchSink, Sink, SinkError, WriteOrder};
 use crate::source::{Source, SourceError, open_spooled};
 
 /// The buffers of all workers together, in bytes, where pieces are longer than usual.
@@ -77,7 +77,7 @@ pub fn spool_pieces(
     let failed = |error| ExecuteError::Fill { transfer: 0, error: FillError::Source(error) };
     let bytes = pieces.bytes();
     let (sink, file) = ScratchSink::new(bytes).map_err(|error| failed(unspooled(error)))?;
-    let sink = KeptSink { sink, progress };
+    let sink = KeptSink { sink: &sink, progress };
     let copy = Transfer { source, pieces, conversion: Conversion::None, at: 0 };
     run(&[copy], &sink, workers, &Progress::default()).map_err(|error| match error {
         ExecuteError::Sink(error) => failed(unspooled(error)),
@@ -87,13 +87,17 @@ pub fn spool_pieces(
     open_spooled(file, bytes).map_err(failed)
 }
 
-/// A temporary file whose bytes are told.
-struct KeptSink<'a> {
-    sink: ScratchSink,
-    progress: &'a Progress,
+/// The sink of a temporary file whose bytes are told as those that are kept.
+pub(crate) struct KeptSink<'a> {
+    pub(crate) sink: &'a dyn Sink,
+    pub(crate) progress: &'a Progress,
 }
 
 impl Sink for KeptSink<'_> {
+    fn order(&self) -> WriteOrder {
+        self.sink.order()
+    }
+
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         self.sink.write_at(offset, bytes)?;
         self.progress.kept.add(bytes.len() as u64);

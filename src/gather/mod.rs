@@ -26,6 +26,7 @@ use crate::view::{Layout, View, ViewError};
 mod check;
 mod copy;
 mod distribute;
+mod distribution;
 mod error;
 mod indexed;
 mod mask;
@@ -45,7 +46,8 @@ mod select;
 mod stages;
 mod tuples;
 
-pub(crate) use distribute::{Distributed, has_room};
+pub(crate) use distribute::Distributed;
+pub(crate) use distribution::{Distribution, PlacedRows, has_room, pays};
 pub use error::GatherError;
 pub use indexed::Indexed;
 pub(crate) use indexed::slab_runs;
@@ -53,10 +55,12 @@ pub use mask::Mask;
 pub(crate) use null_sink::NullSink;
 pub use options::Options;
 pub use pieces::GatherPieces;
+pub(crate) use placed::PlacedSlabs;
 pub use positions::{DROPPED, Indices, OutOfRange, Positions, count_batch_dims};
-pub(crate) use row_block::RowBlock;
+pub(crate) use row_block::{RowBlock, RowOffsets};
 pub use rows::BoundRows;
 pub(crate) use rows::Rows;
+pub(crate) use stages::Stages;
 pub use select::ListTensor;
 
 /// What to gather: everything but the bytes.

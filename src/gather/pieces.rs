@@ -9,7 +9,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::copy::{copy_rows, read_long_rows, read_rows};
 use super::page_cache::{CacheState, PageCache};
-use super::row_block::RowBlock;
+use super::row_block::{RowBlock, RowOffsets};
 use super::rows::{BoundRows, MaskRows};
 use super::tuples::BLOCK;
 use super::{DROPPED, Gather};

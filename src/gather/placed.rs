@@ -1,10 +1,11 @@
-//! Slabs at the places that a file names, as pieces: one pass of a [distribution](super::distribute).
+//! Slabs at the places that a file names: one pass of a [distribution](super::distribution), as pieces that
+//! read them, or as the positions of a scatter.
 
 use std::ops::Range;
 
 use super::copy::{copy_rows, read_rows};
 use super::positions::DROPPED;
-use super::row_block::RowBlock;
+use super::row_block::{RowBlock, RowOffsets};
 use super::stages::Stages;
 use super::tuples::BLOCK;
 use crate::execute::{FillError, Pieces, ReadFrom, split_first};
@@ -51,6 +52,52 @@ impl PlacedSlabs {
     }
 }
 
+impl PlacedSlabs {
+    /// The stages of the pass.
+    pub(crate) fn stages(&self) -> &Stages {
+        &self.stages
+    }
+
+    /// A slab, from its first byte on.
+    pub(crate) fn slab(&self) -> &Runs {
+        &self.slab
+    }
+
+    /// The bytes that they lie in.
+    pub(crate) fn within(&self) -> &Range<u64> {
+        &self.within
+    }
+
+    fn block_of(
+        &self,
+        rows: Range<u64>,
+        slab: &Runs,
+        block: &mut RowBlock,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), SourceError> {
+        self.places(rows.start, block.begin_rows(rows.end - rows.start), bytes)?;
+        block.join_neighbours(slab);
+        Ok(())
+    }
+}
+
+impl RowOffsets for PlacedSlabs {
+    fn block(
+        &self,
+        rows: Range<u64>,
+        most: usize,
+        slab: &Runs,
+        block: &mut RowBlock,
+    ) -> Result<(), FillError> {
+        let end = rows.end.min(rows.start + most as u64);
+        Ok(self.block_of(rows.start..end, slab, block, &mut Vec::new())?)
+    }
+
+    fn verify(&self) -> Result<(), FillError> {
+        Ok(self.places.verify()?)
+    }
+}
+
 impl Pieces for PlacedSlabs {
     fn bytes(&self) -> u64 {
         self.places.len() / PLACE * self.slab.bytes()
@@ -73,8 +120,7 @@ impl Pieces for PlacedSlabs {
         let (mut block, mut bytes, mut rest) = (RowBlock::default(), Vec::new(), out);
         while row < end {
             let count = most.min(end - row);
-            self.places(row, block.begin_rows(count), &mut bytes)?;
-            block.join_neighbours(slab);
+            self.block_of(row..row + count, slab, &mut block, &mut bytes)?;
             let part = split_first(&mut rest, count * slab.bytes());
             match reads {
                 true => read_rows(from, &block, slab, part)?,

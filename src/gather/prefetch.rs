@@ -9,28 +9,17 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use super::page_cache::{CacheState, Sampled};
-use super::row_block::RowBlock;
+use super::page_cache::{CacheState, LONG_ROW, NEIGHBOURS, PAGE, Sampled, is_mostly_gaps};
+use super::row_block::{RowBlock, RowOffsets};
 use super::{DROPPED, Gather, GatherPieces};
 use crate::execute::Memory;
-use crate::runs::{byte_bounds, span_bytes};
 use crate::source::{Advice, Source};
-
-/// The sample: so many rows at each of so many places.
-const NEIGHBOURS: usize = 16;
-const PLACES: u64 = 16;
 
 /// Rows with gaps up to this, in bytes, are prefetched in one call.
 const GAP: u64 = 4096;
 
-/// A disk is asked for no less than this, in bytes.
-pub(super) const PAGE: u64 = 4096;
-
 /// What is mapped in one call, in bytes.
 const CHUNK: u64 = 16 << 20;
-
-/// Rows of so many bytes, in params that do not fit in memory, are read by themselves.
-pub(super) const LONG_ROW: u64 = 16 << 10;
 
 /// Rows are near each other within so many bytes.
 const NEAR: u64 = 256 << 10;
@@ -62,12 +51,18 @@ impl GatherPieces<'_> {
             }
             // what was brought in may have gone again, where the params are larger than memory
             Some(CacheState::ColdDense)
-                if !self.look(source, first.saturating_add(AHEAD), NEIGHBOURS).is_cached =>
+                if !self.is_cached(source, first.saturating_add(AHEAD)) =>
             {
                 self.prefetch(source, first.saturating_add(AHEAD), count);
             }
             _ => {}
         }
+    }
+
+    /// Whether a few rows from row `first` on are in memory.
+    fn is_cached(&self, source: &dyn Source, first: u64) -> bool {
+        let is_cached = |at| source.is_cached(at);
+        self.rows.look(first, &self.gather.slab, NEIGHBOURS, &is_cached).is_cached
     }
 
     /// Whether each row is read by itself.
@@ -90,7 +85,7 @@ impl GatherPieces<'_> {
     fn sample(&self, source: &dyn Source) -> CacheState {
         let Gather { params, slab, .. } = &self.gather;
         let count = self.rows.rows.count();
-        let cold = if self.is_mostly_gaps() { None } else { self.cold_look(source) };
+        let cold = if is_mostly_gaps(slab) { None } else { self.cold_look(source) };
         let Some(cold) = cold else { return CacheState::Cached };
         let (fits, len) = (self.fits(self.gather.bytes), params.end - params.start);
         if !fits && slab.bytes() >= LONG_ROW {
@@ -115,56 +110,11 @@ impl GatherPieces<'_> {
         CacheState::Cold { ahead }
     }
 
-    /// Whether a slab has few bytes of what it spans. Those are left to the kernel's readahead.
-    pub(super) fn is_mostly_gaps(&self) -> bool {
-        let slab = &self.gather.slab;
-        span_bytes(&slab.axes, slab.run) > 4 * slab.bytes()
-    }
-
     /// Look at a few of the rows, here and there, where they are not in memory; `None` where all are.
     pub(super) fn cold_look(&self, source: &dyn Source) -> Option<Sampled> {
-        *self.page_cache.look.get_or_init(|| self.sample_rows(source))
-    }
-
-    fn sample_rows(&self, source: &dyn Source) -> Option<Sampled> {
-        let rows = self.wanted_rows();
-        let count = rows.end - rows.start;
-        // one row is read when it is copied, as soon as if it were asked for
-        if count == 1 && self.gather.slab.bytes() < LONG_ROW {
-            return None;
-        }
-        // few rows are copied sooner than many are looked at
-        let places = (count / NEIGHBOURS as u64).clamp(1, PLACES);
-        let looks = if places < PLACES { 1 } else { NEIGHBOURS };
-        let part = |place| u128::from(count) * u128::from(place) / u128::from(places);
-        let first = |place| rows.start + part(place) as u64;
-        let looks = (0..places).map(|place| self.look(source, first(place), looks));
-        looks.filter(|look| !look.is_cached).reduce(|one, other| Sampled {
-            is_cached: false,
-            is_sorted: one.is_sorted && other.is_sorted,
-            spread: one.spread.max(other.spread),
-        })
-    }
-
-    /// Look at a few rows from row `first` on, and whether the first `looks` of them are in memory.
-    fn look(&self, source: &dyn Source, first: u64, looks: usize) -> Sampled {
-        let mut offsets = [DROPPED; NEIGHBOURS];
-        let count = self.rows.rows.count().saturating_sub(first).min(NEIGHBOURS as u64) as usize;
-        let offsets = &mut offsets[..count];
-        let slab = &self.gather.slab;
-        let bounds = byte_bounds(&slab.axes, slab.run);
-        let ends = [bounds.start, bounds.end - 1];
-        // where a row is short, both are on one page, or nearly
-        let ends = if bounds.end - bounds.start > PAGE as i64 { &ends[..] } else { &ends[..1] };
-        let is_cached = |offset: &u64| {
-            ends.iter().all(|end| source.is_cached(offset.wrapping_add_signed(*end)))
-        };
-        // a bad position is reported when it is gathered
-        let is_cached = self.rows.offsets(first, offsets).is_err()
-            || offsets.iter().filter(|&&offset| offset != DROPPED).take(looks).all(is_cached);
-        let placed = || offsets.iter().copied().filter(|&offset| offset != DROPPED);
-        let spread = placed().max().unwrap_or(0) - placed().min().unwrap_or(0);
-        Sampled { is_cached, is_sorted: offsets.is_sorted(), spread }
+        let is_cached = |at| source.is_cached(at);
+        let look = || self.rows.look_around(self.wanted_rows(), &self.gather.slab, &is_cached);
+        *self.page_cache.look.get_or_init(look)
     }
 
     /// Read the params from beginning to end and map their pages; all workers that come here share

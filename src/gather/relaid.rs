@@ -12,10 +12,10 @@
 
 use std::cmp::Reverse;
 
-use super::distribute::SHORT;
+use super::distribution::SHORT;
 use super::indexed::Indexed;
 use super::pieces::GatherPieces;
-use super::prefetch::LONG_ROW;
+use super::page_cache::LONG_ROW;
 use crate::permutation::Permutation;
 use crate::plan::PIECE_BYTES;
 use crate::source::Source;

@@ -8,11 +8,36 @@
 //!   positions   3 4 5 6 9 10 11 12     offsets 30, 90     rows 4, 4     step 10
 //! ```
 
+use std::ops::Range;
+
 use super::positions::DROPPED;
+use crate::execute::FillError;
 use crate::runs::{Axis, Runs};
 
 /// Stretches must have this many rows on average to be worth more than their rows.
 const FEW: usize = 4;
+
+/// Where rows lie that have numbers.
+pub(crate) trait RowOffsets: Sync {
+    /// The first of `rows` with neighbours taken together: at least one row, and about `most` entries. Each row is
+    /// like `slab`.
+    ///
+    /// # Errors
+    /// [`FillError`]: an index names no position, or cannot be read.
+    fn block(
+        &self,
+        rows: Range<u64>,
+        most: usize,
+        slab: &Runs,
+        block: &mut RowBlock,
+    ) -> Result<(), FillError>;
+
+    /// Make sure that what was read were offsets.
+    ///
+    /// # Errors
+    /// [`FillError`]: what they were read from was cut short.
+    fn verify(&self) -> Result<(), FillError>;
+}
 
 /// Rows one after the other in the output, and where their slabs begin in the params' file.
 #[derive(Debug, Default)]

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use super::mask_positions::MaskPositions;
 use super::positions::DROPPED;
-use super::row_block::RowBlock;
+use super::row_block::{RowBlock, RowOffsets};
 use super::tuples::{TupleReader, Tuples};
 use crate::execute::{FillError, Workers};
 use crate::permutation::Permutation;
@@ -216,15 +216,28 @@ pub(super) struct MaskRows<'a> {
     pub(super) base: u64,
 }
 
-impl BoundRows<'_> {
-    /// Make sure that what was read were numbers of the sources.
-    ///
-    /// # Errors
-    /// [`FillError::Indices`].
-    pub(crate) fn verify(&self) -> Result<(), FillError> {
-        self.lists.iter().try_for_each(TupleReader::verify)
+impl RowOffsets for BoundRows<'_> {
+    fn block(
+        &self,
+        rows: Range<u64>,
+        most: usize,
+        slab: &Runs,
+        block: &mut RowBlock,
+    ) -> Result<(), FillError> {
+        if !self.mask_stretches(&rows, most, block)? {
+            let count = (rows.end - rows.start).min(most as u64);
+            self.offsets(rows.start, block.begin_rows(count))?;
+            block.join_neighbours(slab);
+        }
+        Ok(())
     }
 
+    fn verify(&self) -> Result<(), FillError> {
+        self.lists.iter().try_for_each(TupleReader::verify)
+    }
+}
+
+impl BoundRows<'_> {
     /// Where the slabs of the rows from `row` on begin in the params' file, in bytes, or
     /// [`DROPPED`]; as many as `out` holds.
     ///
@@ -248,26 +261,6 @@ impl BoundRows<'_> {
             }
         }
         add_strides(&self.rows.axes, self.rows.offset, row, out);
-        Ok(())
-    }
-
-    /// The same for the first of `rows`, with neighbours taken together: at least one row, and about
-    /// `most` entries. Each row is like `slab`.
-    ///
-    /// # Errors
-    /// As [`offsets`](BoundRows::offsets).
-    pub(crate) fn block(
-        &self,
-        rows: Range<u64>,
-        most: usize,
-        slab: &Runs,
-        block: &mut RowBlock,
-    ) -> Result<(), FillError> {
-        if !self.mask_stretches(&rows, most, block)? {
-            let count = (rows.end - rows.start).min(most as u64);
-            self.offsets(rows.start, block.begin_rows(count))?;
-            block.join_neighbours(slab);
-        }
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use crate::runs::Runs;
 type StageRanges = Box<dyn Fn(usize) -> Vec<Range<u64>> + Send + Sync>;
 
 /// Where stages begin, and what they need.
-pub(super) struct Stages {
+pub(crate) struct Stages {
     /// The first row of each stage, none of which is empty, and behind the last one.
     first_rows: Vec<u64>,
     /// The first piece of each, and behind the last one.
@@ -46,6 +46,26 @@ impl Stages {
         self.first_pieces.last().copied().unwrap_or(0)
     }
 
+    /// How many stages there are.
+    pub(crate) fn count(&self) -> usize {
+        self.first_rows.len() - 1
+    }
+
+    /// The stage that a row belongs to.
+    pub(crate) fn of_row(&self, row: u64) -> usize {
+        self.first_rows.partition_point(|&first| first <= row).saturating_sub(1)
+    }
+
+    /// The rows of a stage.
+    pub(crate) fn rows_of(&self, stage: usize) -> Range<u64> {
+        self.first_rows[stage]..self.first_rows[stage + 1]
+    }
+
+    /// What a stage needs.
+    pub(crate) fn ranges(&self, stage: usize) -> impl Iterator<Item = Range<u64>> {
+        (self.ranges)(stage).into_iter().filter(|range| !range.is_empty())
+    }
+
     /// The rows of a piece.
     pub(super) fn rows(&self, piece: u64) -> Range<u64> {
         let stage = self.first_pieces.partition_point(|&first| first <= piece).saturating_sub(1);
@@ -57,8 +77,7 @@ impl Stages {
     pub(super) fn panel(&self, piece: u64) -> Option<Panel> {
         let stage = self.first_pieces.binary_search(&piece).ok()?;
         let pieces = self.first_pieces.get(stage + 1)? - piece;
-        let ranges = (self.ranges)(stage).into_iter().filter(|range| !range.is_empty());
-        let input = ranges.map(|range| Runs::contiguous(range.start, range.end - range.start));
+        let input = self.ranges(stage).map(|range| Runs::contiguous(range.start, range.end - range.start));
         Some(Panel { pieces, input: input.collect(), room: Memory::of_process().panels() })
     }
 }

@@ -126,6 +126,10 @@ pub(crate) fn populate_to_write(_: &MmapRaw, _: usize, _: usize) -> io::Result<(
     Ok(())
 }
 
+pub(crate) fn load_to_write(_: &MmapRaw, _: usize, _: usize) -> io::Result<()> {
+    Ok(())
+}
+
 pub(crate) fn settle(_: &File, _: &Range<u64>, _: bool) -> Result<()> {
     Ok(())
 }

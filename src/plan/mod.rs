@@ -91,6 +91,12 @@ impl Plan {
         plan
     }
 
+    /// The same, read ahead in [panels](Plan::panel) that take so many bytes of memory.
+    #[must_use]
+    pub(crate) fn in_panels(self, room: u64) -> Plan {
+        Plan { panel_bytes: Some(room), ..self }
+    }
+
     /// Plan the copy of a view from an input that is read once, from its beginning to its end:
     /// the pieces ascend in the input too, and each spans at most `window` bytes of it. `None`
     /// where the view does not ascend.

@@ -5,13 +5,14 @@
 //! once. [`super::create_copy`] uses this too, on a file that has no name yet.
 
 use std::fs::{File, OpenOptions};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::io::Errno;
 
 use super::writable_map::PAGE;
-use super::{Sink, SinkError, WritableMap, ignore_sigxfsz, sync_file};
+use super::{ScratchSink, Sink, SinkError, WritableMap, ignore_sigxfsz, sync_file};
 use crate::os::{self, FileId};
 
 /// Runs of at least this many bytes are written by `pwrite`, shorter ones through the map.
@@ -50,6 +51,18 @@ impl InPlaceFile {
         Ok(InPlaceFile { file, len, map })
     }
 
+    /// An unnamed file in `TMPDIR`, for which `len` bytes are allocated; also a handle to read it by.
+    ///
+    /// # Errors
+    /// As [`ScratchSink::new`].
+    pub(crate) fn scratch(len: u64) -> Result<(InPlaceFile, File), SinkError> {
+        let (_, file) = ScratchSink::new(len)?;
+        let reader = file.try_clone().map_err(SinkError::Io)?;
+        let file = InPlaceFile::new(file)?;
+        file.map.iter().for_each(WritableMap::expect_anywhere);
+        Ok((file, reader))
+    }
+
     /// Which file it is.
     ///
     /// # Errors
@@ -85,6 +98,19 @@ impl Sink for InPlaceFile {
             return Err(SinkError::Truncated);
         }
         self.file.write_all_at(bytes, offset).map_err(SinkError::Io)
+    }
+
+    fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
+        if let (true, Some(map)) = (wait, &self.map) {
+            map.forget(&range);
+        }
+        os::settle(&self.file, &range, wait).map_err(|error| SinkError::Io(error.into()))
+    }
+
+    fn expect(&self, range: Range<u64>) {
+        if let Some(map) = &self.map {
+            map.load(&range);
+        }
     }
 
     fn mapped(&self, run: u64) -> Option<&WritableMap> {

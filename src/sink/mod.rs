@@ -118,6 +118,11 @@ pub trait Sink: Send + Sync {
         Ok(())
     }
 
+    /// Bring a range into memory that is about to be changed here and there.
+    fn expect(&self, range: Range<u64>) {
+        let _ = range;
+    }
+
     /// The map of the output, if runs of `run` bytes should be written through it instead of
     /// [`write_at`](Sink::write_at). Call [`verify`](Sink::verify) after writing.
     fn mapped(&self, run: u64) -> Option<&WritableMap> {

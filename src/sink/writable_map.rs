@@ -12,9 +12,9 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::Range;
 
-use memmap2::{MmapOptions, MmapRaw};
+use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 
-use crate::os::populate_to_write;
+use crate::os::{load_to_write, populate_to_write};
 use crate::os::sigbus::Watch;
 
 /// The smallest page size in bytes; others are multiples of it.
@@ -64,6 +64,36 @@ impl WritableMap {
                     result => break result.is_ok(),
                 }
             }
+    }
+
+    /// Writes come here and there: what lies around them is not to be read.
+    pub(super) fn expect_anywhere(&self) {
+        let _ = self.map.advise(Advice::Random);
+    }
+
+    /// Read a range into memory that is about to be written here and there. A hint: what is not read is read when it
+    /// is written.
+    pub(super) fn load(&self, range: &Range<u64>) {
+        if let Some((start, count)) = self.inside(range) {
+            let _ = load_to_write(&self.map, start, count);
+        }
+    }
+
+    /// Let the pages of a range go, as far as this map is concerned; bytes that were written stay written.
+    pub(super) fn forget(&self, range: &Range<u64>) {
+        if let Some((start, count)) = self.inside(range) {
+            // SAFETY: the map is shared with the page cache, so that a page comes back with what was written.
+            let _ = unsafe {
+                self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, count)
+            };
+        }
+    }
+
+    /// Where a range begins in the map, and how long it is there; `None` where it is not in it.
+    fn inside(&self, range: &Range<u64>) -> Option<(usize, usize)> {
+        let end = range.end.min(self.map.len() as u64);
+        let count = end.checked_sub(range.start).filter(|&count| count > 0)?;
+        Some((range.start as usize, count as usize))
     }
 
     /// The bytes of a range of the file, for writing; `None` if it is not inside the map.

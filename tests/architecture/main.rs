@@ -214,7 +214,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "execute/",
             "gather/",
             "element/",
-            "scatter.rs",
+            "scatter/mod.rs",
             "error.rs",
             "input/",
             "region/lists.rs",

@@ -67,8 +67,8 @@ def draw_list(rng, length, wanted):
 
 
 class Case:
-    def __init__(self, rng, folder, pool):
-        self.rng, self.folder, self.pool = rng, folder, pool
+    def __init__(self, rng, folder, pool, kinds=None):
+        self.rng, self.folder, self.pool, self.kinds = rng, folder, pool, kinds
         self.flags, self.text, self.expected, self.fortran = [], "", None, False
         self.input, self.source = ["in.npy"], None
 
@@ -128,8 +128,9 @@ class Case:
         np.save(f"{self.folder}/{name}", array)
 
     def draw(self):
-        kind = str(self.rng.choice(["axis0", "axis0", "axis0", "index", "inner", "mask", "pair", "tuples", "elements",
-                                    "items", "scatter", "put", "assign"]))
+        kinds = ["axis0", "axis0", "axis0", "index", "inner", "mask", "pair", "tuples", "elements", "items", "scatter",
+                 "scatter", "tuple", "put", "put_flat", "assign", "assign", "assign_inner", "assign_pair"]
+        kind = str(self.rng.choice(kinds if self.kinds is None else self.kinds))
         self.text = f"{kind}:"
         getattr(self, kind)(int(self.rng.integers(40, 100)) * MIB)
 
@@ -271,15 +272,35 @@ class Case:
         """A target that is copied, or changed in place."""
         self.command, self.expected = command, a
         self.flags += ["--io", "read"] if self.rng.random() < 0.2 else []
-        self.flags += ["-j", int(self.rng.choice([1, 2, 3, 8]))] if self.rng.random() < 0.3 else []
+        self.flags += ["-j", int(self.rng.choice([1, 2, 3, 8]))] if self.rng.random() < 0.6 else []
         self.flags += ["--in-place"] if self.rng.random() < 0.3 else []
 
     def scatter(self, nbytes):
-        dtype, inner, length = self.rows(nbytes, 2 << 10)
+        dtype, inner, length = self.rows(nbytes)
         a = self.params(dtype, (length, *inner))
         k = self.positions(length)
+        values = self.values((len(k), *inner), a.dtype)
+        if k.dtype.kind == "i" and self.rng.random() < 0.3:
+            at = self.rng.integers(0, len(k), max(1, len(k) // 50))
+            k = k.astype("i8")
+            k[at] = self.rng.choice([-1, -length, length, length + 5, 2**40], len(at))
+            self.flags += ["--out-of-range", "skip"]
+        there = (k >= 0) & (k < length)
+        a[k[there]] = values[there]
         self.save("k.npy", k.reshape(-1, 1))
-        a[k.astype("i8")] = self.values((len(k), *inner), a.dtype)
+        forget(f"{self.folder}/k.npy")
+        self.target(["scatter", "in.npy", "--indices", "k.npy", "--values", "v.npy"], a)
+
+    def tuple(self, nbytes):
+        """Tuples of two positions, some of them the same."""
+        dtype, inner, length = self.rows(nbytes)
+        first = int(self.rng.integers(2, 300))
+        length = max(2, length // first)
+        a = self.params(dtype, (first, length, *inner))
+        count = int(first * length * self.rng.uniform(0.3, 1.5))
+        k = np.stack([self.rng.integers(0, first, count), self.rng.integers(0, length, count)], axis=1)
+        self.save("k.npy", k)
+        a[k[:, 0], k[:, 1]] = self.values((count, *inner), a.dtype)
         self.target(["scatter", "in.npy", "--indices", "k.npy", "--values", "v.npy"], a)
 
     def put(self, nbytes):
@@ -294,18 +315,61 @@ class Case:
         np.put_along_axis(a, k, self.values(k.shape, a.dtype), axis)
         self.target(["scatter", "in.npy", "--indices", "k.npy", "--values", "v.npy", "--axis", axis, "--elements"], a)
 
+    def put_flat(self, nbytes):
+        """Single elements of one axis."""
+        dtype = str(self.rng.choice(["u1", "<u2", "<f4", "<i8"]))
+        a = self.params(dtype, (nbytes // np.dtype(dtype).itemsize,))
+        k = self.rng.permutation(len(a))[:int(self.rng.integers(4_000_000, 9_000_000))]
+        k[::7] -= len(a)  # from the end
+        self.save("k.npy", k)
+        forget(f"{self.folder}/k.npy")
+        np.put_along_axis(a, k, self.values(k.shape, a.dtype), 0)
+        self.target(["scatter", "in.npy", "--indices", "k.npy", "--values", "v.npy", "--axis", 0, "--elements"], a)
+
     def assign(self, nbytes):
-        dtype, inner, length = self.rows(nbytes, 2 << 10)
+        dtype, inner, length = self.rows(nbytes)
         a = self.params(dtype, (length, *inner))
         if self.rng.random() < 0.3:
-            k = self.rng.random(length) < 0.5
+            k = self.rng.random(length) < self.rng.choice([0.02, 0.5, 0.97])
             count = int(k.sum())
         else:
             k = self.positions(length).astype("i8")
+            k[::5] -= length  # from the end
             count = len(k)
         self.save("k.npy", k)
-        a[k] = self.values((count, *inner), a.dtype)
-        self.target(["assign", "in.npy", "[@k.npy]", "--value", "v.npy"], a)
+        index, shape = "[@k.npy]", (count, *inner)
+        at = (k,)
+        if inner and self.rng.random() < 0.2:
+            index, at = "[@k.npy, ..., ::2]", (k, ..., slice(None, None, 2))
+            shape = (count, *inner[:-1], (inner[-1] + 1) // 2)
+        value, more = shape, []
+        if self.rng.random() < 0.2:
+            value, more = shape[1:], ["--broadcast"]
+        a[at] = self.values(value, a.dtype)
+        self.target(["assign", "in.npy", index, "--value", "v.npy", *more], a)
+
+    def assign_inner(self, nbytes):
+        """Rows behind an outer axis, or of the last one."""
+        dtype, inner, length = self.rows(nbytes)
+        outer = int(self.rng.integers(2, 5))
+        length = max(2, length // outer)
+        a = self.params(dtype, (outer, length, *inner))
+        k = self.positions(length).astype("i8")
+        self.save("k.npy", k)
+        a[:, k] = self.values((outer, len(k), *inner), a.dtype)
+        self.target(["assign", "in.npy", "[:, @k.npy]", "--value", "v.npy"], a)
+
+    def assign_pair(self, nbytes):
+        dtype, inner, length = self.rows(nbytes)
+        first = int(self.rng.integers(2, 300))
+        length = max(2, length // first)
+        a = self.params(dtype, (first, length, *inner))
+        count = int(first * length * self.rng.uniform(0.3, 1.2))
+        j, k = self.rng.integers(0, first, count), self.rng.integers(-length, length, count)
+        self.save("j.npy", j)
+        self.save("k.npy", k)
+        a[j, k] = self.values((count, *inner), a.dtype)
+        self.target(["assign", "in.npy", "[@j.npy, @k.npy]", "--value", "v.npy"], a)
 
     def result(self, expected):
         """What else is done to it."""
@@ -442,6 +506,7 @@ def main():
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="run this case alone")
+    parser.add_argument("--kinds", nargs="*", help="only these kinds of cases: scatter, axis0, ...")
     parser.add_argument("--dir", default=os.environ.get("TMPDIR", "/tmp"), help="a folder on a disk")
     parser.add_argument("--verbose", action="store_true", help="print each case and how long it took")
     options = parser.parse_args()
@@ -462,7 +527,7 @@ def main():
     folder = tempfile.mkdtemp(prefix="tslice-shuffles-", dir=options.dir)
     try:
         for number in range(options.count) if options.only is None else [options.only]:
-            case = Case(np.random.default_rng([options.seed, number]), folder, pool)
+            case = Case(np.random.default_rng([options.seed, number]), folder, pool, options.kinds)
             case.draw()
             begun = time.monotonic()
             problem = judge(group, case)

@@ -88,6 +88,9 @@ impl EditedFile {
         };
         let bytes = edits.iter().map(TensorEdit::bytes).sum();
         let format = original.format();
+        // one tensor after the other
+        let plans = edits.iter().filter_map(TensorEdit::plan);
+        let out_of_core = plans.max_by_key(|plan| plan.temporary_bytes).cloned();
         Planned {
             destination,
             made,
@@ -96,7 +99,7 @@ impl EditedFile {
             bytes,
             size: None,
             shared: None,
-            out_of_core: None,
+            out_of_core,
         }
     }
 }

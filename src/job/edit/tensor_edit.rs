@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::error::Error;
 use crate::execute::{
-    Assignment, Conversion, ExecuteError, FillError, Progress, StridedSink, Transfer, Workers,
+    Assignment, Conversion, ExecuteError, FillError, OutOfCore, Progress, StridedSink, Transfer,
+    Workers,
 };
 use crate::format::TensorInfo;
 use crate::gather::{GatherError, Indexed, Indices, Options, OutOfRange};
@@ -44,6 +45,8 @@ pub(super) struct TensorEdit {
     indices: Option<Operand>,
     /// The bytes of the value, once they are known to stay.
     kept: Option<GatheredList>,
+    /// How it is written, where the tensor does not fit in memory.
+    plan: Option<OutOfCore>,
 }
 
 /// Where values go.
@@ -118,8 +121,8 @@ impl<'a> EditedSlice<'a> {
                 (WrittenTo::Listed(Box::new(scatter)), lists)
             }
         };
-        let (indices, kept) = (None, None);
-        Ok(TensorEdit { tensor, shape, value, conversion, place, lists, indices, kept })
+        let (indices, kept, plan) = (None, None, None);
+        Ok(TensorEdit { tensor, shape, value, conversion, place, lists, indices, kept, plan })
     }
 }
 
@@ -154,8 +157,8 @@ impl TensorEdit {
             }
         };
         let (place, lists, kept) = (WrittenTo::Listed(Box::new(scatter)), Vec::new(), None);
-        let indices = Some(indices);
-        Ok(TensorEdit { tensor, shape, value, conversion, place, lists, indices, kept })
+        let (indices, plan) = (Some(indices), None);
+        Ok(TensorEdit { tensor, shape, value, conversion, place, lists, indices, kept, plan })
     }
 
     /// The tensor's name.
@@ -189,21 +192,24 @@ impl TensorEdit {
     /// Make sure that all that is read is there and fits, while `original` is only read.
     pub(super) fn look(&mut self, original: &Original, progress: &Progress) -> Result<(), Error> {
         let written = written(&self.tensor, self.bytes());
-        let TensorEdit { value, place, lists, indices, kept, .. } = self;
+        let TensorEdit { value, place, lists, indices, kept, plan, .. } = self;
         if let Some(indices) = indices {
             *lists = vec![indices.keep(original, &written, progress)?];
         }
         *kept = Some(value.keep(original, &written, progress)?);
         if let WrittenTo::Listed(scatter) = place {
-            scatter.check(&GatheredList::sources(lists), original.workers()).map_err(|error| {
-                match error {
-                    ExecuteError::Fill { error, .. } => GatheredList::failed(lists, error),
-                    error => error.into(),
-                }
-            })?;
+            let (sources, workers) = (GatheredList::sources(lists), original.workers());
+            let looked = scatter.check(&sources, workers);
+            let planned = looked.and_then(|()| scatter.out_of_core(&sources, workers));
+            *plan = planned.map_err(|error| failed(value, lists, error))?;
             GatheredList::verify_all(lists)?;
         }
         Ok(())
+    }
+
+    /// How it is written, where the tensor does not fit in memory.
+    pub(super) fn plan(&self) -> Option<&OutOfCore> {
+        self.plan.as_ref()
     }
 
     /// Write the values into a file.
@@ -226,17 +232,24 @@ impl TensorEdit {
             WrittenTo::Listed(scatter) => {
                 let positions = scatter.positions(&GatheredList::sources(lists), workers);
                 let positions = positions.map_err(|error| GatheredList::failed(lists, error))?;
-                let pieces = scatter.pieces(source, workers);
-                let (pieces, spooled) = pieces.map_err(|error| match error {
-                    ExecuteError::Fill { error: FillError::Source(error), .. } => {
-                        value.failed(error)
+                let failed = |error| failed(value, lists, error);
+                let distributed =
+                    scatter.distributed(&positions, source, conversion, workers, progress);
+                let outcome = match distributed.map_err(failed)? {
+                    Some(kept) => kept.write(edit.patch(), |sink| {
+                        let (source, pieces) = (kept.source.as_ref(), &kept.pieces);
+                        let conversion = Conversion::None;
+                        let transfer = Transfer { source, pieces, conversion, at: 0 };
+                        edit.run(transfer, sink, file.as_ref(), progress)
+                    }),
+                    None => {
+                        let (pieces, spooled) = scatter.pieces(source, workers).map_err(failed)?;
+                        let source = spooled.as_deref().unwrap_or(source);
+                        let transfer = Transfer { source, pieces: &pieces, conversion, at: 0 };
+                        let sink = scatter.sink(edit.patch(), &positions);
+                        edit.run(transfer, &sink, file.as_ref(), progress)
                     }
-                    error => error.into(),
-                })?;
-                let source = spooled.as_deref().unwrap_or(source);
-                let transfer = Transfer { source, pieces: &pieces, conversion, at: 0 };
-                let sink = scatter.sink(edit.patch(), &positions);
-                let outcome = edit.run(transfer, &sink, file.as_ref(), progress);
+                };
                 // they were read again: lists that were cut short are the reason for whatever else
                 // went wrong
                 GatheredList::verify_all(lists)?;
@@ -303,6 +316,15 @@ fn spread(operand: &Operand, shape: &[u64]) -> Result<View, Error> {
     let (value, written) = (value.shape.clone(), shape.to_vec());
     let fault = EditFault::NotBroadcast { value, written };
     view.broadcast(shape).ok_or_else(|| operand.failed(fault))
+}
+
+/// An error before anything is written: of the lists, or of the value.
+fn failed(value: &Operand, lists: &[GatheredList], error: ExecuteError) -> Error {
+    match error {
+        ExecuteError::Fill { error: FillError::Source(error), .. } => value.failed(error),
+        ExecuteError::Fill { error, .. } => GatheredList::failed(lists, error),
+        error => of_positions(lists, error.into()),
+    }
 }
 
 /// The error of lists that could not be read any more while the target was written, or another one.

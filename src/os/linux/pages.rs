@@ -69,6 +69,15 @@ pub(crate) fn populate_to_write(map: &MmapRaw, start: usize, count: usize) -> io
     map.advise_range(MapAdvice::PopulateWrite, start, count)
 }
 
+/// Read a range of a map that is about to be written into memory, as [`load`] does.
+///
+/// # Errors
+/// Those of [`load`].
+pub(crate) fn load_to_write(map: &MmapRaw, start: usize, count: usize) -> io::Result<()> {
+    let _ = map.advise_range(MapAdvice::HugePage, start, count);
+    map.advise_range(MapAdvice::PopulateRead, start, count)
+}
+
 /// Whether byte `at` of a file is in the page cache; true where that is unknown.
 pub(crate) fn is_cached(file: &File, at: u64) -> bool {
     let mut byte = [0];

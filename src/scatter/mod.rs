@@ -13,30 +13,29 @@
 //!                    ────────────  row 2
 //! ```
 
-use crate::execute::{
-    Assignment, Conversion, ExecuteError, FillError, Workers, in_order, unpack::unpack, write_runs,
-};
-use crate::gather::{
-    BoundRows, DROPPED, GatherError, Indexed, Indices, Options, OutOfRange, RowBlock, Rows,
-    slab_runs,
-};
+use std::ops::Range;
+
+use crate::execute::{Assignment, Conversion, ExecuteError, FillError, Workers, in_order};
+use crate::gather::{BoundRows, GatherError, Indexed, Indices, Options, OutOfRange, Rows, slab_runs};
 use crate::plan::PIECE_BYTES;
 use crate::runs::{Axis, Runs};
 use crate::shape::AsList;
-use crate::sink::{Sink, SinkError, WritableMap, WriteOrder};
+use crate::sink::{Sink, WriteOrder};
 use crate::source::Source;
 use crate::view::{Layout, ViewError};
 
-/// Rows whose positions are read at a time.
-const BLOCK: usize = 4096;
+mod distribute;
+mod sink;
+mod staged;
 
-/// Slabs of this length in bytes have pages of their own.
-const PAGE: u64 = 4096;
+pub use sink::ScatterSink;
 
 /// What to write where: everything but the bytes.
 #[derive(Clone, Debug)]
 pub struct Scatter {
     rows: Rows,
+    /// The bytes of the file that the target takes.
+    target: Range<u64>,
     /// A slab of the target, from where its row begins on.
     slab: Runs,
     /// The values, slab after slab, each in the order of the target's bytes.
@@ -122,7 +121,7 @@ impl Scatter {
         values: &Runs,
         conversion: Conversion,
     ) -> Result<Scatter, GatherError> {
-        let shape = indexed.shape();
+        let (shape, bounds) = (indexed.shape(), target.bounds()?);
         let order = match indexed.is_unique() {
             true => WriteOrder::Any,
             false => WriteOrder::Ascending,
@@ -157,7 +156,7 @@ impl Scatter {
             _ => conversion.unit(),
         };
         let bytes = conversion.output_bytes(values.bytes());
-        Ok(Scatter { rows, slab, values, unit, bytes, order })
+        Ok(Scatter { rows, target: bounds, slab, values, unit, bytes, order })
     }
 
     /// Look at all positions, with these workers, as must be done before anything is
@@ -203,170 +202,6 @@ impl Scatter {
 
     /// The target's side, for the executor: `sink` must take bytes in any order.
     pub fn sink<'a>(&'a self, sink: &'a dyn Sink, positions: &'a BoundRows<'a>) -> ScatterSink<'a> {
-        ScatterSink { scatter: self, sink, positions }
-    }
-}
-
-/// A sink that takes the slabs in order, and writes each to its position in another sink, which it
-/// borrows: whoever owns that one commits it.
-pub struct ScatterSink<'a> {
-    scatter: &'a Scatter,
-    sink: &'a dyn Sink,
-    positions: &'a BoundRows<'a>,
-}
-
-impl Sink for ScatterSink<'_> {
-    fn order(&self) -> WriteOrder {
-        self.scatter.order
-    }
-
-    fn write_at(&self, offset: u64, mut bytes: &[u8]) -> Result<(), SinkError> {
-        let slab = &self.scatter.slab;
-        let (mut row, mut within) = (offset / slab.bytes(), offset % slab.bytes());
-        let mut block = RowBlock::default();
-        while !bytes.is_empty() {
-            let left = (within + bytes.len() as u64).div_ceil(slab.bytes());
-            self.positions.block(row..row + left, BLOCK, slab, &mut block).map_err(no_positions)?;
-            // of a file that was cut short only zeros are left, which are positions too
-            self.positions.verify().map_err(no_positions)?;
-            let count = (block.rows() * slab.bytes() - within).min(bytes.len() as u64);
-            let (now, later) = bytes.split_at(count as usize);
-            self.write_rows(&block, within, now)?;
-            row += block.rows();
-            (bytes, within) = (later, 0);
-        }
-        Ok(())
-    }
-}
-
-impl ScatterSink<'_> {
-    /// Write slabs to their offsets; the first `within` bytes of the first one are left out.
-    fn write_rows(
-        &self,
-        block: &RowBlock,
-        mut within: u64,
-        mut bytes: &[u8],
-    ) -> Result<(), SinkError> {
-        let slab = &self.scatter.slab;
-        if within == 0
-            && bytes.len() as u64 == block.rows() * slab.bytes()
-            && let Some(shared) = self.sink.mapped(slab.bytes())
-            && write_mapped(shared, block, slab, bytes)
-        {
-            return self.sink.verify();
-        }
-        for (offset, rows) in block.stretches() {
-            let runs = block.runs(slab, offset, rows);
-            let count = (runs.bytes() - within).min(bytes.len() as u64);
-            let (mut now, later) = bytes.split_at(count as usize);
-            if offset != DROPPED {
-                runs.split(within..within + count, &mut |part| {
-                    let (part_bytes, rest) = now.split_at(part.bytes() as usize);
-                    now = rest;
-                    write_runs(self.sink, &part, part_bytes)
-                })?;
-            }
-            (bytes, within) = (later, 0);
-        }
-        Ok(())
-    }
-}
-
-/// Write small slabs to the mapped target; false, and nothing done, where its pages cannot be
-/// brought in.
-fn write_mapped(shared: &WritableMap, block: &RowBlock, slab: &Runs, bytes: &[u8]) -> bool {
-    let bounds = slab.byte_bounds();
-    let span_bytes = (bounds.end - bounds.start) as u64;
-    if span_bytes > PIECE_BYTES {
-        return false;
-    }
-    let there = || block.stretches().filter(|&(offset, _)| offset != DROPPED);
-    // the slab may begin before its first element, where its axes run backwards
-    let place = |runs: &Runs| {
-        let bounds = runs.byte_bounds();
-        bounds.start as u64..bounds.end as u64
-    };
-    // one call for each of many scattered elements takes longer than the faults that it saves
-    if span_bytes >= PAGE {
-        let mut ascending: Vec<(u64, u64)> = there().collect();
-        ascending.sort_unstable();
-        let places = ascending.into_iter().map(|(at, rows)| place(&block.runs(slab, at, rows)));
-        if !shared.populate(places) {
-            return false;
-        }
-    }
-    let mut bytes = bytes;
-    for (offset, rows) in block.stretches() {
-        let (now, later) = bytes.split_at((rows * slab.bytes()) as usize);
-        bytes = later;
-        if offset == DROPPED {
-            continue;
-        }
-        let runs = block.runs(slab, offset, rows);
-        let place = place(&runs);
-        let Some(cells) = shared.cells(place.clone()) else { return false };
-        unpack(&runs.axes, runs.run, now, cells, (runs.offset as u64 - place.start) as usize);
-    }
-    true
-}
-
-/// The indices were checked before: this can fail only where they have changed since.
-fn no_positions(error: FillError) -> SinkError {
-    SinkError::Positions(Box::new(error))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::dtype::{DType, Endian, Scalar};
-    use crate::shape::Order;
-    use crate::source::{MemorySource, SourceError};
-    use std::ops::Range;
-
-    /// Zeros, as a mapped file has them where it was cut short.
-    struct CutShort(MemorySource);
-
-    impl Source for CutShort {
-        fn len(&self) -> u64 {
-            self.0.len()
-        }
-
-        fn window<'a>(
-            &'a self,
-            range: Range<u64>,
-            scratch: &'a mut Vec<u8>,
-        ) -> Result<&'a [u8], SourceError> {
-            self.0.window(range, scratch)
-        }
-
-        fn verify(&self) -> Result<(), SourceError> {
-            Err(SourceError::Truncated)
-        }
-    }
-
-    /// A target that nothing is written to.
-    struct Untouched;
-
-    impl Sink for Untouched {
-        fn write_at(&self, _offset: u64, _bytes: &[u8]) -> Result<(), SinkError> {
-            unreachable!("what was read are no positions")
-        }
-    }
-
-    #[test]
-    fn positions_that_cannot_be_read_are_not_the_targets_fault() {
-        let layout = |shape| Layout::new(shape, 8, Order::C, 0);
-        let dtype = DType::Scalar(Scalar::I8, Endian::Little);
-        let shape = [2, 1];
-        let bits = dtype.item_bits();
-        let indices = Indices { dtype: &dtype, layout: Layout::new(&shape, bits, Order::C, 0) };
-        let (target, values) = (layout(&[4, 3]), layout(&[2, 3]));
-        let scatter =
-            Scatter::new(&target, &indices, &values, OutOfRange::Error, Conversion::None).unwrap();
-        let source = CutShort(MemorySource(vec![0; 2]));
-        let positions = scatter.positions(&[&source], &Workers::new(1)).unwrap();
-        let written = scatter.sink(&Untouched, &positions).write_at(0, &[1; 6]);
-        let Err(SinkError::Positions(reason)) = written else { panic!("{written:?}") };
-        assert_eq!(reason.to_string(), "the file was cut short while it was being read");
+        ScatterSink::new(self.order, &self.slab, positions, sink)
     }
 }

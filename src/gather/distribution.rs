@@ -1,0 +1,435 @@
+//! A distribution: short rows put in another order that does not fit in memory, in sequential passes.
+//!
+//! One side has the rows one after the other, the *list's order*; the other one, the tensor that a list of
+//! positions indexes, has them anywhere. A gather takes them from there, a scatter puts them there. Row by row
+//! the disk would read or write a page for each. Instead the tensor is divided into *bands* and the rows of the
+//! list into *stretches*, both a share of the memory, and all is moved in passes, each of which reads and
+//! writes long ranges in order:
+//!
+//! 1. Count the rows of each stretch that lie in each band. This finds bad positions.
+//! 2. Give each row a place in a temporary file of rows, band by band, in a band stretch by stretch. Two
+//!    more temporary files hold, for each place, where the row lies in the tensor, and for each row its place.
+//! 3. Of a gather: fill the temporary rows in order, one band of the tensor after the other. Of a scatter: put
+//!    the values, stretch by stretch, where their places are: in each band behind those of the stretch before.
+//! 4. Of a gather: fill the output, stretch by stretch, with one range of the temporary rows of each band. Of
+//!    a scatter: put the temporary rows in order to the tensor, one band after the other.
+//!
+//! ```text
+//!   tensor   |band 0    |band 1    |          rows 5 1 4 0 3 2, two stretches, two bands
+//!            | 0  1  2  | 3  4  5  |
+//!   kept     | 1  0' 2' | 5  4  3' |          of stretch 0: 1 | 5 4, of stretch 1 ('): 0 2 | 3
+//!   list     | 5  1  4  | 0' 3' 2' |
+//! ```
+//!
+//! Passes 3 and 4 know the same of both orders ([`PlacedSlabs`]). Rows of a gather within a band and a stretch
+//! may be kept in any order, so that workers take places from one counter for each. Of values for one position
+//! the last one stands: then one worker gives the places, in the order of the list.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::null_sink::NullSink;
+use super::page_cache::{PAGE, is_mostly_gaps};
+use super::placed::{PLACE, PlacedSlabs};
+use super::positions::DROPPED;
+use super::rows::BoundRows;
+use super::stages::Stages;
+use crate::execute::{
+    self, Conversion, ExecuteError, FillError, Memory, Pieces, Progress, ReadFrom, Transfer,
+    Workers, spool_pieces, unspooled,
+};
+use crate::plan::PIECE_BYTES;
+use crate::runs::Runs;
+use crate::sink::{ScratchSink, Sink, scratch_fits};
+use crate::source::{Source, SourceError, open_spooled};
+
+/// Bands and stretches are no longer than it takes for a stretch to have so many bytes of each band.
+const SEGMENT: u64 = 4 << 20;
+
+/// The most bands, and the most stretches: a number is held for each pair.
+const MOST: u64 = 2048;
+
+/// A tensor of fewer bytes fits in any memory.
+pub(super) const SHORT: u64 = 16 << 20;
+
+/// Rows that are counted or placed together.
+const TOGETHER: u64 = 1 << 16;
+
+/// Reading a page here and there takes the disk so many times as long as reading it with its neighbours.
+const SCATTER: u64 = 4;
+
+/// Which rows are distributed, and how.
+pub(crate) struct Distribution<'a> {
+    bound: &'a BoundRows<'a>,
+    rows: Range<u64>,
+    /// The bytes of the tensor's file among which the rows lie.
+    tensor: Range<u64>,
+    slab: &'a Runs,
+    /// The bytes of a band are 2 to the power of this.
+    band_bits: u32,
+    bands: usize,
+    /// The rows of a stretch.
+    stretch: u64,
+}
+
+/// Rows that have places: what the two passes over them know.
+pub(crate) struct PlacedRows {
+    /// The rows as the temporary file has them, band by band: where each lies in the tensor.
+    pub(crate) bands: PlacedSlabs,
+    /// The rows in the order of the list, stretch by stretch: where each lies in the temporary file.
+    pub(crate) stretches: PlacedSlabs,
+}
+
+/// Whether rows like `slab` of a tensor of so many bytes are moved sooner in passes than each by itself. Nothing
+/// is asked of the system.
+pub(crate) fn pays(rows: &Range<u64>, tensor: &Range<u64>, slab: &Runs) -> bool {
+    let (len, count) = (tensor.end - tensor.start, rows.end - rows.start);
+    let Some(bytes) = count.checked_mul(slab.bytes()) else { return false };
+    if count < 2 || len < SHORT || bytes == 0 || is_mostly_gaps(slab) {
+        return false;
+    }
+    let scattered = count.saturating_mul(slab.bytes() + PAGE).saturating_mul(SCATTER);
+    let moved = len.saturating_add((bytes + count * PLACE).saturating_mul(3));
+    scattered >= moved
+}
+
+/// Whether `TMPDIR` is on a disk.
+///
+/// # Errors
+/// Temporary files of so many bytes in all do not fit there.
+pub(crate) fn has_room(bytes: u64) -> Result<bool, ExecuteError> {
+    scratch_fits(bytes).map_err(|error| failed(SourceError::unspooled(error)))
+}
+
+/// The error of a source.
+fn failed(error: SourceError) -> ExecuteError {
+    ExecuteError::Fill { transfer: 0, error: FillError::Source(error) }
+}
+
+impl<'a> Distribution<'a> {
+    /// How to distribute rows like `slab` of a tensor that takes these bytes of its file.
+    pub(crate) fn new(
+        bound: &'a BoundRows<'a>,
+        rows: Range<u64>,
+        tensor: Range<u64>,
+        slab: &'a Runs,
+    ) -> Distribution<'a> {
+        let (len, count) = (tensor.end - tensor.start, rows.end - rows.start);
+        let stage = Memory::of_process().stage();
+        let most = stage.min(((len as f64 * SEGMENT as f64).sqrt()) as u64).max(PAGE);
+        let band_bits = most.ilog2().max(len.div_ceil(MOST).next_power_of_two().ilog2());
+        let stretch = (most / slab.bytes()).max(count.div_ceil(MOST)).max(1);
+        let bands = len.div_ceil(1 << band_bits) as usize;
+        Distribution { bound, rows, tensor, slab, band_bits, bands, stretch }
+    }
+
+    /// Whether neighbours in the list, so many bytes apart, are too far from each other for what is read for one
+    /// of them to serve the others.
+    pub(crate) fn is_needed(&self, spread: u64) -> bool {
+        spread > Memory::of_process().window().max(1 << self.band_bits)
+    }
+
+    /// Bytes of the temporary files, at most.
+    pub(crate) fn temporary_bytes(&self) -> u64 {
+        self.count() * (self.slab.bytes() + 2 * PLACE)
+    }
+
+    fn count(&self) -> u64 {
+        self.rows.end - self.rows.start
+    }
+
+    /// The rows of a piece that copies slabs.
+    fn piece_rows(&self) -> u64 {
+        PIECE_BYTES / self.slab.bytes()
+    }
+
+    fn stretches(&self) -> u64 {
+        self.count().div_ceil(self.stretch)
+    }
+
+    /// The band that a row lies in, by the place of its slab.
+    fn band(&self, offset: u64) -> usize {
+        (offset.saturating_sub(self.tensor.start) >> self.band_bits) as usize
+    }
+
+    /// Give each row its place, passes 1 and 2: those of a band in the order of the list where `ordered` is set.
+    /// `source` is read by what comes then.
+    ///
+    /// # Errors
+    /// Bad positions, sources that cannot be read, and [`SourceError::Spool`]: no room in `TMPDIR`.
+    pub(crate) fn place(
+        self,
+        ordered: bool,
+        source: &dyn Source,
+        workers: &Workers,
+        progress: &Progress,
+    ) -> Result<PlacedRows, ExecuteError> {
+        let slab = self.slab.bytes();
+        let table: Vec<AtomicU64> =
+            (0..self.stretches() as usize * self.bands).map(|_| AtomicU64::new(0)).collect();
+        let counting = ListPass { of: &self, table: &table, places: None, progress };
+        let transfer = Transfer { source, pieces: &counting, conversion: Conversion::None, at: 0 };
+        execute::run(&[transfer], &NullSink, workers, &Progress::default())?;
+        let mut table: Vec<AtomicU64> = table;
+        let bands = self.first_places(&mut table);
+        let kept = bands.last().copied().unwrap_or(0);
+        let (sink, file) =
+            ScratchSink::new(kept * PLACE).map_err(|error| failed(unspooled(error)))?;
+        let places = Some(PlaceFile { count: kept, origins: &sink });
+        let placing = ListPass { of: &self, table: &table, places, progress };
+        let one = Workers::new(1);
+        let placed = spool_pieces(source, &placing, if ordered { &one } else { workers }, progress)?;
+        let table: Vec<u64> = table.into_iter().map(AtomicU64::into_inner).collect();
+        Ok(PlacedRows {
+            bands: PlacedSlabs {
+                places: open_spooled(file, kept * PLACE).map_err(failed)?,
+                slab: self.slab.clone(),
+                within: self.tensor.clone(),
+                stages: self.bands_ahead(&bands),
+            },
+            stretches: PlacedSlabs {
+                places: placed,
+                slab: Runs::contiguous(0, slab),
+                within: 0..kept * slab,
+                stages: self.stretches_ahead(bands, table),
+            },
+        })
+    }
+
+    /// Turn counts into the first place of each stretch in each band; where bands begin, and end.
+    fn first_places(&self, table: &mut [AtomicU64]) -> Vec<u64> {
+        let (mut place, mut bands) = (0, vec![0]);
+        for band in 0..self.bands {
+            for cell in table[band..].iter_mut().step_by(self.bands) {
+                let count = std::mem::replace(cell.get_mut(), place);
+                place += count;
+            }
+            bands.push(place);
+        }
+        bands
+    }
+
+    /// What of the tensor the places of each band need.
+    fn bands_ahead(&self, bands: &[u64]) -> Stages {
+        let used: Vec<u64> = (0..self.bands)
+            .filter(|&band| bands[band] < bands[band + 1])
+            .map(|band| band as u64)
+            .collect();
+        let firsts = used.iter().map(|&band| bands[band as usize]);
+        let firsts = firsts.chain(bands.last().copied()).collect();
+        let (tensor, bits, bounds) = (self.tensor.clone(), self.band_bits, self.slab.byte_bounds());
+        Stages::new(firsts, self.piece_rows(), move |stage| {
+            let start = tensor.start + (used[stage] << bits);
+            let range = start.saturating_add_signed(bounds.start)
+                ..(start + (1 << bits)).saturating_add_signed(bounds.end);
+            let range = range.start.max(tensor.start)..range.end.min(tensor.end);
+            std::iter::once(range).collect()
+        })
+    }
+
+    /// What of the kept rows each stretch needs; `ends` are the ends of stretches in bands.
+    fn stretches_ahead(&self, bands: Vec<u64>, ends: Vec<u64>) -> Stages {
+        let (stretch, count, slab, width) =
+            (self.stretch, self.count(), self.slab.bytes(), self.bands);
+        let firsts = (0..=self.stretches()).map(|at| (at * stretch).min(count)).collect();
+        Stages::new(firsts, self.piece_rows(), move |stage| {
+            let start = |band: usize| match stage {
+                0 => bands[band],
+                _ => ends[(stage - 1) * width + band],
+            };
+            let range = |band: usize| start(band) * slab..ends[stage * width + band] * slab;
+            (0..width).map(range).collect()
+        })
+    }
+
+    /// The pieces of passes over the rows: each of one stretch.
+    fn pieces(&self) -> u64 {
+        self.stretches() * self.stretch.div_ceil(TOGETHER)
+    }
+
+    /// The stretch of a piece, and its rows, counted from the first that is distributed.
+    fn piece(&self, number: u64) -> (usize, Range<u64>) {
+        let each = self.stretch.div_ceil(TOGETHER);
+        let (stretch, part) = (number / each, number % each);
+        let end = ((stretch + 1) * self.stretch).min(self.count());
+        let start = (stretch * self.stretch + part * TOGETHER).min(end);
+        (stretch as usize, start..end.min(start + TOGETHER))
+    }
+
+    /// Where the slabs of some rows lie in the params.
+    fn offsets(&self, rows: &Range<u64>) -> Result<Vec<u64>, FillError> {
+        let mut offsets = vec![0; (rows.end - rows.start) as usize];
+        self.bound.offsets(self.rows.start + rows.start, &mut offsets)?;
+        Ok(offsets)
+    }
+}
+
+/// A pass over the list, by which nothing is read of the params: the first to count, as pieces that write
+/// nothing, and the second, as those of the file that holds the place of each row.
+struct ListPass<'a> {
+    of: &'a Distribution<'a>,
+    /// How many rows of each stretch lie in each band, or the next place for one of them.
+    table: &'a [AtomicU64],
+    places: Option<PlaceFile<'a>>,
+    progress: &'a Progress,
+}
+
+/// The places that are given to rows.
+struct PlaceFile<'a> {
+    /// How many there are.
+    count: u64,
+    /// The file that holds for each place where the row lies in the params.
+    origins: &'a ScratchSink,
+}
+
+impl Pieces for ListPass<'_> {
+    fn bytes(&self) -> u64 {
+        self.of.count() * PLACE
+    }
+
+    fn count(&self) -> u64 {
+        self.of.pieces()
+    }
+
+    fn output(&self, number: u64) -> Runs {
+        let (_, rows) = self.of.piece(number);
+        let count = if self.places.is_some() { rows.end - rows.start } else { 0 };
+        Runs::contiguous(rows.start * PLACE, count * PLACE)
+    }
+
+    fn fill(&self, number: u64, _: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
+        let (stretch, rows) = self.of.piece(number);
+        let offsets = self.of.offsets(&rows)?;
+        let mut counts = vec![0; self.of.bands];
+        for &offset in offsets.iter().filter(|&&offset| offset != DROPPED) {
+            counts[self.of.band(offset)] += 1;
+        }
+        let cells = self.table[stretch * self.of.bands..].iter().zip(&counts);
+        let before = cells.map(|(cell, &count)| cell.fetch_add(count, Ordering::Relaxed));
+        let before: Vec<u64> = before.collect();
+        match &self.places {
+            Some(places) => places.give(self.of, &offsets, &counts, &before, out)?,
+            None => self.progress.kept.add((rows.end - rows.start) * PLACE),
+        }
+        Ok(())
+    }
+}
+
+impl PlaceFile<'_> {
+    /// Give places to the slabs at `offsets`, in each band as many as `counts` says from the one in `first` on,
+    /// and fill `out` with them.
+    fn give(
+        &self,
+        of: &Distribution<'_>,
+        offsets: &[u64],
+        counts: &[u64],
+        first: &[u64],
+        out: &mut [u8],
+    ) -> Result<(), FillError> {
+        // the list was changed meanwhile
+        if first.iter().zip(counts).any(|(place, count)| place.saturating_add(*count) > self.count)
+        {
+            return Err(SourceError::Changed.into());
+        }
+        // those of a band after each other, in the order of the bands
+        let (mut at, mut start) = (Vec::with_capacity(of.bands), 0);
+        for count in counts {
+            at.push(start);
+            start += *count as usize;
+        }
+        let mut origins = vec![0; start * PLACE as usize];
+        let mut next = at.clone();
+        for (&offset, out) in offsets.iter().zip(out.as_chunks_mut().0) {
+            let place = match offset {
+                DROPPED => DROPPED,
+                offset => {
+                    let band = of.band(offset);
+                    let within = next[band];
+                    next[band] += 1;
+                    origins.as_chunks_mut().0[within] = offset.to_ne_bytes();
+                    (first[band] + (within - at[band]) as u64) * of.slab.bytes()
+                }
+            };
+            *out = place.to_ne_bytes();
+        }
+        for ((&start, &end), &place) in at.iter().zip(&next).zip(first) {
+            let bytes = &origins[start * PLACE as usize..end * PLACE as usize];
+            let written =
+                if bytes.is_empty() { Ok(()) } else { self.origins.write_at(place * PLACE, bytes) };
+            written.map_err(|error| FillError::Source(unspooled(error)))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::{DType, Endian, Scalar};
+    use crate::gather::{Gather, Indexed, Indices, Options, OutOfRange};
+    use crate::shape::Order;
+    use crate::source::MemorySource;
+    use crate::view::Layout;
+
+    /// The output of pieces.
+    fn bytes(source: &dyn Source, pieces: &dyn Pieces) -> Vec<u8> {
+        let mut all = vec![0; pieces.bytes() as usize];
+        for number in 0..pieces.count() {
+            let rows = pieces.output(number);
+            let out = &mut all[rows.offset as usize..][..rows.run as usize];
+            pieces.fill(number, &mut ReadFrom { source, scratch: &mut Vec::new() }, out).unwrap();
+        }
+        all
+    }
+
+    #[test]
+    fn rows_of_any_bands_and_stretches_are_those_of_a_gather() {
+        let random = |at: u64| (at + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+        let (len, row, count) = (300_000, 3, 200_003);
+        let params = MemorySource((0..8 + len * row).map(|at| random(at) as u8).collect());
+        // some are dropped, some are repeated
+        let positions = (0..count).map(|at| (random(at) % (len + len / 50)) as i64);
+        let list = MemorySource(positions.flat_map(i64::to_le_bytes).collect());
+        let (shape, list_shape) = ([len, row], [count]);
+        let layout = Layout::new(&shape, 8, Order::C, 8);
+        let dtype = DType::Scalar(Scalar::I64, Endian::Little);
+        let indices = Indices { dtype: &dtype, layout: Layout::new(&list_shape, 64, Order::C, 0) };
+        let options = Options { out_of_range: OutOfRange::Drop, ..Options::default() };
+        let indexed = Indexed::along(&layout, &indices, 0, &options).unwrap();
+        let gather = Gather::new(&layout, indexed, &options).unwrap();
+        let workers = Workers::new(4);
+        let gathered = gather.with(&[&list], 1, &workers).unwrap();
+        let expected = bytes(&params, &gathered);
+        for (rows, band_bits, stretch) in [
+            (0..count, 12, 10_000),
+            (0..count, 17, 70_001),
+            (5..6, 5, 1),
+            (77..199_000, 19, 150_000),
+            (0..count, 30, count),
+        ] {
+            let bands = (len * row).div_ceil(1 << band_bits) as usize;
+            let (bound, slab, tensor) = (&gathered.rows, &gathered.gather.slab, 8..8 + len * row);
+            let of = |rows, tensor| Distribution {
+                bound,
+                rows,
+                tensor,
+                slab,
+                band_bits,
+                bands,
+                stretch,
+            };
+            let expected = &expected[(rows.start * row) as usize..(rows.end * row) as usize];
+            for ordered in [false, true] {
+                let none = Progress::default();
+                let placed =
+                    of(rows.clone(), tensor.clone()).place(ordered, &params, &workers, &none);
+                let PlacedRows { bands, stretches } = placed.unwrap();
+                let kept = spool_pieces(&params, &bands, &workers, &none).unwrap();
+                assert!(
+                    bytes(kept.as_ref(), &stretches) == expected,
+                    "{rows:?}, {band_bits}, {stretch}"
+                );
+            }
+        }
+    }
+}
