@@ -6,9 +6,9 @@ use super::pieces::GatherPieces;
 use super::placed::PlacedSlabs;
 use crate::execute::{CopyStep, ExecuteError, OutOfCore, Progress, Workers, spool_pieces};
 use crate::sink::scratch_fits;
+use crate::source::Source;
 #[cfg(doc)]
 use crate::source::SourceError;
-use crate::source::Source;
 
 /// Rows in the order of the output, in a temporary file, and the pieces that take them.
 pub(crate) struct Distributed {
@@ -74,7 +74,10 @@ impl GatherPieces<'_> {
         let (params, slab) = (self.gather.params.clone(), &self.gather.slab);
         // before anything is asked of the system, which takes longer than a short copy
         let is_short = slab.bytes() < LONG_ROW && source.request_gap().is_none();
-        if !is_short || !pays(&rows, &params, slab) || self.fits((rows.end - rows.start) * slab.bytes()) {
+        if !is_short
+            || !pays(&rows, &params, slab)
+            || self.fits((rows.end - rows.start) * slab.bytes())
+        {
             return None;
         }
         let look = self.cold_look(source)?;

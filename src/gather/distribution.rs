@@ -178,7 +178,8 @@ impl<'a> Distribution<'a> {
         let places = Some(PlaceFile { count: kept, origins: &sink });
         let placing = ListPass { of: &self, table: &table, places, progress };
         let one = Workers::new(1);
-        let placed = spool_pieces(source, &placing, if ordered { &one } else { workers }, progress)?;
+        let placed =
+            spool_pieces(source, &placing, if ordered { &one } else { workers }, progress)?;
         let table: Vec<u64> = table.into_iter().map(AtomicU64::into_inner).collect();
         Ok(PlacedRows {
             bands: PlacedSlabs {

@@ -60,8 +60,8 @@ pub use positions::{DROPPED, Indices, OutOfRange, Positions, count_batch_dims};
 pub(crate) use row_block::{RowBlock, RowOffsets};
 pub use rows::BoundRows;
 pub(crate) use rows::Rows;
-pub(crate) use stages::Stages;
 pub use select::ListTensor;
+pub(crate) use stages::Stages;
 
 /// What to gather: everything but the bytes.
 #[derive(Clone, Debug)]

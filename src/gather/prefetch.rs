@@ -50,9 +50,7 @@ impl GatherPieces<'_> {
                 self.prefetch(source, first.saturating_add(*ahead), count)
             }
             // what was brought in may have gone again, where the params are larger than memory
-            Some(CacheState::ColdDense)
-                if !self.is_cached(source, first.saturating_add(AHEAD)) =>
-            {
+            Some(CacheState::ColdDense) if !self.is_cached(source, first.saturating_add(AHEAD)) => {
                 self.prefetch(source, first.saturating_add(AHEAD), count);
             }
             _ => {}

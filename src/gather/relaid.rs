@@ -14,8 +14,8 @@ use std::cmp::Reverse;
 
 use super::distribution::SHORT;
 use super::indexed::Indexed;
-use super::pieces::GatherPieces;
 use super::page_cache::LONG_ROW;
+use super::pieces::GatherPieces;
 use crate::permutation::Permutation;
 use crate::plan::PIECE_BYTES;
 use crate::source::Source;

@@ -27,7 +27,7 @@ pub(crate) struct Stages {
 impl Stages {
     /// Stages that begin at these rows, the last of which is behind all, in pieces of so many rows; `ranges`
     /// says what each needs, in ascending ranges.
-    pub(super) fn new(
+    pub(crate) fn new(
         first_rows: Vec<u64>,
         piece_rows: u64,
         ranges: impl Fn(usize) -> Vec<Range<u64>> + Send + Sync + 'static,
@@ -77,7 +77,8 @@ impl Stages {
     pub(super) fn panel(&self, piece: u64) -> Option<Panel> {
         let stage = self.first_pieces.binary_search(&piece).ok()?;
         let pieces = self.first_pieces.get(stage + 1)? - piece;
-        let input = self.ranges(stage).map(|range| Runs::contiguous(range.start, range.end - range.start));
+        let input =
+            self.ranges(stage).map(|range| Runs::contiguous(range.start, range.end - range.start));
         Some(Panel { pieces, input: input.collect(), room: Memory::of_process().panels() })
     }
 }

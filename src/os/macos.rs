@@ -27,8 +27,8 @@ pub use super::other::UNNAMED_FILES;
 pub(crate) use super::other::machine_vendor;
 pub(crate) use super::other::{
     LOADED, clone_file, clone_range, copy_range, discard, enlarge_pipe, is_cached, is_descriptors,
-    link_unnamed, load, load_to_write, mapped_pages, memory_bytes, nobody_writes, open_place, open_unnamed,
-    populate, populate_to_write, reads_ahead, settle,
+    link_unnamed, load, load_to_write, mapped_pages, memory_bytes, nobody_writes, open_place,
+    open_unnamed, populate, populate_to_write, reads_ahead, settle,
 };
 pub use super::renames::EXCHANGES_NAMES;
 pub(crate) use super::renames::{exchange, rename_to_free};

@@ -25,8 +25,8 @@ pub use system::{EXCHANGES_NAMES, UNNAMED_FILES};
 pub(crate) use system::{
     LOADED, advise_file, allocate, allocate_within, boot_id, clone_file, clone_over, clone_range,
     copy_range, discard, enlarge_pipe, exchange, is_cached, is_descriptors, is_fixed, is_in_memory,
-    is_network, link_unnamed, load, load_to_write, mapped_pages, memory_bytes, nobody_writes, open_place,
-    open_unnamed, open_within_mount, path_of, populate, populate_to_write, reads_ahead,
+    is_network, link_unnamed, load, load_to_write, mapped_pages, memory_bytes, nobody_writes,
+    open_place, open_unnamed, open_within_mount, path_of, populate, populate_to_write, reads_ahead,
     rename_to_free, settle,
 };
 

@@ -3,9 +3,9 @@
 //! The values are kept in the order of the target's bands first, which is a scatter to a temporary file; then
 //! they go to the target band by band, which is another one, of rows that are near each other.
 
+use super::Scatter;
 use super::sink::ScatterSink;
 use super::staged::StagedSink;
-use super::Scatter;
 use crate::execute::{
     Conversion, CopyStep, ExecuteError, FillError, KeptSink, Memory, OutOfCore, Progress, Transfer,
     Workers, run, unspooled,
@@ -13,7 +13,7 @@ use crate::execute::{
 use crate::gather::{BoundRows, Distribution, PlacedRows, PlacedSlabs, has_room, pays};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::Runs;
-use crate::sink::{InPlaceFile, Sink, SinkError, WriteOrder};
+use crate::sink::{ScratchSink, Sink, SinkError, WriteOrder};
 use crate::source::{Source, open_spooled};
 
 /// Rows of so many bytes are written by themselves.
@@ -44,8 +44,7 @@ impl Scatter {
             return Ok(None);
         }
         let positions = self.positions(sources, workers);
-        let positions =
-            positions.map_err(|error| ExecuteError::Fill { transfer: 0, error })?;
+        let positions = positions.map_err(|error| ExecuteError::Fill { transfer: 0, error })?;
         let Some(distribution) = self.distribution(&positions) else { return Ok(None) };
         let bytes = distribution.temporary_bytes();
         Ok(has_room(bytes)?.then(|| OutOfCore::of(CopyStep::Distribution, bytes)))
@@ -111,7 +110,7 @@ impl Scatter {
         let failed = |error| ExecuteError::Fill { transfer: 0, error: FillError::Source(error) };
         let bytes = places.within().end;
         let unkept = |error| failed(unspooled(error));
-        let (file, reader) = InPlaceFile::scratch(bytes).map_err(unkept)?;
+        let (file, reader) = ScratchSink::mapped(bytes).map_err(unkept)?;
         let (pieces, spooled) = self.pieces(values, workers)?;
         let pieces = pieces.in_panels(Memory::of_process().stages());
         let source = spooled.as_deref().unwrap_or(values);

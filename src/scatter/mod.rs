@@ -16,7 +16,9 @@
 use std::ops::Range;
 
 use crate::execute::{Assignment, Conversion, ExecuteError, FillError, Workers, in_order};
-use crate::gather::{BoundRows, GatherError, Indexed, Indices, Options, OutOfRange, Rows, slab_runs};
+use crate::gather::{
+    BoundRows, GatherError, Indexed, Indices, Options, OutOfRange, Rows, slab_runs,
+};
 use crate::plan::PIECE_BYTES;
 use crate::runs::{Axis, Runs};
 use crate::shape::AsList;

@@ -73,3 +73,63 @@ impl Sink for StagedSink<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// A file that notes what is asked of it.
+    #[derive(Default)]
+    struct Noted(Mutex<Vec<(Range<u64>, &'static str)>>);
+
+    impl Noted {
+        fn note(&self, range: Range<u64>, what: &'static str) {
+            self.0.lock().unwrap().push((range, what));
+        }
+    }
+
+    impl Sink for Noted {
+        fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
+            self.note(offset..offset + bytes.len() as u64, "write");
+            Ok(())
+        }
+
+        fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
+            self.note(range, if wait { "let go" } else { "settle" });
+            Ok(())
+        }
+
+        fn expect(&self, range: Range<u64>) {
+            self.note(range, "expect");
+        }
+    }
+
+    #[test]
+    fn each_stage_is_expected_settled_and_let_go() {
+        let stages = Stages::new(vec![0, 10, 30], 4, |stage| {
+            let start = stage as u64 * 100;
+            vec![start..start + 60, 90..90]
+        });
+        for (patches, expects) in [(true, 1), (false, 0)] {
+            let file = Noted::default();
+            let sink = StagedSink::new(&file, 2, &file, &stages, patches);
+            // writes divide rows, and cross from one stage to the next
+            for (offset, count) in [(0, 13), (13, 20), (33, 27)] {
+                sink.write_at(offset, &vec![0; count]).unwrap();
+            }
+            let noted = file.0.into_inner().unwrap();
+            let first = [(0..60, "expect"), (0..13, "write"), (13..20, "write"), (0..60, "settle")];
+            let second = [
+                (100..160, "expect"),
+                (20..33, "write"),
+                (33..60, "write"),
+                (100..160, "settle"),
+                (0..60, "let go"),
+            ];
+            let expected = first[1 - expects..].iter().chain(&second[1 - expects..]);
+            assert_eq!(noted, expected.cloned().collect::<Vec<_>>());
+        }
+    }
+}

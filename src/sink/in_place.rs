@@ -12,7 +12,7 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::writable_map::PAGE;
-use super::{ScratchSink, Sink, SinkError, WritableMap, ignore_sigxfsz, sync_file};
+use super::{Sink, SinkError, WritableMap, ignore_sigxfsz, sync_file};
 use crate::os::{self, FileId};
 
 /// Runs of at least this many bytes are written by `pwrite`, shorter ones through the map.
@@ -51,16 +51,11 @@ impl InPlaceFile {
         Ok(InPlaceFile { file, len, map })
     }
 
-    /// An unnamed file in `TMPDIR`, for which `len` bytes are allocated; also a handle to read it by.
-    ///
-    /// # Errors
-    /// As [`ScratchSink::new`].
-    pub(crate) fn scratch(len: u64) -> Result<(InPlaceFile, File), SinkError> {
-        let (_, file) = ScratchSink::new(len)?;
-        let reader = file.try_clone().map_err(SinkError::Io)?;
+    /// A new file, whose bytes come in no order.
+    pub(super) fn in_no_order(file: File) -> Result<InPlaceFile, SinkError> {
         let file = InPlaceFile::new(file)?;
         file.map.iter().for_each(WritableMap::expect_anywhere);
-        Ok((file, reader))
+        Ok(file)
     }
 
     /// Which file it is.

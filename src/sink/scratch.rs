@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::fstatvfs;
 
 use super::file::reserve;
-use super::{Sink, SinkError, ignore_sigxfsz};
+use super::{InPlaceFile, Sink, SinkError, ignore_sigxfsz};
 use crate::os::{is_in_memory, settle};
 
 /// A temporary file that takes bytes in any order. It vanishes with the last handle on it.
@@ -27,6 +27,15 @@ impl ScratchSink {
         reserve(&file, len).map_err(|error| failed(error.into()))?;
         let reader = file.try_clone().map_err(&failed)?;
         Ok((ScratchSink(file), reader))
+    }
+
+    /// The same for short runs of bytes, which go through a map.
+    ///
+    /// # Errors
+    /// Those of [`new`](ScratchSink::new).
+    pub(crate) fn mapped(len: u64) -> Result<(InPlaceFile, File), SinkError> {
+        let (ScratchSink(file), reader) = ScratchSink::new(len)?;
+        Ok((InPlaceFile::in_no_order(file)?, reader))
     }
 }
 

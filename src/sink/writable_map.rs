@@ -14,8 +14,8 @@ use std::ops::Range;
 
 use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 
-use crate::os::{load_to_write, populate_to_write};
 use crate::os::sigbus::Watch;
+use crate::os::{load_to_write, populate_to_write};
 
 /// The smallest page size in bytes; others are multiples of it.
 pub(super) const PAGE: u64 = 4096;
@@ -83,9 +83,8 @@ impl WritableMap {
     pub(super) fn forget(&self, range: &Range<u64>) {
         if let Some((start, count)) = self.inside(range) {
             // SAFETY: the map is shared with the page cache, so that a page comes back with what was written.
-            let _ = unsafe {
-                self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, count)
-            };
+            let _ =
+                unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, count) };
         }
     }
 

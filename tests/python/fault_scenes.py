@@ -265,3 +265,17 @@ def out_of_core():
     yield Scene("distribute rows to a pipe", pick, an_array(rows[where]), inputs=both, to_stdout="pipe", world=few)
     yield Scene("distribute rows of a list by reading", ["many.npy", "[@where.npy]", "-o", "o.npy", "--io", "read"],
                 an_array(rows[where]), inputs=both, world=few, is_slow=True)
+    there, scattered = np.random.default_rng(2).permutation(len(rows))[:6000], rows.copy()
+    values = -1 - rows[:6000]
+    scattered[there] = values
+    np.save(at("there.npy"), there.reshape(-1, 1))
+    np.save(at("list.npy"), there)
+    np.save(at("values.npy"), values)
+    put = ["scatter", "many.npy", "--indices", "there.npy", "--values", "values.npy"]
+    three, more = ("many.npy", "there.npy", "values.npy"), {"world": few, "is_slow": True}
+    yield Scene("distribute values", [*put, "-o", "o.npy"], an_array(scattered), inputs=three, **more)
+    yield Scene("distribute values to a pipe", put, an_array(scattered), inputs=three, to_stdout="pipe", **more)
+    yield InPlace("distribute values in place", [*put, "--in-place"], an_array(scattered), inputs=three, **more)
+    yield InPlace("distribute values to a list in place",
+                  ["assign", "many.npy", "[@list.npy]", "--value", "values.npy", "--in-place", "--io", "read"],
+                  an_array(scattered), inputs=("many.npy", "list.npy", "values.npy"), **more)

@@ -170,8 +170,8 @@ class Scene:
 class InPlace(Scene):
     """A run that changes its first input, or several. What it leaves undone, another run completes."""
 
-    def __init__(self, name, args, expected, inputs=("a.npy",), changed=None):
-        super().__init__(name, args, expected, output=inputs[0], inputs=inputs)
+    def __init__(self, name, args, expected, inputs=("a.npy",), changed=None, **more):
+        super().__init__(name, args, expected, output=inputs[0], inputs=inputs, **more)
         self.changed = changed or inputs[:1]
 
     def outcome(self, folder, run):

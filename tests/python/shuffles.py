@@ -5,9 +5,9 @@
 
 Each case is a gather, an index with lists, a scatter or an assignment to lists, of 40 to 100 MiB that are not in the
 page cache, in a memory control group of 64 MiB, page cache included. Rows have 1 byte to 200 KiB. Most lists are dense
-and scattered, so that short rows are distributed through temporary files and long ones read one by one; others are
+and scattered, so that short rows are distributed through temporary files and long ones read or written one by one; others are
 short, sorted or local, so that they are not; some take more memory than there is. Repeated, negative and dropped
-positions, transposed results, Fortran order, casts, parts, pipes in and out, shards, members of archives, positioned
+positions, masks, values that are broadcast, targets that are copied or changed in place, transposed results, Fortran order, casts, parts, pipes in and out, shards, members of archives, positioned
 reads and numbers of threads come in any combination. Every byte of a result is compared. Some cases have a bad
 position, or no room in TMPDIR, and must leave nothing.
 
@@ -487,6 +487,9 @@ def judge_errors(group, rng, folder, pool, tally):
     tells("short rows", ["distribution"], rows + len(k) * 16, *dry)
     tells("transposed", ["distribution", "panels"], 2 * rows + len(k) * 16, *dry, "-T")
     tells("a list", ["distribution"], rows + len(k) * 16, "explain", "in.npy", "[@k.npy]")
+    case.save("p.npy", k.reshape(-1, 1))
+    put = ["scatter", "in.npy", "--indices", "p.npy", "--values", "in.npy", "-o", "out.npy"]
+    tells("values", ["distribution"], rows + len(k) * 16, *put, "--dry-run")
     tells("few rows", ["rows one by one"], 0, "explain", "in.npy", "[[50000, 100000, 7]]")
     tells("columns", ["in order"], 0, "explain", "in.npy", "[:, ::2]")
     tells("a transposed tensor", ["panels"], 0, "explain", "in.npy", "-T")
@@ -494,6 +497,12 @@ def judge_errors(group, rng, folder, pool, tally):
     tells("a part", ["distribution"], -(-(half - half % 4096 - 128) // 256) * (256 + 16), *dry, "--part", "0/2")
     tally.check("what is told of what fits", *told(lambda text: "\nplan" not in text, ["explain", "in.npy", "[5]"]))
     fails("no folder for temporary files", ["cannot be kept in /nonexistent"], tmpdir="/nonexistent")
+    command, gathers = ["assign", "in.npy", "[@k.npy]", "--value", "v.npy", "--in-place"], command
+    case.save("v.npy", a[::-1])
+    before, was = sorted(os.listdir(folder)), a.tobytes()
+    fails("no folder for temporary files of values", ["cannot be kept in /nonexistent"], tmpdir="/nonexistent")
+    tally.check("nothing is changed without one", np.load(f"{folder}/in.npy").tobytes() == was)
+    command = gathers
     for places in [[7], [len(k) - 1], [1000, 70_000, 200_000], [150_000, 150_001]]:
         bad = k.copy()
         bad[places] = len(a) + np.arange(len(places))

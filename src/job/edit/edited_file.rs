@@ -91,15 +91,6 @@ impl EditedFile {
         // one tensor after the other
         let plans = edits.iter().filter_map(TensorEdit::plan);
         let out_of_core = plans.max_by_key(|plan| plan.temporary_bytes).cloned();
-        Planned {
-            destination,
-            made,
-            format,
-            tensors,
-            bytes,
-            size: None,
-            shared: None,
-            out_of_core,
-        }
+        Planned { destination, made, format, tensors, bytes, size: None, shared: None, out_of_core }
     }
 }

@@ -15,7 +15,8 @@ pub(crate) use mounts::{is_descriptors, is_fixed, is_in_memory, is_network, open
 pub use names::UNNAMED_FILES;
 pub(crate) use names::{link_unnamed, open_place, open_unnamed, path_of};
 pub(crate) use pages::{
-    LOADED, advise_file, is_cached, load, load_to_write, mapped_pages, populate, populate_to_write, reads_ahead,
+    LOADED, advise_file, is_cached, load, load_to_write, mapped_pages, populate, populate_to_write,
+    reads_ahead,
 };
 pub(crate) use pipes::{discard, enlarge_pipe};
 pub(crate) use writers::{boot_id, nobody_writes};
