@@ -266,7 +266,7 @@ def out_of_core():
     yield Scene("distribute rows of a list by reading", ["many.npy", "[@where.npy]", "-o", "o.npy", "--io", "read"],
                 an_array(rows[where]), inputs=both, world=few, is_slow=True)
     there, scattered = np.random.default_rng(2).permutation(len(rows))[:6000], rows.copy()
-    values = -1 - rows[:6000]
+    values = ~rows[:6000]
     scattered[there] = values
     np.save(at("there.npy"), there.reshape(-1, 1))
     np.save(at("list.npy"), there)

@@ -450,6 +450,7 @@ def judge_errors(group, rng, folder, pool, tally):
     a = case.params("<f4", (68 * MIB // 256, 64))
     k = rng.permutation(len(a))
     case.save("k.npy", k)
+    case.save("p.npy", k.reshape(-1, 1))
     command = ["gather", "in.npy", "--axis", "0", "--indices", "k.npy", "-o", "out.npy"]
     before = sorted(os.listdir(folder))
 
@@ -487,7 +488,6 @@ def judge_errors(group, rng, folder, pool, tally):
     tells("short rows", ["distribution"], rows + len(k) * 16, *dry)
     tells("transposed", ["distribution", "panels"], 2 * rows + len(k) * 16, *dry, "-T")
     tells("a list", ["distribution"], rows + len(k) * 16, "explain", "in.npy", "[@k.npy]")
-    case.save("p.npy", k.reshape(-1, 1))
     put = ["scatter", "in.npy", "--indices", "p.npy", "--values", "in.npy", "-o", "out.npy"]
     tells("values", ["distribution"], rows + len(k) * 16, *put, "--dry-run")
     tells("few rows", ["rows one by one"], 0, "explain", "in.npy", "[[50000, 100000, 7]]")
@@ -502,7 +502,8 @@ def judge_errors(group, rng, folder, pool, tally):
     before, was = sorted(os.listdir(folder)), a.tobytes()
     fails("no folder for temporary files of values", ["cannot be kept in /nonexistent"], tmpdir="/nonexistent")
     tally.check("nothing is changed without one", np.load(f"{folder}/in.npy").tobytes() == was)
-    command = gathers
+    os.unlink(f"{folder}/v.npy")
+    command, before = gathers, sorted(os.listdir(folder))
     for places in [[7], [len(k) - 1], [1000, 70_000, 200_000], [150_000, 150_001]]:
         bad = k.copy()
         bad[places] = len(a) + np.arange(len(places))
