@@ -162,11 +162,15 @@ const MODULES: &[(&str, &[&str])] = &[
 const PACKAGES: &[(&str, &[&str])] = &[
     ("async_trait", &["source/remote/"]),
     ("base64", &["format/zarr/"]),
+    ("bzip2", &["format/zarr/"]),
     ("clap", &["cli/args/", "cli/complete/", "cli/report/misuse.rs"]),
     ("clap_complete", &["cli/complete/"]),
     ("colorous", &["picture.rs"]),
     ("crc32fast", &["crc.rs", "sink/zip/deflated.rs", "source/inflate.rs"]),
-    ("flate2", &["format/hdf5/filters.rs", "source/inflate.rs", "sink/zip/deflated.rs"]),
+    (
+        "flate2",
+        &["format/hdf5/filters.rs", "format/zarr/", "source/inflate.rs", "sink/zip/deflated.rs"],
+    ),
     ("futures_util", &["source/remote/"]),
     ("globset", &["input/pattern.rs"]),
     ("half", &["cast/kernels.rs", "compare/rule.rs", "handle/element.rs"]),
@@ -227,6 +231,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("tokio", &["source/remote/"]),
     ("url", &["source/remote/"]),
     ("zarrs", &["format/zarr/", "input/zarr/"]),
+    ("zstd", &["format/zarr/"]),
     ("zerocopy", &["handle/element.rs"]),
 ];
 

@@ -9,6 +9,17 @@ import harness
 from harness import Failure, TIMEOUT
 
 
+def check_hostile(run, name, says):
+    """Of a hostile file there is an error in one line, which says this; where that is (), it may be read."""
+    if says == () and run.returncode == 0:
+        return
+    told = run.stderr.decode()
+    if run.returncode != 1 or not told.startswith(f"tslice: {name}: ") or "panicked" in told or len(told) > 2000:
+        raise Failure(f"status {run.returncode}, {told!r}")
+    if says and says not in told:
+        raise Failure(f"{told!r} does not say {says!r}")
+
+
 class Case:
     """One folder, one run, and what was found there afterwards."""
 

@@ -2,12 +2,50 @@
 
 import io
 import os
+import random
+import resource
+import warnings
 
 import numpy as np
 from numpy.lib.recfunctions import repack_fields
 
+import harness
+from cases import Case
 from harness import Failure
 from lists_differential import nested, random_index
+
+
+# what a damaged file of some kilobytes may take, in bytes
+MEMORY = 1 << 30
+
+
+def one(job, usual, damaged):
+    """A case: every tenth one is of a damaged file, in little memory."""
+    options, number = job
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        case = Case(random.Random(f"{options.seed} {number}"))
+        is_damaged = number % 10 == 9 or options.damaged
+        before = resource.getrlimit(resource.RLIMIT_DATA)
+        if is_damaged:
+            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, before[1]))
+        try:
+            return harness.run_case(case, damaged if is_damaged else usual, number, options.keep)
+        finally:
+            resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def options_of(description):
+    cases = harness.case_parser(description, 2000)
+    cases.add_argument("--damaged", action="store_true", help="damaged files alone")
+    return cases.parse_args()
+
+
+def check_damaged(case, line):
+    """Of what was damaged there is an error in one line, or elements."""
+    status, _, err = case.run(line)
+    if "panicked" in err or status not in (0, 1) or len(err) > 3000 or status and not err.startswith("tslice: "):
+        raise Failure(f"status {status}, {err!r}")
 
 
 def random_array(rng, dtype, shape):

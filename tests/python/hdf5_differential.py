@@ -11,17 +11,14 @@ damaged file: an error in one line, or elements. `--only NUMBER` runs one again.
 """
 
 import os
-import random
 import sys
-import warnings
 
 import h5py
 import numpy as np
 
+import chunk_cases
 import harness
-from cases import Case
-from chunk_cases import check, random_array
-from harness import Failure
+from chunk_cases import check, check_damaged, random_array
 
 DTYPES = ["u1", "i1", "u2", "i2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16", "?", "S5", "V6", "g"]
 STRUCTURES = [
@@ -111,23 +108,17 @@ def damaged_case(case):
         file.write(data)
         file.truncate()
     for key in [None, *arrays]:
-        status, _, err = case.run(["info", "s.h5"] if key is None else ["s.h5", "-t", key, "-o", "o.npy", "--force"])
-        if "panicked" in err or status not in (0, 1) or len(err) > 3000 or status and not err.startswith("tslice: "):
-            raise Failure(f"status {status}, {err!r}")
+        check_damaged(case, ["info", "s.h5"] if key is None else ["s.h5", "-t", key, "-o", "o.npy", "--force"])
     if os.path.exists(case.path("o.npy")):
         os.remove(case.path("o.npy"))
 
 
 def one(job):
-    options, number = job
-    kind = damaged_case if number % 10 == 9 else dataset_case
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return harness.run_case(Case(random.Random(f"{options.seed} {number}")), kind, number, options.keep)
+    return chunk_cases.one(job, dataset_case, damaged_case)
 
 
 def main():
-    options = harness.case_parser(__doc__.split("\n")[0], 2000).parse_args()
+    options = chunk_cases.options_of(__doc__.split("\n")[0])
     harness.begin(options)
     print("h5py", h5py.__version__, "HDF5", h5py.version.hdf5_version)
     return harness.run_cases("hdf5_differential", options, one)

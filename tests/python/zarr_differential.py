@@ -7,24 +7,28 @@ The program must be built with the feature `zarr`, and zarr-python 3 be there. E
 arrays: versions 2 and 3, random shapes, chunks and shards, byte orders, memory orders, codecs and filters, fill
 values, and chunks that were never written. Random indexes with slices, lists and masks must give what NumPy takes
 of the array that zarr-python reads; some outputs are written in parts, as streams, transposed, or compared by
-`diff`. Every tenth case is a damaged store: an error in one line, or the same array. `--only NUMBER` runs one again.
+`diff`. A fifth of the cases is an output of Zarr, which zarr-python and, where it is there, TensorStore must
+read. Every tenth case is a damaged store: an error in one line, or the same array. `--only NUMBER` runs one again.
 """
 
 import json
 import os
-import random
 import sys
-import warnings
 
 import numcodecs
 import numpy as np
 import zarr
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
 
+import chunk_cases
 import harness
-from cases import Case
-from chunk_cases import check, random_array
+from chunk_cases import check, check_damaged, random_array, simple, spelled
 from harness import Failure
+
+try:
+    import tensorstore
+except ImportError:  # the outputs are read by zarr-python alone
+    tensorstore = None
 
 DTYPES = ["u1", "i1", "u2", "i2", "i4", "u8", "f2", "f4", "f8", "c8", "c16", "?", "M8[10s]", "m8[ns]", "U3", "S5", "V6"]
 FIELDS = [("a", "<i4"), ("b", "<f8"), ("c", "S3")]
@@ -206,12 +210,7 @@ def damaged_case(case):
             file.write(data)
             file.truncate()
     for key in [None, *arrays]:
-        line = ["info", name] if key is None else [name, "-t", key, "-o", "o.npy", "--force"] if key else [name, "-o", "o.npy", "--force"]
-        status, out, err = case.run(line)
-        if "panicked" in err or status not in (0, 1) or len(err) > 3000:
-            raise Failure(f"status {status}, {err!r}")
-        if status and not err.startswith("tslice: "):
-            raise Failure(f"{err!r}")
+        check_damaged(case, ["info", name] if key is None else [name, *(["-t", key] if key else []), "-o", "o.npy", "--force"])
 
 
 def hostile_metadata(rng, data):
@@ -225,16 +224,72 @@ def hostile_metadata(rng, data):
     return (text[:at] + value + text[at + 1:]).encode()
 
 
+def written_case(case):
+    """An output of Zarr: a random slice of an array, in random chunks and shards, as zarr-python and TensorStore read it."""
+    rng = case.rng
+    dtype = np.dtype(rng.choice(["u1", "i1", "<u2", ">i2", "<i4", "u8", "f2", "<f4", ">f8", "c8", "c16", "?", "<M8[10s]", "<m8[ns]"]))
+    shape = tuple(rng.choice([0, 1, 2, 5, 8, 13, 40] if rng.random() < 0.1 else [1, 2, 5, 8, 13, 40]) for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 3, 4])))
+    array = random_array(rng, dtype, shape)
+    items = simple(rng, shape)
+    expected = np.asarray(array[tuple(items)])
+    name, line = "a.npy", []
+    if rng.random() < 0.3 and dtype.kind not in "mM":
+        zarr.save_array(case.path("a.zarr"), array.astype(dtype.newbyteorder("<"))) if array.ndim else np.save(case.path(name), array)
+        name = "a.zarr" if array.ndim else name
+    if name == "a.npy":
+        np.save(case.path(name), array)
+    if rng.random() < 0.3:
+        line, expected = ["-T"], expected.T
+    rank = expected.ndim
+    chunk = [rng.choice([1, 2, 3, 7, 64]) for _ in range(rank)]
+    lens = lambda lens: ",".join(map(str, lens))
+    if rng.random() < 0.8:
+        line += ["--chunks", lens(chunk)]
+        if rng.random() < 0.4:
+            line += ["--shards", lens([length * rng.choice([1, 2, 5]) for length in chunk])]
+    if rng.random() < 0.7:
+        line += ["--codec", rng.choice(["none", "zstd", "zstd:1", "zstd:19", "gzip", "gzip:9", "blosc", "blosc:0", "blosc:9"])]
+    key = rng.choice(["", "", "w", "layers/w"])
+    line += ["--name", key] if key else []
+    line += ["-j", str(rng.randint(1, 3))]
+    command = [name, "[" + ", ".join(map(spelled, items)) + "]", "-o", "o.zarr", *line]
+    if rng.random() < 0.2:
+        zarr.save_array(case.path("o.zarr"), np.arange(5))
+        command.append("--force")
+    status, _, err = case.run(command)
+    if status or err:
+        raise Failure(f"status {status}, {err!r}")
+    case.check_names([name, "o.zarr"])
+    found = zarr.open(case.path("o.zarr"), mode="r")
+    found = found[key] if key else found
+    wanted = dtype.newbyteorder("<")
+    if "--chunks" in line and list(found.chunks) != chunk:
+        raise Failure(f"chunks {found.chunks}")
+    told = (found.dtype, found.shape)
+    if told != (wanted, expected.shape):
+        raise Failure(f"{told} for {wanted} {expected.shape}")
+    same(found[...], expected, wanted)
+    if tensorstore is not None and dtype.kind not in "mM":
+        place = {"driver": "file", "path": os.path.join(case.path("o.zarr"), key)}
+        same(tensorstore.open({"driver": "zarr3", "kvstore": place}).result().read().result(), expected, wanted)
+
+
+def same(found, expected, dtype):
+    found, expected = np.asarray(found, dtype), np.ascontiguousarray(expected.astype(dtype))
+    if found.tobytes() != expected.tobytes():
+        raise Failure(f"other elements:\n{found}\nexpected\n{expected}")
+
+
+def usual_case(case):
+    (written_case if case.rng.random() < 0.2 else array_case)(case)
+
+
 def one(job):
-    options, number = job
-    kind = damaged_case if number % 10 == 9 else array_case
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return harness.run_case(Case(random.Random(f"{options.seed} {number}")), kind, number, options.keep)
+    return chunk_cases.one(job, usual_case, damaged_case)
 
 
 def main():
-    options = harness.case_parser(__doc__.split("\n")[0], 2000).parse_args()
+    options = chunk_cases.options_of(__doc__.split("\n")[0])
     harness.begin(options)
     print("zarr-python", zarr.__version__, "numcodecs", numcodecs.__version__)
     return harness.run_cases("zarr_differential", options, one)

@@ -22,6 +22,8 @@ pub enum Hdf5Error {
     #[error("it is too large: its bytes do not fit in 63 bits")]
     TooLarge,
     /// Groups that lie in themselves.
-    #[error("groups lie too deep in each other, or there are too many of them")]
+    #[error(
+        "a group lies in itself, or groups lie more than 100 deep in each other, or there are over a million of them"
+    )]
     Endless,
 }

@@ -11,6 +11,7 @@
 //!   c/0/0 (a shard)    ─► its index ─► an inner chunk of it ─► ...
 //! ```
 
+mod bounded;
 mod chunks;
 mod dtype;
 mod error;
@@ -69,6 +70,7 @@ pub(crate) fn array(store: ArrayStore, json: &[u8]) -> Result<TensorInfo, ZarrEr
     if metadata.get("order").is_some() && chunk_shape.is_empty() {
         metadata["order"] = "C".into();
     }
+    bounded::register();
     let parsed: ArrayMetadata = serde_json::from_value(metadata).map_err(invalid)?;
     let array = Array::new_with_metadata(store, "/", parsed);
     let array = array.map_err(|error| ZarrError::Metadata(brief(&error.to_string())))?;
