@@ -274,7 +274,7 @@ def out_of_core():
     put = ["scatter", "many.npy", "--indices", "there.npy", "--values", "values.npy"]
     three, more = ("many.npy", "there.npy", "values.npy"), {"world": few, "is_slow": True}
     yield Scene("distribute values", [*put, "-o", "o.npy"], an_array(scattered), inputs=three, **more)
-    yield Scene("distribute values to a pipe", put, an_array(scattered), inputs=three, to_stdout="pipe", **more)
+    yield Scene("distribute values to a pipe", [*put, "-o", "-"], an_array(scattered), inputs=three, to_stdout="pipe", **more)
     yield InPlace("distribute values in place", [*put, "--in-place"], an_array(scattered), inputs=three, **more)
     yield InPlace("distribute values to a list in place",
                   ["assign", "many.npy", "[@list.npy]", "--value", "values.npy", "--in-place", "--io", "read"],
