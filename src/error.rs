@@ -30,6 +30,8 @@ pub enum FileName {
     Path(PathBuf),
     /// A remote file, which is shown without secrets.
     Remote(Address),
+    /// The memory of the program.
+    Memory,
 }
 
 impl fmt::Display for FileName {
@@ -39,6 +41,7 @@ impl fmt::Display for FileName {
             FileName::Stdout => f.write_str("standard output"),
             FileName::Path(path) => write!(f, "{}", path.display()),
             FileName::Remote(address) => address.fmt(f),
+            FileName::Memory => f.write_str("a tensor in memory"),
         }
     }
 }

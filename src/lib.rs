@@ -127,11 +127,14 @@ pub use format::{
     parse_dtype,
 };
 pub use gather::{GatherError, Options as GatherOptions, OutOfRange};
+#[cfg(feature = "ndarray")]
+pub use handle::tensor_of;
 pub use handle::{
-    Change, Editable, Element, JoinedSlices, ReadChunks, ReadFault, Slice, Tensor, TensorFile,
+    Change, Editable, Element, HeldFault, JoinedSlices, ReadChunks, ReadFault, Slice, Tensor,
+    TensorFile,
 };
 pub use handle::{ELLIPSIS, IntoIndex, NEW_AXIS, step};
-pub use handle::{concatenate, merge, open_file as open, stack, write_all};
+pub use handle::{concatenate, merge, open_file as open, stack, tensor, write_all};
 pub use index::numpy::{ParseError, parse as parse_index};
 pub use index::resolve::ResolveError;
 pub use index::strided_slice::{StridedSlice, StridedSliceError};

@@ -156,7 +156,9 @@ impl Change {
     fn make(&self, copy: Option<Destination>, options: &WriteOptions) -> Result<(), Error> {
         let Change { tensor: Tensor { file, info, .. }, place, values } = self;
         let location = file.input.location();
-        let path = location.path().unwrap_or(Path::new("-"));
+        let Some(path) = location.path() else {
+            return Err(Error::file(location, EditFault::NotAFile));
+        };
         let original = Original::open(path, &file.options, copy, options.clone())?;
         let name: Vec<String> = info.name.iter().cloned().collect();
         let tensor = original.input().tensor(&name)?;

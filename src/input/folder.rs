@@ -1,13 +1,15 @@
-//! What lies in a folder beside the tensors: small files, and the shards of an index that is there.
+//! What lies in a folder beside the tensors: small files, and the shards of an index that is there; what lies
+//! in a folder of a store.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
+use crate::error::{Error, FileName};
 use crate::format::shards::{MAX_INDEX, ShardIndex};
 use crate::input::Location;
 use crate::input::sharded;
+use crate::source::remote::{self, Address, FolderEntry};
 
 /// Files of more bytes are not small.
 const SMALL: u64 = 64 << 20;
@@ -70,6 +72,14 @@ impl SmallFile {
             }
         }
     }
+}
+
+/// What lies in a folder of a store.
+///
+/// # Errors
+/// [`RemoteError`](crate::source::remote::RemoteError).
+pub fn remote_folder(address: &Address) -> Result<Vec<FolderEntry>, Error> {
+    remote::list(address).map_err(|error| Error::file(FileName::Remote(address.clone()), error))
 }
 
 /// The small files beside an input, sorted by name: all regular files of its folder but those that hold

@@ -1,4 +1,4 @@
-//! Where an input comes from: standard input, a path, an address.
+//! Where an input comes from: standard input, a path, an address, memory.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -16,6 +16,8 @@ pub enum Location {
     Path(PathBuf),
     /// A file behind a network.
     Remote(Address),
+    /// The memory of the program.
+    Memory,
 }
 
 impl Location {
@@ -30,24 +32,32 @@ impl Location {
     /// The path, where it is one.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Location::Stdin | Location::Remote(_) => None,
+            Location::Stdin | Location::Remote(_) | Location::Memory => None,
             Location::Path(path) => Some(path),
         }
     }
 
-    /// The last part of the path or address; none of standard input.
+    /// The path, or the address as one, without its secrets.
+    pub(crate) fn as_path(&self) -> PathBuf {
+        match self {
+            Location::Path(path) => path.clone(),
+            other => PathBuf::from(other.to_string()),
+        }
+    }
+
+    /// The last part of the path or address; none of standard input and of memory.
     pub(crate) fn file_name(&self) -> Option<&OsStr> {
         match self {
-            Location::Stdin => None,
+            Location::Stdin | Location::Memory => None,
             Location::Path(path) => path.file_name(),
             Location::Remote(address) => Some(OsStr::new(address.file_name())),
         }
     }
 
-    /// A file of that name in the same folder; `None` for standard input.
+    /// A file of that name in the same folder; `None` for standard input and memory.
     pub(crate) fn with_file_name(&self, name: &str) -> Option<Location> {
         match self {
-            Location::Stdin => None,
+            Location::Stdin | Location::Memory => None,
             Location::Path(path) => Some(Location::Path(path.with_file_name(name))),
             Location::Remote(address) => Some(Location::Remote(address.with_file_name(name))),
         }
@@ -60,6 +70,7 @@ impl From<&Location> for FileName {
             Location::Stdin => FileName::Stdin,
             Location::Path(path) => FileName::Path(path.clone()),
             Location::Remote(address) => FileName::Remote(address.clone()),
+            Location::Memory => FileName::Memory,
         }
     }
 }

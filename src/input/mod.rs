@@ -33,7 +33,7 @@ pub(crate) use checked::{StoredMember, Summed};
 pub use field::FieldFault;
 pub(crate) use field::take_fields;
 pub(crate) use folder::old_shards;
-pub use folder::{SmallFile, is_in_folder, small_files};
+pub use folder::{SmallFile, is_in_folder, remote_folder, small_files};
 pub use format::OpenOptions;
 pub(crate) use format::RecognisedFile;
 pub use gguf::GgufSplitFault;

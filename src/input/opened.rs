@@ -323,18 +323,22 @@ impl Input {
         }
     }
 
-    /// The files whose headers were read; `None` for standard input.
-    pub(crate) fn files(&self) -> Option<Vec<PathBuf>> {
-        let path = self.location.path()?;
-        if self.contents.format == Format::Zarr && path.is_dir() {
-            return all_files(path).ok();
-        }
-        let mut files = vec![path.to_owned()];
+    /// The files whose headers were read; `None` for standard input and memory.
+    pub(crate) fn files(&self) -> Option<Vec<Location>> {
+        let own = match &self.location {
+            Location::Stdin | Location::Memory => return None,
+            Location::Path(path) if self.contents.format == Format::Zarr && path.is_dir() => {
+                return Some(all_files(path).ok()?.into_iter().map(Location::Path).collect());
+            }
+            own => own,
+        };
+        let mut files = vec![own.clone()];
         let mut parts: Vec<usize> =
             self.contents.tensors.iter().map(|tensor| tensor.part()).collect();
         parts.dedup();
         let parts = parts.into_iter().filter_map(|part| self.parts.get(part));
-        files.extend(parts.map(|file| path.with_file_name(&file.name)).filter(|it| it != path));
+        let shards = parts.filter_map(|file| own.with_file_name(&file.name));
+        files.extend(shards.filter(|it| it != own));
         Some(files)
     }
 

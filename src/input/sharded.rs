@@ -113,7 +113,7 @@ fn open_shards<'a>(
     io: IoMode,
 ) -> Result<Box<dyn Iterator<Item = Result<OpenShard, Error>> + 'a>, Error> {
     match location {
-        Location::Stdin => Err(Error::file(location, ShardsFault::NoFolder)),
+        Location::Stdin | Location::Memory => Err(Error::file(location, ShardsFault::NoFolder)),
         Location::Path(index) => {
             let folders = folders(index).map_err(|error| Error::file(location, error))?;
             Ok(Box::new(files.map(move |file| {

@@ -15,6 +15,8 @@ use crate::source::{self, Advice, IoMode, Reader, Source};
 pub(crate) fn open_bytes(location: &Location, io: IoMode) -> Result<source::Opened, Error> {
     match location {
         Location::Stdin => source::open_stdin(io),
+        // what lies there is a tensor already
+        Location::Memory => Err(std::io::Error::from(std::io::ErrorKind::NotFound).into()),
         Location::Path(path) => source::open(path, io),
         Location::Remote(address) => source::remote::open(address, io),
     }

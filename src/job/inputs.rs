@@ -40,7 +40,7 @@ pub(super) struct Inputs<'a> {
     /// The first input, pipes, and where there are few, all others.
     pub(super) held: BTreeMap<usize, Input>,
     /// The files of those inputs that are sharded checkpoints.
-    shards: BTreeMap<usize, Vec<PathBuf>>,
+    shards: BTreeMap<usize, Vec<Location>>,
     /// Whether one of them is such that what is said of raw bytes speaks of it.
     speaks: AtomicBool,
 }
@@ -49,7 +49,7 @@ pub(super) struct Inputs<'a> {
 pub(super) struct Looked<T> {
     number: usize,
     found: T,
-    shards: Option<Vec<PathBuf>>,
+    shards: Option<Vec<Location>>,
     kept: Option<Box<Input>>,
 }
 
@@ -206,22 +206,25 @@ impl<'a> Inputs<'a> {
     ///
     /// # Errors
     /// [`PartFault::NotAFile`].
-    pub(super) fn files(&self) -> Result<Vec<(String, PathBuf)>, Error> {
+    pub(super) fn files(&self) -> Result<Vec<(String, Location)>, Error> {
         let mut files = Vec::with_capacity(self.locations.len());
         for (number, location) in self.locations.iter().enumerate() {
-            match (self.shards.get(&number), location.path()) {
+            match (self.shards.get(&number), location) {
                 (Some(shards), _) => files.extend(shards.iter().cloned()),
-                (None, Some(path)) => files.push(path.to_owned()),
-                (None, None) => return Err(Error::file(location, PartFault::NotAFile)),
+                (None, Location::Stdin) => {
+                    return Err(Error::file(location, PartFault::NotAFile));
+                }
+                (None, location) => files.push(location.clone()),
             }
         }
         // inputs of one name in several folders are told apart by what differs in their paths
-        let common = common_folder(&files);
+        let paths: Vec<PathBuf> = files.iter().map(Location::as_path).collect();
+        let common = common_folder(&paths);
         let name = |path: &Path| match path.strip_prefix(&common) {
             Ok(name) => name.to_string_lossy().into_owned(),
             Err(_) => last_name(path),
         };
-        Ok(files.into_iter().map(|path| (name(&path), path)).collect())
+        Ok(paths.iter().map(|path| name(path)).zip(files).collect())
     }
 }
 
@@ -236,7 +239,7 @@ fn is_stream(input: &Input) -> bool {
 }
 
 /// The files of an input, where there are several.
-fn shards(input: &Input) -> Option<Vec<PathBuf>> {
+fn shards(input: &Input) -> Option<Vec<Location>> {
     if input.parts.is_empty() { None } else { input.files() }
 }
 

@@ -17,7 +17,7 @@
 use std::fmt::Write;
 use std::io::ErrorKind;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::{Error, Fault, FileName};
 use crate::execute::{OutOfCore, Progress, Workers};
@@ -30,6 +30,7 @@ use crate::region::Take;
 use crate::sink::{
     Begun, Destination, Fingerprint, FixedFrame, JobRecord, Part, PartSink, PartSize, PartsError,
 };
+use crate::source::OpenError;
 
 /// Parts begin at multiples of so many bytes of the file.
 const BLOCK_BYTES: u64 = 4096;
@@ -44,7 +45,7 @@ pub(crate) trait Divisible {
 
     /// All files that any part reads, in order, and the names by which they are known to parts on
     /// other machines.
-    fn files(&self) -> Result<Vec<(String, PathBuf)>, Error>;
+    fn files(&self) -> Result<Vec<(String, Location)>, Error>;
 
     /// Add all that decides the elements of the output, but for the bytes of the files.
     fn identify(&self, work: &mut Fingerprint) -> Result<(), Error>;
@@ -196,15 +197,17 @@ impl<'a> Parts<'a> {
     }
 
     /// All files that are read, as they are now.
-    fn inputs(&self, files: Vec<(String, PathBuf)>) -> Result<Vec<InputFile>, Error> {
+    fn inputs(&self, files: Vec<(String, Location)>) -> Result<Vec<InputFile>, Error> {
         let output = self.path.metadata().ok();
         let count = files.len();
-        let input = |(name, path): (String, PathBuf)| {
-            let failed = |fault| Error::file(path.as_path(), fault);
-            let file = InputFile::look(name, path.clone(), count);
-            let file = file.map_err(|error| match error.kind() {
-                ErrorKind::InvalidInput => failed(PartFault::NotAFile),
-                _ => Error::file(path.as_path(), error),
+        let input = |(name, location): (String, Location)| {
+            let failed = |fault| Error::file(&location, fault);
+            let file = InputFile::look(name, location.clone(), count);
+            let file = file.map_err(|error| match error {
+                OpenError::Io(error) if error.kind() == ErrorKind::InvalidInput => {
+                    failed(PartFault::NotAFile)
+                }
+                error => Error::file(&location, error),
             })?;
             match output.as_ref().is_some_and(|output| file.is(output)) {
                 true => Err(failed(PartFault::InputIsOutput)),
@@ -239,21 +242,14 @@ impl Divisible for Taken<'_> {
         Ok(self.within(range).iter().map(Take::reads).sum())
     }
 
-    fn files(&self) -> Result<Vec<(String, PathBuf)>, Error> {
-        let mut files = match self.input.files() {
-            Some(files) => files,
-            None => {
-                let fault = match self.input.location {
-                    Location::Remote(_) => PartFault::Remote,
-                    _ => PartFault::NotAFile,
-                };
-                return Err(Error::file(&self.input.location, fault));
-            }
-        };
+    fn files(&self) -> Result<Vec<(String, Location)>, Error> {
+        let files = self.input.files();
+        let unfit = || Error::file(&self.input.location, PartFault::NotAFile);
+        let mut files = files.ok_or_else(unfit)?;
         let lists = self.takes.iter().flat_map(|take| take.region.lists());
-        files.extend(lists.filter_map(|list| Some(list.path()?.to_owned())));
+        files.extend(lists.filter_map(|list| Some(Location::Path(list.path()?.to_owned()))));
         files.dedup();
-        Ok(files.into_iter().map(|path| (last_name(&path), path)).collect())
+        Ok(files.into_iter().map(|file| (last_name(&file.as_path()), file)).collect())
     }
 
     fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {
@@ -304,9 +300,6 @@ pub enum PartFault {
     /// A pipe or a device, which other processes cannot read again.
     #[error("is no regular file, and parts are read by several processes")]
     NotAFile,
-    /// A remote file: what other machines find there is not compared.
-    #[error("is remote, and an output of remote inputs is not written in parts")]
-    Remote,
     /// The output would replace what the other parts read.
     #[error("is the output too, which the other parts would read when it is in place")]
     InputIsOutput,

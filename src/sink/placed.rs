@@ -284,7 +284,11 @@ pub(super) fn move_to_free(dir: &OwnedFd, name: &str, at: &FileAt) -> OsResult<(
         result => return result,
     }
     match linkat(dir, name, &at.dir, &at.name, AtFlags::empty()) {
-        Ok(()) => return unlinkat(dir, name, AtFlags::empty()),
+        Ok(()) => {
+            // the file is in its place; a second name that cannot be removed is left
+            let _ = unlinkat(dir, name, AtFlags::empty());
+            return Ok(());
+        }
         Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP) => {}
         Err(error) => return Err(error),
     }

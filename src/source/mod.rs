@@ -277,7 +277,7 @@ impl From<SourceError> for io::Error {
 }
 
 /// The length of `range` in bytes, where it lies inside `0..len`.
-fn checked_len(range: &Range<u64>, len: u64) -> Result<usize, SourceError> {
+pub(crate) fn checked_len(range: &Range<u64>, len: u64) -> Result<usize, SourceError> {
     let Range { start, end } = *range;
     if start <= end && end <= len {
         // What doesn't fit into memory can't be lent as a slice.

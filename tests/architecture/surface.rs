@@ -42,9 +42,10 @@ fn the_public_surface_is_the_one_that_is_listed() {
     println!("{} public items", items.len());
 }
 
-/// Types of the standard library, and parameters, in signatures.
+/// Types of the standard library and of `ndarray`, and parameters, in signatures.
 const STANDARD: &[&str] = &[
     "Arc",
+    "ArrayD",
     "AsRef",
     "BTreeMap",
     "Clone",

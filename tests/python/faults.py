@@ -162,7 +162,8 @@ def signals(scene, calls, folder):
         for which in (signal.SIGKILL,) if OPTIONS.quick else (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
             def act(call):
                 os.kill(call.run.pid, which)
-            litter = which == signal.SIGKILL and (scene.litters or isinstance(scene, (Folder, Several)))
+            named = OPTIONS.named or scene.litters or isinstance(scene, (Folder, Several))
+            litter = which == signal.SIGKILL and named
             yield which.name, lambda: turn(scene, folder, number, act, by=which, litter=litter)
 
 
@@ -329,6 +330,7 @@ def main():
     parser = harness.parser("every system call of a run goes wrong in turn")
     parser.add_argument("--only", default="", help="the scenes, or faults, whose name holds this")
     parser.add_argument("--quick", action="store_true", help="one errno a call, SIGKILL alone, and a part of that")
+    parser.add_argument("--named", action="store_true", help="the program has no files without names: SIGKILL may leave one")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="scenes that are tried at one time")
     OPTIONS = parser.parse_args()
     harness.begin(OPTIONS)

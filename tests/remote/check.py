@@ -394,8 +394,58 @@ def check_s3():
     with Proxy(s3_port) as proxy:
         done = run("s3://bucket/dir/volume.npy", "7", "-o", output("x.npy"), env={"AWS_ENDPOINT_URL": proxy.url})
         expect("s3 without credentials: not signed", "Authorization" not in proxy.requests[0].headers, text(done))
+    done = run("info", "s3://bucket/", "s3://bucket/dir/", env={**S3, **endpoint})
+    told = done.stdout.decode()
+    expect("s3 folders", done.returncode == 0 and "s3://bucket/: 0 files, 2 folders" in told, text(done))
+    expect("s3 folders: files", f"  volume.npy  {48_000_128}" in told and "a b%c.npy" in told, told)
+    done = run("info", "s3://bucket/dir/", "--json", env={**S3, **endpoint})
+    entries = json.loads(done.stdout)[0]["entries"]
+    expect("s3 folders as JSON", {"name": "volume.npy", "bytes": 48_000_128} in entries, entries)
+    done = run("info", "s3://bucket/none/", env={**S3, **endpoint})
+    expect("s3 folders: not found", done.returncode == 1 and b"not found" in done.stderr, text(done))
     done = run("s3://bucket/none.npy", env={**S3, **endpoint})
     expect("s3: not found", done.returncode == 1 and b"not found" in done.stderr, text(done))
+
+
+def check_parts():
+    index = "[::-1, 5:]"
+    out, whole = output("parts.npy"), output("whole.npy")
+    run(root / "volume.npy", index, "-o", whole)
+    one = lambda part, address, *rest: run(address, index, "-o", out, "--part", part, *rest)
+    url = f"http://127.0.0.1:{port}/volume.npy"
+    for part in ("1/3", "0/3"):
+        done = one(part, f"{url}?token={part}")
+        expect(f"part {part}", done.returncode == 0, text(done))
+    expect("parts: no file before all", not out.exists())
+    # another file behind the same name, and the same one by another way
+    with Proxy(port, fault=lambda it: ("header", {"ETag": '"other"'})) as proxy:
+        done = one("2/3", f"{proxy.url}/volume.npy")
+        expect("parts: another version", done.returncode == 1 and "volume.npy" in text(done), text(done))
+    with Proxy(port, fault=lambda it: ("header", {"ETag": None, "Last-Modified": None})) as proxy:
+        done = one("2/3", f"{proxy.url}/volume.npy")
+        expect("parts: no version", done.returncode == 1 and "tells no version" in text(done), text(done))
+    # one that changes after it was copied, while the part is put in place
+    with Proxy(port, fault=lambda it: ("header", {"ETag": '"new"'}) if it.range == (0, 1) and it.number > 3 else None) as proxy:
+        done = one("2/3", f"{proxy.url}/volume.npy")
+        expect("parts: a change at the end", done.returncode == 1 and not out.exists(), text(done))
+    run("x.npy", "-o", out, "--part", "discard")
+    for part in ("2/3", "0/3", "1/3"):
+        done = one(part, url)
+        expect(f"parts afresh: {part}", done.returncode == 0, text(done))
+    expect("parts: bytes", out.exists() and out.read_bytes() == whole.read_bytes())
+    # shards, and a join of a remote file and a local one
+    shards = f"http://127.0.0.1:{port}/checkpoint/model.safetensors.index.json"
+    for what, words, local in [
+        ("shards", [shards, "--to", "safetensors"], [checkpoint, "--to", "safetensors"]),
+        ("join", ["concat", url, root / "volume.npy"], ["concat", root / "volume.npy", root / "volume.npy"]),
+    ]:
+        out, whole = output("parts.out"), output("whole.out")
+        suffix = ["--to", "npy"] if what == "join" else []
+        run(*local, *suffix, "-o", whole)
+        for part in range(3):
+            done = run(*words, *suffix, "-o", out, "--part", f"{part}/3")
+            expect(f"parts of {what}", done.returncode == 0, text(done))
+        expect(f"parts of {what}: bytes", out.exists() and out.read_bytes() == whole.read_bytes())
 
 
 def once(kind, *rest, at=lambda request: True):
@@ -464,7 +514,7 @@ def check_faults():
     for status in (401, 403):
         with Proxy(port, fault=lambda it: ("status", status)) as proxy:
             done = run(f"{proxy.url}/volume.npy", "-o", output("x.npy"))
-            expect(f"{status}: the hint", "https://NAME:PASSWORD@HOST" in text(done), text(done))
+            expect(f"{status}: the hint", "//NAME:PASSWORD@HOST" in text(done), text(done))
             env = {**S3, "AWS_ENDPOINT_URL": proxy.url}
             done = run("s3://bucket/volume.npy", "-o", output("x.npy"), env=env)
             expect(f"{status}: the hint of S3", "AWS_SECRET_ACCESS_KEY" in text(done), text(done))

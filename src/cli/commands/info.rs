@@ -7,9 +7,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tslice::internals::format::gguf::MetadataError;
 use tslice::internals::format::{Format, FormatError, TensorInfo, printable};
-use tslice::internals::input::{Input, Location, OpenOptions, Unreadable};
+use tslice::internals::input::{Input, Location, OpenOptions, Unreadable, remote_folder};
 use tslice::internals::shape::AsTuple;
 use tslice::internals::source::note_will_read;
+use tslice::internals::source::remote::{Address, FolderEntry};
 
 use super::input;
 use super::totals::Totals;
@@ -27,6 +28,19 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let mut speaks = false;
     args.inputs.iter().for_each(|path| note_will_read(path));
     for path in &args.inputs {
+        if let Location::Remote(address) = input::location(path)
+            && address.is_folder()
+        {
+            match list(&address, described, args.json) {
+                Ok(()) => described += 1,
+                Err(failure) => {
+                    if let Some(earlier) = failed.replace(failure) {
+                        Failure::print(&earlier);
+                    }
+                }
+            }
+            continue;
+        }
         let (input, shown) = match open(path, &options, args) {
             Ok(opened) => opened,
             Err(failure) => {
@@ -66,6 +80,31 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
         print(if described == 0 { "[]\n" } else { "]\n" })?;
     }
     failed.map_or(Ok(()), |failure| Err(Failure { exit: Exit::Failed, ..failure }))
+}
+
+/// Say what lies in a folder of a store, after so many inputs.
+fn list(address: &Address, described: usize, json: bool) -> Result<(), Failure> {
+    let entries = remote_folder(address)?;
+    print_by(|out| {
+        if json {
+            let entry = |it: &FolderEntry| json!({ "name": it.name, "bytes": it.bytes });
+            let entries: Vec<Value> = entries.iter().map(entry).collect();
+            let folder = json!({ "folder": address.to_string(), "entries": entries });
+            return write!(out, "{}{}", if described == 0 { "[" } else { "," }, Json(&folder));
+        }
+        let folders = entries.iter().filter(|entry| entry.bytes.is_none()).count() as u64;
+        let files = counted(entries.len() as u64 - folders, "file");
+        let shown = printable(&address.to_string()).into_owned();
+        writeln!(out, "{shown}: {files}, {}", counted(folders, "folder"))?;
+        let bytes = |it: &FolderEntry| it.bytes.map_or("-".to_owned(), |bytes| bytes.to_string());
+        let row = |it: &FolderEntry| [printable(&it.name).into_owned(), bytes(it)];
+        let rows: Vec<[String; 2]> = std::iter::once(["name".to_owned(), "bytes".to_owned()])
+            .chain(entries.iter().map(row))
+            .collect();
+        let table = Table::of(rows.iter().cloned(), [Align::Left, Align::Right], 2);
+        rows.iter().try_for_each(|row| out.write_all(table.line(row).as_bytes()))
+    })?;
+    Ok(())
 }
 
 /// The numbers of what is shown of a file.

@@ -299,8 +299,8 @@ fn remote(fault: &RemoteError, file: Option<&FileName>, failed: impl Fn() -> Fai
 fn credentials(scheme: Scheme) -> &'static str {
     match scheme {
         Scheme::Url => {
-            "a name and password, or a token as the password, stand in the address: \
-             https://NAME:PASSWORD@HOST/...; HF_TOKEN is for huggingface.co"
+            "a name and password, or a token as the password, stand before the host: \
+             //NAME:PASSWORD@HOST/...; HF_TOKEN is for huggingface.co"
         }
         Scheme::S3 => {
             "credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from the profile of \

@@ -6,13 +6,13 @@
 
 use std::fmt::Write;
 use std::ops::Range;
-use std::path::PathBuf;
 
 use super::inputs::Joined;
 use super::place::{places, whole};
 use crate::error::Error;
 use crate::execute::Progress;
 use crate::index::{Item, List};
+use crate::input::Location;
 use crate::job::copy::Writing;
 use crate::job::parts::{Divisible, last_name};
 use crate::output::Prepared;
@@ -60,7 +60,7 @@ impl Divisible for JoinedParts<'_, '_> {
         self.joined.shared(&places(prepared, range), prepared)
     }
 
-    fn files(&self) -> Result<Vec<(String, PathBuf)>, Error> {
+    fn files(&self) -> Result<Vec<(String, Location)>, Error> {
         let mut named = self.joined.inputs.files()?;
         let lists = self
             .joined
@@ -69,7 +69,7 @@ impl Divisible for JoinedParts<'_, '_> {
             .lists
             .lists()
             .filter_map(|list| Some(list.path()?.to_owned()));
-        named.extend(lists.map(|path| (last_name(&path), path)));
+        named.extend(lists.map(|path| (last_name(&path), Location::Path(path))));
         Ok(named)
     }
 

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 use std::ops::Range;
-use std::path::PathBuf;
 
 use super::merged::Merged;
 use crate::error::Error;
+use crate::input::Location;
 use crate::job::copy::Writing;
 use crate::job::parts::Divisible;
 use crate::output::Prepared;
@@ -26,7 +26,7 @@ impl Divisible for &Merged<'_> {
         Ok(reads)
     }
 
-    fn files(&self) -> Result<Vec<(String, PathBuf)>, Error> {
+    fn files(&self) -> Result<Vec<(String, Location)>, Error> {
         self.union.inputs.files()
     }
 

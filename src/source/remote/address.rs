@@ -56,6 +56,12 @@ impl Address {
         self.scheme
     }
 
+    /// Whether it names a folder of a store: a bucket or container alone, or a key that ends with a slash.
+    pub fn is_folder(&self) -> bool {
+        let rest = self.text.split_once("://").map_or("", |(_, rest)| rest);
+        !self.is_url() && (rest.ends_with('/') || !rest.contains('/'))
+    }
+
     /// All of it, secrets included: to send, never to show.
     #[cfg(feature = "remote")]
     pub(super) fn secret_text(&self) -> &str {

@@ -41,6 +41,9 @@ pub enum RemoteError {
     /// Another file than the one that was opened.
     #[error("the file changed on the server while it was being read")]
     Changed,
+    /// Neither an ETag nor a version nor a date.
+    #[error("the server tells no version of the file, by which other machines would know it")]
+    NoVersion,
     /// The server sends whole files only.
     #[error("the server sends whole files only, no ranges of them")]
     NoRanges,

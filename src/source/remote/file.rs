@@ -8,8 +8,9 @@ use std::time::Duration;
 use super::super::open::{IoMode, OpenError, Opened};
 use super::super::{Advice, Source, SourceError, checked_len};
 use super::address::Address;
+use super::answers::RemoteVersion;
 use super::error::RemoteError;
-use super::fetch::{self, Opening, RemoteFile};
+use super::fetch::{self, Identity, Opening, RemoteFile};
 use super::network::Network;
 use super::requests::{GAP, REQUEST_BYTES};
 use super::stores::{Located, locate};
@@ -41,16 +42,7 @@ pub fn open(address: &Address, io: IoMode) -> Result<Opened, OpenError> {
         return Err(OpenError::NotMappable);
     }
     let (network, patience) = (Network::get()?, patience()?);
-    let mut at = locate(address, &network.wire, None)?;
-    let first = |at: &Located| {
-        let at = at.clone();
-        network.run(async move { fetch::open(&at, FIRST_BYTES, patience).await })
-    };
-    let mut opening = first(&at)??;
-    if let Opening::Region(region) = &opening {
-        at = locate(address, &network.wire, Some(region))?;
-        opening = first(&at)??;
-    }
+    let (at, opening) = begin(&network, address, FIRST_BYTES, patience)?;
     match (opening, at.wire.clone()) {
         (Opening::Ranges(identity, first), _) => {
             let number = network.open(first);
@@ -61,6 +53,44 @@ pub fn open(address: &Address, io: IoMode) -> Result<Opened, OpenError> {
         (Opening::Whole, None) => Err(RemoteError::NoRanges.into()),
         (Opening::Region(_), _) => Err(RemoteError::Status(301).into()),
     }
+}
+
+/// Ask for the version of a file, and its first bytes.
+fn begin(
+    network: &Network,
+    address: &Address,
+    count: u64,
+    patience: Duration,
+) -> Result<(Located, Opening), RemoteError> {
+    let mut at = locate(address, &network.wire, None)?;
+    let first = |at: &Located| {
+        let at = at.clone();
+        network.run(async move { fetch::open(&at, count, patience).await })
+    };
+    let mut opening = first(&at)??;
+    if let Opening::Region(region) = &opening {
+        at = locate(address, &network.wire, Some(region))?;
+        opening = first(&at)??;
+    }
+    Ok((at, opening))
+}
+
+/// The version of a file, as all machines are told it: one request.
+///
+/// # Errors
+/// As [`open`]; [`RemoteError::NoRanges`] and [`RemoteError::NoVersion`].
+pub fn version(address: &Address) -> Result<RemoteVersion, OpenError> {
+    let identity = match begin(&*Network::get()?, address, 1, patience()?)? {
+        (_, Opening::Ranges(identity, _)) => identity,
+        (_, Opening::Whole) => return Err(RemoteError::NoRanges.into()),
+        (_, Opening::Region(_)) => return Err(RemoteError::Status(301).into()),
+    };
+    let Identity { len, e_tag, version, modified } = identity;
+    let tag = [e_tag, version].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    if tag.is_empty() && modified == 0 {
+        return Err(RemoteError::NoVersion.into());
+    }
+    Ok(RemoteVersion { len, modified, tag })
 }
 
 /// Open several files at the same time, so that they take no longer than one.
@@ -81,7 +111,7 @@ pub fn open_all(addresses: &[Address], io: IoMode) -> Vec<Result<Opened, OpenErr
 }
 
 /// How long a server may send nothing.
-fn patience() -> Result<Duration, RemoteError> {
+pub(super) fn patience() -> Result<Duration, RemoteError> {
     let Some(text) = env::var_os("TSLICE_REMOTE_TIMEOUT") else { return Ok(PATIENCE) };
     let seconds = text.to_str().and_then(|text| text.parse().ok());
     let seconds = seconds.filter(|seconds| (1..=3600).contains(seconds)).ok_or_else(|| {

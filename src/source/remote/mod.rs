@@ -10,10 +10,12 @@
 //! ```
 
 mod address;
+mod answers;
 mod error;
 mod requests;
 
 pub use address::{Address, Scheme, mask_secrets};
+pub use answers::{FolderEntry, RemoteVersion};
 pub use error::RemoteError;
 pub use requests::{GAP, Merger, REQUEST_BYTES};
 
@@ -21,6 +23,8 @@ pub use requests::{GAP, Merger, REQUEST_BYTES};
 mod fetch;
 #[cfg(feature = "remote")]
 mod file;
+#[cfg(feature = "remote")]
+mod listing;
 #[cfg(feature = "remote")]
 mod network;
 #[cfg(feature = "remote")]
@@ -35,8 +39,10 @@ mod wire;
 mod without;
 
 #[cfg(feature = "remote")]
-pub use file::{open, open_all};
+pub use file::{open, open_all, version};
+#[cfg(feature = "remote")]
+pub use listing::list;
 #[cfg(feature = "remote")]
 pub use network::traffic;
 #[cfg(not(feature = "remote"))]
-pub use without::{open, open_all, traffic};
+pub use without::{list, open, open_all, traffic, version};

@@ -36,39 +36,43 @@ pub(super) fn locate(
     wire: &Wire,
     region: Option<&str>,
 ) -> Result<Located, RemoteError> {
-    let configured = |error: object_store::Error| match error {
-        // what it holds is a name of a setting, never a value
-        object_store::Error::Generic { source, .. } => {
-            RemoteError::Configuration(source.to_string())
-        }
-        _ => RemoteError::Configuration("the settings of the store are not understood".into()),
-    };
-    // errors are handled where answers are read, their bodies included
-    let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
     if address.scheme() == Scheme::Url {
         let wire = wire.to_url(address.secret_text())?;
         let store = HttpBuilder::new()
             .with_url("http://url")
-            .with_retry(retry)
+            .with_retry(retry())
             .with_http_connector(wire.clone())
             .build()
             .map_err(configured)?;
         return Ok(Located { store: Arc::new(store), path: Path::from("file"), wire: Some(wire) });
     }
+    let key = address.bucket_and_key().1;
+    if key.is_empty() {
+        return Err(RemoteError::Address("it takes a bucket and a key".into()));
+    }
+    let path = Path::parse(key).map_err(|error| RemoteError::Address(error.to_string()))?;
+    Ok(Located { store: store(address, wire, region)?, path, wire: None })
+}
+
+/// The bucket or container of an address that is no URL.
+pub(super) fn store(
+    address: &Address,
+    wire: &Wire,
+    region: Option<&str>,
+) -> Result<Arc<dyn ObjectStore>, RemoteError> {
     if address.has_user() {
         let message = "credentials are not taken from an address, but from the environment";
         return Err(RemoteError::Address(message.into()));
     }
-    let (bucket, key) = address.bucket_and_key();
-    if bucket.is_empty() || key.is_empty() {
+    let bucket = address.bucket_and_key().0;
+    if bucket.is_empty() {
         return Err(RemoteError::Address("it takes a bucket and a key".into()));
     }
-    let path = Path::parse(key).map_err(|error| RemoteError::Address(error.to_string()))?;
-    let store: Arc<dyn ObjectStore> = match address.scheme() {
+    Ok(match address.scheme() {
         Scheme::Gcs => Arc::new(
             google()
                 .with_bucket_name(bucket)
-                .with_retry(retry)
+                .with_retry(retry())
                 .with_http_connector(wire.clone())
                 .build()
                 .map_err(configured)?,
@@ -76,7 +80,7 @@ pub(super) fn locate(
         Scheme::Azure => Arc::new(
             azure()
                 .with_container_name(bucket)
-                .with_retry(retry)
+                .with_retry(retry())
                 .with_http_connector(wire.clone())
                 .build()
                 .map_err(configured)?,
@@ -86,11 +90,25 @@ pub(super) fn locate(
             if let Some(region) = region {
                 s3 = s3.with_region(region);
             }
-            let s3 = s3.with_retry(retry).with_http_connector(wire.clone());
+            let s3 = s3.with_retry(retry()).with_http_connector(wire.clone());
             Arc::new(s3.build().map_err(configured)?)
         }
-    };
-    Ok(Located { store, path, wire: None })
+    })
+}
+
+fn configured(error: object_store::Error) -> RemoteError {
+    match error {
+        // what it holds is a name of a setting, never a value
+        object_store::Error::Generic { source, .. } => {
+            RemoteError::Configuration(source.to_string())
+        }
+        _ => RemoteError::Configuration("the settings of the store are not understood".into()),
+    }
+}
+
+/// Errors are handled where answers are read, their bodies included.
+fn retry() -> RetryConfig {
+    RetryConfig { max_retries: 0, ..RetryConfig::default() }
 }
 
 /// S3 with what the environment says, then the profile.

@@ -2,6 +2,7 @@
 
 use super::super::open::{IoMode, OpenError, Opened};
 use super::address::Address;
+use super::answers::{FolderEntry, RemoteVersion};
 use super::error::RemoteError;
 
 /// Open a remote file.
@@ -9,6 +10,22 @@ use super::error::RemoteError;
 /// # Errors
 /// [`RemoteError::NotBuilt`].
 pub fn open(_: &Address, _: IoMode) -> Result<Opened, OpenError> {
+    Err(RemoteError::NotBuilt.into())
+}
+
+/// The version of a file.
+///
+/// # Errors
+/// [`RemoteError::NotBuilt`].
+pub fn version(_: &Address) -> Result<RemoteVersion, OpenError> {
+    Err(RemoteError::NotBuilt.into())
+}
+
+/// What lies in a folder of a store.
+///
+/// # Errors
+/// [`RemoteError::NotBuilt`].
+pub fn list(_: &Address) -> Result<Vec<FolderEntry>, OpenError> {
     Err(RemoteError::NotBuilt.into())
 }
 

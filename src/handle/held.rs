@@ -1,0 +1,124 @@
+//! Tensors whose elements are in memory, beside those of files.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::dtype::DType;
+use crate::error::{Error, Fault, FileName};
+use crate::execute::Workers;
+use crate::format::{Contents, Format, TensorInfo, Tensors};
+use crate::handle::element::{Element, NATIVE};
+use crate::handle::file::{File, Tensor};
+use crate::input::{Input, Location, OpenOptions};
+use crate::shape::{self, Order};
+use crate::source::{Source, SourceError, checked_len};
+
+/// A tensor of elements in memory, in C order: to be joined, merged or assigned beside tensors of files. The
+/// name is the one that it has in files of several tensors.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = |name: &str| folder.path().join(name);
+/// let weight = tslice::tensor("weight", &[2, 2], vec![1f32, 2.0, 3.0, 4.0])?;
+/// let steps = tslice::tensor("steps", &[], vec![7i64])?;
+/// tslice::merge(&[weight.all(), steps.all()]).write(path("model.safetensors"))?;
+///
+/// let target = tslice::open(path("model.safetensors"))?.tensor("weight")?;
+/// let value = tslice::tensor("", &[2], vec![8f32, 9.0])?;
+/// target.edit((.., 0))?.assign(&value.all())?.in_place()?;
+/// assert_eq!(target.all().read::<f32>()?, [8.0, 2.0, 9.0, 4.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`HeldFault`]: another number of elements than the shape has.
+pub fn tensor<T: Element + Sync>(
+    name: &str,
+    shape: &[u64],
+    elements: Vec<T>,
+) -> Result<Tensor, Error> {
+    let given = elements.len() as u64;
+    if shape::element_count(shape) != Some(given) {
+        let fault = HeldFault { given, shape: shape.to_vec() };
+        return Err(Error::file(FileName::Memory, fault));
+    }
+    let dtype = DType::Scalar(T::SCALAR, NATIVE);
+    let info = TensorInfo {
+        name: Some(name.to_owned()).filter(|name| !name.is_empty()),
+        ..TensorInfo::new(dtype, shape.to_vec(), Order::C, 0)
+    };
+    let mut tensors = Tensors::default();
+    tensors.push(&info);
+    let source: Arc<dyn Source> = Arc::new(HeldElements(elements));
+    let contents = Contents::of(Format::Raw, tensors);
+    let input = Input::of_source(&Location::Memory, Arc::clone(&source), contents);
+    let file = Arc::new(File { input, source, options: OpenOptions::default() });
+    Ok(Tensor { file, info: Arc::new(info), workers: Workers::default() })
+}
+
+/// Elements as the bytes that they are.
+struct HeldElements<T>(Vec<T>);
+
+impl<T: Element + Sync> Source for HeldElements<T> {
+    fn len(&self) -> u64 {
+        T::bytes(&self.0).len() as u64
+    }
+
+    fn window<'a>(
+        &'a self,
+        range: Range<u64>,
+        _scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], SourceError> {
+        let count = checked_len(&range, self.len())?;
+        let start = range.start as usize;
+        Ok(&T::bytes(&self.0)[start..start + count])
+    }
+}
+
+/// Elements in memory that are no tensor of the shape.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{given} elements are no tensor of shape {}", shape::AsTuple(shape))]
+pub struct HeldFault {
+    /// How many elements there are.
+    pub given: u64,
+    /// The shape, in elements.
+    pub shape: Vec<u64>,
+}
+
+impl Fault for HeldFault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tensor_in_memory_is_sliced_joined_and_written_as_any_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.npy");
+        let tensor = tensor("a", &[2, 3], vec![1i16, 2, 3, 4, 5, 6]).unwrap();
+        let last = tensor.slice((.., -1)).unwrap();
+        assert_eq!(last.read::<i16>().unwrap(), [3, 6]);
+        assert_eq!(tensor.take(&[1, 1], 0).unwrap().read::<i16>().unwrap(), [4, 5, 6, 4, 5, 6]);
+        let slices = [tensor.all(), tensor.slice("[::-1]").unwrap()];
+        crate::handle::concatenate(&slices, 1).write(&path).unwrap();
+        let both = crate::handle::open_file(&path).unwrap().only().unwrap();
+        let expected = [1, 2, 3, 4, 5, 6, 4, 5, 6, 1, 2, 3];
+        assert_eq!(both.all().read::<i16>().unwrap(), expected);
+        assert_eq!(tensor.all().read_chunks::<i16>(0, 1).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_is_no_tensor_is_told() {
+        let error = tensor("a", &[2, 2], vec![1u8; 3]).map(drop).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a tensor in memory: 3 elements are no tensor of shape (2, 2)"
+        );
+        assert!(tensor("a", &[u64::MAX, 2], vec![1u8; 3]).is_err());
+        // it is not changed, and is no file
+        let held = tensor("a", &[1], vec![1u8]).unwrap();
+        assert!(held.edit(0).unwrap().fill(0).unwrap().in_place().is_err());
+        let bools = tensor("", &[2], vec![true, false]).unwrap();
+        assert_eq!(bools.all().read::<bool>().unwrap(), [true, false]);
+    }
+}
