@@ -641,23 +641,35 @@ def check_how_much_room_rows_in_random_order_need_is_asked_first():
     rows = np.arange(1 << 22, dtype="<u4").reshape(-1, 16)  # 16 MiB, on a machine that says it has as much memory
     np.save("a.npy", rows)
     np.save("i.npy", np.random.default_rng(1).integers(0, len(rows), 6000))
-    needed, memory, full = 6000 * (64 + 16), little_memory(16 * MIB), no_room(400_000)
-    read, before = 0, names()
+    np.save("v.npy", rows[:6000])
+    before = names()
+    # the other way round nothing is copied before, nor changed in place
+    for args in (["gather", "a.npy", "--axis", "0", "--indices", "i.npy", "-o", "o.npy"],
+                 ["assign", "a.npy", "[@i.npy]", "--value", "v.npy", "-o", "o.npy"],
+                 ["assign", "a.npy", "[@i.npy]", "--value", "v.npy", "--in-place"]):
+        said, read = refused_room([*args, "--io", "read", "-j", "1"])
+        assert f"{6000 * (64 + 16)} bytes are needed" in said, said
+        assert names() == before and np.array_equal(np.load("a.npy"), rows), names()
+        assert read < MIB, f"{read} bytes were read before"
+
+
+def refused_room(args):
+    """What a run says that has 400,000 bytes of room for temporary files, and how much it has read of a.npy."""
+    memory, full, read = little_memory(16 * MIB), no_room(400_000), 0
 
     def decide(call):
         nonlocal read
-        if call.name == "pread64" and os.readlink(f"/proc/{run.pid}/fd/{call.args[0]}").endswith("a.npy"):
-            read += call.args[2]
+        if call.name in ("pread64", "copy_file_range") and \
+                os.readlink(f"/proc/{run.pid}/fd/{call.args[0]}").endswith("a.npy"):
+            read += call.args[2 if call.name == "pread64" else 4]
         return memory(call) or full(call)
 
     stderr = os.memfd_create("stderr")
-    args = ["gather", "a.npy", "--axis", "0", "--indices", "i.npy", "-o", "o.npy", "--io", "read", "-j", "1"]
     run = supervise.Run([harness.BIN, *args], decide, stderr=stderr, env=harness.env())
     run.go()
     said = os.pread(stderr, 1 << 16, 0).decode()
-    assert run.status == 1 and f"{needed} bytes are needed" in said, (run.status, said)
-    assert names() == before, names()
-    assert read < MIB, f"{read} bytes were read before"
+    assert run.status == 1, (run.status, said)
+    return said, read
 
 
 # ---------------------------------------------------------------- signals and kills
