@@ -5,10 +5,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
-use zarrs::storage::byte_range::ByteRangeIterator;
-use zarrs::storage::{Bytes, MaybeBytesIterator, ReadableStorageTraits, StorageError, StoreKey};
-
-use super::hierarchy::{self, Hierarchy, MAX_METADATA, below};
+use super::hierarchy::{self, Hierarchy, StoredValue, Values, below};
 use crate::error::Error;
 use crate::format::npz::Members;
 use crate::format::zarr::ArrayStore;
@@ -52,20 +49,24 @@ pub(in crate::input) fn open_archive(
     hierarchy::input(archive.location, &values, archive.bytes)
 }
 
-impl ZipValue {
+/// A member of an archive.
+struct ValueInZip<'a> {
+    bytes: &'a dyn Source,
+    value: &'a ZipValue,
+}
+
+impl StoredValue for ValueInZip<'_> {
     fn len(&self) -> u64 {
-        match self {
+        match self.value {
             ZipValue::Stored(range) => range.end - range.start,
             ZipValue::Deflated(range) => range.len,
         }
     }
-}
 
-impl ZipValues {
-    /// Bytes of a member. One that is deflated is inflated as far as that.
-    fn read(&self, value: &ZipValue, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+    /// One that is deflated is inflated as far as the end of the range.
+    fn read(&self, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
         let len = range.end - range.start;
-        match value {
+        match self.value {
             ZipValue::Stored(place) => {
                 let mut bytes = vec![0; len as usize];
                 let place = place.start + range.start..place.start + range.start + len;
@@ -86,16 +87,12 @@ impl ZipValues {
     }
 }
 
-impl Below {
-    fn value(&self, key: &str) -> Option<&ZipValue> {
-        self.values.members.get(&below(&self.path, key))
-    }
-}
-
 impl Hierarchy for Below {
-    fn metadata(&self, key: &str) -> Result<Option<Vec<u8>>, SourceError> {
-        let read = |value: &ZipValue| self.values.read(value, 0..value.len().min(MAX_METADATA));
-        self.value(key).map(read).transpose()
+    fn value<'a>(&'a self, key: &str) -> Result<Option<Box<dyn StoredValue + 'a>>, SourceError> {
+        let (values, key) = (self.values.as_ref(), below(&self.path, key));
+        let member = |value| ValueInZip { bytes: values.bytes.as_ref(), value };
+        let found = values.members.get(&key).map(member);
+        Ok(found.map(|member| Box::new(member) as Box<dyn StoredValue + 'a>))
     }
 
     fn children(&self, group: &str) -> Result<Vec<String>, SourceError> {
@@ -107,28 +104,6 @@ impl Hierarchy for Below {
     }
 
     fn array(&self, path: &str) -> ArrayStore {
-        Arc::new(Below { values: Arc::clone(&self.values), path: path.to_owned() })
-    }
-}
-
-impl ReadableStorageTraits for Below {
-    fn get_partial_many<'a>(
-        &'a self,
-        key: &StoreKey,
-        ranges: ByteRangeIterator<'a>,
-    ) -> Result<MaybeBytesIterator<'a>, StorageError> {
-        let Some(value) = self.value(key.as_str()) else { return Ok(None) };
-        Ok(Some(Box::new(ranges.map(move |range| {
-            let bytes = self.values.read(value, hierarchy::range(range, value.len())?);
-            bytes.map(Bytes::from).map_err(|error| StorageError::Other(error.to_string()))
-        }))))
-    }
-
-    fn size_key(&self, key: &StoreKey) -> Result<Option<u64>, StorageError> {
-        Ok(self.value(key.as_str()).map(ZipValue::len))
-    }
-
-    fn supports_get_partial(&self) -> bool {
-        true
+        Arc::new(Values(Below { values: Arc::clone(&self.values), path: path.to_owned() }))
     }
 }

@@ -1,13 +1,11 @@
 //! A hierarchy in a folder: keys are paths.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use zarrs::storage::byte_range::ByteRangeIterator;
-use zarrs::storage::{Bytes, MaybeBytesIterator, ReadableStorageTraits, StorageError, StoreKey};
-
-use super::hierarchy::{self, Hierarchy, MAX_METADATA};
+use super::hierarchy::{self, Hierarchy, StoredValue, Values};
 use crate::error::Error;
 use crate::format::zarr::ArrayStore;
 use crate::input::{Input, Location};
@@ -25,30 +23,20 @@ pub(super) fn open(location: &Location, path: &Path) -> Result<Input, Error> {
     hierarchy::input(location, &folder, Arc::new(MemorySource::default()))
 }
 
-impl ZarrFolder {
-    /// The file of a key; `None` where there is none.
-    fn file(&self, key: &str) -> Result<Option<Box<dyn Source>>, OpenError> {
+impl Hierarchy for ZarrFolder {
+    fn value<'a>(&'a self, key: &str) -> Result<Option<Box<dyn StoredValue + 'a>>, SourceError> {
         match source::open_file(&self.0.join(key), IoMode::Read) {
+            Ok(file) => Ok(Some(Box::new(file))),
             Err(OpenError::Io(error))
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
                 Ok(None)
             }
-            file => file.map(Some),
+            Err(error) => Err(SourceError::File {
+                name: key.to_owned(),
+                error: Box::new(io::Error::other(error).into()),
+            }),
         }
-    }
-}
-
-impl Hierarchy for ZarrFolder {
-    fn metadata(&self, key: &str) -> Result<Option<Vec<u8>>, SourceError> {
-        let failed = |error: OpenError| SourceError::File {
-            name: key.to_owned(),
-            error: Box::new(std::io::Error::other(error).into()),
-        };
-        let Some(file) = self.file(key).map_err(failed)? else { return Ok(None) };
-        let mut value = vec![0; file.len().min(MAX_METADATA) as usize];
-        file.read(0..value.len() as u64, &mut Vec::new(), &mut value)?;
-        Ok(Some(value))
     }
 
     fn children(&self, group: &str) -> Result<Vec<String>, SourceError> {
@@ -67,35 +55,18 @@ impl Hierarchy for ZarrFolder {
     }
 
     fn array(&self, path: &str) -> ArrayStore {
-        Arc::new(ZarrFolder(self.0.join(path)))
+        Arc::new(Values(ZarrFolder(self.0.join(path))))
     }
 }
 
-impl ReadableStorageTraits for ZarrFolder {
-    fn get_partial_many<'a>(
-        &'a self,
-        key: &StoreKey,
-        ranges: ByteRangeIterator<'a>,
-    ) -> Result<MaybeBytesIterator<'a>, StorageError> {
-        let file =
-            self.file(key.as_str()).map_err(|error| StorageError::Other(error.to_string()))?;
-        let Some(file) = file else { return Ok(None) };
-        Ok(Some(Box::new(ranges.map(move |range| {
-            let range = hierarchy::range(range, file.len())?;
-            let mut value = vec![0; (range.end - range.start) as usize];
-            let read = file.read(range, &mut Vec::new(), &mut value);
-            read.map_err(|error| StorageError::Other(error.to_string()))?;
-            Ok(Bytes::from(value))
-        }))))
+impl StoredValue for Box<dyn Source> {
+    fn len(&self) -> u64 {
+        self.as_ref().len()
     }
 
-    fn size_key(&self, key: &StoreKey) -> Result<Option<u64>, StorageError> {
-        let file =
-            self.file(key.as_str()).map_err(|error| StorageError::Other(error.to_string()))?;
-        Ok(file.map(|file| file.len()))
-    }
-
-    fn supports_get_partial(&self) -> bool {
-        true
+    fn read(&self, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        let mut value = vec![0; (range.end - range.start) as usize];
+        self.as_ref().read(range, &mut Vec::new(), &mut value)?;
+        Ok(value)
     }
 }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use zarrs::storage::StorageError;
-use zarrs::storage::byte_range::ByteRange;
+use zarrs::storage::byte_range::{ByteRange, ByteRangeIterator};
+use zarrs::storage::{
+    Bytes as StoreBytes, MaybeBytesIterator, ReadableStorageTraits, StorageError, StoreKey,
+};
 
 use crate::error::Error;
 use crate::format::zarr::{self, ArrayStore, ZarrError, ZarrNode};
@@ -14,21 +16,60 @@ use crate::input::{Bytes, Input, Location, Unreadable};
 use crate::source::{Source, SourceError};
 
 /// The longest metadata of an array or a group, in bytes: as long as the header of a `.safetensors` may be.
-pub(super) const MAX_METADATA: u64 = 100_000_000;
+const MAX_METADATA: u64 = 100_000_000;
 
 /// The deepest group.
 const MAX_DEPTH: usize = 100;
 
 /// Where the values of a hierarchy lie under their keys.
-pub(super) trait Hierarchy {
-    /// A value of metadata; `None` where there is none of that key.
-    fn metadata(&self, key: &str) -> Result<Option<Vec<u8>>, SourceError>;
+pub(super) trait Hierarchy: Send + Sync {
+    /// A value; `None` where there is none of that key.
+    fn value<'a>(&'a self, key: &str) -> Result<Option<Box<dyn StoredValue + 'a>>, SourceError>;
 
     /// The names below a group, in order.
     fn children(&self, group: &str) -> Result<Vec<String>, SourceError>;
 
     /// What lies below an array.
     fn array(&self, path: &str) -> ArrayStore;
+}
+
+/// A value of a hierarchy.
+pub(super) trait StoredValue: Send + Sync {
+    /// How many bytes it has.
+    fn len(&self) -> u64;
+
+    /// Some of these.
+    fn read(&self, range: Range<u64>) -> Result<Vec<u8>, SourceError>;
+}
+
+/// A hierarchy as `zarrs` reads it.
+pub(super) struct Values<H>(pub(super) H);
+
+impl<H: Hierarchy> ReadableStorageTraits for Values<H> {
+    fn get_partial_many<'a>(
+        &'a self,
+        key: &StoreKey,
+        ranges: ByteRangeIterator<'a>,
+    ) -> Result<MaybeBytesIterator<'a>, StorageError> {
+        let Some(value) = self.0.value(key.as_str()).map_err(failed)? else { return Ok(None) };
+        Ok(Some(Box::new(ranges.map(move |asked| {
+            let bytes = value.read(range(asked, value.len())?);
+            bytes.map(StoreBytes::from).map_err(failed)
+        }))))
+    }
+
+    fn size_key(&self, key: &StoreKey) -> Result<Option<u64>, StorageError> {
+        let value = self.0.value(key.as_str()).map_err(failed)?;
+        Ok(value.map(|value| value.len()))
+    }
+
+    fn supports_get_partial(&self) -> bool {
+        true
+    }
+}
+
+fn failed(error: SourceError) -> StorageError {
+    StorageError::Other(error.to_string())
 }
 
 /// The input whose arrays a hierarchy has.
@@ -82,8 +123,10 @@ enum Node {
 /// What is at a path, if anything is.
 fn read(location: &Location, hierarchy: &dyn Hierarchy, path: &str) -> Result<Option<Node>, Error> {
     let metadata = |name: &str| {
-        let value = hierarchy.metadata(&below(path, name));
-        value.map_err(|error| Error::file(location, error))
+        let value = hierarchy.value(&below(path, name));
+        let read = |value: Box<dyn StoredValue + '_>| value.read(0..value.len().min(MAX_METADATA));
+        let bytes = value.and_then(|value| value.map(read).transpose());
+        bytes.map_err(|error| Error::file(location, error))
     };
     let array = |json: &[u8]| match zarr::array(hierarchy.array(path), json) {
         Ok(tensor) => Node::Array(tensor),
@@ -103,7 +146,7 @@ fn read(location: &Location, hierarchy: &dyn Hierarchy, path: &str) -> Result<Op
 }
 
 /// The range of a value of that length which is asked for: an index of a shard may say any.
-pub(super) fn range(asked: ByteRange, len: u64) -> Result<Range<u64>, StorageError> {
+fn range(asked: ByteRange, len: u64) -> Result<Range<u64>, StorageError> {
     let range = match asked {
         ByteRange::FromStart(start, None) => Some(start..len),
         ByteRange::FromStart(start, Some(count)) => start.checked_add(count).map(|end| start..end),
