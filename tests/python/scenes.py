@@ -6,11 +6,11 @@ held against. `begin(folder)` says where the files that scenes are made of lie, 
 """
 
 import errno
-import fcntl
 import json
 import os
 import shutil
 import struct
+import threading
 
 import numpy as np
 
@@ -76,9 +76,10 @@ class Scene:
         stderr = os.memfd_create("stderr")
         if self.to_stdout == "pipe":
             drain, stdout = os.pipe()
-            fcntl.fcntl(stdout, SETPIPE_SZ, 1 << 20)  # it all fits
-            os.set_blocking(drain, False)
             opened.append(drain)
+            drained = []
+            reader = threading.Thread(target=lambda: drained.extend(iter(lambda: os.read(drain, 1 << 20), b"")))
+            reader.start()
         else:
             stdout = os.memfd_create("stdout")
         opened += [stderr, stdout]
@@ -99,15 +100,14 @@ class Scene:
         try:
             run.go(30)
             run.err = os.pread(stderr, 1 << 20, 0)
-            if self.to_stdout == "pipe":
-                os.close(stdout)
-                opened.remove(stdout)
-                run.out = b""
-                while piece := os.read(drain, 1 << 20):
-                    run.out += piece
-            else:
+            if self.to_stdout != "pipe":
                 run.out = os.pread(stdout, 1 << 24, 0)
         finally:
+            if self.to_stdout == "pipe":
+                opened.remove(stdout)
+                os.close(stdout)
+                reader.join()
+                run.out = b"".join(drained)
             for fd in opened:
                 os.close(fd)
             if feeder:
