@@ -21,9 +21,9 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same, printable.
+/// The same, printable; escapes may not make it longer either.
 pub(super) fn brief(text: &str) -> String {
-    printable(&shortened(text)).into_owned()
+    shortened(&printable(&shortened(text))).into_owned()
 }
 
 /// A text on one line, with escapes (`\n`, `\u{202e}`) for all characters that are not printable.
