@@ -6,6 +6,9 @@
 
 use crate::source::memory_bytes;
 
+/// Longer stretches, in bytes, make no disk faster.
+const BAND_STRETCH: u64 = 4 << 20;
+
 /// What a job may hold in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
@@ -42,6 +45,17 @@ impl Memory {
     /// The input of several passes that is read ahead, where what it becomes takes the other stages.
     pub(crate) fn stages(self) -> u64 {
         2 * self.stage()
+    }
+
+    /// A band of a relayout of so many bytes in two passes, and a range of its output. They are no longer than it takes
+    /// for a range to have [`BAND_STRETCH`] bytes of each band.
+    pub(crate) fn band(self, bytes: u64) -> u64 {
+        self.stage().min((bytes as f64 * BAND_STRETCH as f64).sqrt() as u64)
+    }
+
+    /// The input of all bands or ranges of such a length that are read and not let go.
+    pub(crate) fn bands(self, band: u64) -> u64 {
+        self.panels().max(band * 4)
     }
 
     /// The pages of one box of a relayout without panels.

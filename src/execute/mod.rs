@@ -35,6 +35,7 @@ mod progress;
 mod relayout;
 mod share;
 mod tiling;
+mod two_passes;
 pub mod unpack;
 mod workers;
 
@@ -56,6 +57,7 @@ pub(crate) use relayout::{KeptSink, unspooled};
 pub use relayout::{in_order, spool, spool_pieces};
 pub use share::SHARED_BYTES;
 pub use tiling::{panel_bytes, tiling};
+pub(crate) use two_passes::TwoPasses;
 pub use workers::Workers;
 
 /// One part of a job: bytes of one source, on their way to one place in the output.

@@ -16,6 +16,8 @@ pub enum CopyStep {
     InOrder,
     /// In panels, each of which is read in the order of the input.
     Panels,
+    /// In bands of the input, each of which is put in the order of the output in a temporary file.
+    Bands,
     /// Each row by itself, where it lies.
     Rows,
     /// Rows are put in order in temporary files, which are read for the output.
@@ -28,6 +30,7 @@ impl CopyStep {
         match self {
             CopyStep::InOrder => "in order",
             CopyStep::Panels => "panels",
+            CopyStep::Bands => "bands",
             CopyStep::Rows => "rows one by one",
             CopyStep::Distribution => "distribution",
         }
@@ -36,7 +39,7 @@ impl CopyStep {
     /// How often the bytes are read and written.
     pub fn passes(self) -> u64 {
         match self {
-            CopyStep::InOrder | CopyStep::Panels | CopyStep::Rows => 1,
+            CopyStep::InOrder | CopyStep::Panels | CopyStep::Bands | CopyStep::Rows => 1,
             CopyStep::Distribution => 2,
         }
     }

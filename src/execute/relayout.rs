@@ -37,7 +37,8 @@ pub fn in_order(
 ) -> Result<(Plan, Option<Box<dyn Source>>), ExecuteError> {
     let piece = (PIECE_BYTES / expansion.max(1)).max(unit);
     if source.window_limit().is_none() {
-        return Ok((Plan::new(runs, unit, piece), None));
+        let plan = Plan::new(runs, unit, piece);
+        return Ok((plan.with_panels(panel_bytes(source, runs)), None));
     }
     let (least, most) = LONG_PIECES;
     let longest = (BUFFERS_BYTES / workers.count() as u64).clamp(least, most);
@@ -74,14 +75,33 @@ pub fn spool_pieces(
     workers: &Workers,
     progress: &Progress,
 ) -> Result<Box<dyn Source>, ExecuteError> {
+    spool_all(source, &[pieces], workers, progress)
+}
+
+/// The outputs of several pieces of one source, one after the other.
+///
+/// # Errors
+/// Those of [`in_order`].
+pub(super) fn spool_all(
+    source: &dyn Source,
+    pieces: &[&dyn Pieces],
+    workers: &Workers,
+    progress: &Progress,
+) -> Result<Box<dyn Source>, ExecuteError> {
     let failed = |error| ExecuteError::Fill { transfer: 0, error: FillError::Source(error) };
-    let bytes = pieces.bytes();
+    let bytes = pieces.iter().map(|pieces| pieces.bytes()).sum();
     let (sink, file) = ScratchSink::new(bytes).map_err(|error| failed(unspooled(error)))?;
     let sink = KeptSink { sink: &sink, progress };
-    let copy = Transfer { source, pieces, conversion: Conversion::None, at: 0 };
-    run(&[copy], &sink, workers, &Progress::default()).map_err(|error| match error {
-        ExecuteError::Sink(error) => failed(unspooled(error)),
-        error => error,
+    let copies = pieces.iter().scan(0, |end, &pieces| {
+        let at = *end;
+        *end += pieces.bytes();
+        Some(Transfer { source, pieces, conversion: Conversion::None, at })
+    });
+    run(&copies.collect::<Vec<_>>(), &sink, workers, &Progress::default()).map_err(|error| {
+        match error {
+            ExecuteError::Sink(error) => failed(unspooled(error)),
+            error => error,
+        }
     })?;
     source.verify().map_err(failed)?;
     open_spooled(file, bytes).map_err(failed)

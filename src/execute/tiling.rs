@@ -28,19 +28,27 @@ const SAMPLES: u64 = 64;
 /// How much memory the input of [panels](crate::plan::Tiling::panel_bytes) of these runs of a source may take;
 /// `None` where panels are of no use: what is read and written fits in memory together, or is there.
 pub fn panel_bytes(source: &dyn Source, runs: &Runs) -> Option<u64> {
-    // to ask for the memory takes longer than to copy little
-    if source.len() < SMALL || runs.bytes() < SMALL / 4 || source.request_gap().is_some() {
+    if source.request_gap().is_some() {
         return None;
     }
+    let room = room_for_panels(source.len(), runs)?;
     let bounds = runs.byte_bounds();
     let (start, end) = (bounds.start as u64, bounds.end as u64);
-    let memory = Memory::of_process();
-    if memory.holds((end - start).min(runs.bytes()), runs.bytes()) {
-        return None;
-    }
     let mut places = (0..SAMPLES).map(|number| start + (end - 1 - start) / SAMPLES * number);
     if places.all(|at| source.is_cached(at)) {
         return None;
     }
-    Some(memory.panels())
+    Some(room)
+}
+
+/// The same of a source of `len` bytes that is not in memory.
+pub(super) fn room_for_panels(len: u64, runs: &Runs) -> Option<u64> {
+    // to ask for the memory takes longer than to copy little
+    if len < SMALL || runs.bytes() < SMALL / 4 {
+        return None;
+    }
+    let bounds = runs.byte_bounds();
+    let span = (bounds.end - bounds.start) as u64;
+    let memory = Memory::of_process();
+    (!memory.holds(span.min(runs.bytes()), runs.bytes())).then(|| memory.panels())
 }

@@ -59,17 +59,44 @@ pub(super) fn extents(input: &Runs, most: u64) -> Vec<u64> {
     lens.zip(items).map(|(len, items)| evenly(len, items)).collect()
 }
 
-/// PanelSizes of runs, by the items of each axis that they have.
-struct PanelSizes<'a> {
+/// The items of each axis in a range of the output of at most `most` bytes, where one item is no more than that.
+pub(super) fn range_items(input: &Runs, most: u64) -> Vec<u64> {
+    let mut left = most / input.run.max(1);
+    let lens = input.axes.iter().rev().map(|axis| {
+        let items = left.clamp(1, axis.len);
+        left /= items;
+        items
+    });
+    let mut items: Vec<u64> = lens.collect();
+    items.reverse();
+    items
+}
+
+/// What a disk moves in the time that a request takes, in bytes: stretches as long as this take twice as long as
+/// one long one.
+const REQUEST: u64 = 64 << 10;
+
+/// What it costs to copy runs in parts that have so many items of each axis: the bytes that are read and written, and
+/// the requests for them as bytes.
+pub(super) fn pass_cost(input: &Runs, items: &[u64]) -> f64 {
+    let parts = PanelSizes::new(input);
+    let all: Vec<u64> = input.axes.iter().map(|axis| axis.len).collect();
+    let cost =
+        |bytes: u64, stretch: Stretch| bytes as f64 * (1.0 + REQUEST as f64 / stretch.bytes as f64);
+    cost(parts.memory(&all), parts.read(items)) + cost(input.bytes(), parts.written(items))
+}
+
+/// Parts of runs, by the items of each axis that they have.
+pub(super) struct PanelSizes<'a> {
     input: &'a Runs,
     dense: Runs,
     /// The axes from the nearest to the farthest, in the input and in the output.
-    ours: Vec<usize>,
+    pub(super) ours: Vec<usize>,
     theirs: Vec<usize>,
 }
 
 impl PanelSizes<'_> {
-    fn new(input: &Runs) -> PanelSizes<'_> {
+    pub(super) fn new(input: &Runs) -> PanelSizes<'_> {
         let axes = &input.axes[..];
         let ours = input_order(axes).into_iter().filter(|axis| axes[*axis].stride != 0).collect();
         PanelSizes { input, dense: input.dense(), ours, theirs: (0..axes.len()).rev().collect() }
@@ -99,7 +126,7 @@ impl PanelSizes<'_> {
     }
 
     /// How many items of an axis, up to so many, a part may have that takes at most `most`; no fewer than it has.
-    fn most_items(&self, items: &[u64], axis: usize, up_to: u64, most: u64) -> u64 {
+    pub(super) fn most_items(&self, items: &[u64], axis: usize, up_to: u64, most: u64) -> u64 {
         let fits = |count: u64| {
             let mut items = items.to_vec();
             items[axis] = count;

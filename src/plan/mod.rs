@@ -19,6 +19,7 @@ use std::ops::Range;
 use crate::runs::{Axis, Runs, span_bytes};
 use crate::view::View;
 
+mod bands;
 mod boxes;
 mod cost;
 mod extents;
@@ -28,6 +29,7 @@ mod prefetch;
 mod reading;
 mod stretches;
 
+pub(crate) use bands::{Bands, OnePass};
 use boxes::Boxes;
 pub(crate) use cost::{needed_bytes, reads_gap};
 pub(crate) use partition::PieceCuts;
@@ -124,6 +126,12 @@ impl Plan {
             axis.stride >= 0 && axis.stride as u64 >= span_bytes(&axes[at + 1..], *run)
         });
         (plan.pieces() <= 1 || ascending).then_some(plan)
+    }
+
+    /// The same plan with panels of ranges, whose input takes at most so much memory.
+    #[must_use]
+    pub(crate) fn with_panels(self, panel_bytes: Option<u64>) -> Plan {
+        Plan { panel_bytes, ..self }
     }
 
     fn partitioned(runs: &Runs, choose: impl FnOnce(&Runs) -> Partition) -> Plan {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::execute::{
-    Clipped, Conversion, CopyStep, ExecuteError, FillError, OutOfCore, Pieces, spool_pieces,
+    Clipped, Conversion, CopyStep, ExecuteError, FillError, OutOfCore, Pieces, TwoPasses,
+    spool_pieces,
 };
 use crate::gather::{Distributed, GatherPieces, Relaid, has_room};
 use crate::plan::{PIECE_BYTES, Reading};
@@ -25,7 +26,7 @@ impl Region for Gathered {
         };
         let pieces = self.bound(by)?;
         if let Some(steps) = self.steps(&pieces, by)?
-            && has_room(steps.plan.temporary_bytes)?
+            && has_room(steps.needed_bytes)?
         {
             return steps.pieces(by);
         }
@@ -103,9 +104,13 @@ impl Gathered {
         let rows = Gathered { gather: gather.clone(), lists: self.lists.clone() };
         let first = rows.out_of_core(by)?;
         let mut plan = first.unwrap_or_else(|| OutOfCore::of(CopyStep::InOrder, 0));
-        plan.steps.push(CopyStep::Panels);
-        plan.temporary_bytes = plan.temporary_bytes.saturating_add(rows.bytes());
-        Ok(Some(TwoSteps { rows, view, plan }))
+        let needed_bytes = plan.temporary_bytes.saturating_add(rows.bytes());
+        let in_order = by.to == ReadFor::Stream;
+        let then = TwoPasses::of_spooled(rows.bytes(), view.runs(), in_order)
+            .map_or_else(|| OutOfCore::of(CopyStep::Panels, 0), |passes| passes.out_of_core());
+        plan.steps.extend(then.steps);
+        plan.temporary_bytes = needed_bytes.saturating_add(then.temporary_bytes);
+        Ok(Some(TwoSteps { rows, view, plan, needed_bytes }))
     }
 }
 
@@ -114,6 +119,8 @@ struct TwoSteps<'a> {
     rows: Gathered,
     view: &'a View,
     plan: OutOfCore,
+    /// The temporary bytes without which it cannot be.
+    needed_bytes: u64,
 }
 
 impl<'a> TwoSteps<'a> {

@@ -4,10 +4,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::execute::{self, CopyStep, ExecuteError, OutOfCore, WINDOW_BYTES};
-use crate::plan::{Plan, Reading, Tiling};
+use crate::execute::{self, CopyStep, ExecuteError, OutOfCore, TwoPasses, WINDOW_BYTES};
+use crate::plan::{PIECE_BYTES, Plan, Reading, Tiling};
 use crate::region::contract::{ReadBy, ReadFor, Region, RegionPieces};
 use crate::view::View;
+
+/// The two passes by which a view is copied, where those are the faster way.
+fn two_passes(view: &View, by: &ReadBy<'_>) -> Option<TwoPasses> {
+    match by.to {
+        ReadFor::Memory => None,
+        to => TwoPasses::choose(by.source, view.runs(), to == ReadFor::Stream),
+    }
+}
 
 impl Region for View {
     fn bytes(&self) -> u64 {
@@ -16,6 +24,21 @@ impl Region for View {
 
     fn pieces<'a>(&'a self, by: &ReadBy<'_>) -> Result<RegionPieces<'a>, ExecuteError> {
         let (unit, expansion) = (by.unit, by.conversion.expansion());
+        if let Some(passes) = two_passes(self, by) {
+            let piece_bytes = PIECE_BYTES / expansion / unit * unit;
+            let first_bytes = match by.to {
+                ReadFor::Position(at) => by.conversion.first_bytes(at, piece_bytes),
+                _ => None,
+            };
+            let (pieces, kept) = passes.keep(
+                by.source,
+                first_bytes,
+                piece_bytes.max(unit),
+                by.workers,
+                by.progress,
+            )?;
+            return Ok(RegionPieces { pieces: Box::new(pieces), copied: Some(kept) });
+        }
         let (plan, copied) = match by.to {
             ReadFor::Stream => {
                 execute::in_order(by.source, self.runs(), unit, expansion, by.workers)?
@@ -38,6 +61,9 @@ impl Region for View {
     }
 
     fn out_of_core(&self, by: &ReadBy<'_>) -> Result<Option<OutOfCore>, ExecuteError> {
+        if let Some(passes) = two_passes(self, by) {
+            return Ok(Some(passes.out_of_core()));
+        }
         let panel_bytes = execute::panel_bytes(by.source, self.runs());
         Ok(panel_bytes.map(|_| {
             let tiling = Tiling { panel_bytes, ..execute::tiling(by.source, View::bytes(self)) };

@@ -253,6 +253,15 @@ def out_of_core():
     for name, more in (("", []), (" by reading", ["--io", "read"])):
         yield Scene(f"transpose in panels{name}", ["long.npy", "[:, :32]", "-T", "-o", "o.npy", *more],
                     an_array(long[:, :32].T), inputs=("long.npy",), world=little_memory(40 * MIB), is_slow=True)
+    square = np.zeros((4096, 4096), "<u4")  # 64 MiB
+    square[:, :1024] = np.arange(4096 * 1024, dtype="u4").reshape(4096, 1024)
+    np.save(at("square.npy"), square)
+    turn, result, few = ["square.npy", "[:, :1024]", "-T"], an_array(square[:, :1024].T), little_memory(40 * MIB)
+    yield Scene("transpose in two passes", [*turn, "-o", "o.npy"], result, inputs=("square.npy",), world=few, is_slow=True)
+    yield Scene("transpose in two passes over an old file", [*turn, "-o", "o.npy", "--force"], result,
+                inputs=("square.npy",), old=OLD, world=few, is_slow=True)
+    yield Scene("transpose in two passes to a pipe", turn, result, inputs=("square.npy",), to_stdout="pipe", world=few,
+                is_slow=True)
     rows = np.arange(1 << 22, dtype="<u4").reshape(-1, 16)  # 16 MiB
     where = np.random.default_rng(1).integers(0, len(rows), 6000)
     np.save(at("many.npy"), rows)

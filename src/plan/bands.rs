@@ -1,0 +1,239 @@
+//! A relayout in two passes, for memories in which the stretches of one pass are short.
+//!
+//! The first pass takes *bands* of the input, as much as a share of the memory holds of it, one after the other, and
+//! keeps each in the order of the output. The second pass takes ranges of the output, as long as that share: such a
+//! range has one stretch of each band. Of N bytes, with shares of S bytes, stretches have about S² / N, where those of
+//! one pass have about the root of S, in items.
+//!
+//! ```text
+//!   input  a0 b0 c0 d0      kept  a0 a1 b0 b1 c0 c1 d0 d1      output  a0 a1 a2 a3 a4
+//!          a1 b1 c1 d1            a2 a3 b2 b3 c2 c3 d2 d3              b0 b1 b2 b3 b4
+//!          a2 b2 c2 d2            a4 b4 c4 d4                          c0 c1 c2 c3 c4
+//!          a3 b3 c3 d3                                                 d0 d1 d2 d3 d4
+//!          a4 b4 c4 d4
+//! ```
+
+use std::convert::Infallible;
+use std::ops::Range;
+
+use super::extents::{PanelSizes, extents, pass_cost, range_items};
+use super::stretches::{NEAR_BYTES, stretches};
+use crate::runs::{Axis, Runs};
+
+/// The bands of a relayout, and its output as it lies in them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bands {
+    /// The input in the order in which it is kept: bands of the same length, and those of what is left of the
+    /// axis that is divided, which are shorter.
+    pub(crate) input: Vec<Runs>,
+    /// The output as it lies in what is kept: of each of its rows a part in the first of these, and the rest in
+    /// the other one, as in `input`.
+    kept: Vec<Runs>,
+    rows: u64,
+}
+
+/// A way to copy runs, of which one is chosen by its cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OnePass {
+    /// Panels whose input takes at most so many bytes.
+    Panels(u64),
+    /// Ranges of the output, in its order.
+    InOrder,
+}
+
+impl Bands {
+    /// The bands of coalesced runs where they are the faster way. Each, and each range of the output, takes at most
+    /// `share` bytes of memory.
+    pub(crate) fn choose(input: &Runs, share: u64, instead: OnePass) -> Option<Bands> {
+        let bands = Bands::new(input, share)?;
+        let one = match instead {
+            OnePass::Panels(most) => pass_cost(input, &extents(input, most)),
+            OnePass::InOrder => pass_cost(input, &range_items(input, share)),
+        };
+        let [first, second] = [&bands.input[0], &bands.kept[0]];
+        let two = pass_cost(first, &extents(first, share))
+            + pass_cost(second, &range_items(second, share));
+        (two < one).then_some(bands)
+    }
+
+    /// Divide the axis of the input along which all that is nearer fits in a share of the memory.
+    fn new(input: &Runs, share: u64) -> Option<Bands> {
+        let (axes, parts) = (&input.axes[..], PanelSizes::new(input));
+        let mut items = vec![1; axes.len()];
+        let mut far = parts.ours.iter().copied();
+        let divided = far.find(|&axis| {
+            items[axis] = parts.most_items(&items, axis, axes[axis].len, share);
+            items[axis] < axes[axis].len
+        })?;
+        // from the farthest to the nearest, and then as in the output
+        let mut order: Vec<usize> = far.collect();
+        order.reverse();
+        let (outer, len) = (order.len(), axes[divided].len);
+        order.extend((0..axes.len()).filter(|axis| parts.ours.contains(axis)));
+        let mut nearest = order.split_off(outer);
+        nearest.retain(|axis| !order.contains(axis));
+
+        let (band, mut bands) =
+            (items[divided], Bands { input: Vec::new(), kept: Vec::new(), rows: 1 });
+        bands.rows = axes[..divided].iter().map(|axis| axis.len).product();
+        let mut kept_bytes = 0;
+        for part in [0..len - len % band, len - len % band..len] {
+            let band = band.min(part.end - part.start);
+            if band == 0 {
+                continue;
+            }
+            let whole =
+                |axis: usize| if axis == divided { part.clone() } else { 0..axes[axis].len };
+            let of = input.part(&(0..axes.len()).map(whole).collect::<Vec<_>>());
+            // the divided axis is two: its bands, and their items
+            let stride = axes[divided].stride;
+            let far = Axis { len: (part.end - part.start) / band, stride: stride * band as i64 };
+            let near = Axis { len: band, stride };
+            let first = order.iter().map(|&axis| of.axes[axis]).chain([far]);
+            let then =
+                nearest.iter().map(|&axis| if axis == divided { near } else { of.axes[axis] });
+            let input = Runs { axes: first.chain(then).collect(), ..of };
+            let dense = input.dense().axes;
+            let mut lies: Vec<Vec<Axis>> =
+                axes.iter().map(|axis| vec![Axis { stride: 0, ..*axis }]).collect();
+            for (axis, lie) in order.iter().zip(&dense) {
+                lies[*axis] = vec![*lie];
+            }
+            for (axis, lie) in nearest.iter().zip(&dense[outer + 1..]) {
+                lies[*axis] = vec![*lie];
+            }
+            lies[divided].insert(0, dense[outer]);
+            bands.kept.push(Runs { offset: kept_bytes, axes: lies.concat(), run: input.run });
+            kept_bytes += input.bytes() as i64;
+            bands.input.push(input);
+        }
+        Some(bands)
+    }
+
+    /// Bytes that are kept.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.input.iter().map(Runs::bytes).sum()
+    }
+
+    /// Bytes of the output.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.kept.iter().map(Runs::bytes).sum()
+    }
+
+    /// A range of the output as it lies in what is kept.
+    pub(crate) fn part(&self, range: Range<u64>) -> Vec<Runs> {
+        let mut found = Vec::new();
+        let row = (self.bytes() / self.rows).max(1);
+        let step = if self.kept.len() == 1 { self.rows } else { 1 };
+        let mut at = range.start / row / step * step;
+        while at * row < range.end {
+            for number in 0..self.kept.len() {
+                let of_row = at * row..(at + step) * row;
+                let part = range.start.max(of_row.start)..range.end.min(of_row.end);
+                self.kept_range(number, part, &mut found);
+            }
+            at += step;
+        }
+        found
+    }
+
+    /// What a range of the output needs of what is kept, in ascending stretches; where rows are short, that of
+    /// whole ones.
+    pub(crate) fn needs(&self, range: Range<u64>) -> Vec<Runs> {
+        let row = (self.bytes() / self.rows).max(1);
+        let is_short = row <= (range.end - range.start) / 16;
+        let range = match is_short {
+            true => range.start / row * row..range.end.next_multiple_of(row),
+            false => range,
+        };
+        let mut found = Vec::new();
+        (0..self.kept.len()).for_each(|number| self.kept_range(number, range.clone(), &mut found));
+        found.into_iter().map(|runs| stretches(runs, NEAR_BYTES)).collect()
+    }
+
+    /// What one of the kept runs has of a range of the output.
+    fn kept_range(&self, number: usize, range: Range<u64>, found: &mut Vec<Runs>) {
+        let share = |runs: &Runs| runs.bytes() / self.rows;
+        let (row, own) = (self.kept.iter().map(share).sum::<u64>(), share(&self.kept[number]));
+        let before: u64 = self.kept[..number].iter().map(share).sum();
+        let cut = |at: u64| at / row * own + (at % row).saturating_sub(before).min(own);
+        let Ok(()) = self.kept[number].split(cut(range.start)..cut(range.end), &mut |runs| {
+            found.push(runs);
+            Ok::<_, Infallible>(())
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is kept holds every run once, each range of the output is found in it, and what is asked for ahead
+    /// is what is read.
+    #[test]
+    fn the_output_is_found_in_the_bands() {
+        let axis = |len, stride| Axis { len, stride };
+        let mut divided = [0; 2];
+        for axes in [
+            vec![axis(100, 4), axis(300, 400)],
+            vec![axis(97, 4), axis(301, 400)],
+            vec![axis(97, -8), axis(301, 1000)],
+            vec![axis(20, 4), axis(7, 80 * 31), axis(31, 80)],
+            vec![axis(7, 80 * 31), axis(20, 4), axis(31, 80)],
+            vec![axis(31, 80), axis(7, -80 * 31), axis(20, 4)],
+            vec![axis(20, 4), axis(3, 0), axis(217, 80)],
+            vec![axis(2, 0), axis(13, 4), axis(5, 0), axis(9, 52), axis(17, 468 * 2)],
+        ] {
+            let first = Runs { offset: 0, axes, run: 4 };
+            let runs = Runs { offset: 64 - first.byte_bounds().start, ..first };
+            for share in [5000, 9000, 30_000] {
+                let Some(bands) = Bands::new(&runs, share) else { continue };
+                divided[bands.kept.len() - 1] += 1;
+                let kept: Vec<i64> = bands.input.iter().flat_map(Runs::starts).collect();
+                assert_eq!(kept.len() as u64 * 4, bands.kept_bytes());
+                let found = |part: &[Runs]| {
+                    let starts = part.iter().flat_map(Runs::starts);
+                    starts.map(|at| kept[at as usize / 4]).collect::<Vec<_>>()
+                };
+                let all: Vec<i64> = runs.starts().collect();
+                let end = bands.bytes();
+                assert_eq!(end, all.len() as u64 * 4);
+                for range in [0..end, 0..4, end - 4..end, 36..1204, end / 8 * 4 - 400..end - 8] {
+                    let part = bands.part(range.clone());
+                    let (from, to) = (range.start as usize / 4, range.end as usize / 4);
+                    assert_eq!(found(&part), all[from..to], "{runs:?} {share} {range:?}");
+                    let needs = bands.needs(range);
+                    let covers = |at: i64| {
+                        let near =
+                            |start: i64, run: u64| start <= at && at + 4 <= start + run as i64;
+                        needs.iter().any(|it| it.starts().any(|start| near(start, it.run)))
+                    };
+                    assert!(part.iter().flat_map(Runs::starts).all(covers));
+                }
+            }
+        }
+        assert!(divided.iter().all(|count| *count > 3), "{divided:?}");
+    }
+
+    /// Two passes are taken where one would read or write short stretches, and nowhere else.
+    #[test]
+    fn the_cheaper_way_is_taken() {
+        let axis = |len, stride| Axis { len, stride };
+        let transposed =
+            Runs { offset: 128, axes: vec![axis(1 << 14, 4), axis(1 << 15, 1 << 16)], run: 4 };
+        let choose = |runs: &Runs, most: u64, one| Bands::choose(runs, most / 4, one).is_some();
+        assert!(choose(&transposed, 150 << 20, OnePass::Panels(150 << 20)));
+        assert!(!choose(&transposed, 2 << 30, OnePass::Panels(2 << 30)));
+        assert!(choose(&transposed, 1 << 30, OnePass::InOrder));
+        // pixels and their channels are near each other in any order
+        let images = vec![axis(10_000, 196_608), axis(3, 1), axis(65_536, 3)];
+        let images = Runs { offset: 128, axes: images, run: 1 };
+        assert!(!choose(&images, 150 << 20, OnePass::Panels(150 << 20)));
+        assert!(!choose(&images, 150 << 20, OnePass::InOrder));
+        // and a few long rows are read as they are
+        let wide = Runs { offset: 128, axes: vec![axis(1 << 23, 4), axis(64, 1 << 25)], run: 4 };
+        assert!(!choose(&wide, 150 << 20, OnePass::Panels(150 << 20)));
+        let crop = Runs { offset: 128, axes: vec![axis(1 << 15, 1 << 16)], run: 1 << 15 };
+        assert!(!choose(&crop, 150 << 20, OnePass::InOrder));
+    }
+}
