@@ -5,7 +5,6 @@ use super::page_cache::{CacheState, LONG_ROW};
 use super::pieces::GatherPieces;
 use super::placed::PlacedSlabs;
 use crate::execute::{CopyStep, ExecuteError, OutOfCore, Progress, Workers, spool_pieces};
-use crate::sink::scratch_fits;
 use crate::source::Source;
 #[cfg(doc)]
 use crate::source::SourceError;
@@ -48,24 +47,31 @@ impl GatherPieces<'_> {
 
     /// The plan of what is wanted where it does not fit in memory, that of
     /// [`distributed`](GatherPieces::distributed) among others; `None` where it does, or is there.
-    pub(crate) fn out_of_core(&self, source: &dyn Source) -> Option<OutOfCore> {
+    ///
+    /// # Errors
+    /// No room in `TMPDIR`.
+    pub(crate) fn out_of_core(
+        &self,
+        source: &dyn Source,
+    ) -> Result<Option<OutOfCore>, ExecuteError> {
         if self.fits(self.gather.bytes()) {
-            return None;
+            return Ok(None);
         }
-        let distribution = self.distribution(source);
-        if let Some(distribution) = distribution.filter(|_| !matches!(scratch_fits(0), Ok(false))) {
-            return Some(OutOfCore::of(CopyStep::Distribution, distribution.temporary_bytes()));
+        if let Some(distribution) = self.distribution(source) {
+            let bytes = distribution.temporary_bytes();
+            if has_room(bytes)? {
+                return Ok(Some(OutOfCore::of(CopyStep::Distribution, bytes)));
+            }
         }
-        match self.state(source) {
+        Ok(match self.state(source) {
             CacheState::Cold { .. } | CacheState::ColdLong => {
                 Some(OutOfCore::of(CopyStep::Rows, 0))
             }
             CacheState::ColdDense => None,
             CacheState::Cached => {
-                self.cold_look(source)?;
-                Some(OutOfCore::of(CopyStep::InOrder, 0))
+                self.cold_look(source).map(|_| OutOfCore::of(CopyStep::InOrder, 0))
             }
-        }
+        })
     }
 
     /// How to distribute the rows, where that is the faster way.

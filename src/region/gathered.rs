@@ -50,11 +50,11 @@ impl Region for Gathered {
     fn out_of_core(&self, by: &ReadBy<'_>) -> Result<Option<OutOfCore>, ExecuteError> {
         let pieces = self.bound(by)?;
         if let Some(steps) = self.steps(&pieces, by)?
-            && has_room(0)?
+            && has_room(steps.needed_bytes)?
         {
             return Ok(Some(steps.plan));
         }
-        Ok(pieces.out_of_core(by.source))
+        pieces.out_of_core(by.source)
     }
 
     fn within(&self, range: Range<u64>) -> Vec<Arc<dyn Region>> {

@@ -646,7 +646,10 @@ def check_how_much_room_rows_in_random_order_need_is_asked_first():
     # the other way round nothing is copied before, nor changed in place
     for args in (["gather", "a.npy", "--axis", "0", "--indices", "i.npy", "-o", "o.npy"],
                  ["assign", "a.npy", "[@i.npy]", "--value", "v.npy", "-o", "o.npy"],
-                 ["assign", "a.npy", "[@i.npy]", "--value", "v.npy", "--in-place"]):
+                 ["assign", "a.npy", "[@i.npy]", "--value", "v.npy", "--in-place"],
+                 ["gather", "a.npy", "--axis", "0", "--indices", "i.npy", "--dry-run"],
+                 ["gather", "a.npy", "--axis", "0", "--indices", "i.npy", "-T", "--dry-run"],
+                 ["assign", "a.npy", "[@i.npy]", "--value", "v.npy", "--in-place", "--dry-run"]):
         said, read = refused_room([*args, "--io", "read", "-j", "1"])
         assert f"{6000 * (64 + 16)} bytes are needed" in said, said
         assert names() == before and np.array_equal(np.load("a.npy"), rows), names()
