@@ -240,7 +240,7 @@ async fn receive(
 
 /// What a store's error comes to. Its text may hold the URL and the body of the answer, so that it is
 /// not used.
-fn fault(error: &Error, note: &SharedNote, is_known: bool) -> FetchFault {
+pub(super) fn fault(error: &Error, note: &SharedNote, is_known: bool) -> FetchFault {
     let note = note.lock();
     if let Some(failure) = &note.failure {
         return failure.clone();

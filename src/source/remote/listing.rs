@@ -2,18 +2,19 @@
 
 use std::time::Duration;
 
+use object_store::ListResult;
 use object_store::path::Path;
-use object_store::{Error, ListResult};
 use tokio::time::timeout;
 
 use super::super::open::OpenError;
 use super::address::Address;
 use super::answers::FolderEntry;
 use super::error::RemoteError;
+use super::fetch::fault;
 use super::file::patience;
 use super::network::Network;
 use super::stores::store;
-use super::wire::FetchFault;
+use super::wire::SharedNote;
 
 /// How many times the patience with one answer all answers together may take: a store tells a thousand
 /// names in each.
@@ -25,14 +26,16 @@ const ANSWERS: u32 = 20;
 /// [`RemoteError`].
 pub fn list(address: &Address) -> Result<Vec<FolderEntry>, OpenError> {
     let (network, patience) = (Network::get()?, patience()?);
-    let store = store(address, &network.wire, None)?;
+    let note = SharedNote::default();
+    let store = store(address, &network.wire.with_note(&note), None)?;
     let folder = Path::parse(address.bucket_and_key().1.trim_end_matches('/'));
     let folder = folder.map_err(|error| RemoteError::Address(error.to_string()))?;
     let longest: Duration = patience * ANSWERS;
     let listing = network
         .run(async move { timeout(longest, store.list_with_delimiter(Some(&folder))).await })?;
-    let ListResult { common_prefixes, objects, .. } =
-        listing.map_err(|_| RemoteError::Timeout(longest))?.map_err(|error| fault(&error))?;
+    let ListResult { common_prefixes, objects, .. } = listing
+        .map_err(|_| RemoteError::Timeout(longest))?
+        .map_err(|error| fault(&error, &note, false).error)?;
     let name = |path: &Path| path.filename().unwrap_or_default().to_owned();
     let folders =
         common_prefixes.iter().map(|path| FolderEntry { name: name(path) + "/", bytes: None });
@@ -44,16 +47,5 @@ pub fn list(address: &Address) -> Result<Vec<FolderEntry>, OpenError> {
         // stores know no empty folders
         true => Err(RemoteError::NotFound.into()),
         false => Ok(entries),
-    }
-}
-
-/// Its text may hold the URL and the body of the answer, so that it is not used.
-fn fault(error: &Error) -> RemoteError {
-    match error {
-        Error::NotFound { .. } => RemoteError::NotFound,
-        Error::Unauthenticated { .. } => RemoteError::Denied(401),
-        Error::PermissionDenied { .. } => RemoteError::Denied(403),
-        error if FetchFault::is_of_wire(error) => FetchFault::of(error).error,
-        _ => RemoteError::Network("the store does not list the folder".into()),
     }
 }

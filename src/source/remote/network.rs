@@ -256,6 +256,7 @@ impl Network {
         at_once: bool,
     ) {
         let mut state = self.shared.lock();
+        state.keep(number, &range);
         let range = state.missing((number, range.start), range.end);
         if range.is_empty() {
             return;
@@ -428,6 +429,21 @@ impl NetworkState {
         Ok(count)
     }
 
+    /// Let blocks that are here, such as the first one with a header, stay until this range of them was
+    /// read too.
+    fn keep(&mut self, number: u64, range: &Range<u64>) {
+        let blocks = self.blocks.range((number, 0)..(number, range.end));
+        let blocks = blocks.filter(|(_, block)| range.start < block.end);
+        let keys: Vec<BlockKey> = blocks.map(|(key, _)| *key).collect();
+        for key in keys {
+            if let Some(block) = self.blocks.get_mut(&key) {
+                let again = block.end.min(range.end) - key.1.max(range.start);
+                block.read = block.read.saturating_sub(again);
+            }
+            self.list(key, Use::Needed);
+        }
+    }
+
     /// The part of a range for which there is no block: from the first such byte to the next block.
     fn missing(&self, (number, start): BlockKey, end: u64) -> Range<u64> {
         let mut at = start;
@@ -508,5 +524,29 @@ impl NetworkState {
                 self.passed_bytes -= block.cost(key.1);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first block of a file, whose header was read, is not dropped for others while elements of it
+    /// are to be read: another request for them would be one that nobody counted.
+    #[test]
+    fn blocks_stay_until_what_was_announced_of_them_is_read() {
+        let mut state = NetworkState::default();
+        let block = Block { end: 1000, data: vec![7; 1000], ..Block::default() };
+        state.used = block.cost(0);
+        state.blocks.insert((1, 0), block);
+        let mut out = [0; 1000];
+        assert_eq!(state.take((1, 0), &mut out).unwrap(), 1000);
+        state.keep(1, &(128..50_000));
+        assert!(!state.make_space(BUDGET) && state.blocks.contains_key(&(1, 0)));
+        for (at, len) in [(128, 100), (228, 772)] {
+            assert!(state.blocks.contains_key(&(1, 0)));
+            assert_eq!(state.take((1, at), &mut out[..len]).unwrap(), len);
+        }
+        assert!(state.make_space(BUDGET) && state.blocks.is_empty() && state.used == 0);
     }
 }

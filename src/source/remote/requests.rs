@@ -23,6 +23,9 @@ pub const REQUEST_BYTES: u64 = 2 << 20;
 #[derive(Clone, Debug, Default)]
 pub struct Merger {
     open: Range<u64>,
+    /// A row that lies before the open request and is part of it, if what is still missing between them
+    /// comes next.
+    row: Range<u64>,
     /// Where the file of the open request ends.
     file_end: u64,
 }
@@ -36,16 +39,18 @@ impl Merger {
             self.file_end = file_end;
         }
         if self.precedes(&range) {
-            self.open.start = range.start;
             return;
+        }
+        if !self.row.is_empty() {
+            emit(std::mem::replace(&mut self.open, std::mem::take(&mut self.row)));
+            if self.precedes(&range) {
+                return;
+            }
         }
         let mut range = range;
         while range.start < range.end {
-            let near = self.open.start <= range.start
-                && range.start <= self.open.end.saturating_add(GAP)
-                && !self.open.is_empty();
             let most = self.open.start.saturating_add(REQUEST_BYTES);
-            if near && (range.start < most || range.end <= self.open.end) {
+            if is_near(&self.open, &range) && (range.start < most || range.end <= self.open.end) {
                 let end = range.end.min(most).max(self.open.end);
                 self.open.end = end;
                 range.start = range.start.max(end);
@@ -57,21 +62,39 @@ impl Merger {
         }
     }
 
-    /// Whether a range lies close before the open request, and fits: reversed axes are read so.
-    fn precedes(&self, range: &Range<u64>) -> bool {
-        !self.open.is_empty()
-            && range.start < self.open.start
-            && self.open.start <= range.end.saturating_add(GAP)
-            && range.end <= self.open.end
-            && self.open.end - range.start <= REQUEST_BYTES
+    /// Take a range that lies before the open request, or goes on with the row that does, and fits.
+    fn precedes(&mut self, range: &Range<u64>) -> bool {
+        let row = match self.row.is_empty() {
+            true => range.clone(),
+            false if is_near(&self.row, range) => self.row.start..range.end.max(self.row.end),
+            false => return false,
+        };
+        let fits = row.start < self.open.start
+            && row.end <= self.open.end
+            && self.open.end - row.start <= REQUEST_BYTES;
+        if range.is_empty() || self.open.is_empty() || !fits {
+            return false;
+        }
+        match is_near(&row, &self.open) {
+            true => (self.open.start, self.row) = (row.start, 0..0),
+            false => self.row = row,
+        }
+        true
     }
 
     /// Emit the last request.
     pub fn flush(&mut self, emit: &mut dyn FnMut(Range<u64>)) {
-        if !self.open.is_empty() {
-            emit(std::mem::take(&mut self.open));
+        for request in [&mut self.open, &mut self.row].map(std::mem::take) {
+            if !request.is_empty() {
+                emit(request);
+            }
         }
     }
+}
+
+/// Whether a range begins in another one, or so close behind it that the gap is read.
+fn is_near(range: &Range<u64>, next: &Range<u64>) -> bool {
+    !range.is_empty() && range.start <= next.start && next.start <= range.end.saturating_add(GAP)
 }
 
 #[cfg(test)]
@@ -103,6 +126,34 @@ mod tests {
         assert_eq!(requests(&[most..2 * most, 0..most]), [most..2 * most, 0..most]);
         assert_eq!(requests(&[0..100, 10..20, 90..120]), [0..120]);
         assert_eq!(requests(&[7..7]), []);
+    }
+
+    /// Pieces of an output end at blocks of its file, wherever the rows of the input do.
+    #[test]
+    fn rows_of_a_reversed_axis_are_one_request_wherever_pieces_end() {
+        let (row, rows, piece) = (240_000, 40, 256 << 10);
+        let mut ranges = Vec::new();
+        for number in 0..rows {
+            let (mut at, end) = (number * row, (number + 1) * row);
+            while at < end {
+                let next = end.min((at / piece + 1) * piece);
+                let start = (rows - 1 - number) * row;
+                ranges.push(start + at % row..start + at % row + next - at);
+                at = next;
+            }
+        }
+        let each = REQUEST_BYTES / row * row;
+        let all = requests(&ranges);
+        assert_eq!(all.len() as u64, (rows * row).div_ceil(each));
+        assert_eq!(all[0], rows * row - each..rows * row);
+        // a row that stays apart is a request of its own
+        let (gap, far) = (GAP, 3 * GAP);
+        assert_eq!(
+            requests(&[far..far + 9, 0..5, far + 9..far + 20]),
+            [far..far + 9, 0..5, far + 9..far + 20]
+        );
+        assert_eq!(requests(&[far..far + 9, 0..5, 5..10]), [far..far + 9, 0..10]);
+        assert_eq!(requests(&[far..far + 9, 0..5, 5 + gap..far]), [0..far + 9]);
     }
 
     #[test]
@@ -139,6 +190,23 @@ mod tests {
             let needed: u64 = ranges.iter().map(|it| it.end - it.start).sum();
             let read: u64 = all.iter().map(|it| it.end - it.start).sum();
             prop_assert!(read <= needed + ranges.len() as u64 * GAP);
+        }
+
+        #[test]
+        fn every_byte_is_requested_in_any_order(
+            ranges in prop::collection::vec((0u64..3_000_000, 0u64..300_000), 0..50)
+        ) {
+            let ranges: Vec<_> = ranges.into_iter().map(|(at, len)| at..at + len).collect();
+            let mut all = requests(&ranges);
+            prop_assert!(all.iter().all(|it| it.start < it.end && it.end - it.start <= REQUEST_BYTES));
+            all.sort_unstable_by_key(|it| it.start);
+            for range in ranges {
+                let end = all.iter().fold(range.start, |at, it| match it.start <= at {
+                    true => at.max(it.end),
+                    false => at,
+                });
+                prop_assert!(range.is_empty() || range.end <= end);
+            }
         }
     }
 }

@@ -81,6 +81,8 @@ pub(super) struct Wire {
     client: reqwest::Client,
     counters: Arc<Counters>,
     target: Option<Arc<RequestTarget>>,
+    /// For requests that cannot carry one themselves.
+    note: Option<SharedNote>,
 }
 
 /// A URL, which takes the place of the one that a store makes.
@@ -118,7 +120,12 @@ impl Wire {
             .user_agent(concat!("tslice/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| failed(&error.without_url()))?;
-        Ok(Wire { client, counters, target: None })
+        Ok(Wire { client, counters, target: None, note: None })
+    }
+
+    /// The same, with a note of the last answer to those requests that carry none.
+    pub(super) fn with_note(&self, note: &SharedNote) -> Wire {
+        Wire { note: Some(note.clone()), ..self.clone() }
     }
 
     /// The same for requests of one URL, whatever a store makes of it.
@@ -148,7 +155,7 @@ impl Wire {
     /// Send one request, as it is.
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         self.counters.requests.fetch_add(1, Ordering::Relaxed);
-        let note = request.extensions().get::<SharedNote>().cloned();
+        let note = request.extensions().get().or(self.note.as_ref()).cloned();
         let answer = match HttpService::call(&self.client, request).await {
             Ok(answer) if lengths_differ(&answer) => {
                 Err(refused("the server says two lengths of one answer"))
@@ -338,8 +345,8 @@ mod tests {
     #[test]
     fn lengths_of_ranges() {
         assert_eq!(range_len("bytes 10-19/100"), Some(10));
-        assert_eq!(range_len("bytes 10-9/100"), Some(0));
-        for text in ["bytes 9-3/100", "bytes */100", "items 0-9/10", "bytes 0-9"] {
+        assert_eq!(range_len("bytes 10-10/100"), Some(1));
+        for text in ["bytes 10-9/100", "bytes */100", "items 0-9/10", "bytes 0-9"] {
             assert_eq!(range_len(text), None, "{text}");
         }
     }
