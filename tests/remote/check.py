@@ -1,6 +1,7 @@
 """Remote inputs: results as those of local files, requests and bytes counted, faults survived.
 
-Run by tests/remote/run, which starts nothing itself but gives the paths of nginx and moto_server.
+Run by tests/remote/run, which starts nothing itself but gives the paths of nginx and the emulators of
+stores; without Node there is no Azurite, and what needs it is left out.
 
 What is *needed* (`needed`): the ranges of the file that hold the selection, in the order in which
 they are read, those at most GAP bytes apart made one, cut where one would be longer than REQUEST
@@ -16,7 +17,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import ssl
 import struct
 import subprocess
@@ -27,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
+from emulators import S3, Azure, Gcs, GcsOverS3, free_port, wait
 from proxy import Proxy
 
 GAP, REQUEST, FIRST, HEADER = 128 << 10, 2 << 20, 16 << 10, 2
@@ -35,6 +36,8 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--bin", default="target/debug/tslice")
 parser.add_argument("--nginx", required=True)
 parser.add_argument("--moto", required=True)
+parser.add_argument("--gcs", required=True)
+parser.add_argument("--azurite")
 parser.add_argument("names", nargs="*")
 args = parser.parse_args()
 binary = os.path.abspath(args.bin)
@@ -139,22 +142,6 @@ def within(what, proxy, requests, bytes, files=1, header=0):
     )
 
 
-def free_port():
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return server.getsockname()[1]
-
-
-def wait_for(port):
-    for _ in range(300):
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.1)
-    raise SystemExit(f"nothing listens on port {port}")
-
-
 def safetensors(path, tensors):
     header, at = {}, 0
     for name, array in tensors.items():
@@ -203,7 +190,7 @@ many = safetensors(root / "many.safetensors", names)
 
 # -- servers ------------------------------------------------------------------------------------
 
-port, s3_port = free_port(), free_port()
+port = free_port()
 (work / "nginx.conf").write_text(
     f"""daemon off; master_process off; pid {work}/nginx.pid; error_log {work}/error.log;
 events {{ worker_connections 512; }}
@@ -220,21 +207,11 @@ http {{
 """
 )
 quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-servers = [
-    subprocess.Popen([args.nginx, "-p", str(work), "-c", str(work / "nginx.conf")], **quiet),
-    subprocess.Popen([args.moto, "-H", "127.0.0.1", "-p", str(s3_port)], env=ENV, **quiet),
-]
-
-
-def put(path, body=b""):
-    connection = http.client.HTTPConnection("127.0.0.1", s3_port)
-    connection.request("PUT", path, body)
-    answer = connection.getresponse()
-    answer.read()
-    assert answer.status == 200, (path, answer.status)
-
-
-S3 = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "SECRET"}
+nginx = subprocess.Popen([args.nginx, "-p", str(work), "-c", str(work / "nginx.conf")], **quiet)
+s3 = S3(args.moto)
+stores = {"s3": s3, "gcs": Gcs(args.gcs), "gcsxml": GcsOverS3(s3)}
+if args.azurite:
+    stores["azure"] = Azure(args.azurite)
 
 # -- checks -------------------------------------------------------------------------------------
 
@@ -365,46 +342,78 @@ def check_latency():
         print(f"  1,000 runs at 50 ms: {took:.1f} s, {proxy.most} requests at a time")
 
 
+def check_stores():
+    """Slices, shards, parts, folders and refusals of each kind of store."""
+    for what, store in stores.items():
+        bucket = f"{what}bucket"
+        url, key = f"{store.scheme}://{bucket}", "dir/volume.npy"
+        store.make(bucket)
+        for name in ["volume.npy", "a b%c.npy"]:
+            store.put(bucket, f"dir/{name}", (root / name).read_bytes())
+        for path in checkpoint.iterdir():
+            store.put(bucket, f"checkpoint/{path.name}", path.read_bytes())
+        versioned = (lambda it: ("header", store.headers)) if store.headers else None
+        index = "[10:60, 50:150]"
+        with Proxy(store.port, fault=versioned) as proxy:
+            env = store.env(proxy.url)
+            same(what, [f"{url}/{key}", index], [root / "volume.npy", index], env=env)
+            within(what, proxy, *needed(ranges_of(volume, np.s_[10:60, 50:150], 128)))
+            sent = [it.headers for it in proxy.requests]
+            expect(f"{what}: signed", all(store.signature in it.get("Authorization", "") for it in sent), sent[-1])
+            expect(f"{what}: asks for its version", all(it.get("If-Match") for it in sent[1:]), sent[-1])
+            same(f"{what}: a name with blanks", [f"{url}/dir/a b%c.npy"], [root / "a b%c.npy"], env=env)
+            one, two = output("one.safetensors"), output("two.safetensors")
+            done = run(f"{url}/checkpoint/model.safetensors.index.json", "-t", "layer.*", "-o", one, env=env)
+            run(checkpoint, "-t", "layer.*", "-o", two)
+            expect(f"{what}: shards", one.exists() and one.read_bytes() == two.read_bytes(), text(done))
+            out, whole = output("parts.npy"), output("whole.npy")
+            run(root / "volume.npy", "[::-1, 5:]", "-o", whole)
+            for part in ("1/2", "0/2"):
+                done = run(f"{url}/{key}", "[::-1, 5:]", "-o", out, "--part", part, env=env)
+                expect(f"{what}: part {part}", done.returncode == 0, text(done))
+            expect(f"{what}: parts", out.exists() and out.read_bytes() == whole.read_bytes())
+            done = run("info", f"{url}/{key}", env=env)
+            expect(f"{what}: info", b"(200, 300, 200)" in done.stdout, text(done))
+            for missing in [[f"{url}/none.npy"], ["info", f"{url}/none/"]][: 1 + store.lists]:
+                done = run(*missing, env=env)
+                expect(f"{what}: not found {missing}", done.returncode == 1 and b"not found" in done.stderr, text(done))
+            done = run(root / "indices.npy", "-o", f"{url}/x.npy", env=env)
+            expect(f"{what}: an output", done.returncode != 0 and b"not written to remote" in done.stderr, text(done))
+            if store.lists:
+                done = run("info", f"{url}/", f"{url}/dir/", env=env)
+                told = done.stdout.decode()
+                expect(f"{what}: folders", f"{url}/: 0 files, 2 folders" in told, text(done))
+                expect(f"{what}: files", f"  volume.npy  {48_000_128}" in told and "a b%c.npy" in told, told)
+                done = run("info", f"{url}/dir/", "--json", env=env)
+                entries = json.loads(done.stdout)[0]["entries"] if done.returncode == 0 else []
+                expect(f"{what}: folders as JSON", {"name": "volume.npy", "bytes": 48_000_128} in entries, text(done))
+        refusals = [("a refusal", lambda it: ("status", 403), {})]
+        if store.judges:
+            refusals.append(("a wrong key", None, {"key": "U0VDUkVU"}))
+        for why, fault, wrong in refusals:
+            with Proxy(store.port, fault=fault) as proxy:
+                for words in [[f"{url}/{key}", "7"], ["info", f"{url}/dir/"]]:
+                    done = run(*words, env=store.env(proxy.url, **wrong))
+                    told = text(done)
+                    refused = done.returncode == 1 and "refuses access (status 403)" in told and store.hint in told
+                    expect(f"{what}: {why} {words[0]}", refused, told)
+                    expect(f"{what}: {why}: no secret", "SECRET" not in told.replace(store.hint, "") and "U0VDUkVU" not in told, told)
+
+
 def check_s3():
-    put("/bucket")
-    for name in ["volume.npy", "a b%c.npy"]:
-        put("/bucket/dir/" + name.replace("%", "%25").replace(" ", "%20"), (root / name).read_bytes())
-    for path in checkpoint.iterdir():
-        put("/bucket/checkpoint/" + path.name.replace(" ", "%20"), path.read_bytes())
-    with Proxy(s3_port) as proxy:
-        env = {**S3, "AWS_ENDPOINT_URL": proxy.url, "AWS_REGION": "us-east-1"}
-        same("s3", ["s3://bucket/dir/volume.npy", "[10:60, 50:150]"], [root / "volume.npy", "[10:60, 50:150]"], env=env)
-        within("s3", proxy, *needed(ranges_of(volume, np.s_[10:60, 50:150], 128)))
-        expect("s3: signed", "AWS4-HMAC" in proxy.requests[-1].headers.get("Authorization", ""))
-        expect("s3: asks for its version", all(it.headers.get("If-Match") for it in proxy.requests[1:]))
-    endpoint = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{s3_port}"}
-    one, two = output("one.safetensors"), output("two.safetensors")
-    done = run("s3://bucket/checkpoint/model.safetensors.index.json", "-t", "layer.*", "-o", one, env={**S3, **endpoint})
-    expect("s3 shards", done.returncode == 0, text(done))
-    run(checkpoint, "-t", "layer.*", "-o", two)
-    expect("s3 shards: bytes", one.exists() and one.read_bytes() == two.read_bytes())
+    s3.make("bucket")
+    s3.put("bucket", "dir/volume.npy", (root / "volume.npy").read_bytes())
     (work / ".aws").mkdir(exist_ok=True)
     (work / ".aws/credentials").write_text("[other]\naws_access_key_id = PROFILEID\naws_secret_access_key = x\n")
     (work / ".aws/config").write_text("[profile other]\nregion = eu-central-1\n")
-    with Proxy(s3_port) as proxy:
+    with Proxy(s3.port) as proxy:
         env = {"AWS_PROFILE": "other", "AWS_ENDPOINT_URL": proxy.url}
         same("s3 profile", ["s3://bucket/dir/volume.npy", "7"], [root / "volume.npy", "7"], env=env)
         signed = proxy.requests[0].headers.get("Authorization", "")
         expect("s3 profile: used", "PROFILEID" in signed and "eu-central-1" in signed, signed)
-    with Proxy(s3_port) as proxy:
+    with Proxy(s3.port) as proxy:
         done = run("s3://bucket/dir/volume.npy", "7", "-o", output("x.npy"), env={"AWS_ENDPOINT_URL": proxy.url})
         expect("s3 without credentials: not signed", "Authorization" not in proxy.requests[0].headers, text(done))
-    done = run("info", "s3://bucket/", "s3://bucket/dir/", env={**S3, **endpoint})
-    told = done.stdout.decode()
-    expect("s3 folders", done.returncode == 0 and "s3://bucket/: 0 files, 2 folders" in told, text(done))
-    expect("s3 folders: files", f"  volume.npy  {48_000_128}" in told and "a b%c.npy" in told, told)
-    done = run("info", "s3://bucket/dir/", "--json", env={**S3, **endpoint})
-    entries = json.loads(done.stdout)[0]["entries"]
-    expect("s3 folders as JSON", {"name": "volume.npy", "bytes": 48_000_128} in entries, entries)
-    done = run("info", "s3://bucket/none/", env={**S3, **endpoint})
-    expect("s3 folders: not found", done.returncode == 1 and b"not found" in done.stderr, text(done))
-    done = run("s3://bucket/none.npy", env={**S3, **endpoint})
-    expect("s3: not found", done.returncode == 1 and b"not found" in done.stderr, text(done))
 
 
 def check_parts():
@@ -515,8 +524,7 @@ def check_faults():
         with Proxy(port, fault=lambda it: ("status", status)) as proxy:
             done = run(f"{proxy.url}/volume.npy", "-o", output("x.npy"))
             expect(f"{status}: the hint", "//NAME:PASSWORD@HOST" in text(done), text(done))
-            env = {**S3, "AWS_ENDPOINT_URL": proxy.url}
-            done = run("s3://bucket/volume.npy", "-o", output("x.npy"), env=env)
+            done = run("s3://bucket/volume.npy", "-o", output("x.npy"), env=s3.env(proxy.url))
             expect(f"{status}: the hint of S3", "AWS_SECRET_ACCESS_KEY" in text(done), text(done))
     done = run(f"http://127.0.0.1:{free_port()}/a.npy?sig=SECRET", timeout=60)
     expect("no server", done.returncode == 1 and "no connection" in text(done) and "SECRET" not in text(done), text(done))
@@ -614,15 +622,16 @@ def check_memory():
 checks = {name[6:]: check for name, check in list(globals().items()) if name.startswith("check_")}
 status = 1
 try:
-    wait_for(port)
-    wait_for(s3_port)
+    wait(port)
+    for store in stores.values():
+        wait(store.port)
     for name, check in checks.items():
         if not args.names or name in args.names:
             print(f"{name}: {(check.__doc__ or '').splitlines()[0] if check.__doc__ else ''}", flush=True)
             check()
     status = 1 if failed else 0
 finally:
-    for server in servers:
+    for server in [nginx, *(store.process for store in stores.values() if store.process)]:
         server.terminate()
         server.wait()
     shutil.rmtree(work, ignore_errors=True)
