@@ -330,7 +330,7 @@ def main():
     parser = harness.parser("every system call of a run goes wrong in turn")
     parser.add_argument("--only", default="", help="the scenes, or faults, whose name holds this")
     parser.add_argument("--quick", action="store_true", help="one errno a call, SIGKILL alone, and a part of that")
-    parser.add_argument("--named", action="store_true", help="the program has no files without names: SIGKILL may leave one")
+    parser.add_argument("--named", action="store_true", help="the program has no files without names and exchanges none: SIGKILL may leave one, and a folder between old and new")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="scenes that are tried at one time")
     OPTIONS = parser.parse_args()
     harness.begin(OPTIONS)
@@ -342,6 +342,9 @@ def main():
     tally = harness.Tally()
     try:
         SCENES = list(scenes())
+        for scene in SCENES:
+            if isinstance(scene, Folder):
+                scene.one_by_one |= OPTIONS.named
         numbers = [number for number, scene in enumerate(SCENES)
                    if any(OPTIONS.only in f"{scene.name}: {fault.__name__}" for fault in FAULTS)]
         method = multiprocessing.get_context("fork")

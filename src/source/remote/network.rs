@@ -432,9 +432,11 @@ impl NetworkState {
     /// Let blocks that are here, such as the first one with a header, stay until this range of them was
     /// read too.
     fn keep(&mut self, number: u64, range: &Range<u64>) {
-        let blocks = self.blocks.range((number, 0)..(number, range.end));
-        let blocks = blocks.filter(|(_, block)| range.start < block.end);
-        let keys: Vec<BlockKey> = blocks.map(|(key, _)| *key).collect();
+        // what lies between its ends may be a gap, which nobody reads
+        let ends = [range.start, range.end.saturating_sub(1)];
+        let ends = ends.iter().filter_map(|at| self.block((number, *at)));
+        let mut keys: Vec<BlockKey> = ends.map(|(key, _)| key).collect();
+        keys.dedup();
         for key in keys {
             if let Some(block) = self.blocks.get_mut(&key) {
                 let again = block.end.min(range.end) - key.1.max(range.start);
