@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::source::SourceError;
 
@@ -10,9 +10,10 @@ use crate::source::SourceError;
 pub(super) const CACHE_BYTES: u64 = 48 << 20;
 
 /// The chunks that were decoded last. Workers that want the same one wait for the first of them.
-#[derive(Default)]
 pub(super) struct Cache {
     chunks: Mutex<DecodedChunks>,
+    /// The oldest ones are let go where there are more bytes than these.
+    most: u64,
     /// How many pieces have been filled from them.
     filled: AtomicU64,
 }
@@ -29,6 +30,65 @@ struct DecodedChunks {
 }
 
 impl Cache {
+    /// Keep chunks of [`CACHE_BYTES`].
+    pub(super) fn of_last() -> Cache {
+        Cache { chunks: Mutex::default(), most: CACHE_BYTES, filled: AtomicU64::new(0) }
+    }
+
+    /// Keep chunks until they are [let go](Cache::let_go).
+    pub(super) fn of_all() -> Cache {
+        Cache { most: u64::MAX, ..Cache::of_last() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, DecodedChunks> {
+        self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Decode a chunk that is not kept, if no other worker does so, and it `is_wanted` still: nobody lets go of
+    /// it before that is answered.
+    ///
+    /// # Errors
+    /// Those of `decode`.
+    pub(super) fn prepare(
+        &self,
+        at: &[u64],
+        is_wanted: impl FnOnce() -> bool,
+        decode: impl FnOnce() -> Result<Vec<u8>, SourceError>,
+    ) -> Result<(), SourceError> {
+        let slot = ChunkSlot::default();
+        let mut chunk = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        {
+            let slots = &mut self.lock().slots;
+            if slots.contains_key(at) || !is_wanted() {
+                return Ok(());
+            }
+            slots.insert(at.to_vec(), Arc::clone(&slot));
+        }
+        self.fill(at, &mut chunk, decode).map(drop)
+    }
+
+    /// Whether a chunk is kept, and no worker still decodes it.
+    pub(super) fn is_ready(&self, at: &[u64]) -> bool {
+        let slot = self.lock().slots.get(at).map(Arc::clone);
+        slot.is_some_and(|slot| slot.try_lock().is_ok_and(|chunk| chunk.is_some()))
+    }
+
+    /// Whether so many bytes more are no more than [`CACHE_BYTES`].
+    pub(super) fn has_room(&self, bytes: u64) -> bool {
+        self.lock().bytes.saturating_add(bytes) <= CACHE_BYTES
+    }
+
+    /// Let go of a chunk.
+    pub(super) fn let_go(&self, at: &[u64]) {
+        let mut chunks = self.lock();
+        chunks.slots.remove(at);
+        if let Some(place) = chunks.oldest.iter().position(|(kept, _)| kept == at)
+            && let Some((_, bytes)) = chunks.oldest.remove(place)
+        {
+            chunks.bytes -= bytes;
+        }
+    }
+
     /// A chunk that is kept or, if it is not, decoded now.
     ///
     /// # Errors
@@ -38,32 +98,41 @@ impl Cache {
         at: &[u64],
         decode: impl FnOnce() -> Result<Vec<u8>, SourceError>,
     ) -> Result<Arc<Vec<u8>>, SourceError> {
-        let lock = || self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = Arc::clone(lock().slots.entry(at.to_vec()).or_default());
+        let slot = Arc::clone(self.lock().slots.entry(at.to_vec()).or_default());
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(chunk) = slot.as_ref() {
             return Ok(Arc::clone(chunk));
         }
+        self.fill(at, &mut slot, decode)
+    }
+
+    /// Decode a chunk to its place.
+    fn fill(
+        &self,
+        at: &[u64],
+        place: &mut Option<Arc<Vec<u8>>>,
+        decode: impl FnOnce() -> Result<Vec<u8>, SourceError>,
+    ) -> Result<Arc<Vec<u8>>, SourceError> {
         let chunk = Arc::new(decode()?);
-        *slot = Some(Arc::clone(&chunk));
-        lock().keep(at, chunk.len() as u64);
+        *place = Some(Arc::clone(&chunk));
+        self.lock().keep(at, chunk.len() as u64, self.most);
         Ok(chunk)
     }
 
     /// Note that one of `count` pieces is filled; with the last one all chunks are let go.
     pub(super) fn filled(&self, count: u64) {
         if self.filled.fetch_add(1, Ordering::AcqRel) + 1 == count {
-            *self.chunks.lock().unwrap_or_else(PoisonError::into_inner) = DecodedChunks::default();
+            *self.lock() = DecodedChunks::default();
         }
     }
 }
 
 impl DecodedChunks {
-    /// Keep a chunk, and let go of the oldest ones.
-    fn keep(&mut self, at: &[u64], bytes: u64) {
+    /// Keep a chunk, and let go of the oldest ones where there are more bytes than `most`.
+    fn keep(&mut self, at: &[u64], bytes: u64, most: u64) {
         self.oldest.push_back((at.to_vec(), bytes));
         self.bytes += bytes;
-        while self.bytes > CACHE_BYTES && self.oldest.len() > 1 {
+        while self.bytes > most && self.oldest.len() > 1 {
             let Some((at, bytes)) = self.oldest.pop_front() else { break };
             self.slots.remove(&at);
             self.bytes -= bytes;

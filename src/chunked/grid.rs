@@ -58,6 +58,31 @@ impl Steps {
     }
 }
 
+/// So many bytes are decoded in the time that it takes to write a row.
+const ROW_WORTH: u64 = 16 << 10;
+
+/// So many bytes of chunks a box should have, so that there are not too many.
+const BOX_WORTH: u64 = 1 << 20;
+
+/// The most items of so many cells.
+fn most(steps: &Steps, cells: u64) -> u64 {
+    steps.most().saturating_mul(cells).min(steps.len)
+}
+
+/// How many rows of the output boxes of so many cells are written as.
+fn rows(steps: &[Steps], cells: &[u64]) -> u64 {
+    let (mut rows, mut is_row) = (1u64, true);
+    for (steps, &cells) in steps.iter().zip(cells).rev() {
+        let items = most(steps, cells);
+        if !is_row {
+            rows = rows.saturating_mul(items);
+        }
+        // an axis that is not in the box as a whole ends the row
+        is_row &= items == steps.len;
+    }
+    rows
+}
+
 /// Boxes of neighbouring cells: so many along each axis.
 pub(super) struct CellBoxes {
     /// The cells of a box, and how many boxes there are, along each axis.
@@ -72,19 +97,37 @@ impl CellBoxes {
         CellBoxes { boxes: boxes.collect() }
     }
 
-    /// Boxes of whole cells, of at most so many bytes but for single cells, whose items have `run`
-    /// bytes. They are as long as they can be along the last axes, so that the output has long rows.
-    pub(super) fn of_bytes(steps: &[Steps], run: u64, most: u64) -> CellBoxes {
-        let mut bytes = steps.iter().map(Steps::most).fold(run, u64::saturating_mul);
-        let mut cells = vec![1; steps.len()];
-        for (cells, steps) in cells.iter_mut().zip(steps).rev() {
-            *cells = (most / bytes.max(1)).clamp(1, steps.cells().max(1));
-            bytes = bytes.saturating_mul(*cells);
-            if *cells < steps.cells() {
+    /// Boxes of whole cells, each of which is taken of a chunk of `chunk` bytes: of more cells than one,
+    /// along the last axes, where those of one would be few bytes or many short rows of the output. A box takes
+    /// at most `most` bytes of chunks, if not of one alone.
+    pub(super) fn of_long_rows(steps: &[Steps], chunk: u64, most: u64) -> CellBoxes {
+        let (mut cells, mut bytes) = (vec![1; steps.len()], chunk.max(1));
+        for (axis, steps_of_axis) in steps.iter().enumerate().rev() {
+            let wanted = rows(steps, &cells).saturating_mul(ROW_WORTH).max(BOX_WORTH);
+            if wanted <= bytes {
+                break;
+            }
+            let all = steps_of_axis.cells().max(1);
+            let some = wanted.div_ceil(bytes).min(most / bytes).clamp(1, all);
+            // boxes of about the same length
+            cells[axis] = all.div_ceil(all.div_ceil(some));
+            bytes = bytes.saturating_mul(cells[axis]);
+            if cells[axis] < all {
                 break;
             }
         }
         CellBoxes::new(steps, &cells)
+    }
+
+    /// Whether each box is one cell.
+    pub(super) fn are_cells(&self) -> bool {
+        self.boxes.iter().all(|(cells, _)| *cells == 1)
+    }
+
+    /// The most items that a box has along each axis.
+    pub(super) fn most(&self, steps: &[Steps]) -> Vec<u64> {
+        let axes = steps.iter().zip(&self.boxes);
+        axes.map(|(steps, (cells, _))| most(steps, *cells)).collect()
     }
 
     /// How many boxes there are.

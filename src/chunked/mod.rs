@@ -25,7 +25,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use cache::Cache;
+use cache::{CACHE_BYTES, Cache};
 use grid::{CellBoxes, Steps};
 pub use pieces::{ChunkPieces, InOrder};
 pub use positions::Decoding;
@@ -98,6 +98,15 @@ impl Chunked {
         runs.axes.iter().map(steps).collect()
     }
 
+    /// From an item along each axis to the next one, in bytes of a chunk.
+    fn steps_in_chunk(&self, steps: &[Steps]) -> Vec<u64> {
+        let lens = self.shape.iter().zip(self.chunks.chunk_shape());
+        let shape: Vec<u64> = lens.map(|(len, chunk)| *len.min(chunk)).collect();
+        let strides = contiguous_strides(&shape, self.item, Order::C).unwrap_or_default();
+        let bytes = |it: &Steps| it.axis.map_or(0, |axis| (it.step * strides[axis]).unsigned_abs());
+        steps.iter().map(bytes).collect()
+    }
+
     /// Fill `out` with what runs of positions take of each chunk that they touch: of chunks that are
     /// kept in a cache or, without one, of each after the other.
     ///
@@ -113,25 +122,52 @@ impl Chunked {
         if out.is_empty() {
             return Ok(());
         }
-        let (steps, dense) = (self.steps(runs), runs.dense());
-        let cells = CellBoxes::new(&steps, &vec![1; steps.len()]);
+        let (touched, dense) = (self.touched(runs), runs.dense());
+        if let Some(cache) = cache
+            && touched.count().saturating_mul(self.chunk_bytes()) <= CACHE_BYTES / 2
+        {
+            self.prepare(runs, source, cache)?;
+        }
         let mut part = Vec::new();
-        for number in 0..cells.count() {
-            let cell = cells.items(&steps, number);
-            let (at, inside) = self.in_chunk(&runs.part(&cell), &steps);
+        for TouchedChunk { at, items, inside } in touched.chunks() {
             let decode = || self.decode(&at, source);
             let chunk = cache.map_or_else(|| decode().map(Arc::new), |it| it.get(&at, decode))?;
             let (from, Runs { axes, run, .. }) = (inside.offset as usize, &inside);
-            if cells.count() == 1 {
+            if touched.count() == 1 {
                 pack(axes, *run, &chunk, from, out);
                 return Ok(());
             }
             part.resize(inside.bytes() as usize, 0);
             pack(axes, *run, &chunk, from, &mut part);
-            let Runs { offset, axes, run } = dense.part(&cell).coalesced();
+            let Runs { offset, axes, run } = dense.part(&items).coalesced();
             unpack(&axes, run, &part, Cell::from_mut(out).as_slice_of_cells(), offset as usize);
         }
         Ok(())
+    }
+
+    /// The bytes that are decoded for runs of positions, or copied, whatever is more.
+    fn work(&self, runs: &Runs) -> u64 {
+        runs.bytes().max(self.touched(runs).count().saturating_mul(self.chunk_bytes()))
+    }
+
+    /// Decode the chunks that runs of positions touch and that no other worker decodes, so that workers
+    /// that need the same ones share the work.
+    ///
+    /// # Errors
+    /// Those of [`Chunks::decode`].
+    fn prepare(&self, runs: &Runs, source: &dyn Source, cache: &Cache) -> Result<(), SourceError> {
+        let touched = self.touched(runs);
+        let mut chunks = touched.chunks();
+        chunks.try_for_each(|TouchedChunk { at, .. }| {
+            cache.prepare(&at, || true, || self.decode(&at, source))
+        })
+    }
+
+    /// The chunks that runs of positions touch.
+    fn touched<'a>(&'a self, runs: &'a Runs) -> Touched<'a> {
+        let steps = self.steps(runs);
+        let cells = CellBoxes::new(&steps, &vec![1; steps.len()]);
+        Touched { chunked: self, runs, steps, cells }
     }
 
     /// As [`fill`](Chunked::fill), with a range of the dense bytes of runs.
@@ -191,5 +227,38 @@ impl Chunked {
                 reason: "it has another number of elements".to_owned(),
             }),
         }
+    }
+}
+
+/// The chunks that runs of positions touch.
+struct Touched<'a> {
+    chunked: &'a Chunked,
+    runs: &'a Runs,
+    steps: Vec<Steps>,
+    cells: CellBoxes,
+}
+
+/// What runs of positions take of a chunk.
+struct TouchedChunk {
+    /// The chunk.
+    at: Vec<u64>,
+    /// The items along each axis of the runs.
+    items: Vec<Range<u64>>,
+    /// Where these are in the bytes of the chunk.
+    inside: Runs,
+}
+
+impl Touched<'_> {
+    /// How many there are.
+    fn count(&self) -> u64 {
+        if self.runs.bytes() == 0 { 0 } else { self.cells.count() }
+    }
+
+    fn chunks(&self) -> impl Iterator<Item = TouchedChunk> {
+        (0..self.count()).map(|number| {
+            let items = self.cells.items(&self.steps, number);
+            let (at, inside) = self.chunked.in_chunk(&self.runs.part(&items), &self.steps);
+            TouchedChunk { at, items, inside }
+        })
     }
 }

@@ -19,7 +19,7 @@ pub struct Decoding<'a> {
 impl<'a> Decoding<'a> {
     /// Let pieces read the elements of a tensor at their positions.
     pub fn new(chunked: &'a Chunked, pieces: Box<dyn Pieces + 'a>) -> Decoding<'a> {
-        Decoding { chunked, pieces, cache: Cache::default() }
+        Decoding { chunked, pieces, cache: Cache::of_last() }
     }
 }
 

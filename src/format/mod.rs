@@ -25,6 +25,8 @@ mod detect;
 mod error;
 mod foreign;
 pub mod gguf;
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+mod guarded;
 #[cfg(feature = "hdf5")]
 pub(crate) mod hdf5;
 mod header;

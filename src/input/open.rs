@@ -72,11 +72,18 @@ fn open_as_it_says(
     options: &OpenOptions,
     progress: &Progress,
 ) -> Result<Input, Error> {
-    if let Some(mut input) = zarr::open_folder(location)? {
-        options.raw.apply(&mut input, &options.tensors)?;
-        return Ok(input);
-    }
-    let location = &sharded::in_folder(location)?;
+    // a file is asked for once whether it is one
+    let index = match location.path().filter(|path| path.is_dir()) {
+        Some(folder) => match zarr::open_folder(location, folder)? {
+            Some(mut input) => {
+                options.raw.apply(&mut input, &options.tensors)?;
+                return Ok(input);
+            }
+            None => Some(Location::Path(sharded::index_of(folder)?)),
+        },
+        None => None,
+    };
+    let location = index.as_ref().unwrap_or(location);
     let mut bytes = open_bytes(location, options.io)?;
     let first = match &mut bytes {
         // still to be read afterwards

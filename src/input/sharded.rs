@@ -16,18 +16,6 @@ use crate::input::{Bytes, Checkpoint, Input, Location, PartFile, failed_source};
 use crate::source::remote::RemoteError;
 use crate::source::{self, Advice, ConcatSource, IoMode, OpenError, Reader, Source};
 
-/// The index in a folder, where the location is a folder with one in it; the location itself
-/// otherwise. Of several indexes that named `model.safetensors.index.json` counts.
-///
-/// # Errors
-/// [`ShardsFault`]: no index in the folder, or several.
-pub(crate) fn in_folder(location: &Location) -> Result<Location, Error> {
-    match location.path().filter(|path| path.is_dir()) {
-        Some(folder) => index_of(folder).map(Location::Path),
-        None => Ok(location.clone()),
-    }
-}
-
 /// What lies in a folder; opened again where a signal interrupts.
 pub(super) fn read_dir(folder: &Path) -> std::io::Result<fs::ReadDir> {
     loop {
@@ -38,10 +26,10 @@ pub(super) fn read_dir(folder: &Path) -> std::io::Result<fs::ReadDir> {
     }
 }
 
-/// The index in a folder.
+/// The index in a folder. Of several, that named `model.safetensors.index.json` counts.
 ///
 /// # Errors
-/// Those of [`in_folder`].
+/// [`ShardsFault`]: no index in the folder, or several.
 pub(super) fn index_of(folder: &Path) -> Result<PathBuf, Error> {
     let failed = |error: std::io::Error| Error::file(folder, error);
     let mut names = Vec::new();

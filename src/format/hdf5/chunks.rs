@@ -11,6 +11,7 @@ use super::error::Hdf5Error;
 use super::filters;
 use crate::format::brief::brief;
 use crate::format::chunks::{Chunks, cut};
+use crate::format::guarded::guarded;
 use crate::shape::AsTuple;
 use crate::source::{Source, SourceError, memory_bytes};
 
@@ -130,7 +131,8 @@ impl Chunks for H5Chunks {
     }
 
     fn decode(&self, at: &[u64], source: &dyn Source) -> Result<Vec<u8>, SourceError> {
-        self.elements(at, source).map_err(|reason| failed(at, &reason))
+        let elements = guarded(|| self.elements(at, source)).flatten();
+        elements.map_err(|reason| failed(at, &reason))
     }
 }
 
@@ -169,13 +171,14 @@ impl Chunks for H5Rows {
         if whole.is_none_or(|whole| whole > memory_bytes()) {
             return Err(failed(at, "a chunk is larger than the memory"));
         }
-        let rows = match (at.first(), self.chunk.first()) {
+        let rows = guarded(|| match (at.first(), self.chunk.first()) {
             (Some(at), Some(rows)) if self.shape.first() != Some(rows) => {
                 self.dataset.read_raw_rows(at * rows, *rows)
             }
             _ => self.dataset.read_raw(),
-        };
-        rows.map_err(|error| failed(at, &error.to_string()))
+        });
+        let rows = rows.and_then(|rows| rows.map_err(|error| error.to_string()));
+        rows.map_err(|reason| failed(at, &reason))
     }
 }
 

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use hdf5_pure::{Dataset, File, FormatError as PureError, Group, Layout};
 
 use super::brief::brief;
+use super::guarded::guarded;
 use super::tensor::{Storage, StorageKind, TensorInfo};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::format::Chunks;
@@ -48,13 +49,18 @@ pub(crate) struct H5Dataset {
 /// # Errors
 /// [`Hdf5Error`]: no file of HDF5, damaged groups.
 pub(crate) fn datasets(source: &Arc<dyn Source>) -> Result<Vec<H5Dataset>, Hdf5Error> {
+    guarded(|| all(source)).map_err(Hdf5Error::Damaged)?
+}
+
+fn all(source: &Arc<dyn Source>) -> Result<Vec<H5Dataset>, Hdf5Error> {
     let file = File::from_source(FileBytes(Arc::clone(source))).map_err(damaged)?;
     let (mut found, mut objects) = (Vec::new(), 0);
     let mut groups: Vec<(String, usize, Group)> = vec![(String::new(), 0, file.root())];
     while let Some((path, depth, group)) = groups.pop() {
         for (name, dataset) in group.iter_datasets().map_err(damaged)? {
             objects += 1;
-            let tensor = tensor(&dataset, source.len());
+            let tensor = guarded(|| tensor(&dataset, source.len())).map_err(Hdf5Error::Damaged);
+            let tensor = tensor.flatten();
             found.push(H5Dataset { path: format!("{path}{name}"), tensor });
         }
         for (name, inner) in group.iter_groups().map_err(damaged)? {

@@ -11,6 +11,7 @@ use zarrs::storage::ReadableStorageTraits;
 use super::error::ZarrError;
 use crate::format::brief::brief;
 use crate::format::chunks::{Chunks, cut};
+use crate::format::guarded::guarded;
 use crate::shape::AsTuple;
 use crate::source::{Source, SourceError, memory_bytes};
 
@@ -43,7 +44,8 @@ impl ZarrChunks {
         if array.data_type().fixed_size() != Some(item) || fill.len() != item {
             return Err(ZarrError::DType(brief(&format!("{:?}", array.data_type()))));
         }
-        let shards = ArrayShardedReadableExtCache::new(&array);
+        let shards = guarded(|| ArrayShardedReadableExtCache::new(&array));
+        let shards = shards.map_err(ZarrError::Metadata)?;
         let shards = Some(shards).filter(|it| it.array_is_exclusively_sharded());
         Ok(ZarrChunks { array, shape, item, fill, shards })
     }
@@ -88,7 +90,8 @@ impl Chunks for ZarrChunks {
             return Err(self.failed(at, "a chunk is larger than the memory"));
         };
         let kept = self.shape_of(at);
-        let elements = self.elements(at).map_err(|error| self.failed(at, &error.to_string()))?;
+        let elements = guarded(|| self.elements(at).map_err(|error| error.to_string())).flatten();
+        let elements = elements.map_err(|reason| self.failed(at, &reason))?;
         let Some(mut bytes) = elements else {
             let count = kept.iter().product::<u64>() as usize;
             return Ok(self.fill.repeat(count));

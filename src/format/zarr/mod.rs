@@ -24,6 +24,7 @@ use zarrs::array::{Array, ArrayMetadata, ArrayShardedExt};
 use zarrs::storage::ReadableStorageTraits;
 
 use super::brief::brief;
+use super::guarded::guarded;
 use super::tensor::{Storage, StorageKind, TensorInfo};
 use crate::shape::Order;
 use chunks::ZarrChunks;
@@ -70,17 +71,9 @@ pub(crate) fn array(store: ArrayStore, json: &[u8]) -> Result<TensorInfo, ZarrEr
     if metadata.get("order").is_some() && chunk_shape.is_empty() {
         metadata["order"] = "C".into();
     }
-    bounded::register();
-    let parsed: ArrayMetadata = serde_json::from_value(metadata).map_err(invalid)?;
-    let array = Array::new_with_metadata(store, "/", parsed);
-    let array = array.map_err(|error| ZarrError::Metadata(brief(&error.to_string())))?;
+    let (array, inner) = guarded(|| opened(store, metadata)).map_err(ZarrError::Metadata)??;
     let shape = array.shape().to_vec();
-    // what is around a shard would have to be decoded before its index is found
-    let inner = array.is_exclusively_sharded().then(|| array.subchunk_shape()).flatten();
-    let chunk_shape = match &inner {
-        Some(inner) => inner.iter().map(|len| len.get()).collect(),
-        None => chunk_shape,
-    };
+    let chunk_shape = inner.unwrap_or(chunk_shape);
     if chunk_shape.len() != shape.len() || chunk_shape.contains(&0) {
         return Err(ZarrError::Metadata("the chunks have another number of axes".to_owned()));
     }
@@ -89,6 +82,20 @@ pub(crate) fn array(store: ArrayStore, json: &[u8]) -> Result<TensorInfo, ZarrEr
     let chunks = ZarrChunks::new(array, chunk_shape, item)?;
     tensor.storage = Storage { part: 0, data: 0..0, kind: StorageKind::Chunks(Arc::new(chunks)) };
     Ok(tensor)
+}
+
+/// An array of `zarrs`, and the shape of the chunks in its shards, if these are all that it has.
+type ShardedArray = (Array<dyn ReadableStorageTraits>, Option<Vec<u64>>);
+
+fn opened(store: ArrayStore, metadata: Value) -> Result<ShardedArray, ZarrError> {
+    bounded::register();
+    let parsed: ArrayMetadata = serde_json::from_value(metadata).map_err(invalid)?;
+    let array = Array::new_with_metadata(store, "/", parsed);
+    let array = array.map_err(|error| ZarrError::Metadata(brief(&error.to_string())))?;
+    // what is around a shard would have to be decoded before its index is found
+    let inner = array.is_exclusively_sharded().then(|| array.subchunk_shape()).flatten();
+    let inner = inner.map(|inner| inner.iter().map(|len| len.get()).collect());
+    Ok((array, inner))
 }
 
 fn parse(json: &[u8]) -> Result<Value, ZarrError> {

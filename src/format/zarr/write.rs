@@ -13,6 +13,7 @@ use super::invalid;
 use crate::dtype::{DType, Endian, NpyType, NumberKind, Scalar, TimeKind};
 use crate::format::brief::brief;
 use crate::format::chunks::{ChunkCodec, ChunkFile, EncodeChunks};
+use crate::format::guarded::guarded;
 
 /// An array that is to be written.
 pub(crate) struct NewArray<'a> {
@@ -173,8 +174,8 @@ impl EncodeChunks for ZarrEncoder {
         let options = CodecOptions::default().with_concurrent_target(1);
         let (array, elements) = (&self.array, ArrayBytes::new_flen(elements));
         let (data_type, fill) = (array.data_type(), array.fill_value());
-        let encoded = array.codecs().encode(elements, &self.lens, data_type, fill, &options);
-        let bytes = encoded.map_err(|error| brief(&error.to_string()))?.into_owned();
+        let encode = || array.codecs().encode(elements, &self.lens, data_type, fill, &options);
+        let bytes = guarded(encode)?.map_err(|error| brief(&error.to_string()))?.into_owned();
         let name = format!("{}{}", self.folder, array.chunk_key(at).as_str());
         Ok(Some(ChunkFile { name, bytes }))
     }

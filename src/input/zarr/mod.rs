@@ -21,6 +21,8 @@ use without::open;
 #[cfg(not(feature = "zarr"))]
 pub(super) use without::open_archive;
 
+use std::path::Path;
+
 use crate::error::Error;
 use crate::format::npz::Members;
 use crate::input::{Input, Location};
@@ -28,17 +30,13 @@ use crate::input::{Input, Location};
 /// The metadata of version 3; those of an array and of a group in version 2.
 const METADATA: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
 
-/// The arrays in a folder; `None` for a location that is no folder of Zarr.
+/// The arrays in the folder that a location is; `None` for one that is none of Zarr.
 ///
 /// # Errors
 /// Metadata that cannot be read.
-pub(super) fn open_folder(location: &Location) -> Result<Option<Input>, Error> {
-    match location.path() {
-        Some(path) if METADATA.iter().any(|name| path.join(name).is_file()) => {
-            open(location, path).map(Some)
-        }
-        _ => Ok(None),
-    }
+pub(super) fn open_folder(location: &Location, folder: &Path) -> Result<Option<Input>, Error> {
+    let is_zarr = METADATA.iter().any(|name| folder.join(name).is_file());
+    is_zarr.then(|| open(location, folder)).transpose()
 }
 
 /// Whether the members of an archive are those of such a folder.
