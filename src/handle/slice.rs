@@ -17,7 +17,7 @@ use crate::input::OpenOptions;
 use crate::job::{Cuts, SplitFault, Writing, in_scratch, single};
 use crate::output::{Output, Prepared, WriteOptions};
 use crate::permutation::Permutation;
-use crate::region::{IndexTensor, Lists, Region, Take, gathered_shape};
+use crate::region::{GatheredTensor, IndexTensor, Lists, Region, Take};
 use crate::shape::{self, Order};
 use crate::sink::Destination;
 
@@ -48,6 +48,9 @@ struct GatherBy {
     indices: IndexTensor,
     axis: Option<i64>,
     options: gather::Options,
+    /// The elements in C order, and the order of their axes for that.
+    region: Arc<dyn Region>,
+    axes: Permutation,
 }
 
 impl Tensor {
@@ -109,12 +112,13 @@ impl Tensor {
         options: &gather::Options,
     ) -> Result<Slice, Error> {
         let indices = indices.into().decoded(&Workers::default(), &Progress::default())?;
-        let options = options.clone();
-        let shape = gathered_shape(self.info(), &indices.info, axis, &options);
-        let shape = shape.map_err(|error| self.failed(error))?;
+        let options = gather::Options { order: Order::C, ..options.clone() };
+        let gathered = indices.gathered(self.info(), axis, &options);
+        let GatheredTensor { shape, region } = gathered.map_err(|error| self.failed(error))?;
         let tensor = self.clone();
         let axes = options.transpose.clone().unwrap_or(Permutation::identity(shape.len()));
-        let what = What::Gather(Box::new(GatherBy { indices, axis, options }));
+        let by = GatherBy { indices, axis, options, region, axes: axes.clone() };
+        let what = What::Gather(Box::new(by));
         Ok(Slice { tensor, shape, axes, dtype: self.dtype().clone(), cast: None, what })
     }
 }
@@ -327,7 +331,10 @@ impl Slice {
         match &self.what {
             What::Selection(selection, lists) => lists.region(tensor, selection, &self.axes, order),
             What::Gather(by) => {
-                let GatherBy { indices, axis, options } = by.as_ref();
+                let GatherBy { indices, axis, options, .. } = by.as_ref();
+                if order == Order::C && self.axes == by.axes {
+                    return Ok(Arc::clone(&by.region));
+                }
                 let transpose = Some(self.axes.clone());
                 let options = gather::Options { order, transpose, ..options.clone() };
                 Ok(indices.region(tensor, *axis, &options)?)

@@ -92,19 +92,43 @@ impl IndexTensor {
     ///
     /// # Errors
     /// [`GatherError`]: indices that are no integers or do not fit.
+    pub(crate) fn gathered(
+        &self,
+        params: &TensorInfo,
+        axis: Option<i64>,
+        options: &Options,
+    ) -> Result<GatheredTensor, GatherError> {
+        refuse_blocks(params, &self.info, axis, options)?;
+        let mut shape = Vec::new();
+        let region = <dyn Region>::of_fields(params, options, |layout, options| {
+            let gather = gather(layout, &self.info, axis, options)?;
+            shape = gather.shape().to_vec();
+            let list = GatheredList { source: Arc::clone(&self.bytes), file: self.file.clone() };
+            Ok::<Arc<dyn Region>, GatherError>(Arc::new(Gathered { gather, lists: vec![list] }))
+        })?;
+        Ok(GatheredTensor { shape, region })
+    }
+
+    /// The elements of what is [gathered](IndexTensor::gathered).
+    ///
+    /// # Errors
+    /// [`GatherError`]: indices that are no integers or do not fit.
     pub(crate) fn region(
         &self,
         params: &TensorInfo,
         axis: Option<i64>,
         options: &Options,
     ) -> Result<Arc<dyn Region>, GatherError> {
-        refuse_blocks(params, &self.info, axis, options)?;
-        <dyn Region>::of_fields(params, options, |layout, options| {
-            let gather = gather(layout, &self.info, axis, options)?;
-            let list = GatheredList { source: Arc::clone(&self.bytes), file: self.file.clone() };
-            Ok(Arc::new(Gathered { gather, lists: vec![list] }))
-        })
+        Ok(self.gathered(params, axis, options)?.region)
     }
+}
+
+/// What an index tensor names of a tensor.
+pub(crate) struct GatheredTensor {
+    /// Its shape, in elements.
+    pub(crate) shape: Vec<u64>,
+    /// Its elements.
+    pub(crate) region: Arc<dyn Region>,
 }
 
 /// The shape of what is gathered of `params`: along an axis or, without one, by tuples.
