@@ -73,16 +73,17 @@ fn open_as_it_says(
     progress: &Progress,
 ) -> Result<Input, Error> {
     // a file is asked for once whether it is one
-    let index = match location.path().filter(|path| path.is_dir()) {
-        Some(folder) => match zarr::open_folder(location, folder)? {
-            Some(mut input) => {
-                options.raw.apply(&mut input, &options.tensors)?;
-                return Ok(input);
-            }
-            None => Some(Location::Path(sharded::index_of(folder)?)),
-        },
-        None => None,
+    let folder = location.path().filter(|path| path.is_dir());
+    let arrays = match (location, folder) {
+        (Location::Remote(address), _) => zarr::open_address(location, address)?,
+        (_, Some(folder)) => zarr::open_folder(location, folder)?,
+        _ => None,
     };
+    if let Some(mut input) = arrays {
+        options.raw.apply(&mut input, &options.tensors)?;
+        return Ok(input);
+    }
+    let index = folder.map(sharded::index_of).transpose()?.map(Location::Path);
     let location = index.as_ref().unwrap_or(location);
     let mut bytes = open_bytes(location, options.io)?;
     let first = match &mut bytes {

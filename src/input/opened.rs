@@ -323,12 +323,18 @@ impl Input {
         }
     }
 
-    /// The files whose headers were read; `None` for standard input and memory.
+    /// The files whose headers were read; `None` for standard input, memory, and folders behind a network.
     pub(crate) fn files(&self) -> Option<Vec<Location>> {
         let own = match &self.location {
             Location::Stdin | Location::Memory => return None,
             Location::Path(path) if self.contents.format == Format::Zarr && path.is_dir() => {
                 return Some(all_files(path).ok()?.into_iter().map(Location::Path).collect());
+            }
+            // its chunks are too many to ask for the version of each
+            Location::Remote(address)
+                if self.contents.format == Format::Zarr && address.may_be_zarr() =>
+            {
+                return None;
             }
             own => own,
         };

@@ -573,6 +573,108 @@ def check_whole_files():
             expect(f"a whole file cut short {words}", done.returncode == 1 and not out.exists() and b"cut short" in done.stderr, text(done))
 
 
+def zarr_v2(folder, array, chunk):
+    """An array of version 2, its chunks not compressed."""
+    folder.mkdir(parents=True)
+    metadata = {
+        "zarr_format": 2, "shape": array.shape, "chunks": [chunk] * array.ndim, "dtype": array.dtype.str,
+        "compressor": None, "filters": None, "fill_value": 0, "order": "C",
+    }
+    (folder / ".zarray").write_text(json.dumps(metadata))
+    padded = np.zeros([-(-length // chunk) * chunk for length in array.shape], array.dtype)
+    padded[tuple(map(slice, array.shape))] = array
+    for at in np.ndindex(*(length // chunk for length in padded.shape)):
+        block = padded[tuple(slice(i * chunk, (i + 1) * chunk) for i in at)]
+        # what is the fill value need not be there
+        if block.any():
+            (folder / ".".join(map(str, at))).write_bytes(np.ascontiguousarray(block).tobytes())
+
+
+def check_zarr():
+    """Arrays of Zarr: chunks are files of their own."""
+    folder = root / "zarr"
+    array = volume[:40, :60, :50].copy()
+    array[16:32, 16:32, 16:32] = 0
+    np.save(root / "array.npy", array)
+    for name, words in [("v3", ["--codec", "zstd:3"]), ("shards", ["--shards", "32,32,32", "--codec", "blosc"])]:
+        out = folder / f"{name}.zarr"
+        out.parent.mkdir(exist_ok=True)
+        done = run(root / "array.npy", "-o", out, "--chunks", "16,16,16", *words)
+        expect(f"zarr: written {name}", done.returncode == 0, text(done))
+    zarr_v2(folder / "v2.zarr", array, 16)
+    for group in ("g2.zarr", "all2.zarr"):
+        zarr_v2(folder / group / "a" / "b c", array, 16)
+        zarr_v2(folder / group / "d", array[0], 16)
+        for inner in (folder / group, folder / group / "a"):
+            (inner / ".zgroup").write_text('{"zarr_format": 2}')
+    below = folder / "all2.zarr"
+    known = {str(it.relative_to(below)): json.loads(it.read_text()) for it in below.rglob(".z*") if it.is_file()}
+    (below / ".zmetadata").write_text(json.dumps({"metadata": known, "zarr_consolidated_format": 1}))
+    run(root / "array.npy", "--name", "a/b c", "-o", folder / "all3.zarr", "--chunks", "16,16,16")
+    below = folder / "all3.zarr"
+    group = json.loads((below / "zarr.json").read_text())
+    known = {str(it.parent.relative_to(below)): json.loads(it.read_text()) for it in below.rglob("*/zarr.json")}
+    group["consolidated_metadata"] = {"kind": "inline", "must_understand": False, "metadata": known}
+    (below / "zarr.json").write_text(json.dumps(group))
+
+    url = f"http://127.0.0.1:{port}/zarr"
+    for name in ("v3", "shards", "v2"):
+        for words in [[], ["[10:30, ::7, 5]"], ["[[3, 39, 3], :, ::-1]"], ["[:0]"], ["-T"], ["[20:25]", "--cast", "float64"]]:
+            same(f"zarr {name} {words}", [f"{url}/{name}.zarr", *words], [root / "array.npy", *words])
+        done = run("info", f"{url}/{name}.zarr/", "--json")
+        expect(f"zarr: info {name}", done.returncode == 0 and b'"shape":[40,60,50]' in done.stdout, text(done))
+    for name in ("all2", "all3"):
+        same(f"zarr {name}", [f"{url}/{name}.zarr", "-t", "a/b c", "[7]"], [root / "array.npy", "[7]"])
+        same(f"zarr: an array of {name}", [f"{url}/{name}.zarr/a/b%20c", "[7]"], [root / "array.npy", "[7]"])
+    done = run(f"{url}/g2.zarr", "-t", "d", "-o", output("x.npy"))
+    expect("zarr: a group that is not listed", done.returncode == 1 and b"consolidated" in done.stderr, text(done))
+    done = run(f"{url}/none.zarr", "-o", output("x.npy"))
+    expect("zarr: not there", done.returncode == 1 and b"not found" in done.stderr, text(done))
+    done = run(f"{url}/v3.zarr", "-o", output("x.npy"), "--part", "0/2")
+    expect("zarr: parts", done.returncode != 0 and b"no regular file" in done.stderr, text(done))
+
+    # a request for the metadata, and one for each chunk that is needed, as long as it is
+    with Proxy(port) as proxy:
+        same("zarr: counts", [f"{proxy.url}/zarr/v3.zarr", "[17:20, :16, :16]"], [root / "array.npy", "[17:20, :16, :16]"])
+        expect("zarr: requests", len(proxy.requests) == 2, [it.path for it in proxy.requests])
+    # of a shard its index and the inner chunks
+    with Proxy(port) as proxy:
+        same("zarr: counts of shards", [f"{proxy.url}/zarr/shards.zarr", "[0, :16, :32]"], [root / "array.npy", "[0, :16, :32]"])
+        expect("zarr: requests of shards", len(proxy.requests) <= 5, [(it.path, it.range) for it in proxy.requests])
+    with Proxy(port, keep_ranges=False) as proxy:
+        same("zarr: whole files", [f"{proxy.url}/zarr/v3.zarr", "[::3]"], [root / "array.npy", "[::3]"])
+        same("zarr: shards as whole files", [f"{proxy.url}/zarr/shards.zarr", "[::3]"], [root / "array.npy", "[::3]"])
+    chunk = lambda kind, *rest: lambda it: (kind, *rest) if "/c/1" in it.path else None
+    with Proxy(port, fault=once("cut", 5000, at=lambda it: "/c/" in it.path)) as proxy:
+        same("zarr: cut", [f"{proxy.url}/zarr/v3.zarr"], [root / "array.npy"])
+    for why, fault, words in [("403", chunk("status", 403), "refuses access"), ("always cut", chunk("cut", 10), "cut short")]:
+        with Proxy(port, fault=fault) as proxy:
+            out = output("x.npy")
+            done = run(f"{proxy.url}/zarr/v3.zarr?sig=SECRET", "-o", out, env={"TSLICE_REMOTE_TIMEOUT": "1"})
+            expect(f"zarr: {why}", done.returncode == 1 and words in text(done) and not out.exists(), text(done))
+            expect(f"zarr: {why}: no secret", "SECRET" not in text(done), text(done))
+            expect(f"zarr: {why}: the query goes with each", all("sig=SECRET" in it.path for it in proxy.requests))
+
+    # stores list their groups, also those whose metadata are not consolidated
+    for what, store in stores.items():
+        bucket = f"{what}zarr"
+        store.make(bucket)
+        for path in folder.rglob("*"):
+            if path.is_file():
+                store.put(bucket, f"dir/{path.relative_to(folder)}", path.read_bytes())
+        address = f"{store.scheme}://{bucket}/dir"
+        versioned = (lambda it: ("header", store.headers)) if store.headers else None
+        with Proxy(store.port, fault=versioned) as proxy:
+            env = store.env(proxy.url)
+            for name in ("v3", "shards", "v2"):
+                same(f"{what}: zarr {name}", [f"{address}/{name}.zarr", "[3:9, ::2]"], [root / "array.npy", "[3:9, ::2]"], env=env)
+            groups = ["all2", "all3"] + ["g2"] * store.lists
+            for name in groups:
+                same(f"{what}: zarr {name}", [f"{address}/{name}.zarr/", "-t", "a/b c", "[7]"], [root / "array.npy", "[7]"], env=env)
+            done = run("info", f"{address}/all3.zarr/", env=env)
+            expect(f"{what}: zarr info", done.returncode == 0 and b"a/b c" in done.stdout, text(done))
+
+
 def check_secrets():
     """Nothing secret is said or sent elsewhere."""
     secret = "http://me:SECRET@127.0.0.1:%d/%s?X-Sig=SECRET"
@@ -610,13 +712,20 @@ def check_secrets():
 def check_memory():
     """Bytes on their way are bounded."""
     limit = "import resource,subprocess,sys; p=subprocess.run(sys.argv[1:]); print(p.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
-    for words in [["tall.npy"], ["tall.npy", "[:, ::2]"], ["tall.npy", "[:, 5:1000]"], ["volume.npy", "--transpose", "2,1,0"]]:
+
+    def highest(*words):
         done = subprocess.run(
             [sys.executable, "-c", limit, binary, f"http://127.0.0.1:{port}/{words[0]}", *words[1:], "-j", "2", "-o", str(output("m.npy"))],
             env=ENV, capture_output=True, text=True)
         code, kib = map(int, done.stdout.split())
-        expect(f"memory of {words}", code == 0 and kib < (64 + 2 * 4) * 1024, f"{code}, {kib} KiB {done.stderr}")
-        print(f"  memory of {' '.join(words)}: {kib} KiB")
+        return code, kib, done.stderr
+
+    # the pages of the program itself, which are many in a build for tests
+    program = highest("indices.npy")[1]
+    for words in [["tall.npy"], ["tall.npy", "[:, ::2]"], ["tall.npy", "[:, 5:1000]"], ["volume.npy", "--transpose", "2,1,0"]]:
+        code, kib, told = highest(*words)
+        expect(f"memory of {words}", code == 0 and kib - program < 64 * 1024, f"{code}, {kib} KiB {told}")
+        print(f"  memory of {' '.join(words)}: {kib - program} KiB more than the {program} of a small file")
 
 
 checks = {name[6:]: check for name, check in list(globals().items()) if name.startswith("check_")}

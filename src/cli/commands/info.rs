@@ -30,6 +30,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<(), Failure> {
     for path in &args.inputs {
         if let Location::Remote(address) = input::location(path)
             && address.is_folder()
+            && !address.is_zarr()
         {
             match list(&address, described, args.json) {
                 Ok(()) => described += 1,

@@ -13,6 +13,7 @@
 
 mod bounded;
 mod chunks;
+mod consolidated;
 mod dtype;
 mod error;
 mod write;
@@ -28,6 +29,7 @@ use super::guarded::guarded;
 use super::tensor::{Storage, StorageKind, TensorInfo};
 use crate::shape::Order;
 use chunks::ZarrChunks;
+pub(crate) use consolidated::{consolidated, consolidated_v2};
 use dtype::ElementType;
 pub(crate) use error::ZarrError;
 pub(crate) use write::{NewArray, group_json, stored_dtype};

@@ -1,7 +1,6 @@
 //! A hierarchy in a folder: keys are paths.
 
 use std::io::{self, ErrorKind};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,7 +25,7 @@ pub(super) fn open(location: &Location, path: &Path) -> Result<Input, Error> {
 impl Hierarchy for ZarrFolder {
     fn value<'a>(&'a self, key: &str) -> Result<Option<Box<dyn StoredValue + 'a>>, SourceError> {
         match source::open_file(&self.0.join(key), IoMode::Read) {
-            Ok(file) => Ok(Some(Box::new(file))),
+            Ok(file) => Ok(Some(Box::new(Arc::<dyn Source>::from(file)))),
             Err(OpenError::Io(error))
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
@@ -56,17 +55,5 @@ impl Hierarchy for ZarrFolder {
 
     fn array(&self, path: &str) -> ArrayStore {
         Arc::new(Values(ZarrFolder(self.0.join(path))))
-    }
-}
-
-impl StoredValue for Box<dyn Source> {
-    fn len(&self) -> u64 {
-        self.as_ref().len()
-    }
-
-    fn read(&self, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
-        let mut value = vec![0; (range.end - range.start) as usize];
-        self.as_ref().read(range, &mut Vec::new(), &mut value)?;
-        Ok(value)
     }
 }

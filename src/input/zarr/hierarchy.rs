@@ -1,19 +1,21 @@
 //! The arrays of a hierarchy, wherever its values lie.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
 use zarrs::storage::byte_range::{ByteRange, ByteRangeIterator};
 use zarrs::storage::{
-    Bytes as StoreBytes, MaybeBytesIterator, ReadableStorageTraits, StorageError, StoreKey,
+    Bytes as StoreBytes, MaybeBytes, MaybeBytesIterator, ReadableStorageTraits, StorageError,
+    StoreKey,
 };
 
 use crate::error::Error;
 use crate::format::zarr::{self, ArrayStore, ZarrError, ZarrNode};
 use crate::format::{Contents, Format, FormatError, TensorInfo, Tensors};
 use crate::input::{Bytes, Input, Location, Unreadable};
-use crate::source::{Source, SourceError};
+use crate::source::{Source, SourceError, memory_bytes};
 
 /// The longest metadata of an array or a group, in bytes: as long as the header of a `.safetensors` may be.
 const MAX_METADATA: u64 = 100_000_000;
@@ -25,6 +27,12 @@ const MAX_DEPTH: usize = 100;
 pub(super) trait Hierarchy: Send + Sync {
     /// A value; `None` where there is none of that key.
     fn value<'a>(&'a self, key: &str) -> Result<Option<Box<dyn StoredValue + 'a>>, SourceError>;
+
+    /// All of a value.
+    fn whole(&self, key: &str) -> Result<Option<Vec<u8>>, SourceError> {
+        let value = self.value(key)?;
+        value.map(|value| value.read(0..fits(value.len())?)).transpose()
+    }
 
     /// The names below a group, in order.
     fn children(&self, group: &str) -> Result<Vec<String>, SourceError>;
@@ -42,10 +50,33 @@ pub(super) trait StoredValue: Send + Sync {
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>, SourceError>;
 }
 
+impl StoredValue for Arc<dyn Source> {
+    fn len(&self) -> u64 {
+        self.as_ref().len()
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        let mut value = vec![0; (range.end - range.start) as usize];
+        self.as_ref().read(range, &mut Vec::new(), &mut value)?;
+        Ok(value)
+    }
+}
+
+/// So many bytes, where memory holds them.
+pub(super) fn fits(bytes: u64) -> Result<u64, SourceError> {
+    let too_many = || io::Error::other(format!("its {bytes} bytes are more than the memory has"));
+    Some(bytes).filter(|bytes| *bytes <= memory_bytes()).ok_or_else(|| too_many().into())
+}
+
 /// A hierarchy as `zarrs` reads it.
 pub(super) struct Values<H>(pub(super) H);
 
 impl<H: Hierarchy> ReadableStorageTraits for Values<H> {
+    fn get(&self, key: &StoreKey) -> Result<MaybeBytes, StorageError> {
+        let value = self.0.whole(key.as_str()).map_err(failed)?;
+        Ok(value.map(StoreBytes::from))
+    }
+
     fn get_partial_many<'a>(
         &'a self,
         key: &StoreKey,
@@ -53,7 +84,8 @@ impl<H: Hierarchy> ReadableStorageTraits for Values<H> {
     ) -> Result<MaybeBytesIterator<'a>, StorageError> {
         let Some(value) = self.0.value(key.as_str()).map_err(failed)? else { return Ok(None) };
         Ok(Some(Box::new(ranges.map(move |asked| {
-            let bytes = value.read(range(asked, value.len())?);
+            let range = range(asked, value.len())?;
+            let bytes = fits(range.end - range.start).and_then(|_| value.read(range));
             bytes.map(StoreBytes::from).map_err(failed)
         }))))
     }

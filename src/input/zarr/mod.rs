@@ -1,4 +1,5 @@
-//! Arrays of Zarr as one input: a folder or a zip archive of one array, or of groups of them.
+//! Arrays of Zarr as one input: a folder, here or behind a network, or a zip archive of one array, or of
+//! groups of them.
 //!
 //! Arrays have their path below the input as their name. Only the feature `zarr` reads them; without it they
 //! are recognised, and refused by name.
@@ -9,6 +10,9 @@ mod archive;
 mod folder;
 #[cfg(feature = "zarr")]
 mod hierarchy;
+mod keys;
+#[cfg(feature = "zarr")]
+mod remote;
 #[cfg(not(feature = "zarr"))]
 mod without;
 
@@ -16,19 +20,20 @@ mod without;
 pub(super) use archive::open_archive;
 #[cfg(feature = "zarr")]
 use folder::open;
-#[cfg(not(feature = "zarr"))]
-use without::open;
+#[cfg(feature = "zarr")]
+use remote::open as open_remote;
 #[cfg(not(feature = "zarr"))]
 pub(super) use without::open_archive;
+#[cfg(not(feature = "zarr"))]
+use without::{open, open_remote};
 
 use std::path::Path;
 
 use crate::error::Error;
 use crate::format::npz::Members;
 use crate::input::{Input, Location};
-
-/// The metadata of version 3; those of an array and of a group in version 2.
-const METADATA: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
+use crate::source::remote::Address;
+use keys::METADATA;
 
 /// The arrays in the folder that a location is; `None` for one that is none of Zarr.
 ///
@@ -37,6 +42,17 @@ const METADATA: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
 pub(super) fn open_folder(location: &Location, folder: &Path) -> Result<Option<Input>, Error> {
     let is_zarr = METADATA.iter().any(|name| folder.join(name).is_file());
     is_zarr.then(|| open(location, folder)).transpose()
+}
+
+/// The arrays in the folder behind a network that an address leads to; `None` where there are none of Zarr.
+///
+/// # Errors
+/// Metadata that cannot be read.
+pub(super) fn open_address(location: &Location, address: &Address) -> Result<Option<Input>, Error> {
+    match address.may_be_zarr() {
+        true => open_remote(location, address),
+        false => Ok(None),
+    }
 }
 
 /// Whether the members of an archive are those of such a folder.

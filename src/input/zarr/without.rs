@@ -3,11 +3,13 @@
 use std::io::Read;
 use std::path::Path;
 
+use super::keys::METADATA;
 use crate::error::Error;
 use crate::format::npz::Members;
 use crate::format::{Foreign, FormatError};
 use crate::input::archive::Archive;
 use crate::input::{Input, Location};
+use crate::source::remote::Address;
 use crate::source::{self, IoMode, Reader};
 
 pub(super) fn open(location: &Location, folder: &Path) -> Result<Input, Error> {
@@ -23,6 +25,14 @@ pub(super) fn open(location: &Location, folder: &Path) -> Result<Input, Error> {
         None => Foreign::ZarrGroup,
     };
     Err(Error::file(location, FormatError::Foreign(kind)))
+}
+
+pub(super) fn open_remote(location: &Location, address: &Address) -> Result<Option<Input>, Error> {
+    let is_there = |name: &str| source::remote::open(&address.below(name), IoMode::Read).is_ok();
+    match METADATA.iter().any(|name| is_there(name)) {
+        true => Err(Error::file(location, FormatError::Foreign(Foreign::ZarrGroup))),
+        false => Ok(None),
+    }
 }
 
 pub(in crate::input) fn open_archive(archive: Archive<'_>, _: Members) -> Result<Input, Error> {

@@ -101,6 +101,30 @@ impl Address {
         Address { scheme: self.scheme, text: format!("{}{name}{query}", &path[..folder]) }
     }
 
+    /// The address of a file below it, by the names on the way there with a `/` between them. A query is kept.
+    #[must_use]
+    pub fn below(&self, names: &str) -> Address {
+        let (path, query) = self.text.split_at(self.path_len());
+        let names = match self.is_url() {
+            true => names.split('/').map(percent_encoded).collect::<Vec<_>>().join("/"),
+            false => names.to_owned(),
+        };
+        let path = path.trim_end_matches('/');
+        Address { scheme: self.scheme, text: format!("{path}/{names}{query}") }
+    }
+
+    /// Whether it leads to what is named as the folders of Zarr are, or below one.
+    pub fn is_zarr(&self) -> bool {
+        let (path, _) = self.text.split_at(self.path_len());
+        let (_, path) = path.split_once("://").unwrap_or(("", path));
+        path.split('/').skip(1).any(|name| name.ends_with(".zarr"))
+    }
+
+    /// Whether it may lead to a folder of Zarr: by its name, or a slash at its end.
+    pub fn may_be_zarr(&self) -> bool {
+        self.is_zarr() || self.text[..self.path_len()].ends_with('/')
+    }
+
     fn is_url(&self) -> bool {
         self.scheme == Scheme::Url
     }
@@ -222,11 +246,27 @@ mod tests {
     }
 
     #[test]
+    fn folders_of_zarr_are_told_by_their_name() {
+        for text in ["https://h/x.zarr", "s3://b/x.zarr/", "s3://b/x.zarr/group/a", "gs://b/.zarr"]
+        {
+            assert!(parsed(text).is_zarr(), "{text}");
+        }
+        for text in ["https://h.zarr/x", "s3://b.zarr/a", "https://h/a?x.zarr", "s3://b/x.zarr.zip"]
+        {
+            assert!(!parsed(text).is_zarr(), "{text}");
+        }
+    }
+
+    #[test]
     fn files_of_the_same_folder_are_found() {
         let beside = |text: &str, name| parsed(text).with_file_name(name).text;
         assert_eq!(beside("https://h/d/i.json?t=1", "a b#.st"), "https://h/d/a%20b%23.st?t=1");
         assert_eq!(beside("s3://b/d/i.json", "a b.st"), "s3://b/d/a b.st");
         assert_eq!(beside("s3://b/i.json", "a.st"), "s3://b/a.st");
+        let below = |text: &str| parsed(text).below("a b/c/0").text;
+        assert_eq!(below("https://h/x.zarr?t=1"), "https://h/x.zarr/a%20b/c/0?t=1");
+        assert_eq!(below("s3://b/x.zarr/"), "s3://b/x.zarr/a b/c/0");
+        assert_eq!(below("s3://b"), "s3://b/a b/c/0");
         assert_eq!(parsed("https://h/d/e.npy?x=/y").file_name(), "e.npy");
         assert_eq!(parsed("https://h").file_name(), "");
     }

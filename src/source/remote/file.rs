@@ -19,6 +19,9 @@ use super::whole;
 /// The first request, in bytes: most headers are shorter.
 const FIRST_BYTES: u64 = 16 << 10;
 
+/// The same of a file that is read as a whole, in bytes.
+const WHOLE_BYTES: u64 = 16 << 20;
+
 /// The longest window worth reading if only a part of it is used, in bytes.
 const WINDOW: u64 = 1 << 20;
 
@@ -38,11 +41,24 @@ struct RemoteSource {
 /// # Errors
 /// [`RemoteError`]; [`OpenError::NotMappable`] for [`IoMode::Mmap`].
 pub fn open(address: &Address, io: IoMode) -> Result<Opened, OpenError> {
-    if io == IoMode::Mmap {
-        return Err(OpenError::NotMappable);
+    match io {
+        IoMode::Mmap => Err(OpenError::NotMappable),
+        IoMode::Auto | IoMode::Read => open_with(address, FIRST_BYTES),
     }
+}
+
+/// Open a remote file that will be read as a whole: its first request brings all of it, up to 16 MiB.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_whole(address: &Address) -> Result<Opened, OpenError> {
+    open_with(address, WHOLE_BYTES)
+}
+
+/// Open a file, and ask for so many of its first bytes.
+fn open_with(address: &Address, count: u64) -> Result<Opened, OpenError> {
     let (network, patience) = (Network::get()?, patience()?);
-    let (at, opening) = begin(&network, address, FIRST_BYTES, patience)?;
+    let (at, opening) = begin(&network, address, count, patience)?;
     match (opening, at.wire.clone()) {
         (Opening::Ranges(identity, first), _) => {
             let number = network.open(first);

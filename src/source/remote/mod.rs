@@ -39,10 +39,10 @@ mod wire;
 mod without;
 
 #[cfg(feature = "remote")]
-pub use file::{open, open_all, version};
+pub use file::{open, open_all, open_whole, version};
 #[cfg(feature = "remote")]
 pub use listing::list;
 #[cfg(feature = "remote")]
 pub use network::traffic;
 #[cfg(not(feature = "remote"))]
-pub use without::{list, open, open_all, traffic, version};
+pub use without::{list, open, open_all, open_whole, traffic, version};

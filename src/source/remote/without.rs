@@ -13,6 +13,14 @@ pub fn open(_: &Address, _: IoMode) -> Result<Opened, OpenError> {
     Err(RemoteError::NotBuilt.into())
 }
 
+/// Open a remote file that is read as a whole.
+///
+/// # Errors
+/// [`RemoteError::NotBuilt`].
+pub fn open_whole(_: &Address) -> Result<Opened, OpenError> {
+    Err(RemoteError::NotBuilt.into())
+}
+
 /// The version of a file.
 ///
 /// # Errors
