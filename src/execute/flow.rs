@@ -22,10 +22,16 @@ use crate::source::Advice;
 pub(super) const HELPERS: usize = 2;
 
 /// The part of that memory that may be written and not on its way to the disk yet, and what may be on its way.
-const UNWRITTEN_PART: u64 = 8;
+const UNWRITTEN_PART: u64 = 10;
 
 /// The part of it that is brought to the disk together: pieces that follow each other in the output are one request.
 const TOGETHER_PART: u64 = 32;
+
+/// So much of a panel is read at a time, in bytes: its beginning, where there is no room for all of it yet.
+const STEP: u64 = 32 << 20;
+
+/// A page of the output, in bytes.
+const PAGE: u64 = 4096;
 
 /// The panels of a job, and what was written of it.
 pub(super) struct Flow<'a> {
@@ -133,11 +139,21 @@ impl<'a> Flow<'a> {
                 Some(ranges) => (ranges, Advice::Load),
                 None => (panel.input, Advice::WillNeed),
             };
-            let bytes = input.iter().map(Runs::bytes).sum();
-            if !self.make_room(bytes) {
+            let mut is_over = false;
+            ranges(&input, &mut |range| {
+                for start in range.clone().step_by(STEP as usize) {
+                    let step = start..range.end.min(start + STEP);
+                    is_over = is_over || !self.make_room(step.end - step.start);
+                    if !is_over {
+                        source.advise(step, advice);
+                    }
+                }
+            });
+            if is_over {
                 return;
             }
-            ranges(&input, &mut |range| source.advise(range, advice));
+            self.expect_row_ends(transfer, pieces.clone());
+            let bytes = input.iter().map(Runs::bytes).sum();
             next = pieces.end;
             let left = pieces.end - pieces.start;
             let mut state = self.state();
@@ -145,6 +161,24 @@ impl<'a> Flow<'a> {
             state.ready = next;
             drop(state);
             self.changed.notify_all();
+        }
+    }
+
+    /// A page that a row of the output shares with the next one may have been written and let go long before this row
+    /// is: it is read again ahead of the writers, which would wait for it, each for its own.
+    fn expect_row_ends(&self, transfer: usize, pieces: Range<u64>) {
+        let Transfer { pieces: all, at, .. } = &self.transfers[transfer];
+        for number in pieces {
+            let rows = all.output(number - self.starts[transfer]);
+            if rows.axes.is_empty() {
+                return;
+            }
+            for start in rows.starts() {
+                let end = at + start as u64 + rows.run;
+                if !end.is_multiple_of(PAGE) {
+                    self.sink.expect(end..end + 1);
+                }
+            }
         }
     }
 
@@ -162,7 +196,8 @@ impl<'a> Flow<'a> {
             if state.is_over {
                 return false;
             }
-            if state.held == 0 || state.held.saturating_add(bytes) <= self.room {
+            // nothing is let go but panels whose pieces are written
+            if state.open.is_empty() || state.held.saturating_add(bytes) <= self.room {
                 state.held += bytes;
                 return true;
             }
@@ -363,6 +398,8 @@ mod tests {
     struct Kept {
         bytes: Mutex<Vec<u8>>,
         settled: Mutex<[u64; 2]>,
+        /// Places that were expected to be written in part.
+        expected: Mutex<Vec<u64>>,
         order: WriteOrder,
         fails: Option<fn() -> SinkError>,
     }
@@ -384,6 +421,10 @@ mod tests {
             }
             self.settled.lock().unwrap()[usize::from(wait)] += range.end - range.start;
             Ok(())
+        }
+
+        fn expect(&self, range: Range<u64>) {
+            self.expected.lock().unwrap().push(range.start);
         }
     }
 
@@ -416,6 +457,7 @@ mod tests {
         move |len| Kept {
             bytes: Mutex::new(vec![0; len as usize]),
             settled: Mutex::default(),
+            expected: Mutex::default(),
             order,
             fails,
         }
@@ -442,6 +484,17 @@ mod tests {
                 if room < 1 << 20 {
                     assert!(settled[1] > plan.bytes() / 2, "{settled:?}");
                 }
+                // the ends of all rows of boxes that share a page with what follows
+                let pieces = (0..plan.pieces()).map(|number| plan.piece(number).output);
+                let boxes = pieces.filter(|rows| !rows.axes.is_empty());
+                let ends = boxes.flat_map(|rows| {
+                    rows.starts().map(move |at| at as u64 + rows.run).collect::<Vec<_>>()
+                });
+                let mut ends: Vec<u64> = ends.filter(|end| end % PAGE != 0).collect();
+                let mut waited_for = sink.expected.into_inner().unwrap();
+                ends.sort_unstable();
+                waited_for.sort_unstable();
+                assert!(waited_for == ends);
                 let starts: Vec<i64> = plan.input().starts().collect();
                 let run = plan.input().run as usize;
                 let expected: Vec<u8> = starts

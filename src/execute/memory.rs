@@ -33,8 +33,8 @@ impl Memory {
 
     /// The input of all [panels](crate::plan::Panel) that are read and not let go.
     pub(crate) fn panels(self) -> u64 {
-        const MOST: u64 = 2 << 30;
-        (self.bytes / 100 * 60).min(MOST)
+        const MOST: u64 = (2 << 30) / 6 * 7;
+        (self.bytes / 100 * 66).min(MOST)
     }
 
     /// The input of one stage of several passes: the next one is read while it is used.

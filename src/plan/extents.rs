@@ -17,10 +17,11 @@ const LONG: u64 = 128 << 10;
 /// Panels that need less memory, in bytes, are read in too few pieces to keep a disk busy.
 const SMALL: u64 = 32 << 20;
 
-/// The items of each axis in a panel whose pages of the input are at most `most` bytes, where one item is
-/// no more than that.
-pub(super) fn extents(input: &Runs, most: u64) -> Vec<u64> {
+/// The items of each axis in a panel, where so much memory is for all panels that are read: the pages of the input
+/// leave a part of it to the beginning of the next panel, unless one item takes more.
+pub(super) fn extents(input: &Runs, room: u64) -> Vec<u64> {
     let (axes, parts) = (&input.axes[..], PanelSizes::new(input));
+    let most = room / 7 * 6;
     let mut items = vec![1; axes.len()];
     let mut is_full = vec![false; axes.len()];
     loop {
@@ -184,7 +185,8 @@ mod tests {
         let axis = |len, stride| Axis { len, stride };
         let of = |axes: Vec<Axis>, run, most| {
             let input = Runs { offset: 0, axes, run };
-            let (items, parts) = (extents(&input, most), PanelSizes::new(&input));
+            // and a seventh of the room is for the panel that comes next
+            let (items, parts) = (extents(&input, most / 6 * 7), PanelSizes::new(&input));
             assert!(parts.memory(&items) <= most);
             (parts.read(&items).bytes, parts.written(&items).bytes, items)
         };

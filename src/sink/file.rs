@@ -41,7 +41,7 @@ use super::resolve::FileAt;
 use super::space::Space;
 use super::temp_name::{TempKind, TempName};
 use super::{Draft, Sink, SinkError, SinkOptions, ignore_sigxfsz, sync_file};
-use crate::os::{self, FileId};
+use crate::os::{self, Advice, FileId};
 
 /// A regular file that is being written.
 #[derive(Debug)]
@@ -246,6 +246,12 @@ impl Sink for FileSink {
     fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
         let file = self.file().map_err(SinkError::Io)?;
         os::settle(file, &range, wait).map_err(|error| SinkError::Io(error.into()))
+    }
+
+    fn expect(&self, range: Range<u64>) {
+        if let Ok(file) = self.file() {
+            os::advise_file(file, range, Advice::WillNeed);
+        }
     }
 }
 

@@ -118,7 +118,7 @@ pub trait Sink: Send + Sync {
         Ok(())
     }
 
-    /// Bring a range into memory that is about to be changed here and there.
+    /// Begin to bring a range into memory that is about to be changed in part.
     fn expect(&self, range: Range<u64>) {
         let _ = range;
     }

@@ -158,4 +158,10 @@ impl Sink for OpenSinks<'_> {
             output.sink.settle(range.start - output.start..range.end - output.start, wait);
         settled.map_err(|error| error.of_file(&output.path))
     }
+
+    fn expect(&self, range: Range<u64>) {
+        if let Some(output) = self.output_at(range.start) {
+            output.sink.expect(range.start - output.start..range.end - output.start);
+        }
+    }
 }

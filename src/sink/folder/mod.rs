@@ -130,6 +130,12 @@ impl Sink for FolderSink {
         let Some(file) = self.file_at(range.start) else { return Ok(()) };
         file.sink.settle(range.start - file.start..range.end - file.start, wait)
     }
+
+    fn expect(&self, range: Range<u64>) {
+        if let Some(file) = self.file_at(range.start) {
+            file.sink.expect(range.start - file.start..range.end - file.start);
+        }
+    }
 }
 
 impl Draft for FolderSink {

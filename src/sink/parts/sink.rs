@@ -15,7 +15,7 @@ use super::folder::{Folder, output_at, part_name};
 use super::frame::{Counted, FixedFrame};
 use super::record::{JobRecord, Part};
 use super::writer::Writer;
-use crate::os::{allocate, settle};
+use crate::os::{Advice, advise_file, allocate, settle};
 use crate::sink::error::end_within;
 use crate::sink::space::Space;
 use crate::sink::{Draft, Old, Placed, Sink, SinkError, SinkOptions, ignore_sigxfsz};
@@ -154,6 +154,12 @@ impl Sink for PartSink {
     fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
         let settled = settle(self.writer.file()?, &range, wait);
         settled.or_else(|error| self.failed(error.into()))
+    }
+
+    fn expect(&self, range: Range<u64>) {
+        if let Ok(file) = self.writer.file() {
+            advise_file(file, range, Advice::WillNeed);
+        }
     }
 }
 

@@ -104,6 +104,10 @@ impl Sink for ZipSink {
     fn settle(&self, range: Range<u64>, wait: bool) -> Result<(), SinkError> {
         self.inner.settle(range, wait)
     }
+
+    fn expect(&self, range: Range<u64>) {
+        self.inner.expect(range);
+    }
 }
 
 impl Draft for ZipSink {
