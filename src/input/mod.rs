@@ -51,3 +51,4 @@ pub(crate) use read_as::read_as;
 pub use read_as::{ReadAs, ReadAsFault};
 pub use sharded::ShardsFault;
 pub use text::{TextFault, TextOptions, TextPlace};
+pub(crate) use zarr::is_folder as is_zarr_folder;

@@ -292,7 +292,13 @@ impl Input {
             ([first, ..], 1) if tensors.names().any(|name| name.is_none()) => {
                 Err(self.failed(SelectFault::Nameless { pattern: first.clone() }))
             }
-            (patterns, _) => pattern::find(names, patterns).map_err(|fault| self.failed(fault)),
+            (patterns, _) => pattern::find(names, patterns).map_err(|fault| match fault {
+                SelectFault::NotFound { pattern, names, .. } => {
+                    let links = self.contents.format == Format::Hdf5;
+                    self.failed(SelectFault::NotFound { pattern, names, links })
+                }
+                fault => self.failed(fault),
+            }),
         }
     }
 

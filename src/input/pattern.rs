@@ -26,7 +26,7 @@ pub(crate) fn find<'n>(
         let positions = find_one(names.clone(), pattern)?;
         if positions.is_empty() {
             let names = names.map(str::to_owned).collect();
-            return Err(SelectFault::NotFound { pattern: pattern.clone(), names });
+            return Err(SelectFault::NotFound { pattern: pattern.clone(), names, links: false });
         }
         found.extend(positions);
     }
@@ -104,6 +104,8 @@ pub enum SelectFault {
         pattern: String,
         /// The names that there are.
         names: Vec<String>,
+        /// Whether a link could have that name: those of HDF5 are not followed.
+        links: bool,
     },
     /// A text that is no name and no glob either.
     #[error("{pattern}: {reason}")]

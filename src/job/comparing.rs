@@ -192,7 +192,7 @@ fn rename_tensors(input: &mut Input, renames: &[String]) -> Result<(), Error> {
     let renamed = rename(&names, renames).map_err(|fault| match fault {
         SelectFault::RenameNotFound { old, .. } => {
             let names = names.iter().map(|name| name.unwrap_or("-").to_owned()).collect();
-            input.failed(SelectFault::NotFound { pattern: old, names })
+            input.failed(SelectFault::NotFound { pattern: old, names, links: false })
         }
         fault => fault.into(),
     })?;

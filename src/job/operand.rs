@@ -65,7 +65,11 @@ impl Operand {
                 (None, Some(name)) if names.len() > 1 => {
                     let names = input.contents.tensors.names().flatten().map(str::to_owned);
                     let (pattern, names) = (name.clone(), names.collect());
-                    return Err(input.failed(SelectFault::NotFound { pattern, names }));
+                    return Err(input.failed(SelectFault::NotFound {
+                        pattern,
+                        names,
+                        links: false,
+                    }));
                 }
                 // one tensor is changed: which one is read has to be said
                 _ => return Ok(vec![Operand::of_input(input, &[])?]),

@@ -29,6 +29,12 @@ pub enum LayoutFault {
     /// A folder is written for a sharded checkpoint, or where shards have a size.
     #[error("is a directory")]
     Directory,
+    /// A folder would be written to standard output.
+    #[error("an output of format {format} is a folder, which needs a name")]
+    Folder {
+        /// The format of the output.
+        format: &'static str,
+    },
     /// The output would not fit into 63 bits.
     #[error("the output would have 2^63 bytes or more")]
     TooLarge,

@@ -93,6 +93,9 @@ impl Output {
             (None, Destination::Path(path)) => by_name(path, &destination, &options)
                 .map_err(|fault| Error::file(&destination, fault))?,
         };
+        if format.is_folder && destination == Destination::Stdout {
+            return Err(LayoutFault::Folder { format: format.name }.into());
+        }
         let refused = [
             (FormatOption::Name, options.name.is_some() && !format.holds_several),
             (FormatOption::Deflate, options.deflate && !format.has_deflate),

@@ -66,7 +66,7 @@ fn a_checkpoint_is_trimmed_into_a_folder() {
     fs::write(out.join("config.json"), "{}").unwrap();
     slice(dir.path(), &args).assert().code(1).stderr(
         "tslice: ../out/: the folder exists and is not empty\n\
-         hint: --force replaces the files of the same names\n",
+         hint: --force replaces the checkpoint, or the arrays of Zarr, that it holds\n",
     );
     slice(dir.path(), &["-t", "a", "0:1", "--keep-rest", "-fo", "../out"]).assert().success();
     assert_eq!(tensor(&out.join("1.safetensors"), "a"), [0]);

@@ -233,7 +233,9 @@ fn sink(fault: &SinkError, failed: impl Fn() -> Failure) -> Failure {
         SinkError::OtherFolder => {
             failed().hint("--force replaces a folder of Zarr by another one, and no other folder")
         }
-        SinkError::FolderNotEmpty => failed().hint("--force replaces the files of the same names"),
+        SinkError::FolderNotEmpty => {
+            failed().hint("--force replaces the checkpoint, or the arrays of Zarr, that it holds")
+        }
         _ => failed(),
     }
 }
@@ -362,10 +364,12 @@ fn select(error: &Error, fault: &SelectFault, flag: &str, failed: &dyn Fn() -> F
         SelectFault::NothingLeft => {
             Failure::new(format_args!("{of_file}--exclude leaves no tensor that is chosen"))
         }
-        SelectFault::NotFound { pattern, names } => {
+        SelectFault::NotFound { pattern, names, links } => {
             // several inputs have no one file
             let hold = if file.is_empty() { "the inputs hold" } else { "it holds" };
-            failed().hint(near_or_all(hold, pattern, names))
+            let not_followed = "; symbolic links and links to other files are not followed";
+            let links = if *links { not_followed } else { "" };
+            failed().hint(near_or_all(hold, pattern, names) + links)
         }
         SelectFault::Several(count) => Failure::new(format_args!(
             "{flag} chooses {count} tensors of {file}, and one is needed"

@@ -142,26 +142,21 @@ impl fmt::Debug for H5Chunks {
     }
 }
 
-/// What the package reads itself: so many rows are a chunk.
-pub(super) struct H5Rows {
+/// What the package reads itself, as one chunk.
+pub(super) struct H5Whole {
     dataset: Dataset,
-    shape: Vec<u64>,
     chunk: Vec<u64>,
     item: u64,
 }
 
-impl H5Rows {
-    /// A dataset of that shape, `rows` at a time.
-    pub(super) fn new(dataset: Dataset, shape: Vec<u64>, rows: u64, item: u64) -> H5Rows {
-        let mut chunk: Vec<u64> = shape.iter().map(|len| (*len).max(1)).collect();
-        if let Some(first) = chunk.first_mut() {
-            *first = rows.clamp(1, *first);
-        }
-        H5Rows { dataset, shape, chunk, item }
+impl H5Whole {
+    /// A dataset of that shape, whose elements have `item` bytes.
+    pub(super) fn new(dataset: Dataset, shape: Vec<u64>, item: u64) -> H5Whole {
+        H5Whole { dataset, chunk: shape.into_iter().map(|len| len.max(1)).collect(), item }
     }
 }
 
-impl Chunks for H5Rows {
+impl Chunks for H5Whole {
     fn chunk_shape(&self) -> &[u64] {
         &self.chunk
     }
@@ -169,22 +164,16 @@ impl Chunks for H5Rows {
     fn decode(&self, at: &[u64], _: &dyn Source) -> Result<Vec<u8>, SourceError> {
         let whole = self.chunk.iter().try_fold(self.item, |bytes, len| bytes.checked_mul(*len));
         if whole.is_none_or(|whole| whole > memory_bytes()) {
-            return Err(failed(at, "a chunk is larger than the memory"));
+            return Err(failed(at, "it is larger than the memory"));
         }
-        let rows = guarded(|| match (at.first(), self.chunk.first()) {
-            (Some(at), Some(rows)) if self.shape.first() != Some(rows) => {
-                self.dataset.read_raw_rows(at * rows, *rows)
-            }
-            _ => self.dataset.read_raw(),
-        });
-        let rows = rows.and_then(|rows| rows.map_err(|error| error.to_string()));
-        rows.map_err(|reason| failed(at, &reason))
+        let all = guarded(|| self.dataset.read_raw().map_err(|error| error.to_string()));
+        all.flatten().map_err(|reason| failed(at, &reason))
     }
 }
 
-impl fmt::Debug for H5Rows {
+impl fmt::Debug for H5Whole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("H5Rows").field("chunk", &self.chunk).finish_non_exhaustive()
+        f.debug_struct("H5Whole").field("chunk", &self.chunk).finish_non_exhaustive()
     }
 }
 

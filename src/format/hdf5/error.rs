@@ -12,9 +12,9 @@ pub enum Hdf5Error {
     /// A dataset whose elements lie in other datasets.
     #[error("virtual datasets are not read")]
     Virtual,
-    /// Elements behind filters such as scale-offset that are no little-endian integers.
-    #[error("behind filters like scale-offset, only little-endian integers are read")]
-    Filters,
+    /// A filter that is not undone here.
+    #[error("its chunks are stored by the filter {0}, which is not read")]
+    Filter(String),
     /// A dataset whose elements lie behind the end of the file.
     #[error("its elements lie behind the end of the file")]
     CutShort,

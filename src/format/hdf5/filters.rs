@@ -1,19 +1,33 @@
-//! The filters of chunks, undone: deflate, shuffle, fletcher32 and h5py's lzf.
+//! The filters of chunks, undone: deflate, shuffle, fletcher32, scale-offset and h5py's lzf.
 
 use std::io::Read;
 
 use flate2::bufread::ZlibDecoder;
 use hdf5_pure::Filter;
 
+use super::error::Hdf5Error;
+use super::scale_offset;
+use crate::format::brief::brief;
+
 const DEFLATE: u16 = 1;
 const SHUFFLE: u16 = 2;
 const FLETCHER32: u16 = 3;
+const SCALE_OFFSET: u16 = 6;
 const LZF: u16 = 32000;
 
-/// Whether all of them are undone here.
-pub(super) fn known(filters: &[Filter]) -> bool {
-    let known = |filter: &Filter| matches!(filter.id, DEFLATE | SHUFFLE | FLETCHER32 | LZF);
-    filters.len() <= 32 && filters.iter().all(known)
+/// Refuse filters that are not undone here.
+///
+/// # Errors
+/// [`Hdf5Error::Filter`], which names one.
+pub(super) fn check(filters: &[Filter]) -> Result<(), Hdf5Error> {
+    if filters.len() > 32 {
+        return Err(Hdf5Error::Damaged("it has more than 32 filters".to_owned()));
+    }
+    let is_known = |id: u16| matches!(id, DEFLATE | SHUFFLE | FLETCHER32 | SCALE_OFFSET | LZF);
+    match filters.iter().find(|filter| !is_known(filter.id)) {
+        Some(filter) => Err(Hdf5Error::Filter(brief(&filter.to_string()))),
+        None => Ok(()),
+    }
 }
 
 /// The elements of a chunk, which are `len` bytes, by its bytes in the file. Filters whose bit is set in
@@ -38,6 +52,7 @@ pub(super) fn undo(
             DEFLATE => inflate(&bytes, len, most)?,
             SHUFFLE => unshuffle(bytes, filter.client_data.first().copied().unwrap_or(1) as usize),
             FLETCHER32 => checked(bytes)?,
+            SCALE_OFFSET => scale_offset::undo(&filter.client_data, bytes, most)?,
             LZF => unpack_lzf(&bytes, most)?,
             _ => return Err("a filter that is not known"),
         };

@@ -8,13 +8,14 @@
 //! ```text
 //!   superblock ─► groups ─► a dataset: dtype, shape ─► contiguous: an offset in the file
 //!                                                   ─► chunks: offsets, filters
-//!                                                   ─► what else the package knows: rows by its own reader
+//!                                                   ─► compact, never written: by the package's reader
 //! ```
 
 mod chunks;
 mod dtype;
 mod error;
 mod filters;
+mod scale_offset;
 
 use std::sync::Arc;
 
@@ -23,11 +24,10 @@ use hdf5_pure::{Dataset, File, FormatError as PureError, Group, Layout};
 use super::brief::brief;
 use super::guarded::guarded;
 use super::tensor::{Storage, StorageKind, TensorInfo};
-use crate::dtype::{DType, Endian, Scalar};
 use crate::format::Chunks;
 use crate::shape::{Order, byte_count};
 use crate::source::Source;
-use chunks::{H5Chunks, H5Rows};
+use chunks::{H5Chunks, H5Whole};
 use dtype::H5Type;
 pub(crate) use error::Hdf5Error;
 
@@ -100,35 +100,17 @@ fn tensor(dataset: &Dataset, file_len: u64) -> Result<TensorInfo, Hdf5Error> {
         Layout::Chunked { mut chunk_shape, .. } if chunk_shape.len() == rows.len() => {
             chunk_shape.extend(&axes);
             let filters = dataset.filter_pipeline();
-            match filters::known(&filters) {
-                true => {
-                    Arc::new(H5Chunks::new(dataset.clone(), shape, chunk_shape, item, filters)?)
-                }
-                // the package has other values than the library of others
-                false if !is_little_integer(&tensor.dtype) => return Err(Hdf5Error::Filters),
-                false => {
-                    // the package decodes what lies beside each other
-                    let band = chunk_shape.first().copied().unwrap_or(1);
-                    Arc::new(H5Rows::new(dataset.clone(), shape, band, item))
-                }
-            }
+            filters::check(&filters)?;
+            Arc::new(H5Chunks::new(dataset.clone(), shape, chunk_shape, item, filters)?)
         }
         Layout::Chunked { .. } => {
             return Err(Hdf5Error::Damaged("its chunks have another number of axes".to_owned()));
         }
         // compact, or never written
-        _ => {
-            let all = shape.first().copied().unwrap_or(1);
-            Arc::new(H5Rows::new(dataset.clone(), shape, all, item))
-        }
+        _ => Arc::new(H5Whole::new(dataset.clone(), shape, item)),
     };
     tensor.storage = Storage { part: 0, data: 0..0, kind: StorageKind::Chunks(chunks) };
     Ok(tensor)
-}
-
-fn is_little_integer(dtype: &DType) -> bool {
-    use Scalar::{I8, I16, I32, I64, U8, U16, U32, U64};
-    matches!(dtype, DType::Scalar(I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64, Endian::Little))
 }
 
 /// The bytes of a file, to the package.

@@ -40,8 +40,12 @@ use keys::METADATA;
 /// # Errors
 /// Metadata that cannot be read.
 pub(super) fn open_folder(location: &Location, folder: &Path) -> Result<Option<Input>, Error> {
-    let is_zarr = METADATA.iter().any(|name| folder.join(name).is_file());
-    is_zarr.then(|| open(location, folder)).transpose()
+    is_folder(folder).then(|| open(location, folder)).transpose()
+}
+
+/// Whether a path is that of a folder of Zarr.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    METADATA.iter().any(|name| path.join(name).is_file())
 }
 
 /// The arrays in the folder behind a network that an address leads to; `None` where there are none of Zarr.

@@ -16,8 +16,8 @@ use crate::format::npz::{self, MemberSums};
 use crate::format::{Format, TensorInfo};
 use crate::gather::NullSink;
 use crate::input::{
-    Bytes, Input, Location, OpenOptions, RecognisedFile, Summed, failed_source, raw, recognise,
-    single,
+    self, Bytes, Input, Location, OpenOptions, RecognisedFile, Summed, failed_source, raw,
+    recognise, single,
 };
 use crate::job::edit::fault::EditFault;
 use crate::job::overwrite;
@@ -59,6 +59,9 @@ impl Original {
     ) -> Result<Original, Error> {
         if let Location::Remote(address) = Location::of(path) {
             return Err(Error::file(FileName::Remote(address), EditFault::Remote));
+        }
+        if input::is_zarr_folder(path) {
+            return Err(Error::file(path, EditFault::ReadOnly(Format::Zarr)));
         }
         let failed = |error: std::io::Error| Error::file(path, error);
         let patch = match copy {

@@ -1,0 +1,143 @@
+//! The filter scale-offset, undone: what elements are above the smallest one of their chunk, in as few bits as
+//! that needs.
+//!
+//! A chunk begins with 21 bytes, which say how many bits a number has, and the smallest element. The numbers
+//! follow, their highest bits first. Of integers they are added to the smallest one; of floats they count
+//! units of 10^-D above it. Where a dataset has a fill value, the highest number that these bits hold is that.
+
+const HEADER: usize = 21;
+
+const DAMAGED: &str = "its bytes behind scale-offset are damaged";
+
+/// The elements of a chunk, of at most `most` bytes, by the parameters of the filter.
+///
+/// # Errors
+/// What is wrong with the bytes.
+pub(super) fn undo(
+    parameters: &[u32],
+    bytes: Vec<u8>,
+    most: usize,
+) -> Result<Vec<u8>, &'static str> {
+    let &[scale, factor, count, class, size, _, order, has_fill, ref fill @ ..] = parameters else {
+        return Err(DAMAGED);
+    };
+    let is_float = match (class, size, scale) {
+        (0, 1 | 2 | 4 | 8, 2) => false,
+        (1, 4 | 8, 0) => true,
+        _ => return Err("a kind of scale-offset that is not known"),
+    };
+    // as many bits were asked for as they have
+    if !is_float && factor == size * 8 {
+        return Ok(bytes);
+    }
+    let (header, packed) = bytes.split_at_checked(HEADER).ok_or(DAMAGED)?;
+    let bits = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
+    let least = number_of(&header[5..5 + usize::from(header[4].min(8))]);
+    let fill: Vec<u8> = fill.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let fill = number_of(&fill[..fill.len().min(8)]);
+    let (count, size) = (count as usize, size as usize);
+    let needed = count.saturating_mul(bits as usize).div_ceil(8);
+    let len = count.saturating_mul(size);
+    if bits as usize > size * 8 || needed > packed.len() || len > most {
+        return Err(DAMAGED);
+    }
+    let mut out = Vec::with_capacity(len);
+    if bits as usize == size * 8 {
+        out.extend_from_slice(&packed[..len]);
+    } else {
+        let all = (1 << bits) - 1;
+        let mut numbers = Numbers { packed, bits, held: 0, count: 0 };
+        // rounded at each step, as by the library
+        let digits = factor as i32;
+        let (units, long_units) = (10f32.powf(digits as f32), 10f64.powf(digits.into()));
+        let float = |number: u64| number as f32 / units + f32::from_bits(least as u32);
+        let long = |number: u64| number as f64 / long_units + f64::from_bits(least);
+        for _ in 0..count {
+            let element = match numbers.next() {
+                number if number == all && has_fill == 1 => fill,
+                number if !is_float => number.wrapping_add(least),
+                number if size == 4 => float(number).to_bits().into(),
+                number => long(number).to_bits(),
+            };
+            out.extend_from_slice(&element.to_le_bytes()[..size]);
+        }
+    }
+    if order == 1 {
+        out.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+    }
+    Ok(out)
+}
+
+/// The number of little-endian bytes, at most 8.
+fn number_of(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// Numbers of less than 64 bits each.
+struct Numbers<'a> {
+    packed: &'a [u8],
+    bits: u32,
+    /// The last `count` bits of these were not used yet.
+    held: u128,
+    count: u32,
+}
+
+impl Numbers<'_> {
+    /// The next number, which is there.
+    fn next(&mut self) -> u64 {
+        while self.count < self.bits {
+            let (byte, packed) = self.packed.split_first().unwrap_or((&0, &[]));
+            (self.held, self.packed) = (self.held << 8 | u128::from(*byte), packed);
+            self.count += 8;
+        }
+        self.count -= self.bits;
+        (self.held >> self.count) as u64 & ((1 << self.bits) - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chunk of `bits` and `least`, with these packed bytes.
+    fn chunk(bits: u8, least: u64, packed: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![bits, 0, 0, 0, 8];
+        bytes.extend(least.to_le_bytes());
+        bytes.resize(HEADER, 0);
+        bytes.extend(packed);
+        bytes
+    }
+
+    #[test]
+    fn numbers_are_above_the_smallest_one() {
+        // three bits each: 1, 7, 2
+        let packed = &[0b0011_1101, 0];
+        let elements = |order, has_fill, least: i16| {
+            let parameters = [2, 0, 3, 0, 2, 1, order, has_fill, 99];
+            undo(&parameters, chunk(3, least as u64, packed), 6)
+        };
+        assert_eq!(elements(0, 0, -2).unwrap(), [255, 255, 5, 0, 0, 0]);
+        assert_eq!(elements(0, 1, -2).unwrap(), [255, 255, 99, 0, 0, 0]);
+        assert_eq!(elements(1, 0, 1).unwrap(), [0, 2, 0, 8, 0, 3]);
+    }
+
+    #[test]
+    fn floats_are_units_above_the_smallest_one() {
+        let parameters = [0, 2, 2, 1, 4, 0, 0, 0];
+        let least = u64::from(1.5f32.to_bits());
+        let found = undo(&parameters, chunk(4, least, &[0x31]), 8).unwrap();
+        let expected: Vec<u8> = [1.53f32, 1.51].iter().flat_map(|it| it.to_le_bytes()).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn damaged_ones_are_refused() {
+        let parameters = [2, 0, 3, 0, 2, 1, 0, 0];
+        for bytes in [vec![0; 20], chunk(3, 0, &[0]), chunk(17, 0, &[0; 9]), chunk(255, 0, &[])] {
+            assert!(undo(&parameters, bytes, 6).is_err());
+        }
+        assert!(undo(&parameters, chunk(0, 0, &[]), 5).is_err());
+        assert!(undo(&[2, 0, 3, 0, 3, 1, 0, 0], chunk(3, 0, &[0; 9]), 99).is_err());
+        assert!(undo(&[1], chunk(3, 0, &[0; 9]), 99).is_err());
+    }
+}
