@@ -2,11 +2,12 @@
 """Pieces of arrays in chunks: 1 GB of float32 in chunks of 128^3, in Zarr (zstd, gzip) and in HDF5 (gzip), beside
 zarr-python, TensorStore and h5py.
 
-    python benches/chunks.py --bin target/release/tslice --dir /somewhere [zstd] [gzip] [hdf5] [written]
+    python benches/chunks.py --bin target/release/tslice --dir /somewhere [zstd] [gzip] [hdf5] [written] [plain]
 
-Each row writes a `.npy` of the piece; of tslice the whole program is measured, of the others what comes after
+`--pieces 'step 4,plane 0'` measures these rows alone. Each row writes a `.npy` of the piece; of tslice the whole program is measured, of the others what comes after
 their import. Cold rows let go of the pages of the input before each run; that the disk's own memory keeps some is
-beyond this script. `written` is the array as a new Zarr. The best of three runs counts, and the highest RssAnon of
+beyond this script. `written` is the array as a new Zarr. `plain` is the array without chunks, in an HDF5 file, a `.npy` and,
+where PyTorch is there, a `.pt`, each by tslice. The best of three runs counts, and the highest RssAnon of
 tslice is said. Needs NumPy, zarr, h5py and tensorstore, a build with the features zarr and hdf5, and 5 GB in --dir.
 """
 
@@ -97,10 +98,11 @@ def anonymous(process):
     return most
 
 
-def tslice(options, path, index, out):
+def tslice(options, path, index, out, is_watched=False):
     process = subprocess.Popen([options.bin, path, index, "-o", out, "--force", "-q"])
-    options.memory = max(options.memory, anonymous(process))
-    if process.returncode:
+    if is_watched:
+        options.memory = max(options.memory, anonymous(process))
+    if process.wait():
         sys.exit(f"tslice {path} {index}: status {process.returncode}")
 
 
@@ -151,11 +153,13 @@ def rows(options, kind, path):
     others = rivals(kind)
     print(f"\n{kind}: {os.path.basename(path)}, {sum(map(os.path.getsize, files(path))) >> 20} MiB\n")
     print("| piece | | tslice | " + " | ".join(others) + " | ratio |\n|---|---|---|" + "---|" * (len(others) + 1))
-    for name, index in PIECES:
+    for name, index in options.pieces:
         for state, prepare in (("warm", lambda: None), ("cold", lambda: let_go(path))):
             if state == "warm":
                 warm(path)
             ours = best(lambda: tslice(options, path, index, out), prepare, options.runs)
+            # to look at its memory takes a part of a processor
+            tslice(options, path, index, out, is_watched=True)
             expected = np.load(out, mmap_mode="r")
             theirs = {}
             for rival, opened in others.items():
@@ -167,6 +171,37 @@ def rows(options, kind, path):
                 sys.exit(f"{name}: other elements")
             ratio = min(theirs.values()) / ours
             print(f"| {name} | {state} | {ours:.3f} s | " + " | ".join(f"{t:.3f} s" for t in theirs.values()) + f" | {ratio:.1f}x |", flush=True)
+
+
+def plain(options):
+    """The array without chunks in three formats."""
+    import h5py
+
+    data = np.load(os.path.join(options.dir, "data.npy"), mmap_mode="r")
+    paths = {"npy": os.path.join(options.dir, "data.npy"), "hdf5": os.path.join(options.dir, "plain.h5")}
+    if not os.path.exists(paths["hdf5"]):
+        with h5py.File(paths["hdf5"], "w") as file:
+            file["data"] = data
+    try:
+        import torch
+
+        paths["pt"] = os.path.join(options.dir, "plain.pt")
+        if not os.path.exists(paths["pt"]):
+            torch.save(torch.from_numpy(np.array(data)), paths["pt"])
+    except (ImportError, OSError, ValueError):
+        paths.pop("pt", None)
+    if options.make:
+        return
+    out = os.path.join(options.dir, "out.npy")
+    print("\n| piece | | " + " | ".join(paths) + " |\n|---|---|" + "---|" * len(paths))
+    for name, index in options.pieces:
+        for state in ("warm", "cold"):
+            times = []
+            for path in paths.values():
+                warm(path)
+                prepare = (lambda: None) if state == "warm" else lambda: let_go(path)
+                times.append(best(lambda: tslice(options, path, index, out), prepare, options.runs))
+            print(f"| {name} | {state} | " + " | ".join(f"{t:.3f} s" for t in times) + " |", flush=True)
 
 
 def written(options):
@@ -197,15 +232,20 @@ def main():
     parser.add_argument("--dir", required=True)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--make", action="store_true", help="make the inputs, and measure nothing")
-    parser.add_argument("what", nargs="*", default=["zstd", "gzip", "hdf5", "written"])
+    parser.add_argument("--pieces", help="names of pieces, with commas between them; all where it is left out")
+    parser.add_argument("what", nargs="*", default=["zstd", "gzip", "hdf5", "written", "plain"])
     options = parser.parse_args()
     options.memory = 0
+    wanted = options.pieces.split(",") if options.pieces else [name for name, _ in PIECES]
+    options.pieces = [(name, index) for name, index in PIECES if name in wanted]
     make(options.dir)
     if options.make:
-        return
+        return plain(options) if "plain" in options.what else None
     for what in options.what:
         if what == "written":
             written(options)
+        elif what == "plain":
+            plain(options)
         else:
             rows(options, what, os.path.join(options.dir, "gzip.h5" if what == "hdf5" else what + ".zarr"))
     print(f"\nhighest RssAnon of tslice: {options.memory} MiB")

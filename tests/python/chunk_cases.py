@@ -1,6 +1,7 @@
 """Random arrays for formats that store them in chunks, and indexes of them, whose results must be NumPy's."""
 
 import io
+import json
 import os
 import random
 import resource
@@ -76,7 +77,11 @@ def spelled(item):
     return "..." if item is Ellipsis else str(item)
 
 
-def check(case, name, key, array):
+def check(case, name, key, array, store_list):
+    """A random index of an array in a file, or what another command makes of it; `store_list` writes an array to
+    a file of this format, by its path, and says how to call it."""
+    if case.rng.random() < 0.3:
+        return check_command(case, name, key, array, store_list)
     rng = case.rng
     items = random_index(rng, array.shape, False, False) if rng.random() < 0.6 else simple(rng, array.shape)
     # what typed lists cannot say
@@ -125,6 +130,151 @@ def check(case, name, key, array):
         found = np.load(case.path("o.npy")) if not status and not err else None
     if found is None:
         raise Failure(f"status {status}, {err!r}")
+    check_same(found, expected)
+
+
+# ---------------------------------------------------------------- other commands
+
+
+def command(name):
+    """Registers a function that makes a command line and what NumPy makes of the array; None where it cannot."""
+    return lambda made: COMMANDS.setdefault(name, made)
+
+
+COMMANDS = {}
+
+
+@command("outer")
+def outer(case, source, key, array, store_list):
+    """Lists one by one, typed or from a file in chunks."""
+    rng, items, taken = case.rng, [], array
+    for axis in range(array.ndim):
+        if rng.random() < 0.4 or not array.shape[axis]:
+            items.append(":")
+            continue
+        if rng.random() < 0.4:
+            places = np.array([rng.random() < 0.5 for _ in range(array.shape[axis])])
+        else:
+            places = np.array([rng.randrange(-array.shape[axis], array.shape[axis]) for _ in range(rng.randint(1, 5))], "i4")
+        items.append(store_list(f"list{axis}", places) if rng.random() < 0.5 else nested(places))
+        taken = np.compress(places, taken, axis) if places.dtype == bool else np.take(taken, places, axis)
+    if all(item == ":" for item in items):
+        return None
+    return [*source, "[" + ", ".join(items) + "]", "--outer"], taken
+
+
+@command("mask")
+def mask(case, source, key, array, store_list):
+    """A mask of all axes, or of the first ones, or its opposite."""
+    if not array.ndim:
+        return None
+    shape = array.shape[: case.rng.randint(1, array.ndim)]
+    places = np.array([case.rng.random() < 0.4 for _ in range(int(np.prod(shape)))], bool).reshape(shape)
+    opposite = case.rng.random() < 0.3
+    return [*source, ("~" if opposite else "") + store_list("mask", places)], array[~places if opposite else places]
+
+
+@command("gather")
+def gather(case, source, key, array, store_list):
+    if not array.ndim or 0 in array.shape:
+        return None
+    rng, axis = case.rng, case.rng.randrange(array.ndim)
+    places = np.array([rng.randrange(array.shape[axis]) for _ in range(rng.randint(1, 12))], "<i8")
+    np.save(case.path("places.npy"), places)
+    return ["gather", *source, "--axis", str(axis), "--indices", "places.npy"], np.take(array, places, axis)
+
+
+@command("gather_nd")
+def gather_nd(case, source, key, array, store_list):
+    if 0 in array.shape:
+        return None
+    rng, depth, count = case.rng, case.rng.randint(0, array.ndim), case.rng.randint(1, 9)
+    places = np.array([[rng.randrange(n) for n in array.shape[:depth]] for _ in range(count)], "<i8").reshape(count, depth)
+    np.save(case.path("places.npy"), places)
+    return ["gather", *source, "--indices", "places.npy"], array[tuple(places.T)] if depth else np.stack([array] * count)
+
+
+@command("concat")
+def concat(case, source, key, array, store_list):
+    if not array.ndim:
+        return None
+    axis, plain = case.rng.randrange(array.ndim), case.rng.random() < 0.5
+    if plain and not key:
+        np.save(case.path("again.npy"), array)
+    other = "again.npy" if plain and not key else source[0]
+    line = ["concat", source[0], other, *source[1:], "--axis", str(axis)]
+    return line, np.concatenate([array, array], axis)
+
+
+@command("stack")
+def stack(case, source, key, array, store_list):
+    axis = case.rng.randint(0, array.ndim)
+    return ["stack", source[0], source[0], source[0], *source[1:], "--axis", str(axis)], np.stack([array] * 3, axis)
+
+
+@command("cast")
+def cast(case, source, key, array, store_list):
+    kinds = {"u": ["<u8", "<f8", "<i8"], "i": ["<i8", "<f8"], "f": ["<f8", "<f4", "<c16"], "b": ["<i4", "<f4"]}
+    if array.dtype.kind not in kinds or array.dtype.itemsize == 16:
+        return None
+    to = case.rng.choice(kinds[array.dtype.kind])
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        # which NaN it is, is up to who casts
+        return None
+    return [*source, "[...]", "--cast", to, "--casting", "unsafe"], array.astype(to)
+
+
+@command("assign")
+def assign(case, source, key, array, store_list):
+    """Elements in chunks are the value of an assignment to a slice of a file without."""
+    target = np.zeros((*array.shape, 2) if array.ndim < 5 else (2, *array.shape), array.dtype)
+    np.save(case.path("target.npy"), target)
+    place = (..., 1) if array.ndim < 5 else (1,)
+    target[place] = array
+    return ["assign", "target.npy", "[..., 1]" if array.ndim < 5 else "[1]", "--value", source[0], *(["--value-tensor", key] if key else [])], target
+
+
+def check_command(case, name, key, array, store_list):
+    """What a command makes of an array; of one that it does not apply to, the whole of it in parts."""
+    rng, source = case.rng, [name, *(["-t", key] if key else [])]
+    kind = rng.choice([*COMMANDS, "split", "stats"])
+    if kind == "split":
+        return check_split(case, source, array)
+    if kind == "stats" and array.dtype.kind in "iu" and array.size:
+        return check_statistics(case, source, array)
+    made = COMMANDS[kind](case, source, key, array, store_list) if kind in COMMANDS else None
+    if made is None:
+        return check_split(case, source, array)
+    line, expected = made
+    status, _, err = case.run([*line, "-o", "o.npy", "--force", "-j", str(rng.randint(1, 3))])
+    if status or err:
+        raise Failure(f"status {status}, {err!r}")
+    check_same(np.load(case.path("o.npy")), np.asarray(expected, expected.dtype))
+
+
+def check_split(case, source, array):
+    if not array.ndim:
+        return
+    axis, count = case.rng.randrange(array.ndim), case.rng.randint(1, 4)
+    status, _, err = case.run(["split", *source, "--axis", str(axis), "--parts", str(count), "-o", "part{}.npy", "--force", "-q"])
+    if status:
+        raise Failure(f"status {status}, {err!r}")
+    for number, part in enumerate(np.array_split(array, count, axis)):
+        check_same(np.load(case.path(f"part{number}.npy")), part)
+
+
+def check_statistics(case, source, array):
+    status, out, err = case.run(["view", *source, "--stats", "--json"])
+    if status or err:
+        raise Failure(f"status {status}, {err!r}")
+    (told,) = [json.loads(out)] if isinstance(json.loads(out), dict) else json.loads(out)
+    found = told["count"], told["min"], told["max"]
+    found = tuple(it["value"] if isinstance(it, dict) else it for it in found)
+    if found != (array.size, int(array.min()), int(array.max())):
+        raise Failure(f"statistics {told}")
+
+
+def check_same(found, expected):
     same = found.dtype.newbyteorder("=") == expected.dtype.newbyteorder("=") and found.shape == expected.shape
     if not same:
         raise Failure(f"{found.dtype} {found.shape} for {expected.dtype} {expected.shape}")

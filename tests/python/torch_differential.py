@@ -7,9 +7,11 @@ Every case is a random object (dicts, lists, tuples, parameters) of tensors of r
 of storages that several of them share: with strides and offsets, expanded, without axes, empty. It is written
 by torch.save, where PyTorch is there, or as torch.save writes it (big-endian ones, deflated ones too), and slices of
 it must be those of PyTorch or NumPy. Every tenth case is a hostile file instead: it must be an error in one
-line, and nothing in it may run. `--only NUMBER` runs one again.
+line, and nothing in it may run; with `--hostile` all are, and the first 256 try each instruction of pickles.
+`--only NUMBER` runs one again.
 """
 
+import functools
 import importlib
 import io
 import os
@@ -192,6 +194,11 @@ def ran():
     return os.path.join(os.getcwd(), "ran")
 
 
+def instruction(rng, code):
+    """An instruction alone or behind a few values."""
+    return b"\x80\x02" + rng.choice([b"", b"(", b"](", b"}(", b"NN", b"(KK"]) + bytes([code]) + rng.randbytes(rng.randint(0, 12)), None
+
+
 def hostile_pickle(rng, mark):
     """A pickle that must be refused, or the tensors of which must be; and which of both."""
     good = files.tensor(files.storage("FloatStorage", "0", 4), 0, [2, 2], [2, 1])
@@ -208,8 +215,8 @@ def hostile_pickle(rng, mark):
         return files.program(body), "os.system"
     if kind == 2:
         return files.program(f"(ios\nsystem\n".encode() if rng.random() < 0.5 else b"(" + files.name("os", "system") + shell + b"o"), None
-    if kind == 3:  # any instruction at all, alone or behind a few values
-        return b"\x80\x02" + rng.choice([b"", b"(", b"](", b"}(", b"NN", b"(KK"]) + bytes([rng.randrange(256)]) + rng.randbytes(rng.randint(0, 12)), None
+    if kind == 3:
+        return instruction(rng, rng.randrange(256))
     if kind == 4:
         deep = rng.choice([1_001, 5_000, 200_000])
         return files.program(rng.choice([b"](" * deep + b"e" * deep, b")" + b"\x85" * deep])), None
@@ -255,9 +262,9 @@ def hostile_pickle(rng, mark):
     return bytes(changed), ()
 
 
-def hostile_case(case):
+def hostile_case(case, code=None):
     rng, mark = case.rng, case.path("ran")
-    pickle, says = hostile_pickle(rng, mark)
+    pickle, says = hostile_pickle(rng, mark) if code is None else instruction(rng, code)
     path = case.path("h.pt")
     files.write(path, pickle, [b"\0" * 16], deflated=rng.random() < 0.2)
     if rng.random() < 0.1:
@@ -275,12 +282,16 @@ def hostile_case(case):
 
 def one(job):
     options, number = job
-    kind = hostile_case if number % 10 == 9 else slice_case
+    kind = hostile_case if options.hostile or number % 10 == 9 else slice_case
+    if options.hostile and number < 256:
+        kind = functools.update_wrapper(functools.partial(hostile_case, code=number), hostile_case)
     return harness.run_case(Case(random.Random(f"{options.seed} {number}")), kind, number, options.keep)
 
 
 def main():
-    options = harness.case_parser(__doc__.split("\n")[0], 2000).parse_args()
+    cases = harness.case_parser(__doc__.split("\n")[0], 2000)
+    cases.add_argument("--hostile", action="store_true", help="hostile files alone")
+    options = cases.parse_args()
     harness.begin(options)
     print("PyTorch", getattr(torch(), "__version__", "is not there: files are written as it writes them"))
     return harness.run_cases("torch_differential", options, one)
