@@ -46,7 +46,7 @@ pub(super) fn undo(
         out.extend_from_slice(&packed[..len]);
     } else {
         let all = (1 << bits) - 1;
-        let mut numbers = Numbers { packed, bits, held: 0, count: 0 };
+        let mut numbers = PackedNumbers { packed, bits, held: 0, count: 0 };
         // rounded at each step, as by the library
         let digits = factor as i32;
         let (units, long_units) = (10f32.powf(digits as f32), 10f64.powf(digits.into()));
@@ -74,7 +74,7 @@ fn number_of(bytes: &[u8]) -> u64 {
 }
 
 /// Numbers of less than 64 bits each.
-struct Numbers<'a> {
+struct PackedNumbers<'a> {
     packed: &'a [u8],
     bits: u32,
     /// The last `count` bits of these were not used yet.
@@ -82,7 +82,7 @@ struct Numbers<'a> {
     count: u32,
 }
 
-impl Numbers<'_> {
+impl PackedNumbers<'_> {
     /// The next number, which is there.
     fn next(&mut self) -> u64 {
         while self.count < self.bits {
