@@ -22,6 +22,7 @@ use rustix::fs::{
 use rustix::io::{Errno, Result, retry_on_intr};
 
 use super::advice::Advice;
+pub(crate) use super::attributes::{attribute, has_attributes, set_attribute};
 pub use super::other::UNNAMED_FILES;
 #[cfg(feature = "remote")]
 pub(crate) use super::other::machine_vendor;
@@ -122,6 +123,8 @@ pub(crate) fn is_fixed(dir: impl AsFd, name: &str) -> bool {
     let Ok(stat) = statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
     stat.st_flags & FIXED != 0 || fstat(&dir).is_ok_and(|folder| folder.st_dev != stat.st_dev)
 }
+
+pub(crate) const UNRESERVED: libc::c_int = libc::MAP_NORESERVE;
 
 /// How much is asked for at a call, in bytes.
 const STEP: u64 = 1 << 20;

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 pub use advice::Advice;
 pub use file_id::FileId;
+pub(crate) use holes::{next_data, next_hole};
 pub(crate) use open_files::{NO_TERMINAL, NO_WAIT, open_file_limit};
 pub use open_files::{is_too_many_open_files, raise_open_files};
 pub(crate) use read_files::read_from_stdout;
@@ -23,11 +24,11 @@ pub(crate) use signals::is_ignored;
 pub(crate) use system::machine_vendor;
 pub use system::{EXCHANGES_NAMES, UNNAMED_FILES};
 pub(crate) use system::{
-    LOADED, advise_file, allocate, allocate_within, boot_id, clone_file, clone_over, clone_range,
-    copy_range, discard, enlarge_pipe, exchange, is_cached, is_descriptors, is_fixed, is_in_memory,
-    is_network, link_unnamed, load, load_to_write, mapped_pages, memory_bytes, nobody_writes,
-    open_place, open_unnamed, open_within_mount, path_of, populate, populate_to_write, reads_ahead,
-    rename_to_free, settle,
+    LOADED, advise_file, allocate, allocate_within, attribute, boot_id, clone_file, clone_over,
+    clone_range, copy_range, discard, enlarge_pipe, exchange, has_attributes, is_cached,
+    is_descriptors, is_fixed, is_in_memory, is_network, link_unnamed, load, load_to_write,
+    mapped_pages, memory_bytes, nobody_writes, open_place, open_unnamed, open_within_mount,
+    path_of, populate, populate_to_write, reads_ahead, rename_to_free, set_attribute, settle,
 };
 
 #[cfg(all(target_os = "linux", not(tslice_other_system)))]
@@ -38,7 +39,10 @@ use macos as system;
 use other as system;
 
 mod advice;
+#[cfg(all(any(target_os = "linux", target_os = "macos"), not(tslice_other_system)))]
+mod attributes;
 mod file_id;
+mod holes;
 #[cfg(all(target_os = "linux", not(tslice_other_system)))]
 mod linux;
 #[cfg(all(target_os = "macos", not(tslice_other_system)))]

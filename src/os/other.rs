@@ -60,6 +60,17 @@ pub(crate) fn exchange(_: impl AsFd, _: impl Arg, _: impl AsFd, _: impl Arg) -> 
     Err(Errno::NOSYS)
 }
 
+pub(crate) fn set_attribute(_: &File, _: &str, _: &str) {}
+
+pub(crate) fn attribute(_: &File, _: &str) -> Option<Vec<u8>> {
+    None
+}
+
+/// Nobody knows what a folder has.
+pub(crate) fn has_attributes(_: impl AsFd) -> bool {
+    true
+}
+
 pub(crate) fn path_of(_: &OwnedFd) -> PathBuf {
     PathBuf::new()
 }
@@ -114,6 +125,8 @@ pub(crate) fn advise_file(_: &File, _: Range<u64>, _: Advice) {}
 pub(crate) fn populate(_: &Mmap, _: usize, _: usize) -> io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
+
+pub(crate) const UNRESERVED: libc::c_int = 0;
 
 pub(crate) const LOADED: Option<u64> = None;
 

@@ -15,6 +15,8 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
+use super::system::UNRESERVED;
+
 /// How many maps can be watched at a time: enough for a checkpoint of some hundred shards.
 const SLOTS: usize = 1024;
 
@@ -179,7 +181,7 @@ fn replace_pages(address: usize) -> bool {
                 page as *mut libc::c_void,
                 map.end - page,
                 libc::PROT_READ | write,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | UNRESERVED,
                 -1,
                 0,
             )

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::ops::Range;
 
-use rustix::fs::fstatfs;
+use rustix::fs::fstatvfs;
 
 /// The shortest block in bytes that is looked for: that of pages, and of all these file systems
 /// as they are commonly made.
@@ -12,7 +12,7 @@ pub const BLOCK_BYTES: u64 = 4096;
 
 /// The blocks of a file's file system, in bytes: only whole ones can be shared.
 pub(super) fn block_bytes(file: &File) -> u64 {
-    let size = fstatfs(file).map_or(0, |it| it.f_bsize as u64);
+    let size = fstatvfs(file).map_or(0, |it| it.f_bsize);
     size.max(BLOCK_BYTES)
 }
 

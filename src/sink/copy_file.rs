@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use rustix::fs::{SeekFrom, ftruncate, seek};
+use rustix::fs::ftruncate;
 use rustix::io::{Errno, retry_on_intr};
 
 use super::SinkError;
@@ -101,7 +101,7 @@ fn copy_data(
     let mut end = part.start;
     while let Some(start) = next_data(from.file, end, part.end)? {
         copied(start - end);
-        end = match retry_on_intr(|| seek(from.file, SeekFrom::Hole(start))) {
+        end = match os::next_hole(from.file, start) {
             Ok(end) => end.min(part.end),
             Err(_) => part.end,
         };
@@ -120,7 +120,7 @@ fn next_data(file: &File, at: u64, len: u64) -> io::Result<Option<u64>> {
     if at >= len {
         return Ok(None);
     }
-    match retry_on_intr(|| seek(file, SeekFrom::Data(at))) {
+    match os::next_data(file, at) {
         Ok(start) => Ok((start < len).then_some(start)),
         Err(Errno::NXIO) => Ok(None),
         // the file system knows no holes: it is all data

@@ -3,6 +3,7 @@
 //! Callers know from the error of a call, or from its answer, that there is none: older kernels and
 //! some file systems lack them too, and `other.rs` always does.
 
+pub(crate) use super::attributes::{attribute, has_attributes, set_attribute};
 pub use super::renames::EXCHANGES_NAMES;
 pub(crate) use super::renames::{exchange, rename_to_free};
 pub(crate) use blocks::{
@@ -15,8 +16,8 @@ pub(crate) use mounts::{is_descriptors, is_fixed, is_in_memory, is_network, open
 pub use names::UNNAMED_FILES;
 pub(crate) use names::{link_unnamed, open_place, open_unnamed, path_of};
 pub(crate) use pages::{
-    LOADED, advise_file, is_cached, load, load_to_write, mapped_pages, populate, populate_to_write,
-    reads_ahead,
+    LOADED, UNRESERVED, advise_file, is_cached, load, load_to_write, mapped_pages, populate,
+    populate_to_write, reads_ahead,
 };
 pub(crate) use pipes::{discard, enlarge_pipe};
 pub(crate) use writers::{boot_id, nobody_writes};

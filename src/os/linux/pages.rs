@@ -12,6 +12,9 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use crate::os::advice::Advice;
 
+/// A flag of maps whose pages need no room before they are written.
+pub(crate) const UNRESERVED: libc::c_int = libc::MAP_NORESERVE;
+
 /// How far a kernel reads ahead, at least, that need not be asked to, in bytes.
 const FAR_AHEAD: u64 = 1 << 20;
 

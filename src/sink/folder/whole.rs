@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, flistxattr, fstat, linkat,
-    mkdirat, openat, renameat, statat,
+    AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fstat, linkat, mkdirat,
+    openat, renameat, statat,
 };
 use rustix::io::{Errno, retry_on_intr};
 
@@ -170,7 +170,7 @@ impl PreparedFolder {
         // the kernel drops the setgid bit in silence where the group is not ours
         let given = fchmod(&self.fd, self.mode).is_ok()
             && fstat(&self.fd).is_ok_and(|ours| ours.st_mode & 0o7777 == stat.st_mode & 0o7777);
-        given && !has_attributes(old) && fchmod(&self.fd, Mode::from_raw_mode(0o700)).is_ok()
+        given && !os::has_attributes(old) && fchmod(&self.fd, Mode::from_raw_mode(0o700)).is_ok()
     }
 
     /// Link all files that are kept into it; false if one of them cannot be.
@@ -189,17 +189,6 @@ fn stands_there(folder: &ExistingFolder, dir: &OwnedFd, name: &OsStr) -> Option<
     let there = fstat(os::open_within_mount(dir, name.as_ref()).ok()?).ok()?;
     let ours = fstat(&folder.fd).ok()?;
     (FileId::any(&there) == FileId::any(&ours)).then_some(ours)
-}
-
-/// Whether a folder has access lists or other attributes, which a new one would not have.
-fn has_attributes(folder: &OwnedFd) -> bool {
-    let mut list = vec![0; 64 << 10];
-    match flistxattr(folder, &mut list) {
-        Ok(len) => list[..len]
-            .split(|&byte| byte == 0)
-            .any(|name| !name.is_empty() && name != b"security.selinux"),
-        Err(error) => error != Errno::OPNOTSUPP && error != Errno::NOSYS,
-    }
 }
 
 /// Whether the file system exchanges two folders.

@@ -5,8 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, Mode, OFlags, XattrFlags, chmodat, fgetxattr, fsetxattr, fstat, linkat, openat,
-    renameat, statat, unlinkat,
+    AtFlags, Mode, OFlags, chmodat, fstat, linkat, openat, renameat, statat, unlinkat,
 };
 use rustix::io::{Errno, retry_on_intr};
 
@@ -17,7 +16,7 @@ use super::frame::FixedFrame;
 use super::own::{damaged, is_gone, open_own};
 use super::record::{ChosenRecord, DoneRecord, JobRecord, Part};
 use super::tree::climb;
-use crate::os::FileId;
+use crate::os::{self, FileId};
 use crate::sink::copy_file::CopiedRange;
 use crate::sink::error::end_within;
 use crate::sink::file::FileSink;
@@ -313,8 +312,7 @@ impl Draft for Around {
 
 /// Name the job in an attribute; some file systems have none. The file is not the output yet.
 fn mark(file: &File, job: &JobRecord) -> Result<(), SinkError> {
-    let value = attribute(file, job)?;
-    let _ = fsetxattr(file, ATTRIBUTE, value.as_bytes(), XattrFlags::empty());
+    os::set_attribute(file, ATTRIBUTE, &attribute(file, job)?);
     Ok(())
 }
 
@@ -332,9 +330,7 @@ pub(super) fn is_output_of(entry: &FileAt, job: &JobRecord, unchanged: bool) -> 
         return false;
     };
     let file = File::from(file);
-    let mut value = [0; 256];
-    let found = fgetxattr(&file, ATTRIBUTE, &mut value).ok().and_then(|len| value.get(..len));
-    match found {
+    match os::attribute(&file, ATTRIBUTE) {
         None => false,
         Some(found) if unchanged => {
             attribute(&file, job).is_ok_and(|unchanged| found == unchanged.as_bytes())
