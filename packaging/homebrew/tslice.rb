@@ -11,7 +11,7 @@ class Tslice < Formula
   def install
     system "cargo", "install", "--features", "remote,zarr,hdf5", *std_cargo_args
     man1.install Dir["man/*.1"]
-    generate_completions_from_executable(bin/"tslice", "completions", shells: [:bash, :zsh, :fish])
+    generate_completions_from_executable(bin/"tslice", "completions")
     doc.install Dir["docs/*"], "README.md"
   end
 

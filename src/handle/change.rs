@@ -115,7 +115,8 @@ impl Editable {
     /// # Errors
     /// [`ElementError`](crate::element::ElementError): no number of the dtype of the tensor.
     pub fn fill(self, number: impl ToString) -> Result<Change, Error> {
-        let element = element::parse(&number.to_string(), self.tensor.dtype())?;
+        let element = element::parse(&number.to_string(), self.tensor.dtype());
+        let element = element.map_err(|error| self.tensor.failed(error))?;
         let values = IndexTensor::element(element, self.tensor.dtype());
         Ok(self.of_values(values))
     }
@@ -141,7 +142,8 @@ impl Change {
     /// # Errors
     /// As [`write`](Change::write).
     pub fn write_with(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<(), Error> {
-        self.make(Some(Destination::Path(path.as_ref().to_owned())), options)
+        let copy = Destination::Path(path.as_ref().to_owned());
+        self.make(Some(copy), options).map_err(|error| self.tensor.named(error))
     }
 
     /// Change the file itself: only the bytes of what is selected are touched. All checks come first; a
@@ -150,7 +152,7 @@ impl Change {
     /// # Errors
     /// As [`write`](Change::write).
     pub fn in_place(&self) -> Result<(), Error> {
-        self.make(None, &WriteOptions::default())
+        self.make(None, &WriteOptions::default()).map_err(|error| self.tensor.named(error))
     }
 
     fn make(&self, copy: Option<Destination>, options: &WriteOptions) -> Result<(), Error> {

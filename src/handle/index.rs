@@ -13,7 +13,7 @@ use crate::index::{Array, IndexExpr, Item, List, SliceItem, numpy};
 /// - an integer, which drops its axis;
 /// - a range: `2..8`, `..-1`, `3..`, `1..=4`, and `..` for a whole axis;
 /// - a range with a [`step`], `step(.., -1)`;
-/// - a list of positions or a mask, as an array, a slice or a `Vec` of integers or of `bool`;
+/// - a list of positions or a mask, as an array, a slice or a `Vec` of integers or of `bool`, or a reference to one;
 /// - [`NEW_AXIS`] and [`ELLIPSIS`].
 ///
 /// ```
@@ -139,6 +139,12 @@ macro_rules! lists {
     ($value:ty) => {
         impl From<Vec<$value>> for Item {
             fn from(values: Vec<$value>) -> Item {
+                values.as_slice().into()
+            }
+        }
+
+        impl From<&Vec<$value>> for Item {
+            fn from(values: &Vec<$value>) -> Item {
                 values.as_slice().into()
             }
         }

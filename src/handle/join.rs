@@ -5,15 +5,15 @@ use std::path::Path;
 use crate::error::{Error, FileName};
 use crate::execute::{Progress, Workers};
 use crate::handle::file::File;
+use crate::handle::output_at;
 use crate::handle::slice::Slice;
 use crate::job::{
     Along, JoinedSlice, PartNames, SplitFault, Together, Writing, check_together, join_slices,
     merge_slices, write_together,
 };
-use crate::output::{Output, Prepared, WriteOptions};
+use crate::output::{Prepared, WriteOptions};
 use crate::region::Take;
 use crate::shape::Order;
-use crate::sink::Destination;
 
 /// Slices on their way to one file. Nothing of them has been read.
 pub struct JoinedSlices<'a> {
@@ -108,8 +108,7 @@ impl JoinedSlices<'_> {
     /// # Errors
     /// As [`write`](JoinedSlices::write), and options that do not apply to the format.
     pub fn write_with(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<(), Error> {
-        let destination = Destination::Path(path.as_ref().to_owned());
-        let output = Output::new(destination, options.clone())?;
+        let output = output_at(path.as_ref(), options)?;
         let slices = self.slices.iter().map(|slice| slice.to_join(options.order));
         let slices: Vec<_> = slices.collect::<Result<_, _>>()?;
         match self.how {
@@ -178,8 +177,7 @@ impl Together for Outputs<'_> {
     }
 
     fn part(&self, number: u64) -> Result<(Prepared, Vec<(usize, Take)>), Error> {
-        let destination = Destination::Path(self.names.path(number));
-        let output = Output::new(destination, self.options.clone())?;
+        let output = output_at(&self.names.path(number), self.options)?;
         let at = number as usize;
         let (prepared, takes) = self.slices[at].prepare(&output)?;
         let takes = takes.into_iter().map(|take| (at, take)).collect();

@@ -12,6 +12,12 @@ mod memory;
 mod read;
 mod slice;
 
+use std::path::Path;
+
+use crate::error::Error;
+use crate::output::{Output, WriteOptions};
+use crate::sink::Destination;
+
 #[cfg(feature = "ndarray")]
 pub use arrays::tensor_of;
 pub use change::{Change, Editable};
@@ -22,3 +28,12 @@ pub use index::{ELLIPSIS, IntoIndex, NEW_AXIS, step};
 pub use join::{JoinedSlices, concatenate, merge, stack, write_all};
 pub use read::{ReadChunks, ReadFault};
 pub use slice::Slice;
+
+/// The output at a path, with options that its format has.
+fn output_at(path: &Path, options: &WriteOptions) -> Result<Output, Error> {
+    let output = Output::new(Destination::Path(path.to_owned()), options.clone());
+    output.map_err(|error| match error.file {
+        Some(_) => error,
+        None => Error::file(path, error.cause),
+    })
+}

@@ -12,6 +12,7 @@ use crate::format::{Storage, StorageKind, TensorInfo, Tensors};
 use crate::gather::{self, GatherError};
 use crate::handle::file::{File, Tensor};
 use crate::handle::index::IntoIndex;
+use crate::handle::output_at;
 use crate::index::resolve::{Rules, Selection};
 use crate::input::OpenOptions;
 use crate::job::{Cuts, SplitFault, Writing, in_scratch, single};
@@ -19,7 +20,6 @@ use crate::output::{Output, Prepared, WriteOptions};
 use crate::permutation::Permutation;
 use crate::region::{GatheredTensor, IndexTensor, Lists, Region, Take};
 use crate::shape::{self, Order};
-use crate::sink::Destination;
 
 /// Part of a tensor: a shape, and where its elements come from. Nothing of it has been read.
 #[derive(Clone)]
@@ -82,8 +82,8 @@ impl Tensor {
         Slice { tensor, shape, axes, dtype, cast: None, what }
     }
 
-    /// NumPy's `take` along an axis: the slabs at these positions. A negative `axis` counts from
-    /// the end; positions out of range are an error of reading or writing.
+    /// NumPy's `take` along an axis: the slabs at these positions, a list of integers of any type, or another tensor. A
+    /// negative `axis` counts from the end; positions out of range are an error of reading or writing.
     ///
     /// # Errors
     /// [`GatherError`](crate::gather::GatherError): indices that are no integers, no such axis.
@@ -269,8 +269,7 @@ impl Slice {
     /// # Errors
     /// As [`write`](Slice::write), and options that do not apply to the format.
     pub fn write_with(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<(), Error> {
-        let destination = Destination::Path(path.as_ref().to_owned());
-        let output = Output::new(destination, options.clone())?;
+        let output = output_at(path.as_ref(), options)?;
         let (prepared, takes) = self.prepare(&output)?;
         let progress = Progress::default();
         let input = &self.tensor.file.input;

@@ -29,22 +29,39 @@ pub struct IndexTensor {
     pub file: Option<FileName>,
 }
 
-impl From<&[i64]> for IndexTensor {
-    fn from(indices: &[i64]) -> IndexTensor {
-        IndexTensor::new(indices, vec![indices.len() as u64])
-    }
+/// Lists in memory as indices: positions past 64 bits are the nearest that fit, which are beyond every axis.
+macro_rules! lists {
+    ($($integer:ty),*) => {$(
+        lists!(of $integer, &[$integer], &Vec<$integer>, Vec<$integer>);
+        lists!(arrays of $integer, &[$integer; N], [$integer; N]);
+    )*};
+    (of $integer:ty, $($list:ty),*) => {$(
+        impl From<$list> for IndexTensor {
+            fn from(list: $list) -> IndexTensor {
+                let values = list.iter().map(|index| i64::try_from(*index).unwrap_or(i64::MAX));
+                IndexTensor::of(values, vec![list.len() as u64])
+            }
+        }
+    )*};
+    (arrays of $integer:ty, $($list:ty),*) => {$(
+        impl<const N: usize> From<$list> for IndexTensor {
+            fn from(list: $list) -> IndexTensor {
+                (&list[..]).into()
+            }
+        }
+    )*};
 }
 
-impl<const N: usize> From<&[i64; N]> for IndexTensor {
-    fn from(indices: &[i64; N]) -> IndexTensor {
-        indices.as_slice().into()
-    }
-}
+lists!(i32, i64, isize, u32, u64, usize);
 
 impl IndexTensor {
     /// Values in memory, in C order; as many as `shape` has elements.
     pub fn new(values: &[i64], shape: Vec<u64>) -> IndexTensor {
-        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        IndexTensor::of(values.iter().copied(), shape)
+    }
+
+    fn of(values: impl Iterator<Item = i64>, shape: Vec<u64>) -> IndexTensor {
+        let bytes: Vec<u8> = values.flat_map(i64::to_le_bytes).collect();
         let dtype = DType::Scalar(Scalar::I64, Endian::Little);
         let info = TensorInfo::new(dtype, shape, Order::C, 0);
         IndexTensor { info, bytes: Arc::new(MemorySource(bytes)), file: None }

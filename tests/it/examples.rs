@@ -143,11 +143,10 @@ fn errors_say_which_file_and_why() {
     assert!(matches!(embed.dtype(), DType::Scalar(..)));
     assert_eq!(said(embed.all().write(&model).unwrap_err()), "MODEL: the file exists");
     let options = WriteOptions::default().name("x");
-    let refused = embed.all().write_with(folder.path().join("a.npy"), &options);
-    assert_eq!(
-        said(refused.unwrap_err()),
-        "a name has no effect: an output of format npy names no tensor"
-    );
+    let path = folder.path().join("a.npy");
+    let refused = embed.all().write_with(&path, &options);
+    let why = "a name has no effect: an output of format npy names no tensor";
+    assert_eq!(said(refused.unwrap_err()), format!("{}: {why}", path.display()));
     let missing = tslice::open(folder.path().join("no.npy")).err().unwrap().to_string();
     assert!(missing.contains("no.npy: No such file or directory"), "{missing}");
 }

@@ -295,8 +295,8 @@ fn many_elements_are_read_by_any_number_of_threads() {
         assert!(
             turned.iter().enumerate().all(|(at, it)| *it as usize == at % 1024 * 1024 + at / 1024)
         );
-        let rows: Vec<i64> = (0..1024).rev().collect();
-        let taken = wide.take(&rows[..], 0).unwrap().read::<i64>().unwrap();
+        let rows: Vec<u64> = (0..1024).rev().collect();
+        let taken = wide.take(&rows, 0).unwrap().read::<i64>().unwrap();
         assert!(taken[..1024] == numbers[1023 * 1024..] && taken[1023 * 1024..] == numbers[..1024]);
         let chunks = wide.all().read_chunks::<i64>(1, 300).unwrap();
         let chunks: Vec<Vec<i64>> = chunks.collect::<Result<_, _>>().unwrap();
@@ -375,10 +375,20 @@ fn errors_name_the_file() {
         a.all().split(3, &Cuts::Parts(2)).err(),
         a.all().read::<i8>().err(),
         a.edit("[").err(),
+        a.edit(0).unwrap().fill("x").err(),
+        a.edit(9).unwrap().fill(0).unwrap().in_place().err(),
+        a.scatter([9], &a.slice(0).unwrap()).unwrap().write(dir.path().join("b.npy")).err(),
         a.field("x").err(),
     ];
     for (number, error) in errors.into_iter().enumerate() {
         let said = error.unwrap().to_string();
         assert!(said.starts_with(&format!("{name}: ")), "{number}: {said}");
+    }
+    // an output, where its options are at fault
+    let out = dir.path().join("out.xyz");
+    let named = format!("{}: ", out.display());
+    let slices = [a.all()];
+    for error in [a.all().write(&out), concatenate(&slices, 0).write(&out)] {
+        assert!(error.unwrap_err().to_string().starts_with(&named));
     }
 }

@@ -332,6 +332,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="one errno a call, SIGKILL alone, and a part of that")
     parser.add_argument("--named", action="store_true", help="the program has no files without names and exchanges none: SIGKILL may leave one, and a folder between old and new")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="scenes that are tried at one time")
+    parser.add_argument("--share", default="1/1", help="1/3: the first, fourth, ... scene alone, for several runs")
     OPTIONS = parser.parse_args()
     harness.begin(OPTIONS)
     if reason := supervise.unavailable():
@@ -345,8 +346,9 @@ def main():
         for scene in SCENES:
             if isinstance(scene, Folder):
                 scene.one_by_one |= OPTIONS.named
+        share, shares = map(int, OPTIONS.share.split("/"))
         numbers = [number for number, scene in enumerate(SCENES)
-                   if any(OPTIONS.only in f"{scene.name}: {fault.__name__}" for fault in FAULTS)]
+                   if number % shares == share - 1 and any(OPTIONS.only in f"{scene.name}: {fault.__name__}" for fault in FAULTS)]
         method = multiprocessing.get_context("fork")
         with concurrent.futures.ProcessPoolExecutor(OPTIONS.jobs, method) as workers:
             for passed, failed, lines in workers.map(try_scene, numbers):
