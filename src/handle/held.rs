@@ -98,7 +98,7 @@ mod tests {
         let tensor = tensor("a", &[2, 3], vec![1i16, 2, 3, 4, 5, 6]).unwrap();
         let last = tensor.slice((.., -1)).unwrap();
         assert_eq!(last.read::<i16>().unwrap(), [3, 6]);
-        assert_eq!(tensor.take(&[1, 1], 0).unwrap().read::<i16>().unwrap(), [4, 5, 6, 4, 5, 6]);
+        assert_eq!(tensor.take([1, 1], 0).unwrap().read::<i16>().unwrap(), [4, 5, 6, 4, 5, 6]);
         let slices = [tensor.all(), tensor.slice("[::-1]").unwrap()];
         crate::handle::concatenate(&slices, 1).write(&path).unwrap();
         let both = crate::handle::open_file(&path).unwrap().only().unwrap();
