@@ -39,7 +39,7 @@
 //! use tslice::WriteOptions;
 //!
 //! let embed = tslice::open("model.safetensors")?.tensor("embed.weight")?;
-//! embed.take(&[17, 3, 17], 0)?.write("three.npy")?;
+//! embed.take([17, 3, 17], 0)?.write("three.npy")?;
 //! let tokens = tslice::open("tokens.npy")?.only()?;
 //! embed.take(&tokens, 0)?.write_with("vectors.npy", &WriteOptions::default().force(true))?;
 //! # Ok::<(), tslice::Error>(())

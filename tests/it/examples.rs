@@ -115,15 +115,15 @@ fn elements_are_read_whatever_their_layout() {
     assert_eq!(transposed.read::<i16>().unwrap(), [0, 1, 4, 5]);
     let back = transposed.transpose(&[-1, 0]).unwrap();
     assert_eq!(back.read::<i16>().unwrap(), [0, 4, 1, 5]);
-    let columns = a.take(&[2, 0], 1).unwrap().transpose(&[1, 0]).unwrap();
+    let columns = a.take([2, 0], 1).unwrap().transpose(&[1, 0]).unwrap();
     assert_eq!(columns.read::<i16>().unwrap(), [4, 5, 0, 1]);
 
     let wrong = a.all().read::<f32>().unwrap_err().to_string();
     assert!(wrong.ends_with("the elements are of dtype >i2, and float32 was asked for"), "{wrong}");
-    let outside = a.take(&[2], 0).unwrap().read::<i16>().unwrap_err().to_string();
+    let outside = a.take([2], 0).unwrap().read::<i16>().unwrap_err().to_string();
     assert!(outside.ends_with("a.npy: indices[0] = 2 is not in [0, 2)"), "{outside}");
     let options = GatherOptions { out_of_range: OutOfRange::Clip, ..GatherOptions::default() };
-    let clipped = a.gather(&[9, -1], Some(1), &options).unwrap().read::<i16>().unwrap();
+    let clipped = a.gather([9, -1], Some(1), &options).unwrap().read::<i16>().unwrap();
     assert_eq!(clipped, [4, 0, 5, 1]);
     assert!(a.slice("[5]").is_err() && a.slice("[").is_err());
 }

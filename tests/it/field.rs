@@ -132,7 +132,7 @@ fn the_library_takes_fields_of_handles() {
     let v = items.field("v").unwrap();
     assert_eq!((v.shape(), v.dtype().to_string()), (&[3, 2][..], ">i2".to_owned()));
     assert_eq!(v.slice("[[2, 0], 1]").unwrap().read::<i16>().unwrap(), [9510, 2828]);
-    assert_eq!(v.take(&[1], 1).unwrap().read::<i16>().unwrap(), [2828, 6169, 9510]);
+    assert_eq!(v.take([1], 1).unwrap().read::<i16>().unwrap(), [2828, 6169, 9510]);
     let told = items.field("id.x").err().unwrap().to_string();
     assert!(told.ends_with("a.npy: dtype uint8 has no fields"), "{told}");
 }

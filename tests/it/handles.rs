@@ -84,7 +84,7 @@ fn slices_of_any_kind_are_joined() {
     let turned = slice(&dir, "a.npy", "[1:3]").transpose(&[1, 0]).unwrap();
     let column = slice(&dir, "column.npy", "[:3]").cast(&F32, Casting::Safe).unwrap();
     let gathered = tslice::open(dir.path().join("a.npy")).unwrap().only().unwrap();
-    let gathered = gathered.take(&[2, 0], 1).unwrap();
+    let gathered = gathered.take([2, 0], 1).unwrap();
     concatenate(
         &[column.clone(), turned, gathered.split(0, &Cuts::At(vec![3])).unwrap()[0].clone()],
         1,
@@ -249,7 +249,7 @@ fn a_slice_of_a_slice_is_the_composed_one() {
     // transposed, cast, taken from, and once more
     let turned = cube.slice("[1:3]").unwrap().transpose(&[2, 0, 1]).unwrap();
     let cast = turned.cast(&I32, Casting::Unsafe).unwrap().slice((.., 1)).unwrap();
-    let rows = cast.take(&[5, 0], 0).unwrap().slice((.., ..2)).unwrap();
+    let rows = cast.take([5, 0], 0).unwrap().slice((.., ..2)).unwrap();
     assert_eq!(rows.read::<i32>().unwrap(), [65, 71, 60, 66]);
     assert_eq!(rows.read_bytes().unwrap().len(), 16);
     rows.write(path("rows.npy.npy")).unwrap();
@@ -367,8 +367,8 @@ fn errors_name_the_file() {
     let errors = [
         a.slice("[9]").err(),
         a.slice("[0,,]").err(),
-        a.take(&[0], 5).err(),
-        a.take(&[9], 0).unwrap().read::<f32>().err(),
+        a.take([0], 5).err(),
+        a.take([9], 0).unwrap().read::<f32>().err(),
         a.slice("[0]").unwrap().slice(9).err(),
         a.all().transpose(&[0]).err(),
         a.all().cast(&DType::Scalar(Scalar::Bool, Endian::Little), Casting::Safe).err(),
