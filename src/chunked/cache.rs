@@ -1,9 +1,11 @@
 //! Decoded chunks that are kept for the pieces that follow.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::format::spare;
 use crate::source::SourceError;
 
 /// The bytes of the chunks that are kept. A chunk that is longer is kept alone.
@@ -19,7 +21,30 @@ pub(super) struct Cache {
 }
 
 /// A decoded chunk; none yet where a worker decodes it, or failed to.
-type ChunkSlot = Arc<Mutex<Option<Arc<Vec<u8>>>>>;
+type ChunkSlot = Arc<Mutex<Option<Arc<ChunkBytes>>>>;
+
+/// The elements of a chunk, in memory that others are decoded in afterwards.
+pub(super) struct ChunkBytes(Vec<u8>);
+
+impl ChunkBytes {
+    pub(super) fn new(elements: Vec<u8>) -> ChunkBytes {
+        ChunkBytes(elements)
+    }
+}
+
+impl Deref for ChunkBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for ChunkBytes {
+    fn drop(&mut self) {
+        spare::give(std::mem::take(&mut self.0));
+    }
+}
 
 #[derive(Default)]
 struct DecodedChunks {
@@ -32,12 +57,16 @@ struct DecodedChunks {
 impl Cache {
     /// Keep chunks of [`CACHE_BYTES`].
     pub(super) fn of_last() -> Cache {
-        Cache { chunks: Mutex::default(), most: CACHE_BYTES, filled: AtomicU64::new(0) }
+        Cache::new(CACHE_BYTES)
     }
 
     /// Keep chunks until they are [let go](Cache::let_go).
     pub(super) fn of_all() -> Cache {
-        Cache { most: u64::MAX, ..Cache::of_last() }
+        Cache::new(u64::MAX)
+    }
+
+    fn new(most: u64) -> Cache {
+        Cache { chunks: Mutex::default(), most, filled: AtomicU64::new(0) }
     }
 
     fn lock(&self) -> MutexGuard<'_, DecodedChunks> {
@@ -97,7 +126,7 @@ impl Cache {
         &self,
         at: &[u64],
         decode: impl FnOnce() -> Result<Vec<u8>, SourceError>,
-    ) -> Result<Arc<Vec<u8>>, SourceError> {
+    ) -> Result<Arc<ChunkBytes>, SourceError> {
         let slot = Arc::clone(self.lock().slots.entry(at.to_vec()).or_default());
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(chunk) = slot.as_ref() {
@@ -110,10 +139,10 @@ impl Cache {
     fn fill(
         &self,
         at: &[u64],
-        place: &mut Option<Arc<Vec<u8>>>,
+        place: &mut Option<Arc<ChunkBytes>>,
         decode: impl FnOnce() -> Result<Vec<u8>, SourceError>,
-    ) -> Result<Arc<Vec<u8>>, SourceError> {
-        let chunk = Arc::new(decode()?);
+    ) -> Result<Arc<ChunkBytes>, SourceError> {
+        let chunk = Arc::new(ChunkBytes::new(decode()?));
         *place = Some(Arc::clone(&chunk));
         self.lock().keep(at, chunk.len() as u64, self.most);
         Ok(chunk)
@@ -122,8 +151,19 @@ impl Cache {
     /// Note that one of `count` pieces is filled; with the last one all chunks are let go.
     pub(super) fn filled(&self, count: u64) {
         if self.filled.fetch_add(1, Ordering::AcqRel) + 1 == count {
-            *self.lock() = DecodedChunks::default();
+            self.let_go_of_all();
         }
+    }
+
+    fn let_go_of_all(&self) {
+        *self.lock() = DecodedChunks::default();
+        spare::clear();
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        self.let_go_of_all();
     }
 }
 

@@ -25,7 +25,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use cache::{CACHE_BYTES, Cache};
+use cache::{CACHE_BYTES, Cache, ChunkBytes};
 use grid::{CellBoxes, Steps};
 pub use pieces::{ChunkPieces, InOrder};
 pub use positions::Decoding;
@@ -130,8 +130,13 @@ impl Chunked {
         }
         let mut part = Vec::new();
         for TouchedChunk { at, items, inside } in touched.chunks() {
-            let decode = || self.decode(&at, source);
-            let chunk = cache.map_or_else(|| decode().map(Arc::new), |it| it.get(&at, decode))?;
+            let chunk = match cache {
+                None => {
+                    let needed = inside.byte_bounds().end as u64;
+                    Arc::new(ChunkBytes::new(self.decode(&at, needed, source)?))
+                }
+                Some(cache) => cache.get(&at, || self.decode(&at, u64::MAX, source))?,
+            };
             let (from, Runs { axes, run, .. }) = (inside.offset as usize, &inside);
             if touched.count() == 1 {
                 pack(axes, *run, &chunk, from, out);
@@ -159,7 +164,7 @@ impl Chunked {
         let touched = self.touched(runs);
         let mut chunks = touched.chunks();
         chunks.try_for_each(|TouchedChunk { at, .. }| {
-            cache.prepare(&at, || true, || self.decode(&at, source))
+            cache.prepare(&at, || true, || self.decode(&at, u64::MAX, source))
         })
     }
 
@@ -217,10 +222,11 @@ impl Chunked {
         at.iter().zip(lens).map(|(at, (len, chunk))| (*chunk).min(len - at * chunk)).collect()
     }
 
-    /// The elements of a chunk.
-    fn decode(&self, at: &[u64], source: &dyn Source) -> Result<Vec<u8>, SourceError> {
-        let chunk = self.chunks.decode(at, source)?;
-        match chunk.len() as u64 == self.shape_of(at).iter().product::<u64>() * self.item {
+    /// The elements of a chunk, at least those in its first `needed` bytes.
+    fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError> {
+        let chunk = self.chunks.decode(at, needed, source)?;
+        let whole = self.shape_of(at).iter().product::<u64>() * self.item;
+        match (needed.min(whole)..=whole).contains(&(chunk.len() as u64)) {
             true => Ok(chunk),
             false => Err(SourceError::Chunk {
                 at: AsTuple(at).to_string(),

@@ -100,7 +100,7 @@ impl<'a> ChunkPieces<'a> {
                 break;
             }
             let is_wanted = || !self.is_complete(number + 1);
-            self.cache.prepare(&at, is_wanted, || self.chunked.decode(&at, source))?;
+            self.cache.prepare(&at, is_wanted, || self.chunked.decode(&at, u64::MAX, source))?;
         }
         Ok(())
     }
@@ -270,7 +270,7 @@ mod tests {
             &self.chunk
         }
 
-        fn decode(&self, at: &[u64], _: &dyn Source) -> Result<Vec<u8>, SourceError> {
+        fn decode(&self, at: &[u64], needed: u64, _: &dyn Source) -> Result<Vec<u8>, SourceError> {
             let axes = || self.shape.iter().zip(&self.chunk).zip(at);
             let number =
                 axes().fold(0, |number, ((len, chunk), at)| number * len.div_ceil(*chunk) + at);
@@ -283,6 +283,7 @@ mod tests {
             let mut out =
                 vec![0; axes.iter().map(|axis| axis.len).product::<u64>() as usize * run as usize];
             pack(&axes, run, &self.bytes, offset as usize, &mut out);
+            out.truncate(usize::try_from(needed).unwrap_or(usize::MAX));
             Ok(out)
         }
     }

@@ -13,12 +13,13 @@ pub trait Chunks: fmt::Debug + Send + Sync {
     fn chunk_shape(&self) -> &[u64];
 
     /// The elements of a chunk of an input in C order, as many as there are; `at` is its number along
-    /// each axis.
+    /// each axis. Only its first `needed` bytes are used: what is behind them may be left out, and is not
+    /// checked then.
     ///
     /// # Errors
     /// The source's, and [`SourceError::Chunk`] for bytes that are no such chunk, or are more than
     /// memory holds.
-    fn decode(&self, at: &[u64], source: &dyn Source) -> Result<Vec<u8>, SourceError>;
+    fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError>;
 }
 
 /// The chunks of a tensor that is written, each a file of its own: the way back of [`Chunks`].

@@ -30,12 +30,15 @@ mod guarded;
 #[cfg(feature = "hdf5")]
 pub(crate) mod hdf5;
 mod header;
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+mod inflated;
 mod named;
 pub mod npy;
 pub mod npz;
 mod repeated;
 pub mod safetensors;
 pub mod shards;
+pub(crate) mod spare;
 mod tensor;
 mod tensors;
 pub mod text;

@@ -174,10 +174,11 @@ impl Chunks for FieldChunks {
         &self.shape
     }
 
-    fn decode(&self, at: &[u64], source: &dyn Source) -> Result<Vec<u8>, SourceError> {
+    fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError> {
         let taken = self.ranges.iter().map(|range| range.end - range.start).sum::<u64>() as usize;
         let (item, at) = (self.item as usize, &at[..self.items.chunk_shape().len()]);
-        let items = self.items.decode(at, source)?;
+        let needed = needed.div_ceil(taken.max(1) as u64).saturating_mul(self.item);
+        let items = self.items.decode(at, needed, source)?;
         let mut fields = Vec::with_capacity(items.len() / item.max(1) * taken);
         for item in items.chunks_exact(item.max(1)) {
             let bytes = |range: &Range<u64>| &item[range.start as usize..range.end as usize];

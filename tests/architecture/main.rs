@@ -167,10 +167,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("clap_complete", &["cli/complete/"]),
     ("colorous", &["picture.rs"]),
     ("crc32fast", &["crc.rs", "sink/zip/deflated.rs", "source/inflate.rs"]),
-    (
-        "flate2",
-        &["format/hdf5/filters.rs", "format/zarr/", "source/inflate.rs", "sink/zip/deflated.rs"],
-    ),
+    ("flate2", &["format/inflated.rs", "source/inflate.rs", "sink/zip/deflated.rs"]),
     ("futures_util", &["source/remote/"]),
     ("globset", &["input/pattern.rs"]),
     ("half", &["cast/kernels.rs", "compare/rule.rs", "handle/element.rs"]),

@@ -66,7 +66,7 @@ impl Chunks for Grid {
         &self.chunk
     }
 
-    fn decode(&self, at: &[u64], source: &dyn Source) -> Result<Vec<u8>, SourceError> {
+    fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError> {
         assert_eq!(source.window(0..1, &mut Vec::new())?, [7], "the bytes of the input");
         *self.decoded.lock().unwrap().entry(at.to_vec()).or_default() += 1;
         let first = |axis: usize| at[axis] * self.chunk[axis];
@@ -83,6 +83,7 @@ impl Chunks for Grid {
             }
             out.copy_from_slice(&self.elements[from as usize..][..self.item as usize]);
         }
+        out.truncate(usize::try_from(needed).unwrap_or(usize::MAX));
         Ok(out)
     }
 }

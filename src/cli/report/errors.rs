@@ -291,6 +291,7 @@ fn remote(fault: &RemoteError, file: Option<&FileName>, failed: impl Fn() -> Fai
         (RemoteError::Denied(_), Some(FileName::Remote(address))) => {
             failed().hint(credentials(address.scheme()))
         }
+        (RemoteError::NotMappable, _) => failed().hint("leave out --io mmap"),
         (RemoteError::NoRanges, _) => failed().hint("download it first"),
         (RemoteError::Changed, _) => failed().hint("run it again to read the new version"),
         _ => failed(),

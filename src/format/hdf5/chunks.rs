@@ -12,6 +12,7 @@ use super::filters;
 use crate::format::brief::brief;
 use crate::format::chunks::{Chunks, cut};
 use crate::format::guarded::guarded;
+use crate::format::spare;
 use crate::shape::AsTuple;
 use crate::source::{Source, SourceError, memory_bytes};
 
@@ -94,7 +95,7 @@ impl H5Chunks {
         self.fill.get_or_init(read).as_deref().map_err(String::clone)
     }
 
-    fn elements(&self, at: &[u64], source: &dyn Source) -> Result<Vec<u8>, String> {
+    fn elements(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, String> {
         let kept: Vec<u64> = self
             .shape
             .iter()
@@ -113,10 +114,18 @@ impl H5Chunks {
         if place.bytes.end > source.len() {
             return Err("it lies behind the end of the file".to_owned());
         }
-        let mut stored = vec![0; (place.bytes.end - place.bytes.start) as usize];
+        let len = (place.bytes.end - place.bytes.start) as usize;
+        let mut stored = spare::take(len);
+        stored.resize(len, 0);
         let read = source.read(place.bytes.clone(), &mut Vec::new(), &mut stored);
         read.map_err(|error| error.to_string())?;
-        let mut bytes = filters::undo(&self.filters, place.skipped, stored, whole as usize)?;
+        // what is cut is taken from anywhere
+        let needed = if kept == self.chunk { needed.min(whole) } else { whole };
+        let wanted = needed as usize..whole as usize;
+        let mut bytes = filters::undo(&self.filters, place.skipped, stored, wanted)?;
+        if needed < whole && bytes.len() as u64 >= needed {
+            return Ok(bytes);
+        }
         if bytes.len() as u64 != whole {
             return Err("it has another number of elements".to_owned());
         }
@@ -130,8 +139,8 @@ impl Chunks for H5Chunks {
         &self.chunk
     }
 
-    fn decode(&self, at: &[u64], source: &dyn Source) -> Result<Vec<u8>, SourceError> {
-        let elements = guarded(|| self.elements(at, source)).flatten();
+    fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError> {
+        let elements = guarded(|| self.elements(at, needed, source)).flatten();
         elements.map_err(|reason| failed(at, &reason))
     }
 }
@@ -161,7 +170,7 @@ impl Chunks for H5Whole {
         &self.chunk
     }
 
-    fn decode(&self, at: &[u64], _: &dyn Source) -> Result<Vec<u8>, SourceError> {
+    fn decode(&self, at: &[u64], _: u64, _: &dyn Source) -> Result<Vec<u8>, SourceError> {
         let whole = self.chunk.iter().try_fold(self.item, |bytes, len| bytes.checked_mul(*len));
         if whole.is_none_or(|whole| whole > memory_bytes()) {
             return Err(failed(at, "it is larger than the memory"));

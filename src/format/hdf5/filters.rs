@@ -1,13 +1,14 @@
 //! The filters of chunks, undone: deflate, shuffle, fletcher32, scale-offset and h5py's lzf.
 
-use std::io::Read;
+use std::ops::Range;
 
-use flate2::bufread::ZlibDecoder;
 use hdf5_pure::Filter;
 
 use super::error::Hdf5Error;
 use super::scale_offset;
 use crate::format::brief::brief;
+use crate::format::inflated::{InflateFault, Wrapper, inflate};
+use crate::format::spare;
 
 const DEFLATE: u16 = 1;
 const SHUFFLE: u16 = 2;
@@ -30,8 +31,8 @@ pub(super) fn check(filters: &[Filter]) -> Result<(), Hdf5Error> {
     }
 }
 
-/// The elements of a chunk, which are `len` bytes, by its bytes in the file. Filters whose bit is set in
-/// `skipped` were not applied to it.
+/// The elements of a chunk by its bytes in the file: as many bytes as `wanted` ends with, and those from where it
+/// begins may be left out. Filters whose bit is set in `skipped` were not applied to it.
 ///
 /// # Errors
 /// What is wrong with the bytes.
@@ -39,8 +40,12 @@ pub(super) fn undo(
     filters: &[Filter],
     skipped: u32,
     stored: Vec<u8>,
-    len: usize,
+    wanted: Range<usize>,
 ) -> Result<Vec<u8>, &'static str> {
+    let len = wanted.end;
+    // other filters need all of a stream
+    let is_part = filters.len() == 1 && wanted.start < len;
+    let needed = if is_part { wanted.start } else { usize::MAX };
     // no filter makes it much longer
     let most = len + len / 16 + 4096;
     let mut bytes = stored;
@@ -49,7 +54,11 @@ pub(super) fn undo(
             continue;
         }
         bytes = match filter.id {
-            DEFLATE => inflate(&bytes, len, most)?,
+            DEFLATE => match inflate(Wrapper::Zlib, &bytes, needed, most) {
+                Ok(inflated) => used(bytes, inflated),
+                Err(InflateFault::TooLong) => return Err("it inflates to more than a chunk has"),
+                Err(InflateFault::Damaged) => return Err("its deflated bytes are damaged"),
+            },
             SHUFFLE => unshuffle(bytes, filter.client_data.first().copied().unwrap_or(1) as usize),
             FLETCHER32 => checked(bytes)?,
             SCALE_OFFSET => scale_offset::undo(&filter.client_data, bytes, most)?,
@@ -60,15 +69,10 @@ pub(super) fn undo(
     Ok(bytes)
 }
 
-fn inflate(bytes: &[u8], len: usize, most: usize) -> Result<Vec<u8>, &'static str> {
-    // a stream makes at most some thousand times its bytes
-    let mut out = Vec::with_capacity((len + 4).min(bytes.len().saturating_mul(1032)));
-    let read = ZlibDecoder::new(bytes).take(most as u64 + 1).read_to_end(&mut out);
-    match read {
-        Ok(count) if count <= most => Ok(out),
-        Ok(_) => Err("it inflates to more than a chunk has"),
-        Err(_) => Err("its deflated bytes are damaged"),
-    }
+/// What a filter makes of bytes that are not used any more.
+fn used(bytes: Vec<u8>, made: Vec<u8>) -> Vec<u8> {
+    spare::give(bytes);
+    made
 }
 
 /// First bytes of all elements, second bytes, ...: back to elements. What is left over stands at the end.
@@ -77,7 +81,8 @@ fn unshuffle(bytes: Vec<u8>, item: usize) -> Vec<u8> {
         return bytes;
     }
     let count = bytes.len() / item;
-    let mut out = vec![0; bytes.len()];
+    let mut out = spare::take(bytes.len());
+    out.resize(bytes.len(), 0);
     // as many elements at a time as stay in the nearest cache
     for start in (0..count).step_by(BLOCK) {
         let end = (start + BLOCK).min(count);
@@ -88,7 +93,7 @@ fn unshuffle(bytes: Vec<u8>, item: usize) -> Vec<u8> {
         }
     }
     out[count * item..].copy_from_slice(&bytes[count * item..]);
-    out
+    used(bytes, out)
 }
 
 /// Elements that are unshuffled at a time.

@@ -14,38 +14,54 @@ use zarrs::array::codec::api::{
     PartialDecoderCapability, PartialEncoderCapability, RecommendedConcurrency, register_codec_v2,
     register_codec_v3,
 };
-use zarrs::array::codec::{BloscCodec, Bz2Codec, GzipCodec, ZlibCodec, ZstdCodec};
+use zarrs::array::codec::{
+    BloscCodec, BytesCodec, Bz2Codec, CodecChain, GzipCodec, ZlibCodec, ZstdCodec,
+};
 use zarrs::array::{ArrayBytesRaw, BytesRepresentation};
 use zarrs::metadata::Configuration;
 use zarrs::plugin::{
     ExtensionAliasesV2, ExtensionAliasesV3, ExtensionName, PluginCreateError, ZarrVersion,
 };
+use zstd::zstd_safe::{self, DCtx, DParameter, InBuffer, OutBuffer};
+
+use crate::format::inflated::{InflateFault, Wrapper, inflate};
+use crate::format::spare;
 
 /// Let arrays that are opened from now on have these codecs.
 pub(super) fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        add::<GzipCodec>(|bytes, most| take(flate2::read::GzDecoder::new(bytes), bytes, most));
-        add::<ZlibCodec>(|bytes, most| take(flate2::read::ZlibDecoder::new(bytes), bytes, most));
-        add::<Bz2Codec>(|bytes, most| take(bzip2::read::BzDecoder::new(bytes), bytes, most));
-        add::<ZstdCodec>(|bytes, most| match most <= reserved(bytes, most) {
-            // in one call, which is faster
-            true => zstd::bulk::decompress(bytes, most as usize).map(Some),
-            false => take(zstd::Decoder::new(bytes)?, bytes, most),
+        add::<GzipCodec>(|bytes, wanted| inflated(Wrapper::Gzip, bytes, wanted));
+        add::<ZlibCodec>(|bytes, wanted| inflated(Wrapper::Zlib, bytes, wanted));
+        add::<Bz2Codec>(|bytes, wanted| {
+            take(bzip2::read::BzDecoder::new(bytes), bytes, wanted.most)
         });
-        add::<BloscCodec>(|bytes, most| {
+        add::<ZstdCodec>(|bytes, wanted| match wanted.most <= reserved(bytes, wanted.most) {
+            true => unpacked(bytes, wanted).map(Some),
+            false => take(zstd::Decoder::new(bytes)?, bytes, wanted.most),
+        });
+        add::<BloscCodec>(|bytes, wanted| {
             // the number of bytes is the second word of its header
             let len = bytes.get(4..8).and_then(|word| word.try_into().ok()).map(u32::from_le_bytes);
             match len {
-                Some(len) if u64::from(len) <= most => Ok(None),
+                Some(len) if u64::from(len) <= wanted.most => Ok(None),
                 _ => Err(too_long()),
             }
         });
     });
 }
 
-/// Decodes to so many bytes at most; `None` where the codec of `zarrs` does no harm with these.
-type Decode = fn(&[u8], u64) -> io::Result<Option<Vec<u8>>>;
+/// How many bytes are decoded.
+#[derive(Clone, Copy)]
+struct Wanted {
+    /// No more than these.
+    most: u64,
+    /// The first ones that are used. Others may be left out.
+    needed: u64,
+}
+
+/// Decodes as many bytes as are wanted; `None` where the codec of `zarrs` does no harm with these.
+type Decode = fn(&[u8], Wanted) -> io::Result<Option<Vec<u8>>>;
 
 /// The bytes that are reserved for what so many become, before it is known how many that are: most streams
 /// become at most a thousand times as long.
@@ -59,8 +75,86 @@ fn take(decoder: impl Read, encoded: &[u8], most: u64) -> io::Result<Option<Vec<
     if bytes.len() as u64 > most { Err(too_long()) } else { Ok(Some(bytes)) }
 }
 
+fn inflated(wrapper: Wrapper, encoded: &[u8], wanted: Wanted) -> io::Result<Option<Vec<u8>>> {
+    let count = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let needed = if wanted.needed < wanted.most { count(wanted.needed) } else { usize::MAX };
+    match inflate(wrapper, encoded, needed, count(wanted.most)) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(InflateFault::TooLong) => Err(too_long()),
+        Err(InflateFault::Damaged) => Err(io::Error::other("its deflated bytes are damaged")),
+    }
+}
+
+/// So many bytes of Zstandard are decoded before it is asked whether they are enough.
+const STEP: usize = 64 << 10;
+
+/// The bytes of Zstandard, in one call, which is faster; in steps where not all are needed.
+fn unpacked(encoded: &[u8], wanted: Wanted) -> io::Result<Vec<u8>> {
+    let mut bytes = spare::take(wanted.most as usize);
+    bytes.clear();
+    if wanted.needed >= wanted.most {
+        zstd::bulk::Decompressor::new()?.decompress_to_buffer(encoded, &mut bytes)?;
+        return Ok(bytes);
+    }
+    let failed = |code| io::Error::other(zstd_safe::get_error_name(code));
+    let mut decoder = DCtx::create();
+    // straight to its place, and not through memory of the decoder
+    decoder.set_parameter(DParameter::StableOutBuffer(true)).map_err(failed)?;
+    let (mut to, mut decoded) = (OutBuffer::around(&mut bytes), 0);
+    for step in encoded.chunks(STEP) {
+        let mut from = InBuffer::around(step);
+        while from.pos() < step.len() && (to.pos() as u64) < wanted.needed {
+            let before = (from.pos(), to.pos());
+            decoder.decompress_stream(&mut to, &mut from).map_err(failed)?;
+            if (from.pos(), to.pos()) == before {
+                return Err(io::Error::other("its bytes are damaged"));
+            }
+        }
+        decoded = to.pos() as u64;
+        if decoded >= wanted.needed {
+            break;
+        }
+    }
+    if decoded < wanted.needed { Err(io::Error::other("it ends early")) } else { Ok(bytes) }
+}
+
 fn too_long() -> io::Error {
     io::Error::other("it decodes to more than a chunk has")
+}
+
+/// The codec of a chain that does nothing but one of these, to elements as they are in memory: it decodes the first
+/// bytes of a chunk alone.
+pub(super) fn only_codec(chain: &CodecChain) -> Option<Arc<dyn BytesToBytesCodecTraits>> {
+    let [codec] = chain.bytes_to_bytes_codecs() else { return None };
+    let elements = chain.array_to_bytes_codec();
+    let options = CodecMetadataOptions::default();
+    let is_native = elements.as_any().is::<BytesCodec>()
+        && elements.configuration(ZarrVersion::V3, &options).is_none_or(|said| {
+            said.get("endian").is_none_or(|endian| endian.is_null() || endian == "little")
+        });
+    let is_plain = cfg!(target_endian = "little") && chain.array_to_array_codecs().is_empty();
+    let is_own = codec.as_any().is::<BoundedCodec>();
+    (is_native && is_plain && is_own).then(|| Arc::clone(codec))
+}
+
+/// The first bytes of a chunk by such a codec: at least `needed` of `most`.
+pub(super) fn decode_front(
+    codec: &dyn BytesToBytesCodecTraits,
+    encoded: &[u8],
+    needed: u64,
+    most: u64,
+) -> Result<Vec<u8>, CodecError> {
+    let bounded = codec.as_any().downcast_ref::<BoundedCodec>();
+    let decoded =
+        bounded.map(|codec| (codec.decode)(encoded, Wanted { most, needed })).transpose()?;
+    match decoded.flatten() {
+        Some(bytes) => Ok(bytes),
+        None => {
+            let whole = BytesRepresentation::FixedSize(most);
+            let bytes = codec.decode(Cow::Borrowed(encoded), &whole, &CodecOptions::default())?;
+            Ok(bytes.into_owned())
+        }
+    }
 }
 
 fn add<T>(decode: Decode)
@@ -149,8 +243,13 @@ impl BytesToBytesCodecTraits for BoundedCodec {
         options: &CodecOptions,
     ) -> Result<ArrayBytesRaw<'a>, CodecError> {
         let most = decoded.size().unwrap_or(u64::MAX);
-        match (self.decode)(&encoded, most)? {
-            Some(bytes) => Ok(Cow::Owned(bytes)),
+        match (self.decode)(&encoded, Wanted { most, needed: most })? {
+            Some(bytes) => {
+                if let Cow::Owned(encoded) = encoded {
+                    spare::give(encoded);
+                }
+                Ok(Cow::Owned(bytes))
+            }
             None => self.inner.decode(encoded, decoded, options),
         }
     }
@@ -169,9 +268,19 @@ mod tests {
             encoder.read_to_end(&mut bytes).unwrap();
             bytes
         };
-        let decode = |most| take(flate2::read::GzDecoder::new(&*gzip), &gzip, most);
+        let decode = |most| inflated(Wrapper::Gzip, &gzip, Wanted { most, needed: most });
         assert_eq!(decode(1 << 20).unwrap().unwrap(), long);
         assert!(decode((1 << 20) - 1).unwrap_err().to_string().contains("more than a chunk has"));
+        let zstd = zstd::bulk::compress(&long, 1).unwrap();
+        for needed in [1, 70_000, 1 << 19, (1 << 20) - 1, 1 << 20] {
+            for most in [1 << 20, 1 << 21] {
+                let bytes = unpacked(&zstd, Wanted { most, needed }).unwrap();
+                assert!(bytes.len() as u64 >= needed && long.starts_with(&bytes));
+            }
+        }
+        assert!(unpacked(&zstd, Wanted { most: 1 << 19, needed: 1 << 19 }).is_err());
+        assert!(unpacked(&zstd, Wanted { most: 1 << 21, needed: (1 << 20) + 1 }).is_err());
+        assert!(unpacked(&zstd[..20], Wanted { most: 1 << 20, needed: 1 << 19 }).is_err());
         // what is not known to be short is not reserved
         assert_eq!(reserved(&gzip, 1 << 60), gzip.len() as u64 * 1024);
     }

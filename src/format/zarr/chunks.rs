@@ -1,17 +1,21 @@
 //! The chunks of an array: of one with shards, their inner chunks.
 
 use std::fmt;
+use std::sync::Arc;
 
+use zarrs::array::codec::api::BytesToBytesCodecTraits;
 use zarrs::array::{
     Array, ArrayBytes, ArrayError, ArrayShardedReadableExt, ArrayShardedReadableExtCache,
     CodecOptions,
 };
 use zarrs::storage::ReadableStorageTraits;
 
+use super::bounded::{decode_front, only_codec};
 use super::error::ZarrError;
 use crate::format::brief::brief;
 use crate::format::chunks::{Chunks, cut};
 use crate::format::guarded::guarded;
+use crate::format::spare;
 use crate::shape::AsTuple;
 use crate::source::{Source, SourceError, memory_bytes};
 
@@ -26,6 +30,8 @@ pub(super) struct ZarrChunks {
     /// Bytes of an element.
     item: usize,
     fill: Vec<u8>,
+    /// The codec that alone makes elements of stored bytes, from front to back.
+    front: Option<Arc<dyn BytesToBytesCodecTraits>>,
     /// The indexes of shards, of an array whose chunks are shards and nothing else.
     shards: Option<ArrayShardedReadableExtCache>,
 }
@@ -47,7 +53,8 @@ impl ZarrChunks {
         let shards = guarded(|| ArrayShardedReadableExtCache::new(&array));
         let shards = shards.map_err(ZarrError::Metadata)?;
         let shards = Some(shards).filter(|it| it.array_is_exclusively_sharded());
-        Ok(ZarrChunks { array, shape, item, fill, shards })
+        let front = only_codec(&array.codecs());
+        Ok(ZarrChunks { array, shape, item, fill, front, shards })
     }
 
     /// The shape of a chunk, which ends where the array does.
@@ -56,8 +63,19 @@ impl ZarrChunks {
         lens.map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk))).collect()
     }
 
-    /// The elements of a chunk of the whole shape; `None` for one that is not stored.
-    fn elements(&self, at: &[u64]) -> Result<Option<Vec<u8>>, ArrayError> {
+    /// The elements of a chunk of the whole shape, which are `whole` bytes, or at least `needed` of them; `None` for one
+    /// that is not stored.
+    fn elements(&self, at: &[u64], needed: u64, whole: u64) -> Result<Option<Vec<u8>>, ArrayError> {
+        if let Some(codec) = self.front.as_ref().filter(|_| needed < whole) {
+            let value = self.array.storage().get(&self.array.chunk_key(at))?;
+            let front = value.map(|value| {
+                let value = Vec::from(value);
+                let front = decode_front(codec.as_ref(), &value, needed, whole);
+                spare::give(value);
+                front
+            });
+            return front.transpose().map_err(ArrayError::CodecError);
+        }
         // chunks are decoded by several threads, each of them by one
         let options = CodecOptions::default().with_concurrent_target(1);
         let elements: Option<ArrayBytes<'_>> = match &self.shards {
@@ -83,20 +101,23 @@ impl Chunks for ZarrChunks {
         &self.shape
     }
 
-    fn decode(&self, at: &[u64], _: &dyn Source) -> Result<Vec<u8>, SourceError> {
+    fn decode(&self, at: &[u64], needed: u64, _: &dyn Source) -> Result<Vec<u8>, SourceError> {
         let whole =
             self.shape.iter().try_fold(self.item as u64, |bytes, len| bytes.checked_mul(*len));
         let Some(whole) = whole.filter(|whole| *whole <= memory_bytes()) else {
             return Err(self.failed(at, "a chunk is larger than the memory"));
         };
         let kept = self.shape_of(at);
-        let elements = guarded(|| self.elements(at).map_err(|error| error.to_string())).flatten();
+        // what is cut is taken from anywhere
+        let needed = if kept == self.shape { needed.min(whole) } else { whole };
+        let elements = || self.elements(at, needed, whole).map_err(|error| error.to_string());
+        let elements = guarded(elements).flatten();
         let elements = elements.map_err(|reason| self.failed(at, &reason))?;
         let Some(mut bytes) = elements else {
             let count = kept.iter().product::<u64>() as usize;
             return Ok(self.fill.repeat(count));
         };
-        if bytes.len() as u64 != whole {
+        if bytes.len() as u64 != whole || needed < whole {
             // who asked counts them
             return Ok(bytes);
         }

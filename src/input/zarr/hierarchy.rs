@@ -12,6 +12,7 @@ use zarrs::storage::{
 };
 
 use crate::error::Error;
+use crate::format::spare;
 use crate::format::zarr::{self, ArrayStore, ZarrError, ZarrNode};
 use crate::format::{Contents, Format, FormatError, TensorInfo, Tensors};
 use crate::input::{Bytes, Input, Location, Unreadable};
@@ -56,7 +57,9 @@ impl StoredValue for Arc<dyn Source> {
     }
 
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
-        let mut value = vec![0; (range.end - range.start) as usize];
+        let len = (range.end - range.start) as usize;
+        let mut value = spare::take(len);
+        value.resize(len, 0);
         self.as_ref().read(range, &mut Vec::new(), &mut value)?;
         Ok(value)
     }

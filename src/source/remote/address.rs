@@ -122,7 +122,9 @@ impl Address {
 
     /// Whether it may lead to a folder of Zarr: by its name, or a slash at its end.
     pub fn may_be_zarr(&self) -> bool {
-        self.is_zarr() || self.text[..self.path_len()].ends_with('/')
+        let shown = &self.text[..self.path_len()];
+        let host = shown.split_once("://").map_or("", |(_, rest)| rest);
+        (self.is_zarr() || shown.ends_with('/')) && !host.is_empty() && !host.starts_with('/')
     }
 
     fn is_url(&self) -> bool {

@@ -39,10 +39,10 @@ struct RemoteSource {
 /// a stream.
 ///
 /// # Errors
-/// [`RemoteError`]; [`OpenError::NotMappable`] for [`IoMode::Mmap`].
+/// [`RemoteError`], [`NotMappable`](RemoteError::NotMappable) for [`IoMode::Mmap`].
 pub fn open(address: &Address, io: IoMode) -> Result<Opened, OpenError> {
     match io {
-        IoMode::Mmap => Err(OpenError::NotMappable),
+        IoMode::Mmap => Err(RemoteError::NotMappable.into()),
         IoMode::Auto | IoMode::Read => open_with(address, FIRST_BYTES),
     }
 }
