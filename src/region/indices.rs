@@ -67,6 +67,18 @@ impl IndexTensor {
         IndexTensor { info, bytes: Arc::new(MemorySource(bytes)), file: None }
     }
 
+    /// The value of a list of one in memory.
+    pub(crate) fn only_value(&self) -> Option<i64> {
+        let is_list = self.file.is_none() && self.info.shape == [1];
+        let is_int64 = self.info.dtype == DType::Scalar(Scalar::I64, Endian::Little);
+        let (place, mut value) = (self.info.data(), [0; 8]);
+        if !is_list || !is_int64 || place.end - place.start != 8 {
+            return None;
+        }
+        self.bytes.read(place, &mut Vec::new(), &mut value).ok()?;
+        Some(i64::from_le_bytes(value))
+    }
+
     /// One element of a dtype in memory, without axes.
     pub fn element(bytes: Vec<u8>, dtype: &DType) -> IndexTensor {
         let info = TensorInfo::new(dtype.clone(), Vec::new(), Order::C, 0);

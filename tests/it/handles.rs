@@ -359,6 +359,33 @@ fn slices_are_merged_as_by_merge() {
     assert!(tslice::merge(&[]).write(path("none.npz")).is_err());
 }
 
+/// The index of the first position along an axis.
+fn first_along(axis: usize) -> String {
+    format!("[{}:1]", ":, ".repeat(axis))
+}
+
+#[test]
+fn a_list_of_one_takes_what_longer_ones_take() {
+    let dir = folder();
+    let a = tslice::open(dir.path().join("a.npy")).unwrap().only().unwrap();
+    for axis in 0..a.shape().len() {
+        for at in 0..a.shape()[axis] {
+            let one = a.take([at], axis as i64).unwrap();
+            let two = a.take([at, at], axis as i64).unwrap();
+            assert_eq!((one.shape()[axis], two.shape()[axis]), (1, 2));
+            let first = two.slice(first_along(axis).as_str()).unwrap();
+            assert_eq!(one.read::<f32>().unwrap(), first.read::<f32>().unwrap());
+        }
+        let outside = [a.shape()[axis] as i64, -1];
+        for at in outside {
+            let read = a.take([at], axis as i64).unwrap().read::<f32>();
+            let longer = a.take([at, 0], axis as i64).unwrap().read::<f32>();
+            assert!(read.is_err() && longer.is_err(), "{at}");
+        }
+    }
+    assert!(a.take([0], a.shape().len() as i64).is_err());
+}
+
 #[test]
 fn errors_name_the_file() {
     let dir = folder();
