@@ -37,8 +37,7 @@ pub(super) fn inflate(
         Wrapper::Zlib => Decompress::new(true),
     };
     // a stream becomes at most some thousand times as long: a short one reserves little
-    let mut bytes = spare::take(needed.min(most).min(deflated.len().saturating_mul(1032)));
-    bytes.clear();
+    let mut bytes = spare::empty(needed.min(most).min(deflated.len().saturating_mul(1032)));
     loop {
         let (read, made) = (decoder.total_in() as usize, bytes.len());
         let status = decoder.decompress_vec(&deflated[read..], &mut bytes, FlushDecompress::Finish);

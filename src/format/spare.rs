@@ -18,10 +18,24 @@ fn lock() -> MutexGuard<'static, Vec<Vec<u8>>> {
     SPARE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Memory for so many bytes. It may hold what it held before, in any number: cleared, it is empty; resized, only
-/// what is new in it costs time.
+/// Empty memory for so many bytes.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
-pub(crate) fn take(bytes: usize) -> Vec<u8> {
+pub(crate) fn empty(bytes: usize) -> Vec<u8> {
+    let mut memory = take(bytes);
+    memory.clear();
+    memory
+}
+
+/// So many bytes, to be written over: they are zeros, or what the memory held before.
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+pub(crate) fn sized(bytes: usize) -> Vec<u8> {
+    let mut memory = take(bytes);
+    memory.resize(bytes, 0);
+    memory
+}
+
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+fn take(bytes: usize) -> Vec<u8> {
     let mut spare = lock();
     let fits = |(_, it): &(usize, &Vec<u8>)| it.capacity() >= bytes && it.capacity() / 2 <= bytes;
     let least = spare.iter().enumerate().filter(fits).min_by_key(|(_, it)| it.capacity());

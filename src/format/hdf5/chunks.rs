@@ -114,9 +114,7 @@ impl H5Chunks {
         if place.bytes.end > source.len() {
             return Err("it lies behind the end of the file".to_owned());
         }
-        let len = (place.bytes.end - place.bytes.start) as usize;
-        let mut stored = spare::take(len);
-        stored.resize(len, 0);
+        let mut stored = spare::sized((place.bytes.end - place.bytes.start) as usize);
         let read = source.read(place.bytes.clone(), &mut Vec::new(), &mut stored);
         read.map_err(|error| error.to_string())?;
         // what is cut is taken from anywhere

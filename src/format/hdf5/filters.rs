@@ -81,8 +81,7 @@ fn unshuffle(bytes: Vec<u8>, item: usize) -> Vec<u8> {
         return bytes;
     }
     let count = bytes.len() / item;
-    let mut out = spare::take(bytes.len());
-    out.resize(bytes.len(), 0);
+    let mut out = spare::sized(bytes.len());
     // as many elements at a time as stay in the nearest cache
     for start in (0..count).step_by(BLOCK) {
         let end = (start + BLOCK).min(count);

@@ -90,8 +90,7 @@ const STEP: usize = 64 << 10;
 
 /// The bytes of Zstandard, in one call, which is faster; in steps where not all are needed.
 fn unpacked(encoded: &[u8], wanted: Wanted) -> io::Result<Vec<u8>> {
-    let mut bytes = spare::take(wanted.most as usize);
-    bytes.clear();
+    let mut bytes = spare::empty(wanted.most as usize);
     if wanted.needed >= wanted.most {
         zstd::bulk::Decompressor::new()?.decompress_to_buffer(encoded, &mut bytes)?;
         return Ok(bytes);

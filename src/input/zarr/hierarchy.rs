@@ -57,9 +57,7 @@ impl StoredValue for Arc<dyn Source> {
     }
 
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
-        let len = (range.end - range.start) as usize;
-        let mut value = spare::take(len);
-        value.resize(len, 0);
+        let mut value = spare::sized((range.end - range.start) as usize);
         self.as_ref().read(range, &mut Vec::new(), &mut value)?;
         Ok(value)
     }
