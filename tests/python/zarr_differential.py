@@ -178,7 +178,7 @@ def array_case(case):
 
 def stored_list(case, name, array):
     """An array that is a list or a mask, in chunks."""
-    zarr.create_array(case.path(name + ".zarr"), data=array, chunks=tuple(max(1, n // 2) for n in array.shape))
+    zarr.create_array(case.path(name + ".zarr"), data=array, overwrite=True, chunks=tuple(max(1, n // 2) for n in array.shape))
     return f"@{name}.zarr"
 
 
