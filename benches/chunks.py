@@ -177,17 +177,16 @@ def plain(options):
     """The array without chunks in three formats."""
     import h5py
 
-    data = np.load(os.path.join(options.dir, "data.npy"), mmap_mode="r")
     paths = {"npy": os.path.join(options.dir, "data.npy"), "hdf5": os.path.join(options.dir, "plain.h5")}
     if not os.path.exists(paths["hdf5"]):
         with h5py.File(paths["hdf5"], "w") as file:
-            file["data"] = data
+            file["data"] = np.load(paths["npy"])
     try:
         import torch
 
         paths["pt"] = os.path.join(options.dir, "plain.pt")
         if not os.path.exists(paths["pt"]):
-            torch.save(torch.from_numpy(np.array(data)), paths["pt"])
+            torch.save(torch.from_numpy(np.load(paths["npy"])), paths["pt"])
     except (ImportError, OSError, ValueError):
         paths.pop("pt", None)
     if options.make:

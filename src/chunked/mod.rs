@@ -48,7 +48,15 @@ pub struct Chunked {
     strides: Vec<i64>,
     item: u64,
     bytes: u64,
+    /// Where what is used ends along each axis, as an index.
+    used: Vec<u64>,
 }
+
+/// So many chunks are read ahead of the one that is decoded.
+const AHEAD: u64 = 2;
+
+/// The bytes of a chunk from which on it is worth it.
+const AHEAD_BYTES: u64 = 128 << 10;
 
 impl Chunked {
     /// Elements of `item` bytes each in chunks of a tensor of that shape; `None` where the chunks are
@@ -57,7 +65,23 @@ impl Chunked {
         let bytes = byte_count(shape, item.checked_mul(8)?)?;
         let strides = contiguous_strides(shape, item, Order::C)?;
         let fits = chunks.chunk_shape().len() == shape.len() && !chunks.chunk_shape().contains(&0);
-        fits.then(|| Chunked { chunks, shape: shape.to_vec(), strides, item, bytes })
+        let (shape, used) = (shape.to_vec(), shape.to_vec());
+        fits.then_some(Chunked { chunks, shape, strides, item, bytes, used })
+    }
+
+    /// The same elements, of which only those up to the last ones that runs of positions touch along each axis
+    /// are used.
+    fn used_by(&self, runs: &Runs) -> Chunked {
+        if runs.bytes() == 0 {
+            return self.clone();
+        }
+        let mut used: Vec<u64> = self.index(runs.offset as u64).iter().map(|at| at + 1).collect();
+        for Steps { len, axis, step, .. } in self.steps(runs) {
+            if let Some(axis) = axis.filter(|_| step > 0) {
+                used[axis] += (len - 1) * step.unsigned_abs();
+            }
+        }
+        Chunked { used, ..self.clone() }
     }
 
     /// The bytes of a chunk that is not at the end of an axis.
@@ -162,9 +186,12 @@ impl Chunked {
     /// Those of [`Chunks::decode`].
     fn prepare(&self, runs: &Runs, source: &dyn Source, cache: &Cache) -> Result<(), SourceError> {
         let touched = self.touched(runs);
-        let mut chunks = touched.chunks();
-        chunks.try_for_each(|TouchedChunk { at, .. }| {
-            cache.prepare(&at, || true, || self.decode(&at, u64::MAX, source))
+        touched.chunks().zip(AHEAD..).try_for_each(|(TouchedChunk { at, .. }, ahead)| {
+            let decode = || {
+                touched.expect(ahead, source);
+                self.decode(&at, u64::MAX, source)
+            };
+            cache.prepare(&at, || true, decode)
         })
     }
 
@@ -216,16 +243,27 @@ impl Chunked {
         (at, Runs { offset, axes: axes.collect(), run: taken.run }.coalesced())
     }
 
+    /// Where what is used ends in the bytes of a chunk of that shape.
+    fn used_of(&self, at: &[u64], shape: &[u64]) -> u64 {
+        let strides = contiguous_strides(shape, self.item, Order::C).unwrap_or_default();
+        let starts = at.iter().zip(self.chunks.chunk_shape()).map(|(at, len)| at * len);
+        let ends = self.used.iter().zip(starts).zip(shape);
+        let last = ends.map(|((end, start), len)| end.saturating_sub(start).clamp(1, *len) - 1);
+        last.zip(&strides).map(|(at, stride)| at * stride.unsigned_abs()).sum::<u64>() + self.item
+    }
+
     /// The shape of a chunk.
     fn shape_of(&self, at: &[u64]) -> Vec<u64> {
         let lens = self.shape.iter().zip(self.chunks.chunk_shape());
         at.iter().zip(lens).map(|(at, (len, chunk))| (*chunk).min(len - at * chunk)).collect()
     }
 
-    /// The elements of a chunk, at least those in its first `needed` bytes.
+    /// The elements of a chunk, at least those that are used in its first `needed` bytes.
     fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError> {
+        let shape = self.shape_of(at);
+        let whole = shape.iter().product::<u64>() * self.item;
+        let needed = needed.min(self.used_of(at, &shape));
         let chunk = self.chunks.decode(at, needed, source)?;
-        let whole = self.shape_of(at).iter().product::<u64>() * self.item;
         match (needed.min(whole)..=whole).contains(&(chunk.len() as u64)) {
             true => Ok(chunk),
             false => Err(SourceError::Chunk {
@@ -261,10 +299,19 @@ impl Touched<'_> {
     }
 
     fn chunks(&self) -> impl Iterator<Item = TouchedChunk> {
-        (0..self.count()).map(|number| {
-            let items = self.cells.items(&self.steps, number);
-            let (at, inside) = self.chunked.in_chunk(&self.runs.part(&items), &self.steps);
-            TouchedChunk { at, items, inside }
-        })
+        (0..self.count()).map(|number| self.chunk(number))
+    }
+
+    /// Have one of the chunks read ahead, if there are as many.
+    fn expect(&self, number: u64, source: &dyn Source) {
+        if number < self.count() && self.chunked.chunk_bytes() >= AHEAD_BYTES {
+            self.chunked.chunks.expect(&self.chunk(number).at, source);
+        }
+    }
+
+    fn chunk(&self, number: u64) -> TouchedChunk {
+        let items = self.cells.items(&self.steps, number);
+        let (at, inside) = self.chunked.in_chunk(&self.runs.part(&items), &self.steps);
+        TouchedChunk { at, items, inside }
     }
 }

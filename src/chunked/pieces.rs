@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::cache::{CACHE_BYTES, Cache};
 use super::grid::{CellBoxes, Steps};
-use super::{Chunked, TouchedChunk};
+use super::{AHEAD, Chunked, TouchedChunk};
 use crate::execute::{FillError, Pieces, ReadFrom};
 use crate::plan::PIECE_BYTES;
 use crate::runs::{Runs, unravel_index};
@@ -19,7 +19,7 @@ use crate::view::View;
 /// Of one chunk, a box is a piece. Where the output would get too short rows so, a box has several chunks, and
 /// is filled part after part, while its chunks are kept.
 pub struct ChunkPieces<'a> {
-    chunked: &'a Chunked,
+    chunked: Chunked,
     runs: &'a Runs,
     /// Where the selected elements lie in the output.
     dense: Runs,
@@ -57,6 +57,7 @@ impl<'a> ChunkPieces<'a> {
         let parts = parts.into_iter().zip(boxes.most(&steps));
         let parts = parts.map(|(part, len)| (part, len.div_ceil(part.max(1)))).collect();
         let (cache, filled) = (Cache::of_all(), Mutex::default());
+        let chunked = chunked.used_by(runs);
         ChunkPieces { chunked, runs, dense: runs.dense(), steps, boxes, parts, cache, filled }
     }
 
@@ -94,13 +95,17 @@ impl<'a> ChunkPieces<'a> {
         }
         let (needed, next) = (self.chunked.touched(taken), self.of_box(number + 1));
         let next = self.chunked.touched(&next);
-        for TouchedChunk { at, .. } in next.chunks() {
+        for (TouchedChunk { at, .. }, ahead) in next.chunks().zip(AHEAD..) {
             let is_waiting = !needed.chunks().all(|needed| self.cache.is_ready(&needed.at));
             if !is_waiting || !self.cache.has_room(self.chunked.chunk_bytes()) {
                 break;
             }
             let is_wanted = || !self.is_complete(number + 1);
-            self.cache.prepare(&at, is_wanted, || self.chunked.decode(&at, u64::MAX, source))?;
+            let decode = || {
+                next.expect(ahead, source);
+                self.chunked.decode(&at, u64::MAX, source)
+            };
+            self.cache.prepare(&at, is_wanted, decode)?;
         }
         Ok(())
     }
@@ -157,6 +162,10 @@ impl Pieces for ChunkPieces<'_> {
     fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
         let taken = self.runs.part(&self.items(number));
         if self.parts() == 1 {
+            if number + AHEAD < self.boxes.count() {
+                let later = self.of_box(number + AHEAD);
+                self.chunked.touched(&later).expect(0, from.source);
+            }
             return Ok(self.chunked.fill(&taken, from.source, None, out)?);
         }
         let (number, cache) = (number / self.parts(), Some(&self.cache));
@@ -174,7 +183,7 @@ impl Pieces for ChunkPieces<'_> {
 
 /// Ranges of the output in its order. The chunks of a range are kept for those that follow.
 pub struct InOrder<'a> {
-    chunked: &'a Chunked,
+    chunked: Chunked,
     runs: &'a Runs,
     piece: u64,
     cache: Cache,
@@ -190,7 +199,12 @@ impl<'a> InOrder<'a> {
         let cells = steps.iter().map(Steps::cells).skip_while(|cells| *cells == 1).skip(1);
         let kept = cells.fold(chunked.chunk_bytes(), u64::saturating_mul).saturating_mul(2);
         let piece = (PIECE_BYTES / unit.max(1) * unit).max(unit).max(1);
-        let pieces = InOrder { chunked, runs: view.runs(), piece, cache: Cache::of_last() };
+        let pieces = InOrder {
+            chunked: chunked.used_by(view.runs()),
+            runs: view.runs(),
+            piece,
+            cache: Cache::of_last(),
+        };
         // where one chunk is needed at a time, that is how much memory it takes in any case
         let most = CACHE_BYTES.max(chunked.chunk_bytes().saturating_mul(2));
         (kept <= most).then_some(pieces)

@@ -2,14 +2,11 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::pack::{PAGE, is_slow};
+use crate::source::{PAGE, STEP, is_slow};
 
 /// How much further in its page a buffer lies than its bytes do in the output. The input often has them at
 /// the same place as the output; processors hold loads back that end like a store before them.
 const APART: usize = 512;
-
-/// How far to move a buffer that lies at a slow place: a cache line.
-const STEP: usize = 64;
 
 /// The bytes of a piece, with room before them: they lie at a place in a page that is fast for what is read
 /// into them and for what is written from them (see [`is_slow`]).

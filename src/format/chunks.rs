@@ -20,6 +20,11 @@ pub trait Chunks: fmt::Debug + Send + Sync {
     /// The source's, and [`SourceError::Chunk`] for bytes that are no such chunk, or are more than
     /// memory holds.
     fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError>;
+
+    /// A chunk will be decoded soon: what it is stored as may be read ahead.
+    fn expect(&self, at: &[u64], source: &dyn Source) {
+        let _ = (at, source);
+    }
 }
 
 /// The chunks of a tensor that is written, each a file of its own: the way back of [`Chunks`].

@@ -186,6 +186,10 @@ impl Chunks for FieldChunks {
         }
         Ok(fields)
     }
+
+    fn expect(&self, at: &[u64], source: &dyn Source) {
+        self.items.expect(&at[..self.items.chunk_shape().len()], source);
+    }
 }
 
 fn bytes(dtype: &DType) -> u64 {

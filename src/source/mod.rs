@@ -29,6 +29,7 @@ mod pread;
 mod reader;
 pub mod remote;
 mod sample;
+mod slow_copy;
 mod spool;
 mod stream;
 
@@ -40,6 +41,7 @@ pub use open::{IoMode, OpenError, Opened, open, open_file, open_stdin};
 pub use pread::PreadSource;
 pub use reader::Reader;
 pub use sample::sample;
+pub(crate) use slow_copy::{PAGE, STEP, is_slow};
 pub use spool::{open_spooled, spool};
 pub use stream::Stream;
 

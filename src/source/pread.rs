@@ -9,11 +9,17 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
-use super::{Advice, FileRange, Source, SourceError, checked_len};
+use super::{Advice, FileRange, STEP, Source, SourceError, checked_len, is_slow};
 use crate::os;
 
 /// The longest window in bytes that is worth reading for a part of it.
 const WINDOW: u64 = 1 << 20;
+
+/// Fewer bytes are read to a slow place all the same.
+const DIRECT: usize = 16 << 10;
+
+/// So many bytes go through a window on their way to a slow place, which the processor keeps at hand.
+const DETOUR: usize = 256 << 10;
 
 /// A file, or its tail from some byte on, read with `pread`.
 #[derive(Debug)]
@@ -45,22 +51,31 @@ impl Source for PreadSource {
     ) -> Result<&'a [u8], SourceError> {
         let count = checked_len(&range, self.len)?;
         // Scratch never shrinks, so that its bytes are zeroed only once.
-        if scratch.len() < count {
-            scratch.resize(count, 0);
+        if scratch.len() < count + STEP {
+            scratch.resize(count + STEP, 0);
         }
-        let window = &mut scratch[..count];
-        read_exact(&self.file, self.base + range.start, window)?;
+        let at = self.base + range.start;
+        let start = if is_slow(at as usize, scratch.as_ptr().addr()) { STEP } else { 0 };
+        let window = &mut scratch[start..start + count];
+        read_exact(&self.file, at, window)?;
         Ok(window)
     }
 
     fn read(
         &self,
         range: Range<u64>,
-        _scratch: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
         out: &mut [u8],
     ) -> Result<(), SourceError> {
         checked_len(&range, self.len)?;
-        read_exact(&self.file, self.base + range.start, out)
+        let at = self.base + range.start;
+        if out.len() < DIRECT || !is_slow(at as usize, out.as_ptr().addr()) {
+            return read_exact(&self.file, at, out);
+        }
+        for (out, start) in out.chunks_mut(DETOUR).zip(range.step_by(DETOUR)) {
+            out.copy_from_slice(self.window(start..start + out.len() as u64, scratch)?);
+        }
+        Ok(())
     }
 
     fn window_limit(&self) -> Option<u64> {
@@ -97,5 +112,39 @@ pub(super) fn read_exact(file: &File, at: u64, out: &mut [u8]) -> Result<(), Sou
     match file.read_exact_at(out, at) {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(SourceError::Truncated),
         result => Ok(result?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::source::PAGE;
+
+    #[test]
+    fn bytes_are_read_to_any_place() {
+        let bytes: Vec<u8> = (0..2 * DETOUR + 100).map(|at| (at % 251) as u8).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes).unwrap();
+        let (base, len) = (7, bytes.len() as u64 - 7);
+        let source = PreadSource::new(file, base, len);
+        let (mut memory, mut scratch) = (vec![0; 2 * DETOUR + 3 * PAGE], Vec::new());
+        for len in [1, DIRECT - 1, DIRECT, DETOUR, DETOUR + 1, 2 * DETOUR] {
+            for (at, place) in [(0, 0), (0, 16), (0, 31), (0, 32), (40, 8), (40, 0), (93, 20)] {
+                // so far from the bytes in the file's pages
+                let page = memory.as_ptr().align_offset(PAGE);
+                let start = page + at + base as usize + place;
+                let out = &mut memory[start..start + len];
+                out.fill(0);
+                let range = at as u64..(at + len) as u64;
+                source.read(range.clone(), &mut scratch, out).unwrap();
+                let expected = &bytes[base as usize + at..][..len];
+                assert!(out == expected, "{len} bytes of {at} to {place}");
+                assert!(source.window(range, &mut scratch).unwrap() == expected);
+            }
+        }
+        let behind = len - 10..len + 10;
+        assert!(source.read(behind, &mut scratch, &mut memory[16..36]).is_err());
     }
 }

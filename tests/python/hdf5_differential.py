@@ -83,8 +83,13 @@ def write(case, path):
             arrays[dataset.name.lstrip("/")] = None
     # as they are in the file: filters may lose what the library still has in its memory
     with h5py.File(path) as file:
-        for name in arrays:
-            arrays[name] = np.asarray(file[name][...]).reshape(file[name].shape + file[name].dtype.shape)
+        for name in list(arrays):
+            try:
+                arrays[name] = np.asarray(file[name][...]).reshape(file[name].shape + file[name].dtype.shape)
+            except OSError as error:
+                # the library stores what it cannot read: scale-offset with other filters, now and then
+                case.story.append(f"h5py does not read /{name}: {error}")
+                del arrays[name]
     if block and rng.random() < 0.5:
         with open(path, "r+b") as file:
             file.write(b"a text in the user block\n")

@@ -1,26 +1,9 @@
-//! Copying one run, and the places between which that is slow.
-//!
-//! Kernels and C libraries copy long strings by one instruction of the processor (`rep movsb`). On AMD's
-//! Zen 3 it is five to thirty times slower where the destination lies 1 to 31 bytes further in its page
-//! than the source in its own. Memory that `malloc` maps begins 16 bytes into a page, blocks of a file at
-//! the beginning of one: without care the slow case is the usual one.
+//! Copying one run.
 
-use std::ops::RangeInclusive;
-
-/// A page of memory, in bytes.
-pub(in crate::execute) const PAGE: usize = 4096;
-
-/// How many bytes further in its page a destination is slow.
-const SLOW: RangeInclusive<usize> = 1..=31;
+use crate::source::is_slow;
 
 /// C libraries copy so many bytes by other instructions.
 const SHORT: usize = 1024;
-
-/// Whether the processor may take long to copy many bytes from one place to another, told by addresses or
-/// by positions in a file, whose pages are those of memory.
-pub(in crate::execute) fn is_slow(from: usize, to: usize) -> bool {
-    SLOW.contains(&(to.wrapping_sub(from) % PAGE))
-}
 
 /// Copy one run to a place of the same length; those of some cache lines without a call, in blocks of 64
 /// bytes of which the last may overlap the one before it.
@@ -45,6 +28,7 @@ pub(super) fn copy_run(to: &mut [u8], from: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::PAGE;
 
     #[test]
     fn runs_are_copied_between_any_places() {

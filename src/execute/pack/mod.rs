@@ -33,7 +33,6 @@ mod transpose;
 
 pub(crate) use compress::{can_compress, compress};
 use copy::copy_run;
-pub(super) use copy::{PAGE, is_slow};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use interleave::Interleave;
 use plain::each_row;

@@ -14,7 +14,7 @@ use crate::format::chunks::{Chunks, cut};
 use crate::format::guarded::guarded;
 use crate::format::spare;
 use crate::shape::AsTuple;
-use crate::source::{Source, SourceError, memory_bytes};
+use crate::source::{Advice, Source, SourceError, memory_bytes};
 
 /// Chunks that are read by their offset in the file.
 pub(super) struct H5Chunks {
@@ -140,6 +140,17 @@ impl Chunks for H5Chunks {
     fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError> {
         let elements = guarded(|| self.elements(at, needed, source)).flatten();
         elements.map_err(|reason| failed(at, &reason))
+    }
+
+    fn expect(&self, at: &[u64], source: &dyn Source) {
+        let place = |places: &HashMap<_, ChunkPlace>| {
+            places.get(&self.number(at.iter().copied())).map(|place| place.bytes.clone())
+        };
+        // what is wrong with the places is said where the chunk is decoded
+        let found = guarded(|| self.places().map(place)).ok().and_then(Result::ok).flatten();
+        if let Some(bytes) = found.filter(|bytes| bytes.end <= source.len()) {
+            source.advise(bytes, Advice::WillNeed);
+        }
     }
 }
 

@@ -8,10 +8,10 @@ use zarrs::array::{
     Array, ArrayBytes, ArrayError, ArrayShardedReadableExt, ArrayShardedReadableExtCache,
     CodecOptions,
 };
-use zarrs::storage::ReadableStorageTraits;
 
 use super::bounded::{decode_front, only_codec};
 use super::error::ZarrError;
+use super::store::ValueStore;
 use crate::format::brief::brief;
 use crate::format::chunks::{Chunks, cut};
 use crate::format::guarded::guarded;
@@ -24,7 +24,7 @@ const INDEXES: usize = 64;
 
 /// The chunks of an array.
 pub(super) struct ZarrChunks {
-    array: Array<dyn ReadableStorageTraits>,
+    array: Array<dyn ValueStore>,
     /// The shape of a chunk, at the ends of axes too.
     shape: Vec<u64>,
     /// Bytes of an element.
@@ -42,7 +42,7 @@ impl ZarrChunks {
     /// # Errors
     /// [`ZarrError`].
     pub(super) fn new(
-        array: Array<dyn ReadableStorageTraits>,
+        array: Array<dyn ValueStore>,
         shape: Vec<u64>,
         item: usize,
     ) -> Result<ZarrChunks, ZarrError> {
@@ -66,7 +66,7 @@ impl ZarrChunks {
     /// The elements of a chunk of the whole shape, which are `whole` bytes, or at least `needed` of them; `None` for one
     /// that is not stored.
     fn elements(&self, at: &[u64], needed: u64, whole: u64) -> Result<Option<Vec<u8>>, ArrayError> {
-        if let Some(codec) = self.front.as_ref().filter(|_| needed < whole) {
+        if let Some(codec) = &self.front {
             let value = self.array.storage().get(&self.array.chunk_key(at))?;
             let front = value.map(|value| {
                 let value = Vec::from(value);
@@ -123,6 +123,14 @@ impl Chunks for ZarrChunks {
         }
         cut(&mut bytes, &self.shape, &kept, self.item);
         Ok(bytes)
+    }
+
+    fn expect(&self, at: &[u64], _: &dyn Source) {
+        // of a shard only a part is read
+        if self.shards.is_none() {
+            // what is wrong with it is said where it is decoded
+            let _ = guarded(|| self.array.storage().expect(&self.array.chunk_key(at)));
+        }
     }
 }
 

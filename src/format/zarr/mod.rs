@@ -16,13 +16,13 @@ mod chunks;
 mod consolidated;
 mod dtype;
 mod error;
+mod store;
 mod write;
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use zarrs::array::{Array, ArrayMetadata, ArrayShardedExt};
-use zarrs::storage::ReadableStorageTraits;
 
 use super::brief::brief;
 use super::guarded::guarded;
@@ -32,10 +32,8 @@ use chunks::ZarrChunks;
 pub(crate) use consolidated::{consolidated, consolidated_v2};
 use dtype::ElementType;
 pub(crate) use error::ZarrError;
+pub(crate) use store::{ArrayStore, ValueStore};
 pub(crate) use write::{NewArray, group_json, stored_dtype};
-
-/// Where the values of an array lie under their keys, such as `zarr.json` and `c/0/1`.
-pub(crate) type ArrayStore = Arc<dyn ReadableStorageTraits>;
 
 /// What the metadata of a folder are about.
 pub(crate) enum ZarrNode {
@@ -87,7 +85,7 @@ pub(crate) fn array(store: ArrayStore, json: &[u8]) -> Result<TensorInfo, ZarrEr
 }
 
 /// An array of `zarrs`, and the shape of the chunks in its shards, if these are all that it has.
-type ShardedArray = (Array<dyn ReadableStorageTraits>, Option<Vec<u64>>);
+type ShardedArray = (Array<dyn ValueStore>, Option<Vec<u64>>);
 
 fn opened(store: ArrayStore, metadata: Value) -> Result<ShardedArray, ZarrError> {
     bounded::register();

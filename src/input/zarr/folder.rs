@@ -8,7 +8,7 @@ use super::hierarchy::{self, Hierarchy, StoredValue, Values};
 use crate::error::Error;
 use crate::format::zarr::ArrayStore;
 use crate::input::{Input, Location};
-use crate::source::{self, IoMode, MemorySource, OpenError, Source, SourceError};
+use crate::source::{self, Advice, IoMode, MemorySource, OpenError, Source, SourceError};
 
 /// A folder.
 struct ZarrFolder(PathBuf);
@@ -35,6 +35,13 @@ impl Hierarchy for ZarrFolder {
                 name: key.to_owned(),
                 error: Box::new(io::Error::other(error).into()),
             }),
+        }
+    }
+
+    fn expect(&self, key: &str) {
+        // what is wrong with it is said where it is read
+        if let Ok(file) = source::open_file(&self.0.join(key), IoMode::Read) {
+            file.advise(0..file.len(), Advice::WillNeed);
         }
     }
 

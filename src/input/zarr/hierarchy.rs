@@ -13,7 +13,7 @@ use zarrs::storage::{
 
 use crate::error::Error;
 use crate::format::spare;
-use crate::format::zarr::{self, ArrayStore, ZarrError, ZarrNode};
+use crate::format::zarr::{self, ArrayStore, ValueStore, ZarrError, ZarrNode};
 use crate::format::{Contents, Format, FormatError, TensorInfo, Tensors};
 use crate::input::{Bytes, Input, Location, Unreadable};
 use crate::source::{Source, SourceError, memory_bytes};
@@ -33,6 +33,11 @@ pub(super) trait Hierarchy: Send + Sync {
     fn whole(&self, key: &str) -> Result<Option<Vec<u8>>, SourceError> {
         let value = self.value(key)?;
         value.map(|value| value.read(0..fits(value.len())?)).transpose()
+    }
+
+    /// All of a value will be read soon.
+    fn expect(&self, key: &str) {
+        let _ = key;
     }
 
     /// The names below a group, in order.
@@ -98,6 +103,12 @@ impl<H: Hierarchy> ReadableStorageTraits for Values<H> {
 
     fn supports_get_partial(&self) -> bool {
         true
+    }
+}
+
+impl<H: Hierarchy> ValueStore for Values<H> {
+    fn expect(&self, key: &StoreKey) {
+        self.0.expect(key.as_str());
     }
 }
 
